@@ -12,12 +12,7 @@ from streamlit import config, runtime
 
 from app import texts
 
-RESTRICTED = (
-    "trainings",
-    "measurements",
-    "paths",
-    "downloads",
-)  # in public: processes, the server's folders, other models
+RESTRICTED = ("trainings", "measurements", "paths", "downloads")  # in public: processes, the server's folders, other models
 UPLOAD_LIMIT_MB = {"local": 500, "public": 100}  # of a model's file; photos have a limit of their own
 LOOPBACK_ADDRESSES = ("127.0.0.1", "localhost", "::1")
 

@@ -50,9 +50,7 @@ def language() -> str:
     context = get_script_run_ctx(suppress_warning=True)
     if context is None:  # nobody's: Streamlit, asked for what a visitor chose, would write a warning each time
         return DEFAULT
-    if (
-        getattr(_known, "visitor", None) != context.session_id
-    ):  # a page asks a hundred times, Streamlit takes 50 µs to say
+    if getattr(_known, "visitor", None) != context.session_id:  # a page asks a hundred times, Streamlit takes 50 µs to say
         _known.visitor, _known.language = context.session_id, _requested_language()
     return str(_known.language)
 
@@ -84,9 +82,7 @@ def language_buttons() -> None:
     """The same as buttons, for a lecture, in which there is no menu."""
     with st.popover(LANGUAGES[language()], icon=":material/translate:", key="languages"):
         for lang, name in LANGUAGES.items():
-            st.button(
-                name, key=f"lang_{lang}", type="tertiary", on_click=st.session_state.update, kwargs={"lang": lang}
-            )
+            st.button(name, key=f"lang_{lang}", type="tertiary", on_click=st.session_state.update, kwargs={"lang": lang})
 
 
 def language_of_locale(locale: str | None) -> str:

@@ -21,14 +21,10 @@ def served(home: Path, most_files: int | None = None) -> Iterator[str]:
         port = free.getsockname()[1]
     env = os.environ | {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(home), "VITCORE_MODELS": str(home),
                         "VITCORE_RUNS": str(home / "runs")}  # fmt: skip
-    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true",
-               "--server.port", str(port)]  # fmt: skip
+    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true", "--server.port", str(port)]
     if most_files:
         command = ["sh", "-c", f'ulimit -n {most_files}; exec "$@"', "sh", *command]
-    with (
-        (home / "log").open("a") as log,
-        subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=log) as process,
-    ):
+    with (home / "log").open("a") as log, subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=log) as process:
         try:
             _wait_for(f"http://localhost:{port}/_stcore/health", process)
             yield f"http://localhost:{port}"

@@ -16,9 +16,7 @@ def smooth(table: torch.Tensor, rows: int, cols: int) -> None:
     wide = table.shape[-1]
     made = torch.Generator().manual_seed(3)
     way = torch.randn(wide, 2, generator=made)
-    place = (
-        torch.stack(torch.meshgrid(torch.arange(rows), torch.arange(cols), indexing="ij"), -1).reshape(-1, 2).float()
-    )
+    place = torch.stack(torch.meshgrid(torch.arange(rows), torch.arange(cols), indexing="ij"), -1).reshape(-1, 2).float()
     with torch.no_grad():
         table[..., -rows * cols :, :] = torch.sin(place @ (0.4 * way.T) + torch.randn(wide, generator=made))
 
@@ -109,13 +107,7 @@ def transformers_model(kind: str, labels: int = 5, **changes):
     config = getattr(transformers, kind.replace("ForImageClassificationWithTeacher", "").replace("ForImageClassification", "")
                      .replace("WithProjection", "").removesuffix("Model") + "Config")  # fmt: skip
     if kind == "SiglipForImageClassification":
-        text = {
-            "hidden_size": 32,
-            "num_hidden_layers": 1,
-            "num_attention_heads": 2,
-            "intermediate_size": 32,
-            "vocab_size": 30,
-        }
+        text = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32, "vocab_size": 30}
         made = config(vision_config=size, text_config=text, num_labels=labels)
     else:
         made = config(**size, num_labels=labels)

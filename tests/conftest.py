@@ -96,9 +96,7 @@ def hybrid() -> vitcore.Vit:
 
     from vitcore.models import load_model
 
-    return load_model.wrap_module(
-        timm.create_model("vit_tiny_r_s16_p8_224", pretrained=False, depth=3).eval(), "hybrid"
-    )
+    return load_model.wrap_module(timm.create_model("vit_tiny_r_s16_p8_224", pretrained=False, depth=3).eval(), "hybrid")
 
 
 @pytest.fixture(scope="session")

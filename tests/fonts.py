@@ -25,9 +25,7 @@ MENU = "语言語简体中文繁體"
 def characters(*languages: str) -> set[str]:
     """The Chinese characters and full-width signs of the texts in these languages."""
     files = [file for lang in languages for file in (TEXTS / lang).iterdir()]
-    return {char for file in files for char in CHINESE.findall(file.read_text(encoding="utf-8"))} | set(
-        "，。：；？！（）"
-    )
+    return {char for file in files for char in CHINESE.findall(file.read_text(encoding="utf-8"))} | set("，。：；？！（）")
 
 
 def face(weight: str, script: str) -> TTFont:

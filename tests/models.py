@@ -17,9 +17,7 @@ def model_file(file: Path, seed: int = 0, labels: list[str] | None = None, **cha
     """Write a small random ViT as `file`.safetensors with its card and give its module; `changes` override TINY."""
     shape = TINY | changes
     module = (
-        lively(local_files.build_module(shape, shape["img_size"]), seed)
-        if "mlp_head" in changes
-        else timm_vit(seed, **changes)
+        lively(local_files.build_module(shape, shape["img_size"]), seed) if "mlp_head" in changes else timm_vit(seed, **changes)
     )
     file.parent.mkdir(parents=True, exist_ok=True)
     save_file({k: v.contiguous() for k, v in module.state_dict().items()}, file)

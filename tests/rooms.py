@@ -73,9 +73,7 @@ def drawing(graph: nx.DiGraph) -> str:
     arrows = sorted(nx.transitive_reduction(graph).edges)
     called = {name: f"r{i}" for i, name in enumerate(sorted(graph))}
     lines = [f'  {code}["{name}"]' for name, code in called.items()]
-    return "\n".join(
-        ["```mermaid", "flowchart TD", *lines, *(f"  {called[a]} --> {called[b]}" for a, b in arrows), "```", ""]
-    )
+    return "\n".join(["```mermaid", "flowchart TD", *lines, *(f"  {called[a]} --> {called[b]}" for a, b in arrows), "```", ""])
 
 
 if __name__ == "__main__":

@@ -13,12 +13,7 @@ ROOT = Path(__file__).parent.parent
 FILES = [file for package in ("app", "vitcore") for file in sorted((ROOT / package).rglob("*.py"))]
 ROW = re.compile(r"^\| ([a-z ]+) \| [^|]+ \| [^|]+ \|$", re.MULTILINE)
 MOST_WORDS, LEAST_LETTERS = 40, 3
-PROTOCOL = {
-    "FORMAT",
-    "RULES",
-    "FilmCallback",
-    "METRIC_NAMES",
-}  # what each checkpoint format, or each callback, has of its own
+PROTOCOL = {"FORMAT", "RULES", "FilmCallback", "METRIC_NAMES"}  # what each checkpoint format, or each callback, has of its own
 UNITS = {"GB"}
 
 
@@ -48,18 +43,13 @@ def two_meanings(files: list[Path]) -> dict[str, list[str]]:
     return {name: places[name] for name in meanings if len(meanings[name]) > 1 and name not in PROTOCOL}
 
 
-@pytest.mark.parametrize(
-    "folder", sorted({file.parent for file in FILES}), ids=lambda f: f.relative_to(ROOT).as_posix()
-)
+@pytest.mark.parametrize("folder", sorted({file.parent for file in FILES}), ids=lambda f: f.relative_to(ROOT).as_posix())
 def test_a_name_has_one_meaning_in_its_package(folder):
     assert two_meanings([file for file in FILES if file.parent == folder]) == {}
 
 
 def test_the_test_of_meanings_sees_two(tmp_path):
-    for name, source in (
-        ("a", "def crop(photo): ...\nSIDE = 3\nRULES = 1"),
-        ("b", "def crop(box): ...\nSIDE = 4\nRULES = 1"),
-    ):
+    for name, source in (("a", "def crop(photo): ...\nSIDE = 3\nRULES = 1"), ("b", "def crop(box): ...\nSIDE = 4\nRULES = 1")):
         (tmp_path / f"{name}.py").write_text(source, encoding="utf-8")
     assert set(two_meanings(sorted(tmp_path.glob("*.py")))) == {"crop", "SIDE"}
 
@@ -70,21 +60,11 @@ def test_no_public_name_is_too_short_to_be_searched_for():
 
 
 def test_the_words_of_this_house_are_in_use():
-    table = (
-        (ROOT / "CONTRIBUTING.md")
-        .read_text(encoding="utf-8")
-        .partition("## Words of this house")[2]
-        .partition("\n## ")[0]
-    )
+    table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Words of this house")[2].partition("\n## ")[0]
     words = [word for word in ROW.findall(table) if word != "word"]
     assert 30 <= len(words) <= MOST_WORDS and len(set(words)) == len(words)
-    names = {
-        name.casefold().replace("_", "") for file in FILES for name in (file.stem, *(name for name, _ in public(file)))
-    }
+    names = {name.casefold().replace("_", "") for file in FILES for name in (file.stem, *(name for name, _ in public(file)))}
     names |= {
-        parameter.arg.replace("_", "")
-        for file in FILES
-        for parameter in ast.walk(tree(file))
-        if isinstance(parameter, ast.arg)
+        parameter.arg.replace("_", "") for file in FILES for parameter in ast.walk(tree(file)) if isinstance(parameter, ast.arg)
     }
     assert [word for word in words if not any(word.replace(" ", "") in name for name in names)] == []

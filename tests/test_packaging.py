@@ -82,9 +82,7 @@ def test_extras_are_tested_with_the_real_packages():
     extras = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]
     assert extras == {name: [name] for name in OPTIONAL}
     assert OPTIONAL.keys() <= pins("requirements-dev.txt").keys()
-    files = [
-        path for path in (ROOT / "vitcore").rglob("*.py") if path.relative_to(ROOT).as_posix() not in FILMING.values()
-    ]
+    files = [path for path in (ROOT / "vitcore").rglob("*.py") if path.relative_to(ROOT).as_posix() not in FILMING.values()]
     importing = re.compile(r"from vitcore\.train\.film\.(lightning|transformers)_callback import")
     assert [path for path in files if importing.search(path.read_text(encoding="utf-8"))] == []
 

@@ -35,8 +35,7 @@ def bad(path: PurePosixPath) -> bool:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["a:b", "a?", "x/con", "x/Aux.txt", "com1", "x./y", "x /y", 'a"b', "a|b", "a\\b", "a\tb", " a", "d/" * 70 + "e"],
+    "name", ["a:b", "a?", "x/con", "x/Aux.txt", "com1", "x./y", "x /y", 'a"b', "a|b", "a\\b", "a\tb", " a", "d/" * 70 + "e"]
 )
 def test_what_windows_can_not_have_is_seen(name):
     assert bad(PurePosixPath(name))
@@ -87,11 +86,7 @@ def _unsaid(call: ast.Call) -> bool:
     mode = next((k.value for k in call.keywords if k.arg == "mode"), None)
     if called.endswith(".open"):  # of a path; `photos.open(i)` and `Image.open(file)` open pictures
         mode = mode or (call.args[0] if call.args else ast.Constant("r"))
-        return (
-            isinstance(mode, ast.Constant)
-            and isinstance(mode.value, str)
-            and bool(re.fullmatch(r"[rwax+t]+", mode.value))
-        )
+        return isinstance(mode, ast.Constant) and isinstance(mode.value, str) and bool(re.fullmatch(r"[rwax+t]+", mode.value))
     if called == "open":
         mode = mode or (call.args[1] if len(call.args) > 1 else ast.Constant("r"))
         return "b" not in ast.unparse(mode)
@@ -109,18 +104,14 @@ def test_no_pickle_is_trusted():
 
 def test_trust_is_seen(tmp_path):
     source = tmp_path / "source.py"
-    source.write_text(
-        "torch.load(f)\ntorch.load(f, weights_only=True)\nnp.load(f, allow_pickle=True)\nopen(f)\nopen(f, 'rb')"
-    )
+    source.write_text("torch.load(f)\ntorch.load(f, weights_only=True)\nnp.load(f, allow_pickle=True)\nopen(f)\nopen(f, 'rb')")
     assert trusting(source) == ["torch.load(f)", "np.load(f, allow_pickle=True)"] and unsaid(source) == ["open(f)"]
 
 
 def trusting(path: Path) -> list[str]:
     """Calls that run what a file says: `torch.load` and its like, unless they are told not to."""
     calls = [n for n in ast.walk(tree(path)) if isinstance(n, ast.Call)]
-    loads = [
-        n for n in calls if ast.unparse(n.func).endswith(("torch.load", "pickle.load", "pickle.loads", "joblib.load"))
-    ]
+    loads = [n for n in calls if ast.unparse(n.func).endswith(("torch.load", "pickle.load", "pickle.loads", "joblib.load"))]
     safe = [n for n in loads if any(k.arg == "weights_only" and ast.unparse(k.value) == "True" for k in n.keywords)]
     pickled = [n for n in calls if any(k.arg == "allow_pickle" and ast.unparse(k.value) == "True" for k in n.keywords)]
     return [ast.unparse(n) for n in loads + pickled if n not in safe]

@@ -21,20 +21,7 @@ PAGES = sorted((ROOT / "app" / "views").glob("*/page.py"))
 VIEWS = sorted((ROOT / "app" / "views").rglob("*.py"))
 ANALYSIS = sorted((ROOT / "vitcore" / "analysis").rglob("*.py"))
 HEAVY = {"torch", "timm", "plotly", "torchvision", "transformers", "sklearn", "scipy", "matplotlib", "pandas"}
-OPENERS = {
-    "open",
-    "exec",
-    "eval",
-    "__import__",
-    "load",
-    "save",
-    "fromfile",
-    "tofile",
-    "loadtxt",
-    "savetxt",
-    "memmap",
-    "savez",
-}
+OPENERS = {"open", "exec", "eval", "__import__", "load", "save", "fromfile", "tofile", "loadtxt", "savetxt", "memmap", "savez"}
 
 MOST_LINES, MOST_LINES_OF_A_PAGE, MOST_LINES_OF_A_FUNCTION = 350, 80, 70
 
@@ -88,9 +75,7 @@ def test_the_contracts_see_every_file(subtests):
 def test_the_arithmetic_opens_no_files(subtests):
     for path, case in each(subtests, ANALYSIS):
         with case:
-            calls = {
-                ast.unparse(node.func).rpartition(".")[2] for node in ast.walk(tree(path)) if isinstance(node, ast.Call)
-            }
+            calls = {ast.unparse(node.func).rpartition(".")[2] for node in ast.walk(tree(path)) if isinstance(node, ast.Call)}
             assert calls & OPENERS == set()
 
 
@@ -126,9 +111,7 @@ def test_the_wall_of_views_sees_one_that_computes(tmp_path):
         "def f():\n    import numpy as np\n    from matplotlib import cm\n    from vitcore.models import load_model\n"
         "    from vitcore.train.trainer import conduct\n"
     )
-    assert computed(file) == {
-        "matplotlib", "numpy", "scipy.stats", "vitcore.models.load_model", "vitcore.train.trainer.conduct",
-    }  # fmt: skip
+    assert computed(file) == {"matplotlib", "numpy", "scipy.stats", "vitcore.models.load_model", "vitcore.train.trainer.conduct"}
 
 
 # Caching
@@ -149,12 +132,7 @@ def keeps(path: Path) -> list[str]:
 
 CACHING = [
     ROOT / "app" / name
-    for name in (
-        "state/photos/sample_photos.py",
-        "state/training/films.py",
-        "state/training/training_estimate.py",
-        "texts.py",
-    )
+    for name in ("state/photos/sample_photos.py", "state/training/films.py", "state/training/training_estimate.py", "texts.py")
 ]  # small things, by their number
 KEEPING = [
     ROOT / "app" / "state" / f"{name}.py"
@@ -210,8 +188,7 @@ def test_every_cache_is_bounded(subtests):
 
 
 @pytest.mark.parametrize(
-    "decorator",
-    ["cache", "functools.cache", "lru_cache(maxsize=None)", "st.cache_data", "st.cache_resource(show_spinner=False)"],
+    "decorator", ["cache", "functools.cache", "lru_cache(maxsize=None)", "st.cache_data", "st.cache_resource(show_spinner=False)"]
 )
 def test_the_wall_of_caches_sees_one_without_a_bound(tmp_path, decorator):
     file = tmp_path / "page.py"
@@ -260,9 +237,7 @@ def _whole(node: ast.AST) -> set[str]:
 def test_a_package_is_imported_whole_before_a_part_of_it(subtests):
     """`from timm.layers import …` first locks the part and then asks for the package: of two visitors for whom the server loads
     timm, each with another part, one finds it half made (`import timm  # noqa: F401` before it waits for all of it)."""
-    assert parts_before_the_whole(ast.parse("def f():\n    from timm.layers import x\n    import timm")) == [
-        "timm.layers"
-    ]
+    assert parts_before_the_whole(ast.parse("def f():\n    from timm.layers import x\n    import timm")) == ["timm.layers"]
     assert parts_before_the_whole(ast.parse("import torch\ndef f():\n    from torch.nn import x")) == []
     for path, each_case in each(subtests, [*VITCORE, *APP]):
         with each_case:
@@ -292,11 +267,7 @@ def test_the_first_frame_needs_nothing_heavy(subtests):
         with case:
             assert (
                 inside(
-                    imports(path, early=True),
-                    *HEAVY,
-                    "vitcore.models.load_model",
-                    "vitcore.forward.recording",
-                    "vitcore.figures",
+                    imports(path, early=True), *HEAVY, "vitcore.models.load_model", "vitcore.forward.recording", "vitcore.figures"
                 )
                 == set()
             )
@@ -338,11 +309,7 @@ def test_every_file_begins_by_saying_what_it_is(subtests):
 def test_public_functions_say_what_they_do(subtests):
     for path, case in each(subtests, VITCORE):
         with case:
-            public = [
-                n
-                for n in tree(path).body
-                if isinstance(n, ast.FunctionDef | ast.ClassDef) and not n.name.startswith("_")
-            ]
+            public = [n for n in tree(path).body if isinstance(n, ast.FunctionDef | ast.ClassDef) and not n.name.startswith("_")]
             assert [n.name for n in public if not ast.get_docstring(n)] == []
 
 
@@ -377,9 +344,7 @@ def test_people_read_the_numbers_that_python_and_the_address_hold(subtests):
 
 def test_the_wall_of_numbers_sees_one_that_is_shifted(tmp_path):
     file = tmp_path / "page.py"
-    file.write_text(
-        'say("head {head}", head=i + 1)\nf"register {i + 1}"\nsay("{n} of {count}", n=i + 1)\n', encoding="utf-8"
-    )
+    file.write_text('say("head {head}", head=i + 1)\nf"register {i + 1}"\nsay("{n} of {count}", n=i + 1)\n', encoding="utf-8")
     assert shifted(file) == ["i + 1", "i + 1"]
 
 

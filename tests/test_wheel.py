@@ -33,9 +33,7 @@ def kept() -> list[str]:
 
 def should_hold() -> set[str]:
     """Where each file of the checkout should be in the wheel; tests, screenshots and what makes the shipped models stay out."""
-    ours = [
-        name for name in kept() if name.startswith(("app/", "assets/", "vitcore/")) or name == ".streamlit/config.toml"
-    ]
+    ours = [name for name in kept() if name.startswith(("app/", "assets/", "vitcore/")) or name == ".streamlit/config.toml"]
     ours = [
         name
         for name in ours
@@ -106,10 +104,7 @@ def test_its_commands(wheel):
         info = next(name for name in archive.namelist() if name.endswith("entry_points.txt"))
         points = ConfigParser()
         points.read_string(archive.read(info).decode())
-    assert dict(points["console_scripts"]) == {
-        "vitcore": "vitcore.cli.commands:main",
-        "inside-vit": "inside_vit.app.start:main",
-    }
+    assert dict(points["console_scripts"]) == {"vitcore": "vitcore.cli.commands:main", "inside-vit": "inside_vit.app.start:main"}
 
 
 BOTH = """
@@ -125,9 +120,7 @@ print(json.dumps([str(vitcore.assets.asset("models")), done, app.__file__, [e.me
 
 
 def test_the_shell_works_from_any_folder_and_the_app_draws_its_first_page(installed, elsewhere):
-    models, done, file, problems, titles = json.loads(
-        said("-c", BOTH, cwd=elsewhere, installed=installed).splitlines()[-1]
-    )
+    models, done, file, problems, titles = json.loads(said("-c", BOTH, cwd=elsewhere, installed=installed).splitlines()[-1])
     assert Path(models) == installed / "inside_vit" / "assets" / "models" and done == 0
     assert sorted(file.name for file in (elsewhere / "pictures").iterdir()) == ["rollout.npz", "rollout.png"]
     assert Path(file) == installed / "inside_vit" / "app" / "__init__.py"
@@ -159,17 +152,13 @@ def test_the_app_serves_from_any_folder(installed, elsewhere):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    process = python(
-        "-c", START, "--server.port", str(port), "--server.headless", "true", cwd=elsewhere, installed=installed
-    )
+    process = python("-c", START, "--server.port", str(port), "--server.headless", "true", cwd=elsewhere, installed=installed)
     with process:
         try:
             assert answer(f"http://localhost:{port}/_stcore/health", process) == b"ok"
             font = answer(f"http://localhost:{port}/app/static/fonts/inter-latin-wght-normal.woff2", process)
             assert font[:4] == b"wOF2", "static files are served because our settings say so"
-            assert b"data-settled" in answer(f"http://localhost:{port}/story", process), (
-                "our styles are in the page's head"
-            )
+            assert b"data-settled" in answer(f"http://localhost:{port}/story", process), "our styles are in the page's head"
         finally:
             process.kill()
 

@@ -44,9 +44,7 @@ class AttentionCall:
         scores = (self.q[:, :, query] * self.factor) @ self.k.transpose(-2, -1)
         if self.mask is None:
             return scores
-        return (
-            scores + additive_mask(self.mask, scores.dtype).expand(*scores.shape[:2], self.q.shape[2], -1)[:, :, query]
-        )
+        return scores + additive_mask(self.mask, scores.dtype).expand(*scores.shape[:2], self.q.shape[2], -1)[:, :, query]
 
 
 def zero_if_fully_masked(weights: Tensor, scores: Tensor) -> Tensor:

@@ -16,9 +16,7 @@ def to_csv(arrays: Mapping[str, ArrayLike]) -> bytes:
     for name, given in arrays.items():
         values = np.asarray(given)
         for index, value in np.ndenumerate(values):
-            out.writerow(
-                [name, *index, *[""] * (4 - len(index)), f"{value:.7g}" if values.dtype.kind == "f" else value]
-            )
+            out.writerow([name, *index, *[""] * (4 - len(index)), f"{value:.7g}" if values.dtype.kind == "f" else value])
     return file.getvalue().encode()
 
 

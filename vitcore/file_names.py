@@ -4,9 +4,7 @@ import re
 from pathlib import Path
 
 MAX_CHARACTERS = 44  # characters of a photo's or a model's name
-RESERVED = re.compile(
-    r"(con|prn|aux|nul|com\d|lpt\d|model)(?![^.])", re.IGNORECASE
-)  # Windows' names, and a folder of ours
+RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d|model)(?![^.])", re.IGNORECASE)  # Windows' names, and a folder of ours
 ENDING = re.compile(
     r"\.(jpe?g|png|webp|gif|bmp|tiff?|hei[cf]|avif|safetensors|pth?|bin|ckpt|npz|zip)$", re.IGNORECASE
 )  # of photos and of weights; ".dino" is part of a model's name
@@ -22,10 +20,7 @@ def slug(name: str) -> str:
 
 def file_name(ending: str, what: str, *sources: str) -> str:
     """ "rollout-red-panda-vit_small.png": what is in a file, and the photo and the models that it is of, without their endings."""
-    names = [
-        _safe(what, MAX_CHARACTERS),
-        *(_safe(ENDING.sub("", WRITTEN.sub("", one)), MAX_CHARACTERS) for one in sources),
-    ]
+    names = [_safe(what, MAX_CHARACTERS), *(_safe(ENDING.sub("", WRITTEN.sub("", one)), MAX_CHARACTERS) for one in sources)]
     return f"{'-'.join(filter(None, names))}.{ending}"
 
 

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-SINK_SHARE = (
-    0.5  # of a head's attention, or more, on prefix tokens: with those dropped, its mean distance reads too near
-)
+SINK_SHARE = 0.5  # of a head's attention, or more, on prefix tokens: with those dropped, its mean distance reads too near
 
 
 @dataclass(frozen=True, slots=True)

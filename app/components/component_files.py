@@ -51,6 +51,4 @@ def translated_component(name: str, js: str = "", **words: str) -> ComponentRend
     scripts = [read_source(f"{name}/{part}.js") for part in (js or name).split()]
     page = re.sub(r"\{(\w+)\}", lambda blank: html.escape(words[blank[1]]), read_source(f"{name}/{name}.html"))
     component_name = f"inside_vit_{name}_{zlib.crc32(page.encode()):08x}"
-    return st.components.v2.component(
-        component_name, html=page, css=read_source(f"{name}/{name}.css"), js="\n".join(scripts)
-    )
+    return st.components.v2.component(component_name, html=page, css=read_source(f"{name}/{name}.css"), js="\n".join(scripts))

@@ -72,9 +72,7 @@ def plot(fig: go.Figure, key: str, alt: str, on_click: Callable[[Any], None] | N
             st.markdown(f"**{texts.escape_markdown(title)}**")
         if about:
             st.caption(texts.escape_markdown(about))
-        st.plotly_chart(
-            fig, theme=None, key=key, config={"displayModeBar": False, "responsive": True}, alt=alt, **touch
-        )
+        st.plotly_chart(fig, theme=None, key=key, config={"displayModeBar": False, "responsive": True}, alt=alt, **touch)
 
 
 def _pass_on_click(key: str, on_click: Callable[[Any], None]) -> None:
@@ -109,22 +107,13 @@ def downloads(
     with st.popover(text["download"], icon=":material/download:", key=f"{key}_take"):
         for kind, mime in MIMES.items():
             _download_button(
-                text["picture as"],
-                kind,
-                partial(_figure_file, make, kind, caption, words),
-                mime,
-                key,
-                (stem, *subjects),
+                text["picture as"], kind, partial(_figure_file, make, kind, caption, words), mime, key, (stem, *subjects)
             )
-        _download_button(
-            text["numbers as"], "npz", lambda: npz(arrays), "application/octet-stream", key, (stem, *subjects)
-        )
+        _download_button(text["numbers as"], "npz", lambda: npz(arrays), "application/octet-stream", key, (stem, *subjects))
         _download_button(text["numbers as"], "csv", lambda: _csv(arrays), "text/csv", key, (stem, *subjects))
 
 
-def _download_button(
-    label: str, kind: str, made: Callable[[], bytes], mime: str, key: str, names: tuple[str, ...]
-) -> None:
+def _download_button(label: str, kind: str, made: Callable[[], bytes], mime: str, key: str, names: tuple[str, ...]) -> None:
     st.download_button(
         label.format(kind=kind.upper()), made, file_name(kind, *names), mime, key=f"{key}_{kind}", on_click="ignore",
         width="stretch",

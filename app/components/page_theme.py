@@ -13,13 +13,7 @@ _COMPONENT = st.components.v2.component("inside_vit_theme", html="<i hidden>\n</
 
 
 def watch_theme(
-    mode: str,
-    *,
-    key: str,
-    target: str,
-    lang: str = "en",
-    corrections: Sequence[tuple[str, str, str]] = (),
-    ticket: str = "",
+    mode: str, *, key: str, target: str, lang: str = "en", corrections: Sequence[tuple[str, str, str]] = (), ticket: str = ""
 ) -> None:
     """Compare what was drawn for with what is seen; when they differ, the latter goes to st.session_state[target].
 
@@ -32,9 +26,7 @@ def watch_theme(
         if st.session_state[key].mode:
             st.session_state[target] = st.session_state[key].mode
 
-    _COMPONENT(
-        data={"mode": mode, "lang": lang, "mend": list(corrections), "ticket": ticket}, key=key, on_mode_change=changed
-    )
+    _COMPONENT(data={"mode": mode, "lang": lang, "mend": list(corrections), "ticket": ticket}, key=key, on_mode_change=changed)
 
 
 def current() -> Any:

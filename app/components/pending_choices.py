@@ -53,9 +53,7 @@ def restore_pending(*bound: str, another_page: bool = False) -> None:
     if reverted:
         st.session_state[RACING_STATE] = True
     if not another_page:
-        lost = {one for one in in_address if now.get(one) == last[one]} | (
-            others & {*bound} if reverted or any(drawn) else set()
-        )
+        lost = {one for one in in_address if now.get(one) == last[one]} | (others & {*bound} if reverted or any(drawn) else set())
         # Streamlit writes what is set into the address, unless it is the default
         restored |= {one: now[one] for one in lost & now.keys() - pending.keys() - address}
     for control, value in restored.items():

@@ -23,9 +23,7 @@ class RepeatFilter(logging.Filter):
     def __init__(self) -> None:
         super().__init__()
         self._lock = threading.Lock()
-        self._last_written: dict[
-            tuple[object, ...], tuple[float, int]
-        ] = {}  # when it was let through, how often it was not since
+        self._last_written: dict[tuple[object, ...], tuple[float, int]] = {}  # when it was let through, how often it was not since
         self._since, self._count = 0.0, 0
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -56,10 +54,7 @@ class RepeatFilter(logging.Filter):
             return self._count == MAX_RECORDS + 1
         self._last_written[key] = now, 0
         if left_out:
-            record.msg, record.args = (
-                f"{record.getMessage()} (and {left_out} times more since this was last written)",
-                (),
-            )
+            record.msg, record.args = (f"{record.getMessage()} (and {left_out} times more since this was last written)", ())
         return True
 
 
@@ -88,9 +83,7 @@ def _log_unraisable(unraisable: Any) -> None:
 def _log_thread_error(thread_error: threading.ExceptHookArgs) -> None:
     if thread_error.exc_value is not None and not isinstance(thread_error.exc_value, SystemExit):
         name = thread_error.thread.name if thread_error.thread else "a thread"
-        _log.error(
-            "%s ended", name, exc_info=(thread_error.exc_type, thread_error.exc_value, thread_error.exc_traceback)
-        )
+        _log.error("%s ended", name, exc_info=(thread_error.exc_type, thread_error.exc_value, thread_error.exc_traceback))
 
 
 def _error_origin(record: logging.LogRecord) -> tuple[object, ...]:

@@ -47,11 +47,7 @@ def raise_limit(wanted: int = WANTED_FILES) -> int | None:
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return None if soft == resource.RLIM_INFINITY else soft
     visitors = max(0, (soft - 2 * RESERVED_FILES) // FILES_PER_VISIT)
-    _log.warning(
-        "This system lets the app open %d files, enough for about %d visitors at once; more are refused.",
-        soft,
-        visitors,
-    )
+    _log.warning("This system lets the app open %d files, enough for about %d visitors at once; more are refused.", soft, visitors)
     return soft
 
 

@@ -26,12 +26,8 @@ ROLLOUT_SETTINGS = ("fusion", "discard", "residual", "first", "ask")
 def remember_settings(slug: str) -> None:
     """After a page: where the visitor is, and the rollout's settings there; Streamlit forgets controls of a page that is left."""
     if slug in ("rollout", "report"):
-        st.session_state["_rollout"] = {
-            key: st.session_state[key] for key in ROLLOUT_SETTINGS if key in st.session_state
-        }
-        st.session_state["_rollout_address"] = {
-            key: st.query_params[key] for key in ROLLOUT_SETTINGS if key in st.query_params
-        }
+        st.session_state["_rollout"] = {key: st.session_state[key] for key in ROLLOUT_SETTINGS if key in st.session_state}
+        st.session_state["_rollout_address"] = {key: st.query_params[key] for key in ROLLOUT_SETTINGS if key in st.query_params}
     st.session_state["_page"] = slug
 
 
@@ -51,9 +47,7 @@ def what_link_lacks(text: texts.Prose, slug: str) -> str:
     uses_model = slug not in ("train", "learn")
     if uses_model and state.get("photo") == uploaded_photo.PHOTO_ID and uploaded_photo.current():
         sentences.append(text["lacks photo quiz" if slug == "quiz" else "lacks photo"])
-    model = (
-        state.get("model") if uses_model else state.get("film") if slug == "learn" else f"runs/{state.get('run') or ''}"
-    )
+    model = state.get("model") if uses_model else state.get("film") if slug == "learn" else f"runs/{state.get('run') or ''}"
     if slug == "compare" and str(state.get("b") or "").startswith("runs/"):
         model = state["b"]
     if model == uploaded_model.MODEL_ID:
@@ -108,8 +102,7 @@ def page_link(settings: Mapping[str, object]) -> str:
     params = {
         key: value
         for key in defaults
-        if (value := st.session_state.get(key))
-        and value not in (defaults[key], uploaded_photo.PHOTO_ID, uploaded_model.MODEL_ID)
+        if (value := st.session_state.get(key)) and value not in (defaults[key], uploaded_photo.PHOTO_ID, uploaded_model.MODEL_ID)
     } | {key: str(value) for key, value in settings.items() if value is not None}
     params |= {outlier_masking.QUERY_KEY: "true"} if outlier_masking.is_on() else {}
     return url.partition("?")[0] + (f"?{urlencode(params)}" if params else "")

@@ -67,9 +67,7 @@ def header_bar(text: texts.Prose, page: Any, pages: list[Any], uses_model: bool)
 
     It is always there, and seen where there is room or no sidebar (`components/page_style/page_style.css`).
     """
-    with st.container(
-        horizontal=True, key="bar", gap="small", width="content", vertical_alignment="center", wrap=not is_on()
-    ):
+    with st.container(horizontal=True, key="bar", gap="small", width="content", vertical_alignment="center", wrap=not is_on()):
         if is_on():
             _previous_and_next(text, page, pages)
             _page_menu(text, page, pages)
@@ -135,11 +133,7 @@ def _choose_model() -> None:
 
 def keyboard_hint(text: texts.Prose, page: str) -> None:
     """Which keys there are, on the page on which a lecture begins."""
-    begins = (
-        st.session_state.setdefault("_lecture_begins", page)
-        if is_on()
-        else st.session_state.pop("_lecture_begins", None)
-    )
+    begins = st.session_state.setdefault("_lecture_begins", page) if is_on() else st.session_state.pop("_lecture_begins", None)
     if is_on() and begins == page:
         with st.container(key="by_keys_here"):
             st.caption(f":material/keyboard: {text['keys']}")

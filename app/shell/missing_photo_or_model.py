@@ -13,9 +13,7 @@ from app.state.uploads import uploaded_model, uploaded_photo
 from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS
 from vitcore.translation import say
 
-QUERY_KEY = (
-    "photo_missing"  # in the address as long as it is said: a reload, and who is sent the address, are told again
-)
+QUERY_KEY = "photo_missing"  # in the address as long as it is said: a reload, and who is sent the address, are told again
 
 
 def detect_missing_photo(ids: Collection[str], titles: Callable[[], Collection[str]]) -> None:
@@ -42,23 +40,17 @@ def show_missing_photo(uploader: Callable[[str], None]) -> None:
     text, requested = texts.prose("common"), st.session_state.get("_photo_asked")
     st.query_params[QUERY_KEY] = requested or uploaded_photo.PHOTO_ID
     title = next(say(row["title"]) for row in sample_photos.samples() if row["id"] == shown)
-    sentence = (
-        text["missing photo named"].format(name=texts.escape_markdown(requested), photo=title) if requested else ""
-    )
+    sentence = text["missing photo named"].format(name=texts.escape_markdown(requested), photo=title) if requested else ""
     with st.container(border=True, key="missing_photo"):
         st.markdown(f":material/hide_image: {sentence or text['missing photo'].format(photo=title)}")
         uploader("missing_file")
-        st.button(
-            text["go without"], key="go_without", on_click=st.session_state.update, kwargs={"_photo_missing": None}
-        )
+        st.button(text["go without"], key="go_without", on_click=st.session_state.update, kwargs={"_photo_missing": None})
 
 
 def resolve_model(requested: str | None, titles: Collection[str]) -> str | None:
     """What a link or a person asks for, by the name of the menu; a model that is gone is missing, and the first is shown."""
     name = requested if requested in titles else model_menu.resolve_name(requested)
-    if name == uploaded_model.MODEL_ID and model_menu.is_gone(
-        name
-    ):  # neither a link nor a reload carries somebody's file
+    if name == uploaded_model.MODEL_ID and model_menu.is_gone(name):  # neither a link nor a reload carries somebody's file
         st.session_state["_model_missing"], name = True, DEFAULT_MODEL
     return name
 
@@ -74,9 +66,4 @@ def show_missing_model() -> None:
     with st.container(border=True, key="missing_model"):
         st.markdown(f":material/deployed_code_alert: {text['missing model'].format(model=MODEL_CARDS[0].title)}")
         st.page_link("views/bring/page.py", label=text["bring it"], icon=":material/upload_file:")
-        st.button(
-            text["go without"],
-            key="go_without_model",
-            on_click=st.session_state.update,
-            kwargs={"_model_missing": False},
-        )
+        st.button(text["go without"], key="go_without_model", on_click=st.session_state.update, kwargs={"_model_missing": False})

@@ -15,15 +15,7 @@ from app.components.page_theme import watch_theme
 from app.components.pending_choices import mark_drawn, restore_pending
 from app.menu import GROUPS, PAGES
 from app.server import render_slots
-from app.shell import (
-    address,
-    copy_link,
-    lecture_mode,
-    missing_photo_or_model,
-    model_picker,
-    photo_picker,
-    selection,
-)
+from app.shell import address, copy_link, lecture_mode, missing_photo_or_model, model_picker, photo_picker, selection
 from app.state.memory import garbage_collection, media_files, visitors
 from app.state.models import current_model, second_model
 from app.widgets import outlier_masking
@@ -48,8 +40,7 @@ def run_page() -> None:
         for row in PAGES
     }  # fmt: skip
     page = st.navigation(
-        {text[f"group {group}"]: [pages[row.slug] for row in PAGES if row.group == group] for group in GROUPS},
-        expanded=True,
+        {text[f"group {group}"]: [pages[row.slug] for row in PAGES if row.group == group] for group in GROUPS}, expanded=True
     )
     row = next(row for row in PAGES if pages[row.slug] is page or pages[row.slug].title == page.title)
     address.drop_invalid_params()
@@ -57,9 +48,7 @@ def run_page() -> None:
         selection.translate_old_link(row.slug)
     same_page = st.session_state.get("page drawn") == page.url_path
     st.session_state["page drawn"] = page.url_path
-    with render_slots.acquire(
-        priority=same_page
-    ):  # a click before a page that is opened: who moves a slider looks at it
+    with render_slots.acquire(priority=same_page):  # a click before a page that is opened: who moves a slider looks at it
         if not same_page:
             selection.enter_page(row.slug)
         restore_pending(another_page=not same_page)

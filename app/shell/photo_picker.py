@@ -29,9 +29,7 @@ def show_picker() -> None:
     if st.session_state.get("photo", ids[0]) not in ids:
         st.session_state["photo"] = rows[0]["id"]
     chosen = photo_menu(text["photo"], ids, "photo", help=text["photo help"])
-    own_photo_caption = own_photo and text["own photo"].format(
-        id=text["your photo"], name=escape_markdown(own_photo[1])
-    )
+    own_photo_caption = own_photo and text["own photo"].format(id=text["your photo"], name=escape_markdown(own_photo[1]))
     with st.empty():  # always there: tabs that move down fall back to their first
         if own_photo_caption and chosen == uploaded_photo.PHOTO_ID:
             st.caption(own_photo_caption)
@@ -62,9 +60,7 @@ def uploader(key: str) -> None:
     from vitcore.images import MAX_BYTES, MAX_JPEG_PIXELS, MAX_PIXELS
 
     mega = {"mb": MAX_BYTES // 2**20, "most": MAX_PIXELS // 10**6, "jpeg": MAX_JPEG_PIXELS // 10**6}
-    st.file_uploader(
-        text["drop"], FILE_TYPES, key=key, on_change=_receive_photo, args=(key,), max_upload_size=mega["mb"]
-    )
+    st.file_uploader(text["drop"], FILE_TYPES, key=key, on_change=_receive_photo, args=(key,), max_upload_size=mega["mb"])
     st.caption(text["drop limits"].format(**mega))
     if st.session_state.get("photo") == uploaded_photo.PHOTO_ID and (mine := uploaded_photo.current()):
         st.caption(text["drop shown"].format(name=escape_markdown(mine[1])))

@@ -26,11 +26,7 @@ def titles_by_id(lang: str, ids: list[str]) -> dict[str, str]:
 def closest_id(requested: str, ids: list[str]) -> str | None:
     """The id that somebody wrote with capitals or blanks ("Red Panda", "Rocket"); None where it is no photo, or its title."""
     one = "-".join(re.findall("[a-z0-9]+", requested.casefold()))
-    if (
-        one not in ids
-        or requested in ids
-        or any(requested in titles_by_id(lang, ids).values() for lang in texts.LANGUAGES)
-    ):
+    if one not in ids or requested in ids or any(requested in titles_by_id(lang, ids).values() for lang in texts.LANGUAGES):
         return None
     return one
 
@@ -38,9 +34,7 @@ def closest_id(requested: str, ids: list[str]) -> str | None:
 @lru_cache(maxsize=len(texts.LANGUAGES))
 def localized_samples(lang: str) -> list[dict[str, str]]:
     with speaking(texts.table(lang)):
-        return [
-            {"id": row["id"], "title": say(row["title"]), "alt": say(row["alt"])} for row in sample_photos.samples()
-        ]
+        return [{"id": row["id"], "title": say(row["title"]), "alt": say(row["alt"])} for row in sample_photos.samples()]
 
 
 def imagenet_name_caption(labels: list[str]) -> None:

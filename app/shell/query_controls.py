@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 def number_input(label: str, key: str, count: int, default: int = 0, **options: Any) -> int:
     """A whole number 0…count−1 kept in range when model or photo change, and kept in the address bar."""
     keep_in_range(key, 0, count - 1, default)
-    value = st.number_input(
-        label, 0, count - 1, default, key=key, step=1, bind="query-params", **_scaled_width(options)
-    )
+    value = st.number_input(label, 0, count - 1, default, key=key, step=1, bind="query-params", **_scaled_width(options))
     return int(selection.note_value(key, int(value), default))
 
 
@@ -36,11 +34,7 @@ def slider(label: str, key: str, low: int, high: int, default: int, **options: A
 
 def keep_in_range(key: str, low: int, high: int, default: int | None) -> None:
     """What was chosen for another model, or on another page, may not be there in this one."""
-    if (
-        key in st.session_state
-        and (value := st.session_state[key]) != default
-        and (value is None or not low <= value <= high)
-    ):
+    if key in st.session_state and (value := st.session_state[key]) != default and (value is None or not low <= value <= high):
         st.session_state[key] = default
         selection.forget(key)
 
@@ -61,21 +55,13 @@ def head_menu(label: str, count: int, mean_label: str, **options: Any) -> int | 
     """A menu of the heads of a layer, which all pages share; None is their `mean_label`."""
     keep_in_range(selection.HEAD, 0, count - 1, None)
     chosen: int | None = st.selectbox(
-        label,
-        range(count),
-        None,
-        key=selection.HEAD,
-        bind="query-params",
-        placeholder=mean_label,
-        **_scaled_width(options),
+        label, range(count), None, key=selection.HEAD, bind="query-params", placeholder=mean_label, **_scaled_width(options)
     )
     selection.note_value(selection.HEAD, chosen, None)
     return chosen
 
 
-def button_row(
-    text: texts.Prose, key: str, options: list[str], default: str | None = None, text_key: str = "", **more: Any
-) -> str:
+def button_row(text: texts.Prose, key: str, options: list[str], default: str | None = None, text_key: str = "", **more: Any) -> str:
     """A row of buttons named in the visitor's language: label `text[key]`, names `text["key.option"]`; bound to the URL.
 
     The address bar holds the name that is read on the page; a link in another language, or with the option itself, works too.

@@ -19,10 +19,7 @@ OLD_NAMES = {"position": PATCH, "query": PATCH, "block": LAYER, "offset_layer": 
        "both_head": HEAD}  # fmt: skip
 COUNTED_FROM_1 = ("head", "of_head")  # heads counted from 1; 0 was their mean
 CHOSEN_STATE = "_selection"  # key → what a person has chosen, on whatever page
-PINNED_TOKENS = (
-    "token",
-    "second",
-)  # in the explorer's address, tokens that are no patches, by their places in the sequence
+PINNED_TOKENS = ("token", "second")  # in the explorer's address, tokens that are no patches, by their places in the sequence
 PINNED_PREFIX_TOKEN = "_token"  # the first of them, pinned in place of the patch
 DRAWN_STATE = "_selection_drawn"  # key → what its control was last drawn with, and its default
 

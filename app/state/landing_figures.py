@@ -86,9 +86,7 @@ def model_previews(vit: Vit, mode: Any) -> dict[str, Any]:
 
     filters, cosine = model_weights.filter_components(vit.name), model_weights.position_similarity(vit.name)
     filters_figure = (
-        None
-        if filters is None
-        else figures.filters(components_as_picture(filters.vectors[: COLUMNS**2]), filters.variance, mode)
+        None if filters is None else figures.filters(components_as_picture(filters.vectors[: COLUMNS**2]), filters.variance, mode)
     )
     positions_figure = None if cosine is None else figures.position_similarity(cosine, vit.grid, mode, side_px=520)
     near = 0.0 if cosine is None else correlation_with_distance(cosine, vit.grid)
@@ -144,10 +142,7 @@ def _sampled_heads(vit: Vit, rec: Recording, mode: Any) -> tuple[Any, str]:
     maps = np.concatenate([rec.head_maps(block)[:some] for block in blocks])
     names = [say("layer {layer}, head {head}", layer=b, head=h) for b in blocks for h in range(some)]
     title = say("Attention of the {readout}", readout=say(vit.pooling))
-    fig, patches = (
-        attention_heads(maps, rec.grid, title, mode, names=names, columns=some),
-        outliers_in_recording(rec).patches,
-    )
+    fig, patches = (attention_heads(maps, rec.grid, title, mode, names=names, columns=some), outliers_in_recording(rec).patches)
     marks = [outliers_in_map(one, patches).tolist() for one in maps]
     return frame_outliers_in_maps(fig, marks, rec.grid, some), outlier_sentence(
         sorted({patch for one in marks for patch in one}), rec.grid

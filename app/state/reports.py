@@ -30,7 +30,7 @@ def model_side(model: str, _vit: Vit) -> ModelFacts:
 @memory_cache.cached
 def handout(
     rec: Recording, settings: ReportSettings, lang: str, address: str, lacking: str, name: str, cautions: tuple[str, ...], _vit: Vit
-) -> bytes:  # fmt: skip
+) -> bytes:
     """The handout of a photo and a model, made once."""
     from vitcore.report.handout import handout as made
     from vitcore.report.report_settings import ReportOrigin
@@ -77,9 +77,7 @@ def quiz_handout(model: str, key: str, seed: int, name: str, origin: ReportOrigi
     vit, rec = recordings.from_key(model, key, "mean")
     credit = photo_credit(name)
     known = replace(origin, credit=credit, file=f"assets/samples/{name}.jpg" if credit else rec.photo.name)
-    return make_quiz_handout(
-        _quiz_material(vit, rec, seed, mask_outliers), quiz(rec, seed, origin.lang, mask_outliers, vit), known
-    )
+    return make_quiz_handout(_quiz_material(vit, rec, seed, mask_outliers), quiz(rec, seed, origin.lang, mask_outliers, vit), known)
 
 
 def _quiz_material(vit: Vit, rec: Recording, seed: int, mask_outliers: bool) -> QuizMaterial:

@@ -24,9 +24,8 @@ def guess_and_answer(key: str, options: list[str], right_option: int, explanatio
     """
     text = texts.prose("common")
     guess = st.pills(
-        text["guess"], range(len(options)), format_func=lambda i: options[i], key=f"guess_{key}",
-        label_visibility="collapsed",
-    )  # fmt: skip
+        text["guess"], range(len(options)), format_func=lambda i: options[i], key=f"guess_{key}", label_visibility="collapsed"
+    )
     guessed = guess is not None  # in the key too: the browser remembers by it whether a fold is open
     expander = st.expander(text["show answer"], guessed, key=f"answer_{key}_{guessed}")
     verdict = ""

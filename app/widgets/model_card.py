@@ -45,9 +45,7 @@ def show_card(card: ModelCard, with_paper: bool = True) -> None:
             if final := films.final_accuracy(card.name):
                 st.markdown(text["about film"].format(right=final.right, photos=final.photos, step=final.step))
     if paragraphs := list(
-        filter(
-            None, paper_comparison.comparison_paragraphs(card, trained, _class_count(card.name)) if with_paper else []
-        )
+        filter(None, paper_comparison.comparison_paragraphs(card, trained, _class_count(card.name)) if with_paper else [])
     ):
         with st.expander(texts.prose("card")["beside"]):
             for sentence in paragraphs:

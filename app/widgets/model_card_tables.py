@@ -22,8 +22,7 @@ SPECIES = ("cats", "dogs", "false_cats")
 def accuracy_sets(trained: dict[str, Any]) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
     """Of each set of photos on which the model and its teacher named classes: which set, {"photos", "top1", "top5"} of both."""
     model, teacher = (trained.get(key, {}) for key in ("measured", "teacher_measured_alike"))
-    return [(key.partition(" ")[2], model[key], teacher[key])
-            for key in model if key.startswith("accuracy ") and key in teacher]  # fmt: skip
+    return [(key.partition(" ")[2], model[key], teacher[key]) for key in model if key.startswith("accuracy ") and key in teacher]
 
 
 def species_recognition(trained: dict[str, Any], source: str = "measured") -> dict[str, dict[str, Any]]:
@@ -41,9 +40,7 @@ def photo_set(trained: dict[str, Any], name: str) -> dict[str, str]:
 def species_sentence(trained: dict[str, Any], text: texts.Prose) -> str:
     """How often the species of test photos is right, in a sentence; empty where that was not measured."""
     found = species_recognition(trained).get("pets")
-    return (
-        text["about species"].format(cats=found["cats"]["called_so"], dogs=found["dogs"]["called_so"]) if found else ""
-    )
+    return text["about species"].format(cats=found["cats"]["called_so"], dogs=found["dogs"]["called_so"]) if found else ""
 
 
 def card_sentences(card: ModelCard, trained: dict[str, Any], text: texts.Prose) -> list[str]:
@@ -102,10 +99,7 @@ def show_tables(card: ModelCard, trained: dict[str, Any], text: texts.Prose) -> 
             )
             for which in kinds
         ]
-        shares = [
-            [_share_cell(both[0][which].get(kind), both[1][which].get(kind), text) for kind in SPECIES]
-            for which in kinds
-        ]
+        shares = [[_share_cell(both[0][which].get(kind), both[1][which].get(kind), text) for kind in SPECIES] for which in kinds]
         cells = [(name, *row) for name, row in zip(called, shares, strict=True)]
         _table([text["measured photos"], *(text[f"measured {kind}"] for kind in SPECIES)], cells)
         st.markdown(text["measured brackets"].format(teacher=names[1]))

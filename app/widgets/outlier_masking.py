@@ -38,9 +38,7 @@ class MapOutliers(NamedTuple):
 def read_address(entered: bool, uses_model: bool) -> None:
     """When a run begins: a page that was entered takes what its address says; one that looks at a photo has it in its address."""
     values = [
-        BOOLEANS[given]
-        for key in (QUERY_KEY, *OLD_QUERY_KEYS)
-        if (given := st.query_params.get(key, "").lower()) in BOOLEANS
+        BOOLEANS[given] for key in (QUERY_KEY, *OLD_QUERY_KEYS) if (given := st.query_params.get(key, "").lower()) in BOOLEANS
     ]
     if entered and values:
         st.session_state[STATE_KEY] = any(values)
@@ -91,9 +89,7 @@ def distances_to_show(vit: Vit, rec: Recording) -> tuple[Recording, str]:
     return outlier_tokens.mask_outliers(rec), masked_outliers_sentence(_outlier_count(rec))
 
 
-def outliers_in_map(
-    vit: Vit, rec: Recording, values: NDArray, attended: bool = True, masked: bool | None = None
-) -> MapOutliers:
+def outliers_in_map(vit: Vit, rec: Recording, values: NDArray, attended: bool = True, masked: bool | None = None) -> MapOutliers:
     """What a map (rows, cols) of this photo shows of its outlier tokens; `masked`: whether it is of masked attention."""
     from vitcore.analysis.outlier_tokens import outliers_in_map
     from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
@@ -111,10 +107,7 @@ def outliers_of_patches(patches: list[int], count: int, grid: Grid) -> MapOutlie
 
     masked = is_on() and count > 0
     return MapOutliers(
-        [] if masked else patches,
-        masked_outliers_sentence(count) if masked else outlier_sentence(patches, grid),
-        count,
-        masked,
+        [] if masked else patches, masked_outliers_sentence(count) if masked else outlier_sentence(patches, grid), count, masked
     )
 
 

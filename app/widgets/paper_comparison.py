@@ -49,12 +49,8 @@ def table_rows(card: ModelCard, trained: dict[str, Any], classes: int = 0) -> li
         found += [*_held_out_rows(name, alike, sets), (name, f"{teacher.top1:.1f}", imagenet)]
     paper = tables.imagenet_accuracies()
     paper_results = [one for one in paper if one in (paper[0], paper[-1]) or (one.model == title and one.table == "5")]
-    paper_names = [
-        text["paper model"].format(model=one.model, data=one.pretraining, table=one.table) for one in paper_results
-    ]
-    return found + [
-        (name, f"{one.accuracy:.2f}", imagenet) for name, one in zip(paper_names, paper_results, strict=True)
-    ]
+    paper_names = [text["paper model"].format(model=one.model, data=one.pretraining, table=one.table) for one in paper_results]
+    return found + [(name, f"{one.accuracy:.2f}", imagenet) for name, one in zip(paper_names, paper_results, strict=True)]
 
 
 def _title_without_size(card: ModelCard) -> str:

@@ -100,9 +100,7 @@ def kinds(make_module) -> dict[str, load_model.Vit]:
             "no-positions": make_module(pos_embed="none"),
             "no-head": make_module(num_classes=0),
             "wide": make_module(img_size=(24, 48)),
-            "distilled": timm.create_model(
-                "deit_tiny_distilled_patch16_224", **small, img_size=32, patch_size=8
-            ).eval(),
+            "distilled": timm.create_model("deit_tiny_distilled_patch16_224", **small, img_size=32, patch_size=8).eval(),
             "hybrid": timm.create_model("vit_tiny_r_s16_p8_224", **small, img_size=128).eval(),
         }
         modules |= {

@@ -82,9 +82,7 @@ def data() -> Iterator[str]:
         yield from (photos["of"] for photos in trained.get("photos", {}).values())
         yield from filter(None, (one["differs"] for one in trained.get("commands", []) if isinstance(one, dict)))
     for field in recipe_fields():
-        yield from filter(
-            None, (recipe_form.field_name(field.name), *(field.metadata[part] for part in ("help", "group", "unit")))
-        )
+        yield from filter(None, (recipe_form.field_name(field.name), *(field.metadata[part] for part in ("help", "group", "unit"))))
     for name in PRESETS:
         yield from (words for part, words in recipe_form.preset_description(name).items() if part != "Command")
     for file in RECORDINGS.glob("*.json"):
@@ -103,9 +101,7 @@ def experiment_words() -> Iterator[str]:
     yield from (*MEASURES.values(), *VERDICT_NAMES.values())
     for one in EXPERIMENTS.values():
         yield from (one.title, one.where[0], one.finding, one.measured, one.untested, one.x_title)
-        yield from filter(
-            None, (w for claim in one.claims for w in (claim.sentence, claim.unit, claim.source, claim.quick))
-        )
+        yield from filter(None, (w for claim in one.claims for w in (claim.sentence, claim.unit, claim.source, claim.quick)))
         for cell in (*one.cells(True), *one.cells(False)):
             places = [] if one.numbers or one.x_measure else [x for _, x in cell.chart_places]
             yield from {*(curve.removesuffix(TWICE_AS_LONG_SUFFIX) for curve, _ in cell.chart_places), *places} - {

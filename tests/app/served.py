@@ -61,9 +61,7 @@ class Visit:
 
     def __init__(self, address: str, cookie: str = "") -> None:
         sent = {"Cookie": cookie} if cookie else None
-        self.socket = connect(
-            address, subprotocols=["streamlit"], max_size=None, open_timeout=60, additional_headers=sent
-        )
+        self.socket = connect(address, subprotocols=["streamlit"], max_size=None, open_timeout=60, additional_headers=sent)
         self.session, self.page, self.states, self.ids, self.buttons = "", "", {}, {}, {}
         self.said: list[str] = []
         self.kept: set[str] = set()
@@ -114,10 +112,7 @@ class Visit:
         while True:
             forward = ForwardMsg.FromString(self.socket.recv(timeout=until - time.monotonic()))
             self._read(forward)
-            if (
-                forward.WhichOneof("type") == "script_finished"
-                and forward.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY
-            ):
+            if forward.WhichOneof("type") == "script_finished" and forward.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
                 return self
 
     def _read(self, forward: ForwardMsg) -> None:

@@ -22,9 +22,7 @@ NONSENSE = {
 def test_a_nonsense_address_falls_back(slug):
     app = App(slug, **NONSENSE).fine()
     plain = App(slug).fine()
-    assert (
-        app.values() == plain.values()
-    )  # the pickers name the model that is shown; what failed is named in the sentence
+    assert app.values() == plain.values()  # the pickers name the model that is shown; what failed is named in the sentence
     assert len(app.at.warning) == 1
     assert [c["alt"] for c in app.charts()] == [c["alt"] for c in plain.charts()]
 

@@ -62,9 +62,7 @@ def test_the_row_and_the_nearest_of_table_1():
     assert any("ViT-Base, has 15× as many (86 M)" in said for said in app.sentences("markdown"))
 
     def said(blocks: int, width: tuple[int, ...], params: int, tokens: int = 197) -> str:
-        return table1_row.nearest_model_sentence(
-            Table1Row(blocks, width, (), (), params, 17.58, tokens, (224, 224)), "one", WORDS
-        )
+        return table1_row.nearest_model_sentence(Table1Row(blocks, width, (), (), params, 17.58, tokens, (224, 224)), "one", WORDS)
 
     assert "has the shape of ViT-Base" in said(12, (768,), 86_567_656)
     assert "about as many as ViT-Base" in said(16, (256, 2048), 86_000_000, 0) and "no tokens" in said(1, (2,), 3, 0)
@@ -79,10 +77,7 @@ def test_the_row_and_the_nearest_of_table_1():
 def test_its_accuracy_is_said_beside_the_papers():
     app = App("card").fine()
     said = " ".join(app.sentences("markdown"))
-    assert (
-        "lower than that of any of the paper's ViTs" in said
-        and "88.55 % (ViT-H/14 pre-trained on JFT-300M, Table 2)" in said
-    )
+    assert "lower than that of any of the paper's ViTs" in said and "88.55 % (ViT-H/14 pre-trained on JFT-300M, Table 2)" in said
     assert "Of those other photos, the 50,000 validation photos of ImageNet-1k, the paper's ViTs name 71.16 %" in said
     assert "Its accuracy is lower" not in said, "no verdict without the reservation"
     assert "ViT-Ti/16 names 75.5 % of those right (timm's own table) and 37 to 62 % of these" in said
@@ -102,26 +97,15 @@ def test_its_accuracy_is_said_beside_the_papers():
 
 def test_only_what_is_known_is_set_beside_the_paper():
     def said(name: str = "vit_tiny_patch16_224.augreg_in21k_ft_in1k") -> str:
-        return " ".join(
-            paper_comparison.comparison_paragraphs(next(card for card in MODEL_CARDS if card.name == name), {})
-        )
+        return " ".join(paper_comparison.comparison_paragraphs(next(card for card in MODEL_CARDS if card.name == name), {}))
 
-    assert (
-        "higher than 2 of the 17 numbers" in said() and "Of the same 50,000 photos" in said() and "has 5.7 M" in said()
-    )
+    assert "higher than 2 of the 17 numbers" in said() and "Of the same 50,000 photos" in said() and "has 5.7 M" in said()
     base = said("vit_base_patch16_224.augreg_in21k_ft_in1k")
     assert "77.91 % (ImageNet), 83.97 % (ImageNet-21k), 84.15 % (JFT-300M) (Table 5, fine-tuned at 384 px)" in base
     assert "parameters" not in base, "as large as the paper's"
     assert said("vit_small_patch16_224.dino") == "", "it names no classes"
     card = next(card for card in MODEL_CARDS if card.title == "ViT-B/16")
-    assert [right for _, right, _ in paper_comparison.table_rows(card, {})] == [
-        "84.5",
-        "71.16",
-        "77.91",
-        "83.97",
-        "84.15",
-        "88.55",
-    ]
+    assert [right for _, right, _ in paper_comparison.table_rows(card, {})] == ["84.5", "71.16", "77.91", "83.97", "84.15", "88.55"]
     assert paper_comparison.table_rows(ModelCard("mine", "Mine", 5.0, 0, ""), {}, 1000) == []
 
     def own(top1: float, classes: int = 1000, views: int | None = None) -> str:
@@ -185,9 +169,7 @@ def test_a_process_that_dies_is_said(lines):
 def test_in_public_it_is_off(monkeypatch, lines):
     monkeypatch.setenv("INSIDE_VIT_PUBLIC", "1")
     app = App("card").fine()
-    assert any(permissions.why_not("measurements") in said for said in app.sentences("info")) and not app.at.get(
-        "select_slider"
-    )
+    assert any(permissions.why_not("measurements") in said for said in app.sentences("info")) and not app.at.get("select_slider")
     assert app.at.code[0].value == "python -m vitcore profile vit-tiny-patch8-128"
     with pytest.raises(permissions.NotAllowedError):
         speed_measurement.start(None, False, [1], 0)

@@ -49,10 +49,7 @@ def test_numbers_are_those_of_the_figure(drawn, rec):
 
 
 def test_a_colour_bar_has_the_palette_the_ends_and_the_unit_of_its_figure(drawn):
-    shown = {
-        name: [t for t in chart_spec(drawn[name])["traces"] if t["kind"] == "scale"]
-        for name in ("positions", "rollout")
-    }
+    shown = {name: [t for t in chart_spec(drawn[name])["traces"] if t["kind"] == "scale"] for name in ("positions", "rollout")}
     for name, (scale,) in shown.items():
         palette = DIVERGING if name == "positions" else HEAT
         assert scale["colours"] == gradient_stops(palette, 16) and len(scale["colours"]) == 17

@@ -60,9 +60,7 @@ def test_a_choice_survives_a_run_that_is_broken_off(chosen):
     assert chosen.run().session_state["token"] == 74
     chosen.session_state["broken off"] = False
     assert chosen.run().session_state["token"] == 74 and chosen.session_state[PENDING_STATE]["token"].drawn
-    assert chosen.run().session_state["token"] == 74 and not chosen.session_state[PENDING_STATE], (
-        "the browser has told it back"
-    )
+    assert chosen.run().session_state["token"] == 74 and not chosen.session_state[PENDING_STATE], "the browser has told it back"
 
 
 def test_a_choice_survives_what_is_touched_before_the_browser_has_heard_of_it(chosen):
@@ -85,9 +83,7 @@ def test_who_touches_the_control_itself_has_the_last_word(chosen):
     chosen.session_state["broken off"] = False
     chosen.run()
     chosen.get_by_key("token").set_value(137)
-    assert chosen.run().session_state["token"] == 137, (
-        "once Python has answered, what it was before is a choice as any other"
-    )
+    assert chosen.run().session_state["token"] == 137, "once Python has answered, what it was before is a choice as any other"
 
 
 def test_the_address_keeps_what_was_touched_while_python_wrote_it(chosen):

@@ -37,9 +37,7 @@ def test_every_sentence_is_shown_with_its_verdict():
         assert verdict_sentences.protocol_sentence(one, results) in markdown
         dots = [run for trace in app.chart(one.title)["data"] for run in trace.get("customdata", [])]
         assert set(dots) == {row.run for row in results.rows}
-        assert len(app.charts()) == 2 + bool(one.table), (
-            "ours, the drawn pictures, and the paper's numbers, where it prints any"
-        )
+        assert len(app.charts()) == 2 + bool(one.table), "ours, the drawn pictures, and the paper's numbers, where it prints any"
         assert results.facts["command"] in [code.value for code in app.at.code]
 
 
@@ -52,9 +50,7 @@ def test_results_of_another_version_are_said(tmp_path):
 def test_a_dot_opens_its_run(tiny, tmp_path):  # noqa: F811
     run_experiment.run_experiment(tiny, True, results_csv.RESULTS_FOLDER, on_progress=lambda line: None)
     app = App("experiments", experiment="tiny").fine()
-    assert any("Seeds share their pictures" in said for said in app.sentences("markdown")), (
-        "digits are the same for all"
-    )
+    assert any("Seeds share their pictures" in said for said in app.sentences("markdown")), "digits are the same for all"
     app.at.session_state["_experiment_run"] = "tiny-quick-after-20"
     app.run().fine().at.button(key="open_distance").click()
     app.run().fine()

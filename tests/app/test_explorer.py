@@ -68,10 +68,7 @@ def test_the_strip_is_the_pinned_tokens(files, rec):
     for direction, pick in ways.items():
         data = given(App("attention", photo="astronaut", token="40", direction=direction))
         strip = np.frombuffer(files[data["atlas"]["url"]], np.uint8).reshape(12, 3, 16, 16)
-        close(
-            attention_as_bytes.decode_weights(strip),
-            np.stack([rec.grid.to_map(pick(rec.maps[b], 40)) for b in range(12)]),
-        )
+        close(attention_as_bytes.decode_weights(strip), np.stack([rec.grid.to_map(pick(rec.maps[b], 40)) for b in range(12)]))
 
 
 def test_an_address_opens_the_view_it_names(files):
@@ -80,15 +77,7 @@ def test_an_address_opens_the_view_it_names(files):
         one_scale="true", lit="darkness",
     )  # fmt: skip
     data = given(app)
-    assert data["state"] == {
-        "token": 40,
-        "second": 77,
-        "block": 3,
-        "head": 1,
-        "column": True,
-        "rolled": True,
-        "mask": False,
-    }
+    assert data["state"] == {"token": 40, "second": 77, "block": 3, "head": 1, "column": True, "rolled": True, "mask": False}
     assert (data["log"], data["shared"], data["style"]) == (True, True, "light")
 
 
@@ -108,15 +97,7 @@ def test_controls_reach_the_picture(files):
     """What a click sends is in the browser's tests."""
     app = App("attention").fine()
     app.set(patch=4, second_patch=8, layer=2, one_head=2, rolled=True).fine()
-    assert given(app)["state"] == {
-        "token": 5,
-        "second": 9,
-        "block": 2,
-        "head": 2,
-        "column": False,
-        "rolled": True,
-        "mask": False,
-    }
+    assert given(app)["state"] == {"token": 5, "second": 9, "block": 2, "head": 2, "column": False, "rolled": True, "mask": False}
     assert given(app.set(second_patch=None))["state"]["second"] is None
 
 
@@ -145,9 +126,7 @@ def test_the_fields_hold_patches_and_name_a_token_that_is_none(files, kinds, off
     assert pins(pick(app, second=0)) == (0, 0, 39, None, "Class token, or patch", "class token")
     assert pins(app.set(second_patch=7)) == (0, 8, 39, 7, "Class token, or patch", "none")
     assert pins(app.set(patch=5)) == (6, 8, 5, 7, "Patch", "none"), "a patch typed in is pinned"
-    assert pins(pick(pick(app, token=0), token=6, second=None)) == (6, None, 5, None, "Patch", "none"), (
-        "the same patch again"
-    )
+    assert pins(pick(pick(app, token=0), token=6, second=None)) == (6, None, 5, None, "Patch", "none"), "the same patch again"
     assert not {"token", "second", "second_patch"} & {*app.at.query_params}
     offer({name: kinds[name] for name in ("no-class-token", "registers")})
     bare = App("attention", model="no-class-token", patch="3")
@@ -166,9 +145,7 @@ def test_a_link_that_names_tokens_by_their_places_pins_them(files, address, toke
     app = App("attention", **address)
     assert pins(app)[:2] == (token, second)
     written = {key: value[0] if isinstance(value, list) else value for key, value in app.at.query_params.items()}
-    assert written.get("token") == ("0" if token == 0 else None) and written.get("second") == (
-        "0" if second == 0 else None
-    )
+    assert written.get("token") == ("0" if token == 0 else None) and written.get("second") == ("0" if second == 0 else None)
     if token not in (0, 137):
         assert written["patch"] == str(token - 1)
 
@@ -227,10 +204,7 @@ def test_a_large_model_sends_some_queries_and_says_so(files, make_vit, offer, ph
         assert not data["atlas"]["whole"] and strip.size == 3 * 16 * 16
         data = given(app.set(direction="gets", rolled=True))
         spec = data["maps"][1]
-        close(
-            attention_as_bytes.decode_weights(block_of(data, files, 1)),
-            rec.maps[1][:, :, spec["queries"]].swapaxes(1, 2),
-        )
+        close(attention_as_bytes.decode_weights(block_of(data, files, 1)), rec.maps[1][:, :, spec["queries"]].swapaxes(1, 2))
         rolled = attention_as_bytes.decode_weights(
             np.frombuffer(files[data["rollout"]["url"]], np.uint8).reshape(-1, rec.grid.tokens)
         )
@@ -261,9 +235,7 @@ def test_every_kind_of_model_names_its_tokens(kind, kinds, offer, files):
 @pytest.mark.parametrize("lang", ["en", "zh-CN", "zh-TW"])
 def test_every_word_is_there_in_every_language(lang, files):
     data = given(App("attention", lang=lang))
-    assert (
-        all(data["words"].values()) and all(all(row) for row in data["rules"].values()) and all(map(all, data["keys"]))
-    )
+    assert all(data["words"].values()) and all(all(row) for row in data["rules"].values()) and all(map(all, data["keys"]))
     if lang != "en":
         english = given(App("attention"))["words"]
         assert [word for word in data["words"] if data["words"][word] == english[word]] == []
@@ -289,7 +261,4 @@ def test_addresses_lead_to_the_bytes(rec):
 def test_a_link_that_writes_a_photo_with_a_capital_is_understood():
     app = App("attention", photo="Rocket", patch="100").fine()
     assert app.values()["patch"] == 100
-    assert (
-        not any("No photo here" in said for said in app.sentences("markdown"))
-        and app.at.session_state["photo"] == "rocket"
-    )
+    assert not any("No photo here" in said for said in app.sentences("markdown")) and app.at.session_state["photo"] == "rocket"

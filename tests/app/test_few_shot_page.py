@@ -87,10 +87,7 @@ def test_accuracies_that_read_the_same_are_not_called_better():
 
 def test_the_page_says_how_pixels_do_and_which_photo_is_mistaken():
     app = App("fewshot", examples="digits").fine()
-    assert (
-        sum("The model's features are" in one and "better than raw pixels" in one for one in app.sentences("markdown"))
-        == 1
-    )
+    assert sum("The model's features are" in one and "better than raw pixels" in one for one in app.sentences("markdown")) == 1
     captions = [one.caption for image in app.at.get("imgs") + app.at.get("image") for one in image.proto.imgs]
     assert captions and all(one.startswith("This digit ") for one in captions)
 

@@ -34,6 +34,4 @@ def test_every_page_is_streamlits_with_our_styles_in_its_head(subtests):
 
 
 def test_what_is_no_page_is_streamlits_to_answer():
-    assert [asked(path) for path in ("/static/js/index.js", "/_stcore/health", "/nowhere", "/media/a.bin")] == [
-        None
-    ] * 4
+    assert [asked(path) for path in ("/static/js/index.js", "/_stcore/health", "/nowhere", "/media/a.bin")] == [None] * 4

@@ -42,9 +42,7 @@ def test_printed_figures_have_every_character(script, lang):
 @pytest.mark.parametrize("weight", ["regular", "bold"])
 def test_pages_have_every_character(weight):
     pytest.importorskip("brotli")
-    assert lacking(f"app/static/fonts/noto-sans-chinese-{weight}.woff2", *CUT.SCRIPTS.values()) == set(), (
-        "run tests/fonts.py"
-    )
+    assert lacking(f"app/static/fonts/noto-sans-chinese-{weight}.woff2", *CUT.SCRIPTS.values()) == set(), "run tests/fonts.py"
 
 
 def test_the_menu_of_languages_has_a_font_of_its_own():

@@ -44,12 +44,9 @@ def test_a_link_opens_a_lecture():
     usual = {"scale": 1, "narrow": 0, "high": 0}
     assert (
         dressed(app) | usual
-        == {"lecture": True, "mode": "dark", "page": "overview", "chosen": "en red-panda", "far": dressed(app)["far"]}
-        | usual
+        == {"lecture": True, "mode": "dark", "page": "overview", "chosen": "en red-panda", "far": dressed(app)["far"]} | usual
     )
-    assert (
-        dressed(app)["far"]["ViT-Ti/16"] == "23 MB download" and "Inside ViT Ti/8 · 128 px" not in dressed(app)["far"]
-    )
+    assert dressed(app)["far"]["ViT-Ti/16"] == "23 MB download" and "Inside ViT Ti/8 · 128 px" not in dressed(app)["far"]
     assert app.controls["lecture"].proto.query_param_key == "lecture"
 
 
@@ -105,8 +102,7 @@ def test_a_picture_on_a_phone_has_no_empty_space_around_it():
         and layout["height"] < tall
     )
     assert (
-        app.charts()[1]["layout"]["height"]
-        == json.loads(App("filters").at.get("plotly_chart")[1].proto.spec)["layout"]["height"]
+        app.charts()[1]["layout"]["height"] == json.loads(App("filters").at.get("plotly_chart")[1].proto.spec)["layout"]["height"]
     )
 
 

@@ -252,9 +252,7 @@ def test_what_has_a_key_of_its_own_is_known_by_that(rec):
     assert made == [rec, other, masked], "the same model and photo once; masked, another"
     assert again.__wrapped__ and len({rec.key, other.key, masked.key}) == 3
     (key,) = [key for key in memory_cache.CACHE.keys() if "again" in key[0] and key[1:4] == (*other.key, 1)]
-    assert all(isinstance(part, str | int) for part in key), (
-        "flat: what is a visitor's own is found and thrown away by its name"
-    )
+    assert all(isinstance(part, str | int) for part in key), "flat: what is a visitor's own is found and thrown away by its name"
     again("a name", 2, rec)
     again("a name", 2, other)
     assert len(made) == 4, "what begins with _ counts as little as ever"

@@ -29,9 +29,7 @@ def test_the_hub_is_out_of_reach(monkeypatch):
         app.set(model=HUB.name).fine()
         (said,) = app.sentences("warning")
         assert "can't be reached" in said and f"The app stays on {MODEL_CARDS[0].title}." in said
-        assert app.charts() == before and app.values()["model"] == DEFAULT_MODEL, (
-            "the picker names the model that is shown"
-        )
+        assert app.charts() == before and app.values()["model"] == DEFAULT_MODEL, "the picker names the model that is shown"
     assert not app.go(SLUGS[0]).fine().at.warning
 
 
@@ -136,8 +134,6 @@ def test_the_hub_is_really_out_of_reach(tmp_path):
     env |= {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path), "VITCORE_MODELS": str(tmp_path / "by-hand")}
     env.pop("HF_HUB_OFFLINE", None)
     begun = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-c", REAL], env=env, cwd=MAIN.parents[1], capture_output=True, text=True, timeout=300
-    )
+    done = subprocess.run([sys.executable, "-c", REAL], env=env, cwd=MAIN.parents[1], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     assert time.monotonic() - begun < 120

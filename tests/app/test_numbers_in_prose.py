@@ -11,12 +11,12 @@ NAMES = re.compile(  # of papers and their parts, models, data sets, files and k
     r"(?:Tables?|Figures?|Fig\.|Eq\.|App\.|Appendix|Section|§|arXiv)\s?[A-Z]?\.?\d+(?:[.\-–]\d+)*(?:(?:,| and| or) \d+(?:\.\d+)*)*"
     r"|\b[A-Za-z+_-]*[A-Za-z][A-Za-z+_-]*[/-]?\d+\w*(?:x\d+|/\d+)*|\[[^]]*\]\([^)]*\)|`[^`]*`|\$[^$]*\$"
     r"|\((?:19|20)\d\d\)|\b[A-Z][a-z]+ (?:19|20)\d\d\b"
-    r"|\b[123]-D\b|\bA4\b|16×16 words",
+    r"|\b[123]-D\b|\bA4\b|16×16 words"
 )
 DEFINED = re.compile(  # what a number means here: scales, shares and correlations end at these, and counting begins at 0
     r"0, 1, 2, …|(?<![\d.])[−-]?(?:0|1|100)(?: %| px)?(?![\d.,×]*\d)|(?<![\d.])0\.5(?=[;:)]| is guessing)|of 255|from 0 to 255"
     r"|[·×]\s*3(?= =|\s+pixels become)|[Tt]op 5"
-    r"|likeliest five|five likeliest|among five|of the four|to D on four",
+    r"|likeliest five|five likeliest|among five|of the four|to D on four"
 )
 WORDS = re.compile(
     r"\b(?:three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|sixteen|eighteen|nineteen|twenty|thirty|dozens?"
@@ -47,10 +47,7 @@ REASONS = {
     "It is patch {patch}, row {row} and column {col}: {count} numbers, three for each of its {high} × {wide} pixels.":
         "red, green, blue",
 }  # fmt: skip
-AS_PRINTED = (
-    "paper: ",
-    "experiments: ",
-)  # pages on what the paper and its experiments say, each with its source beside it
+AS_PRINTED = ("paper: ", "experiments: ")  # pages on what the paper and its experiments say, each with its source beside it
 
 
 def bare(text: str) -> list[str]:
@@ -75,9 +72,5 @@ def test_no_number_in_the_prose_can_go_stale():
 
 
 def test_a_bare_number_is_found_and_a_name_is_not():
-    assert bare("On 79 photos, by 0.86, and nine more of {count} (Table 2, ViT-L/16, JFT-300M)") == [
-        "79",
-        "0.86,",
-        "nine",
-    ]
+    assert bare("On 79 photos, by 0.86, and nine more of {count} (Table 2, ViT-L/16, JFT-300M)") == ["79", "0.86,", "nine"]
     assert bare("Table 5 has ViT-B/16 on CIFAR-100: 100 % (1: the same; 0: unrelated)") == []

@@ -63,18 +63,7 @@ def test_one_setting_in_the_address_of_every_page_and_from_page_to_page(cornered
     assert "mask_outliers" not in app.at.query_params
     app.set(mask_outliers_gathered=True).fine()
     masked = mask_outlier_tokens(recorded(cornered, sample_photos.samples()[0]["id"]))
-    for slug in (
-        "rollout",
-        "patches",
-        "overview",
-        "attention",
-        "story",
-        "compare",
-        "quiz",
-        "report",
-        "distance",
-        "rollout",
-    ):
+    for slug in ("rollout", "patches", "overview", "attention", "story", "compare", "quiz", "report", "distance", "rollout"):
         app.go(slug).fine()
         assert app.at.query_params["mask_outliers"] in ("true", ["true"]), slug
     assert app.component("gathered")["values"] == pytest.approx((100 * masked.rollout()).ravel().tolist(), abs=1e-3)
@@ -139,9 +128,7 @@ def test_compare_says_it_of_each_side_and_masks_both(cornered, offer):
         assert app.component("a_map")["marks"] == found and (LOOKED in app.component("a_map")["told"]) == bool(found)
         assert app.component("differ")["marks"] == sorted({*found, *app.component("b_map")["marks"]})
         on = App("compare", model="cornered", picture=kind, mask_outliers="true").fine()
-        assert on.component("a_map")["values"] == pytest.approx(
-            (100 * masked / masked.sum()).ravel().tolist(), abs=0.05
-        )
+        assert on.component("a_map")["values"] == pytest.approx((100 * masked / masked.sum()).ravel().tolist(), abs=0.05)
         assert on.component("a_map")["told"] == "3 outlier tokens are masked here."
 
 
@@ -161,18 +148,14 @@ def test_the_story_says_it_of_the_chosen_head_and_of_every_layer(cornered, offer
     assert [values[patch] for patch in patches] == [0, 0, 0] and values[9] == pytest.approx(expected[9], abs=0.1)
     tiles = App("story", model="cornered", step=str(BLOCK_STEP + 1)).fine().component("story_depth")["tiles"]
     for tile, fused in zip(tiles, rec.attention_per_layer(), strict=True):
-        assert (LOOKED in tile["alt"]) == bool(
-            len(outliers_in_map(rec.grid.to_map(rec.pooling_weights @ fused), patches))
-        )
+        assert (LOOKED in tile["alt"]) == bool(len(outliers_in_map(rec.grid.to_map(rec.pooling_weights @ fused), patches)))
 
 
 def test_the_quiz_and_its_link_carry_the_setting(cornered, offer):
     from app.state import reports
 
     offer(cornered=cornered)
-    rec = recorded(
-        cornered, sample_photos.samples()[0]["id"], maps=range(cornered.blocks), fusions=("mean", "max", "min")
-    )
+    rec = recorded(cornered, sample_photos.samples()[0]["id"], maps=range(cornered.blocks), fusions=("mean", "max", "min"))
     plain, masked = (reports._quiz_material(cornered, rec, 3, masks) for masks in (False, True))
     whole = mask_outlier_tokens(rec)
     assert masked.rec.distance_renormalised_px == pytest.approx(whole.distance_renormalised_px, rel=1e-5)

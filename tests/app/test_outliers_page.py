@@ -41,10 +41,7 @@ def test_a_planted_outlier_is_found_and_what_it_draws_is_said(planted, own, offe
     assert TEXT["measured elsewhere"] in told and TEXT["measured here"] not in told
     assert f"After layer 2, 1 of 64 patches has a norm above {seen.thresholds[2]:.3g}" in told
     registers = own.norms[-1, 1:3]
-    assert (
-        f"2 registers, tokens of its own for such use: after the last layer their norms are {registers.min():.3g}"
-        in told
-    )
+    assert f"2 registers, tokens of its own for such use: after the last layer their norms are {registers.min():.3g}" in told
     (frame,) = app.chart("Norms of the patches after layer 2")["layout"]["shapes"]
     assert (frame["x0"], frame["y0"]) == (6, 7)
     share = own.fused["mean"][2, 3:, 3 + 62].mean()
@@ -68,10 +65,7 @@ def test_it_says_whether_masking_changes_the_order_of_the_others_and_an_even_sha
     rest = [place for place in range(grid.patches) if place not in seen.patches]
     alike = spearmanr(before[rest], after[rest]).statistic
     much = "hardly changes" if alike >= 0.95 else "changes much" if alike < 0.7 else "changes somewhat"
-    assert (
-        f"{100 * before[62]:.1f} % is with the outlier token. An even share would be {100 * before.mean():.1f} %."
-        in told
-    )
+    assert f"{100 * before[62]:.1f} % is with the outlier token. An even share would be {100 * before.mean():.1f} %." in told
     assert f"the order of the other patches {much}: rank correlation {alike:.2f}" in told
 
 

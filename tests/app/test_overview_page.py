@@ -44,14 +44,10 @@ def test_the_picture_that_ships_is_what_is_computed_now(rec, shipped):
     """If this fails after a change of the model, the photo or the drawing: python -m app.state.landing_figures"""
     kept = json.loads(landing_figures.PICTURE_FILE.read_text())
     mask, grid = rec.rollout(), rec.grid
-    assert (
-        kept["model"] == vitcore.models.model_cards.DEFAULT_MODEL and kept["photo"] == sample_photos.samples()[0]["id"]
-    )
+    assert kept["model"] == vitcore.models.model_cards.DEFAULT_MODEL and kept["photo"] == sample_photos.samples()[0]["id"]
     assert (kept["rows"], kept["cols"], kept["cell"]) == (grid.rows, grid.cols, list(grid.step_px))
     assert np.allclose(kept["values"], 100 * mask.ravel(), atol=2e-4)
-    assert kept["top"] == pytest.approx(scale_top(mask) / mask.mean(), rel=1e-4) and kept["more"] == (
-        scale_top(mask) < mask.max()
-    )
+    assert kept["top"] == pytest.approx(scale_top(mask) / mask.mean(), rel=1e-4) and kept["more"] == (scale_top(mask) < mask.max())
     assert kept["readout"] == shipped.pooling
     drawn = heat_colours(mask, scale_top(mask)).astype(int)
     assert np.abs(pixels(kept["overlay"]) - drawn).max() <= 3
@@ -66,10 +62,7 @@ def test_the_first_picture_needs_no_model():
         at = AppTest.from_file(str(MAIN), default_timeout=60).run()
     assert not at.exception
     assert json.loads(at.get_by_key("gathered_first").proto.json)["image"].startswith("data:image/webp")
-    assert {at.get_by_key("door_story").label, at.get_by_key("door_learn").label} == {
-        "Begin the story",
-        "Start the film",
-    }
+    assert {at.get_by_key("door_story").label, at.get_by_key("door_learn").label} == {"Begin the story", "Start the film"}
     assert at.get_by_key("own_file")
 
 

@@ -73,9 +73,7 @@ def test_the_average_over_photos_is_the_mean_of_each(shipped):
 
 
 def test_the_average_can_be_stopped_and_goes_on(monkeypatch):
-    monkeypatch.setattr(
-        sample_photos, "sample_files", lambda: [(f"{n}.jpg", sample(n)) for n in ("cat", "rocket", "crab")]
-    )
+    monkeypatch.setattr(sample_photos, "sample_files", lambda: [(f"{n}.jpg", sample(n)) for n in ("cat", "rocket", "crab")])
     go_on = average_distance.add_photos
     with monkeypatch.context() as patch:
 
@@ -103,9 +101,7 @@ def test_a_photo_in_hand_is_not_added_once_the_average_is_stopped(monkeypatch, s
         return record(*given, **how)
 
     monkeypatch.setattr("vitcore.forward.recording.record", stopped_meanwhile)
-    assert list(
-        average_distance.add_photos(shipped, [(f"{name}.jpg", sample(name)) for name in ("cat", "rocket")], mean)
-    ) == [1]
+    assert list(average_distance.add_photos(shipped, [(f"{name}.jpg", sample(name)) for name in ("cat", "rocket")], mean)) == [1]
     assert (mean.done_count, mean.averaged_count) == (1, 1)
 
 
@@ -215,8 +211,7 @@ def test_the_page_names_the_nearest_head_among_the_patches_and_opens_it(shipped)
     assert (near, far) == (drawn.argmin(), drawn.argmax()), "else both are named"
     assert (
         f"**In layer 0** head {near} looks nearest and head {far} farthest: as drawn (class token dropped) {drawn[near]:.1f} and "
-        f"{drawn[far]:.1f} px on average, among the patches alone (renormalised) {among[near]:.1f} and {among[far]:.1f} px."
-        in said
+        f"{drawn[far]:.1f} px on average, among the patches alone (renormalised) {among[near]:.1f} and {among[far]:.1f} px." in said
     )
     app.at.session_state["_head"] = (2, 1)  # what touching a dot puts there
     app.run().fine()
@@ -262,9 +257,7 @@ def test_where_near_heads_end(px, words, monkeypatch):
     monkeypatch.setattr(distance_sentences.st, "markdown", told.append)
     grid = Grid(4, 4, 8)
     table = attention_distance.uniform_distance_px(grid) / 8 * np.array(px)
-    distance_sentences.show_details(
-        table, table, np.zeros((3, 2)), None, "renormalise", grid, texts.prose("distance", "en")
-    )
+    distance_sentences.show_details(table, table, np.zeros((3, 2)), None, "renormalise", grid, texts.prose("distance", "en"))
     assert any(words in said for said in told) and sum("near: they look no farther" in said for said in told) == (
         "No head" not in words
     )
@@ -287,9 +280,7 @@ def test_shuffling_is_explained_by_what_it_changes(shipped):
     first = sample_photos.samples()[0]["id"]
     rec = vitcore.record(shipped, sample(first))
     best, order = int(rec.logits.argmax()), patches.shuffle_order(rec.grid.patches, 0)
-    mixed = predict(
-        shipped, patches.join_patches(patches.split_patches(rec.model_input.pixels, rec.grid)[order], rec.grid)
-    )
+    mixed = predict(shipped, patches.join_patches(patches.split_patches(rec.model_input.pixels, rec.grid)[order], rec.grid))
     bare = predict_without_positions(shipped, rec.model_input.pixels)
     shares = [probabilities(logits)[best] for logits in (rec.logits, mixed, bare)]
     before, after, alone = (f"{100 * share:.1f} %" if share >= 0.0005 else "< 0.1 %" for share in shares)
@@ -314,15 +305,11 @@ def test_the_filters_page_says_how_many_components_are_needed():
     assert f"{1 + int((np.cumsum(variance) < 0.9).sum())} of {len(variance)} components" in said
     assert f"Component 3: **{100 * variance[2]:.1f} % of the variance**" in said
     found = filters.component_kinds(model_weights.filter_components(DEFAULT_MODEL).vectors[:28])
-    assert (
-        f"28 components shown, **{found.colour} are mostly colour**" in said and f"; {found.smooth} are smooth" in said
-    )
+    assert f"28 components shown, **{found.colour} are mostly colour**" in said and f"; {found.smooth} are smooth" in said
     assert f"hold {100 * variance[:28].sum():.1f} % of the variance among the model's filters, and " in said
     of_3 = filter_patterns.describe_filter(model_weights.filter_components(DEFAULT_MODEL).vectors[2])
     assert of_3.pattern == "spot and rim" and " and ".join(of_3.colours) == "blue and yellow"
-    assert said.count("blue in the middle, yellow around it") == 2, (
-        "in the line of the first six, and of the one enlarged"
-    )
+    assert said.count("blue in the middle, yellow around it") == 2, "in the line of the first six, and of the one enlarged"
     assert "**2** pink at the top, green at the bottom" in said
     assert not any("Mid-grey is zero" in c for c in app.set(scale="minmax").fine().sentences("caption"))
 

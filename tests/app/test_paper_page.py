@@ -15,8 +15,7 @@ def test_the_best_of_table_2_with_its_cost():
     assert said.startswith("**ViT-H/14** is the best here with 88.55 %; its pre-training cost 2,500 TPUv3-core-days.")
     assert said.endswith("15 times less: 680 TPUv3-core-days instead of 9,900.")
     on_data = [
-        chart_sentences.chart_sentence("data", name, texts.prose("paper", "en"))
-        for name in ("ImageNet", "Oxford-IIIT Pets")
+        chart_sentences.chart_sentence("data", name, texts.prose("paper", "en")) for name in ("ImageNet", "Oxford-IIIT Pets")
     ]
     assert "Table 2 has 88.55 % for the same ViT-H/14" in on_data[0] and "(88.04 %)" in on_data[0]
     assert "Table 2" not in on_data[1], "both tables say 97.56 %"

@@ -147,9 +147,7 @@ def never(monkeypatch):
     monkeypatch.setattr(training_processes.os, "kill", lambda *a: happened.append("a signal"))
     monkeypatch.setattr(training_processes.shutil, "rmtree", lambda *a, **k: happened.append("a deletion"))
     monkeypatch.setattr(
-        training_estimate,
-        "_count_photos",
-        lambda source, lang: happened.append(source) or training_estimate.PhotoCount(),
+        training_estimate, "_count_photos", lambda source, lang: happened.append(source) or training_estimate.PhotoCount()
     )
     monkeypatch.setattr(load_model, "fetch_weights", lambda name, progress=None: happened.append(name))
     return happened
@@ -202,9 +200,7 @@ def test_no_message_downloads_a_model(monkeypatch, visit, never):
 def test_a_server_that_others_reach_is_public_by_itself(monkeypatch, visit, never):
     monkeypatch.delenv("INSIDE_VIT_PUBLIC", raising=False)
     option = permissions.config.get_option
-    monkeypatch.setattr(
-        permissions.config, "get_option", lambda name: "0.0.0.0" if name == "server.address" else option(name)
-    )
+    monkeypatch.setattr(permissions.config, "get_option", lambda name: "0.0.0.0" if name == "server.address" else option(name))
     one = visit().open("train")
     assert said("off trainings") in one.text and "photos_path" not in one.ids
 
@@ -228,16 +224,12 @@ SHOWN_AS_MARKDOWN = ("markdown", "caption", "info", "warning", "error", "success
 
 def markdown(app: App) -> list[str]:
     """Every text of the page that is read as Markdown."""
-    return [
-        getattr(e, "value", "") or getattr(e, "label", "") or "" for kind in SHOWN_AS_MARKDOWN for e in app.at.get(kind)
-    ]
+    return [getattr(e, "value", "") or getattr(e, "label", "") or "" for kind in SHOWN_AS_MARKDOWN for e in app.at.get(kind)]
 
 
 @pytest.mark.parametrize("slug", [row.slug for row in PAGES if row.uses_model])
 def test_names_are_never_markdown(slug, named):
-    app = App(slug, model="hostile", shuffle="true", step="9").upload(
-        f"{HOSTILE}.gif".replace("/", "_"), saved(corners(), "PNG")
-    )
+    app = App(slug, model="hostile", shuffle="true", step="9").upload(f"{HOSTILE}.gif".replace("/", "_"), saved(corners(), "PNG"))
     for step in range(1, 10) if slug == "story" else [0]:
         if step:
             app.set(step=step)

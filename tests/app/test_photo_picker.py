@@ -85,7 +85,7 @@ ODD = {
     "deep.png": (lambda: saved(Image.fromarray(np.linspace(0, 65535, 64 * 64).astype(np.uint16).reshape(64, 64)), "PNG"), "16-bit"),
     "inks.jpg": (lambda: saved(flat((0, 255, 255, 0), mode="CMYK"), "JPEG"), "CMYK"),
     "glass.png": (lambda: saved(flat((200, 0, 0, 90), mode="RGBA"), "PNG"), "Transparent"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ODD)

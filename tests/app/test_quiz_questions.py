@@ -32,13 +32,9 @@ def test_the_page_asks_what_vitcore_asks_and_tells_the_answer_when_it_is_asked_f
         app.set(question=place + 1).fine()
         question, sent = quiz.questions[place], app.component("quiz_choice")
         assert any(question.sentence in said for said in app.sentences("markdown"))
-        assert [one["words"] for one in sent["options"]] == [
-            "" if c.words in "ABCD" else c.words for c in question.choices
-        ]
+        assert [one["words"] for one in sent["options"]] == ["" if c.words in "ABCD" else c.words for c in question.choices]
         assert sent["right"] is None and not any(one["told"] for one in sent["options"])
-        assert not any(
-            question.explanation in said for kind in ("info", "success", "warning") for said in app.sentences(kind)
-        )
+        assert not any(question.explanation in said for kind in ("info", "success", "warning") for said in app.sentences(kind))
         app.at.get_by_key("quiz_reveal").click()
         sent = app.run().fine().component("quiz_choice")
         assert sent["right"] == question.correct_choice and [one["told"] for one in sent["options"]] == [
@@ -64,9 +60,7 @@ def test_right_and_wrong_answers_are_counted_and_another_quiz_begins_anew(quiz):
     assert app.values()["quiz_seed"] == 8 and app.values()["question"] == 1
     assert any("None answered yet" in said for said in app.sentences("markdown"))
     app.set(lecture=True).fine()
-    assert app.component("quiz_choice")["large"] and not any(
-        "answered yet" in said for said in app.sentences("markdown")
-    )
+    assert app.component("quiz_choice")["large"] and not any("answered yet" in said for said in app.sentences("markdown"))
 
 
 def test_the_file_is_of_the_same_quiz(quiz):

@@ -8,9 +8,7 @@ import pytest
 from app.server.render_slots import RenderSlots
 
 
-def visit(
-    turns: RenderSlots, name: str, order: list[str], go: threading.Event, first: bool = False
-) -> threading.Thread:
+def visit(turns: RenderSlots, name: str, order: list[str], go: threading.Event, first: bool = False) -> threading.Thread:
     """A visitor who notes when its turn begins and holds it until told to go; it is in the line when this returns."""
 
     def held() -> None:
@@ -30,9 +28,7 @@ def visit(
 
 def test_first_come_first_served_and_clicks_before_pages():
     turns, order, go = RenderSlots(capacity=1, long_s=60), [], threading.Event()
-    threads = [visit(turns, name, order, go) for name in ("a", "b", "c")] + [
-        visit(turns, "click", order, go, first=True)
-    ]
+    threads = [visit(turns, name, order, go) for name in ("a", "b", "c")] + [visit(turns, "click", order, go, first=True)]
     assert order == ["a"] and turns.waiting_count == 3, "one at a time"
     go.set()
     for thread in threads:

@@ -186,9 +186,7 @@ def test_a_zip_of_many_photos(tiny_app, three):
     assert "rocket.jpg is damaged" in said
     assert any(label.startswith("ZIP, ") for label in labels(app))
     with np.load(io.BytesIO(archive(app).read("cat/numbers.npz"))) as kept:
-        assert np.array_equal(
-            kept["rollout"], np.array(numbers(App("report", model="tiny", photo="cat", discard="40"))["rollout"])
-        )
+        assert np.array_equal(kept["rollout"], np.array(numbers(App("report", model="tiny", photo="cat", discard="40"))["rollout"]))
     assert "Stefan van der Walt" in archive(app).read("cat/handout.html").decode()
     assert app.at.session_state["_batch"].photos == [], "what is done with is not held"
     assert "begin" in [b.key for b in button(app, "again").fine().at.button]
@@ -333,11 +331,7 @@ def test_nothing_here_needs_a_heavy_import_early():
     script += "import app.state.jobs.report_zip, app.state.reports;"
     script += "print(*sorted(set(sys.modules) - before))"
     done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=Path(report_zip.__file__).parents[3],
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", script], cwd=Path(report_zip.__file__).parents[3], capture_output=True, text=True, check=True
     )
     assert not {"torch", "plotly", "timm", "matplotlib"} & set(done.stdout.split())
 

@@ -54,9 +54,7 @@ def test_integrated_gradients_are_in_logits_and_say_how_complete_they_are(shippe
     assert total == pytest.approx(rise + gap, abs=2e-3)
 
 
-@pytest.mark.parametrize("settings", [
-    {"fusion": "max", "discard_ratio": 0.6}, {"residual": 0.2, "first_block": 4},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize("settings", [{"fusion": "max", "discard_ratio": 0.6}, {"residual": 0.2, "first_block": 4}], ids=str)
 def test_two_rollouts_their_difference_and_their_correlation(settings, first):
     address = {"fusion": "b_fusion", "discard_ratio": "b_discard", "residual": "b_residual", "first_block": "b_first"}
     percent = ("discard_ratio", "residual")
@@ -98,9 +96,7 @@ def test_the_class_is_the_likeliest_until_one_is_chosen(shipped, first):
     app.run().fine()
     assert app.values()["class"] == second
     assert any(f"What spoke for {second}" in said for said in app.sentences("markdown"))
-    expected = absolute_shares(
-        relevance(shipped, first.model_input.pixels, "chefer", shipped.labels.index(second)).maps
-    )
+    expected = absolute_shares(relevance(shipped, first.model_input.pixels, "chefer", shipped.labels.index(second)).maps)
     assert np.allclose(values(app, "b_gathered"), 100 * expected.ravel(), rtol=1e-3, atol=1e-4)
 
 
@@ -284,9 +280,7 @@ def test_a_patch_that_is_chosen_and_not_asked_is_said():
 
 def test_what_is_not_as_usual_is_said_and_put_back():
     app = App("rollout", fusion="max", discard="90", b_method="rollout").fine()
-    (said,) = [
-        one for one in app.sentences("markdown") if one.startswith("**Left: these settings are not the usual ones.**")
-    ]
+    (said,) = [one for one in app.sentences("markdown") if one.startswith("**Left: these settings are not the usual ones.**")]
     assert "max (usually mean)" in said and "90 (usually 0)" in said and "Residual" not in said
     app.at.get_by_key("as_usual").click()
     app.run().fine()

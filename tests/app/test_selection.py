@@ -5,12 +5,7 @@ from visitor import App
 
 PATCH, LAYER, HEAD = "patch", "layer", "one_head"
 WITH_PATCH = ("patches", "positions", "attention", "rollout", "story", "report")
-WITH_LAYER = {
-    "story": {"step": "7"},
-    "attention": {},
-    "outliers": {},
-    "compare": {"b": "itself", "picture": "attention"},
-}
+WITH_LAYER = {"story": {"step": "7"}, "attention": {}, "outliers": {}, "compare": {"b": "itself", "picture": "attention"}}
 WITH_HEAD = {"story": {"step": "7"}, "attention": {}, "compare": {"b": "itself", "picture": "attention"}}
 
 

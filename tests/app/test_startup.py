@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HEAVY = {"torch", "torchvision", "timm", "plotly", "sklearn", "scipy", "matplotlib", "transformers", "captum",
-         "huggingface_hub"}  # fmt: skip
+HEAVY = {"torch", "torchvision", "timm", "plotly", "sklearn", "scipy", "matplotlib", "transformers", "captum", "huggingface_hub"}
 
 FRAME = f"""
 import json, os, sys

@@ -77,9 +77,7 @@ def test_translations_name_the_same_numbers(lang):
     assert english.keys() == other.keys()
     optional = {"wide", "high"}
     for key in english:
-        mine, theirs = (
-            set(re.findall(r"\{(\w+)(?![^{}]*\|)[^{}]*\}", t[key])) for t in (english, other)
-        )  # forms are English
+        mine, theirs = (set(re.findall(r"\{(\w+)(?![^{}]*\|)[^{}]*\}", t[key])) for t in (english, other))  # forms are English
         assert mine - optional == theirs - optional, key
         assert len(english[key].split(" | ")) == len(other[key].split(" | ")), key
 
@@ -96,9 +94,7 @@ def test_every_step_of_the_model_that_ships(lang):
         assert len(app.pictures()) >= 2, "the stepper and a picture"
         (answer,) = [e for e in app.at.expander if e.label == texts.prose("common", lang)["show answer"]]
         assert answer.markdown[0].value
-        assert "{" not in "".join(re.sub(r"\$.*?\$", "", said) for said in app.sentences("markdown")), (
-            "a number is missing"
-        )
+        assert "{" not in "".join(re.sub(r"\$.*?\$", "", said) for said in app.sentences("markdown")), "a number is missing"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -124,14 +120,10 @@ def test_how_its_positions_came_about_and_which_side_of_e_is_which():
     coincidence = "8 · 8 · 3 = 192 follows from the patch; D = 192 was chosen"
     assert coincidence in said(app) and coincidence in said(App("story", step="3").fine())
     asked = next(one for one in app.set(step=5).fine().sentences("markdown") if "Predict first" in one)
-    assert asked.endswith("the one most similar to that of patch 136?"), (
-        "and nothing of rows and columns, which is the answer"
-    )
+    assert asked.endswith("the one most similar to that of patch 136?"), "and nothing of rows and columns, which is the answer"
     (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
     assert "like those of its teacher, interpolated" in answer and answer.endswith("puts in rows and columns by hand.")
-    assert "a learned vector, the same for every photo. What it knows at the end, it has" in said(
-        app.set(step=6).fine()
-    )
+    assert "a learned vector, the same for every photo. What it knows at the end, it has" in said(app.set(step=6).fine())
 
 
 def test_what_is_cut_off_is_said_before_anything_is_asked():
@@ -164,9 +156,7 @@ def test_what_is_different_is_said(kinds, offer):
     assert "no class token" in said(bare.set(step=6)) and "attention pool" in said(bare)
     assert "attention pool" in said(bare.set(step=9))
     distilled = App("story", model="distilled", step="6")
-    assert "[D] a distillation token" in said(distilled) and "What they know at the end, they have gathered" in said(
-        distilled
-    )
+    assert "[D] a distillation token" in said(distilled) and "What they know at the end, they have gathered" in said(distilled)
     headless = App("story", model="no-head")
     assert "no answer to follow" in said(headless.set(step=8)) and not headless.charts()
     assert "names no class" in said(headless.set(step=9)) and not headless.charts()
@@ -247,9 +237,7 @@ def test_the_lens_shows_what_the_head_says(shipped, panda):
     assert app.chart("Probabilities of the leading"), "in the answer"
     tiles = app.set(guess_depth=1).fine().component("story_depth")["tiles"]
     assert app.chart("Probabilities of the leading")
-    assert [t["words"] for t in tiles] == [
-        f"{shipped.labels[row.argmax()]} {100 * row.max():.0f}\u00a0%" for row in share[1:]
-    ]
+    assert [t["words"] for t in tiles] == [f"{shipped.labels[row.argmax()]} {100 * row.max():.0f}\u00a0%" for row in share[1:]]
     (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
     since = int(re.search(r"\*\*(\d+)\*\*", answer)[1])
     best = share.argmax(1)

@@ -72,9 +72,7 @@ def test_what_vitcore_says_is_translated_and_nothing_else(lang):
 
 @each_language
 def test_translations_keep_the_facts(lang):
-    wrong = {
-        english: there for english, there in texts.table(lang).items() if set(blanks(english)) != set(blanks(there))
-    }
+    wrong = {english: there for english, there in texts.table(lang).items() if set(blanks(english)) != set(blanks(there))}
     assert wrong == {}
 
 
@@ -90,9 +88,7 @@ def counting(lang: str) -> dict[str, str]:
 def test_a_count_has_the_forms_of_its_language(lang):
     """As many as CLDR tells apart; and no word that English would bend stands unbent after a bare count."""
     forms = {where: [f.split("|") for f in FORMS.findall(text)] for where, text in counting(lang).items()}
-    assert {
-        where for where, found in forms.items() if {len(f) for f in found} != {len(plural_categories(lang))}
-    } == set()
+    assert {where for where, found in forms.items() if {len(f) for f in found} != {len(plural_categories(lang))}} == set()
     assert (len(forms) > 40) == (lang == "en")
     if lang == "en":
         bare = re.compile(r"\{(count|photos|heads|blocks|classes|images)[^}|]*\} (?:photo|head|layer|class|image)s?\b")
@@ -100,11 +96,7 @@ def test_a_count_has_the_forms_of_its_language(lang):
         assert [text for text in all_texts if bare.search(text)] == []
 
 
-COUNTED = {
-    "en": ("photos are", "photo is", "photos are", "photos are"),
-    "zh-CN": ("张照片",) * 4,
-    "zh-TW": ("張照片",) * 4,
-}
+COUNTED = {"en": ("photos are", "photo is", "photos are", "photos are"), "zh-CN": ("张照片",) * 4, "zh-TW": ("張照片",) * 4}
 
 
 @pytest.mark.parametrize("lang", texts.LANGUAGES)
@@ -120,20 +112,11 @@ def test_none_one_two_and_five_photos(lang):
 
 
 def test_a_form_follows_the_number_as_it_is_written():
-    for written, form in (
-        ("1", "time"),
-        ("1.0", "times"),
-        ("1,001", "times"),
-        (1, "time"),
-        (1.5, "times"),
-        (0, "times"),
-    ):
+    for written, form in (("1", "time"), ("1.0", "times"), ("1,001", "times"), (1, "time"), (1.5, "times"), (0, "times")):
         assert translation.fill("{n} {n:time|times}", {"n": written}) == f"{written} {form}"
     assert translation.fill("{n} {n:time|times}", {"n": "%{x}"}) == "%{x} times"
     polish = "{n:plik|pliki|plików|pliku}"
-    assert [translation.fill(polish, {"n": n}, "pl") for n in (1, 2, 5, 22, "1.5")] == [
-        "plik", "pliki", "plików", "pliki", "pliku"
-    ]  # fmt: skip
+    assert [translation.fill(polish, {"n": n}, "pl") for n in (1, 2, 5, 22, "1.5")] == ["plik", "pliki", "plików", "pliki", "pliku"]
     with translation.speaking({"here": "hier"}):  # what isn't translated is bent as English is
         assert translation.say("{n} {n:head|heads}", n=1) == "1 head"
 
@@ -162,9 +145,7 @@ def test_the_texts_are_in_the_script_of_their_language(lang):
 def test_bold_words_end_before_full_width_punctuation(lang):
     """CommonMark doesn't close `**…：**` before a letter, and people would read the asterisks."""
     bold = {where: text.split("**")[1::2] for where, text in everything(lang).items() if text.count("**") % 2 == 0}
-    assert {
-        where: words for where, words in bold.items() if any(word[-1:] in "，。：；！？" for word in words if word)
-    } == {}
+    assert {where: words for where, words in bold.items() if any(word[-1:] in "，。：；！？" for word in words if word)} == {}
 
 
 SAME = re.compile(
@@ -192,9 +173,7 @@ def asked() -> tuple[set[str], list[re.Pattern]]:
     """The strings of the app's source, and those made with facts as patterns."""
     nodes = [node for file in SOURCES for node in ast.walk(tree(file))]
     made = [node for node in nodes if isinstance(node, ast.JoinedStr)]
-    patterns = [
-        "".join(re.escape(p.value) if isinstance(p, ast.Constant) else ".+" for p in node.values) for node in made
-    ]
+    patterns = ["".join(re.escape(p.value) if isinstance(p, ast.Constant) else ".+" for p in node.values) for node in made]
     plain = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return plain, [re.compile(p) for p in patterns if re.search(r"\w", p.replace(".+", ""))]
 
@@ -261,9 +240,7 @@ def shown(source: ast.AST) -> list[tuple[int, str]]:
         called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         given = [k.value for k in node.keywords if k.arg in NAMED]
         given += node.args[:1] if called in SHOWS else []
-        found += [
-            (node.lineno, literal(arg)) for arg in given if re.search(r"[^\W\d_]{2}", NO_WORDS.sub("", literal(arg)))
-        ]
+        found += [(node.lineno, literal(arg)) for arg in given if re.search(r"[^\W\d_]{2}", NO_WORDS.sub("", literal(arg)))]
     return found
 
 
@@ -272,19 +249,12 @@ def test_no_word_is_shown_that_is_not_in_the_texts():
 
 
 def test_words_outside_the_texts_are_found():
-    source = (
-        'st.button("Go", help=f"Step {n}")',
-        'x.caption(f"**{a}** {b}")',
-        'st.tabs(["One", text["two"]])',
-        'st.info("— :x:")',
-    )
+    source = ('st.button("Go", help=f"Step {n}")', 'x.caption(f"**{a}** {b}")', 'st.tabs(["One", text["two"]])', 'st.info("— :x:")')
     assert [words for _, words in shown(ast.parse("\n".join(source)))] == ["Step ", "Go", "One"]
 
 
 COMPONENTS = APP / "components"
-VISIBLE_HTML = re.compile(
-    r">([^<>]*[A-Za-z]{2}[^<>]*)<|(?:aria-label|title|alt|placeholder)=[\"']([^\"']*[A-Za-z]{2}[^\"']*)[\"']"
-)
+VISIBLE_HTML = re.compile(r">([^<>]*[A-Za-z]{2}[^<>]*)<|(?:aria-label|title|alt|placeholder)=[\"']([^\"']*[A-Za-z]{2}[^\"']*)[\"']")
 SET_IN_JS = re.compile(
     r"(?:textContent|innerText|innerHTML|title|alt|placeholder|ariaLabel)\s*=\s*([\"'`][^\n]*)"
     r"|setAttribute\(\s*[\"'](?:aria-label|title|alt|placeholder|aria-valuetext|aria-description)[\"'],\s*([\"'`][^\n]*)"
@@ -301,9 +271,7 @@ def test_no_word_is_in_the_html_of_a_component(file):
 def test_no_word_is_in_the_script_of_a_component(file):
     said = re.sub(r"^\s*//.*$|\s//\s.*$", "", file.read_text(encoding="utf-8"), flags=re.M)
     found = ["".join(groups) for groups in SET_IN_JS.findall(said)]
-    words = [
-        re.sub(r"\$\{[^}]*\}", "", quoted) for line in found for quoted in re.findall(r"[\"'`][^\"'`]*[\"'`]", line)
-    ]
+    words = [re.sub(r"\$\{[^}]*\}", "", quoted) for line in found for quoted in re.findall(r"[\"'`][^\"'`]*[\"'`]", line)]
     assert [word for word in words if re.search(r"[A-Za-z]{2}", word.replace("px", ""))] == []
     phrases = re.findall(r"[\"'`]([A-Z]?[a-z]+(?: [a-z]+){3,}[.?!]?)[\"'`]", said)
     assert phrases == [], "whole sentences"
@@ -395,31 +363,19 @@ def test_what_a_training_said_is_said_again_in_the_reader_s_language():
     except ValueError as error:
         problem = str(error)
     one = translation.say(
-        "None of the {count} {count:photo|photos} of {name} can be read: {first}",
-        count=np.int64(1),
-        name="mine",
-        first=problem,
+        "None of the {count} {count:photo|photos} of {name} can be read: {first}", count=np.int64(1), name="mine", first=problem
     )
     small = translation.say(
         "{name} is {width}×{height} px; both sides need at least {least} px.", name="b", width=4, height=9, least=8
     )
-    told = json.loads(
-        json.dumps([translation.parts(said) for said in (one, pickle.loads(pickle.dumps(small)), "Free {x}.")])
-    )
-    assert told[0]["facts"]["first"] == {
-        "sentence": "{name} is empty.",
-        "facts": {"name": "a.jpg"},
-        "text": "a.jpg is empty.",
-    }
+    told = json.loads(json.dumps([translation.parts(said) for said in (one, pickle.loads(pickle.dumps(small)), "Free {x}.")]))
+    assert told[0]["facts"]["first"] == {"sentence": "{name} is empty.", "facts": {"name": "a.jpg"}, "text": "a.jpg is empty."}
     assert [translation.retell(part) for part in told] == [one, small, "Free {x}."]
     with translation.speaking(texts.table("zh-CN")):
         assert [translation.retell(part) for part in told] == [
             "mine 的 1 张照片没有一张能读取：a.jpg 是空的。", "b 是 4×9 px；两边都至少要有 8 px。", "Free {x}."
         ]  # fmt: skip
-        assert (
-            translation.retell({"sentence": "of {another} version", "facts": {}, "text": "of 1 version"})
-            == "of 1 version"
-        )
+        assert translation.retell({"sentence": "of {another} version", "facts": {}, "text": "of 1 version"}) == "of 1 version"
 
 
 def test_every_file_of_texts_is_read_by_the_app():

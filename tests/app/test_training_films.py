@@ -95,9 +95,7 @@ def test_it_plays_to_its_end_and_stops(monkeypatch):
         seen.append(app.values()["frame"])
         if app.at.get_by_key("play").label == "Play":
             break
-    assert seen == [*STEPS[1:], STEPS[-1]], (
-        "from the beginning, as it was at its end; there it waits for the page's answer"
-    )
+    assert seen == [*STEPS[1:], STEPS[-1]], "from the beginning, as it was at its end; there it waits for the page's answer"
     assert app.run().values()["frame"] == 40
 
 
@@ -112,9 +110,7 @@ def test_a_page_that_is_behind_does_not_turn_the_film_back(monkeypatch):
     assert app.set(frame=3).values()["frame"] == 40
     for late in (3, 10):
         app.set(frame=late).fine()
-        assert app.values()["frame"] == 40 and app.at.get_by_key("play").label == "Pause", (
-            "it has not shown the last yet"
-        )
+        assert app.values()["frame"] == 40 and app.at.get_by_key("play").label == "Pause", "it has not shown the last yet"
     shown = app.component("film_rollout")
     assert app.run().fine().at.get_by_key("play").label == "Play" and app.component("film_rollout") == shown
     assert app.set(frame=10).fine().values()["frame"] == 10, "the visitor's choice"
@@ -182,16 +178,11 @@ def test_the_film_and_the_card_say_that_they_are_two_measurements(monkeypatch):
     app = App("learn").fine()
     (said,) = [said for said in app.sentences("caption") if "Learned from" in said]
     assert "Of 600 held-out photos it names 62.3 % right, choosing one of 1,000 classes (step 3,110)." in said
-    assert (
-        "Its model card says 60.8 %: another measurement, made after the training, on 1,328 validation photos" in said
-    )
+    assert "Its model card says 60.8 %: another measurement, made after the training, on 1,328 validation photos" in said
     told = [*app.sentences("markdown"), *app.sentences("caption")]
     assert any("Points are measured on 600 held-out photos." in said for said in told)
     said = " ".join(app.set(film="labels-alone").fine().sentences("caption"))
-    assert (
-        "Of 1,000 held-out photos it names 66.2 % right, choosing one of 10 classes" in said
-        and "model card says" not in said
-    )
+    assert "Of 1,000 held-out photos it names 66.2 % right, choosing one of 10 classes" in said and "model card says" not in said
     said = " ".join(App("card").fine().sentences("markdown"))
     assert "| Inside ViT Ti/8 · 128 px | Imagenette, Imagewoof (1,328) | 60.8 % | 84.2 % |" in said
     assert "from Imagenette and Imagewoof" in said and "validation photos of Tiny ImageNet" in said
@@ -209,16 +200,9 @@ def test_a_damaged_film_is_said(broken):
 
 
 def test_prose_has_every_word_the_pages_ask_for():
-    asked = {
-        "train": ("page.py", "recipe_form.py", "run_panel.py"),
-        "learn": ("page.py", "film_player.py", "film_sentences.py"),
-    }
+    asked = {"train": ("page.py", "recipe_form.py", "run_panel.py"), "learn": ("page.py", "film_player.py", "film_sentences.py")}
     for page, sources in asked.items():
-        words = {
-            w
-            for file in sources
-            for w in re.findall(r'text\["([^"]+)"\]', (MAIN.parent / "views" / page / file).read_text())
-        }
+        words = {w for file in sources for w in re.findall(r'text\["([^"]+)"\]', (MAIN.parent / "views" / page / file).read_text())}
         assert words <= texts.prose(page).keys()
     pictures = {one for row in film_player.FIGURE_ROWS for one in row}
     assert pictures | {f"{one} alt" for one in (*pictures, "loss", "accuracy", "rate")} <= texts.prose("learn").keys()

@@ -102,18 +102,14 @@ def test_every_kind_of_model_is_offered_where_it_can_learn(asked):
         app.set(kind=kind).fine()
         assert not app.at.error and [metric.value for metric in app.at.metric] != plain, kind
         args = commands._parser().parse_args(shlex.split(app.component("command")["text"])[3:])
-        assert train._recipe(args) == with_changes(model_kinds.kind_recipe("image_folder_tiny", kind), {"steps": 7}), (
-            kind
-        )
+        assert train._recipe(args) == with_changes(model_kinds.kind_recipe("image_folder_tiny", kind), {"steps": 7}), kind
     app.set(kind="hybrid").set(**{"image_folder_tiny.hybrid.patch_px": 8})
     assert "patches are 16 px apart" in app.sentences("error")[0]
     app.set(kind="plain").fine()
     assert not app.at.error and [metric.value for metric in app.at.metric] == plain
     app.set(kind="resnet", preset="masked_patches").fine()
     assert app.values()["kind"] == model_kinds.PLAIN_VIT and not app.at.error, "a ResNet guesses no hidden patches"
-    assert set(app.controls["kind"].options) == {
-        WORDS[f"kind {kind}"] for kind in ("plain", "none", "2d", "relative", "mean")
-    }
+    assert set(app.controls["kind"].options) == {WORDS[f"kind {kind}"] for kind in ("plain", "none", "2d", "relative", "mean")}
     assert model_kinds.kind_fields("paper_pretraining", "hybrid") == {"resnet": "R50/16"}, "as the paper has it"
 
 
@@ -141,9 +137,7 @@ def test_what_it_costs_is_measured_when_asked(monkeypatch):
 
     measured = []
     monkeypatch.setattr(
-        training_cost,
-        "training_cost",
-        lambda recipe, classes: measured.append(classes) or TrainingCost(1, 2.0, 0.5, 180.0),
+        training_cost, "training_cost", lambda recipe, classes: measured.append(classes) or TrainingCost(1, 2.0, 0.5, 180.0)
     )
     app = App("train").fine()
     assert [m.label for m in app.at.metric] == ["Parameters", "FLOP a step"] and not measured
@@ -222,9 +216,7 @@ def test_a_run_is_a_process_of_its_own(asked, tmp_path):
     assert app.at.dataframe[0].value["run"].tolist() == ["mine"]
 
 
-@pytest.mark.parametrize(
-    ("name", "said"), [("../up", "can't be a run's name"), ("taken", "There is a run 'taken' already")]
-)
+@pytest.mark.parametrize(("name", "said"), [("../up", "can't be a run's name"), ("taken", "There is a run 'taken' already")])
 def test_a_name_that_cannot_be_had(name, said, asked):
     run_folder.create_run("taken", PRESETS["image_folder_tiny"](), "samples")
     app = press(App("train").set(run_name=name), "Start training")
@@ -360,10 +352,7 @@ def test_what_a_run_says_is_read_in_the_visitor_s_language_and_an_older_run_s_as
         ["a.jpg is empty.", "b.jpg is odd."],
     )
     run_folder.write_atomically(run.path / "status.json", json.dumps({k: v for k, v in word.items() if k != "parts"}))
-    assert (runs.run_status("demo").message, runs.run_status("demo").problems) == (
-        word["message"],
-        tuple(word["problems"]),
-    )
+    assert (runs.run_status("demo").message, runs.run_status("demo").problems) == (word["message"], tuple(word["problems"]))
 
 
 def test_a_failed_run_says_why():

@@ -45,9 +45,7 @@ def test_both_rollouts_and_their_difference_are_the_librarys(expected):
     mean = np.mean([value for *_, value in expected.cka_per_layer])
     assert shown == [f"{expected.rank_correlation:.2f}", f"{mean:.2f}", f"{expected.answers.shared_top5} / 5"]
     assert any(f"Rank correlation over 256 places: {shown[0]}." in said for said in app.sentences("markdown"))
-    called = [
-        said for said in app.sentences("markdown") if said.startswith("**A** Inside ViT Ti/8 · 128 px&emsp;**B** ")
-    ]
+    called = [said for said in app.sentences("markdown") if said.startswith("**A** Inside ViT Ti/8 · 128 px&emsp;**B** ")]
     assert len(called) == 1 and any(re.search(r"there [AB] has", said) for said in app.sentences("markdown"))
     assert any("Patch by patch" in said for said in app.sentences("caption"))
 
@@ -66,9 +64,7 @@ def test_every_picture_of_both_with_its_number(expected):
 
 def test_outliers_that_can_decide_how_alike_tokens_are_are_named():
     said = App("compare", photo="cat", picture="tokens").fine().sentences("markdown")
-    found = outliers_in_recording(
-        recordings.recording(load_model.load(), open_photo(sample_photos.SAMPLES / "cat.jpg"))
-    )
+    found = outliers_in_recording(recordings.recording(load_model.load(), open_photo(sample_photos.SAMPLES / "cat.jpg")))
     told = f"A has {len(found.patches)} outlier tokens on this photo from layer {found.first.min()} on"
     assert any(told in one for one in said) and not any(one.startswith("B has") for one in said)
 
@@ -93,9 +89,7 @@ def test_random_weights_take_another_input():
 def test_models_of_other_depths_are_asked_at_the_same_depth(kinds, offer):
     offer({"registers": kinds["registers"]})
     app = App("compare", b="registers", picture="attention", both_layer="11").fine()
-    assert any(
-        "beside layer 11 of A stands the layer at the same depth, layer 2 of B" in c for c in app.sentences("caption")
-    )
+    assert any("beside layer 11 of A stands the layer at the same depth, layer 2 of B" in c for c in app.sentences("caption"))
     assert app.controls["one_head"].options == [str(i) for i in range(3)]
     app.set(layer=0, one_head=2, ask=True).set(query=15).fine()
     assert app.component("b_map")["selected"] == 15
@@ -143,9 +137,7 @@ def test_a_ready_pair_is_one_touch():
         second_model.RANDOM,
         second_model.ITSELF,
     }
-    assert listed - {card.name for card in MODEL_CARDS} == preset_pairs.UNLISTED_MB.keys(), (
-        "the size of every download is known"
-    )
+    assert listed - {card.name for card in MODEL_CARDS} == preset_pairs.UNLISTED_MB.keys(), "the size of every download is known"
 
 
 def test_a_run_stands_beside_its_checkpoint(make_module):
@@ -156,9 +148,7 @@ def test_a_run_stands_beside_its_checkpoint(make_module):
     give_model(run, later)
     before = run.path / "checkpoint-before"
     before.mkdir()
-    save_file(
-        {f"vit.{k}": v.contiguous() for k, v in make_module(seed=1).state_dict().items()}, before / "model.safetensors"
-    )
+    save_file({f"vit.{k}": v.contiguous() for k, v in make_module(seed=1).state_dict().items()}, before / "model.safetensors")
     torch.save({"step": 30, "best": 0.0}, before / "custom_checkpoint_0.pkl")
     app = App("compare", model="runs/demo", b="checkpoint-before").fine()
     assert any("runs/demo, step 30" in said.replace("run demo", "runs/demo") for said in app.sentences("markdown"))
@@ -176,9 +166,4 @@ def test_the_handout_is_made_of_names_alone(shipped):
         (DEFAULT_MODEL, f"{DEFAULT_MODEL}~random", key), ("one", "two"), ReportOrigin(lang="zh-CN"), PHOTO.stem, words
     ).decode()
     with speaking(words):
-        assert (
-            'lang="zh-CN"' in made
-            and "秩相关" in made
-            and "one" in made
-            and sample_photos.samples()[0]["author"] in made
-        )
+        assert 'lang="zh-CN"' in made and "秩相关" in made and "one" in made and sample_photos.samples()[0]["author"] in made

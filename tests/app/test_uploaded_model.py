@@ -75,9 +75,7 @@ def said(app: App) -> str:
 
 def opened(app: App) -> load_model.Vit:
     """The model that this visitor has opened."""
-    return loaded_models.loaded(
-        memory_cache.CACHE.peek((uploaded_model.STORE_KEY, app.at.session_state["_visitor"])).version
-    )
+    return loaded_models.loaded(memory_cache.CACHE.peek((uploaded_model.STORE_KEY, app.at.session_state["_visitor"])).version)
 
 
 def test_a_file_is_found_out_asked_about_and_opened_for_every_page(good, disk, make_module):
@@ -143,10 +141,7 @@ def test_all_of_it_is_gone_with_the_visitor(good, disk, monkeypatch):
     visitor = app.at.session_state["_visitor"]
     assert list(disk.iterdir())
     monkeypatch.setattr(visitors.runtime, "exists", lambda: False)
-    assert (
-        visitor in visitors.departed_visitors(time.monotonic() + visitors.SILENCE_S + 1)
-        and visitors.SILENCE_S <= 30 * 60
-    )
+    assert visitor in visitors.departed_visitors(time.monotonic() + visitors.SILENCE_S + 1) and visitors.SILENCE_S <= 30 * 60
     visitors.forget_visitor(visitor)
     assert list(disk.iterdir()) == [] and not [k for k in memory_cache.CACHE.keys() if visitor in str(k)]
 

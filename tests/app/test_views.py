@@ -6,17 +6,7 @@ from visitor import MAIN, SLUGS, App
 from app import texts
 from vitcore.models.model_cards import DEFAULT_MODEL
 
-KINDS = [
-    "registers",
-    "no-class-token",
-    "mean-of-patches",
-    "no-positions",
-    "no-head",
-    "wide",
-    "distilled",
-    "hybrid",
-    "axial",
-]
+KINDS = ["registers", "no-class-token", "mean-of-patches", "no-positions", "no-head", "wide", "distilled", "hybrid", "axial"]
 IN_PART = ["network", "windows"]  # no attention; attention in windows
 
 
@@ -30,9 +20,7 @@ def test_every_page_shows_the_model_that_ships(theme):
         assert not app.at.warning and not app.at.error
         controls |= app.controls.keys()
         drawn |= {component.key for component in app.at.get("bidi_component")}
-    assert len(drawn) > 10 and controls & drawn == set(), (
-        "what a visitor has set on one page is none of a picture's on another"
-    )
+    assert len(drawn) > 10 and controls & drawn == set(), "what a visitor has set on one page is none of a picture's on another"
 
 
 @pytest.mark.parametrize("kind", [*KINDS, *IN_PART])
@@ -90,9 +78,7 @@ def test_what_is_not_defined_is_said_and_the_rest_is_shown(kind, kinds, offer):
     for slug in ("attention", "distance", "story", "report", "rollout"):
         (said,) = app.go(slug).fine().sentences("info")
         assert kind in said and ("no attention" in said) == (kind == "network"), slug
-    assert (
-        app.component("gathered") and app.component("b_gathered") and "build_up" not in [c.key for c in app.pictures()]
-    )
+    assert app.component("gathered") and app.component("b_gathered") and "build_up" not in [c.key for c in app.pictures()]
     assert set(app.controls["method"].options) == {"Integrated gradients", "Grad-CAM"}
     app.set(method="Grad-CAM").fine()
     (said,) = app.go("filters").fine().sentences("info") or [""]
@@ -105,9 +91,7 @@ def test_what_is_not_defined_is_said_and_the_rest_is_shown(kind, kinds, offer):
 def test_axial_attention_is_explained(kinds, offer):
     offer(axial=kinds["axial"])
     for slug in ("attention", "distance", "rollout"):
-        assert any(
-            "along rows and then along columns" in said for said in App(slug, model="axial").fine().sentences("caption")
-        )
+        assert any("along rows and then along columns" in said for said in App(slug, model="axial").fine().sentences("caption"))
 
 
 def test_no_positions_is_said(kinds, offer):
@@ -118,15 +102,10 @@ def test_no_positions_is_said(kinds, offer):
     assert not app.charts() and "patch" not in app.controls
     assert any("no learned absolute position" in said for said in app.go("overview").fine().sentences("info"))
     app.go("patches").set(shuffle=True).fine()
-    assert [c["alt"] for c in app.charts()][:-1] == [
-        "Patches in order: top 5",
-        "Patches shuffled, positions stay: top 5",
-    ]
+    assert [c["alt"] for c in app.charts()][:-1] == ["Patches in order: top 5", "Patches shuffled, positions stay: top 5"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "readout"), [("no-class-token", "attention pool"), ("mean-of-patches", "mean of patches")]
-)
+@pytest.mark.parametrize(("kind", "readout"), [("no-class-token", "attention pool"), ("mean-of-patches", "mean of patches")])
 def test_no_class_token_is_said(kind, readout, kinds, offer):
     offer({kind: kinds[kind]})
     app = App("rollout", model=kind).fine()

@@ -112,10 +112,7 @@ def test_a_page_that_is_loaded_again_has_its_visitors_photo(server, monkeypatch,
         stranger = again(server, nobodys)
         assert "my-holiday.png" not in stranger.text and "The photo of this link is not here" in stranger.text
         stranger.close()
-    assert (
-        len(mine("my-holiday")) == len(set(mine("my-holiday")))
-        and sum(k[0] == "upload" for k in mine(me_of(shown))) == 1
-    )
+    assert len(mine("my-holiday")) == len(set(mine("my-holiday"))) and sum(k[0] == "upload" for k in mine(me_of(shown))) == 1
     for visit in (twice, other):
         visit.close()
 

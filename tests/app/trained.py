@@ -10,25 +10,14 @@ from vitcore.grid import Grid
 from vitcore.train import film_files, run_folder
 from vitcore.train.presets import preset
 
-SMALL = {
-    "image_px": 32,
-    "patch_px": 8,
-    "width": 24,
-    "blocks": 2,
-    "heads": 3,
-    "steps": 40,
-    "batch": 4,
-    "warmup_steps": 2,
-}
+SMALL = {"image_px": 32, "patch_px": 8, "width": 24, "blocks": 2, "heads": 3, "steps": 40, "batch": 4, "warmup_steps": 2}
 GRID = Grid(4, 4, 8, 1)
 STEPS = (0, 1, 3, 10, 40)
 NAMES = ("cat", "macaw")
 CLASSES = ("Cat", "Macaw", "Crab")
 
 
-def a_run(
-    run_id: str = "demo", task: str = "classify", state: str = "finished", steps=STEPS, **word
-) -> run_folder.RunFolder:
+def a_run(run_id: str = "demo", task: str = "classify", state: str = "finished", steps=STEPS, **word) -> run_folder.RunFolder:
     """A run that has come as far as the last of `steps`; `word`: what else its status says."""
     recipe = preset("masked_patches" if task == "masked" else "image_folder_tiny", **SMALL)
     run = run_folder.create_run(run_id, recipe, "samples")

@@ -90,7 +90,7 @@ CHANGES = (
     ("positions", "tile", "patch", [3, 77, 200]),
     ("positions", "resolution", "side", [12, 20, 30]),
     ("distance", "class token", "cls", ["renormalise", "drop"]),
-)  # fmt: skip
+)
 
 
 def pages(runs: int) -> None:
@@ -142,9 +142,7 @@ def few_photos(runs: int) -> None:
     for _ in range(runs):
         photos = [key for key in memory_cache.CACHE.keys() if key[0] == "app.state.photos.image_features"]
         new_ones = {key for i, key in enumerate(photos) if i % 6}
-        memory_cache.CACHE.drop(
-            lambda key, gone=new_ones: key in gone or key[0].startswith("app.state.photos.image_features.")
-        )
+        memory_cache.CACHE.drop(lambda key, gone=new_ones: key in gone or key[0].startswith("app.state.photos.image_features."))
         new.append(ms(at.run))
         again.append(ms(at.run))
     assert not at.exception, at.exception
@@ -172,8 +170,7 @@ def _start_once(browser, watch: str) -> tuple[float, float]:  # type: ignore[no-
     page = browser.new_context().new_page()
     page.add_init_script(watch)
     begun = time.perf_counter()
-    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true",
-               "--server.port", str(port)]  # fmt: skip
+    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true", "--server.port", str(port)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
             while True:

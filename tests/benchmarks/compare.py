@@ -55,9 +55,7 @@ def both(runs: int, first: str, second: str) -> None:
             turn.append(ms(lambda way=way, p=photo: way(p), time.process_time))
         rows.append(turn)
     rows = rows[1:]  # the first warms up
-    print(
-        f"\n| {vits[0].name} and {vits[1].name}, ms of CPU time | first | second | both, compared | of the sum | bar |"
-    )
+    print(f"\n| {vits[0].name} and {vits[1].name}, ms of CPU time | first | second | both, compared | of the sum | bar |")
     print("|---|---|---|---|---|---|")
     middle = [statistics.median(column) for column in zip(*rows, strict=True)]
     share = statistics.median(row[2] / (row[0] + row[1]) for row in rows)

@@ -62,9 +62,7 @@ LOOKS: dict[str, Callable[[NDArray], NDArray]] = {
 }
 
 
-def told(
-    drawing: SyntheticDataset, names: Iterable[str] = LOOKS, learn: int = 2000, ask: int = 1000
-) -> dict[str, float]:
+def told(drawing: SyntheticDataset, names: Iterable[str] = LOOKS, learn: int = 2000, ask: int = 1000) -> dict[str, float]:
     """% right by what is looked at."""
     train, test = (drawn(drawing, 0, split, count) for split, count in ((TRAIN, learn), (VALIDATION, ask)))
     return {name: right(LOOKS[name](train), LOOKS[name](test), drawing.classes) for name in names}
@@ -72,8 +70,4 @@ def told(
 
 if __name__ == "__main__":
     for given in sys.argv[1:] or ["0", "0.25", "0.5", "0.75", "1"]:
-        print(
-            given,
-            {name: round(value, 1) for name, value in told(SyntheticDataset(difficulty=float(given))).items()},
-            flush=True,
-        )
+        print(given, {name: round(value, 1) for name, value in told(SyntheticDataset(difficulty=float(given))).items()}, flush=True)

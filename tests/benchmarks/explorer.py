@@ -69,10 +69,7 @@ def row(what: str, times: list[float], bar: tuple[float, float | None]) -> None:
     middle, high = statistics.median(times), percentile(times, 0.95)
     fails = middle > bar[0] or (bar[1] is not None and high > bar[1])
     bars = f"{bar[0]} / {bar[1] or '–'}"
-    print(
-        f"| {what} | {len(times)} | {middle:.1f} | {high:.1f} | {max(times):.1f} | {bars}{' ✗' if fails else ''} |",
-        flush=True,
-    )
+    print(f"| {what} | {len(times)} | {middle:.1f} | {high:.1f} | {max(times):.1f} | {bars}{' ✗' if fails else ''} |", flush=True)
 
 
 def wait(page) -> None:  # type: ignore[no-untyped-def]
@@ -97,9 +94,7 @@ def hover(page, side: int, moves: int, luck: random.Random) -> tuple[list[float]
         here = luck.choice([(r, c) for r in range(side) for c in range(side) if (r, c) != last])
         last = here
         page.evaluate(f"bench.wanted = '(row {here[0]}, column {here[1]})'")
-        page.mouse.move(
-            box["x"] + (here[1] + 0.5) * box["width"] / side, box["y"] + (here[0] + 0.5) * box["height"] / side
-        )
+        page.mouse.move(box["x"] + (here[1] + 0.5) * box["width"] / side, box["y"] + (here[0] + 0.5) * box["height"] / side)
         page.wait_for_timeout(luck.uniform(20, 40))
     return page.evaluate("[bench.hover, bench.work]")
 
@@ -199,19 +194,14 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as home, socket.socket() as free:
         for side in (14, 16):
-            run_folder(
-                Path(home) / f"twelve{side}", img_size=8 * side, patch_size=8, embed_dim=96, depth=12, num_heads=12
-            )
+            run_folder(Path(home) / f"twelve{side}", img_size=8 * side, patch_size=8, embed_dim=96, depth=12, num_heads=12)
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         free.close()
         env = os.environ | {"VITCORE_RUNS": home, "OMP_WAIT_POLICY": "PASSIVE"}
-        command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true",
-                   "--server.port", str(port)]  # fmt: skip
+        command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true", "--server.port", str(port)]
         with (
-            subprocess.Popen(
-                command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            ) as server,
+            subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server,
             sync_playwright() as playwright,
         ):
             browser = launched(playwright)

@@ -64,11 +64,8 @@ def server() -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true",
-               "--server.port", str(port)]  # fmt: skip
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ
-    ) as process:
+    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true", "--server.port", str(port)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ) as process:
         try:
             for _ in range(600):
                 with contextlib.suppress(OSError), urllib.request.urlopen(f"http://localhost:{port}/_stcore/health"):
@@ -90,9 +87,7 @@ def visit(browser: Browser, address: str, width: int) -> dict[str, float]:
 
     def finished(event: dict[str, Any]) -> None:
         url = asked.get(event["requestId"], "")
-        bytes_of["streamlit" if "/static/" in url and "/app/static/" not in url else "app"] += event[
-            "encodedDataLength"
-        ]
+        bytes_of["streamlit" if "/static/" in url and "/app/static/" not in url else "app"] += event["encodedDataLength"]
 
     def frame(event: dict[str, Any]) -> None:
         said = event["response"]["payloadData"]

@@ -50,12 +50,8 @@ def baselines(recipe: Recipe, source: str) -> dict[str, float]:
     """Accuracy in % over corrupted patches: the commonest colour, and the mean of what can be seen; and the entropy in nats."""
     train, held_out = open_photo_source(source, seed=recipe.seed)
     counts = torch.zeros(512)
-    for pixels, _ in evaluation_batches(
-        train.subset(range(min(2000, len(train)))), recipe.image_px, MEAN, STD, "cpu", 256
-    ):
-        counts += torch.bincount(
-            colour_class(mean_cell_colours(pixels / 2 + 0.5, recipe.patch_px, 1)).flatten(), minlength=512
-        )
+    for pixels, _ in evaluation_batches(train.subset(range(min(2000, len(train)))), recipe.image_px, MEAN, STD, "cpu", 256):
+        counts += torch.bincount(colour_class(mean_cell_colours(pixels / 2 + 0.5, recipe.patch_px, 1)).flatten(), minlength=512)
     share, total, common, mean, surprise = counts / counts.sum(), 0, 0.0, 0.0, 0.0
     torch.manual_seed(recipe.seed)
     for pixels, _ in evaluation_batches(held_out, recipe.image_px, MEAN, STD, "cpu", recipe.batch):
@@ -68,11 +64,7 @@ def baselines(recipe: Recipe, source: str) -> dict[str, float]:
         common += (wanted == share.argmax()).sum().item()
         mean += (guess == wanted).sum().item()
         surprise -= share.clamp(min=1e-6).log()[wanted].sum().item()
-    return {
-        "commonest colour": 100 * common / total,
-        "mean of what is seen": 100 * mean / total,
-        "entropy": surprise / total,
-    }
+    return {"commonest colour": 100 * common / total, "mean of what is seen": 100 * mean / total, "entropy": surprise / total}
 
 
 def trained(run_id: str, recipe: Recipe, source: str) -> dict[str, Any]:
@@ -88,31 +80,23 @@ def trained(run_id: str, recipe: Recipe, source: str) -> dict[str, Any]:
 
 def main(photos: str, labelled: str, shape: dict[str, Any], run_id: str, steps: int, tune_steps: int) -> None:
     """Pre-train, fine-tune, train from scratch; print the table."""
-    masked = with_changes(
-        Recipe(), {**shape, "task": "masked", "steps": steps, "warmup_steps": 50, "evaluate_every_steps": 100}
-    )
+    masked = with_changes(Recipe(), {**shape, "task": "masked", "steps": steps, "warmup_steps": 50, "evaluate_every_steps": 100})
     rest = {"steps": tune_steps, "warmup_steps": 30, "evaluate_every_steps": 50, "label_smoothing": 0.1, "lr_peak": 1e-3,
             "snapshots": 0, "crop_area": 0.4}  # fmt: skip
     scratch = with_changes(Recipe(), {**shape, **rest})
     base = baselines(masked, photos)
     found = trained(f"{run_id}-pretrained", masked, photos)
     tuned = trained(
-        f"{run_id}-tuned",
-        with_changes(scratch, {"start_from": str(run_folder.find_run(f"{run_id}-pretrained").path)}),
-        labelled,
+        f"{run_id}-tuned", with_changes(scratch, {"start_from": str(run_folder.find_run(f"{run_id}-pretrained").path)}), labelled
     )
     plain = trained(f"{run_id}-scratch", scratch, labelled)
     print("\nmean colour of corrupted patches (512 classes), held-out photos")
     for name in ("commonest colour", "mean of what is seen"):
         print(f"  {name:<24} {base[name]:6.2f} % right")
     print(f"  {'masked patch prediction':<24} {found['val_colours']:6.2f} % right")
-    print(
-        f"  cross-entropy {found['val_loss']:.3f} nats against {base['entropy']:.3f} of the colours' own distribution"
-    )
+    print(f"  cross-entropy {found['val_loss']:.3f} nats against {base['entropy']:.3f} of the colours' own distribution")
     print(f"classification, {tune_steps} steps of {scratch.batch}, top-1 on held-out photos")
-    print(
-        f"  from masked patch prediction {tuned['top1']:6.2f} %\n  from scratch                 {plain['top1']:6.2f} %"
-    )
+    print(f"  from masked patch prediction {tuned['top1']:6.2f} %\n  from scratch                 {plain['top1']:6.2f} %")
 
 
 if __name__ == "__main__":
@@ -129,11 +113,4 @@ if __name__ == "__main__":
         with tempfile.TemporaryDirectory() as folder:
             run_folder.RUNS_FOLDER = Path(folder) / "runs"
             where = digits(Path(folder))
-            main(
-                f"{where}/digits.parquet",
-                f"{where}/few.parquet",
-                DIGITS,
-                "digits",
-                o.steps,
-                o.tune_steps,
-            )
+            main(f"{where}/digits.parquet", f"{where}/few.parquet", DIGITS, "digits", o.steps, o.tune_steps)

@@ -46,9 +46,7 @@ def main() -> None:
     parser.add_argument("--px", type=int, help="side of the input (default: the model's own)")
     inspect.add_answer_flags(parser)
     args = parser.parse_args()
-    print(
-        "| model | input | photos | outliers a photo | in corners | largest norm, × median | norms | > 5 × | > 20 × | 2 to 5 × |"
-    )
+    print("| model | input | photos | outliers a photo | in corners | largest norm, × median | norms | > 5 × | > 20 × | 2 to 5 × |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for name in args.models:
         print(row(name, args.px, inspect.answers_from_flags(args)), flush=True)

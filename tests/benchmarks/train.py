@@ -44,9 +44,7 @@ def photo_folder(to: Path) -> Path:
 def ours(recipe: Recipe, data: Any, classes: tuple[str, ...]) -> Iterator[Any]:
     """Our loop, a record a step."""
     machine = training_loop.make_accelerator(recipe)
-    yield from training_loop.training_records(
-        training_loop.start_training(recipe, classes, lambda module, device: data, machine)
-    )
+    yield from training_loop.training_records(training_loop.start_training(recipe, classes, lambda module, device: data, machine))
 
 
 def bare(recipe: Recipe, batches: Callable[[], tuple[Any, Any]], classes: int, device: str = "cpu") -> Iterator[Any]:
@@ -147,9 +145,7 @@ def on_cpu(rounds: int, steps: int) -> None:
         }, rounds, steps)  # fmt: skip
         print(f"ViT-Ti, {TI.image_px} px, {TI.batch} photos a step, {torch.get_num_threads()} threads")
         for name, times in found.items():
-            print(
-                f"{name:<30} {statistics.median(times):7.3f} s a step  {TI.batch / statistics.median(times):7.1f} photos/s"
-            )
+            print(f"{name:<30} {statistics.median(times):7.3f} s a step  {TI.batch / statistics.median(times):7.1f} photos/s")
         a, b, c, d = found.values()
         print(f"our loop / bare loop:    {ratio(b, a):.3f}  (bar 0.97)")
         print(f"our loop / timm's:       {ratio(d, c):.3f}  (bar 1.00)")
@@ -166,9 +162,7 @@ def on_gpu(rounds: int, steps: int) -> None:
     a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
     matmul = iter(lambda: a @ a, None)
     rate = 2 * 8192**3 / min(seconds(matmul, 20) for _ in range(rounds))
-    base = with_changes(
-        TI, {"image_px": 224, "width": 768, "heads": 12, "batch": 256, "compile": True, "precision": "bf16"}
-    )
+    base = with_changes(TI, {"image_px": 224, "width": 768, "heads": 12, "batch": 256, "compile": True, "precision": "bf16"})
     from vitcore.train.learning.training_cost import params_and_forward_flop
 
     way = ours(base, fixed(base, 1000, "cuda"), tuple(map(str, range(1000))))

@@ -174,15 +174,11 @@ async def room(url: str, visitors: int, seconds: float, think_s: float, chance: 
                     await asyncio.sleep(think_s * (0.5 + chance.random()))
 
     await asyncio.gather(*(visitor() for _ in range(visitors)))
-    print(
-        f"\n| {visitors} visitors, thinking {think_s:g} s | a second | median, ms | p95 | max | bar |\n|---|---|---|---|---|---|"
-    )
+    print(f"\n| {visitors} visitors, thinking {think_s:g} s | a second | median, ms | p95 | max | bar |\n|---|---|---|---|---|---|")
     for name, found in times.items():
         ends = sorted(found)
         p95, bar = ends[int(0.95 * len(ends))], BARS[f"room, {name} p95"]
-        print(
-            f"| {name}s | {len(ends) / seconds:.1f} | {statistics.median(ends):.0f} | {p95:.0f} | {ends[-1]:.0f} | {bar} |"
-        )
+        print(f"| {name}s | {len(ends) / seconds:.1f} | {statistics.median(ends):.0f} | {p95:.0f} | {ends[-1]:.0f} | {bar} |")
 
 
 @contextlib.contextmanager

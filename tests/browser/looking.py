@@ -116,9 +116,7 @@ def resize(page: Page, width: int, height: int) -> Page:
 
 def in_both(page: Page) -> Iterator[str]:
     """The page as it is, light or dark, then in the other, as a page that is open follows its screen."""
-    for theme in sorted(
-        ("light", "dark"), key=lambda theme: theme != page.evaluate("document.documentElement.dataset.mode")
-    ):
+    for theme in sorted(("light", "dark"), key=lambda theme: theme != page.evaluate("document.documentElement.dataset.mode")):
         page.emulate_media(color_scheme=theme)
         page.wait_for_function("theme => document.documentElement.dataset.mode === theme", arg=theme)
         at_rest(page)
@@ -139,9 +137,7 @@ def pick(page: Page, menu: Locator, option: str) -> None:
     choice.click()
 
 
-def serious(
-    page: Page, part: str | None = None, also: tuple[str, ...] = (), theme: str = "light"
-) -> list[tuple[str, str, str]]:
+def serious(page: Page, part: str | None = None, also: tuple[str, ...] = (), theme: str = "light") -> list[tuple[str, str, str]]:
     """axe-core's serious and critical violations, and those of the rules `also`: rule, selector, element.
 
     In dark only the rules of COLOURS are asked: with `in_both` the page is, or was, the same in light.

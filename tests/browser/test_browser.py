@@ -49,9 +49,7 @@ def choose(page: Page, option: str) -> None:
 def bring(page: Page, name: str, mime: str, data: bytes) -> None:
     """Drop in a photo."""
     page.get_by_role("tab", name="Upload").click()
-    page.locator("[data-testid=stSidebar] input[type=file]").set_input_files(
-        {"name": name, "mimeType": mime, "buffer": data}
-    )
+    page.locator("[data-testid=stSidebar] input[type=file]").set_input_files({"name": name, "mimeType": mime, "buffer": data})
 
 
 def test_bring_a_photo_and_follow_a_patch(visit):

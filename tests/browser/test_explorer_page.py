@@ -127,9 +127,7 @@ def test_the_value_under_the_pointer_is_the_recordings(visit, rec):
         found = float(re.search(r"weight ([\d.e-]+)", said)[1])
         expected = float(rec.maps[4][2, 100, 1 + row * SIDE + col])
         assert f"to patch {row * SIDE + col} " in said and "layer 4, head 2" in said
-        assert found == pytest.approx(expected, rel=attention_as_bytes.WORST + 0.051, abs=2**-16), (
-            "within the code and two digits"
-        )
+        assert found == pytest.approx(expected, rel=attention_as_bytes.WORST + 0.051, abs=2**-16), "within the code and two digits"
     card = page.locator("canvas.map0").nth(0)
     point_at = card.bounding_box()
     page.mouse.move(point_at["x"] + 2.5 * point_at["width"] / SIDE, point_at["y"] + 7.5 * point_at["height"] / SIDE)
@@ -356,17 +354,13 @@ def test_on_a_phone_layer_head_and_arrow_are_there_at_once(visit, lang, subtests
             for button in bar.locator(".st-key-direction button").all():
                 box = button.bounding_box()
                 assert box["x"] + box["width"] <= right - 44, "the last 44 px fade out"
-                assert button.evaluate(
-                    "e => e.scrollWidth <= e.clientWidth + 1 && e.scrollHeight <= e.clientHeight + 1"
-                )
+                assert button.evaluate("e => e.scrollWidth <= e.clientWidth + 1 && e.scrollHeight <= e.clientHeight + 1")
     edge = bar.bounding_box()
     page.mouse.click(edge["x"] + edge["width"] - 40, edge["y"] + edge["height"] - 30)  # the sign of more
     page.wait_for_function("document.querySelector('.st-key-explorer_controls').scrollLeft > 150")
     last = bar.get_by_test_id("stPopover").locator("button")
     last.scroll_into_view_if_needed()
-    assert last.bounding_box()["x"] + last.bounding_box()["width"] <= right - 15, (
-        "what comes after them can be pushed in"
-    )
+    assert last.bounding_box()["x"] + last.bounding_box()["width"] <= right - 15, "what comes after them can be pushed in"
 
 
 @pytest.mark.parametrize(("lang", "words"), [("zh-CN", "在看谁"), ("zh-TW", "在看誰")])
@@ -391,9 +385,7 @@ def test_the_menu_of_languages_changes_the_words_and_not_the_picture(visit):
 def test_outlier_tokens_are_named_exactly_where_they_hold_much_and_masked_at_a_touch(visit, rec):
     """The browser's rule is Python's: for heads and layers on both sides of the line, and for a patch that is pointed at."""
     patches, line, cards = outliers_in_recording(rec).patches, ".outlying span", "figure .card .largest"
-    decoded = {
-        block: attention_as_bytes.decode_weights(attention_as_bytes.encode_weights(rec.maps[block])) for block in (2, 9)
-    }
+    decoded = {block: attention_as_bytes.decode_weights(attention_as_bytes.encode_weights(rec.maps[block])) for block in (2, 9)}
 
     def expected(values) -> str:
         return outlier_sentence(outliers_in_map(rec.grid.to_map(values), patches), rec.grid)
@@ -406,9 +398,7 @@ def test_outlier_tokens_are_named_exactly_where_they_hold_much_and_masked_at_a_t
         said.add(expected(weights[head]))
         marked = [len(outliers_in_map(rec.grid.to_map(one), patches)) for one in weights]
         lines = page.locator(cards).evaluate_all("all => all.map(one => one.textContent)")
-        assert [f"{count} outlier token" in one for count, one in zip(marked, lines, strict=True)] == [
-            bool(n) for n in marked
-        ]
+        assert [f"{count} outlier token" in one for count, one in zip(marked, lines, strict=True)] == [bool(n) for n in marked]
         point(page, 3, 5)
         expect(page.locator(line)).to_have_text(expected(decoded[block][head, 1 + 3 * SIDE + 5]))
         page.mouse.move(1, 1)

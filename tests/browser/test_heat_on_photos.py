@@ -48,9 +48,7 @@ def test_the_browser_draws_heat_as_python_does(visit, rec, theme):
     page = at_rest(visit("rollout?photo=dahlia", theme=theme))
     drawn, mask = pixels(page, ".st-key-gathered canvas"), rec.rollout()
     assert spearmanr(mask.ravel(), brightness(drawn, mask.shape).ravel()).statistic >= 0.95
-    ours = heat_on_photo(
-        mask, fine_detail(resize_for_figure(sharp_crop(rec.photo, rec.model_input)), rec.grid), scale_top(mask)
-    )
+    ours = heat_on_photo(mask, fine_detail(resize_for_figure(sharp_crop(rec.photo, rec.model_input)), rec.grid), scale_top(mask))
     ours = np.asarray(Image.fromarray(ours).resize(drawn.shape[1::-1], Image.Resampling.BOX)).astype(float)
     assert apart(drawn, ours) < 3
     off = np.abs(brightness(drawn, mask.shape) - brightness(ours, mask.shape))
@@ -63,9 +61,7 @@ def test_the_explorer_draws_it_so_too(visit, rec):
     drawn = pixels(page, "canvas.lit")
     assert spearmanr(lit.ravel(), brightness(drawn, lit.shape).ravel()).statistic >= 0.9
     ours = heat_on_photo(
-        lit,
-        fine_detail(resize_for_figure(sharp_crop(rec.photo, rec.model_input)), rec.grid),
-        scale_top(lit, 1 / rec.grid.tokens),
+        lit, fine_detail(resize_for_figure(sharp_crop(rec.photo, rec.model_input)), rec.grid), scale_top(lit, 1 / rec.grid.tokens)
     )
     ours = np.asarray(Image.fromarray(ours).resize(drawn.shape[1::-1], Image.Resampling.BOX)).astype(float)
     assert apart(drawn, ours) < 3

@@ -49,15 +49,11 @@ def test_the_first_picture_is_seen_without_scrolling(visit, width, height):
     assert box["y"] + box["height"] / 2 < height and box["width"] > 250
     assert len(np.unique(drawn(page).reshape(-1, 3), axis=0)) > 1000, "a picture, not one colour"
     canvas(page).hover(position={"x": box["width"] / 2, "y": 30})
-    expect(page.locator("figcaption", has_text="patch ").first).to_contain_text(
-        re.compile(r"patch \d+ .* % of the total")
-    )
+    expect(page.locator("figcaption", has_text="patch ").first).to_contain_text(re.compile(r"patch \d+ .* % of the total"))
     page.wait_for_function(f"({OVER})().length === 6")
     assert all(hangs <= 1 and not over for hangs, over in page.evaluate(OVER)), "no card's picture lies over words"
     page.evaluate(f"({SQUEEZED})()")
-    at_rest(
-        page
-    )  # a page that is laid out may be narrower than its charts' labels for a moment: they are drawn all the same
+    at_rest(page)  # a page that is laid out may be narrower than its charts' labels for a moment: they are drawn all the same
 
 
 def test_what_a_first_visit_carries(visit, server):
@@ -67,17 +63,12 @@ def test_what_a_first_visit_carries(visit, server):
     wire.send("Network.enable")
     wire.on("Network.requestWillBeSent", lambda e: urls.update({e["requestId"]: e["request"]["url"]}))
     wire.on("Network.loadingFinished", lambda e: carried.append((urls.get(e["requestId"], ""), e["encodedDataLength"])))
-    wire.on(
-        "Network.webSocketFrameReceived",
-        lambda e: carried.append(("socket", len(e["response"]["payloadData"]) * 3 // 4)),
-    )
+    wire.on("Network.webSocketFrameReceived", lambda e: carried.append(("socket", len(e["response"]["payloadData"]) * 3 // 4)))
     page.goto(server)
     at_rest(page)
     ours = [size for url, size in carried if "/static/" not in url or "/app/static/" in url]
     assert sum(ours) < MOST_BYTES
-    assert not [url for url, _ in carried if "plotly" in url.lower()], (
-        "the page draws its charts without Plotly's megabytes"
-    )
+    assert not [url for url, _ in carried if "plotly" in url.lower()], "the page draws its charts without Plotly's megabytes"
 
 
 def test_a_photo_is_brought_on_a_phone_where_the_sidebar_is_hidden(visit):
@@ -112,9 +103,7 @@ def test_photo_and_model_are_chosen_on_a_phone(visit):
     at_rest(page).get_by_test_id("stExpandSidebarButton").click()
     menu.get_by_role("tab", name="Upload").click()
     at_rest(page)
-    menu.locator("input[type=file]").first.set_input_files(
-        {"name": "mine.jpg", "mimeType": "image/jpeg", "buffer": a_photo()}
-    )
+    menu.locator("input[type=file]").first.set_input_files({"name": "mine.jpg", "mimeType": "image/jpeg", "buffer": a_photo()})
     expect(menu).to_have_attribute("data-collapsed", "true")  # it covers what was brought
 
 
@@ -151,9 +140,7 @@ def test_nothing_jumps_where_the_server_is_slow_to_begin(visit, server):
     page.add_init_script("window.stall = ['gathered_first', 1000]")
     page.goto(server)
     page.wait_for_function("'settled' in document.documentElement.dataset", polling=10)  # from now on it is seen
-    assert page.evaluate("document.querySelectorAll('.st-key-gathered_first').length"), (
-        "not before its first screen is full"
-    )
+    assert page.evaluate("document.querySelectorAll('.st-key-gathered_first').length"), "not before its first screen is full"
     assert shifted(page) <= STEADY, "what came before the first picture waited for it"
 
 
@@ -183,10 +170,7 @@ WAITS = """() => { // at one moment: from outside the model may be there between
 def test_nothing_jumps_while_the_first_visitor_waits_for_torch(visit, tmp_path):
     with served(tmp_path) as address:
         page = visit(f"{address}/positions", width=390, height=844)
-        loading, intro = (
-            page.get_by_text("Loading the model"),
-            page.get_by_text("A learned vector, added to each patch"),
-        )
+        loading, intro = (page.get_by_text("Loading the model"), page.get_by_text("A learned vector, added to each patch"))
         page.wait_for_function(WAITS, polling=10)
         assert shifted(page) <= STEADY, "what came before the model waited for it"
         expect(loading).to_be_hidden()
@@ -199,9 +183,7 @@ def test_the_first_picture_is_the_same_once_the_model_is_there(visit):
     page = at_rest(visit())
     shipped = np.asarray(Image.open(io.BytesIO(canvas(page).screenshot())).convert("RGB")).astype(int)
     for photo in ("Espresso", "Red panda"):
-        page.get_by_test_id("stSidebar").get_by_role(
-            "button", name=photo
-        ).click()  # not the bar, which may name it still
+        page.get_by_test_id("stSidebar").get_by_role("button", name=photo).click()  # not the bar, which may name it still
         expect(page.get_by_role("combobox", name="Photo")).to_have_value(photo)
     at_rest(page)
     page.mouse.move(5, 5)

@@ -14,9 +14,7 @@ from vitcore.architectures.model_summary import module_parts
 from vitcore.models.model_cards import MODEL_CARDS
 
 SLUGS = ["", *(row.slug for row in PAGES[1:])]
-TITLES = {
-    lang: texts.parse((texts.TEXTS_FOLDER / lang / "menu.md").read_text(encoding="utf-8")) for lang in texts.LANGUAGES
-}
+TITLES = {lang: texts.parse((texts.TEXTS_FOLDER / lang / "menu.md").read_text(encoding="utf-8")) for lang in texts.LANGUAGES}
 SOURCES = [file.read_text(encoding="utf-8") for file in texts.TEXTS_FOLDER.parent.rglob("*.py")]
 ICONS = {name for source in SOURCES for name in re.findall(r":material/(\w+):", source)}  # drawn from their names
 SEEN = """() => {
@@ -66,11 +64,7 @@ def parts_of_the_model() -> set[str]:
     """What a model card's drawing calls them: names of the module's own, in whatever language it is drawn."""
     vit = vitcore.load()
     drawn = module_parts(vit.module, vit.grid.image_px)
-    return {
-        name
-        for part in [*drawn, *(one for part in drawn for one in part.inner_parts)]
-        for name in (part.name, part.kind)
-    }
+    return {name for part in [*drawn, *(one for part in drawn for one in part.inner_parts)] for name in (part.name, part.kind)}
 
 
 def english(page: Page) -> list[str]:
@@ -131,10 +125,7 @@ def test_a_player_is_there_in_the_other_language_too(visit):
 
 def test_chinese_has_a_font_of_ours_and_english_does_not_download_it(visit, server):
     asked: list[str] = []
-    for lang, expected in (
-        ("en", set()),
-        ("zh-TW", {"noto-sans-chinese-regular.woff2", "noto-sans-chinese-bold.woff2"}),
-    ):
+    for lang, expected in (("en", set()), ("zh-TW", {"noto-sans-chinese-regular.woff2", "noto-sans-chinese-bold.woff2"})):
         page = visit("about:blank", new=True)
         page.on("requestfinished", lambda request: asked.append(request.url))
         page.goto(f"{server}/distance?lang={lang}")

@@ -58,15 +58,12 @@ def test_into_a_lecture_and_out_again(visit):
 
 
 @pytest.mark.parametrize(
-    ("theme", "paper", "ink"),
-    [("light", "rgb(255, 255, 255)", "rgb(0, 0, 0)"), ("dark", "rgb(0, 0, 0)", "rgb(255, 255, 255)")],
+    ("theme", "paper", "ink"), [("light", "rgb(255, 255, 255)", "rgb(0, 0, 0)"), ("dark", "rgb(0, 0, 0)", "rgb(255, 255, 255)")]
 )
 def test_a_link_opens_a_lecture_with_full_contrast(visit, theme, paper, ink):
     page = at_rest(visit("filters?lecture=true", theme=theme, width=1920, height=1080))
     chrome_is_hidden(page)
-    style = page.locator("[data-testid=stApp]").evaluate(
-        "e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).color]"
-    )
+    style = page.locator("[data-testid=stApp]").evaluate("e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).color]")
     assert style == [paper, ink]
     assert page.locator("[data-testid=stCaptionContainer] p").first.evaluate("e => getComputedStyle(e).color") == ink
     page.wait_for_function(GROWN)

@@ -36,10 +36,7 @@ def offline(chromium):
         )
         contexts.append(context)
         page = context.new_page()
-        page.on(
-            "request",
-            lambda r: asked.append(r.url) if r.url != file.as_uri() and not r.url.startswith("data:") else None,
-        )
+        page.on("request", lambda r: asked.append(r.url) if r.url != file.as_uri() and not r.url.startswith("data:") else None)
         page.on("pageerror", lambda error: asked.append(str(error)))
         page.goto(file.as_uri())
         return page
@@ -61,10 +58,7 @@ def test_the_handout_opens_with_no_network_and_prints_on_a4(visit, offline, tmp_
         assert handout.evaluate("document.documentElement.scrollWidth") <= width
         assert serious(handout) == []
         ink, paper = (
-            [
-                int(v)
-                for v in re.findall(r"\d+", handout.evaluate(f"getComputedStyle(document.documentElement).{name}"))[:3]
-            ]
+            [int(v) for v in re.findall(r"\d+", handout.evaluate(f"getComputedStyle(document.documentElement).{name}"))[:3]]
             for name in ("color", "backgroundColor")
         )
         assert (sum(ink) > sum(paper)) == (theme == "dark")

@@ -84,9 +84,7 @@ def test_a_phone_never_scrolls_sideways_while_the_story_is_read_by_keys(visit, l
     for step in by_keys(page := visit(f"story?lang={lang}", width=390, height=844), lang):
         with subtests.test(step=step):
             assert too_wide(page) <= 1
-            cut = page.locator(".katex-display").evaluate_all(
-                "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).length"
-            )
+            cut = page.locator(".katex-display").evaluate_all("all => all.filter(e => e.scrollWidth > e.clientWidth + 1).length")
             assert not cut, "the equation is cut off"
 
 

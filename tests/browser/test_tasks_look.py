@@ -88,9 +88,9 @@ def test_the_eye_and_its_two_arrows(visit, rec):
         best = int(given[rec.grid.prefix :].argmax())
         expect(most(page)).to_contain_text(f"patch {best} (row {best // 16}, column {best % 16})")
         said = re.search(r"([\d.]+) %", most(page).inner_text())
-        assert (
-            said and abs(float(said[1]) / 100 / given[rec.grid.prefix + best] - 1) < attention_as_bytes.WORST + 0.01
-        ), "two digits"
+        assert said and abs(float(said[1]) / 100 / given[rec.grid.prefix + best] - 1) < attention_as_bytes.WORST + 0.01, (
+            "two digits"
+        )
 
 
 def test_what_shuffling_does_to_the_answer(visit, vit, rec):

@@ -107,8 +107,7 @@ def test_models_that_attend_otherwise_or_not_at_all(name, noise):
     assert np.array_equal(rec.logits, predict(vit, rec.model_input.pixels)) and len(rec.top_classes()) == 5
     spoken_for(vit, rec.model_input.pixels, [name for name in METHODS if name not in ATTENTION])
     said = {
-        sentence(relevance, vit, rec.model_input.pixels, method, 1 if METHODS[method].asks_class else None)
-        for method in ATTENTION
+        sentence(relevance, vit, rec.model_input.pixels, method, 1 if METHODS[method].asks_class else None) for method in ATTENTION
     }
     assert len(said) == len(ATTENTION) and all(name in one for one in said)
     assert (
@@ -150,12 +149,8 @@ def test_the_grid_of_features_lies_as_the_picture_does(name):
             vit.module(other)
             change = (kept[-1] - kept[0]).abs().mean(-1)
             half = vit.grid.rows // 2, vit.grid.cols // 2
-            quarters = {
-                (b, r): change[-half[0] :] if b else change[: half[0]] for b in (False, True) for r in (False, True)
-            }
-            most = max(
-                quarters, key=lambda q: (quarters[q][:, -half[1] :] if q[1] else quarters[q][:, : half[1]]).sum().item()
-            )
+            quarters = {(b, r): change[-half[0] :] if b else change[: half[0]] for b in (False, True) for r in (False, True)}
+            most = max(quarters, key=lambda q: (quarters[q][:, -half[1] :] if q[1] else quarters[q][:, : half[1]]).sum().item())
             assert most == (bottom, right)
 
 
@@ -166,8 +161,6 @@ def test_models_in_which_no_grid_is_found(name):
     assert name in sentence(load_model.wrap_module, module, name)
 
 
-@pytest.mark.parametrize(
-    "module", [torch.nn.Identity(), torch.nn.Linear(3, 4), torch.nn.Sequential(torch.nn.ReLU())], ids=repr
-)
+@pytest.mark.parametrize("module", [torch.nn.Identity(), torch.nn.Linear(3, 4), torch.nn.Sequential(torch.nn.ReLU())], ids=repr)
 def test_modules_that_are_no_vision_models(module):
     assert "thing" in sentence(load_model.wrap_module, module, "thing")

@@ -13,9 +13,7 @@ FROM_HUB = MODEL_CARDS[1:]
 
 def test_the_menu():
     assert MODEL_CARDS[0].name == DEFAULT_MODEL and MODEL_CARDS[0].download_mb == 0
-    assert (
-        len({card.name for card in MODEL_CARDS}) == len({card.title for card in MODEL_CARDS}) == len(MODEL_CARDS) >= 15
-    )
+    assert len({card.name for card in MODEL_CARDS}) == len({card.title for card in MODEL_CARDS}) == len(MODEL_CARDS) >= 15
     assert available_cards() == list(MODEL_CARDS)
 
 

@@ -40,9 +40,7 @@ def one_shipped_model(monkeypatch, shipped):
     """The shipped model is loaded once for all these tests; other names are loaded as always."""
     load = load_model.load
     monkeypatch.setattr(
-        load_model,
-        "load",
-        lambda name=DEFAULT_MODEL, *a, **k: shipped if name == DEFAULT_MODEL else load(name, *a, **k),
+        load_model, "load", lambda name=DEFAULT_MODEL, *a, **k: shipped if name == DEFAULT_MODEL else load(name, *a, **k)
     )
 
 
@@ -138,22 +136,13 @@ def test_models_as_a_table(capsys):
     assert run("models") == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(MODEL_CARDS)
-    assert all(
-        line.startswith(card.name) and card.summary in line for line, card in zip(lines, MODEL_CARDS, strict=True)
-    )
+    assert all(line.startswith(card.name) and card.summary in line for line, card in zip(lines, MODEL_CARDS, strict=True))
 
 
 # Settings
 
 
-ROLLOUTS = [
-    ("--fusion", "max"),
-    ("--fusion", "min"),
-    ("--discard", 0.9),
-    ("--residual", 0.1),
-    ("--first-block", 6),
-    ("--patch", 0),
-]
+ROLLOUTS = [("--fusion", "max"), ("--fusion", "min"), ("--discard", 0.9), ("--residual", 0.1), ("--first-block", 6), ("--patch", 0)]
 
 
 def test_rollout_without_outlier_tokens(capsys):

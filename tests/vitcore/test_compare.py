@@ -127,9 +127,9 @@ def test_masking_compares_masked_attention_and_says_so(outlying, tiny, photo):
     found = outliers_in_map(plain.rollouts[0], patches)
     assert outliers_in_common_map(plain, 0, plain.rollouts[0]) == (found.tolist(), found.tolist())
     assert outlier_sentences(masked) == ["A: 2 outlier tokens are masked here.", "B: 2 outlier tokens are masked here."]
-    assert compare(record_tokens(tiny, photo), record_tokens(tiny, photo), mask_outliers=True).rollouts[
-        0
-    ] == pytest.approx(compare(record_tokens(tiny, photo), record_tokens(tiny, photo)).rollouts[0]), "nothing to mask"
+    assert compare(record_tokens(tiny, photo), record_tokens(tiny, photo), mask_outliers=True).rollouts[0] == pytest.approx(
+        compare(record_tokens(tiny, photo), record_tokens(tiny, photo)).rollouts[0]
+    ), "nothing to mask"
 
 
 def test_outlier_tokens_are_found_in_the_cells_of_a_coarser_grid(outlying, tiny, photo):
@@ -208,8 +208,7 @@ def test_figures_share_their_scales(tiny, other, photo):
     tops = [next(t for t in drawn[f"rollout-{x}"].data if t.type == "scatter").marker.cmax for x in "ab"]
     assert tops[0] == tops[1] > 0
     shares = [
-        drawn[f"distance-{x}"].layout.yaxis.range[1] / vit.grid.image_px[1]
-        for x, vit in zip("ab", (tiny, other), strict=True)
+        drawn[f"distance-{x}"].layout.yaxis.range[1] / vit.grid.image_px[1] for x, vit in zip("ab", (tiny, other), strict=True)
     ]
     assert shares[0] == pytest.approx(shares[1])
     scale = next(t for t in drawn["difference"].data if t.type == "scatter").marker

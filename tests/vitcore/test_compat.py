@@ -9,9 +9,7 @@ from vitcore.models.torchvision_ops import SCHEMAS, declare_torchvision_ops
 
 def fresh(script):
     """Exit status and words of a new interpreter."""
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 

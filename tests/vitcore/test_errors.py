@@ -14,7 +14,7 @@ OURS, THEIRS = str(errors.HERE / "grid.py"), "/site-packages/timm/grid.py"
 @pytest.mark.parametrize(
     ("error", "said"),
     [(ValueError("one\ntwo"), "one"), (KeyError(), "KeyError"), (OSError("\nbelow"), "OSError"), (ValueError("x" * 99), "x" * 9)],
-)  # fmt: skip
+)
 def test_the_first_line(error, said):
     assert first_line(error, 9) == said
 
@@ -37,9 +37,7 @@ def test_an_error_of_a_program_is_a_mistake_where_our_code_raised_it(source, cap
     assert not is_mistake(theirs) and refusal_reason(theirs) == first_line(theirs)
 
 
-@pytest.mark.parametrize(
-    "source", ["open('/nowhere/at/all')", "np.zeros(3).reshape(2)", "raise RuntimeError('shapes')"]
-)
+@pytest.mark.parametrize("source", ["open('/nowhere/at/all')", "np.zeros(3).reshape(2)", "raise RuntimeError('shapes')"])
 def test_what_a_file_or_an_array_does_is_no_mistake(source, caplog):
     with caplog.at_level(logging.DEBUG, logger="vitcore"):
         assert refusal_reason(error := raised(source, OURS)) == first_line(error)

@@ -47,10 +47,7 @@ def test_the_nearest_head_is_the_one_that_looks_nearest_among_the_patches(looked
     _, rec, weights = looked
     dropped, renormalised, share = by_hand(weights, rec.grid)
     assert np.allclose(rec.prefix_attention_share, share, atol=2e-4)
-    found, drawn = (
-        attention_distance.head_reach(rec.distance_renormalised_px),
-        attention_distance.head_reach(rec.distance_px),
-    )
+    found, drawn = (attention_distance.head_reach(rec.distance_renormalised_px), attention_distance.head_reach(rec.distance_px))
     order = np.sort(renormalised[0])
     assert renormalised[0, found.near] == pytest.approx(order[0], rel=1e-3)
     assert renormalised[0, found.far] == pytest.approx(order[-1], rel=1e-3)
@@ -70,10 +67,7 @@ def test_sinks_are_the_heads_that_give_prefix_tokens_half(looked):
 
 def test_a_strong_sink_is_not_called_the_nearest_head(strong_sink, photo):
     rec = vitcore.record(strong_sink, photo)
-    assert (
-        attention_distance.sink_heads(rec.prefix_attention_share)[0] == (0, 1)
-        and rec.prefix_attention_share[0, 1] > 0.9
-    )
+    assert attention_distance.sink_heads(rec.prefix_attention_share)[0] == (0, 1) and rec.prefix_attention_share[0, 1] > 0.9
     assert attention_distance.head_reach(rec.distance_px).near == 1, "what the paper's figure alone would have said"
     assert attention_distance.head_reach(rec.distance_renormalised_px).near != 1
 
@@ -151,7 +145,5 @@ def test_one_position_for_all_patches_tells_no_place(make_vit, noise, photo):
     rec = record(vit, photo)
     order = patches.shuffle_order(vit.grid.patches, 1)
     mixed = patches.join_patches(patches.split_patches(rec.model_input.pixels, vit.grid)[order], vit.grid)
-    assert np.allclose(
-        predict_without_positions(vit, rec.model_input.pixels), predict_without_positions(vit, mixed), atol=1e-4
-    )
+    assert np.allclose(predict_without_positions(vit, rec.model_input.pixels), predict_without_positions(vit, mixed), atol=1e-4)
     assert not np.allclose(predict(vit, rec.model_input.pixels), predict(vit, mixed), atol=1e-2)

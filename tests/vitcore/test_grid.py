@@ -5,9 +5,7 @@ import pytest
 
 from vitcore.grid import Grid
 
-GRIDS = [
-    Grid(14, 14, 16), Grid(2, 3, 8), Grid(3, 2, 8, prefix=0), Grid(4, 5, 6, prefix=5, patch_w_px=10), Grid(1, 1, 32),
-]  # fmt: skip
+GRIDS = [Grid(14, 14, 16), Grid(2, 3, 8), Grid(3, 2, 8, prefix=0), Grid(4, 5, 6, prefix=5, patch_w_px=10), Grid(1, 1, 32)]
 each_grid = pytest.mark.parametrize("grid", GRIDS, ids=str)
 
 

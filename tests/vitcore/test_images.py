@@ -118,9 +118,7 @@ def test_printable_names(name):
     assert shown.isprintable() and 0 < len(shown) <= 80
 
 
-@pytest.mark.parametrize(
-    "path", ["nowhere.jpg", "nul\x00l.jpg", "x" * 5000, "."], ids=["absent", "nul", "long", "folder"]
-)
+@pytest.mark.parametrize("path", ["nowhere.jpg", "nul\x00l.jpg", "x" * 5000, "."], ids=["absent", "nul", "long", "folder"])
 def test_paths_that_cannot_be_read(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert is_one_sentence(refusal(path))
@@ -325,7 +323,7 @@ def coordinates(size):
 
 GEOMETRIES = [
     (h, w, pct, mode) for h, w in [(64, 64), (64, 96), (96, 64)] for pct in (1.0, 0.875, 0.5) for mode in ("center", "squash")
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("geometry_of", GEOMETRIES, ids=str)

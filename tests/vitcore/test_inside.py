@@ -91,9 +91,7 @@ def test_every_number_of_a_plain_block_by_hand(tiny, noise):
     z = torch.from_numpy(states(tiny, pixels)[0])
     with torch.inference_mode():
         normed = F.layer_norm(z, (24,), block.norm1.weight, block.norm1.bias, 1e-6)
-        q, k, v = (
-            (normed @ block.attn.qkv.weight.T + block.attn.qkv.bias).view(-1, 3, 3, 8).permute(1, 2, 0, 3)
-        )  # (H, T, d)
+        q, k, v = (normed @ block.attn.qkv.weight.T + block.attn.qkv.bias).view(-1, 3, 3, 8).permute(1, 2, 0, 3)  # (H, T, d)
         scores = q[:, 7:8] @ k.mT / 8**0.5
         heads = scores.softmax(-1) @ v
         attended = heads.transpose(0, 1).reshape(1, 24) @ block.attn.proj.weight.T + block.attn.proj.bias
@@ -148,9 +146,7 @@ def test_the_shared_model_is_left_alone(tiny, noise):
     wrong = []
 
     def look(i: int) -> None:
-        wrong.extend(
-            i for _ in range(8) if not np.allclose(trace_token(tiny, pixels, *asked[i]).x_out, alone[i], atol=1e-5)
-        )
+        wrong.extend(i for _ in range(8) if not np.allclose(trace_token(tiny, pixels, *asked[i]).x_out, alone[i], atol=1e-5))
 
     threads = [threading.Thread(target=look, args=(i,)) for i in range(4)]
     for thread in threads:

@@ -32,14 +32,9 @@ def test_norms_are_those_of_the_tokens_as_they_leave_each_block(make_vit, noise,
     seen = record(vit, noise(1))
     with torch.inference_mode():
         left = vit.module.forward_intermediates(
-            to_model_input(vit, seen.model_input.pixels),
-            output_fmt="NLC",
-            return_prefix_tokens=True,
-            intermediates_only=True,
+            to_model_input(vit, seen.model_input.pixels), output_fmt="NLC", return_prefix_tokens=True, intermediates_only=True
         )
-    tokens = (
-        [torch.cat([prefix[0], patches[0]]) for patches, prefix in left] if vit.grid.prefix else [p[0] for p in left]
-    )
+    tokens = [torch.cat([prefix[0], patches[0]]) for patches, prefix in left] if vit.grid.prefix else [p[0] for p in left]
     assert seen.norms == pytest.approx(torch.stack(tokens).norm(dim=-1).numpy(), rel=1e-5)
     assert mask_outlier_tokens(seen) is seen  # random weights have none
 

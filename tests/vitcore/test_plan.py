@@ -29,11 +29,7 @@ def test_the_shape_is_that_of_the_model(tiny):
         size_of_timm_model(name) == size_of_module(module, load_model.wrap_module(module, name).structure)
         and size_of_timm_model(name).tokens == 197
     )
-    assert (size_of_timm_model(name).blocks, size_of_timm_model(name).heads, size_of_timm_model(name).width) == (
-        12,
-        3,
-        192,
-    )
+    assert (size_of_timm_model(name).blocks, size_of_timm_model(name).heads, size_of_timm_model(name).width) == (12, 3, 192)
     assert size_of_timm_model(name).weights_bytes == sum(p.nbytes for p in module.parameters())
     assert size_of_module(tiny.module, tiny.structure).tokens == 17
 

@@ -44,9 +44,7 @@ def test_operations_are_those_torch_counts(training):
     assert made.flop_per_image == pytest.approx(counter.get_total_flops(), rel=0.01)
     assert made.limit_images_per_s == HERE.flop_per_s / made.flop_per_image
     assert [one.batch for one in made.speeds] == told == [1, 2] and made.too_large is None
-    assert all(one.images_per_s > 0 for one in made.speeds) and made.params == sum(
-        p.numel() for p in module.parameters()
-    )
+    assert all(one.images_per_s > 0 for one in made.speeds) and made.params == sum(p.numel() for p in module.parameters())
 
 
 def test_a_device_is_judged_by_its_matrix_products(monkeypatch):
@@ -120,11 +118,7 @@ def test_from_a_shell(capsys, tmp_path, monkeypatch):
     asked = ["profile", DEFAULT_MODEL, "ViT-Ti/16", "--px", "32", "--batches", "1,2"]
     assert main([*asked, "--memory-gb", "0.5", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().out
-    assert (
-        "a device, 1 thread, fp32: 100 GFLOP/s" in said
-        and "the largest batch in 0.5 GB: 12" in said
-        and "ViT-Ti/16" in said
-    )
+    assert "a device, 1 thread, fp32: 100 GFLOP/s" in said and "the largest batch in 0.5 GB: 12" in said and "ViT-Ti/16" in said
     assert (tmp_path / "speed.png").stat().st_size > 9000 and b"<svg" in (tmp_path / "speed.svg").read_bytes()
     assert main([*asked[:1], "ViT-Ti/16", *asked[3:], "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -137,11 +131,7 @@ def test_from_a_process_line_by_line(monkeypatch):
     monkeypatch.setattr(throughput, "SECONDS_PER_BATCH_SIZE", 0)
     asked = []
     monkeypatch.setattr(largest_batch, "largest_batch", lambda *what, **more: (asked.append((what, more)), 7)[1])
-    file = {
-        "path": str(local_files.SHIPPED_MODELS / f"{DEFAULT_MODEL}.safetensors"),
-        "called": "mine",
-        "image_px": [64, 32],
-    }
+    file = {"path": str(local_files.SHIPPED_MODELS / f"{DEFAULT_MODEL}.safetensors"), "called": "mine", "image_px": [64, 32]}
     lines = []
     profile_subprocess.run_profile_order(
         profile_subprocess.ProfileOrder(file, training=True, batches=[1], memory_gb=0.5), lines.append

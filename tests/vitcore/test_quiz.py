@@ -149,10 +149,7 @@ def of_component(truth, question) -> int:
     kernel = load_model.first_kernel(truth.vit).astype(float)
     share = np.linalg.eigvalsh(np.cov(kernel.reshape(len(kernel), -1), rowvar=False))[::-1]
     places = [number_in(r"component (\d+)", choice.number_text) - 1 for choice in question.choices]
-    assert all(
-        percent(share[at] / share.sum()) in choice.number_text
-        for at, choice in zip(places, question.choices, strict=True)
-    )
+    assert all(percent(share[at] / share.sum()) in choice.number_text for at, choice in zip(places, question.choices, strict=True))
     return best([share[at] for at in places])
 
 
@@ -161,9 +158,7 @@ def of_whose(truth, question) -> int:
     block, head = number_in(r"layer (\d+)", question.sentence), number_in(r"head (\d+)", question.sentence)
     grid, prefix = truth.grid, truth.grid.prefix
     rows = [truth.maps[block, head, prefix + patch, prefix:] for patch in patches_of(question)]
-    shown = [
-        pixel_difference(question_pictures.map_picture(grid.to_map(row)), question.pictures[0].pixels) for row in rows
-    ]
+    shown = [pixel_difference(question_pictures.map_picture(grid.to_map(row)), question.pictures[0].pixels) for row in rows]
     assert min(shown) < 0.01
     return best(shown, lowest=True)
 
@@ -186,9 +181,7 @@ def of_class(truth, question) -> int:
 def of_map(truth, question) -> int:
     """Of which photo is the map that is shown?"""
     last, grid = truth.vit.blocks - 1, truth.grid
-    drawn = [
-        question_pictures.map_picture(grid.to_map(truth.reads(truth.recorded(c.words), last))) for c in question.choices
-    ]
+    drawn = [question_pictures.map_picture(grid.to_map(truth.reads(truth.recorded(c.words), last))) for c in question.choices]
     return best([pixel_difference(one, question.pictures[0].pixels) for one in drawn], lowest=True)
 
 
@@ -225,12 +218,9 @@ AGAIN = {
     head_questions.nearest_head_question: lambda t, q: best(
         [t.far_from(*place, pinned(t, q)) for place in heads_of(q)], lowest=True
     ),
-    head_questions.farthest_head_question: lambda t, q: best(
-        [t.far_from(*place, pinned(t, q)) for place in heads_of(q)]
-    ),
+    head_questions.farthest_head_question: lambda t, q: best([t.far_from(*place, pinned(t, q)) for place in heads_of(q)]),
     head_questions.nearest_layer_question: lambda t, q: best(
-        [np.mean([t.far_px(number_in(r"(\d+)", c.words), head) for head in range(t.vit.heads)]) for c in q.choices],
-        lowest=True,
+        [np.mean([t.far_px(number_in(r"(\d+)", c.words), head) for head in range(t.vit.heads)]) for c in q.choices], lowest=True
     ),
     head_questions.attending_patch_question: of_whose,
     head_questions.attention_sink_question: lambda t, q: best([t.share(*place) for place in heads_of(q)]),
@@ -265,8 +255,7 @@ def test_every_answer_is_right_when_it_is_worked_out_in_another_way(truth, subte
             ahead = min(abs(answer.number - other.number) for other in others)
             assert question.margin == pytest.approx(ahead) and ahead > 0
             assert not shown or all(
-                pixel_difference(answer.picture.pixels, other.picture.pixels) >= MIN_PIXEL_DIFFERENCE
-                for other in others
+                pixel_difference(answer.picture.pixels, other.picture.pixels) >= MIN_PIXEL_DIFFERENCE for other in others
             )
     assert asked >= (16 if truth.vit.blocks == 12 else 11), "of a trained model nearly all can be asked"
 
@@ -314,14 +303,9 @@ def test_what_has_no_clear_answer_is_not_asked(asked):
         and weight_questions.similar_position_question(alike, rng) is None
     )
     flat = replace(asked.rec.model_input, pixels=np.full_like(asked.rec.model_input.pixels, 90))
-    assert (
-        patch_questions.outlined_patch_question(replace(asked, rec=replace(asked.rec, model_input=flat)), rng) is None
-    )
+    assert patch_questions.outlined_patch_question(replace(asked, rec=replace(asked.rec, model_input=flat)), rng) is None
     same = replace(asked, other_photos=(replace(asked.photo, title="Another"),) * 3)
-    assert (
-        map_questions.photo_of_map_question(same, rng) is None
-        and map_questions.map_of_photo_question(same, rng) is None
-    )
+    assert map_questions.photo_of_map_question(same, rng) is None and map_questions.map_of_photo_question(same, rng) is None
     assert prediction_questions.photo_for_class_question(same, rng) is None
     sure = replace(asked, logit_lens=np.tile(asked.logit_lens[-1], (13, 1)))
     assert (
@@ -345,10 +329,7 @@ def test_patches_that_are_choices_of_one_question_look_different(asked, shipped)
     def grey(level: int) -> np.ndarray:
         return np.full((8, 8, 3), level, np.uint8)
 
-    assert (
-        colour_difference(grey(0), grey(255)) == pytest.approx(100, abs=0.1)
-        and colour_difference(grey(9), grey(9)) == 0
-    )
+    assert colour_difference(grey(0), grey(255)) == pytest.approx(100, abs=0.1) and colour_difference(grey(9), grey(9)) == 0
     assert colour_difference(grey(119), grey(120)) < 1, "no eye tells these apart"
     red, blue = (np.broadcast_to(np.array(colour, np.uint8), (8, 8, 3)).copy() for colour in ((255, 0, 0), (0, 0, 255)))
     assert colour_difference(red, blue) == pytest.approx(184.0, abs=1.5), "(54.3, 80.8, 69.9), (29.6, 68.3, -112.0)"
@@ -356,9 +337,7 @@ def test_patches_that_are_choices_of_one_question_look_different(asked, shipped)
         "both are nearly black"
     )
     noise = quiz_data.seeded_generator(0).integers(0, 256, (2, 16, 16, 3), np.uint8)
-    assert pixel_difference(*noise) > 80 and colour_difference(*noise) < pixel_difference(*noise) / 2, (
-        "the texture is the same"
-    )
+    assert pixel_difference(*noise) > 80 and colour_difference(*noise) < pixel_difference(*noise) / 2, "the texture is the same"
     parts = np.stack([grey(level) for level in (0, 8, 16, 90, 95, 160, 250, 255)])
     assert (
         len(patch_questions.different_patches(parts, quiz_data.seeded_generator(1))) == 4
@@ -369,13 +348,9 @@ def test_patches_that_are_choices_of_one_question_look_different(asked, shipped)
         rec = vitcore.record(shipped, SAMPLES / f"{name}.jpg")
         parts = shipped.patches.cut(rec.model_input.pixels)
         for seed in range(20):
-            question = patch_questions.outlined_patch_question(
-                replace(asked, rec=rec), quiz_data.seeded_generator(seed)
-            )
+            question = patch_questions.outlined_patch_question(replace(asked, rec=rec), quiz_data.seeded_generator(seed))
             places = patches_of(question)
-            differences = [
-                colour_difference(parts[one], parts[other]) for one, other in itertools.combinations(places, 2)
-            ]
+            differences = [colour_difference(parts[one], parts[other]) for one, other in itertools.combinations(places, 2)]
             assert min(differences) >= MIN_COLOUR_DIFFERENCE, (name, seed, places)
 
 
@@ -399,9 +374,7 @@ def test_a_model_without_these_pictures_gets_fewer_questions_and_is_told_so(make
 def test_the_handout_tells_no_answer_before_its_last_page(asked):
     quiz = draw_quiz.draw_quiz(asked, 7)
     page = quiz_handout.quiz_handout(asked, quiz).decode()
-    assert not re.search(r"""(?:src|srcset)=["']?(?!data:)[^"'>\s]+|@import|<link|<script""", page), (
-        "it needs nothing else"
-    )
+    assert not re.search(r"""(?:src|srcset)=["']?(?!data:)[^"'>\s]+|@import|<link|<script""", page), "it needs nothing else"
     questions, _, last = page.partition('id="answers"')
     assert questions.count('<section class="question">') == 10 and last.count("<section") == 0
     assert ".answers { margin-top: 3rem; break-before: page; }" in page
@@ -415,8 +388,7 @@ def test_the_handout_tells_no_answer_before_its_last_page(asked):
         assert len(bare) == 1, "no choice is marked up as another is not"
     words = re.sub("<[^>]+>", " ", last)
     assert all(
-        f"{q.correct_letter}  {q.explanation}"[:20] in re.sub(r"\s{2,}", "  ", words).replace("&#39;", "'")
-        for q in quiz.questions
+        f"{q.correct_letter}  {q.explanation}"[:20] in re.sub(r"\s{2,}", "  ", words).replace("&#39;", "'") for q in quiz.questions
     )
     assert "--seed 7" in words
 
@@ -441,10 +413,7 @@ def test_with_masking_everything_is_of_masked_attention_and_the_command_says_so(
     whole = mask_outlier_tokens(vitcore.record(shipped, PHOTO, maps=range(shipped.blocks)))
     assert m.masked and m.photo.outliers == tuple(outliers_in_recording(whole).patches)
     assert m.rec.distance_renormalised_px == pytest.approx(whole.distance_renormalised_px)
-    assert (
-        m.rec.rollout() == pytest.approx(whole.rollout())
-        and not m.photo.pooled_attention.flat[list(m.photo.outliers)].any()
-    )
+    assert m.rec.rollout() == pytest.approx(whole.rollout()) and not m.photo.pooled_attention.flat[list(m.photo.outliers)].any()
     for other in m.other_photos:
         assert other.outliers and not other.pooled_attention.flat[list(other.outliers)].any()
     page = quiz_handout.quiz_handout(m, draw_quiz.draw_quiz(m, 3)).decode()
@@ -477,9 +446,7 @@ def test_an_explanation_names_the_maps_in_which_outlier_tokens_are_brightest(shi
         by_title = {one.title: one for one in (m.photo, *m.other_photos)}
         photos = [by_title[choice.number_text] for choice in question.choices]
         letters = [
-            letter
-            for letter, one in zip("ABCD", photos, strict=True)
-            if len(outliers_in_map(one.pooled_attention, one.outliers))
+            letter for letter, one in zip("ABCD", photos, strict=True) if len(outliers_in_map(one.pooled_attention, one.outliers))
         ]
         said = re.search(r"In maps? ([A-D, ]+) the brightest patches are outlier tokens", question.explanation)
         assert (said.group(1).split(", ") if said else []) == letters

@@ -75,9 +75,7 @@ def test_arrays_have_the_shapes_that_are_documented(vit, own):
     assert {name: fused.shape for name, fused in own.fused.items()} == dict.fromkeys(
         ("mean", "max", "min"), (blocks, tokens, tokens)
     )
-    assert {block: kept.shape for block, kept in own.maps.items()} == dict.fromkeys(
-        range(blocks), (heads, tokens, tokens)
-    )
+    assert {block: kept.shape for block, kept in own.maps.items()} == dict.fromkeys(range(blocks), (heads, tokens, tokens))
     assert own.pooling_weights.shape == (tokens,)
 
 

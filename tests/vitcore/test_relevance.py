@@ -56,9 +56,7 @@ def plain_attention(module, x, target):
         block.attn.fused_attn = False
         block.attn.attn_drop = Kept()
     own(x)[0, target].backward()
-    return [
-        (b.attn.attn_drop.weights[0].detach().double(), b.attn.attn_drop.weights.grad[0].double()) for b in own.blocks
-    ]
+    return [(b.attn.attn_drop.weights[0].detach().double(), b.attn.attn_drop.weights.grad[0].double()) for b in own.blocks]
 
 
 def plain_chefer(module, x, target):
@@ -87,9 +85,7 @@ def plain_gradient_rollout(module, x, target):
 @pytest.mark.parametrize("target", [0, 3, 9])
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
-    "method, plain",
-    [("chefer", plain_chefer), ("gradient_rollout", plain_gradient_rollout)],
-    ids=["chefer", "gradient"],
+    "method, plain", [("chefer", plain_chefer), ("gradient_rollout", plain_gradient_rollout)], ids=["chefer", "gradient"]
 )
 def test_gradient_methods_equal_plain_pytorch(make_vit, method, plain, seed, target):
     vit = make_vit(seed)
@@ -253,9 +249,7 @@ def test_the_model_is_as_it_was(make_vit, method):
     assert before.keys() == after.keys() and all(torch.equal(before[k], after[k]) for k in before)
     assert all(p.grad is None and not p.requires_grad for p in vit.module.parameters())
     for part in vit.module.modules():
-        assert (
-            not part.training and not part._forward_hooks and not part._backward_hooks and not part._forward_pre_hooks
-        )
+        assert not part.training and not part._forward_hooks and not part._backward_hooks and not part._forward_pre_hooks
 
 
 @each_method

@@ -62,9 +62,7 @@ def test_every_photo_that_ships_has_its_classes(shipped):
     others = {title: label for title, label in called.items() if label.lower() not in title.lower()}
     assert others == {row["title"]: row["imagenet"] for row in CREDITS if "imagenet" in row}
     assert all(row["classes"] and set(row["classes"]) <= ids for row in CREDITS)
-    assert {row["id"] for row in CREDITS if "nearest" in row} == {
-        "dahlia", "astronaut", "crab", "pagoda", "rocket", "biplane",
-    }  # fmt: skip
+    assert {row["id"] for row in CREDITS if "nearest" in row} == {"dahlia", "astronaut", "crab", "pagoda", "rocket", "biplane"}
     told = (SAMPLES / "CREDITS.md").read_text(encoding="utf-8")
     assert "nearest" in told and "classes" in told
 

@@ -112,12 +112,7 @@ def test_four_threads_share_one_model(shipped, photo_file):
 
 
 def same_recording(a, b):
-    pairs = [
-        (a.logits, b.logits),
-        (a.distance_px, b.distance_px),
-        (a.fused["mean"], b.fused["mean"]),
-        (a.maps[5], b.maps[5]),
-    ]
+    pairs = [(a.logits, b.logits), (a.distance_px, b.distance_px), (a.fused["mean"], b.fused["mean"]), (a.maps[5], b.maps[5])]
     return all(np.array_equal(x, y) for x, y in pairs)
 
 

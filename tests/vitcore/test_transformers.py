@@ -38,10 +38,7 @@ def to_transformers(module):
 
 def renamed(module):
     given = module.state_dict()
-    state = {
-        "embeddings.cls_token": given["cls_token"],
-        "embeddings.position_embeddings": given["pos_embed"],
-    }
+    state = {"embeddings.cls_token": given["cls_token"], "embeddings.position_embeddings": given["pos_embed"]}
     for kind in ("weight", "bias"):
         state[f"embeddings.patch_embeddings.projection.{kind}"] = given[f"patch_embed.proj.{kind}"]
         state[f"layernorm.{kind}"] = given[f"norm.{kind}"]

@@ -71,7 +71,7 @@ def own(tmp_path):
         "card": {"title": "Mine", "params_m": 0.03, "download_mb": 0, "licence": "Apache-2.0", "good_for": "tests"},
         "architecture": TINY,
         "input": {"mean": [0.5] * 3, "std": [0.25] * 3, "interpolation": "bilinear", "crop_pct": 1.0, "crop_mode": "center"},
-    }  # fmt: skip
+    }
     file.with_suffix(".json").write_text(json.dumps(facts))
     return SimpleNamespace(file=file, card=file.with_suffix(".json"), facts=facts, module=module)
 
@@ -98,9 +98,7 @@ def test_another_input_size(own, noise, image_px, rows, cols):
     vit = load(own.file, image_px=image_px)
     assert (vit.grid.rows, vit.grid.cols, vit.grid.patch_px) == (rows, cols, 8)
     assert np.allclose(
-        load_model.position_embeddings(vit),
-        load_model.resample_positions(load(own.file), rows, cols, "timm"),
-        atol=1e-6,
+        load_model.position_embeddings(vit), load_model.resample_positions(load(own.file), rows, cols, "timm"), atol=1e-6
     )
     assert record(vit, noise()).rollout().shape == (rows, cols)
 
@@ -310,9 +308,7 @@ def test_a_model_is_downloaded_once_with_progress(hub, small, capsys):
     seen = []
     vit = load(SMALL, progress=lambda done, total: seen.append((done, total)))
     assert seen and seen[-1] == (len(data), len(data))
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen) and {total for _, total in seen} == {
-        len(data)
-    }
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen) and {total for _, total in seen} == {len(data)}
     assert vit.name == SMALL and vit.grid.image_px == (160, 160) and len(vit.labels) == 1000
     assert all(torch.equal(v, vit.module.state_dict()[k]) for k, v in module.state_dict().items())
     load(SMALL)
@@ -348,9 +344,7 @@ def test_a_hub_that_cannot_be_reached(no_hub, tmp_path):
         load(SMALL)
     (note,) = refused.value.__notes__
     place = str(tmp_path / "by-hand" / f"{SMALL}.safetensors")
-    assert place in note and f"timm/{SMALL}" in note and place not in str(refused.value), (
-        "a visitor reads no server's path"
-    )
+    assert place in note and f"timm/{SMALL}" in note and place not in str(refused.value), "a visitor reads no server's path"
 
 
 def test_a_connection_that_breaks_off(hub, small):

@@ -27,9 +27,7 @@ def principal_components(kernel: NDArray) -> PrincipalComponents:
     filters = np.asarray(kernel, np.float64).transpose(0, 2, 3, 1)  # (D, P, P, C)
     rows = filters.reshape(len(filters), -1)
     _, s, vt = np.linalg.svd(rows - rows.mean(0), full_matrices=False)
-    vt *= np.sign(
-        np.take_along_axis(vt, np.abs(vt).argmax(1)[:, None], 1)
-    )  # a sign is arbitrary: the largest is positive
+    vt *= np.sign(np.take_along_axis(vt, np.abs(vt).argmax(1)[:, None], 1))  # a sign is arbitrary: the largest is positive
     power = s**2
     return PrincipalComponents(vt.reshape(-1, *filters.shape[1:]), power / max(power.sum(), 1e-300))
 

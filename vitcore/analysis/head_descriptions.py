@@ -17,10 +17,7 @@ HeadWord = Literal["sink", "outliers", "even", "local", "global", "mixed", "posi
 SINK_SHARE = 0.5  # of the attention goes to one prefix token, or to the outlier tokens together
 OUTLIER_SHARE = 0.1  # of the attention on outlier tokens, from which on it is worth a word
 EVEN_ENTROPY_SHARE = 0.95  # of the entropy of attending to all tokens alike
-LOCAL_REACH, GLOBAL_REACH = (
-    0.5,
-    0.9,
-)  # of the distance of attending to all patches alike, prefix and outlier tokens left out
+LOCAL_REACH, GLOBAL_REACH = (0.5, 0.9)  # of the distance of attending to all patches alike, prefix and outlier tokens left out
 POSITIONAL_SHARE = 0.5  # of the variance of attention between patches is explained by their offset alone
 
 

@@ -145,22 +145,15 @@ class PredictionAgreement:
 
 
 def prediction_agreement(
-    a: NDArray, b: NDArray, labels: tuple[tuple[str, ...], tuple[str, ...]],
-    outputs: tuple[Output, Output] = ("softmax", "softmax"),
-) -> PredictionAgreement | None:  # fmt: skip
+    a: NDArray, b: NDArray, labels: tuple[tuple[str, ...], tuple[str, ...]], outputs: tuple[Output, Output] = ("softmax", "softmax")
+) -> PredictionAgreement | None:
     """How two models' logits (C,) agree; None where they don't tell the same classes apart, or mean other things by them.
 
     The order of the classes may differ.
     """
     from scipy.spatial.distance import jensenshannon
 
-    if (
-        outputs[0] != outputs[1]
-        or "features" in outputs
-        or not labels[0]
-        or len(a) != len(labels[0])
-        or len(b) != len(labels[1])
-    ):
+    if outputs[0] != outputs[1] or "features" in outputs or not labels[0] or len(a) != len(labels[0]) or len(b) != len(labels[1]):
         return None
     if labels[0] != labels[1]:
         place = {name: i for i, name in enumerate(labels[1])}

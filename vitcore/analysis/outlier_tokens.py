@@ -14,9 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 SCORE = 3.5  # of Iglewicz & Hoaglin: beyond it a value is a potential outlier
 NORMAL = 0.6745  # quartile of the normal distribution: a MAD divided by it is a standard deviation
 TIMES = 5.0  # the median, at least: half of arXiv 2309.16588's "roughly 10x"
-ONE_IN = (
-    20  # patches: whoever is brighter than all but one in twenty is among what the eye takes for a map's bright spots
-)
+ONE_IN = 20  # patches: whoever is brighter than all but one in twenty is among what the eye takes for a map's bright spots
 
 
 def outlier_thresholds(norms: NDArray) -> NDArray[np.float64]:

@@ -40,9 +40,7 @@ def neighbours(position: int, grid: Grid) -> dict[str, int]:
     return {way: r * grid.cols + c for way, (r, c) in there.items() if 0 <= r < grid.rows and 0 <= c < grid.cols}
 
 
-MIRROR = (
-    0.2  # by which a position is more like its mirror image than others as far away are, where we speak of a mirror
-)
+MIRROR = 0.2  # by which a position is more like its mirror image than others as far away are, where we speak of a mirror
 
 
 @dataclass(frozen=True, slots=True)

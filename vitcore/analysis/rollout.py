@@ -37,9 +37,7 @@ def discard_weakest(fused: NDArray, ratio: float, prefix: int) -> NDArray:
     return out
 
 
-def transition_matrix(
-    fused: NDArray, prefix: int = 1, discard_ratio: float = 0.0, residual: float = 0.5
-) -> NDArray[np.float64]:
+def transition_matrix(fused: NDArray, prefix: int = 1, discard_ratio: float = 0.0, residual: float = 0.5) -> NDArray[np.float64]:
     """(L, T, T) fused attention as matrices whose rows sum to 1: (1−residual)·A + residual·I, rows normalised."""
     _check_residual(residual)
     a = np.array(discard_weakest(fused, discard_ratio, prefix), np.float64)
@@ -51,9 +49,7 @@ def transition_matrix(
     return a
 
 
-def rollout_step(
-    row: NDArray, fused: NDArray, prefix: int, discard_ratio: float, residual: float
-) -> NDArray[np.float64]:
+def rollout_step(row: NDArray, fused: NDArray, prefix: int, discard_ratio: float, residual: float) -> NDArray[np.float64]:
     """One block back: row @ transition(fused), without building the matrix; `row` is (T,) or several, (…, T)."""
     _check_residual(residual)
     weights, tokens = discard_weakest(fused, discard_ratio, prefix), fused.shape[-1]

@@ -94,9 +94,7 @@ def paint_corruption(pixels: NDArray[np.uint8], fate: NDArray, source: NDArray, 
     return join_patches(np.where((fate == REPLACED)[:, None, None, None], patches[source], patches), grid)
 
 
-def paint_patches(
-    pixels: NDArray[np.uint8], fate: NDArray, colours: NDArray[np.uint8], grid: Grid
-) -> NDArray[np.uint8]:
+def paint_patches(pixels: NDArray[np.uint8], fate: NDArray, colours: NDArray[np.uint8], grid: Grid) -> NDArray[np.uint8]:
     """The photo with one colour (N, 3) over each patch that was corrupted."""
     patches = split_patches(pixels, grid)
     flat = np.broadcast_to(colours[:, None, None], patches.shape)

@@ -19,9 +19,7 @@ class AxialResNet(ResNet):
 
     attends_along = ("row", "column")
 
-    def __init__(
-        self, layers: tuple[int, ...], width: int, heads: int, classes: int, image_px: int | tuple[int, int]
-    ) -> None:
+    def __init__(self, layers: tuple[int, ...], width: int, heads: int, classes: int, image_px: int | tuple[int, int]) -> None:
         channels = tuple(width * 2**stage for stage in range(len(layers)))
         block: Any = Bottleneck
         super().__init__(block, layers, classes, stem_width=width, channels=channels)

@@ -36,11 +36,7 @@ def describe_architecture(fields: Mapping[str, Any], image_px: Size, classes: in
     if fields.get("mlp_ratio", 4.0) != 4.0:
         about["mlp_ratio"] = fields["mlp_ratio"]
     if fields.get("readout", "class") == "mean" and family == "vit":
-        about |= {
-            "class_token": False,
-            "global_pool": "avg",
-            "fc_norm": False,
-        }  # the last norm stays where it is: Fig. 9
+        about |= {"class_token": False, "global_pool": "avg", "fc_norm": False}  # the last norm stays where it is: Fig. 9
     if (kind := fields.get("positions", "1d")) == "none":
         about["pos_embed"] = "none"
     elif (kind, at := fields.get("positions_at", "stem")) != ("1d", "stem"):
@@ -121,10 +117,7 @@ def _layers(description: Mapping[str, Any]) -> dict[str, Any]:
         norm = RmsNorm if description.get("norm") == "rms" else LayerNorm
         made["norm_layer"] = partial(norm, eps=float(description.get("norm_eps", 1e-6)))
     if description.get("mlp"):
-        made |= {
-            "mlp_layer": {"swiglu": SwiGLU, "swiglu packed": SwiGLUPacked}[description["mlp"]],
-            "act_layer": "silu",
-        }
+        made |= {"mlp_layer": {"swiglu": SwiGLU, "swiglu packed": SwiGLUPacked}[description["mlp"]], "act_layer": "silu"}
     if "backbone" in description:
         made["embed_layer"] = partial(HybridEmbed, backbone=_resnetv2(tuple(description["backbone"])))
     return made

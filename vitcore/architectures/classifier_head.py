@@ -21,12 +21,8 @@ HEAD_GROUPS = re.compile(
     r"\w*(head|classif|linear|logit|predict)\w*|(fc|cls|clf|dense|out|output|last|final|mlp|lin)"
     r"(_?\d+|_layer|_cls|_out)*|\w+_fc\d*|fc_\w+"
 )
-NO_HEAD_GROUPS = re.compile(
-    r"fc_norm|head_drop|head_norm|logit_(scale|bias)|\w*(predict(or|ion)|project|decoder|dino|ibot)\w*"
-)
-HARMLESS = re.compile(
-    r"(.*\.)?\w*(loss|criterion|metric|logit_scale|logit_bias|acc|auroc|f1|queue|centre|center)\w*(\.|$)"
-)
+NO_HEAD_GROUPS = re.compile(r"fc_norm|head_drop|head_norm|logit_(scale|bias)|\w*(predict(or|ion)|project|decoder|dino|ibot)\w*")
+HARMLESS = re.compile(r"(.*\.)?\w*(loss|criterion|metric|logit_scale|logit_bias|acc|auroc|f1|queue|centre|center)\w*(\.|$)")
 PRE_TRAINING = re.compile(r"(.*\.)?\w*head\.(mlp|last_layer)\b")  # DINO's and iBOT's heads compare views of a photo
 BATCH_NORM = {"weight", "bias", "running_mean", "running_var", "num_batches_tracked"}
 

@@ -150,9 +150,7 @@ def module_parts(module: nn.Module, image_px: tuple[int, int]) -> tuple[ModulePa
     own = dict(model.named_parameters(recurse=False))
     if own:
         where = next((i for i, part in enumerate(drawn) if part.name.startswith("blocks.")), len(drawn))
-        before, after = (
-            (drawn[where - 1].output_shape, drawn[where].input_shape) if 0 < where < len(drawn) else ((), ())
-        )
+        before, after = (drawn[where - 1].output_shape, drawn[where].input_shape) if 0 < where < len(drawn) else ((), ())
         mine = ModulePart(", ".join(own), "Parameter", before, after, sum(p.numel() for p in own.values()))
         drawn.insert(where, mine)
     return tuple(_merged(drawn))
@@ -196,13 +194,7 @@ def _merged(drawn: list[ModulePart]) -> Iterator[ModulePart]:
             kept.kind, kept.params, kept.input_shape, kept.output_shape, kept.inner_parts)  # fmt: skip
         if kept and alike:
             kept = ModulePart(
-                kept.name,
-                kept.kind,
-                kept.input_shape,
-                kept.output_shape,
-                kept.params,
-                kept.repeats + 1,
-                kept.inner_parts,
+                kept.name, kept.kind, kept.input_shape, kept.output_shape, kept.params, kept.repeats + 1, kept.inner_parts
             )
             continue
         if kept:

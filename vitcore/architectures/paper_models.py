@@ -17,7 +17,7 @@ BACKBONES = {  # of hybrids: timm's model with it, and the pixels its patches ar
     "R26/32": ("vit_small_r26_s32_224", 32),  # stages of 2, 2, 2, 2 blocks
     "R50/16": ("vit_base_r50_s16_224", 16),  # stages of 3, 4, 9: stage 4's blocks are put into stage 3 (§4.1)
     "R50/32": ("vit_large_r50_s32_224", 32),  # stages of 3, 4, 6, 3
-}  # fmt: skip
+}
 STAGES = {"R14/16": (1, 1, 2)}  # of backbones that timm has no model with
 RESNETS = {  # R14 and R26 are no sizes of the paper: for experiments on small pictures
     "R14": (1, 1, 1, 1), "R26": (2, 2, 2, 2), "R50": (3, 4, 6, 3), "R101": (3, 4, 23, 3), "R152": (3, 8, 36, 3),
@@ -55,12 +55,7 @@ def _all() -> dict[str, PaperModel]:
         families[name] = _fields(size, BACKBONES[resnet][1]) | {"resnet": resnet}
     for depth in ("R50", "R101", "R152"):
         for times in (1, 2, 3, 4):
-            families[f"BiT {depth}x{times}"] = {
-                "family": "resnet",
-                "resnet": depth,
-                "width": 64 * times,
-                "patch_px": 32,
-            }
+            families[f"BiT {depth}x{times}"] = {"family": "resnet", "resnet": depth, "width": 64 * times, "patch_px": 32}
     for px in (16, 32):
         families[f"Axial-ViT-B/{px}"] = _fields("B", px) | {"family": "axial", "readout": "mean"}
     families["AxialResNet-50"] = {"family": "axial resnet", "resnet": "R50", "width": 64, "heads": 8, "patch_px": 32}

@@ -27,9 +27,7 @@ class AblatedViT(VisionTransformer):
 
     def __init__(self, positions: str, positions_at: str = "stem", **shape: Any) -> None:
         if positions not in POSITION_KINDS or positions_at not in POSITION_PLACES:
-            raise ValueError(
-                f"positions are {POSITION_KINDS} at {POSITION_PLACES}, not {positions!r} at {positions_at!r}"
-            )
+            raise ValueError(f"positions are {POSITION_KINDS} at {POSITION_PLACES}, not {positions!r} at {positions_at!r}")
         relative = {"attn_layer": RelativeAttention} if positions == "relative" else {}
         super().__init__(**{**shape, "pos_embed": "none", "block_fn": PlacedBlock} | relative)
         self.positions_at, self.relative = positions_at, positions == "relative"
@@ -47,9 +45,7 @@ class AblatedViT(VisionTransformer):
         self.places = nn.ModuleList(table() for _ in range(len(self.blocks) if positions_at == "blocks" else 1))
         asked: list[Any] = list(self.blocks) if positions_at != "stem" else list(self.blocks)[: int(self.relative)]
         for i, block in enumerate(asked):
-            mine = (
-                self.places[i if positions_at == "blocks" else 0],
-            )  # in a tuple: torch registers it once, at `places`
+            mine = (self.places[i if positions_at == "blocks" else 0],)  # in a tuple: torch registers it once, at `places`
             if self.relative:
                 block.attn.where = mine
             else:

@@ -55,10 +55,7 @@ def main(argv: list[str] | None = None) -> int:
         if debug:
             raise
         words = [f"vitcore: {first_line(error, MAX_ERROR_CHARACTERS)}", *getattr(error, "__notes__", [])]
-        print(
-            *words,
-            file=sys.stderr,
-        )
+        print(*words, file=sys.stderr)
         return 2
     return 0
 
@@ -90,23 +87,17 @@ def _parser() -> argparse.ArgumentParser:
     _verb(verbs, "positions", positions, "similarity of the position embeddings")
     far = _verb(verbs, "distance", distance, "mean attention distance of every head, over one photo or many", photo="*")
     far.add_argument("--images", type=Path, help="a folder of photos to average over")
-    far.add_argument(
-        "--cls", choices=("drop", "renormalise"), default="drop", help="the class token: dropped as in the paper"
-    )
+    far.add_argument("--cls", choices=("drop", "renormalise"), default="drop", help="the class token: dropped as in the paper")
     one = _verb(verbs, "rollout", rollout, "attention rollout and the top-5 classes", photo=True)
     rolling.add_rollout_flags(one).add_argument(
         "--style", choices=("heat", "paper"), default="heat", help="heat, or as the paper draws it"
     )
-    all_of_it = _verb(
-        verbs, "report", print, "handouts, pictures, numbers and animations of one photo or many", photo="*"
-    )
+    all_of_it = _verb(verbs, "report", print, "handouts, pictures, numbers and animations of one photo or many", photo="*")
     taking_away.add_report_flags(rolling.add_rollout_flags(all_of_it), _load, _photos_in_folder)
     comparing.add_compare_verb(verbs, _load_named)
     quizzing.add_quiz_verb(verbs, _load)
     listing = verbs.add_parser("models", help="the models of the menu, or what one is made of (Table 1)")
-    listing.add_argument(
-        "name", nargs="?", help="a name of the paper or of timm (nothing is downloaded), a run or a file"
-    )
+    listing.add_argument("name", nargs="?", help="a name of the paper or of timm (nothing is downloaded), a run or a file")
     listing.add_argument("--px", type=int, help="side of its image (default: its own; 224 for a name of the paper)")
     listing.add_argument("--out", type=Path, help="a folder for the drawing, architecture.svg")
     listing.add_argument("--json", action="store_true", help="one JSON object instead of a table")
@@ -183,9 +174,7 @@ def _record(vit: Vit, photo: Path, **kwargs: Any) -> Recording:
     return rec
 
 
-def _write_result(
-    args: argparse.Namespace, vit: Vit, name: str, fig: Callable[[], go.Figure], arrays: dict, **answer: Any
-) -> None:
+def _write_result(args: argparse.Namespace, vit: Vit, name: str, fig: Callable[[], go.Figure], arrays: dict, **answer: Any) -> None:
     """Print the JSON object, or write NAME.png and NAME.npz."""
     if args.json:
         grid = vit.grid
@@ -263,9 +252,7 @@ def positions(args: argparse.Namespace) -> None:
     cosine = position_similarity(table)
     fig = lambda: figures.position_similarity(cosine, vit.grid)  # noqa: E731
     near = correlation_with_distance(cosine, vit.grid)
-    _write_result(
-        args, vit, "positions", fig, {"similarity": cosine}, similarity=cosine.tolist(), correlation_with_distance=near
-    )
+    _write_result(args, vit, "positions", fig, {"similarity": cosine}, similarity=cosine.tolist(), correlation_with_distance=near)
 
 
 def distance(args: argparse.Namespace) -> None:
@@ -288,12 +275,7 @@ def distance(args: argparse.Namespace) -> None:
         return
     px, images = sum(reaches[1:], reaches[0]) / len(reaches), len(reaches)
     fig = lambda: figures.attention_distance(px, vit.grid, uniform_distance_px(vit.grid), args.cls, images)  # noqa: E731
-    answer = {
-        "distance_px": px.tolist(),
-        "images": images,
-        "cls": args.cls,
-        "uniform_px": uniform_distance_px(vit.grid),
-    }
+    answer = {"distance_px": px.tolist(), "images": images, "cls": args.cls, "uniform_px": uniform_distance_px(vit.grid)}
     _write_result(args, vit, "distance", fig, {"distance_px": px}, **answer)
 
 
@@ -335,9 +317,7 @@ def rollout(args: argparse.Namespace) -> None:
         raise UsageError(f"--patch is from 0 to {grid.patches - 1}.")
     rec, left_out = rolling.mask_outliers(_record(vit, args.photo, fusions=(args.fusion,)), args.mask_outliers)
     start = None if args.patch is None else grid.prefix + args.patch
-    mask = rec.rollout(
-        start, args.fusion, discard_ratio=args.discard, residual=args.residual, first_block=args.first_block
-    )
+    mask = rec.rollout(start, args.fusion, discard_ratio=args.discard, residual=args.residual, first_block=args.first_block)
     who = f"the {vit.pooling}" if start is None else f"patch {args.patch}"
     marks, said = rolling.outliers_in_rollout(rec, mask)
     about = f"what {who} gathered" + (", outlier tokens masked" if left_out else "")

@@ -24,9 +24,7 @@ def add_compare_verb(verbs: Any, load: Callable[[str], Vit]) -> None:
     verb.add_argument("first", metavar="A", help="a name of `models`, any ViT of timm's, a file, or a run's folder")
     verb.add_argument("second", metavar="B", help="another")
     verb.add_argument("photo", type=Path)
-    verb.add_argument(
-        "--out", type=Path, help="a folder for figures with shared scales, a handout, and the numbers as NPZ"
-    )
+    verb.add_argument("--out", type=Path, help="a folder for figures with shared scales, a handout, and the numbers as NPZ")
     rolling.add_mask_flag(verb)
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     verb.set_defaults(run=lambda args: compare(args, load))
@@ -59,18 +57,13 @@ def comparison_table(comparison: Comparison) -> list[str]:
     wide = max(len(a.model), 34)
     row = lambda name, one, two: f"{name:<9}{one:<{wide}}  {two}"  # noqa: E731
     sizes = [
-        f"{r.grid.rows}×{r.grid.cols} patches, {len(s.tokens)} blocks"
-        for r, s in zip((a, b), comparison.recordings, strict=True)
+        f"{r.grid.rows}×{r.grid.cols} patches, {len(s.tokens)} blocks" for r, s in zip((a, b), comparison.recordings, strict=True)
     ]
     lines = [row("model", a.model, b.model), row("shape", *sizes)]
     tops = [[f"{p:6.1%}  {label}"[:34] for label, p in r.top_classes(TOP_CLASSES)] for r in (a, b)]
     for i in range(max(map(len, tops))):
         lines.append(row("" if i else "answer", *(top[i] if i < len(top) else "" for top in tops)))
-    lines += [
-        "",
-        f"rollouts       {_on(comparison.grid)}",
-        f"               rank correlation {comparison.rank_correlation:.3f}",
-    ]
+    lines += ["", f"rollouts       {_on(comparison.grid)}", f"               rank correlation {comparison.rank_correlation:.3f}"]
     lines += [f"               {one}" for one in outlier_sentences(comparison) if one]
     if apart := _farthest(comparison):
         lines.append(f"               {apart}")
@@ -101,7 +94,7 @@ def _answers(comparison: Comparison) -> list[str]:
     return [
         f"answers        the likeliest class is {same}; {answers.shared_top5} of the likeliest {answers.of} are shared",
         f"               Jensen-Shannon divergence {answers.divergence_bits:.3f} bits",
-    ]  # fmt: skip
+    ]
 
 
 def write_comparison(comparison: Comparison, vits: tuple[Vit, Vit], out: Path, quiet: bool = False) -> None:
@@ -123,9 +116,7 @@ def write_comparison(comparison: Comparison, vits: tuple[Vit, Vit], out: Path, q
     )  # fmt: skip
     photo = comparison.recordings[0].rec.photo.name
     (out / "compare.html").write_bytes(
-        comparison_handout(
-            comparison, vits, command=comparison_command(vits[0].name, vits[1].name, photo, comparison.masked)
-        )
+        comparison_handout(comparison, vits, command=comparison_command(vits[0].name, vits[1].name, photo, comparison.masked))
     )
     if not quiet:
         print(out / "compare.npz", out / "compare.html", sep="\n")

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 def add_experiment_verb(verbs: Any) -> None:
     """Add the verb to the shell's."""
     about = "run one of the paper's experiments over several seeds, or list them"
-    verb = verbs.add_parser(
-        "experiment", help=about, description=f"{about}. Ctrl-C stops it; the same command goes on."
-    )
+    verb = verbs.add_parser("experiment", help=about, description=f"{about}. Ctrl-C stops it; the same command goes on.")
     verb.add_argument("name", nargs="?", help="which one (default: list them)")
     verb.add_argument("--quick", action="store_true", help="the small form: drawn pictures, minutes on two CPU cores")
     verb.add_argument("--data", default="", help="what the full form learns from, as of train (default cifar10)")
@@ -31,9 +29,7 @@ def add_experiment_verb(verbs: Any) -> None:
         help=f"folder for the CSV (default ./{RESULTS_FOLDER}); the trainings go to ./runs",
     )
     verb.add_argument(
-        "--on",
-        choices=("ray",),
-        help="run the cells side by side on a Ray cluster (pip install ray), past one machine, too",
+        "--on", choices=("ray",), help="run the cells side by side on a Ray cluster (pip install ray), past one machine, too"
     )
     verb.set_defaults(run=experiment)
 

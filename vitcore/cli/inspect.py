@@ -21,10 +21,7 @@ ANSWER_FLAGS = {  # of `Question.key`
     "class_names": ("--class-names", "of as many classes as ImageNet's: imagenet, or numbers"),
     "crop": ("--crop", "what of a photo is shown: center, center 0.95, center 0.9, center 0.875, squash"),
     "interpolation": ("--interpolation", "how photos are resized: bicubic, bilinear, nearest, lanczos"),
-    "output": (
-        "--output-kind",
-        "what the last layer's numbers mean: softmax, sigmoid (classes by themselves), features",
-    ),
+    "output": ("--output-kind", "what the last layer's numbers mean: softmax, sigmoid (classes by themselves), features"),
 }
 
 
@@ -32,9 +29,7 @@ def add_inspect_verb(verbs: Any) -> None:
     """The verb."""
     about = "what a model's file holds: architecture, questions, what does not fit, and the card it would get"
     verb = verbs.add_parser("inspect", help=about, description=about)
-    verb.add_argument(
-        "model", help="a weights file, a directory of timm's, transformers' or OpenCLIP's, or an hf-hub: id"
-    )
+    verb.add_argument("model", help="a weights file, a directory of timm's, transformers' or OpenCLIP's, or an hf-hub: id")
     verb.add_argument("--part", help="which model, where the file holds several")
     verb.add_argument("--labels", type=Path, help="names of the classes: a text file, one a line, or JSON")
     verb.add_argument("--write-card", action="store_true", help="write the card beside the file, as NAME.json")
@@ -118,9 +113,4 @@ def _table(inspection: Any, card: dict[str, Any], answers: dict[str, str]) -> li
             f"It can't be opened: {len(inspection.problems)} tensors do not fit.",
             *(f"  {line}" for line in inspection.problems),
         ]
-    return [
-        *lines,
-        "",
-        f"The card it would get ({inspection.card_file.name}):",
-        json.dumps(card, ensure_ascii=False, indent=1),
-    ]
+    return [*lines, "", f"The card it would get ({inspection.card_file.name}):", json.dumps(card, ensure_ascii=False, indent=1)]

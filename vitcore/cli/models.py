@@ -15,9 +15,7 @@ def list_models(args: argparse.Namespace) -> None:
         return
     if args.json:
         fields = ("name", "title", "params_m", "download_mb", "licence", "good_for")
-        print(
-            json.dumps({"models": [{f: getattr(card, f) for f in fields} for card in MODEL_CARDS]}, ensure_ascii=False)
-        )
+        print(json.dumps({"models": [{f: getattr(card, f) for f in fields} for card in MODEL_CARDS]}, ensure_ascii=False))
         return
     wide = max(len(card.name) for card in MODEL_CARDS)
     for card in MODEL_CARDS:

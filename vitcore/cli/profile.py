@@ -17,18 +17,12 @@ def add_profile_verb(verbs: Any) -> None:
     about = "images a second over batch sizes on this machine, and the largest batch that fits (Figure 12)"
     verb = verbs.add_parser("profile", help=about, description=about)
     verb.add_argument(
-        "models",
-        nargs="*",
-        default=[DEFAULT_MODEL],
-        metavar="MODEL",
-        help="names of the paper or of timm, runs or files",
+        "models", nargs="*", default=[DEFAULT_MODEL], metavar="MODEL", help="names of the paper or of timm, runs or files"
     )
     verb.add_argument("--training", action="store_true", help="forward and backward, not the forward pass alone")
     verb.add_argument("--batches", type=_sizes, default=None, help="batch sizes, such as 1,8,64 (default 1 to 64)")
     verb.add_argument("--px", type=int, help="side of the image (default: the model's own)")
-    verb.add_argument(
-        "--precision", choices=PRECISIONS, default="auto", help="auto: bf16 where the machine is fast in it"
-    )
+    verb.add_argument("--precision", choices=PRECISIONS, default="auto", help="auto: bf16 where the machine is fast in it")
     verb.add_argument("--memory-gb", type=float, help="look for the largest batch that fits into so much memory")
     verb.add_argument("--out", type=Path, help="a folder for the chart, speed.svg and speed.png")
     verb.add_argument("--json", action="store_true", help="one JSON object instead of a table")

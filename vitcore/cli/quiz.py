@@ -22,13 +22,9 @@ def add_quiz_verb(verbs: Any, load: Callable[[argparse.Namespace], Vit]) -> None
     verb = verbs.add_parser("quiz", help=about, description=about)
     verb.add_argument("photo", type=Path)
     verb.add_argument(
-        "--model",
-        default=DEFAULT_MODEL,
-        help=f"a name of `models`, any ViT of timm's, a file or a run (default {DEFAULT_MODEL})",
+        "--model", default=DEFAULT_MODEL, help=f"a name of `models`, any ViT of timm's, a file or a run (default {DEFAULT_MODEL})"
     )
-    verb.add_argument(
-        "--seed", type=int, default=0, help="which quiz, from 0 (default 0): the same for all who ask for it"
-    )
+    verb.add_argument("--seed", type=int, default=0, help="which quiz, from 0 (default 0): the same for all who ask for it")
     verb.add_argument("--out", type=Path, default=Path("quiz.html"), help="the file (default ./quiz.html)")
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of writing a file")
     rolling.add_mask_flag(verb)
@@ -56,12 +52,7 @@ def quiz(args: argparse.Namespace, load: Callable[[argparse.Namespace], Vit]) ->
         ]  # fmt: skip
         print(
             json.dumps(
-                {
-                    "model": material.vit.name,
-                    "seed": args.seed,
-                    "mask_outliers": args.mask_outliers,
-                    "questions": questions,
-                },
+                {"model": material.vit.name, "seed": args.seed, "mask_outliers": args.mask_outliers, "questions": questions},
                 ensure_ascii=False,
             )
         )
@@ -69,7 +60,5 @@ def quiz(args: argparse.Namespace, load: Callable[[argparse.Namespace], Vit]) ->
     if fewer_questions_sentence(drawn):
         print(fewer_questions_sentence(drawn))
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_bytes(
-        quiz_handout(material, drawn, ReportOrigin(credit=read_credit(args.photo), file=str(args.photo)))
-    )
+    args.out.write_bytes(quiz_handout(material, drawn, ReportOrigin(credit=read_credit(args.photo), file=str(args.photo))))
     print(args.out)

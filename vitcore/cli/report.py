@@ -36,8 +36,7 @@ def report(args: argparse.Namespace, load: LoadModel, folder: ListPhotos) -> Non
     if not files:
         raise ValueError("name a photo, or a folder with --images.")
     asked = {
-        name: getattr(args, name)
-        for name in ("fusion", "discard", "residual", "first_block", "patch", "pin", "mask_outliers")
+        name: getattr(args, name) for name in ("fusion", "discard", "residual", "first_block", "patch", "pin", "mask_outliers")
     }
     settings = ReportSettings(**asked)
     vit = load(args)

@@ -24,9 +24,7 @@ def add_rollout_flags(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 def add_mask_flag(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Give the parser of a verb the setting that the pages call "mask outlier tokens"."""
-    verb.add_argument(
-        "--mask-outliers", action="store_true", help="take outlier tokens (arXiv 2309.16588) out of attention"
-    )
+    verb.add_argument("--mask-outliers", action="store_true", help="take outlier tokens (arXiv 2309.16588) out of attention")
     return verb
 
 

@@ -24,9 +24,7 @@ def add_training_verbs(verbs: Any) -> None:
     judge = verbs.add_parser("evaluate", help="top-1 and top-5 accuracy of a model on labelled photos")
     judge.set_defaults(run=evaluate)
     shots = verbs.add_parser("few-shot", help="few-shot linear accuracy of a model's features (§4.1)")
-    shots.add_argument(
-        "--shots", type=int, nargs="+", default=[1, 5, 10, 25], help="photos a class (default 1 5 10 25)"
-    )
+    shots.add_argument("--shots", type=int, nargs="+", default=[1, 5, 10, 25], help="photos a class (default 1 5 10 25)")
     shots.set_defaults(run=few_shot)
     for verb in (judge, shots):
         verb.add_argument("--model", default=DEFAULT_MODEL, help=f"a name, a file or a run (default {DEFAULT_MODEL})")
@@ -84,11 +82,7 @@ def train(args: argparse.Namespace) -> None:
 
     state = PartialState(cpu=has_several_cpu_processes())
     with state.main_process_first():  # under torchrun the first process makes the folder, the others find it
-        folder = (
-            run_folder.find_run(args.resume)
-            if args.resume
-            else _new_run(args, state.is_main_process, state.num_processes)
-        )
+        folder = run_folder.find_run(args.resume) if args.resume else _new_run(args, state.is_main_process, state.num_processes)
     ending = run_training(folder, _print_record, args.log_with)
     if state.is_main_process:
         print(f"{folder.path}: {ending}", flush=True)
@@ -114,9 +108,7 @@ def _recipe(args: argparse.Namespace) -> Recipe:
         if family is None:
             raise RecipeError(f"{args.model} is no model of the paper: {', '.join(paper_models.PAPER_MODELS)}.")
         of_model = family.fields
-    return with_changes(
-        preset(args.preset), of_model | {name: value for name, value in given.items() if value is not None}
-    )
+    return with_changes(preset(args.preset), of_model | {name: value for name, value in given.items() if value is not None})
 
 
 def _print_record(record: dict[str, Any]) -> None:
@@ -146,9 +138,7 @@ def few_shot(args: argparse.Namespace) -> None:
         held_out.labels,
         tuple(args.shots),
     )
-    _print(
-        args, {"model": vit.name, "data": args.data} | {f"{n}-shot": round(100 * v, 2) for n, v in accuracies.items()}
-    )
+    _print(args, {"model": vit.name, "data": args.data} | {f"{n}-shot": round(100 * v, 2) for n, v in accuracies.items()})
 
 
 def _model_and_photos(args: argparse.Namespace) -> tuple[Any, Any, Any]:

@@ -22,15 +22,7 @@ LEARNING_RATES = {
     True: (0.01, 0.03),
     False: (3e-4, 1e-3, 3e-3),
 }  # Muon's in the quick form, AdamW's in the full one; for all models
-RESNET = {
-    "family": "resnet",
-    "resnet": "R14",
-    "width": 32,
-    "patch_px": 32,
-    "image_px": 32,
-    "steps": 24,
-    "warmup_steps": 4,
-}
+RESNET = {"family": "resnet", "resnet": "R14", "width": 32, "patch_px": 32, "image_px": 32, "steps": 24, "warmup_steps": 4}
 FULL_RESNET = {"family": "resnet", "resnet": "R26", "width": 64, "patch_px": 32}
 
 
@@ -84,7 +76,7 @@ DATA_SIZES = {True: (40, 1500), False: (500, 5000, 50_000)}
 SHAPES: dict[bool, dict[str, dict[str, Any]]] = {
     True: {"ViT": {}, "ResNet": RESNET},
     False: {"ViT": {}, "ResNet": FULL_RESNET, "hybrid": {"resnet": "R14/16", "patch_px": 16}},
-}  # fmt: skip
+}
 
 
 def _data_base(quick: bool) -> Recipe:
@@ -98,11 +90,7 @@ def _data(quick: bool) -> list[Cell]:
     ]  # fmt: skip
     return [
         *cells,
-        *(
-            with_twice_the_steps(cell, _data_base(quick))
-            for cell in cells
-            if cell.fields["learn_most"] == DATA_SIZES[quick][-1]
-        ),
+        *(with_twice_the_steps(cell, _data_base(quick)) for cell in cells if cell.fields["learn_most"] == DATA_SIZES[quick][-1]),
     ]
 
 
@@ -146,9 +134,7 @@ def _readout(quick: bool) -> list[Cell]:
 
 def _at_best(values: Values, validation: Values) -> float:
     """Class token less average on test pictures, each at the rate that is best on validation pictures."""
-    ours, theirs = (
-        values[max((at for at in validation if at[0] == name), key=validation.__getitem__)] for name in READOUTS
-    )
+    ours, theirs = (values[max((at for at in validation if at[0] == name), key=validation.__getitem__)] for name in READOUTS)
     return ours - theirs
 
 
@@ -185,10 +171,7 @@ READOUT = Experiment(
 # Shape
 
 TIMES = 4
-START = {
-    True: {"blocks": 1, "width": 32, "mlp_ratio": 1.0, "heads": 2},
-    False: {"blocks": 3, "mlp_ratio": 1.0, "patch_px": 8},
-}
+START = {True: {"blocks": 1, "width": 32, "mlp_ratio": 1.0, "heads": 2}, False: {"blocks": 3, "mlp_ratio": 1.0, "patch_px": 8}}
 
 
 def _shape_base(quick: bool) -> Recipe:

@@ -61,11 +61,5 @@ def plateau_gains(experiment: Experiment, results: Results) -> dict[ChartPlace, 
     """By how many points each training that is checked is better after twice the steps, on average over the seeds."""
     cells = {cell.name: cell for cell in experiment.cells(bool(results.facts.get("quick")))}
     values, seeds = results.values("test_top1"), finished_seeds(experiment, results)
-    pairs = {
-        cells[cell.learning_rate_of].chart_places[0]: cell.chart_places[0]
-        for cell in cells.values()
-        if cell.checks_plateau
-    }
-    return {
-        at: mean(values[seed][longer] - values[seed][at] for seed in seeds) for at, longer in pairs.items() if seeds
-    }
+    pairs = {cells[cell.learning_rate_of].chart_places[0]: cell.chart_places[0] for cell in cells.values() if cell.checks_plateau}
+    return {at: mean(values[seed][longer] - values[seed][at] for seed in seeds) for at, longer in pairs.items() if seeds}

@@ -92,9 +92,7 @@ class Experiment:
     measure: str = "test_top1"
     others: tuple[str, ...] = ("top1",)  # also measured
     numbers: bool = False  # whether places are numbers, drawn by ratio
-    x_measure: str = (
-        ""  # what is measured to the right, by ratio, each place a name that says what was trained; "": places
-    )
+    x_measure: str = ""  # what is measured to the right, by ratio, each place a name that says what was trained; "": places
     seeds: int = 5  # fixed before the first training
     first: int = FIRST_SEED  # of the seeds; raised when steps had to be, since those before have been seen
     drawn: str = SYNTHETIC_DATA  # what the quick form learns from

@@ -93,9 +93,7 @@ def _held_out(folder: run_folder.RunFolder) -> Any:
     from vitcore.train.trainer.run_training import split_validation_and_test
 
     recipe = run_folder.read_recipe(folder)
-    return split_validation_and_test(
-        open_photo_source(run_folder.read_source(folder), seed=recipe.seed)[1], recipe.test_share
-    )[1]
+    return split_validation_and_test(open_photo_source(run_folder.read_source(folder), seed=recipe.seed)[1], recipe.test_share)[1]
 
 
 MODEL_MEASURES: dict[str, Callable[[run_folder.RunFolder], dict[str, float]]] = {

@@ -107,9 +107,7 @@ def read_results(file: Path) -> Results:
     try:
         table = csv.DictReader(io.StringIO(rest))
         parsed = tuple(
-            Row(
-                r["cell"], r["curve"], r["x"], int(r["seed"]), int(r["step"]), r["measure"], float(r["value"]), r["run"]
-            )
+            Row(r["cell"], r["curve"], r["x"], int(r["seed"]), int(r["step"]), r["measure"], float(r["value"]), r["run"])
             for r in table
         )
     except (ValueError, KeyError, TypeError, csv.Error) as error:

@@ -50,9 +50,7 @@ def training_tasks(experiment: Experiment, quick: bool, data: str, root: Path | 
     cells = experiment.cells(quick)
     at_rate = [_at_rate(cell, (rates or {}).get(cell.learning_rate_of or cell.name)) for cell in cells]
     make = _maker(experiment, quick, data, root)
-    return [
-        make(cell, seed) for seed in range(experiment.first, experiment.first + experiment.seeds) for cell in at_rate
-    ]
+    return [make(cell, seed) for seed in range(experiment.first, experiment.first + experiment.seeds) for cell in at_rate]
 
 
 def learning_rate_tasks(experiment: Experiment, quick: bool, data: str, root: Path | None = None) -> list[TrainingTask]:
@@ -80,9 +78,7 @@ def _maker(experiment: Experiment, quick: bool, data: str, root: Path | None) ->
             {"start_from": str(home / name(cell.continues_cell, seed))} if cell.continues_cell else {}
         )
         recipe = with_changes(experiment.base(quick), given)
-        return TrainingTask(
-            cell, seed, recipe, data, name(cell.name, seed), home, experiment.measures, one_thread=quick
-        )
+        return TrainingTask(cell, seed, recipe, data, name(cell.name, seed), home, experiment.measures, one_thread=quick)
 
     return make
 
@@ -90,9 +86,7 @@ def _maker(experiment: Experiment, quick: bool, data: str, root: Path | None) ->
 def csv_facts(experiment: Experiment, quick: bool, data: str) -> dict[str, Any]:
     """The first line of the CSV: all that decides its rows, and the command that makes them."""
     every = [*learning_rate_tasks(experiment, quick, data), *training_tasks(replace(experiment, seeds=1), quick, data)]
-    recipes: list[Any] = [
-        [t.cell.name, t.cell.continues_cell, to_json(with_changes(t.recipe, {"start_from": ""}))] for t in every
-    ]
+    recipes: list[Any] = [[t.cell.name, t.cell.continues_cell, to_json(with_changes(t.recipe, {"start_from": ""}))] for t in every]
     if data.partition(":")[0] == SOURCE_NAME:
         recipes.append(drawing_version(data))
     return {
@@ -199,10 +193,7 @@ def train_task(task: TrainingTask) -> list[Row]:
     with state.main_process_first():
         folder = _folder(task)
     with torch_threads(1 if task.one_thread else 0):
-        if (
-            run_folder.read_status(folder)["state"] != "finished"
-            and run_training(folder, lambda record: None) != "finished"
-        ):
+        if run_folder.read_status(folder)["state"] != "finished" and run_training(folder, lambda record: None) != "finished":
             raise KeyboardInterrupt
         if not task.cell.chart_places:
             return []
@@ -223,9 +214,7 @@ def _folder(task: TrainingTask) -> run_folder.RunFolder:
         if run_folder.read_recipe(folder) == task.recipe and run_folder.read_source(folder) == task.source:
             return folder
         if folder.has_checkpoint:
-            raise ExperimentError(
-                "run {id} is of another recipe or other photos: delete it, or rename its folder.", id=task.run
-            )
+            raise ExperimentError("run {id} is of another recipe or other photos: delete it, or rename its folder.", id=task.run)
     shutil.rmtree(path, ignore_errors=True)
     return run_folder.create_run(task.run, task.recipe, task.source, task.root)
 

@@ -8,14 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vitcore.experiments.architecture_experiments import (
-    FULL_RECIPE,
-    FULL_RESNET,
-    LEARNING_RATES,
-    QUICK_RECIPE,
-    RESNET,
-    base_recipe,
-)
+from vitcore.experiments.architecture_experiments import FULL_RECIPE, FULL_RESNET, LEARNING_RATES, QUICK_RECIPE, RESNET, base_recipe
 from vitcore.experiments.experiment import SYNTHETIC_DATA, Cell, Claim, Experiment, Values, with_twice_the_steps
 from vitcore.train.recipe import Recipe, with_changes
 
@@ -37,18 +30,9 @@ def _masked(quick: bool) -> list[Cell]:
         learn = {"learn_most": most}
         cells += [
             scratch := Cell(
-                f"from-scratch-{most}",
-                (("from scratch", str(most)),),
-                learn | longer,
-                learning_rates=LEARNING_RATES[quick],
+                f"from-scratch-{most}", (("from scratch", str(most)),), learn | longer, learning_rates=LEARNING_RATES[quick]
             ),
-            Cell(
-                f"masked-first-{most}",
-                (("masked first", str(most)),),
-                learn,
-                "masked",
-                learning_rates=LEARNING_RATES[quick],
-            ),
+            Cell(f"masked-first-{most}", (("masked first", str(most)),), learn, "masked", learning_rates=LEARNING_RATES[quick]),
             with_twice_the_steps(scratch, start),
         ]
     return cells
@@ -77,22 +61,15 @@ MASKED = Experiment(
 OPTIMISERS: dict[str, tuple[dict[str, Any], tuple[float, ...]]] = {  # each with its usual decay (SGD: BiT's, arXiv 1912.11370)
     "Adam": ({"optimiser": "adamw", "weight_decay": 0.05}, (1e-3, 3e-3)),
     "SGD": ({"optimiser": "sgd", "weight_decay": 1e-4}, (0.03, 0.1)),
-}  # fmt: skip
+}
 
 
 def _optimiser_base(quick: bool) -> Recipe:
-    return (
-        with_changes(QUICK_RECIPE, RESNET | {"momentum": 0.9, "steps": 90})
-        if quick
-        else with_changes(FULL_RECIPE, FULL_RESNET)
-    )
+    return with_changes(QUICK_RECIPE, RESNET | {"momentum": 0.9, "steps": 90}) if quick else with_changes(FULL_RECIPE, FULL_RESNET)
 
 
 def _optimiser(quick: bool) -> list[Cell]:
-    cells = [
-        Cell(name.lower(), (("ResNet", name),), fields, learning_rates=rates)
-        for name, (fields, rates) in OPTIMISERS.items()
-    ]
+    cells = [Cell(name.lower(), (("ResNet", name),), fields, learning_rates=rates) for name, (fields, rates) in OPTIMISERS.items()]
     return [*cells, *(with_twice_the_steps(cell, _optimiser_base(quick)) for cell in cells)]
 
 
@@ -122,9 +99,7 @@ def _resolution_base(quick: bool) -> Recipe:
 
 def _resolution(quick: bool) -> list[Cell]:
     start, whole = _resolution_base(quick), base_recipe(quick)
-    first = Cell(
-        "first", (("pre-trained", "same resolution"),), {"steps": whole.steps, "warmup_steps": whole.warmup_steps}
-    )
+    first = Cell("first", (("pre-trained", "same resolution"),), {"steps": whole.steps, "warmup_steps": whole.warmup_steps})
     same = Cell("same", (("fine-tuned", "same resolution"),), {}, "first", learning_rates=LEARNING_RATES[quick])
     double = {"image_px": 2 * start.image_px}
     return [
@@ -150,10 +125,7 @@ RESOLUTION = Experiment(
 
 # Compute
 
-LENGTHS = {
-    True: {"ViT": (150, 300, 600), "ResNet": (6, 12, 24)},
-    False: dict.fromkeys(("ViT", "ResNet"), (2000, 4000, 8000)),
-}
+LENGTHS = {True: {"ViT": (150, 300, 600), "ResNet": (6, 12, 24)}, False: dict.fromkeys(("ViT", "ResNet"), (2000, 4000, 8000))}
 SIZES = {True: ((48, 2, 4),), False: ((192, 6, 16), (384, 8, 8))}  # D, L, px of a patch
 DEPTHS = {True: ("R14",), False: ("R14", "R26")}
 
@@ -165,7 +137,7 @@ def _compute_base(quick: bool) -> Recipe:
 def _compute(quick: bool) -> list[Cell]:
     shapes: dict[tuple[str, str], dict[str, Any]] = {
         ("ViT", f"{wide}×{deep}/{px}"): {"width": wide, "blocks": deep, "patch_px": px} for wide, deep, px in SIZES[quick]
-    }  # fmt: skip
+    }
     resnet = RESNET if quick else FULL_RESNET
     shapes |= {("ResNet", depth): resnet | {"resnet": depth} for depth in DEPTHS[quick]}
     cells = []

@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vitcore.experiments.experiment import LEARNING_RATE_SEED, Claim, Experiment
-from vitcore.experiments.verdicts import (
-    PLATEAU_POINTS,
-    SAME_SIZE_FACTOR,
-    VERDICT_INTERVAL_PERCENT,
-    Judgement,
-    at_plateau,
-)
+from vitcore.experiments.verdicts import PLATEAU_POINTS, SAME_SIZE_FACTOR, VERDICT_INTERVAL_PERCENT, Judgement, at_plateau
 from vitcore.translation import decimal, say
 
 if TYPE_CHECKING:

@@ -52,4 +52,4 @@ __all__ = [
     "synthetic_pictures",
     "throughput",
     "training_curves",
-]  # fmt: skip
+]

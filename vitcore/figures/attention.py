@@ -7,13 +7,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
-from vitcore.figures.heat_overlay import (
-    MIN_TOP_IN_EVEN_SHARES,
-    fine_detail,
-    heat_colour_scale,
-    heat_on_photo,
-    scale_top,
-)
+from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES, fine_detail, heat_colour_scale, heat_on_photo, scale_top
 from vitcore.figures.theme import (
     SEQUENTIAL,
     FigurePart,
@@ -50,9 +44,7 @@ def attention_heads(
     zoom = max(2, round(320 / grid.rows))
     tops = head_scale_tops(maps, grid, shared_scale)
     top = max(tops)
-    tiles = np.stack(
-        [apply_colour_scale(m, SEQUENTIAL, 0, end) for m, end in zip(maps.astype(np.float64), tops, strict=True)]
-    )
+    tiles = np.stack([apply_colour_scale(m, SEQUENTIAL, 0, end) for m, end in zip(maps.astype(np.float64), tops, strict=True)])
     drawn = mosaic(tiles, cols, gutter=zoom, zoom=zoom)
     size = (drawn.shape[1] / zoom, drawn.shape[0] / zoom)
     unit = say("attention weight") if shared_scale else own_scale_unit()
@@ -107,10 +99,7 @@ def rollout(
         raise ValueError(f"style is 'heat' or 'paper', not {style!r}")
     subtitle = say("what the class token gathered") if subtitle is None else subtitle
     told = say("row {row}, column {col}: {value}")
-    text = [
-        [told.format(row=r, col=c, value=percent(rollout_map[r, c], 3)) for c in range(grid.cols)]
-        for r in range(grid.rows)
-    ]
+    text = [[told.format(row=r, col=c, value=percent(rollout_map[r, c], 3)) for c in range(grid.cols)] for r in range(grid.rows)]
     if style == "paper":
         return paper_style_figure(
             rollout_map, resize_for_figure(pixels), grid, say("Attention rollout"), mode, subtitle, query_patch, text
@@ -181,8 +170,6 @@ def paper_alpha(rollout_map: NDArray, size: tuple[int, int], grid: Grid) -> NDAr
     """
     small = Image.fromarray(np.uint8(255 * np.minimum(rollout_map / max(scale_top(rollout_map, 0), 1e-12), 1)))
     radius = grid.step_px[0] * size[1] / grid.image_px[0]
-    large = np.asarray(
-        small.resize(size, Image.Resampling.LANCZOS).filter(ImageFilter.GaussianBlur(radius)), np.float64
-    )
+    large = np.asarray(small.resize(size, Image.Resampling.LANCZOS).filter(ImageFilter.GaussianBlur(radius)), np.float64)
     large = large - large.min()
     return np.round(255 * large / max(float(large.max()), 1e-12)).astype(np.uint8)

@@ -52,15 +52,10 @@ def attention_explorer(
     size = (left + beside, max(high, side * rows + above))
     maps, tops = maps.astype(float), head_scale_tops(maps, grid, shared_scale)
     tiles = np.stack(
-        [
-            apply_colour_scale(_share_of_scale(m, end, log_scale), SEQUENTIAL, 0, 1)
-            for m, end in zip(maps, tops, strict=True)
-        ]
+        [apply_colour_scale(_share_of_scale(m, end, log_scale), SEQUENTIAL, 0, 1) for m, end in zip(maps, tops, strict=True)]
     )
     zoom = max(2, round(320 / rows))
-    places = [
-        (left + head % across * (grid.cols + 1), above + head // across * (rows + above)) for head in range(count)
-    ]
+    places = [(left + head % across * (grid.cols + 1), above + head // across * (rows + above)) for head in range(count)]
     drawn = [
         image_trace(
             _photo_under_weights(_share_of_scale(photo_weights, top, log_scale), resize_for_figure(photo), style, grid),
@@ -77,13 +72,10 @@ def attention_explorer(
         row, col = grid.row_col(patch)
         shapes += [rectangle_outline(col * side, above + row * side, side, side, ink, 3)]
         shapes += [rectangle_outline(x + col, y + row, 1, 1, ink, 1) for x, y in places]
-    for patches, place, wide in zip(
-        outlier_patches, [(0, above), *places], [side, *count * [1.0]], strict=bool(outlier_patches)
-    ):
+    for patches, place, wide in zip(outlier_patches, [(0, above), *places], [side, *count * [1.0]], strict=bool(outlier_patches)):
         shapes += outlier_frames(patches, grid, place, wide, 1.5 if wide == side else 0.8)
     largest = [
-        say("head {head}, up to {most}", head=head, most=percent_in_two_digits(float(m.max())))
-        for head, m in enumerate(maps)
+        say("head {head}, up to {most}", head=head, most=percent_in_two_digits(float(m.max()))) for head, m in enumerate(maps)
     ]
     words = [(say("up to {most}", most=percent_in_two_digits(top)), (0, above)), *zip(largest, places, strict=True)]
     names = [text_annotation(name, x, y - 0.1, 11, yanchor="bottom") for name, (x, y) in words]
@@ -103,7 +95,7 @@ def _photo_under_weights(share: NDArray, photo: Image.Image, style: str, grid: G
     """The photo under its weights, one colour a patch, as the browser mixes them."""
     if style == "heat":
         return heat_on_photo(share, fine_detail(photo, grid), 1)
-    amount = np.asarray(
-        Image.fromarray(np.uint8(np.round(255 * share))).resize(photo.size, Image.Resampling.NEAREST), float
-    )[..., None]
+    amount = np.asarray(Image.fromarray(np.uint8(np.round(255 * share))).resize(photo.size, Image.Resampling.NEAREST), float)[
+        ..., None
+    ]
     return np.round(np.asarray(photo.convert("RGB"), float) * (1 - (222 - 222 * amount / 255) / 255)).astype(np.uint8)

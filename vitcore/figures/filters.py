@@ -98,9 +98,7 @@ def _points(text: list[list[str]], count: int, size: tuple[float, float]) -> Fig
 def filter_component(tile: NDArray[np.uint8], number: int, mode: Mode = "light") -> go.Figure:
     """One component (P, P, 3), as bytes, enlarged; `number` counts from 1."""
     size = (float(tile.shape[1]), float(tile.shape[0]))
-    return figure(
-        [image_trace(tile, size, smooth=False)], say("Component {number}", number=number), mode, 330, size=size
-    )
+    return figure([image_trace(tile, size, smooth=False)], say("Component {number}", number=number), mode, 330, size=size)
 
 
 def scree_plot(variance: NDArray, shown: int, mode: Mode = "light") -> go.Figure:

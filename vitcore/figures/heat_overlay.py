@@ -18,9 +18,7 @@ from vitcore.translation import say
 LUMA = np.array([0.2126, 0.7152, 0.0722], np.float32)  # Rec. 709: how bright red, green and blue are
 BLUR = 0.4  # of a patch's side: what is coarser is left to the heat
 GOLDEN_RATIO = 0.618034  # its multiples fall evenly between whole numbers
-MIN_TOP_IN_EVEN_SHARES = (
-    2.5  # times an even share: a scale goes on at least so far, so that a nearly even map is nearly flat
-)
+MIN_TOP_IN_EVEN_SHARES = 2.5  # times an even share: a scale goes on at least so far, so that a nearly even map is nearly flat
 FEW = 40  # patches: fewer are all seen
 TOWERS = 5.0  # times the 95th percentile: far beyond what a smooth map reaches
 
@@ -90,9 +88,7 @@ def scale_top(values: NDArray, even_share: float | None = None) -> float:
     return max(most, MIN_TOP_IN_EVEN_SHARES * float(values.mean() if even_share is None else even_share))
 
 
-def heat_colour_scale(
-    values: NDArray, top: float, unit: str, signed: bool = False, even_share: float | None = None
-) -> ColourScale:
+def heat_colour_scale(values: NDArray, top: float, unit: str, signed: bool = False, even_share: float | None = None) -> ColourScale:
     """The colour bar of a map on a photo: amounts in times an `even_share` share (default: their mean), signed ones in `unit`."""
     even_share = float(values.mean()) if even_share is None else even_share
     if signed:
@@ -100,7 +96,5 @@ def heat_colour_scale(
     else:
         share = f"{even_share:.3g}{chr(160) if unit.startswith('%') else ' '}{unit}"
         told = say("times an even share, {share}", share=share)
-        bar = ColourScale(
-            colours=HEAT, low=0, high=top / even_share if even_share else MIN_TOP_IN_EVEN_SHARES, unit=told
-        )
+        bar = ColourScale(colours=HEAT, low=0, high=top / even_share if even_share else MIN_TOP_IN_EVEN_SHARES, unit=told)
     return replace(bar, unit=say("{unit}, or more", unit=bar.unit)) if top < np.abs(values).max() else bar

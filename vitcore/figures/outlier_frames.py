@@ -22,11 +22,7 @@ def outlier_frames(
     drawn = []
     for patch in patches:
         row, col = grid.row_col(int(patch))
-        x, y, wide = (
-            place[0] + side * (col + FRAME_INSET),
-            place[1] + side * (row + FRAME_INSET),
-            side * (1 - 2 * FRAME_INSET),
-        )
+        x, y, wide = (place[0] + side * (col + FRAME_INSET), place[1] + side * (row + FRAME_INSET), side * (1 - 2 * FRAME_INSET))
         drawn += [
             rectangle_outline(x, y, wide, wide, FRAME_EDGE_COLOUR, width + 2),
             rectangle_outline(x, y, wide, wide, FRAME_COLOUR, width),

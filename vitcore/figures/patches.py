@@ -52,9 +52,7 @@ def _labels(grid: Grid) -> list[list[str]]:
     return [[label(grid.patch(r, c)) for c in range(grid.cols)] for r in range(grid.rows)]
 
 
-def patch_and_embedding(
-    patch: NDArray[np.uint8], embedding: NDArray, grid: Grid, slot: int, mode: Mode = "light"
-) -> go.Figure:
+def patch_and_embedding(patch: NDArray[np.uint8], embedding: NDArray, grid: Grid, slot: int, mode: Mode = "light") -> go.Figure:
     """One patch (P, P, 3) enlarged; below it its P·P·3 numbers and its embedding (D,) as strips; and its place in line.
 
     `slot` is where it stands among the patches: its number, unless they were shuffled.

@@ -22,14 +22,7 @@ from vitcore.translation import say
 DPI = 150
 NOTE_CHARS_AN_INCH = 15.5  # of the note below a figure
 FONTS_FOLDER = Path(__file__).parent / "fonts"  # Chinese characters, which matplotlib's own font lacks
-SYSTEM_FONTS = (
-    "Noto Sans CJK SC",
-    "Noto Sans CJK TC",
-    "PingFang SC",
-    "PingFang TC",
-    "Microsoft YaHei",
-    "Microsoft JhengHei",
-)
+SYSTEM_FONTS = ("Noto Sans CJK SC", "Noto Sans CJK TC", "PingFang SC", "PingFang TC", "Microsoft YaHei", "Microsoft JhengHei")
 PAPER_COLOUR = {"light": "#FFFFFF", "dark": "#0F1218"}
 
 
@@ -66,9 +59,7 @@ def print_figure(fig: go.Figure, kind: str = "png", note: str = "") -> bytes:
     sheet.dpi = sharp if kind == "png" else DPI
     file = io.BytesIO()
     if kind == "png":  # not `savefig`: that draws everything twice, the first time for the layout, which is there
-        FigureCanvasAgg(sheet).print_png(
-            file, pil_kwargs={"compress_level": 4}
-        )  # 4 % larger than the default, in half the time
+        FigureCanvasAgg(sheet).print_png(file, pil_kwargs={"compress_level": 4})  # 4 % larger than the default, in half the time
     else:
         FigureCanvasSVG(sheet).print_svg(file)
     return file.getvalue()
@@ -76,9 +67,7 @@ def print_figure(fig: go.Figure, kind: str = "png", note: str = "") -> bytes:
 
 def svg_in_dark_mode(svg: bytes) -> bytes:
     """The printed SVG of a light figure as that of the dark one: the same lines in the other ink, on the other paper."""
-    drawing = svg.decode().replace(
-        PAPER_COLOUR["light"].lower(), PAPER_COLOUR["dark"].lower(), 1
-    )  # the sheet, drawn first
+    drawing = svg.decode().replace(PAPER_COLOUR["light"].lower(), PAPER_COLOUR["dark"].lower(), 1)  # the sheet, drawn first
     for name, colour in INK_COLOURS["light"].items():
         drawing = drawing.replace(colour.lower(), INK_COLOURS["dark"][name].lower())
     return drawing.encode()
@@ -87,9 +76,7 @@ def svg_in_dark_mode(svg: bytes) -> bytes:
 def _wrapped(note: str, wide_in: float) -> list[str]:
     """The note in lines that fit the sheet: broken at spaces, or after any Chinese character but before no closing mark."""
     lines, room = [""], NOTE_CHARS_AN_INCH * wide_in
-    for word in re.findall(
-        r"[\u2e80-\u9fff\uff00-\uffef“][，。；：、！？）」”]*|[^\s\u2e80-\u9fff\uff00-\uffef]+\s*|\s", note
-    ):
+    for word in re.findall(r"[\u2e80-\u9fff\uff00-\uffef“][，。；：、！？）」”]*|[^\s\u2e80-\u9fff\uff00-\uffef]+\s*|\s", note):
         if lines[-1] and _length(lines[-1] + word.rstrip()) > room:
             lines.append("")
         lines[-1] += word
@@ -115,9 +102,7 @@ def _choose_fonts(sheet: Any) -> None:
     families = ["DejaVu Sans", ours, "Inside ViT SC", "Inside ViT TC", *(name for name in SYSTEM_FONTS if name in here)]
     families = list(dict.fromkeys(families))
     for text in sheet.findobj(Text):
-        latin = (
-            max(text.get_text(), default="") < "\u0250"
-        )  # the first font has all of these; to look for others takes time
+        latin = max(text.get_text(), default="") < "\u0250"  # the first font has all of these; to look for others takes time
         text.set_fontfamily(families[:1] if latin else families)
 
 
@@ -179,9 +164,7 @@ def _draw_points(trace: Any, axes: Any) -> None:
         ink = {"facecolors": "none", "edgecolors": colour, "linewidths": 1.4} if hollow else {
             "color": colour, "edgecolors": "white", "linewidths": 0.6}  # fmt: skip
         size = 42 * ((trace.marker.size or 11) / 11) ** 2
-        axes.scatter(
-            x.astype(float), y.astype(float), s=size, marker=marks.get(symbol, "o"), label=named, zorder=3, **ink
-        )
+        axes.scatter(x.astype(float), y.astype(float), s=size, marker=marks.get(symbol, "o"), label=named, zorder=3, **ink)
     for place, text in enumerate(trace.text if trace.text is not None else ()):
         axes.annotate(str(text), (x[place], y[place]), xytext=(6, -12), textcoords="offset points", fontsize=9)
 

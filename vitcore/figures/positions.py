@@ -30,9 +30,7 @@ def similarity_mosaic(cosine: NDArray, grid: Grid, gutter: bool = True, side_px:
     return mosaic(rgb, grid.cols, gutter=max(2, zoom * grid.rows // 8) if gutter else 0, zoom=zoom)
 
 
-def position_similarity(
-    cosine: NDArray, grid: Grid, mode: Mode = "light", subtitle: str = "", side_px: int = 900
-) -> go.Figure:
+def position_similarity(cosine: NDArray, grid: Grid, mode: Mode = "light", subtitle: str = "", side_px: int = 900) -> go.Figure:
     """Tile (r, c) is the cosine similarity of that position's embedding with every other's; −1 to 1."""
     size = (float(grid.cols), float(grid.rows))
     told = say("input patch row {row}, column {col}")
@@ -44,9 +42,7 @@ def position_similarity(
     return figure(parts, say("Position-embedding similarity"), mode, 620, subtitle, size=size, **_counted(grid))
 
 
-def position_similarity_tile(
-    cosine: NDArray, grid: Grid, patch: int, mode: Mode = "light", title: str | None = None
-) -> go.Figure:
+def position_similarity_tile(cosine: NDArray, grid: Grid, patch: int, mode: Mode = "light", title: str | None = None) -> go.Figure:
     """One tile enlarged: cosine similarity of one position with all others."""
     return cosine_map(cosine[patch], grid, title or _name(grid, patch), mode, patch)
 
@@ -59,9 +55,7 @@ def cosine_map(
     size = (float(grid.cols), float(grid.rows))
     cells = grid.to_map(values)
     told = say("row {row}, column {col}: {value}")
-    text = [
-        [told.format(row=r, col=c, value=f"{cells[r, c]:+.3f}") for c in range(grid.cols)] for r in range(grid.rows)
-    ]
+    text = [[told.format(row=r, col=c, value=f"{cells[r, c]:+.3f}") for c in range(grid.cols)] for r in range(grid.rows)]
     parts = [
         image_trace(apply_colour_scale(cells, DIVERGING, -limit, limit), size, smooth=False), hover_trace(text, size),
         colour_bar_trace(DIVERGING, -limit, limit, unit or say("cosine similarity"), [-limit, 0, limit]),

@@ -29,9 +29,7 @@ def relevance(
     reaches as far as `min_top`.
     """
     told = say("row {row}, column {col}: {value}")
-    text = [
-        [told.format(row=r, col=c, value=f"{values[r, c]:.3g}") for c in range(grid.cols)] for r in range(grid.rows)
-    ]
+    text = [[told.format(row=r, col=c, value=f"{values[r, c]:.3g}") for c in range(grid.cols)] for r in range(grid.rows)]
     if style == "paper" and not signed:
         return paper_style_figure(values, resize_for_figure(pixels), grid, title, mode, subtitle, query_patch, text)
     return heat_figure(values, pixels, grid, title, unit, top=relevance_scale_top(values, signed, min_top), signed=signed,

@@ -61,23 +61,15 @@ def flattened_patch(patch: NDArray[np.uint8], normalised: NDArray, mode: Mode = 
     lines = [
         f"{' '.join(map(str, values))} → {' '.join(decimal(value, 2) for value in given)}"
         for values, given in zip(patch[0, :6], normalised[0, :6], strict=True)
-    ]  # fmt: skip
+    ]
     said = [
         text_annotation(
-            "<br>".join([*lines, "…"]),
-            left,
-            side / 2,
-            14,
-            color=INK_COLOURS[mode]["text"],
-            yanchor="middle",
-            align="left",
+            "<br>".join([*lines, "…"]), left, side / 2, 14, color=INK_COLOURS[mode]["text"], yanchor="middle", align="left"
         )
     ]
     some = say("all its {count} values, before they are normalised", count=patch.size)
     if len(row) < patch.size:
-        some = say(
-            "the first {shown} of its {count} values, before they are normalised", shown=len(row), count=patch.size
-        )
+        some = say("the first {shown} of its {count} values, before they are normalised", shown=len(row), count=patch.size)
     for y, words in ((9.9, say("its pixels, row after row; the first row is outlined")), (18.2, some)):
         said.append(text_annotation(words, 0, y, yanchor="bottom"))
     title = say("{high}×{wide} pixels become one row of {count} numbers", high=high, wide=wide, count=patch.size)
@@ -97,9 +89,7 @@ def _placed(trace: FigurePart, top: float, left: float = 0) -> FigurePart:
     return trace | {"x0": trace["x0"] + left, "y0": trace["y0"] + top}
 
 
-def patch_projection(
-    patch: NDArray, filters: NDArray, bias: NDArray, mode: Mode = "light", count: int = 6
-) -> go.Figure:  # fmt: skip
+def patch_projection(patch: NDArray, filters: NDArray, bias: NDArray, mode: Mode = "light", count: int = 6) -> go.Figure:
     """A patch x_p (P, P, 3), in the model's units, times its first `count` filters (D, P, P, 3): products, and their sums.
 
     The sum of a product plus its bias is a number of the embedding.
@@ -114,20 +104,12 @@ def patch_projection(
     said = []
     for i in range(count):
         x, shown = 1.6 + i * (tile + gap), filters[i] / (np.abs(filters[i]).max() or 1)
-        drawn = (
-            np.round(127.5 + 127.5 * shown).astype(np.uint8),
-            apply_colour_scale(products[i], DIVERGING, -limit, limit),
-        )
+        drawn = (np.round(127.5 + 127.5 * shown).astype(np.uint8), apply_colour_scale(products[i], DIVERGING, -limit, limit))
         parts += [
-            _placed(image_trace(one, (tile, tile), smooth=False), top, x)
-            for one, top in zip(drawn, (6.4, 12.6), strict=True)
+            _placed(image_trace(one, (tile, tile), smooth=False), top, x) for one, top in zip(drawn, (6.4, 12.6), strict=True)
         ]
         number = decimal(sums[i], 2, plus=True)
-        said.append(
-            text_annotation(
-                f"<b>{number}</b>", x + tile / 2, 18.3, 17, color=INK_COLOURS[mode]["text"], xanchor="center"
-            )
-        )
+        said.append(text_annotation(f"<b>{number}</b>", x + tile / 2, 18.3, 17, color=INK_COLOURS[mode]["text"], xanchor="center"))
     for y, words in ((1.9, "x_p"), (6.2, say("⊙ filter 0, 1, 2, …: the columns of E")),
                      (12.4, say("= products, summed over colours, ±{limit:.2g}", limit=limit)),
                      (19.1, "Σ")):  # fmt: skip
@@ -137,9 +119,7 @@ def patch_projection(
     return figure(parts, title, mode, high, size=size, annotations=said, **FROM_THE_TOP)
 
 
-def token_sequence(
-    patches: NDArray[np.uint8], grid: Grid, names: tuple[str, ...], patch: int, mode: Mode = "light"
-) -> go.Figure:
+def token_sequence(patches: NDArray[np.uint8], grid: Grid, names: tuple[str, ...], patch: int, mode: Mode = "light") -> go.Figure:
     """All T tokens in a row that is wrapped like text: prefix tokens by their first letters, then the patches (N, P, P, 3)."""
     across, each = max(12, round(1.37 * grid.cols)), 20  # no multiple of a row: a second photo would appear
     lines = -(-grid.tokens // across)
@@ -160,14 +140,9 @@ def token_sequence(
         for i, name in enumerate(names)
     ]
     place = grid.prefix + patch
-    box = rectangle_outline(
-        place % across * step - 2, place // across * step - 2, each + 4, each + 4, PINNED_PATCH_COLOUR, 3.5
-    )
+    box = rectangle_outline(place % across * step - 2, place // across * step - 2, each + 4, each + 4, PINNED_PATCH_COLOUR, 3.5)
     title = say(
-        "{tokens} {tokens:token|tokens} in a row: patch {patch} is at place {place}",
-        tokens=grid.tokens,
-        place=place,
-        patch=patch,
+        "{tokens} {tokens:token|tokens} in a row: patch {patch} is at place {place}", tokens=grid.tokens, place=place, patch=patch
     )
     about = say("wrapped like lines of text, {across} in a line", across=across)
     high = 84 + round(560 * size[1] / size[0])
@@ -210,12 +185,7 @@ def logit_lens(
 
 
 def logits_and_probabilities(
-    logits: NDArray,
-    probabilities: NDArray,
-    labels: tuple[str, ...],
-    mode: Mode = "light",
-    count: int = 5,
-    output: str = "softmax",
+    logits: NDArray, probabilities: NDArray, labels: tuple[str, ...], mode: Mode = "light", count: int = 5, output: str = "softmax"
 ) -> go.Figure:
     """The likeliest classes: (classes,) logits, and the `probabilities` that `output`, softmax or sigmoid, makes of them."""
     p = 100 * probabilities
@@ -223,15 +193,11 @@ def logits_and_probabilities(
     said = []
     for place, i in enumerate(top):
         written = decimal(logits[i], 2)
-        words = say(
-            "{label}: logit {logit} → {share}", label=labels[i], logit=written, share=percent(float(p[i]) / 100)
-        )
+        words = say("{label}: logit {logit} → {share}", label=labels[i], logit=written, share=percent(float(p[i]) / 100))
         said.append(text_annotation(words, 0, place - 0.33, 15, color=INK_COLOURS[mode]["text"]))
     rest = 100 - float(p[top].sum())
     about = say(
-        "the other {count} {count:class has|classes share} {share}",
-        count=len(logits) - len(top),
-        share=percent(rest / 100),
+        "the other {count} {count:class has|classes share} {share}", count=len(logits) - len(top), share=percent(rest / 100)
     )
     title = say("Softmax makes shares of logits")
     if output == "sigmoid":

@@ -146,7 +146,7 @@ def _grown(name: str, node: Any, factor: float) -> Any:
         return {
             key: value * factor if key in PIXELS.get(name, ()) and isinstance(value, int | float) else _grown(key, value, factor)
             for key, value in node.items()
-        }  # fmt: skip
+        }
     return [_grown(name, one, factor) for one in node] if isinstance(node, list | tuple) and name != "text" else node
 
 
@@ -221,9 +221,7 @@ def mosaic(tiles: NDArray[np.uint8], cols: int, gutter: int = 1, zoom: int = 1) 
     return sheet[: rows * (h + gutter) - gutter, : cols * (w + gutter) - gutter]
 
 
-def image_trace(
-    pixels: NDArray[np.uint8], size: tuple[float, float], opacity: float = 1.0, smooth: bool = True
-) -> FigurePart:
+def image_trace(pixels: NDArray[np.uint8], size: tuple[float, float], opacity: float = 1.0, smooth: bool = True) -> FigurePart:
     """An image trace that covers `size` (width, height) in axis units, its top left corner at 0, 0."""
     high, wide = pixels.shape[:2]
     dx, dy = size[0] / wide, size[1] / high

@@ -72,9 +72,7 @@ def attention_on_photo(
     The scale counts in times an `even_share` share (default: the mask's mean).
     """
     told = say("row {row}, column {col}: {value}")
-    text = [
-        [told.format(row=r, col=c, value=percent(shares[r, c], 2)) for c in range(grid.cols)] for r in range(grid.rows)
-    ]
+    text = [[told.format(row=r, col=c, value=percent(shares[r, c], 2)) for c in range(grid.cols)] for r in range(grid.rows)]
     even_share = float(shares.mean()) if even_share is None else even_share
     return heat_figure(100 * shares, photo, grid, title, say("% of the total"), top=100 * top, even_share=100 * even_share,
         mode=mode,

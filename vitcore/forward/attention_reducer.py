@@ -109,11 +109,7 @@ class AttentionReducer:
             self.pool = call.weights().float().mean((0, 1, 2))
             return None
         self._expect(call.q.shape[1])
-        out = (
-            None
-            if self.fused_kernel
-            else torch.empty_like(call.v.transpose(1, 2), memory_format=torch.contiguous_format)
-        )
+        out = None if self.fused_kernel else torch.empty_like(call.v.transpose(1, 2), memory_format=torch.contiguous_format)
         mask = None if call.mask is None else additive_mask(call.mask, torch.float32).expand(*call.q.shape[:2], -1, -1)
         queries, keys = call.q[0].float(), call.k[0].float().transpose(-2, -1)
         for first in range(0, self.each, len(self.buffer)):

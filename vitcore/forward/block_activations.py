@@ -122,9 +122,7 @@ def _watched_block(vit: Vit, block: Any, in_out: dict[str, tuple[Tensor, Tensor]
     parts: dict[str, nn.Module] = {part: WatchedModule(getattr(block, part), note(part)) for part in PARTS}
     parts["attn"] = WatchedModule(attn, note("attn"))
     if isinstance(getattr(block.mlp, "fc2", None), nn.Module):
-        parts["mlp"] = WatchedModule(
-            with_modules(block.mlp, fc2=WatchedModule(block.mlp.fc2, note("fc2"))), note("mlp")
-        )
+        parts["mlp"] = WatchedModule(with_modules(block.mlp, fc2=WatchedModule(block.mlp.fc2, note("fc2"))), note("mlp"))
     return with_modules(block, **parts)
 
 
@@ -132,12 +130,8 @@ def _is_pre_norm(in_out: dict[str, tuple[Tensor, Tensor]]) -> bool:
     """Whether what was seen is x′ = x + attention(norm(x)) and then x″ = x′ + mlp(norm(x′))."""
     if not {"block", *PARTS} <= in_out.keys():
         return False
-    (x, out), (_, attended), (middle, _), (_, added) = (
-        in_out[k] for k in ("block", "drop_path1", "norm2", "drop_path2")
-    )
-    chain = (
-        in_out["norm1"][0] is x and in_out["attn"][0] is in_out["norm1"][1] and in_out["mlp"][0] is in_out["norm2"][1]
-    )
+    (x, out), (_, attended), (middle, _), (_, added) = (in_out[k] for k in ("block", "drop_path1", "norm2", "drop_path2"))
+    chain = in_out["norm1"][0] is x and in_out["attn"][0] is in_out["norm1"][1] and in_out["mlp"][0] is in_out["norm2"][1]
     return chain and _close(x + attended, middle) and _close(middle + added, out)
 
 

@@ -125,9 +125,7 @@ def outliers_in_common_map(comparison: Comparison, which: int, values: NDArray) 
     """
     rec, grid = comparison.recordings[which].rec, comparison.grid
     patches = outliers_in_recording(rec).patches
-    areas = [
-        grid.cells(which, np.eye(1, rec.grid.patches, patch).reshape(rec.grid.rows, rec.grid.cols)) for patch in patches
-    ]
+    areas = [grid.cells(which, np.eye(1, rec.grid.patches, patch).reshape(rec.grid.rows, rec.grid.cols)) for patch in patches]
     own = [np.flatnonzero(area.ravel() > 1e-6) for area in areas]
     cells = outliers_in_map(values, np.unique(np.concatenate(own)) if own else [])
     return cells.tolist(), [int(patch) for patch, mine in zip(patches, own, strict=True) if np.isin(mine, cells).any()]

@@ -39,17 +39,13 @@ class Recording:
     labels: tuple[str, ...] = field(repr=False)
     distance_px: NDArray[np.float32]  # (L, H), class token dropped, as the paper
     distance_renormalised_px: NDArray[np.float32]  # (L, H), divided by what is left
-    prefix_attention_share: NDArray[
-        np.float32
-    ]  # (L, H): what patches give to tokens that are not patches, of 1; 0 without prefix
+    prefix_attention_share: NDArray[np.float32]  # (L, H): what patches give to tokens that are not patches, of 1; 0 without prefix
     fused: dict[
         str, NDArray[np.float32]
     ]  # fusion -> (S, T, T); float16 where queries and keys are stored. S = L, of axial attention 2L
     maps: dict[int, NDArray[np.float16]]  # block -> (H, T, T), only those asked for
     pooling_weights: NDArray[np.float32]  # (T,): where the answer is read, a distribution over tokens
-    query_key: tuple[QueryKey, ...] = field(
-        default=(), repr=False
-    )  # of every block, where they were kept: see `record`
+    query_key: tuple[QueryKey, ...] = field(default=(), repr=False)  # of every block, where they were kept: see `record`
     output: Output = "softmax"  # what the logits mean
     norms: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32), repr=False)
     # (L, T): Euclidean norms of the tokens as they leave each block
@@ -116,9 +112,7 @@ class Recording:
         settings |= {"first_block": int(settings.get("first_block", 0)) * self.steps}
         return self.grid.to_map(rollout(self._of(fusion), self._begin(start), prefix=self.grid.prefix, **settings))  # type: ignore[arg-type]
 
-    def rollout_per_layer(
-        self, start: int | None = None, fusion: str = "mean", **settings: float
-    ) -> NDArray[np.float64]:
+    def rollout_per_layer(self, start: int | None = None, fusion: str = "mean", **settings: float) -> NDArray[np.float64]:
         """Rollout through the blocks up to each, (L, rows, cols); start, settings and errors as of `rollout`."""
         settings |= {"first_block": int(settings.get("first_block", 0)) * self.steps}
         layers = rollout_per_layer(self._of(fusion), self._begin(start), prefix=self.grid.prefix, **settings)  # type: ignore[arg-type]
@@ -183,9 +177,7 @@ def _weights_again(rec: Recording, block: int) -> Iterator[Tensor]:
         yield torch.softmax(p, -1, out=p)[0]
 
 
-def top_classes(
-    logits: NDArray, labels: tuple[str, ...], count: int = 5, output: Output = "softmax"
-) -> list[tuple[str, float]]:
+def top_classes(logits: NDArray, labels: tuple[str, ...], count: int = 5, output: Output = "softmax") -> list[tuple[str, float]]:
     """(label, probability) of the likeliest classes."""
     if not labels:
         return []
@@ -211,9 +203,7 @@ def record(
     ModelError.
     """
     if not isinstance(vit, Vit):
-        raise TypeError(
-            f"vit is what vitcore.load or vitcore.models.load_model.wrap_module gives, not {type(vit).__name__}"
-        )
+        raise TypeError(f"vit is what vitcore.load or vitcore.models.load_model.wrap_module gives, not {type(vit).__name__}")
     fusions = tuple(fusions)
     if strange := sorted({*fusions} - {*HEAD_FUSIONS}):
         raise ValueError(f"fusions are of {', '.join(HEAD_FUSIONS)}, not {', '.join(map(repr, strange))}")

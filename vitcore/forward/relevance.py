@@ -31,9 +31,7 @@ from vitcore.translation import say
 BASELINES = {"mean": None, "black": 0.0, "white": 1.0}  # "mean": the colour the model's inputs are centred on
 STEPS, MOST_STEPS = 24, 512
 AT_ONCE = 4  # images of the path from the baseline that are differentiated together
-MOST_NUMBERS = (
-    2**23
-)  # that the blocks of one image hand on (L·T·D); of larger models one image is differentiated at a time
+MOST_NUMBERS = 2**23  # that the blocks of one image hand on (L·T·D); of larger models one image is differentiated at a time
 
 MapAndGap = tuple[NDArray, tuple[float, float] | None]  # a map, and for integrated gradients its rise and its gap
 
@@ -87,18 +85,14 @@ def _as_batch(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     batch = pixels if pixels.ndim == 4 else pixels[None]
     if batch.dtype != np.uint8 or batch.shape[1:] != (*vit.grid.image_px, 3) or not len(batch):
         high, wide = vit.grid.image_px
-        raise ValueError(
-            f"pixels are uint8 ({high}, {wide}, 3), one image or a batch, not {pixels.dtype} {pixels.shape}"
-        )
+        raise ValueError(f"pixels are uint8 ({high}, {wide}, 3), one image or a batch, not {pixels.dtype} {pixels.shape}")
     return batch
 
 
 def _targets(vit: Vit, inputs: list[Tensor], target: int | Sequence[int] | None) -> tuple[int, ...]:
     """The class of each image."""
     if not vit.labels:
-        raise ModelError(
-            "{name} has no head that tells classes apart, so there is no class to ask for.", name=vit.display_name
-        )
+        raise ModelError("{name} has no head that tells classes apart, so there is no class to ask for.", name=vit.display_name)
     if target is None:
         with torch.no_grad():
             return tuple(int(vit.module(x)[0].argmax()) for x in inputs)
@@ -163,8 +157,7 @@ def _dense(vit: Vit, attention: Sequence[Tensor]) -> list[NDArray]:
     axes, calls, grid = vit.structure.axes, vit.structure.calls, vit.grid
     if axes:
         spreads = (
-            spread_axis_attention(one.detach(), axes[i % len(axes)], grid.rows, grid.cols)
-            for i, one in enumerate(attention)
+            spread_axis_attention(one.detach(), axes[i % len(axes)], grid.rows, grid.cols) for i, one in enumerate(attention)
         )
         return [one.float().numpy() for one in spreads]
     blocks = (torch.cat([one.detach()[0] for one in attention[i : i + calls]]) for i in range(0, len(attention), calls))

@@ -33,15 +33,11 @@ class AttentionStructure:
     blocks: int = 0
     heads: int = 0  # of all calls of a block together
     calls: int = 1  # of attention in a block
-    axes: tuple[
-        str, ...
-    ] = ()  # "row" and "column" in the order they are attended along; () where all patches are at once
+    axes: tuple[str, ...] = ()  # "row" and "column" in the order they are attended along; () where all patches are at once
     patches: Grid | None = None  # where pixels are cut into patches that do not overlap
     last: str = ""  # the block whose input (tokens) or output (a picture of features) lies on `grid`
     layout: str = "tokens"  # of that: "tokens" (B, prefix + N, D), "nchw" or "nhwc"
-    sizes: tuple[
-        tuple[int, int], ...
-    ] = ()  # queries × keys of attention that is not global; () where there is none at all
+    sizes: tuple[tuple[int, int], ...] = ()  # queries × keys of attention that is not global; () where there is none at all
     positions: int = 0  # that the widest block works on, and the numbers it is given
     numbers: int = 0
 
@@ -72,9 +68,7 @@ def read_attention_structure(name: str, module: Any, image_px: tuple[int, int]) 
         return picture
     left = None if ran is None else _features(ran, image_px)
     if ran is None or left is None:
-        raise ModelError(
-            "No last grid of features could be found in {name}, so these pictures are not defined for it.", name=name
-        )
+        raise ModelError("No last grid of features could be found in {name}, so these pictures are not defined for it.", name=name)
     where, layout, grid = left
     sizes = tuple(sorted({call.size for call in ran.calls}, reverse=True))
     given = max((given for _, given, _ in ran.blocks), key=Tensor.numel, default=torch.empty(1, grid.patches, 1))
@@ -175,9 +169,7 @@ def _global(module: Any, ran: _Observations, grid: Grid) -> AttentionStructure |
     lines = {"row": (grid.rows, grid.cols), "column": (grid.cols, grid.rows)}
     wanted = [(lines[axis][0], (lines[axis][1],) * 2) for axis in axes]
     if not axes:
-        parallel = (
-            len(getattr(module.blocks[0], "attns", ())) or 1
-        )  # blocks that say that they attend several times at once
+        parallel = len(getattr(module.blocks[0], "attns", ())) or 1  # blocks that say that they attend several times at once
         wanted = [(1, (grid.tokens, grid.tokens))] * parallel
     sizes = [[(call.at_once, call.size) for call in calls] for calls in by_block]
     heads = {(call.heads, call.fused or len(wanted) == 1) for calls in by_block for call in calls}
@@ -186,9 +178,7 @@ def _global(module: Any, ran: _Observations, grid: Grid) -> AttentionStructure |
         return None
     each = count if axes else count * len(wanted)
     numbers = max(given.numel() for _, given, _ in ran.blocks)
-    return AttentionStructure(
-        grid, len(blocks), each, len(wanted), axes, grid, blocks[-1], positions=grid.tokens, numbers=numbers
-    )
+    return AttentionStructure(grid, len(blocks), each, len(wanted), axes, grid, blocks[-1], positions=grid.tokens, numbers=numbers)
 
 
 def _patches(module: Any, image_px: tuple[int, int]) -> Grid | None:
@@ -226,11 +216,7 @@ def _picture(out: Any, image_px: tuple[int, int]) -> tuple[str, Grid] | None:
     """How a picture of features lies and its grid; None for what is none, or is as large as the picture itself."""
     if not isinstance(out, Tensor) or out.ndim != 4 or len(out) != 1:
         return None
-    layout = (
-        "nhwc"
-        if _same_aspect_ratio(out.shape[1:3], image_px) and not _same_aspect_ratio(out.shape[2:], image_px)
-        else "nchw"
-    )
+    layout = "nhwc" if _same_aspect_ratio(out.shape[1:3], image_px) and not _same_aspect_ratio(out.shape[2:], image_px) else "nchw"
     rows, cols = out.shape[1:3] if layout == "nhwc" else out.shape[2:]
     fits = 1 < rows <= image_px[0] // 4 and 1 < cols <= image_px[1] // 4
     return (layout, grid) if fits and (grid := _grid(rows, cols, 0, image_px)) else None
@@ -241,11 +227,7 @@ def _square(tokens: int, image_px: tuple[int, int]) -> Grid | None:
     high, wide = image_px
     for prefix in range(min(tokens, 6)):
         rows = round(math.sqrt((tokens - prefix) * high / wide))
-        fits = (
-            rows > 1
-            and (tokens - prefix) % rows == 0
-            and _same_aspect_ratio((rows, (tokens - prefix) // rows), image_px)
-        )
+        fits = rows > 1 and (tokens - prefix) % rows == 0 and _same_aspect_ratio((rows, (tokens - prefix) // rows), image_px)
         if fits and (grid := _grid(rows, (tokens - prefix) // rows, prefix, image_px)):
             return grid
     return None

@@ -42,9 +42,7 @@ def root_kernel(vit: Vit) -> NDArray[np.float32] | None:
     w = first.weight.detach().float()
     if "Std" in type(first).__name__:
         flat = w.flatten(1)
-        w = (
-            (flat - flat.mean(1, keepdim=True)) / (flat.var(1, unbiased=False, keepdim=True) + first.eps).sqrt()
-        ).view_as(w)
+        w = ((flat - flat.mean(1, keepdim=True)) / (flat.var(1, unbiased=False, keepdim=True) + first.eps).sqrt()).view_as(w)
     return w.numpy()
 
 
@@ -55,17 +53,11 @@ def _all_positions(vit: Vit) -> tuple[Tensor, int] | None:
 
     table = getattr(vit.module, "pos_embed", None)
     embeds = getattr(vit.module, "embeds", None)
-    if (
-        isinstance(flex := getattr(embeds, "pos_embed", None), Tensor) and embeds is not None
-    ):  # for pictures of any shape
+    if isinstance(flex := getattr(embeds, "pos_embed", None), Tensor) and embeds is not None:  # for pictures of any shape
         size, way = [vit.grid.rows, vit.grid.cols], embeds.pos_embed_interp_mode
         at = flex.detach().float()
         fits = list(at.shape[1:3]) == size
-        there = (
-            at
-            if fits
-            else resample_abs_pos_embed_nhwc(at, size, interpolation=way, antialias=embeds.pos_embed_antialias)
-        )
+        there = at if fits else resample_abs_pos_embed_nhwc(at, size, interpolation=way, antialias=embeds.pos_embed_antialias)
         return there.flatten(1, 2), 0
     if isinstance(table, Tensor) and table.ndim == 4 and table.shape[1:3] == (vit.grid.rows, vit.grid.cols):
         table = table.flatten(1, 2)
@@ -95,9 +87,7 @@ def resample_positions(vit: Vit, rows: int, cols: int, method: str = "paper") ->
         raise ModelError("{name} has no learned absolute position embeddings.", name=vit.name)
     table = positions[0][:, positions[1] :]
     old = [vit.grid.rows, vit.grid.cols]
-    return resample_abs_pos_embed(table, [rows, cols], old, num_prefix_tokens=0, **resampling_arguments(method))[
-        0
-    ].numpy()
+    return resample_abs_pos_embed(table, [rows, cols], old, num_prefix_tokens=0, **resampling_arguments(method))[0].numpy()
 
 
 def resampling_arguments(method: str) -> dict[str, Any]:

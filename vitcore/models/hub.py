@@ -63,9 +63,7 @@ def fetch_weights(name: str, progress: Progress | None = None) -> Path:
 
     size_of_timm_model(name)  # before anything is downloaded
     try:
-        get_hf_file_metadata(
-            hf_hub_url(repo, "model.safetensors"), timeout=TIMEOUT_SECONDS
-        )  # fails at once when offline
+        get_hf_file_metadata(hf_hub_url(repo, "model.safetensors"), timeout=TIMEOUT_SECONDS)  # fails at once when offline
         return Path(hf_hub_download(repo, "model.safetensors", tqdm_class=_progress_bar(progress)))
     except RepositoryNotFoundError:
         raise ModelError("The hub has no model {repo}.", repo=repo) from None
@@ -73,9 +71,7 @@ def fetch_weights(name: str, progress: Progress | None = None) -> Path:
         raise_mistake(error)
         if _disk_is_full(error):
             raise ModelError("{name} could not be downloaded: the disk is full.", name=name) from None
-        refused = ModelError(
-            "{name} could not be downloaded: the hub can't be reached. Try again when online.", name=name
-        )
+        refused = ModelError("{name} could not be downloaded: the hub can't be reached. Try again when online.", name=name)
         # for whoever is at this machine: a page's visitor is told nothing of its folders
         refused.add_note(say("Or save model.safetensors from huggingface.co/{repo} as {file}.", repo=repo, file=placed))
         raise refused from None
@@ -87,18 +83,14 @@ def _unknown_name_error(name: str) -> str:
         return say("{name} is a directory that holds no model: neither weights nor a config.json.", name=name)
     if VALID_ID.fullmatch(repo := parse_hub_id(name)):
         return say(
-            "timm knows no trained model named {name!r}; a model of the hub is asked for as {id}.",
-            name=name,
-            id=HUB_PREFIX + repo,
+            "timm knows no trained model named {name!r}; a model of the hub is asked for as {id}.", name=name, id=HUB_PREFIX + repo
         )
     import timm
 
     tagged = timm.list_pretrained()
     names = {card.name for card in MODEL_CARDS} | set(tagged) | {one.partition(".")[0] for one in tagged}
     if near := difflib.get_close_matches(name, sorted(names), 1, cutoff=0.8):
-        return say(
-            "timm knows no trained model named {name!r}; the nearest name is {nearest}.", name=name, nearest=near[0]
-        )
+        return say("timm knows no trained model named {name!r}; the nearest name is {nearest}.", name=name, nearest=near[0])
     example = MODEL_CARDS[1].name
     return say("timm knows no trained model named {name!r}; its names look like {example}.", name=name, example=example)
 

@@ -60,12 +60,7 @@ def _cached_file(repo: str, revision: str, file: str) -> Path | None:
 def _download_file(repo: str, revision: str, file: str, progress: Progress | None) -> Path | None:
     """One file of a repository, None where it has none of that name."""
     from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
-    from huggingface_hub.errors import (
-        EntryNotFoundError,
-        GatedRepoError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
+    from huggingface_hub.errors import EntryNotFoundError, GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
     if kept := _cached_file(repo, revision, file):
         return kept
@@ -74,14 +69,11 @@ def _download_file(repo: str, revision: str, file: str, progress: Progress | Non
         return Path(hf_hub_download(repo, file, revision=revision or None, tqdm_class=_progress_bar(progress)))
     except GatedRepoError:
         raise ModelError(
-            "{repo} is given only to those whom its owners let in: ask them on huggingface.co/{repo}, then run "
-            "`hf auth login`.",
+            "{repo} is given only to those whom its owners let in: ask them on huggingface.co/{repo}, then run `hf auth login`.",
             repo=repo,
         ) from None
     except (RepositoryNotFoundError, RevisionNotFoundError):
-        raise ModelError(
-            "The hub has no model {repo}, or only for those who are logged in (`hf auth login`).", repo=repo
-        ) from None
+        raise ModelError("The hub has no model {repo}, or only for those who are logged in (`hf auth login`).", repo=repo) from None
     except EntryNotFoundError:
         return None
     except Exception as error:  # the hub's client, its transports and the disk each raise their own
@@ -89,6 +81,5 @@ def _download_file(repo: str, revision: str, file: str, progress: Progress | Non
         if _disk_is_full(error):
             raise ModelError("{name} could not be downloaded: the disk is full.", name=repo) from None
         raise ModelError(
-            "{repo} could not be downloaded: the hub can't be reached, or answers with an error. Try again later.",
-            repo=repo,
+            "{repo} could not be downloaded: the hub can't be reached, or answers with an error. Try again later.", repo=repo
         ) from None

@@ -17,11 +17,7 @@ from vitcore.errors import refusal_reason
 from vitcore.models import local_files
 from vitcore.models.attention_structure import image_px_of_module, read_attention_structure
 from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersWarning as AssumedAnswersWarning
-from vitcore.models.checkpoint_inspection.assumed_answers import (
-    assumed_class_names,
-    assumed_sentence,
-    stated_assumptions,
-)
+from vitcore.models.checkpoint_inspection.assumed_answers import assumed_class_names, assumed_sentence, stated_assumptions
 from vitcore.models.checkpoint_inspection.differences import shape_text
 from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect as inspect
 from vitcore.models.checkpoint_inspection.inspection import Inspection
@@ -110,8 +106,7 @@ def timm_name(name: str | Path) -> str | Path:
         return name
     if not family.trained_weights:
         raise ModelError(
-            "There are no trained weights of {name}: train it yourself, with vitcore train --model {name}.",
-            name=family.name,
+            "There are no trained weights of {name}: train it yourself, with vitcore train --model {name}.", name=family.name
         )
     return family.trained_weights
 
@@ -142,15 +137,12 @@ def open_inspected(
         size = tuple(size or inspection.configuration.known_answers.get("size") or (224, 224))
         card = ModelCard(display_name or inspection.name, **facts["card"])
         return _assemble(
-            card, module, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"), facts["output"],
-            facts.get("assumed"),
-        )  # fmt: skip
+            card, module, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"), facts["output"], facts.get("assumed")
+        )
     except ModelError:
         raise
     except Exception as error:  # sizes that no patches fit, and models that keep their grid to themselves
-        raise ModelError(
-            "{name} can't be loaded: {reason}", name=inspection.name, reason=refusal_reason(error)
-        ) from None
+        raise ModelError("{name} can't be loaded: {reason}", name=inspection.name, reason=refusal_reason(error)) from None
 
 
 def available_cards() -> list[ModelCard]:
@@ -221,9 +213,7 @@ def _resize(module: Any, image_px: int | tuple[int, int], positions_by: str) -> 
         module.pos_embed = nn.Parameter(resample_abs_pos_embed(table, new, grid, num_prefix_tokens=prefix, **way))
 
 
-def _load_hub(
-    name: str, image_px: int | tuple[int, int] | None, progress: Progress | None, positions_by: str = "timm"
-) -> Vit:
+def _load_hub(name: str, image_px: int | tuple[int, int] | None, progress: Progress | None, positions_by: str = "timm") -> Vit:
     import timm
     from timm.data import resolve_model_data_config
 
@@ -239,9 +229,7 @@ def _load_hub(
         raise ModelError("{name} can't be loaded: {reason}", name=name, reason=refusal_reason(error)) from None
     known = {card.name: card for card in MODEL_CARDS}
     count = sum(p.numel() for p in module.parameters()) / 1e6
-    card = known.get(name) or ModelCard(
-        name, name, count, 4 * count, str(module.pretrained_cfg.get("license") or "see the hub")
-    )
+    card = known.get(name) or ModelCard(name, name, count, 4 * count, str(module.pretrained_cfg.get("license") or "see the hub"))
     return _assemble(card, module, resolve_model_data_config(module))
 
 
@@ -264,9 +252,7 @@ def wrap_module(module: nn.Module, name: str = "model") -> Vit:
 def _stated_output(said: Any) -> Output:
     """What a card says its outputs mean. Raises: ModelError."""
     if said not in OUTPUTS:
-        raise ModelError(
-            "its card's output is one of {choices}, not {said}.", choices=", ".join(OUTPUTS), said=repr(said)[:40]
-        )
+        raise ModelError("its card's output is one of {choices}, not {said}.", choices=", ".join(OUTPUTS), said=repr(said)[:40])
     return said
 
 
@@ -305,9 +291,7 @@ def _labels(module: Any, given: list[str] | None = None) -> tuple[str, ...]:
     classes = int(getattr(module, "num_classes", 0) or 0)
     if given is not None:
         if not isinstance(given, list) or len(given) != classes:
-            raise ModelError(
-                "its card's labels are not a list of {classes} {classes:name|names}, one a class.", classes=classes
-            )
+            raise ModelError("its card's labels are not a list of {classes} {classes:name|names}, one a class.", classes=classes)
         return tuple(str(label) for label in given)
     info = _imagenet(module)
     if info is None:

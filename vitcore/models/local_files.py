@@ -30,17 +30,13 @@ def find_weights(name: str | Path) -> Path | None:
         if path.is_dir() and (path / "model.json").is_file():
             return path / "model.safetensors"
         if (path / "recipe.json").is_file():
-            raise ModelError(
-                "the run {path} holds no model yet: model.safetensors and model.json are missing.", path=path
-            )
+            raise ModelError("the run {path} holds no model yet: model.safetensors and model.json are missing.", path=path)
         if str(name).strip() and (path.is_file() or (path.is_dir() and _is_model(path))):
             return path
         shipped = SHIPPED_MODELS / f"{path.name}.safetensors"
         return shipped if path.name == str(name) and shipped.is_file() else None
     except OSError as error:  # too long for a file's name, a folder that may not be read
-        raise ModelError(
-            "{name!r} is no model's name, nor a file: {reason}.", name=str(name)[:60], reason=error.strerror
-        ) from None
+        raise ModelError("{name!r} is no model's name, nor a file: {reason}.", name=str(name)[:60], reason=error.strerror) from None
 
 
 def _is_model(folder: Path) -> bool:
@@ -59,17 +55,13 @@ def read_card(file: Path) -> dict[str, Any]:
     try:
         said = json.loads(card.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ModelError(
-            "{name} needs its card {card} beside it (see CONTRIBUTING.md).", name=file.name, card=card.name
-        ) from None
+        raise ModelError("{name} needs its card {card} beside it (see CONTRIBUTING.md).", name=file.name, card=card.name) from None
     except (OSError, ValueError) as error:
         raise ModelError(
             "{name} can't be loaded: {card}: {reason}", name=file.name, card=card.name, reason=first_line(error)
         ) from None
     if not isinstance(said, dict):
-        raise ModelError(
-            "{name} can't be loaded: its card {card} is not a JSON object.", name=file.name, card=card.name
-        )
+        raise ModelError("{name} can't be loaded: its card {card} is not a JSON object.", name=file.name, card=card.name)
     return said
 
 
@@ -93,18 +85,13 @@ def load_weights_into(module: Any, file: Path, as_it_is: bool = False) -> None:
 
     tree = weight_files.read_weights_tree(file)
     if as_it_is:
-        module.load_state_dict(
-            checkpoint_layout.read_tensors(checkpoint_layout.whole_model(tree, file.name), file), assign=True
-        )
+        module.load_state_dict(checkpoint_layout.read_tensors(checkpoint_layout.whole_model(tree, file.name), file), assign=True)
         return
     if not hasattr(module, "patch_embed"):  # a network without patches, saved by ourselves under its own names
         module.load_state_dict({name: weight.values().float() for name, weight in tree.items()}, assign=True)
         return
     part = checkpoint_layout.find_models(tree, file.name)[0]
     state = checkpoint_filter_fn(
-        part.with_timm_names(checkpoint_layout.read_tensors(part, file)),
-        module,
-        interpolation="bicubic",
-        antialias=True,
+        part.with_timm_names(checkpoint_layout.read_tensors(part, file)), module, interpolation="bicubic", antialias=True
     )
     module.load_state_dict(state, assign=True)

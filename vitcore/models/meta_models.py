@@ -16,9 +16,7 @@ from vitcore.models.torchvision_ops import declare_torchvision_ops
 declare_torchvision_ops()
 
 
-def build_without_weights(
-    name: str | Path, px: int | None = None, device: str = "meta"
-) -> tuple[str, Any, tuple[int, int]]:
+def build_without_weights(name: str | Path, px: int | None = None, device: str = "meta") -> tuple[str, Any, tuple[int, int]]:
     """What it is called, a module without memory (torch's meta device), and its image's height and width.
 
     On another `device` the module has memory, and random weights.
@@ -36,11 +34,7 @@ def build_without_weights(
         if file is not None:
             about = local_files.read_card(file)["architecture"]
             size = px or about["img_size"]
-            return (
-                str(name),
-                local_files.build_module(about, size),
-                (size, size) if isinstance(size, int) else tuple(size),
-            )
+            return (str(name), local_files.build_module(about, size), (size, size) if isinstance(size, int) else tuple(size))
         if not timm.is_model(str(name)):
             raise ModelError("{name} is no model of the paper, of timm, nor a file or a run.", name=str(name)[:60])
         try:

@@ -27,12 +27,8 @@ class ModelCard:
     teacher: str = ""  # the model whose every layer it was taught to imitate
     looker: str = ""  # the model whose last class attention it was taught to imitate
     data: str = ""  # what it was trained on, in words
-    top1: float = (
-        0.0  # % of ImageNet-1k's validation photos named right (timm's results-imagenet.csv); 0: no such classes
-    )
-    interpolated: bool = (
-        False  # whether its positions were interpolated on the grid in its training, as for DINO's small crops
-    )
+    top1: float = 0.0  # % of ImageNet-1k's validation photos named right (timm's results-imagenet.csv); 0: no such classes
+    interpolated: bool = False  # whether its positions were interpolated on the grid in its training, as for DINO's small crops
     called: str = ""  # what people are told, and type, where `name` is only what it is kept under
 
     @property
@@ -43,13 +39,9 @@ class ModelCard:
         return " · ".join(x for x in (say("{count:.1f} M parameters", count=self.params_m), size, self.licence) if x)
 
 
-def _hub(
-    name: str, title: str, params_m: float, good_for: str, data: str, top1: float = 0.0, more: bool = False
-) -> ModelCard:
+def _hub(name: str, title: str, params_m: float, good_for: str, data: str, top1: float = 0.0, more: bool = False) -> ModelCard:
     """Every hub row is fp32 (4 bytes a parameter) and, by timm's own configuration, under Apache-2.0."""
-    return ModelCard(
-        name, title, params_m, 4 * params_m, "Apache-2.0", good_for, data=data, top1=top1, interpolated=more
-    )
+    return ModelCard(name, title, params_m, 4 * params_m, "Apache-2.0", good_for, data=data, top1=top1, interpolated=more)
 
 
 IN1K = "ImageNet-1k, 1.3 million photos with labels"

@@ -65,6 +65,5 @@ def size_of_timm_model(name: str) -> ModelSize | None:
         log_traceback(error)
         return None
     return size_of_module(
-        module,
-        read_attention_structure(name, module, image_px_of_module(module, module.pretrained_cfg["input_size"][1:])),
+        module, read_attention_structure(name, module, image_px_of_module(module, module.pretrained_cfg["input_size"][1:]))
     )

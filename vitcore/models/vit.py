@@ -72,9 +72,6 @@ class Vit:
             return "class token and mean of patches"
         if getattr(self.module, "attn_pool", None) is not None:
             return "attention pool"
-        if getattr(self.module, "cls_token", None) is None or getattr(self.module, "global_pool", "") not in (
-            "",
-            "token",
-        ):
+        if getattr(self.module, "cls_token", None) is None or getattr(self.module, "global_pool", "") not in ("", "token"):
             return "mean of patches"
         return "class and distillation tokens" if hasattr(self.module, "head_dist") else "class token"

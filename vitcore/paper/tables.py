@@ -66,10 +66,7 @@ def pretraining_runs(dataset: str = "mean") -> list[PretrainingRun]:
         names = FIVE_DATASETS if dataset == "mean" else (dataset,)
         return sum(float(row[name]) for name in names) / len(names)
 
-    return [
-        PretrainingRun(row["model"], int(row["epochs"]), accuracy(row), float(row["exaflops"]))
-        for row in table_rows("6")
-    ]
+    return [PretrainingRun(row["model"], int(row["epochs"]), accuracy(row), float(row["exaflops"])) for row in table_rows("6")]
 
 
 class ComputeSaving(NamedTuple):
@@ -132,11 +129,7 @@ def imagenet_accuracies() -> list[PrintedAccuracy]:
     """Every number that Tables 2 and 5 print for a ViT on ImageNet's validation photos, the lowest first."""
     two = [PrintedAccuracy(row["model"], row["pretraining"], float(row["accuracy"]), "2")
            for row in table_rows("2") if row["dataset"] == "ImageNet" and model_family(row["model"]) == "ViT"]  # fmt: skip
-    five = [
-        PrintedAccuracy(model, data, value, "5")
-        for model, by in accuracy_by_data_size().items()
-        for data, value in by.items()
-    ]
+    five = [PrintedAccuracy(model, data, value, "5") for model, by in accuracy_by_data_size().items() for data, value in by.items()]
     return sorted(two + five, key=lambda one: one.accuracy)
 
 
@@ -149,6 +142,4 @@ def vtab_group_means(model: str, table: str = "9") -> dict[str, float]:
     """Mean accuracy in % over the tasks of each of VTAB's groups, and over all 19 as "all" (Figure 2's bars)."""
     tasks = [row for row in table_rows(table) if row["group"]]
     mean: Callable[[list[Row]], float] = lambda some: sum(float(row[model]) for row in some) / len(some)  # noqa: E731
-    return {"all": mean(tasks)} | {
-        group: mean([row for row in tasks if row["group"] == group]) for group in VTAB_GROUPS
-    }
+    return {"all": mean(tasks)} | {group: mean([row for row in tasks if row["group"] == group]) for group in VTAB_GROUPS}

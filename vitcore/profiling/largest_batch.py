@@ -77,9 +77,7 @@ def batch_fits_in_memory(
         return lambda batch: _fits(run, batch)
 
     def fits(batch: int) -> bool:
-        copy = multiprocessing.get_context("fork").Process(
-            target=_try, args=(run, batch, threads, before + int(memory_gb * GB))
-        )
+        copy = multiprocessing.get_context("fork").Process(target=_try, args=(run, batch, threads, before + int(memory_gb * GB)))
         copy.start()
         copy.join()
         return copy.exitcode == 0
@@ -106,9 +104,7 @@ def _fits(run: Callable[[int], None], batch: int) -> bool:
     return True
 
 
-def _search_for_batch(
-    model: ModelSource, memory_gb: float, px: int | None, training: bool, precision: str
-) -> int | str:
+def _search_for_batch(model: ModelSource, memory_gb: float, px: int | None, training: bool, precision: str) -> int | str:
     """The largest batch, or why it can't be looked for."""
     try:
         return search_largest(batch_fits_in_memory(model, memory_gb, px, training, precision))

@@ -39,18 +39,12 @@ def run_profile_order(order: ProfileOrder, on_line: Callable[[Line], None]) -> N
         on = throughput.measure_device()
         whole: ThroughputProfile
         for whole in throughput.iterate_throughput(
-            order.model,
-            on,
-            batches=order.batches,
-            training=order.training,
-            on_batch_size=lambda batch: on_line({"batch": batch}),
+            order.model, on, batches=order.batches, training=order.training, on_batch_size=lambda batch: on_line({"batch": batch})
         ):
             on_line(_profile(on, whole))
         if order.memory_gb:
             on_line({"looking": order.memory_gb})
-            most = largest_batch.largest_batch(
-                order.model, order.memory_gb, training=order.training, precision=on.precision
-            )
+            most = largest_batch.largest_batch(order.model, order.memory_gb, training=order.training, precision=on.precision)
             on_line(_profile(on, dataclasses.replace(whole, largest_batch=most, memory_gb=order.memory_gb)))
     except ModelError as error:
         on_line({"problem": parts(error)})

@@ -144,9 +144,7 @@ def count_operations(module: nn.Module, image_px: tuple[int, int], training: boo
     return float(counter.get_total_flops())
 
 
-def make_model_pass(
-    module: nn.Module, image_px: tuple[int, int], device: Device, training: bool
-) -> Callable[[int], None]:
+def make_model_pass(module: nn.Module, image_px: tuple[int, int], device: Device, training: bool) -> Callable[[int], None]:
     """A function of the batch size that runs the model once over noise: forward, and backward where it is trained."""
     module.to(device.kind).train(training)
 

@@ -53,9 +53,7 @@ def draw_quiz(material: QuizMaterial, seed: int = 0, count: int = QUESTION_COUNT
             name, ask, most = QUESTION_KINDS[kind]
             if len(drawn) == count or again >= most or (again and (kind, 0) not in drawn):
                 continue
-            module, _, function = f"vitcore.quiz.{name}".rpartition(
-                "."
-            )  # as both were called when quizzes were first drawn
+            module, _, function = f"vitcore.quiz.{name}".rpartition(".")  # as both were called when quizzes were first drawn
             question = ask(material, seeded_generator(seed, module, function, again, *about))
             if question and not any(_same(question, other) for other in drawn.values()):
                 drawn[int(kind), again] = question

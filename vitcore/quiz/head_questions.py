@@ -49,9 +49,7 @@ def _head_distance_question(material: QuizMaterial, rng: Generator, farthest: bo
         ]  # fmt: skip
         question = make_question(
             "farthest" if farthest else "nearest",
-            say(
-                "Each map is what one head attends to from the outlined patch. Which head looks farthest from there, on average?"
-            )
+            say("Each map is what one head attends to from the outlined patch. Which head looks farthest from there, on average?")
             if farthest
             else say(
                 "Each map is what one head attends to from the outlined patch. Which head looks nearest from there, on average?"
@@ -76,11 +74,7 @@ def _head_distance_question(material: QuizMaterial, rng: Generator, farthest: bo
         )
         if (
             question
-            and max(
-                map_overlap(maps[question.correct_choice], one)
-                for i, one in enumerate(maps)
-                if i != question.correct_choice
-            )
+            and max(map_overlap(maps[question.correct_choice], one) for i, one in enumerate(maps) if i != question.correct_choice)
             <= 1 - MIN_UNSHARED_OF_PLACES
         ):
             return question
@@ -91,9 +85,7 @@ def attending_patch_question(material: QuizMaterial, rng: Generator) -> Question
     """From which of four patches does a head look so? Of a head that looks near, so that its map tells."""
     rec, grid, even = material.rec, material.rec.grid, uniform_distance_px(material.rec.grid)
     heads = [
-        place
-        for place in _heads_attending_to_patches(material)
-        if rec.distance_renormalised_px[place] <= MAX_NEAR_DISTANCE * even
+        place for place in _heads_attending_to_patches(material) if rec.distance_renormalised_px[place] <= MAX_NEAR_DISTANCE * even
     ]
     far = grid.distances_px()
     for _ in range(MAX_DRAWS if heads and grid.patches >= 9 else 0):
@@ -112,9 +104,7 @@ def attending_patch_question(material: QuizMaterial, rng: Generator) -> Question
             for letter, place, px in zip(LETTERS, places, away, strict=True)
         ]  # fmt: skip
         shown = [
-            QuestionPicture(
-                question_pictures.map_picture(grid.to_map(maps[asked])), say("A head's attention"), photo=False
-            ),
+            QuestionPicture(question_pictures.map_picture(grid.to_map(maps[asked])), say("A head's attention"), photo=False),
             four_patches_picture(material, places, grid),
         ]
         question = make_question(
@@ -142,10 +132,7 @@ def nearest_layer_question(material: QuizMaterial, rng: Generator) -> Question |
     layers = sorted({int(mean.argmin()), *distinct_integers(rng, min(4, len(px)), len(px))})
     while len(layers) > 4:  # the nearest stays
         layers.remove(next(layer for layer in layers if layer != mean.argmin()))
-    choices = [
-        Choice(say("layer {block}", block=layer), float(mean[layer] / even), f"{mean[layer]:.1f} px")
-        for layer in layers
-    ]
+    choices = [Choice(say("layer {block}", block=layer), float(mean[layer] / even), f"{mean[layer]:.1f} px") for layer in layers]
     return make_question(
         "nearest_layer", say("In which of these layers do the heads look nearest, on average over the layer's heads?"), choices,
         [say("The heads of layer {block} look {px} px far on average; those of the others {rest}.", block=layer,
@@ -172,9 +159,9 @@ def attention_sink_question(material: QuizMaterial, rng: Generator) -> Question 
     ]  # fmt: skip
     sentence = (
         say("Patches attend to the class token, too. In which of these heads do they do so most?")
-        if rec.grid.prefix == 1 and material.vit.pooling == "class token" else
-        say("Patches attend to the tokens before them, too. In which of these heads do they do so most?")
-    )  # fmt: skip
+        if rec.grid.prefix == 1 and material.vit.pooling == "class token"
+        else say("Patches attend to the tokens before them, too. In which of these heads do they do so most?")
+    )
     return make_question(
         "sink", sentence, choices,
         say("In this head, patches give on average {share} of their attention to what is not a patch.",
@@ -187,10 +174,7 @@ def _heads_attending_to_patches(material: QuizMaterial) -> list[tuple[int, int]]
     """(block, head) of the heads whose maps there are and that look at patches with most of their attention."""
     share = material.rec.prefix_attention_share
     return [
-        (block, head)
-        for block in sorted(material.rec.maps)
-        for head in range(share.shape[1])
-        if share[block, head] < SINK_SHARE
+        (block, head) for block in sorted(material.rec.maps) for head in range(share.shape[1]) if share[block, head] < SINK_SHARE
     ]
 
 

@@ -21,11 +21,7 @@ def rollout_map_question(material: QuizMaterial, rng: Generator) -> Question | N
     rec = material.rec
     if not rec.maps:
         return None
-    block, head, last = (
-        int(rng.choice(sorted(rec.maps))),
-        int(rng.integers(material.vit.heads)),
-        material.vit.blocks - 1,
-    )
+    block, head, last = (int(rng.choice(sorted(rec.maps))), int(rng.integers(material.vit.heads)), material.vit.blocks - 1)
     rolled = rec.rollout()
     named: list[tuple[str, NDArray]] = [
         (say("rollout through all layers"), rolled),
@@ -107,9 +103,7 @@ def map_of_photo_question(material: QuizMaterial, rng: Generator) -> Question | 
         return None
     photos = _photos_with_other_maps(material, material.photo, rng)
     drawn = [
-        QuestionPicture(
-            question_pictures.map_picture(_pooled_attention(one)), say("A map without its photo"), photo=False
-        )
+        QuestionPicture(question_pictures.map_picture(_pooled_attention(one)), say("A map without its photo"), photo=False)
         for one in photos
     ]
     choices = [
@@ -125,10 +119,7 @@ def map_of_photo_question(material: QuizMaterial, rng: Generator) -> Question | 
         ),
         choices,
         append_explanation(
-            say(
-                "The other photos' maps have at most {share} of their total in common with this photo's.",
-                share=_second(choices),
-            ),
+            say("The other photos' maps have at most {share} of their total in common with this photo's.", share=_second(choices)),
             outlier_sentence_of_choices(material, [_pooled_attention(one) for one in photos], photos),
         ),
         min_margin=MIN_UNSHARED_OF_MAPS,
@@ -146,24 +137,17 @@ def photo_of_map_question(material: QuizMaterial, rng: Generator) -> Question | 
     photos = _photos_with_other_maps(material, asked, rng)
     choices = [
         Choice(
-            one.title,
-            map_overlap(_pooled_attention(one), _pooled_attention(asked)),
-            "",
-            QuestionPicture(one.picture, one.title),
+            one.title, map_overlap(_pooled_attention(one), _pooled_attention(asked)), "", QuestionPicture(one.picture, one.title)
         )
         for one in photos
     ]
     return make_question(
         "photo_of_map",
-        say(
-            "In which photo does {who} look so, in the last layer and on average over its heads?",
-            who=material.pooling_words,
-        ),
+        say("In which photo does {who} look so, in the last layer and on average over its heads?", who=material.pooling_words),
         choices,
         append_explanation(
             say(
-                "It is the map of “{title}”; those of the other photos have at most {share} of their total in common with "
-                "it.",
+                "It is the map of “{title}”; those of the other photos have at most {share} of their total in common with it.",
                 title=asked.title,
                 share=_second(choices),
             ),
@@ -173,9 +157,7 @@ def photo_of_map_question(material: QuizMaterial, rng: Generator) -> Question | 
         page="attention",
         address=_last_layer_address(material),
         pictures=[
-            QuestionPicture(
-                question_pictures.map_picture(_pooled_attention(asked)), say("A map without its photo"), photo=False
-            )
+            QuestionPicture(question_pictures.map_picture(_pooled_attention(asked)), say("A map without its photo"), photo=False)
         ],
     )
 
@@ -186,8 +168,7 @@ def _photos_with_other_maps(material: QuizMaterial, asked: QuizPhoto, rng: Gener
     rest = [
         one
         for one in everyone
-        if one is not asked
-        and map_overlap(_pooled_attention(one), _pooled_attention(asked)) <= 1 - MIN_UNSHARED_OF_MAPS
+        if one is not asked and map_overlap(_pooled_attention(one), _pooled_attention(asked)) <= 1 - MIN_UNSHARED_OF_MAPS
     ]
     photos = [asked, *rest]
     return [photos[i] for i in rng.permutation(len(photos))]

@@ -11,18 +11,12 @@ from vitcore.quiz.quiz_data import QuizMaterial, QuizPhoto
 from vitcore.translation import say
 
 
-def outlier_sentence_of_choices(
-    material: QuizMaterial, maps: Sequence[NDArray], photos: Sequence[QuizPhoto] = ()
-) -> str:
+def outlier_sentence_of_choices(material: QuizMaterial, maps: Sequence[NDArray], photos: Sequence[QuizPhoto] = ()) -> str:
     """Of the choices' maps, each of this photo or of one of `photos`; empty where outlier tokens hold much of none."""
     whose = photos or [material.photo] * len(maps)
     if material.masked:
         return masked_outliers_sentence(max(len(one.outliers) for one in whose))
-    found = [
-        letter
-        for letter, one, photo in zip(LETTERS, maps, whose, strict=False)
-        if len(outliers_in_map(one, photo.outliers))
-    ]
+    found = [letter for letter, one, photo in zip(LETTERS, maps, whose, strict=False) if len(outliers_in_map(one, photo.outliers))]
     if not found:
         return ""
     return say("In {count:map|maps} {letters} the brightest patches are outlier tokens, not what the model looks at.",

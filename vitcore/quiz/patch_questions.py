@@ -45,9 +45,7 @@ def different_patches(parts: NDArray[np.uint8], rng: Generator, count: int = 4) 
     """The first `count` patches, in an order drawn, of which any two look different; fewer where there are not so many."""
     chosen: list[int] = []
     for place in rng.permutation(len(parts)):
-        if len(chosen) < count and all(
-            colour_difference(parts[place], parts[other]) >= MIN_COLOUR_DIFFERENCE for other in chosen
-        ):
+        if len(chosen) < count and all(colour_difference(parts[place], parts[other]) >= MIN_COLOUR_DIFFERENCE for other in chosen):
             chosen.append(int(place))
     return chosen
 

@@ -78,11 +78,7 @@ def deciding_layer_question(material: QuizMaterial, rng: Generator) -> Question 
     rival = np.delete(p, final, 1).max(1)
     lead = (p[:, final] - rival) / np.maximum(p[:, final], rival)  # (L + 1,)
     behind = np.flatnonzero(lead <= 0)
-    if (
-        not len(behind)
-        or (depth := int(behind[-1]) + 1) >= len(p)
-        or min(-lead[depth - 1], *lead[depth:]) < MIN_LOGIT_LENS_MARGIN
-    ):
+    if not len(behind) or (depth := int(behind[-1]) + 1) >= len(p) or min(-lead[depth - 1], *lead[depth:]) < MIN_LOGIT_LENS_MARGIN:
         return None  # it is the answer from the embeddings on, or hardly is or is not somewhere
     layers = [depth - 1, *(one for one in distinct_integers(rng, len(p) - 1, len(p) - 1) if one != depth - 1)][:4]
     layers = sorted(layers)
@@ -117,11 +113,7 @@ def photo_for_class_question(material: QuizMaterial, rng: Generator) -> Question
     photos = [photos[i] for i in rng.permutation(len(photos))]
     p = np.stack([probabilities(one.logits, material.vit.output) for one in photos])  # (photos, classes)
     mine = int(material.photo.logits.argmax())
-    asked = [
-        int(row.argmax())
-        for one, row in zip(photos, p, strict=True)
-        if one is not material.photo and row.argmax() != mine
-    ]
+    asked = [int(row.argmax()) for one, row in zip(photos, p, strict=True) if one is not material.photo and row.argmax() != mine]
     if not asked:
         return None
     target = asked[int(rng.integers(len(asked)))]

@@ -26,9 +26,7 @@ def letter_patches(photo: NDArray[np.uint8], patches: Sequence[int], grid: Grid)
         row, col = grid.row_col(patch)
         x = min(max((col + 0.5) * wide, radius), drawn.width - 1 - radius)
         y = min(max((row + 0.5) * high, radius), drawn.height - 1 - radius)
-        pen.rectangle(
-            (x - radius, y - radius, x + radius, y + radius), fill=LETTER_BACKGROUND, outline=OUTLINE_COLOUR, width=2
-        )
+        pen.rectangle((x - radius, y - radius, x + radius, y + radius), fill=LETTER_BACKGROUND, outline=OUTLINE_COLOUR, width=2)
         pen.text((x, y), letter, fill="#FFFFFF", font=font, anchor="mm")
     return np.asarray(drawn)
 

@@ -34,9 +34,7 @@ class QuizPhoto:
 
     title: str
     picture: NDArray[np.uint8]
-    pooled_attention: (
-        NDArray[np.float64] | None
-    )  # attention of the token the answer is read from, last block, mean of its heads
+    pooled_attention: NDArray[np.float64] | None  # attention of the token the answer is read from, last block, mean of its heads
     logits: NDArray[np.float32]
     outliers: tuple[int, ...] = ()  # the patches whose tokens are
 
@@ -60,9 +58,7 @@ class QuizMaterial:
         return say("the {readout}", readout=say(self.vit.pooling))
 
 
-def make_quiz_material(
-    vit: Vit, photo: Photo | str | Path | bytes, seed: int = 0, mask_outliers: bool = False
-) -> QuizMaterial:
+def make_quiz_material(vit: Vit, photo: Photo | str | Path | bytes, seed: int = 0, mask_outliers: bool = False) -> QuizMaterial:
     """The material of a photo: it and three photos of the gallery go through the model once; attention is masked where asked.
 
     Raises: PhotoError and ModelError, as `open_photo` and `record` do.

@@ -72,9 +72,7 @@ def _question_facts(question: Question) -> dict[str, Any]:
 
 def _explanation(question: Question) -> list[str]:
     return [
-        f"{letter}: {choice.number_text}"
-        for letter, choice in zip(LETTERS, question.choices, strict=False)
-        if choice.number_text
+        f"{letter}: {choice.number_text}" for letter, choice in zip(LETTERS, question.choices, strict=False) if choice.number_text
     ]
 
 

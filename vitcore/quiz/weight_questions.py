@@ -66,8 +66,7 @@ def position_map_question(material: QuizMaterial, rng: Generator) -> Question | 
                   "are at most {most}.",
                   most=decimal(sorted(at)[-2], 2))  # fmt: skip
         shown = QuestionPicture(
-            question_pictures.outline_patch(material.photo.picture, asked, grid),
-            say("The photo with one patch outlined"),
+            question_pictures.outline_patch(material.photo.picture, asked, grid), say("The photo with one patch outlined")
         )
         question = make_question(
             "place_of_tile",
@@ -95,7 +94,7 @@ def similar_position_question(material: QuizMaterial, rng: Generator) -> Questio
         choices = [
             Choice(letter, value, say("patch {patch}: cosine {cosine}", patch=place, cosine=decimal(value, 2)))
             for letter, place, value in zip(LETTERS, rest, values, strict=True)
-        ]  # fmt: skip
+        ]
         why = say("The cosine of the two position embeddings is {most}; with the others it is {rest}.",
                   most=decimal(told[0], 2), rest=", ".join(decimal(value, 2) for value in told[1:]))  # fmt: skip
         question = make_question(

@@ -51,9 +51,7 @@ def animation(
     return made
 
 
-def animation_end_frame(
-    vit: Vit, rec: Recording, settings: ReportSettings = DEFAULT_SETTINGS, mode: Mode = "light"
-) -> Image.Image:
+def animation_end_frame(vit: Vit, rec: Recording, settings: ReportSettings = DEFAULT_SETTINGS, mode: Mode = "light") -> Image.Image:
     """The last frame, for where nothing moves."""
     maps, photo = rollout_per_layer(rec, settings), resize_for_figure(sharp_crop(rec.photo, rec.model_input))
     return _frames(vit, rec, settings, maps, photo, SIDES_PX[0], mode)[-1]
@@ -64,9 +62,7 @@ def _frames(
 ) -> list[Image.Image]:
     """The frames: a title, the photo under its heat, the layers so far, the scale."""
     scale = side_px / max(photo.size)
-    photo = photo.resize(
-        (max(1, round(photo.width * scale)), max(1, round(photo.height * scale))), Image.Resampling.LANCZOS
-    )
+    photo = photo.resize((max(1, round(photo.width * scale)), max(1, round(photo.height * scale))), Image.Resampling.LANCZOS)
     top, first = rollout_per_layer_top(maps), settings.first_block
     marks, masked = (
         [outlier_patches_in_map(rec, amounts) for amounts in maps],
@@ -81,18 +77,10 @@ def _frames(
         drawn = frame_outliers_in_pixels(lit, marks[last], rec.grid)
         frame.paste(Image.fromarray(drawn), place)
         _mark(
-            frame,
-            place[1] + photo.height,
-            side_px,
-            layer_range_words(first, first + last),
-            last + 1,
-            len(maps),
-            INK_COLOURS[mode],
+            frame, place[1] + photo.height, side_px, layer_range_words(first, first + last), last + 1, len(maps), INK_COLOURS[mode]
         )
         below = line // 2, photo.height + round(5.8 * line)
-        _write(
-            ImageDraw.Draw(frame), below, said[last], round(0.68 * line), INK_COLOURS[mode]["soft"], frame.width - line
-        )
+        _write(ImageDraw.Draw(frame), below, said[last], round(0.68 * line), INK_COLOURS[mode]["soft"], frame.width - line)
         frames.append(frame)
     return frames
 

@@ -76,15 +76,9 @@ class ReportBundle:
         made = model_files(self.vit, self.side, self.settings)
         self._put({f"model/{name}": data for name, data in made.items()})
         self._put(
-            {
-                "index.html": index_page.index_page(
-                    self.vit, self.side.digest, self.lang, self.photos, self.problems, self.files
-                )
-            }
+            {"index.html": index_page.index_page(self.vit, self.side.digest, self.lang, self.photos, self.problems, self.files)}
         )
-        self.shelf.write_files(
-            {"manifest.json": (json.dumps(self.manifest(), ensure_ascii=False, indent=1) + "\n").encode()}
-        )
+        self.shelf.write_files({"manifest.json": (json.dumps(self.manifest(), ensure_ascii=False, indent=1) + "\n").encode()})
 
     def manifest(self) -> dict[str, Any]:
         """What is on the shelf, as one JSON object."""
@@ -104,9 +98,7 @@ class ReportBundle:
             self.files[name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
-def photo_files(
-    vit: Vit, rec: Recording, settings: ReportSettings, origin: ReportOrigin, model_facts: ModelFacts
-) -> PhotoReport:
+def photo_files(vit: Vit, rec: Recording, settings: ReportSettings, origin: ReportOrigin, model_facts: ModelFacts) -> PhotoReport:
     """All files of a photo."""
     by_name, files = report_arrays(rec, settings), {"handout.html": handout(vit, rec, settings, origin, model_facts)}
     small = None
@@ -118,12 +110,8 @@ def photo_files(
     if rec.top_classes():
         files["answer.png"] = print_figure(figures.predictions(rec.top_classes()), "png")
     files["animation.webp"] = animation(vit, rec, settings)
-    files["numbers.json"] = json.dumps(
-        report_numbers(vit, rec, settings, model_facts), ensure_ascii=False, indent=1
-    ).encode()
-    files["numbers.csv"] = to_csv(
-        {name: by_name[name] for name in ("rollout", "distance_px", "distance_renormalised_px")}
-    )
+    files["numbers.json"] = json.dumps(report_numbers(vit, rec, settings, model_facts), ensure_ascii=False, indent=1).encode()
+    files["numbers.csv"] = to_csv({name: by_name[name] for name in ("rollout", "distance_px", "distance_renormalised_px")})
     files["numbers.npz"] = to_npz(by_name)
     top = rec.top_classes(1)
     title = recording_title(rec, origin)
@@ -133,9 +121,7 @@ def photo_files(
 def model_files(vit: Vit, model_facts: ModelFacts, settings: ReportSettings) -> dict[str, bytes]:
     """The files of a model, the same for all photos; fewer where something isn't defined for it."""
     files = {
-        f"{p.name}.png": print_figure(p.figure("light"), "png")
-        for p in model_pictures(vit, model_facts, settings)
-        if p.figure
+        f"{p.name}.png": print_figure(p.figure("light"), "png") for p in model_pictures(vit, model_facts, settings) if p.figure
     }
     by_name = model_arrays(model_facts)
     return files | ({"numbers.npz": to_npz(by_name)} if by_name else {})

@@ -54,9 +54,7 @@ def comparison_figures(
         drawn[f"rollout-{letter}"] = figures.frame_outliers(fig, cells, grid, sentence=said)
     recs = [side.rec for side in comparison.recordings]
     px, shares = [rec.distance_px for rec in recs], [rec.prefix_attention_share for rec in recs]
-    drawn |= zip(
-        ("distance-a", "distance-b"), distance_figures(px, vits, mode, prefix_attention_shares=shares), strict=True
-    )
+    drawn |= zip(("distance-a", "distance-b"), distance_figures(px, vits, mode, prefix_attention_shares=shares), strict=True)
     drawn["difference"] = figures.relevance(
         comparison.difference, photo, grid, say("Rollout: {first} less {second}", first=names[0], second=names[1]),
         say("percentage points"), signed=True, mode=mode, min_top=100 / comparison.difference.size,
@@ -78,9 +76,7 @@ def distance_figures(
     even = [uniform_distance_px(vit.grid) for vit in vits]
     reach = max(max(float(one.max()), flat) / side for one, flat, side in zip(px, even, wide, strict=True))
     return [
-        figures.attention_distance(
-            one, vit.grid, flat, cls, mode=mode, max_px=reach * side, prefix_attention_share=share
-        )
+        figures.attention_distance(one, vit.grid, flat, cls, mode=mode, max_px=reach * side, prefix_attention_share=share)
         for one, vit, flat, side, share in zip(px, vits, even, wide, prefix_attention_shares, strict=True)
     ]
 
@@ -93,8 +89,7 @@ def common_grid_sentence(grid: Any) -> str:
     facts = {"rows": grid.rows, "cols": grid.cols}
     if grid.resampled:
         return say(
-            "Resampled: the models' patches differ, so both are averaged over the cells of one grid of {rows}×{cols}.",
-            **facts,
+            "Resampled: the models' patches differ, so both are averaged over the cells of one grid of {rows}×{cols}.", **facts
         )
     return say("Patch by patch: both models cut the photo into the same {rows}×{cols} patches.", **facts)
 
@@ -161,18 +156,9 @@ def agreement_sentence(agreement: Any, tops: list[list[tuple[str, float]]]) -> s
         mute = [name for name, top in zip(MODEL_LETTERS, tops, strict=True) if not top]
         if mute:
             return say("{names} names no classes, so the answers can't be compared.", names=" · ".join(mute))
-        return say(
-            "The two models don't tell the same classes apart, or not in the same way, so their answers can't be compared."
-        )
+        return say("The two models don't tell the same classes apart, or not in the same way, so their answers can't be compared.")
     (one, p), (two, q) = (top[0] for top in tops)
-    facts = {
-        "one": one,
-        "two": two,
-        "p": percent(p),
-        "q": percent(q),
-        "first": MODEL_LETTERS[0],
-        "second": MODEL_LETTERS[1],
-    }
+    facts = {"one": one, "two": two, "p": percent(p), "q": percent(q), "first": MODEL_LETTERS[0], "second": MODEL_LETTERS[1]}
     told = (
         say("Both say “{one}”: {first} with {p}, {second} with {q}.", **facts)
         if agreement.same_top1
@@ -211,15 +197,8 @@ def _layer_by_layer(means: list[NDArray]) -> str:
     deeper = int(len(means[1]) > len(means[0]))
     other = means[1 - deeper][[layer_at_same_depth(block, many, few) for block in range(many)]]
     lead = (means[deeper] - other) * (-1 if deeper else 1)  # of the first
-    places = [
-        np.flatnonzero(lead > EQUAL_DISTANCE_SHARE).tolist(),
-        np.flatnonzero(lead < -EQUAL_DISTANCE_SHARE).tolist(),
-    ]
-    how = (
-        ""
-        if few == many
-        else say(" (at the same depth, counted as the layers of {model})", model=MODEL_LETTERS[deeper])
-    )
+    places = [np.flatnonzero(lead > EQUAL_DISTANCE_SHARE).tolist(), np.flatnonzero(lead < -EQUAL_DISTANCE_SHARE).tolist()]
+    how = "" if few == many else say(" (at the same depth, counted as the layers of {model})", model=MODEL_LETTERS[deeper])
     facts = {"how": how, "first": MODEL_LETTERS[0], "second": MODEL_LETTERS[1], "here": _ranges(places[0]),
         "there": _ranges(places[1]),
              "one": len(places[0]), "two": len(places[1])}  # fmt: skip

@@ -13,23 +13,12 @@ from vitcore.models.load_model import Vit
 from vitcore.report import html_page
 from vitcore.report.model_facts import ModelFacts, collect_model_facts
 from vitcore.report.photo_titles import imagenet_name_sentence, sample_photo_entry
-from vitcore.report.report_numbers import (
-    current_time_text,
-    masked_outlier_patches,
-    package_versions,
-    report_numbers,
-    rollout_map,
-)
+from vitcore.report.report_numbers import current_time_text, masked_outlier_patches, package_versions, report_numbers, rollout_map
 from vitcore.report.report_pictures import ReportPicture, model_pictures, photo_pictures, query_token_words
 from vitcore.report.report_settings import DEFAULT_SETTINGS, ReportOrigin, ReportSettings, report_command
 from vitcore.translation import percent, say
 
-WIDE = {
-    "layers": "whole",
-    "heads": "whole",
-    "pinned": "whole",
-    "distance": "whole beside",
-}  # pictures that take both columns
+WIDE = {"layers": "whole", "heads": "whole", "pinned": "whole", "distance": "whole beside"}  # pictures that take both columns
 HANDOUT_SOURCES = (
     "Dosovitskiy et al., An Image is Worth 16×16 Words, ICLR 2021. arXiv 2010.11929: Fig. 1, 6, 7, App. D.7, D.8",
     "Abnar & Zuidema, Quantifying Attention Flow in Transformers, ACL 2020. arXiv 2005.00928",
@@ -49,9 +38,7 @@ def handout(
     """
     settings.check_against_grid(rec.grid, vit.blocks)
     origin, model_facts = origin or ReportOrigin(), model_facts or collect_model_facts(vit)
-    shown = {
-        one.name: one for one in (*photo_pictures(vit, rec, settings), *model_pictures(vit, model_facts, settings))
-    }
+    shown = {one.name: one for one in (*photo_pictures(vit, rec, settings), *model_pictures(vit, model_facts, settings))}
     return html_page.render_html(
         "handout.html", lang=origin.lang, title=recording_title(rec, origin), lead=_lead(vit, rec),
         photo=_photo(rec, recording_title(rec, origin)), model_input=_input(rec), top=rec.top_classes(), answer=_answer(rec),
@@ -95,15 +82,12 @@ def _input(rec: Recording) -> dict[str, Any]:
 def _answer(rec: Recording) -> str:
     if not rec.top_classes():
         return say(
-            "This model has no classes: it gives {count} {count:feature|features} instead of an answer.",
-            count=len(rec.logits),
+            "This model has no classes: it gives {count} {count:feature|features} instead of an answer.", count=len(rec.logits)
         )
     over = (
         say("softmax over all {count} {count:class|classes} it knows", count=len(rec.logits))
         if rec.output == "softmax"
-        else say(
-            "each of its {count} {count:class|classes} has a probability of its own (sigmoid)", count=len(rec.logits)
-        )
+        else say("each of its {count} {count:class|classes} has a probability of its own (sigmoid)", count=len(rec.logits))
     )
     named = imagenet_name_sentence(sample_photo_entry(rec.photo), [label for label, _ in rec.top_classes()])
     return f"{over}. {named}" if named else over

@@ -53,11 +53,7 @@ def jinja_environment() -> Any:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     made.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
-    made.globals |= {
-        "say": say,
-        "percent": percent,
-        "style": (REPORT_FOLDER / "handout.css").read_text(encoding="utf-8"),
-    }
+    made.globals |= {"say": say, "percent": percent, "style": (REPORT_FOLDER / "handout.css").read_text(encoding="utf-8")}
     return made
 
 
@@ -67,9 +63,7 @@ def embed_image(
     """Pixels as WebP, lossy for photographs and exact for what is made of cells."""
     drawn = pixels if isinstance(pixels, Image.Image) else Image.fromarray(pixels)
     if max(drawn.size) > max_px:
-        drawn = drawn.resize(
-            _shrunk(drawn.size, max_px), Image.Resampling.BOX if not photo else Image.Resampling.LANCZOS
-        )
+        drawn = drawn.resize(_shrunk(drawn.size, max_px), Image.Resampling.BOX if not photo else Image.Resampling.LANCZOS)
     file = io.BytesIO()
     if photo:  # method 4 saves 4 % of the bytes and takes twice as long
         drawn.save(file, "WEBP", quality=86, method=2)

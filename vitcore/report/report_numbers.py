@@ -38,9 +38,7 @@ def outlier_patches_in_map(rec: Recording, values: NDArray) -> list[int]:
 
 def rollout_map(rec: Recording, settings: ReportSettings) -> NDArray[np.float64]:
     """Rollout on the grid, (rows, cols)."""
-    return masked_if_set(rec, settings).rollout(
-        settings.query_token(rec.grid), settings.fusion, **settings.rollout_arguments()
-    )
+    return masked_if_set(rec, settings).rollout(settings.query_token(rec.grid), settings.fusion, **settings.rollout_arguments())
 
 
 def rollout_per_layer(rec: Recording, settings: ReportSettings) -> NDArray[np.float64]:

@@ -18,13 +18,7 @@ from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.analysis.filter_patterns import describe_filter
 from vitcore.analysis.filters import PrincipalComponents
 from vitcore.figures.attention import head_scale_tops, own_scale_unit, resize_for_figure
-from vitcore.figures.heat_overlay import (
-    MIN_TOP_IN_EVEN_SHARES,
-    fine_detail,
-    heat_colour_scale,
-    heat_on_photo,
-    scale_top,
-)
+from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES, fine_detail, heat_colour_scale, heat_on_photo, scale_top
 from vitcore.figures.outlier_frames import frame_outliers_in_maps, frame_outliers_in_pixels
 from vitcore.figures.patches import patch_mosaic
 from vitcore.figures.relevance import rollout_per_layer_scale, rollout_per_layer_top
@@ -128,12 +122,7 @@ def _pinned(drawn: NDArray[np.uint8], grid: Any, patch: int) -> NDArray[np.uint8
     sheet = Image.fromarray(drawn)
     (row, col), wide, high = grid.row_col(patch), sheet.width / grid.cols, sheet.height / grid.rows
     for ink, out in (("#000000", 3), ("#FFFFFF", 0)):
-        box = (
-            round(col * wide) - out,
-            round(row * high) - out,
-            round((col + 1) * wide) + out,
-            round((row + 1) * high) + out,
-        )
+        box = (round(col * wide) - out, round(row * high) - out, round((col + 1) * wide) + out, round((row + 1) * high) + out)
         ImageDraw.Draw(sheet).rectangle(box, outline=ink, width=3)
     return np.asarray(sheet)
 
@@ -168,9 +157,7 @@ def _filter_pattern_words(found: PrincipalComponents) -> str:
     """What the first few look like; nothing where they have no colours to draw."""
     if found.vectors.shape[-1] != 3:
         return ""
-    told = (
-        figures.filter_pattern_words(**asdict(describe_filter(one))) for one in found.vectors[:DESCRIBED_COMPONENTS]
-    )
+    told = (figures.filter_pattern_words(**asdict(describe_filter(one))) for one in found.vectors[:DESCRIBED_COMPONENTS])
     return "".join(f"; {number}: {words}" for number, words in enumerate(told, 1))
 
 
@@ -178,9 +165,7 @@ def _positions(vit: Vit, side: ModelFacts) -> ReportPicture:
     cosine, grid = side.cosine, vit.grid
     title = say("Position-embedding similarity")
     if cosine is None:
-        about = say(
-            "This model has no learned absolute position embeddings: it tells position in another way, or not at all."
-        )
+        about = say("This model has no learned absolute position embeddings: it tells position in another way, or not at all.")
         return ReportPicture(name="positions", title=title, alt="", how="", limits="", about=about)
     tiles = apply_colour_scale(cosine, DIVERGING, -1, 1).reshape(grid.patches, grid.rows, grid.cols, 3)
     return ReportPicture(
@@ -309,9 +294,7 @@ def layer_range_words(first: int, last: int) -> str:
     return say("layer {first}", first=first) if first == last else say("layers {first}–{last}", first=first, last=last)
 
 
-def _over(
-    photo: Image.Image, maps: NDArray, top: float, settings: ReportSettings, rec: Recording
-) -> list[NDArray[np.uint8]]:
+def _over(photo: Image.Image, maps: NDArray, top: float, settings: ReportSettings, rec: Recording) -> list[NDArray[np.uint8]]:
     """The photo under rollouts (L, rows, cols), as `figures.rollout` draws them; the patch that was asked and outliers outlined."""
     drawn = heat_over_photo(photo, maps, top, rec.grid, settings.patch)
     return [
@@ -320,9 +303,7 @@ def _over(
     ]
 
 
-def heat_over_photo(
-    photo: Image.Image, maps: NDArray, top: float, grid: Grid, patch: int | None = None
-) -> list[NDArray[np.uint8]]:
+def heat_over_photo(photo: Image.Image, maps: NDArray, top: float, grid: Grid, patch: int | None = None) -> list[NDArray[np.uint8]]:
     """(L, rows, cols) amounts, each as heat over a photo of any size, (H, W, 3); a patch that was asked is outlined."""
     from PIL import Image, ImageDraw
 

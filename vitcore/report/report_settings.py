@@ -27,9 +27,7 @@ class ReportSettings:
     patch: int | None = None  # whose rollout; None: the token the answer is read from
     pin: int | None = None  # a patch outlined on the photo, with what it attends to in the last layer
     components: int = 28  # of the filters, the paper's number
-    mask_outliers: bool = (
-        False  # nothing flows out of outlier tokens (arXiv 2309.16588), in rollout and in the last layer
-    )
+    mask_outliers: bool = False  # nothing flows out of outlier tokens (arXiv 2309.16588), in rollout and in the last layer
 
     def __post_init__(self) -> None:
         if self.fusion not in HEAD_FUSIONS:
@@ -58,9 +56,7 @@ class ReportSettings:
         flags = {"--fusion": "fusion", "--discard": "discard", "--residual": "residual", "--first-block": "first_block",
                  "--patch": "patch", "--pin": "pin"}  # fmt: skip
         asked = {
-            flag: getattr(self, name)
-            for flag, name in flags.items()
-            if getattr(self, name) != getattr(DEFAULT_SETTINGS, name)
+            flag: getattr(self, name) for flag, name in flags.items() if getattr(self, name) != getattr(DEFAULT_SETTINGS, name)
         }
         valued = [part for flag, value in asked.items() for part in (flag, str(value))]
         return [*valued, "--mask-outliers"] if self.mask_outliers else valued
@@ -75,9 +71,7 @@ class ReportOrigin:
 
     address: str = ""  # that shows the same in the app; empty where there is none
     lacking: str = ""  # what this address can't carry, in a sentence
-    credit: Mapping[str, str] = field(
-        default_factory=dict
-    )  # of a gallery photo: title, author, licence, source, changes
+    credit: Mapping[str, str] = field(default_factory=dict)  # of a gallery photo: title, author, licence, source, changes
     file: str = ""  # of the photo, as a command would name it; empty: its own name
     lang: str = "en"  # of the words, as HTML names languages
     made: str = ""  # when, as a person writes it; empty: now
@@ -102,6 +96,4 @@ class ReportOrigin:
 def report_command(photo: str, model: str, settings: ReportSettings) -> str:
     """The shell command that writes the same report."""
     which = [] if model == DEFAULT_MODEL else ["--model", model]
-    return shlex.join(
-        ["python", "-m", "vitcore", "report", photo, *which, *settings.command_line_flags(), "--out", "report"]
-    )
+    return shlex.join(["python", "-m", "vitcore", "report", photo, *which, *settings.command_line_flags(), "--out", "report"])

@@ -44,9 +44,7 @@ def _as_timm(vit: Vit, facts: dict[str, Any]) -> Any:
     if shape.get("norm_eps") == 1e-6:  # timm's own
         del shape["norm_eps"]
     if others := [term for term in OWN_FIELDS if term != "mlp_head" and shape.get(term)]:
-        raise ModelError(
-            f"{vit.name} can't be written for timm: its {', '.join(others)} can't be told in a config.json."
-        )
+        raise ModelError(f"{vit.name} can't be written for timm: its {', '.join(others)} can't be told in a config.json.")
     if foreign := sorted(set(shape) & {"family", "resnet", "positions"}):
         raise ModelError(f"{vit.name} is of an architecture that timm's names don't build ({', '.join(foreign)}).")
     if shape.get("mlp_head"):

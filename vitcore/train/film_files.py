@@ -48,9 +48,7 @@ class Film:
     task: str
     grid: Grid
     steps: NDArray[np.int64]  # (S,)
-    arrays: dict[
-        str, NDArray
-    ]  # kernel (S, D, 3, P, P), positions (S, N, D), distance_px (S, L, H), rollout (S, K, rows, cols), …
+    arrays: dict[str, NDArray]  # kernel (S, D, 3, P, P), positions (S, N, D), distance_px (S, L, H), rollout (S, K, rows, cols), …
     photos: NDArray[np.uint8]  # (K, px, px, 3)
     names: tuple[str, ...]  # of the photos
     classes: tuple[str, ...]
@@ -83,9 +81,7 @@ class Film:
 
 def last_accuracy(log: Sequence[dict[str, Any]]) -> FilmAccuracy | None:
     """What the last evaluation in a training's log found; None where there is none, or no names are learned."""
-    return next(
-        (FilmAccuracy(r["step"], r["top1"], r.get("val_photos", 0)) for r in reversed(log) if "top1" in r), None
-    )
+    return next((FilmAccuracy(r["step"], r["top1"], r.get("val_photos", 0)) for r in reversed(log) if "top1" in r), None)
 
 
 def steps_of_new_loss_terms(log: Sequence[dict[str, Any]]) -> list[int]:

@@ -21,9 +21,7 @@ class RecipeError(RefusalError):
     """A recipe that can't be used, with a sentence that says why."""
 
 
-def recipe_field(
-    default: Any, group: str, help: str, unit: str = "", choices: tuple[str, ...] = (), least: float = 0
-) -> Any:
+def recipe_field(default: Any, group: str, help: str, unit: str = "", choices: tuple[str, ...] = (), least: float = 0) -> Any:
     """A field with what a person needs to set it; `least` is the smallest value allowed."""
     about = {"group": group, "help": help, "unit": unit, "choices": choices, "least": least}
     return dataclasses.field(default=default, metadata=about)
@@ -34,33 +32,21 @@ class Recipe:
     """One training run. Defaults are a ViT-Ti on 128 px photos; the presets in `presets.py` start from here."""
 
     task: str = recipe_field("classify", "Task", "what is learned", choices=("classify", "masked", "distil", "layers"))
-    start_from: str = recipe_field(
-        "", "Task", "model to fine-tune: a name, a .safetensors file or a run; empty: from scratch"
-    )
-    teacher: str = recipe_field(
-        "", "Task", "model to learn from (distil, layers): a name, a .safetensors file or a run"
-    )
-    distil_kind: str = recipe_field(
-        "soft", "Task", "a teacher's probabilities, or its answer", choices=("soft", "hard")
-    )
-    distil_share: float = recipe_field(
-        0.5, "Task", "share of the loss that comes from the teacher; the rest from labels"
-    )
+    start_from: str = recipe_field("", "Task", "model to fine-tune: a name, a .safetensors file or a run; empty: from scratch")
+    teacher: str = recipe_field("", "Task", "model to learn from (distil, layers): a name, a .safetensors file or a run")
+    distil_kind: str = recipe_field("soft", "Task", "a teacher's probabilities, or its answer", choices=("soft", "hard"))
+    distil_share: float = recipe_field(0.5, "Task", "share of the loss that comes from the teacher; the rest from labels")
     distil_temperature: float = recipe_field(1.0, "Task", "both sides' logits are divided by it (soft)", least=1e-3)
     masked_target: str = recipe_field("colour", "Task", "what is predicted of a corrupted patch: 512 mean colours, a 4×4 picture "
                               "of them, or its pixels", choices=("colour", "colours4x4", "pixels"))  # fmt: skip
     masked_share: float = recipe_field(0.5, "Task", "share of patch embeddings that are corrupted")
     forced: float = recipe_field(0.5, "Task", "share of the steps in which every part of a block is given the teacher's own input "
                          "(layers); after them the model goes its own way")  # fmt: skip
-    attention_weight: float = recipe_field(
-        0.3, "Task", "weight of the divergence from the teacher's attention (layers)"
-    )
+    attention_weight: float = recipe_field(0.3, "Task", "weight of the divergence from the teacher's attention (layers)")
     looker: str = recipe_field(
         "", "Task", "second teacher, whose last class attention is followed, also by rollout (layers): as `teacher`"
     )
-    looker_from: float = recipe_field(
-        0.8, "Task", "share of the steps after which the second teacher is asked (layers)"
-    )
+    looker_from: float = recipe_field(0.8, "Task", "share of the steps after which the second teacher is asked (layers)")
     looker_share: float = recipe_field(0.25, "Task", "share of each batch that the second teacher looks at (layers)")
     looker_weight: float = recipe_field(0.5, "Task", "weight of the divergence from its class attention (layers)")
 
@@ -84,21 +70,13 @@ class Recipe:
     resnet: str = recipe_field("", "Model",
         "a ViT's convolutions in front (R, R14/16, R26/32, R50/16, R50/32), or a ResNet's depth; "
                        "a ResNet's width is its root's", choices=("", *BACKBONES, *RESNETS))  # fmt: skip
-    mlp_head: bool = recipe_field(
-        False, "Model", "a hidden tanh layer before the classes, as in the paper's pre-training"
-    )
-    patch_init_std: float = recipe_field(
-        0.02, "Model", "deviation of the first embedding filters; small shows what is learned"
-    )
+    mlp_head: bool = recipe_field(False, "Model", "a hidden tanh layer before the classes, as in the paper's pre-training")
+    patch_init_std: float = recipe_field(0.02, "Model", "deviation of the first embedding filters; small shows what is learned")
 
     steps: int = recipe_field(1000, "Schedule", "optimiser steps", "steps", least=1)
     batch: int = recipe_field(128, "Schedule", "images a step, over all processes", "images", least=1)
-    learn_most: int = recipe_field(
-        0, "Schedule", "photos learned from, alike of each class, drawn once; 0: all", "photos"
-    )
-    micro_batch: int = recipe_field(
-        0, "Schedule", "images a pass; smaller ones are accumulated; 0: batch / processes", "images"
-    )
+    learn_most: int = recipe_field(0, "Schedule", "photos learned from, alike of each class, drawn once; 0: all", "photos")
+    micro_batch: int = recipe_field(0, "Schedule", "images a pass; smaller ones are accumulated; 0: batch / processes", "images")
     optimiser: str = recipe_field("adamw", "Schedule", "adamw: Adam with decoupled decay; muon: timm's",
                           choices=("adamw", "sgd", "muon"))  # fmt: skip
     lr_peak: float = recipe_field(1e-3, "Schedule", "learning rate after the warm-up", least=0)
@@ -107,47 +85,33 @@ class Recipe:
     adam_lr: float = recipe_field(1.0, "Schedule", "times the rate: that of what Muon leaves to AdamW", least=0)
     place_lr: float = recipe_field(1.0, "Schedule", "times the rate: that of positions and class token", least=0)
     hold: float = recipe_field(0.0, "Schedule", "share of the steps after which the learning rate begins to fall")
-    decay: str = recipe_field(
-        "cosine", "Schedule", "fall of the learning rate to zero", choices=("cosine", "linear", "constant")
-    )
+    decay: str = recipe_field("cosine", "Schedule", "fall of the learning rate to zero", choices=("cosine", "linear", "constant"))
     momentum: float = recipe_field(0.9, "Schedule", "of SGD, or Adam's first β")
     beta2: float = recipe_field(0.999, "Schedule", "Adam's second β")
-    weight_decay: float = recipe_field(
-        0.05, "Schedule", "pull towards zero; not on biases, norms, positions, class token"
-    )
+    weight_decay: float = recipe_field(0.05, "Schedule", "pull towards zero; not on biases, norms, positions, class token")
     clip_norm: float = recipe_field(1.0, "Schedule", "largest global gradient norm; 0: no clipping")
-    average_decay: float = recipe_field(
-        0.0, "Schedule", "Polyak average of the weights that are kept; 0: the last weights"
-    )
+    average_decay: float = recipe_field(0.0, "Schedule", "Polyak average of the weights that are kept; 0: the last weights")
 
     dropout: float = recipe_field(0.0, "Regularisation", "after dense layers but not qkv, and after adding positions")
     label_smoothing: float = recipe_field(0.0, "Regularisation", "share of the target spread over all classes")
-    crop_area: float = recipe_field(
-        0.3, "Augmentation", "smallest share of the photo an inception crop takes; 1: no crop"
-    )
+    crop_area: float = recipe_field(0.3, "Augmentation", "smallest share of the photo an inception crop takes; 1: no crop")
     flip: bool = recipe_field(True, "Augmentation", "mirror half of the photos")
     rand_augment: str = recipe_field("", "Augmentation", "timm's RandAugment, such as rand-m9-n2; empty: off")
     mixup: float = recipe_field(0.0, "Augmentation", "Beta(a, a) of mixup; 0: off")
     cutmix: float = recipe_field(0.0, "Augmentation", "Beta(a, a) of CutMix; 0: off")
-    keep_patches: str = recipe_field(
-        "", "Augmentation", "patches a photo lends (layers): share:until, … in shares of the steps"
-    )
+    keep_patches: str = recipe_field("", "Augmentation", "patches a photo lends (layers): share:until, … in shares of the steps")
 
     precision: str = recipe_field("auto", "Engine", "auto: bf16 where the chip multiplies it, else fp32",
                           choices=("auto", "fp32", "bf16"))  # fmt: skip
     compile: bool = recipe_field(False, "Engine", "torch.compile: worth it on a GPU")
-    resident_gb: float = recipe_field(
-        4.0, "Engine", "decoded sets up to this size stay on the device; larger are streamed", "GB"
-    )
+    resident_gb: float = recipe_field(4.0, "Engine", "decoded sets up to this size stay on the device; larger are streamed", "GB")
     workers: int = recipe_field(2, "Engine", "processes that decode a streamed set", "processes")
     evaluate_every_steps: int = recipe_field(200, "Watching", "validation accuracy; 0: at the end only", "steps")
     evaluate_most: int = recipe_field(0, "Watching", "held-out photos looked at, drawn once; 0: all", "photos")
-    test_share: float = recipe_field(0.0, "Watching",
-        "share of the held-out photos kept for a test after the last step, which no choice "
-                             "has seen")  # fmt: skip
-    few_shot_every_steps: int = recipe_field(
-        0, "Watching", "few-shot accuracy on the validation photos; 0: never", "steps"
+    test_share: float = recipe_field(
+        0.0, "Watching", "share of the held-out photos kept for a test after the last step, which no choice has seen"
     )
+    few_shot_every_steps: int = recipe_field(0, "Watching", "few-shot accuracy on the validation photos; 0: never", "steps")
     few_shots: int = recipe_field(10, "Watching", "photos a class for it", "photos", least=1)
     save_every_steps: int = recipe_field(100, "Watching", "a checkpoint to go on from", "steps", least=1)
     snapshots: int = recipe_field(24, "Watching", "pictures kept for Watch it learn, at steps spaced by ratio", least=0)
@@ -159,17 +123,11 @@ class Recipe:
             choices = field.metadata["choices"]
             if choices and value not in choices and (field.name, value) != ("task", FILMED):
                 raise RecipeError(
-                    "{name} is one of {choices}, not {value!r}.",
-                    name=field.name,
-                    choices=", ".join(choices),
-                    value=value,
+                    "{name} is one of {choices}, not {value!r}.", name=field.name, choices=", ".join(choices), value=value
                 )
             if type(field.default) in (int, float) and not field.metadata["least"] <= value < float("inf"):
                 raise RecipeError(
-                    "{name} is at least {least:g}, not {value!r}.",
-                    name=field.name,
-                    least=field.metadata["least"],
-                    value=value,
+                    "{name} is at least {least:g}, not {value!r}.", name=field.name, least=field.metadata["least"], value=value
                 )
         for name in SHARE_FIELDS:
             if getattr(self, name) > 1:
@@ -184,9 +142,7 @@ class Recipe:
             raise RecipeError(problem)
         if self.width % self.heads and self.family != "resnet":
             raise RecipeError(
-                "width {width} can't be shared evenly among {heads} {heads:head|heads}.",
-                width=self.width,
-                heads=self.heads,
+                "width {width} can't be shared evenly among {heads} {heads:head|heads}.", width=self.width, heads=self.heads
             )
         if self.micro_batch and self.batch % self.micro_batch:
             raise RecipeError(
@@ -206,9 +162,7 @@ def architecture_conflict(recipe: "Recipe") -> str:
     """What in the fields of the architecture does not go together, in one sentence; "" where all does."""
     plain = recipe.family == "vit" and not recipe.resnet
     if recipe.family == "vit" and recipe.resnet and recipe.resnet not in BACKBONES:
-        return say(
-            "{resnet} is no backbone of a hybrid: {choices}.", resnet=recipe.resnet, choices=", ".join(BACKBONES)
-        )
+        return say("{resnet} is no backbone of a hybrid: {choices}.", resnet=recipe.resnet, choices=", ".join(BACKBONES))
     if recipe.family in ("resnet", "axial resnet") and recipe.resnet not in RESNETS:
         return say("a ResNet needs its depth: set resnet to one of {choices}.", choices=", ".join(RESNETS))
     if recipe.family == "axial" and recipe.resnet:
@@ -252,9 +206,7 @@ def from_json(text: str) -> Recipe:
     except (ValueError, KeyError, AttributeError, TypeError):
         raise RecipeError("this is not a recipe: JSON with a version was expected.") from None
     if version != VERSION:
-        raise RecipeError(
-            "the recipe is of version {version}; this vitcore reads version {ours}.", version=version, ours=VERSION
-        )
+        raise RecipeError("the recipe is of version {version}; this vitcore reads version {ours}.", version=version, ours=VERSION)
     return with_changes(Recipe(), facts)
 
 

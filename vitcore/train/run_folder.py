@@ -87,9 +87,7 @@ class RunFolder:
 def create_run(run_id: str, recipe: Recipe, source: str, root: Path | None = None) -> RunFolder:
     """A new run's folder with its recipe, source and environment. Raises: RunError when the name is taken or no name."""
     if not RUN_NAME.fullmatch(run_id):
-        raise RunError(
-            "{name!r} can't be a run's name: letters, digits, dots, dashes and underscores, please.", name=run_id[:64]
-        )
+        raise RunError("{name!r} can't be a run's name: letters, digits, dots, dashes and underscores, please.", name=run_id[:64])
     folder = RunFolder((root or RUNS_FOLDER) / run_id)
     try:
         folder.path.mkdir(parents=True, exist_ok=False)
@@ -152,10 +150,7 @@ def write_status(folder: RunFolder, state: str, step: int, message: str = "", **
     "message" and "problems" are finished sentences; "parts" has the same with sentence and facts apart, to be translated.
     """
     facts = {"state": state, "step": step, "message": message, "pid": os.getpid(), "time": _now(), **more}
-    apart = {
-        "message": parts(message),
-        "problems": [parts(one) for one in more.get("problems", ())],
-    }
+    apart = {"message": parts(message), "problems": [parts(one) for one in more.get("problems", ())]}
     write_atomically(folder.path / "status.json", json.dumps(facts | {"parts": apart}), sync=False)
 
 
@@ -202,9 +197,7 @@ def lock_run(folder: RunFolder) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def explain_write_errors(
-    folder: RunFolder, what: str, errors: tuple[type[Exception], ...] = (OSError,)
-) -> Iterator[None]:
+def explain_write_errors(folder: RunFolder, what: str, errors: tuple[type[Exception], ...] = (OSError,)) -> Iterator[None]:
     """Turn what goes wrong in writing (disk full, folder gone) into a RunError that says what is left."""
     try:
         yield
@@ -214,11 +207,7 @@ def explain_write_errors(
         left = say("the checkpoint before it is whole") if folder.has_checkpoint else say("there was no checkpoint yet")
         reason = getattr(error, "strerror", None) or first_line(error)
         raise RunError(
-            "{what} of run {id} could not be written ({reason}); {left}.",
-            what=what,
-            id=folder.id,
-            reason=reason,
-            left=left,
+            "{what} of run {id} could not be written ({reason}); {left}.", what=what, id=folder.id, reason=reason, left=left
         ) from error
 
 

@@ -19,10 +19,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _CHART = st.components.v2.component(
-    "inside_vit_chart",
-    html=read_source("chart/chart.html"),
-    css=read_source("chart/chart.css"),
-    js=read_source("chart/chart.js"),
+    "inside_vit_chart", html=read_source("chart/chart.html"), css=read_source("chart/chart.css"), js=read_source("chart/chart.js")
 )
 
 AXIS_FIELDS = ("type", "range", "visible", "showgrid", "dtick", "tickvals", "ticktext", "gridcolor", "scaleanchor")
@@ -84,13 +81,7 @@ def _scatter(trace: Any) -> dict[str, Any]:
 
 
 def _bar(trace: Any) -> dict[str, Any]:
-    return {
-        "kind": "bars",
-        "x": _numbers(trace.x),
-        "y": _numbers(trace.y),
-        "thick": trace.width,
-        "colour": trace.marker.color,
-    }
+    return {"kind": "bars", "x": _numbers(trace.x), "y": _numbers(trace.y), "thick": trace.width, "colour": trace.marker.color}
 
 
 def _image(trace: Any) -> dict[str, Any]:

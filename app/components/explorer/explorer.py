@@ -17,13 +17,7 @@ LABELS = ("canvas", "tokens", "heads", "compare", "compare help", "play", "strip
 
 PINNED_TOKENS = ("token", "second")  # tokens, by their places in the sequence
 # What else a person chooses, and its kind.
-CHOICE_TYPES: dict[str, type] = {
-    "block": int,
-    "head": int,
-    "column": bool,
-    "rolled": bool,
-    "mask": bool,
-}
+CHOICE_TYPES: dict[str, type] = {"block": int, "head": int, "column": bool, "rolled": bool, "mask": bool}
 
 
 def explorer(

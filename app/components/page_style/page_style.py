@@ -55,11 +55,5 @@ def apply_style(
         if st.session_state[key].left:
             choose(lecture_key, False)
 
-    data = {
-        "lecture": lecture,
-        "mode": mode,
-        "page": page,
-        "chosen": chosen,
-        "far": download_sizes,
-    } | page_size()._asdict()
+    data = {"lecture": lecture, "mode": mode, "page": page, "chosen": chosen, "far": download_sizes} | page_size()._asdict()
     _COMPONENT(data=data, key=key, on_size_change=size_changed, on_left_change=lecture_left)

@@ -26,17 +26,15 @@ def vectors(rows: list[dict[str, Any]], *, key: str, label: str, flat: bool = Fa
 
 
 def vector_row(
-    name: str, formula: str, values: Any, *, kind: str = "branch", sign: str | None = None, unit: str = "",
-) -> dict[str, Any]:  # fmt: skip
+    name: str, formula: str, values: Any, *, kind: str = "branch", sign: str | None = None, unit: str = ""
+) -> dict[str, Any]:
     """A row for a vector: its first numbers as bars and in words, and its Euclidean length.
 
     `kind`: "stream" (it is the residual stream), "branch" (a part's work), "branch start", or "sum"; `unit` is said under
     the length, e.g. how many numbers there are.
     """
     first = [float(v) for v in values[:BAR_COUNT]]
-    written = "  ".join(decimal(v, 2, plus=True) for v in first[:NUMBER_COUNT]) + (
-        "  …" if len(values) > NUMBER_COUNT else ""
-    )
+    written = "  ".join(decimal(v, 2, plus=True) for v in first[:NUMBER_COUNT]) + ("  …" if len(values) > NUMBER_COUNT else "")
     length = float((values.astype(float) ** 2).sum() ** 0.5)
     row = {
         "kind": kind, "name": name, "formula": formula, "values": [float(f"{v:.4g}") for v in first], "numbers": written,

@@ -63,9 +63,7 @@ def add_photos(model: Vit, photos: list[tuple[str, bytes]], job: AverageDistance
         px, problem = None, None
         try:
             rec = record(model, open_photo(data, name), fusions=())
-            px = np.stack([rec.distance_px, rec.distance_renormalised_px, rec.prefix_attention_share]).astype(
-                np.float64
-            )
+            px = np.stack([rec.distance_px, rec.distance_renormalised_px, rec.prefix_attention_share]).astype(np.float64)
         except PhotoError as error:
             problem = str(error)
         with job.lock:

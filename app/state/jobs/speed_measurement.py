@@ -109,11 +109,7 @@ def _model_source(vit: Vit) -> Any:
     ref = ModelRef.parse(vit.name)
     model = uploaded_model.current() if ref.name == uploaded_model.MODEL_ID else None
     if model is not None and model.options is not None:
-        return (
-            {"path": str(model.path), "part": model.part, "called": model.title}
-            | asdict(model.options)
-            | {"labels": None}
-        )
+        return {"path": str(model.path), "part": model.part, "called": model.title} | asdict(model.options) | {"labels": None}
     return str(runs.model_folder(ref.name)) if ref.checkpoint else vit.name
 
 
@@ -133,10 +129,7 @@ def _read_output(measurement: SpeedMeasurement) -> None:
         for text in lines:
             with suppress(ValueError):  # a line of some library's
                 line = json.loads(text)
-                measurement.batch, measurement.search_memory_gb = (
-                    line.get("batch", measurement.batch),
-                    line.get("looking", 0.0),
-                )
+                measurement.batch, measurement.search_memory_gb = (line.get("batch", measurement.batch), line.get("looking", 0.0))
                 measurement.problem_parts = line.get("problem", measurement.problem_parts)
                 if "profile" in line:
                     measurement.device, measurement.profile = parse_profile(line)

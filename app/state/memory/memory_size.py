@@ -6,18 +6,7 @@ from dataclasses import fields, is_dataclass
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-WEIGHTLESS_TYPES = (
-    bool,
-    int,
-    float,
-    complex,
-    type(None),
-    type,
-    FunctionType,
-    MethodType,
-    BuiltinFunctionType,
-    ModuleType,
-)
+WEIGHTLESS_TYPES = (bool, int, float, complex, type(None), type, FunctionType, MethodType, BuiltinFunctionType, ModuleType)
 SLOT_BYTES = 32  # bytes of a number in a list, with its place there
 
 

@@ -27,9 +27,7 @@ def load(progress: Callable[[int, int], None]) -> Vit:
     try:
         model = loaded_models.fetch_and_load(name, name in (last, DEFAULT_MODEL), progress)
         if name != last:
-            recordings.recording(
-                model, current_photo.load()
-            )  # a model may load and still not attend over one grid of patches
+            recordings.recording(model, current_photo.load())  # a model may load and still not attend over one grid of patches
     except (ModelError, memory_cache.MemoryBudgetError) as error:
         last_problem = st.session_state.get("_model_problem") or {}
         tries = last_problem["tries"] + 1 if last_problem.get("name") == name else 1
@@ -80,11 +78,7 @@ def reset_picker() -> None:
 def stale_query_params() -> list[tuple[str, str, str]]:
     """What a link's address may still say, and should not: the parameter, its value, and the right one."""
     problem = st.session_state.get("_model_problem")
-    return (
-        [("model", problem["name"], st.session_state.get("_model", DEFAULT_MODEL))]
-        if problem and problem["told"]
-        else []
-    )
+    return [("model", problem["name"], st.session_state.get("_model", DEFAULT_MODEL))] if problem and problem["told"] else []
 
 
 def try_again() -> None:

@@ -74,7 +74,7 @@ def rollout_maps(comparison: Comparison, cell: int | None, settings: Settings, _
     maps = [
         relevance_maps.rollout_map(rec, None if cell is None else comparison.grid.patch(i, cell), settings, vit)
         for i, (vit, rec) in enumerate(zip(_vits, recs, strict=True))
-    ]  # fmt: skip
+    ]
     return maps_on_common_grid(comparison.grid, maps[0], maps[1])
 
 

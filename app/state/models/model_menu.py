@@ -36,6 +36,4 @@ def model_version(name: str) -> str:
 
 def is_gone(name: str) -> bool:
     """Whether a run's model, or the visitor's own, was there and is not any more."""
-    return (name == MODEL_ID and not uploaded_model.menu_card()) or (
-        name.startswith("runs/") and runs.model_folder(name) is None
-    )
+    return (name == MODEL_ID and not uploaded_model.menu_card()) or (name.startswith("runs/") and runs.model_folder(name) is None)

@@ -73,9 +73,7 @@ def position_similarity(model: str, rows: int = 0, cols: int = 0, method: str = 
     table = load_model.position_embeddings(vit)
     if table is None:
         return None
-    return position_embeddings.position_similarity(
-        load_model.resample_positions(vit, rows, cols, method) if rows else table
-    )
+    return position_embeddings.position_similarity(load_model.resample_positions(vit, rows, cols, method) if rows else table)
 
 
 class InterpolatedPosition(NamedTuple):

@@ -53,9 +53,7 @@ def load_second(first: Vit, requested: str, progress: Callable[[int, int], None]
     if requested in run_checkpoints(first.name):
         path = runs.model_folder(ModelRef.parse(first.name).name)
         assert path, "it has steps"
-        return loaded_models.load_variant(
-            first, f"{requested}.{(path / requested / 'model.safetensors').stat().st_mtime_ns}"
-        )
+        return loaded_models.load_variant(first, f"{requested}.{(path / requested / 'model.safetensors').stat().st_mtime_ns}")
     return loaded_models.fetch_and_load(requested, requested == DEFAULT_MODEL, progress)
 
 
@@ -66,11 +64,7 @@ def try_load(first: Vit, requested: str, progress: Callable[[int, int], None]) -
 
 def try_resize(vit: Vit, size: str) -> Vit | None:
     """A model at one of its `input_sizes`, or as it is at OWN_SIZE; None where it can't be had, as of `try_load`."""
-    return (
-        vit
-        if size not in input_sizes(vit)
-        else _load_once((vit.name, size), lambda: loaded_models.load_variant(vit, size))
-    )
+    return vit if size not in input_sizes(vit) else _load_once((vit.name, size), lambda: loaded_models.load_variant(vit, size))
 
 
 def _load_once(key: tuple[str, str], make: Callable[[], Vit]) -> Vit | None:
@@ -115,9 +109,7 @@ def stale_query_params() -> list[tuple[str, str, str]]:
     """What a link's address may still say, and should not: the parameter, its value, and the right one, none for the usual."""
     failed: FailedModel | None = st.session_state.get("_beside_failed")
     is_shown = failed and failed.fallback == st.session_state.get("b")
-    return (
-        [("b", failed.query_value, "" if failed.fallback == RANDOM else failed.fallback)] if failed and is_shown else []
-    )
+    return [("b", failed.query_value, "" if failed.fallback == RANDOM else failed.fallback)] if failed and is_shown else []
 
 
 def last_failure(shown: str) -> FailedModel | None:

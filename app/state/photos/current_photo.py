@@ -20,9 +20,7 @@ def load() -> Photo:
     """The chosen photo: a sample, or the visitor's own."""
     chosen, own = st.session_state.get("photo"), uploaded_photo.current()
     if chosen == uploaded_photo.PHOTO_ID and own:
-        return sample_photos.open_cached(
-            sample_photos.digest(own[0]), own[1], texts.language(), visitors.visitor_id(), own[0]
-        )
+        return sample_photos.open_cached(sample_photos.digest(own[0]), own[1], texts.language(), visitors.visitor_id(), own[0])
     known = [row["id"] for row in samples()]
     name = chosen if chosen in known else known[0]
     return sample_photos.open_cached(

@@ -32,10 +32,7 @@ def pixel_features(photos: Sequence[bytes]) -> NDArray[np.float32]:
 
 
 def features_of_photos(
-    vit: Vit,
-    photos: Sequence[bytes],
-    trained: bool = True,
-    on_progress: Callable[[int, int], object] = lambda done, count: None,
+    vit: Vit, photos: Sequence[bytes], trained: bool = True, on_progress: Callable[[int, int], object] = lambda done, count: None
 ) -> NDArray[np.float32]:
     """(N, D) features of encoded photos, each kept by what it shows; `on_progress` hears how many of how many are done.
 

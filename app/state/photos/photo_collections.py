@@ -51,9 +51,7 @@ class Collection(NamedTuple):
         """Some of the classes only, numbered anew in their order."""
         new = {row: place for place, row in enumerate(sorted(classes))}
         kept = [i for i, label in enumerate(self.labels) if label in new]
-        return Collection(
-            [self.photos[i] for i in kept], [new[self.labels[i]] for i in kept], [self.names[row] for row in new], []
-        )
+        return Collection([self.photos[i] for i in kept], [new[self.labels[i]] for i in kept], [self.names[row] for row in new], [])
 
 
 @lru_cache(maxsize=len(texts.LANGUAGES))

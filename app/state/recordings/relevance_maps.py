@@ -41,9 +41,7 @@ def rollout_map(rec: Recording, query: int | None, settings: Settings, _vit: Vit
 
 
 @memory_cache.cached
-def rollout_per_layer(
-    rec: Recording, query: int | None, settings: Settings, _vit: Vit
-) -> tuple[NDArray[np.float64], str]:
+def rollout_per_layer(rec: Recording, query: int | None, settings: Settings, _vit: Vit) -> tuple[NDArray[np.float64], str]:
     """The same after each block, (L, rows, cols), read-only; and as frames on one scale, one below another, a data address."""
     from vitcore.figures.heat_overlay import heat_colours
     from vitcore.figures.relevance import rollout_per_layer_top

@@ -40,10 +40,6 @@ def top_probabilities(rec: Recording, seed: int) -> tuple[float, float, float | 
     grid = vit.patches or vit.grid
     order = patches.shuffle_order(grid.patches, seed)
     mixed = predict(vit, patches.join_patches(patches.split_patches(rec.model_input.pixels, grid)[order], grid))
-    bare = (
-        predict_without_positions(vit, rec.model_input.pixels)
-        if load_model.can_replace_positions_by_mean(vit)
-        else None
-    )
+    bare = predict_without_positions(vit, rec.model_input.pixels) if load_model.can_replace_positions_by_mean(vit) else None
     first, second = (float(probabilities(logits)[best]) for logits in (rec.logits, mixed))
     return first, second, None if bare is None else float(probabilities(bare)[best])

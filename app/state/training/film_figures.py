@@ -90,9 +90,7 @@ def _masked_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     }
 
 
-def curve_figures(
-    log: list[dict[str, Any]], mode: Any, at: int | None = None, last: int = 0, log_steps: bool = False
-) -> Figures:
+def curve_figures(log: list[dict[str, Any]], mode: Any, at: int | None = None, last: int = 0, log_steps: bool = False) -> Figures:
     """The run's curves, those that were measured: loss, accuracy, learning rate."""
 
     text = texts.prose("learn")
@@ -123,7 +121,5 @@ def curve_figures(
         drawn["accuracy"] = figures.training_curves(right, title, text["right unit"], limits=(0, 102), **common)
     rate = line(text["learning rate"], "lr")
     if len(rate.steps):
-        drawn["rate"] = figures.training_curves(
-            [rate], text["rate title"].format(value=rate.values[-1]), rate.name, **common
-        )
+        drawn["rate"] = figures.training_curves([rate], text["rate title"].format(value=rate.values[-1]), rate.name, **common)
     return drawn

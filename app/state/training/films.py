@@ -99,14 +99,9 @@ def first_emergence_steps(key: str, _film: Film) -> dict[str, int | None]:
 
 
 @memory_cache.cached
-def film_curve_figures(
-    key: str, records: int, last: int, theme: str, lang: str, _log: list[dict[str, Any]]
-) -> dict[str, Any]:
+def film_curve_figures(key: str, records: int, last: int, theme: str, lang: str, _log: list[dict[str, Any]]) -> dict[str, Any]:
     """The curves of a film as `app.components.chart.chart` takes them; the marker of the frame is added by `chart`."""
     from app.components.chart.chart import chart_spec
     from app.state.training import film_figures
 
-    return {
-        name: chart_spec(fig)
-        for name, fig in film_figures.curve_figures(_log, theme, last=last, log_steps=True).items()
-    }
+    return {name: chart_spec(fig) for name, fig in film_figures.curve_figures(_log, theme, last=last, log_steps=True).items()}

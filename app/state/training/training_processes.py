@@ -34,11 +34,7 @@ _stopping: set[str] = set()
 
 def find_run(run_id: str) -> run_folder.RunFolder | None:
     """The run of that name; None for anything else, such as a path that came with an address."""
-    run = (
-        run_folder.RunFolder(Path(run_folder.RUNS_FOLDER).resolve() / run_id)
-        if run_folder.RUN_NAME.fullmatch(run_id)
-        else None
-    )
+    run = run_folder.RunFolder(Path(run_folder.RUNS_FOLDER).resolve() / run_id) if run_folder.RUN_NAME.fullmatch(run_id) else None
     return run if run and (run.path / "recipe.json").is_file() else None
 
 
@@ -124,9 +120,7 @@ def _start_process(run: run_folder.RunFolder) -> str:
     try:
         with (run.path / OUTPUT_FILE).open("ab") as out:
             # In the folder that the app works in: from there a person has named the photos.
-            process = Popen(
-                command, cwd=Path.cwd(), env=env, stdin=DEVNULL, stdout=out, stderr=STDOUT, **_detached_flags()
-            )
+            process = Popen(command, cwd=Path.cwd(), env=env, stdin=DEVNULL, stdout=out, stderr=STDOUT, **_detached_flags())
     except OSError as error:
         del _started_at[run.id]
         return texts.prose("train")["start failed"].format(reason=error.strerror)

@@ -100,9 +100,7 @@ def unzip(path: Path, limit_bytes: int) -> Path:
                 return path
             size = sum(entry.file_size for entry in entries)
             if size > limit_bytes:
-                raise ModelError(
-                    words["zip too large"].format(name=path.name, size=size / 2**20, most=limit_bytes // 2**20)
-                )
+                raise ModelError(words["zip too large"].format(name=path.name, size=size / 2**20, most=limit_bytes // 2**20))
             folder = path.parent / f"{path.stem} directory"
             folder.mkdir()
             for entry in entries:

@@ -53,9 +53,7 @@ class UploadedModel:
     labels: list[str] | None = None
     options: OpeningOptions | None = None
     version: str = ""
-    form_id: int = field(
-        default_factory=lambda: next(_openings)
-    )  # tells the controls of one file from those of the next
+    form_id: int = field(default_factory=lambda: next(_openings))  # tells the controls of one file from those of the next
 
     @property
     def answers(self) -> dict[str, str]:
@@ -74,11 +72,7 @@ class UploadedModel:
     @property
     def title(self) -> str:
         """What it is called in figures and handouts."""
-        return (
-            self.display_name.rpartition("/")[2]
-            if self.folder is None
-            else self.inspection.name.removesuffix(" directory")
-        )
+        return self.display_name.rpartition("/")[2] if self.folder is None else self.inspection.name.removesuffix(" directory")
 
 
 def current() -> UploadedModel | None:
@@ -91,11 +85,7 @@ def menu_card() -> dict[str, ModelCard]:
     model = current()
     if model is None or model.options is None:
         return {}
-    return {
-        MODEL_ID: ModelCard(
-            MODEL_ID, texts.prose("common")["your model"], model.inspection.params / 1e6, 0, "", note=OWN_FILE
-        )
-    }
+    return {MODEL_ID: ModelCard(MODEL_ID, texts.prose("common")["your model"], model.inspection.params / 1e6, 0, "", note=OWN_FILE)}
 
 
 def menu_names() -> set[str]:
@@ -201,9 +191,7 @@ def load(version: str) -> Vit:
     """The model in memory. Raises: ModelError, where it can't be opened so, or is gone."""
     from vitcore.models import load_model
 
-    model: UploadedModel | None = memory_cache.CACHE.peek(
-        (STORE_KEY, ModelRef.parse(version).checkpoint.partition(".")[0])
-    )
+    model: UploadedModel | None = memory_cache.CACHE.peek((STORE_KEY, ModelRef.parse(version).checkpoint.partition(".")[0]))
     if model is None or model.options is None or model.version != version:
         raise ModelError(texts.prose("bring")["gone"])
     options = model.options

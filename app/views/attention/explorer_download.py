@@ -41,10 +41,7 @@ def download_button(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any
         _picture_title(grid, explorer_message.prefix_tokens_in_sentence(vit, text), len(queried), state, text),
     )
     style, log, shared = state["style"], state["log"], state["shared"]
-    outliers = [
-        outlier_masking.outliers_in_map(vit, rec, one, not state["column"])
-        for one in (grid.to_map(photo_weights), *shown)
-    ]
+    outliers = [outlier_masking.outliers_in_map(vit, rec, one, not state["column"]) for one in (grid.to_map(photo_weights), *shown)]
     marks, note = [one.patches for one in outliers], text["how printed"].format(block=state["block"])
     downloads(
         lambda: figures.attention_explorer(

@@ -39,9 +39,7 @@ def explorer_message(vit: Vit, rec: Recording, state: dict[str, Any], text: text
     grid, names = rec.grid, prefix_token_labels(vit, text)
     prefix_kinds = _prefix_kinds(vit)
     pinned = tuple(token for token in (state["token"], state["second"]) if token is not None)
-    queries = attention_bytes.sent_queries(
-        rec, pinned, vit.heads
-    )  # the same tokens answer for the heads and for rollout
+    queries = attention_bytes.sent_queries(rec, pinned, vit.heads)  # the same tokens answer for the heads and for rollout
     maps, step = _attention_urls(vit, rec, state, queries)
     chosen = {name: state[name] for name in ("token", "second", "block", "head", "column", "rolled", "mask")}
     heads_by_block = attention_bytes.describe_heads(rec, tuple(rec.maps))
@@ -74,18 +72,13 @@ def explorer_message(vit: Vit, rec: Recording, state: dict[str, Any], text: text
             "heads": vit.heads if all_blocks_kept else 1,
         },
         "rollout": _rollout_url(rec, state, queries) if state["rolled"] else None,
-        "cards": {
-            block: [_head_card(head, grid, len(prefix_kinds)) for head in heads]
-            for block, heads in heads_by_block.items()
-        },
+        "cards": {block: [_head_card(head, grid, len(prefix_kinds)) for head in heads] for block, heads in heads_by_block.items()},
         "colours": {name: base64.b64encode(table.tobytes()).decode() for name, table in colours.items()},
         "words": _message_texts(vit, text, state["mask"]),
         "rules": _head_rules(grid, text),
         "most_bits": round(math.log2(grid.tokens), 1),
         "keys": [
-            [text[f"key {key}"], text[f"key {key} does"]]
-            for key in KEYBOARD_KEYS
-            if key != "c" or "class token" in prefix_kinds
+            [text[f"key {key}"], text[f"key {key} does"]] for key in KEYBOARD_KEYS if key != "c" or "class token" in prefix_kinds
         ],
         "coarse": text["coarse"].format(tokens=grid.tokens, step=step) if step > 1 else "",
     }

@@ -72,9 +72,7 @@ def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str
 
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="explorer_controls"):
         block = query_controls.layer_slider(text["block"], vit, vit.blocks // 2, width=104)
-        head = query_controls.head_menu(
-            text["head control"], vit.heads, text["mean"], width=104, help=text["head help"]
-        )
+        head = query_controls.head_menu(text["head control"], vit.heads, text["mean"], width=104, help=text["head help"])
         direction = query_controls.button_row(text, "direction", list(DIRECTIONS))
         token, second = pinned_tokens.patch_fields(grid, explorer_message.prefix_token_labels(vit, text), text)
         with st.popover(text["drawing"], icon=":material/tune:"):

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from vitcore.grid import Grid
 
 SECOND_PATCH = "second_patch"
-FIELDS = dict(
-    zip(selection.PINNED_TOKENS, (selection.PATCH, SECOND_PATCH), strict=True)
-)  # which token → the field of its patch
+FIELDS = dict(zip(selection.PINNED_TOKENS, (selection.PATCH, SECOND_PATCH), strict=True))  # which token → the field of its patch
 
 
 def pin_token(name: str, token: int | None, prefix: int) -> None:
@@ -57,15 +55,9 @@ def read_address(grid: Grid) -> None:
 def patch_fields(grid: Grid, names: list[str], text: Prose) -> tuple[int, int | None]:
     """The fields of both, drawn; the tokens that are pinned, by their places. `names` are of the tokens before the patches."""
     first, second = (_prefix_token(name, grid.prefix) for name in FIELDS)
-    label = (
-        text["patch control"]
-        if first is None
-        else text["or patch"].format(name=names[first][0].upper() + names[first][1:])
-    )
+    label = text["patch control"] if first is None else text["or patch"].format(name=names[first][0].upper() + names[first][1:])
     about = text["patch help" if grid.prefix else "patch help bare"]
-    patch = query_controls.patch_input(
-        label, grid, width=165, help=about, on_change=_unpin_prefix_token, args=("token",)
-    )
+    patch = query_controls.patch_input(label, grid, width=165, help=about, on_change=_unpin_prefix_token, args=("token",))
     query_controls.keep_in_range(SECOND_PATCH, 0, grid.patches - 1, None)
     other = st.number_input(
         text["second"], 0, grid.patches - 1, None, key=SECOND_PATCH, step=1, bind="query-params", width=scaled_px(155),

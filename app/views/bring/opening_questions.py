@@ -42,17 +42,13 @@ def opening_form(model: uploaded_model.UploadedModel, text: Prose) -> uploaded_m
             answers |= {question.key: _answer_menu(question, model, text) for question in seldom}
     labels = _class_names(model, text)
     size, way = _input_size(model, text)
-    confirmed = bool(asked) and st.checkbox(
-        text["confirm"], key=f"own_confirm_{model.form_id}", help=text["confirm help"]
-    )
+    confirmed = bool(asked) and st.checkbox(text["confirm"], key=f"own_confirm_{model.form_id}", help=text["confirm help"])
     return uploaded_model.OpeningOptions(answers, labels, size, way, confirmed)
 
 
 def _answer_menu(question: OpenQuestion, model: uploaded_model.UploadedModel, text: Prose) -> str:
     likely = answer_text(question.likely)
-    others = (
-        COMMON_EPS if question.key in ("eps", "head_eps") else tuple(answer_text(choice) for choice in question.choices)
-    )
+    others = COMMON_EPS if question.key in ("eps", "head_eps") else tuple(answer_text(choice) for choice in question.choices)
     options = list(dict.fromkeys([likely, *others]))
 
     def option_title(option: str) -> str:
@@ -76,18 +72,14 @@ def _class_names(model: uploaded_model.UploadedModel, text: Prose) -> list[str] 
     if names:
         some = ", ".join(name[:NAME_LENGTH] for name in names[:NAMES_SHOWN]) + ("…" if len(names) > NAMES_SHOWN else "")
         st.markdown(
-            text["labels file" if model.labels else "labels own"].format(
-                count=len(names), names=texts.escape_markdown(some)
-            )
+            text["labels file" if model.labels else "labels own"].format(count=len(names), names=texts.escape_markdown(some))
         )
     elif classes is not None and "class_names" not in {q.key for q in model.inspection.questions}:
         st.markdown(text["labels none"].format(classes=f"{classes:,}"))
     with st.expander(text["class names"], icon=":material/label:"):
         st.markdown(text["labels about"])
         turn = st.session_state.setdefault("_labels_turn", 0)
-        file = st.file_uploader(
-            text["labels drop"], key=f"own_labels_{turn}", max_upload_size=uploaded_model.LABELS_LIMIT_MB
-        )
+        file = st.file_uploader(text["labels drop"], key=f"own_labels_{turn}", max_upload_size=uploaded_model.LABELS_LIMIT_MB)
         if file is not None:
             st.session_state["_labels_turn"] = turn + 1
             st.session_state["_labels_problem"] = (model.form_id, uploaded_model.read_labels(model, file))
@@ -107,9 +99,7 @@ def _input_size(model: uploaded_model.UploadedModel, text: Prose) -> tuple[tuple
     left, right = st.columns(2)
     tall = left.number_input(text["height"], rows, LARGEST_PX, high, rows, key=f"own_high_{model.form_id}")
     broad = right.number_input(text["width"], cols, LARGEST_PX, wide, cols, key=f"own_wide_{model.form_id}")
-    way = st.radio(
-        text["way"], ["timm", "paper"], format_func=lambda name: text[f"way {name}"], key=f"own_way_{model.form_id}"
-    )
+    way = st.radio(text["way"], ["timm", "paper"], format_func=lambda name: text[f"way {name}"], key=f"own_way_{model.form_id}")
     return (int(tall), int(broad)), str(way)
 
 

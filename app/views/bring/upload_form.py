@@ -9,10 +9,7 @@ from app.shell import photo_picker
 from app.state.uploads import uploaded_model
 from app.texts import Prose
 
-UPLOADER_STATE, PROBLEM_STATE = (
-    "_own_turn",
-    "_own_problem",
-)  # which uploader it is: a new one lets go of what the last one held
+UPLOADER_STATE, PROBLEM_STATE = ("_own_turn", "_own_problem")  # which uploader it is: a new one lets go of what the last one held
 RECEIVED_STATE = "_own_arrived"  # a file that is on disk, and not looked into yet
 
 

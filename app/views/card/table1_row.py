@@ -46,9 +46,7 @@ def nearest_model_sentence(shape: Table1Row, title: str, text: Prose) -> str:
     else:
         sentence = text["larger"] if ratio > 1 else text["smaller"]
     times = max(ratio, 1 / ratio)
-    facts = {
-        "paper": nearest["model"], "millions": nearest["params_m"], "times": f"{times:.2g}" if times < 10 else f"{times:,.0f}"
-    }  # fmt: skip
+    facts = {"paper": nearest["model"], "millions": nearest["params_m"], "times": f"{times:.2g}" if times < 10 else f"{times:,.0f}"}
     reads = text.fill("reads", tokens=shape.tokens, gmacs=f"{shape.gmacs:.3g}") if shape.tokens else ""
     no_tokens = "" if shape.tokens else text["no tokens"].format(gmacs=f"{shape.gmacs:.3g}")
     model = {"model": escape_markdown(title), "params": f"{millions:.3g}"}

@@ -30,18 +30,14 @@ def show_distances(pair: ModelPair, comparison: Comparison) -> None:
 
     text = pair.text
     cls = query_controls.button_row(text, "cls", ["drop", "renormalise"])
-    recordings_and_notes = [
-        outlier_masking.distances_to_show(vit, rec) for vit, rec in zip(pair.vits, pair.recs, strict=True)
-    ]
+    recordings_and_notes = [outlier_masking.distances_to_show(vit, rec) for vit, rec in zip(pair.vits, pair.recs, strict=True)]
     px = [rec.distance_px if cls == "drop" else rec.distance_renormalised_px for rec, _ in recordings_and_notes]
     among = [rec.distance_renormalised_px for rec, _ in recordings_and_notes]
     st.markdown(texts.escape_markdown(comparison_handout.attention_distance_sentence(among, pair.vits)))
     drawn = comparison_handout.distance_figures(
         px, pair.vits, pair.mode, cls, [rec.prefix_attention_share for rec, _ in recordings_and_notes]
     )
-    for (place, key, name), fig, array, (_, told) in zip(
-        side_columns(pair), drawn, px, recordings_and_notes, strict=True
-    ):
+    for (place, key, name), fig, array, (_, told) in zip(side_columns(pair), drawn, px, recordings_and_notes, strict=True):
         with place:
             if told:
                 st.caption(told)
@@ -73,9 +69,7 @@ def show_token_similarity(pair: ModelPair, comparison: Comparison) -> None:
         for letter, rec in zip("AB", pair.recs, strict=True):
             found = outlier_tokens.find_outliers(rec)
             if len(found.patches):
-                st.markdown(
-                    text.fill("cka outliers", model=letter, count=len(found.patches), first=int(found.first.min()))
-                )
+                st.markdown(text.fill("cka outliers", model=letter, count=len(found.patches), first=int(found.first.min())))
         st.caption(comparison_handout.common_grid_sentence(comparison.cka_grid))
         rows = comparison.cka_per_layer
         st.dataframe(
@@ -97,13 +91,9 @@ def show_filters(pair: ModelPair, comparison: Comparison | None) -> None:
     parts = [model_weights.filter_components(vit.name) for vit in pair.vits]
     count = min([COMPONENTS_SHOWN, *(len(part.variance) for part in parts if part)])
     if parts[0] and parts[1]:
-        needed = [
-            of_filters.components_for_variance(part.variance, of_filters.MAX_COMPONENTS) for part in parts if part
-        ]
+        needed = [of_filters.components_for_variance(part.variance, of_filters.MAX_COMPONENTS) for part in parts if part]
         st.markdown(
-            texts.escape_markdown(
-                text.fill("needed", share=percent(of_filters.MAX_COMPONENTS, 0), one=needed[0], two=needed[1])
-            )
+            texts.escape_markdown(text.fill("needed", share=percent(of_filters.MAX_COMPONENTS, 0), one=needed[0], two=needed[1]))
         )
         one, two = (part.vectors[:count] for part in parts if part)
         if one.shape == two.shape:
@@ -117,8 +107,7 @@ def show_filters(pair: ModelPair, comparison: Comparison | None) -> None:
                 st.info(text["no filters"])
                 continue
             fig = fit_figure_to_width(
-                figures.filters(of_filters.components_as_picture(part.vectors[:count]), part.variance, pair.mode),
-                PICTURE_WIDTH_PX,
+                figures.filters(of_filters.components_as_picture(part.vectors[:count]), part.variance, pair.mode), PICTURE_WIDTH_PX
             )
             alt = f"{text['picture.filters']}: {name}"
             arrays: Any = {f"components_{key}": part.vectors, f"variance_{key}": part.variance}
@@ -135,9 +124,7 @@ def show_positions(pair: ModelPair, comparison: Comparison | None) -> None:
     cosines = [model_weights.position_similarity(vit.name) for vit in pair.vits]
     same = pair.vits[0].grid.rows == pair.vits[1].grid.rows and pair.vits[0].grid.cols == pair.vits[1].grid.cols
     if cosines[0] is not None and cosines[1] is not None:
-        one, two = (
-            correlation_with_distance(c, vit.grid) for c, vit in zip(cosines, pair.vits, strict=True) if c is not None
-        )
+        one, two = (correlation_with_distance(c, vit.grid) for c, vit in zip(cosines, pair.vits, strict=True) if c is not None)
         numbers = {"one": f"{round(one, 2) + 0:.2f}", "two": f"{round(two, 2) + 0:.2f}"}  # no "-0.00"
         st.markdown(texts.escape_markdown(text["follows"].format(**numbers)))
     chosen = _position_input(pair) if same and all(cosine is not None for cosine in cosines) else None
@@ -181,11 +168,7 @@ def show_answers(pair: ModelPair, comparison: Comparison | None) -> None:
     text, (a, b) = pair.text, pair.recs
     if comparison is None:  # else it stands above
         agreed = prediction_agreement(a.logits, b.logits, (a.labels, b.labels), (a.output, b.output))
-        st.markdown(
-            texts.escape_markdown(
-                comparison_handout.agreement_sentence(agreed, [rec.top_classes(1) for rec in pair.recs])
-            )
-        )
+        st.markdown(texts.escape_markdown(comparison_handout.agreement_sentence(agreed, [rec.top_classes(1) for rec in pair.recs])))
     photo_titles.imagenet_name_caption([label for rec in pair.recs for label, _ in rec.top_classes()])
     for (place, key, name), rec in zip(side_columns(pair), pair.recs, strict=True):
         with place:

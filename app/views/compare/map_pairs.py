@@ -86,9 +86,7 @@ def _place_input(pair: ModelPair, comparison: Comparison) -> int | None:
     return cell if asks else None
 
 
-def _show_maps(
-    pair: ModelPair, comparison: Comparison, maps: MapPair, kind: str, map_key: Hashable, cell: int | None
-) -> None:
+def _show_maps(pair: ModelPair, comparison: Comparison, maps: MapPair, kind: str, map_key: Hashable, cell: int | None) -> None:
     """Both maps side by side on one scale, their difference below; `map_key` tells maps of a kind apart in the cache."""
     from vitcore.figures.heat_overlay import heat_colour_scale, scale_top
     from vitcore.report import comparison_handout
@@ -106,30 +104,18 @@ def _show_maps(
             label = f"{text[f'picture.{kind}']}: {name}"
             _draw_map(comparison, f"{key}_map", label, drawn, 100 * mask, unit, cell, 100 * even, map_outliers)
             colour_bar.map_scale_bar(scale, f"{key}_scale")
-            make = partial(
-                map_figure, pair.key, mask, most, text[f"picture.{kind}"], name, pair.mode, map_outliers.patches, even
-            )
+            make = partial(map_figure, pair.key, mask, most, text[f"picture.{kind}"], name, pair.mode, map_outliers.patches, even)
             note = text.joined((text[f"how {kind}"], map_outliers.sentence))
-            downloads(
-                make, f"{key}_{kind}", note, subjects=pair.file_subjects(key), file_stem=kind, **{f"{kind}_{key}": mask}
-            )
+            downloads(make, f"{key}_{kind}", note, subjects=pair.file_subjects(key), file_stem=kind, **{f"{kind}_{key}": mask})
     outlier_masking.note_and_switch(_joint_outliers(pair, outliers_of_both), "maps", always_switch=True)
     one, two = st.columns(2, gap="large")
     with one:
         _show_difference(pair, comparison, maps, (kind, map_key), cell, outliers_of_both)
     with two:
-        st.markdown(
-            texts.escape_markdown(comparison_handout.map_difference_sentence(maps.difference, maps.rank_correlation))
-        )
+        st.markdown(texts.escape_markdown(comparison_handout.map_difference_sentence(maps.difference, maps.rank_correlation)))
         explain(text.joined([text[f"how {kind}"], text["how difference"]]), text[f"limits {kind}"])
         make = partial(difference_figure, pair.key, maps.difference, text["difference"], text["points"], pair.mode)
-        downloads(
-            make,
-            f"{kind}_difference",
-            text["difference"],
-            subjects=pair.file_subjects("a", "b"),
-            difference=maps.difference,
-        )
+        downloads(make, f"{kind}_difference", text["difference"], subjects=pair.file_subjects("a", "b"), difference=maps.difference)
 
 
 def _map_outliers(comparison: Comparison, which: int, values: NDArray) -> outlier_masking.MapOutliers:
@@ -142,18 +128,11 @@ def _map_outliers(comparison: Comparison, which: int, values: NDArray) -> outlie
     return found if found.masked else found._replace(patches=cells)
 
 
-def _joint_outliers(
-    pair: ModelPair, outliers_of_both: list[outlier_masking.MapOutliers]
-) -> outlier_masking.MapOutliers:
+def _joint_outliers(pair: ModelPair, outliers_of_both: list[outlier_masking.MapOutliers]) -> outlier_masking.MapOutliers:
     """What is said below both: of each by its letter."""
-    sentences = [
-        f"{letter}: {one.sentence}" for letter, one in zip("AB", outliers_of_both, strict=True) if one.sentence
-    ]
+    sentences = [f"{letter}: {one.sentence}" for letter, one in zip("AB", outliers_of_both, strict=True) if one.sentence]
     return outlier_masking.MapOutliers(
-        [],
-        pair.text.joined(sentences),
-        max(one.total for one in outliers_of_both),
-        any(one.masked for one in outliers_of_both),
+        [], pair.text.joined(sentences), max(one.total for one in outliers_of_both), any(one.masked for one in outliers_of_both)
     )
 
 
@@ -226,9 +205,7 @@ def map_figure(
 
     photo = common_photo(model_comparisons.from_keys(*pair_key)[0])
     grid = Grid.from_map(mask)
-    return figures.frame_outliers(
-        figures.attention_on_photo(mask, photo, grid, title, most, mode, name, even), marks, grid
-    )
+    return figures.frame_outliers(figures.attention_on_photo(mask, photo, grid, title, most, mode, name, even), marks, grid)
 
 
 def difference_figure(pair_key: PairKey, values: NDArray, title: str, unit: str, mode: Any) -> go.Figure:
@@ -238,5 +215,4 @@ def difference_figure(pair_key: PairKey, values: NDArray, title: str, unit: str,
     from vitcore.grid import Grid
 
     photo = common_photo(model_comparisons.from_keys(*pair_key)[0])
-    return figures.relevance(values, photo, Grid.from_map(values), title, unit, signed=True, mode=mode,
-                             min_top=100 / values.size)  # fmt: skip
+    return figures.relevance(values, photo, Grid.from_map(values), title, unit, signed=True, mode=mode, min_top=100 / values.size)

@@ -51,17 +51,13 @@ def choose_pair(text: texts.Prose, first: Vit, photo: Photo, rec: Recording) -> 
         if base is not None:
             _show_failure(text, requested)
         if other is None:
-            st.warning(
-                f"{texts.escape_markdown(second_model.load_problem())} {text['instead']}", icon=":material/cloud_off:"
-            )
+            st.warning(f"{texts.escape_markdown(second_model.load_problem())} {text['instead']}", icon=":material/cloud_off:")
             _try_again_button(second_model.forget_problem)
             requested, other = second_model.RANDOM, loaded_models.load_variant(first, second_model.RANDOM)
         second_recording, vits = model_comparisons.recording(other, photo), (first, other)
         both = first.is_global and other.is_global
         comparison = (
-            model_comparisons.compare(first.name, other.name, photo.key, vits, photo, outlier_masking.is_on())
-            if both
-            else None
+            model_comparisons.compare(first.name, other.name, photo.key, vits, photo, outlier_masking.is_on()) if both else None
         )
     except memory_cache.MemoryBudgetError:
         st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
@@ -90,9 +86,7 @@ def _special_names(text: texts.Prose) -> dict[str, str]:
 
 def _second_title(text: texts.Prose, first: Vit, other: Vit, requested: str) -> str:
     """What the second model is called, in the visitor's language."""
-    title = (
-        first.card.title if requested in (second_model.RANDOM, second_model.ITSELF, *CHECKPOINTS) else other.card.title
-    )
+    title = first.card.title if requested in (second_model.RANDOM, second_model.ITSELF, *CHECKPOINTS) else other.card.title
     if requested == second_model.RANDOM:
         title = text["called random"].format(model=title)
     elif requested in CHECKPOINTS:
@@ -141,16 +135,12 @@ def _second_menu(text: texts.Prose, first: Vit) -> str:
         if given and given not in names and not any(given in there.values() for there in others):
             names |= {given: given}  # typed in: it is got, or what is wrong with it is said
     allowed = permissions.allows("downloads")
-    return query_controls.select_menu(
-        text["b"], names, "b", others, width=320, accept_new_options=allowed, help=_second_help(text)
-    )
+    return query_controls.select_menu(text["b"], names, "b", others, width=320, accept_new_options=allowed, help=_second_help(text))
 
 
 def _second_help(text: texts.Prose) -> str:
     """What can be chosen, and what that downloads. Not in the options' own words: the address holds those."""
-    downloadable = sorted(
-        (card for card in model_menu.menu().values() if card.download_mb), key=lambda card: card.download_mb
-    )
+    downloadable = sorted((card for card in model_menu.menu().values() if card.download_mb), key=lambda card: card.download_mb)
     if not downloadable:
         return text["b help"]
     facts = {
@@ -165,12 +155,8 @@ def _second_help(text: texts.Prose) -> str:
 def _size_menu(text: texts.Prose, vit: Vit | None) -> str:
     """The input of the second model: its own, or another that its positions are resampled to."""
     offered = second_model.input_sizes(vit) if vit else {}
-    own = (
-        text["own"] if vit is None else text["own size"].format(px=readable_size("x".join(map(str, vit.grid.image_px))))
-    )
+    own = text["own"] if vit is None else text["own size"].format(px=readable_size("x".join(map(str, vit.grid.image_px))))
     names = {second_model.OWN_SIZE: own} | {size: readable_size(size) for size in offered}
     if st.session_state.get("b_px", second_model.OWN_SIZE) not in names:
         st.session_state["b_px"] = second_model.OWN_SIZE
-    return query_controls.select_menu(
-        text["b_px"], names, "b_px", width=200, disabled=not offered, help=text["b_px help"]
-    )
+    return query_controls.select_menu(text["b_px"], names, "b_px", width=200, disabled=not offered, help=text["b_px help"])

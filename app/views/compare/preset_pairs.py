@@ -28,12 +28,8 @@ class PresetPair(NamedTuple):
 PRESET_PAIRS = (
     PresetPair("random", "", second_model.RANDOM, "tokens"),
     PresetPair("size", "", second_model.ITSELF, "rollout"),
-    PresetPair(
-        "hybrid", "vit_base_patch16_384.augreg_in21k_ft_in1k", "vit_base_r50_s16_384.orig_in21k_ft_in1k", "distance"
-    ),
-    PresetPair(
-        "positions", "vit_small_patch16_224.augreg_in21k_ft_in1k", "deit_small_patch16_224.fb_in1k", "positions"
-    ),
+    PresetPair("hybrid", "vit_base_patch16_384.augreg_in21k_ft_in1k", "vit_base_r50_s16_384.orig_in21k_ft_in1k", "distance"),
+    PresetPair("positions", "vit_small_patch16_224.augreg_in21k_ft_in1k", "deit_small_patch16_224.fb_in1k", "positions"),
     PresetPair("dino", "vit_small_patch16_224.augreg_in21k_ft_in1k", "vit_small_patch14_dinov2.lvd142m", "rollout"),
     PresetPair("registers", "vit_small_patch14_dinov2.lvd142m", "vit_small_patch14_reg4_dinov2.lvd142m", "attention"),
     PresetPair("tuned", "vit_base_patch16_224.orig_in21k", "vit_base_patch16_224.orig_in21k_ft_in1k", "tokens"),
@@ -51,9 +47,7 @@ def presets_popover(text: texts.Prose, first: Vit) -> None:
             if preset.key == "size" and size == second_model.OWN_SIZE:
                 continue
             wanted = [
-                name
-                for name in (preset.first, preset.second)
-                if name and name not in (second_model.RANDOM, second_model.ITSELF)
+                name for name in (preset.first, preset.second) if name and name not in (second_model.RANDOM, second_model.ITSELF)
             ]
             if not all(name in cards for name in wanted) and not permissions.allows("downloads"):
                 continue
@@ -83,6 +77,5 @@ def choose_preset(preset: PresetPair) -> None:
     current_model.forget_error()
     second_model.forget_problem()
     st.session_state.update(
-        {"b": preset.second, "b_px": preset.size, "picture": preset.picture}
-        | ({"model": preset.first} if preset.first else {})
+        {"b": preset.second, "b_px": preset.size, "picture": preset.picture} | ({"model": preset.first} if preset.first else {})
     )

@@ -38,11 +38,7 @@ def show_numbers(pair: ModelPair) -> None:
     answers = comparison.answers
     with st.container(horizontal=True, key="alike"):
         st.metric(text["alike rollouts"], _number(comparison.rank_correlation), help=text["alike rollouts help"])
-        st.metric(
-            text["alike tokens"],
-            _number(comparison.mean_cka),
-            help=text["alike tokens help"],
-        )
+        st.metric(text["alike tokens"], _number(comparison.mean_cka), help=text["alike tokens help"])
         shared = f"{answers.shared_top5} / {answers.of}" if answers else "–"
         st.metric(text["alike answers"], shared, help=text["alike answers help"])
     st.markdown(texts.escape_markdown(comparison_handout.prediction_agreement_sentence(comparison)))
@@ -72,9 +68,7 @@ def handout_button(pair: ModelPair) -> None:
     own = uploaded_photo.current() is not None and st.session_state.get("photo") == uploaded_photo.PHOTO_ID
     sample = "" if own else pair.photo.name.removesuffix(".jpg")
     origin = ReportOrigin(
-        address=_comparison_link(own),
-        lacking=copy_link.what_link_lacks(texts.prose("report"), "compare"),
-        lang=texts.language(),
+        address=_comparison_link(own), lacking=copy_link.what_link_lacks(texts.prose("report"), "compare"), lang=texts.language()
     )
     st.markdown(text["take about"])
     st.download_button(

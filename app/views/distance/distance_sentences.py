@@ -32,9 +32,7 @@ def show_details(
 
     if len(dropped) > 1:
         last = len(dropped) - 1
-        _reach_sentence(
-            dropped, renormalised, _reach_text_key(cls, grid), text["last layer"].format(block=last), last, text
-        )
+        _reach_sentence(dropped, renormalised, _reach_text_key(cls, grid), text["last layer"].format(block=last), last, text)
     named, sinks = _near_heads_sentence(renormalised, grid, text), attention_distance.sink_heads(share)
     if sinks:
         named.append(sinks[0])
@@ -53,16 +51,11 @@ def _reach_text_key(cls: str, grid: Grid) -> str:
     return "reach" if cls == "renormalise" or not grid.prefix else "reach dropped"
 
 
-def _reach_sentence(
-    dropped: NDArray, renormalised: NDArray, text_key: str, where: str, block: int, text: Prose
-) -> LayerAndHead:
+def _reach_sentence(dropped: NDArray, renormalised: NDArray, text_key: str, where: str, block: int, text: Prose) -> LayerAndHead:
     """Which dots of a layer are lowest and highest, and which heads look nearest and farthest; nothing where it has one head."""
     from vitcore.analysis import attention_distance
 
-    shown_reach, reach = (
-        attention_distance.head_reach(dropped, block),
-        attention_distance.head_reach(renormalised, block),
-    )
+    shown_reach, reach = (attention_distance.head_reach(dropped, block), attention_distance.head_reach(renormalised, block))
     if reach.near == reach.far:
         return []
     same = text_key.endswith("dropped") and (shown_reach.near, shown_reach.far) == (reach.near, reach.far)
@@ -70,11 +63,7 @@ def _reach_sentence(
         where=where, near=reach.near, near_px=f"{reach.near_px:.1f}", far=reach.far, far_px=f"{reach.far_px:.1f}",
         low=shown_reach.near, low_px=f"{shown_reach.near_px:.1f}", high=shown_reach.far, high_px=f"{shown_reach.far_px:.1f}",
     ))  # fmt: skip
-    heads = (
-        (shown_reach.near, shown_reach.far, reach.near, reach.far)
-        if text_key.endswith("dropped")
-        else (reach.near, reach.far)
-    )
+    heads = (shown_reach.near, shown_reach.far, reach.near, reach.far) if text_key.endswith("dropped") else (reach.near, reach.far)
     return [(block, head) for head in heads]
 
 

@@ -73,7 +73,7 @@ downloads(lambda: fig, "distance", text["how"], subjects=(photo.name if images =
 named += distance_sentences.show_details(dropped, renormalised, share, spread if images > 1 else None, cls, grid, text)
 distance_sentences.head_links(named, text)
 st.dataframe(
-    {text["layer"]: range(vit.blocks)}
-    | {text["head"].format(head=h): distance_px[:, h].round(1) for h in range(vit.heads)},
-    hide_index=True, alt=text["table alt"],
-)  # fmt: skip
+    {text["layer"]: range(vit.blocks)} | {text["head"].format(head=h): distance_px[:, h].round(1) for h in range(vit.heads)},
+    hide_index=True,
+    alt=text["table alt"],
+)

@@ -22,9 +22,7 @@ titles_in_all_languages = [
     {name: texts.table(lang).get(one.title, one.title) for name, one in EXPERIMENTS.items()} for lang in texts.LANGUAGES
 ]
 names = {name: say(one.title) for name, one in EXPERIMENTS.items()}
-chosen = EXPERIMENTS[
-    query_controls.select_menu(text["experiment"], names, "experiment", titles_in_all_languages, width=360)
-]
+chosen = EXPERIMENTS[query_controls.select_menu(text["experiment"], names, "experiment", titles_in_all_languages, width=360)]
 by_origin = results_csv.available_results(chosen.name)
 st.subheader(text["heading"].format(title=say(chosen.title), where=paper_numbers.paper_reference(chosen)), anchor=False)
 if not by_origin:

@@ -22,10 +22,7 @@ def accuracy_sentence(
 ) -> str:
     """How many are right, of which classes, between which ends, and what the pixels alone give; of photos, or of "pieces"."""
     of = f" {kind}".rstrip()
-    learned, others = (
-        text.fill(f"learned{of}", shots=shots),
-        text.fill(f"others{of}", asked=best.tested_count),
-    )
+    learned, others = (text.fill(f"learned{of}", shots=shots), text.fill(f"others{of}", asked=best.tested_count))
     facts = {"learned": learned, "others": others, "model": model, "accuracy": _percent(best.mean_accuracy),
              "range": _accuracy_range(best, text), "pixels": _percent(pixels.mean_accuracy)}  # fmt: skip
     if len(names) == 2:
@@ -40,9 +37,7 @@ def pixel_comparison(model: FewShotCurve, pixels: FewShotCurve, text: Prose, kin
     """
     counts = model.shots
     ahead = [round(100 * mine) > round(100 * theirs) for mine, theirs in zip(model.mean, pixels.mean, strict=True)]
-    apart = [
-        model.low[i] > pixels.high[i] if ahead[i] else model.high[i] < pixels.low[i] for i in range(len(counts))
-    ]  # fmt: skip
+    apart = [model.low[i] > pixels.high[i] if ahead[i] else model.high[i] < pixels.low[i] for i in range(len(counts))]
     better, others = ([n for n, above in zip(counts, ahead, strict=True) if above is side] for side in (True, False))
     from_on = bool(better) and bool(others) and max(others) < min(better)
     found = "none" if not better else "all" if not others else "from" if from_on else "some"
@@ -70,7 +65,7 @@ def mistaken_photos(
     return [
         (i, told.format(this=this.format(name=names[labels[i]]), other=names[other[i]], percent=_percent(missed[i])))
         for i in draws.most_mistaken(labels, MAX_MISTAKEN)
-    ]  # fmt: skip
+    ]
 
 
 def _accuracy_range(draws: FewShotDraws, text: Prose) -> str:

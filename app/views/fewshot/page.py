@@ -49,9 +49,7 @@ best = now["model"]
 names = [texts.escape_markdown(name) for name in given.names]
 kind = source if source == "pieces" else ""
 said.markdown(
-    accuracy_sentences.accuracy_sentence(
-        best, now["pixels"], shots, names, texts.escape_markdown(vit.card.title), text, kind
-    )
+    accuracy_sentences.accuracy_sentence(best, now["pixels"], shots, names, texts.escape_markdown(vit.card.title), text, kind)
 )
 said.markdown(accuracy_sentences.pixel_comparison(curves[0], curves[1], text, kind))
 with charts:

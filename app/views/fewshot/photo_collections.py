@@ -9,12 +9,7 @@ import streamlit as st
 from app import texts
 from app.shell import photo_picker, query_controls
 from app.state.photos import image_features
-from app.state.photos.photo_collections import (
-    Collection,
-    collection_of_uploads,
-    handwritten_digits,
-    photo_pieces,
-)
+from app.state.photos.photo_collections import Collection, collection_of_uploads, handwritten_digits, photo_pieces
 from app.texts import Prose
 
 if TYPE_CHECKING:

@@ -25,9 +25,7 @@ def filter_descriptions(model: str, count: int) -> list[str]:
 
 def show_first_filters(text: texts.Prose, model: str, descriptions: list[str]) -> None:
     """The first few one by one, and how many of those shown so few words describe."""
-    listed = " · ".join(
-        text["look"].format(number=i, look=look) for i, look in enumerate(descriptions[:FIRST_FILTERS], 1)
-    )
+    listed = " · ".join(text["look"].format(number=i, look=look) for i, look in enumerate(descriptions[:FIRST_FILTERS], 1))
     simple = sum(look["pattern"] != "none" for look in model_weights.filter_patterns(model, len(descriptions)))
     st.markdown(text.fill("first looks", count=min(FIRST_FILTERS, len(descriptions)), looks=listed))
     st.caption(text.fill("simple", simple=simple, count=len(descriptions)))

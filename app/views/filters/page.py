@@ -35,9 +35,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 subject = text["root"] if rooted else text["subject"]
 tiles, looks = filters.components_as_picture(components.vectors[:count], scale), []
 half, many = (filters.components_for_variance(components.variance, share) for share in (0.5, filters.MAX_COMPONENTS))
-found = aside(
-    text["needed"].format(share=percent(filters.MAX_COMPONENTS, 0), most=many, all=most, half=half), key="aside_found"
-)
+found = aside(text["needed"].format(share=percent(filters.MAX_COMPONENTS, 0), most=many, all=most, half=half), key="aside_found")
 if tiles.shape[-1] == 3:
     kinds = filters.component_kinds(components.vectors[:count])
     found.markdown(text.fill("looks", count=count, **asdict(kinds)))

@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 
 FRAME_S = 0.5  # two snapshots a second
 REFRESH_S = 2.0  # between two looks at a run that is being trained
-FIGURE_ROWS = (
-    ("filters", "positions", "distance"),
-    ("given", "predicted", "truth"),
-    ("rollout", "last_block", "answer"),
-)
+FIGURE_ROWS = (("filters", "positions", "distance"), ("given", "predicted", "truth"), ("rollout", "last_block", "answer"))
 
 
 def show_film(name: str, photo: int, live: bool, text: texts.Prose) -> None:
@@ -57,9 +53,7 @@ def play_button(steps: list[int]) -> None:
 
     text = texts.prose("learn")
     label, icon = (text["pause"], ":material/pause:") if is_playing() else (text["play"], ":material/play_arrow:")
-    if st.button(
-        label, icon=icon, key="play", on_click=toggle, type="primary", width=scaled_px(120), disabled=len(steps) < 2
-    ):
+    if st.button(label, icon=icon, key="play", on_click=toggle, type="primary", width=scaled_px(120), disabled=len(steps) < 2):
         st.rerun()
 
 
@@ -74,10 +68,7 @@ def _player(name: str, photo: int, text: texts.Prose) -> None:
             st.rerun()
         step = st.select_slider(text["step"], steps, key="frame", bind="query-params") if len(steps) > 1 else steps[0]
     frame, mode = steps.index(step), page_theme.current()
-    specs = {
-        part: films.frame_figures(key, part, frame, photo, mode, texts.language(), film)
-        for part in ("weights", "photo")
-    }
+    specs = {part: films.frame_figures(key, part, frame, photo, mode, texts.language(), film) for part in ("weights", "photo")}
     shown = specs["weights"] | specs["photo"]
     film_sentences.show_snapshot_findings(film, frame, films.first_emergence_steps(f"{key}:{steps[-1]}", film), text)
     for row in FIGURE_ROWS:

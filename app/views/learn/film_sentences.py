@@ -21,9 +21,7 @@ def film_caption(name: str, film: Film, text: texts.Prose) -> None:
     if known := film.accuracy():
         text_of_accuracy = text["card accuracy shared" if film.shared else "card accuracy"]
         of = text["card classes"].format(count=film.class_count) if film.class_count else ""
-        lines.append(
-            text_of_accuracy.format(step=known.step, right=known.right, photos=held_out_photos(film, text), of=of)
-        )
+        lines.append(text_of_accuracy.format(step=known.step, right=known.right, photos=held_out_photos(film, text), of=of))
         if others := model_card.measured_accuracies(name):
             lines.append(text["card other"].format(top1=others[0]["top1"], photos=others[0]["photos"]))
     st.caption(text.joined(lines))

@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
 
 
-HARDLY_CHANGED, MUCH_CHANGED = (
-    0.95,
-    0.7,
-)  # rank correlations: what more is hardly a change, and what less is much of one
+HARDLY_CHANGED, MUCH_CHANGED = (0.95, 0.7)  # rank correlations: what more is hardly a change, and what less is much of one
 PICTURE_WIDTH_PX = 540  # about half a page: a picture made for a whole one would stand in empty space
 
 
@@ -87,14 +84,11 @@ def show_masking_effect(vit: Vit, photo: Photo, rec: Recording, block: int, text
                           count=len(outliers.patches)))  # fmt: skip
     top, even = scale_top(effect.after), effect.even_share
     shown = recordings.input_picture(rec)[0]
-    for place, key, amounts in zip(
-        st.columns(2, gap="large"), ("before", "after"), (effect.before, effect.after), strict=True
-    ):
+    for place, key, amounts in zip(st.columns(2, gap="large"), ("before", "after"), (effect.before, effect.after), strict=True):
         with place:
             title, about = text[f"side {key}"], text[f"{source} about"].format(block=block, readout=readout)
             drawn = fit_figure_to_width(
-                figures.attention_on_photo(amounts, shown, grid, title, top, page_theme.current(), about, even),
-                PICTURE_WIDTH_PX,
+                figures.attention_on_photo(amounts, shown, grid, title, top, page_theme.current(), about, even), PICTURE_WIDTH_PX
             )
             drawn = figures.frame_outliers(drawn, outliers.patches, grid)
             arrays: Any = {f"{source}_{key}": amounts}
@@ -108,9 +102,7 @@ def show_masking_effect(vit: Vit, photo: Photo, rec: Recording, block: int, text
             )
     explain(text["masking how"], text["masking limits"])
     if score := model_card.localisation_score(DEFAULT_MODEL):
-        measured = text["measured"].format(
-            photos=score.photos, before=score.rollout_auc, after=score.masked_rollout_auc
-        )
+        measured = text["measured"].format(photos=score.photos, before=score.rollout_auc, after=score.masked_rollout_auc)
         whose = text["measured here" if vit.card.name == DEFAULT_MODEL else "measured elsewhere"]
         st.markdown(text.joined([measured, whose, texts.prose("common")["plausible"]]))
     masking_switch(vit, rec, "here")

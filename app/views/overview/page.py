@@ -16,15 +16,11 @@ text, mode = texts.prose("overview"), page_theme.current()
 st.markdown(text["intro"])
 intro_place = st.container()
 picture_column, doors_column = st.columns([3, 2], gap="large")
-first = (
-    picture_column.container()
-)  # where what is computed is waited for, whether or not it is: what comes after keeps its place
+first = picture_column.container()  # where what is computed is waited for, whether or not it is: what comes after keeps its place
 ready = (
     None
     if outlier_masking.is_on()
-    else landing_figures.precomputed_picture(
-        st.session_state.get("model") or DEFAULT_MODEL, st.session_state.get("photo")
-    )
+    else landing_figures.precomputed_picture(st.session_state.get("model") or DEFAULT_MODEL, st.session_state.get("photo"))
 )
 if ready:
     with picture_column:
@@ -55,12 +51,8 @@ with figures_place, st.skeleton(height=560) if entered else st.container(), intr
         )
         with picture_column:
             show_rollout(ready)
-    of_photo = landing_figures.cached_figures(
-        "photo", read, mode, lang, lambda: landing_figures.photo_previews(vit, read, mode)
-    )
-    of_model = landing_figures.cached_figures(
-        "model", vit.name, mode, lang, lambda: landing_figures.model_previews(vit, mode)
-    )
+    of_photo = landing_figures.cached_figures("photo", read, mode, lang, lambda: landing_figures.photo_previews(vit, read, mode))
+    of_model = landing_figures.cached_figures("model", vit.name, mode, lang, lambda: landing_figures.model_previews(vit, mode))
 facts = {
     "readout": current_recording.readout_name(vit),
     "layers": ", ".join(map(str, landing_figures.sampled_blocks(rec))),

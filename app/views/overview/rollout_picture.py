@@ -25,9 +25,7 @@ def show_rollout(spec: dict[str, Any]) -> None:
 
 def _show_picture(spec: dict[str, Any], title: str, text: texts.Prose) -> None:
     """The picture, its scale, and outlier tokens that hold much of it."""
-    outliers = outlier_masking.outliers_of_patches(
-        spec["outliers"], spec["outliers_of"], Grid(spec["rows"], spec["cols"], 1)
-    )
+    outliers = outlier_masking.outliers_of_patches(spec["outliers"], spec["outliers_of"], Grid(spec["rows"], spec["cols"], 1))
     picture(
         spec["image"],
         spec["rows"],

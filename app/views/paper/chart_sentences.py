@@ -41,10 +41,7 @@ def _other_number_sentence(dataset: str, model: str, here: str, text: Prose) -> 
     from vitcore.paper.tables import PRETRAINING_SETS, table_rows
 
     asked = (dataset, model, PRETRAINING_SETS[-1])
-    other = next(
-        (row["accuracy"] for row in table_rows("2") if (row["dataset"], row["model"], row["pretraining"]) == asked),
-        here,
-    )
+    other = next((row["accuracy"] for row in table_rows("2") if (row["dataset"], row["model"], row["pretraining"]) == asked), here)
     return "" if float(other) == float(here) else text["finding data twice"].format(model=model, value=other)
 
 
@@ -119,9 +116,7 @@ def _optimiser_sentence(_: str, text: Prose) -> str:
 
     table = [row for row in table_rows("7") if row["dataset"] != "Average"]
     average = next(row for row in table_rows("7") if row["dataset"] == "Average")
-    lead = {
-        model: float(average[f"{model} Adam"]) - float(average[f"{model} SGD"]) for model in ("ResNet50", "ResNet152x2")
-    }
+    lead = {model: float(average[f"{model} Adam"]) - float(average[f"{model} SGD"]) for model in ("ResNet50", "ResNet152x2")}
     wins = sum(float(row[f"{model} Adam"]) > float(row[f"{model} SGD"]) for row in table for model in lead)
     return text["finding optimiser"].format(
         wins=wins, all=len(table) * len(lead), small=f"{lead['ResNet50']:.2f}", large=f"{lead['ResNet152x2']:.2f}"

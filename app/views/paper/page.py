@@ -42,9 +42,7 @@ def table(name: str) -> None:
 st.subheader(text[f"title {part}"], anchor=False)
 if part in DRAWN:
     names = {name: charts.dataset_title(name) for name in DATASETS[part]}
-    dataset = query_controls.select_menu(
-        text["dataset"], names, f"dataset_{part}", width=280, index=list(names).index("ImageNet")
-    )
+    dataset = query_controls.select_menu(text["dataset"], names, f"dataset_{part}", width=280, index=list(names).index("ImageNet"))
     aside(chart_sentences.chart_sentence(part, dataset, text), key="aside_found")
     touch = None if part == "art" else clicked_model.remember_model
     with lead():

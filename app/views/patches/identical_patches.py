@@ -47,9 +47,7 @@ def show_identical_patches(vit: Vit, parts: NDArray, chosen: int, width: int, te
     from vitcore.analysis import patches
 
     sentences = [text["same hybrid" if vit.hybrid else "same"].format(d=width)]
-    sentences.append(
-        text["same no positions" if model_weights.position_similarity(vit.name) is None else "same positions"]
-    )
+    sentences.append(text["same no positions" if model_weights.position_similarity(vit.name) is None else "same positions"])
     if not vit.hybrid and (others := patches.identical_patches(parts, chosen)):
         named = ", ".join(map(str, others[:MAX_NAMED])) + ("…" if len(others) > MAX_NAMED else "")
         sentences.append(text.fill("same here", patch=chosen, count=len(others), others=named))

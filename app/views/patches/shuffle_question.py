@@ -82,6 +82,4 @@ def _answer_charts(answers: list[Answer], text: Prose) -> None:
     titles = text["in order"], text["positions stay"], text["positions move"]
     for place, title, answer in zip(st.columns(3), titles, answers, strict=False):
         with place:
-            plot(
-                figures.predictions(answer, page_theme.current(), title), title, text["answers alt"].format(title=title)
-            )
+            plot(figures.predictions(answer, page_theme.current(), title), title, text["answers alt"].format(title=title))

@@ -41,8 +41,7 @@ with right:
     figure(figures.position_similarity_tile(cosine, grid, chosen, mode), "tile", text["tile alt"], text["tile"],
            subjects=(vit.display_name,), file_stem=f"position {chosen}", cosine=cosine[chosen])  # fmt: skip
     position_sentences.show_position_sentences(cosine, chosen, vit, text)
-    st.metric(text["correlation"], decimal(places.correlation_with_distance(cosine, grid), 2),
-              help=text["correlation help"])  # fmt: skip
+    st.metric(text["correlation"], decimal(places.correlation_with_distance(cosine, grid), 2), help=text["correlation help"])
 with left:
     st.markdown(f"## {text['tiles title']}")
     picture(

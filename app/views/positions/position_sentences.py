@@ -39,10 +39,6 @@ def show_position_sentences(cosine: NDArray, chosen: int, vit: Vit, text: Prose)
         st.markdown(sentence.format(cosine=decimal(mirror.cosine, 2), elsewhere=decimal(mirror.elsewhere, 2)))
     down, up, mean = position_embeddings.corner_cosines(cosine, grid)
     like = min(down, up) - mean > position_embeddings.MIRROR
-    st.markdown(
-        text["corners like" if like else "corners"].format(
-            down=decimal(down, 2), up=decimal(up, 2), mean=decimal(mean, 2)
-        )
-    )
+    st.markdown(text["corners like" if like else "corners"].format(down=decimal(down, 2), up=decimal(up, 2), mean=decimal(mean, 2)))
     if any(mirror.way == "sides" for mirror in mirrors):
         st.caption(text["mirror why"])

@@ -140,9 +140,7 @@ def show_score(sheet: QuizSheet) -> None:
     """How many questions were answered, and how many of them right; an answer that was shown first counts as neither."""
     answers = {place: one for place, one in sheet.answers.items() if one != REVEALED}
     right = sum(
-        one == sheet.quiz.questions[place].correct_choice
-        for place, one in answers.items()
-        if place < len(sheet.quiz.questions)
+        one == sheet.quiz.questions[place].correct_choice for place, one in answers.items() if place < len(sheet.quiz.questions)
     )
     count = len(sheet.quiz.questions)
     st.markdown(sheet.text.fill("score" if answers else "no score", right=right, done=len(answers), count=count))

@@ -42,8 +42,7 @@ def handout_button(text: texts.Prose, vit: Vit, photo: Photo, seed: int, mask_ou
     if st.session_state.get("model") != uploaded_model.MODEL_ID:
         st.caption(text["take shell"])
         copyable_text(
-            quiz_command(photo.name if own else f"assets/samples/{photo.name}", vit.display_name, seed, mask_outliers),
-            key="shell",
+            quiz_command(photo.name if own else f"assets/samples/{photo.name}", vit.display_name, seed, mask_outliers), key="shell"
         )
 
 

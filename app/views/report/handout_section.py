@@ -31,16 +31,11 @@ def rollout_settings(text: texts.Prose, vit: Vit) -> ReportSettings:
 
     grid = vit.grid
     copy_link.restore_settings("report")
-    with (
-        st.expander(text["settings"], icon=":material/tune:"),
-        st.container(horizontal=True, vertical_alignment="bottom"),
-    ):
+    with st.expander(text["settings"], icon=":material/tune:"), st.container(horizontal=True, vertical_alignment="bottom"):
         helps = texts.prose("common")
         fusion = query_controls.button_row(text, "fusion", ["mean", "max", "min"], help=helps["fusion help"])
         discard = query_controls.slider(text["discard"], "discard", 0, 95, 0, width=200, help=helps["discard help"])
-        residual = query_controls.slider(
-            text["residual"], "residual", 0, 95, 50, width=200, help=helps["residual help"]
-        )
+        residual = query_controls.slider(text["residual"], "residual", 0, 95, 50, width=200, help=helps["residual help"])
         first = query_controls.slider(text["first"], "first", 0, vit.blocks - 1, 0, width=160, help=helps["first help"])
         patch_wanted = st.toggle(text["ask"], key="ask", bind="query-params", value=False)
         query = query_controls.patch_input(text["query"], grid, width=140, disabled=not patch_wanted)
@@ -89,9 +84,7 @@ def handout(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, settings:
         type="primary",
         on_click="ignore",
     )
-    st.iframe(
-        page.decode(), height=560, alt=text["handout alt"]
-    )  # a stranger's words in it are escaped; it has no script
+    st.iframe(page.decode(), height=560, alt=text["handout alt"])  # a stranger's words in it are escaped; it has no script
 
 
 def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, chosen_settings: ReportSettings) -> None:
@@ -107,12 +100,8 @@ def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, chosen_
         moving = reports.animation(*report_arguments, "webp", vit)
     plays = st.toggle(text["animation play"], key="animation_plays")
     shown = file_to_data_uri(moving, "image/webp") if plays else reports.last_frame(*report_arguments, vit)
-    st.image(
-        shown, alt=text.fill("animation alt", count=vit.blocks - chosen_settings.first_block), width=scaled_px(420)
-    )
-    outlier_masking.note_and_switch(
-        outlier_masking.outliers_in_map(vit, rec, rollout_map(rec, chosen_settings)), "animation"
-    )
+    st.image(shown, alt=text.fill("animation alt", count=vit.blocks - chosen_settings.first_block), width=scaled_px(420))
+    outlier_masking.note_and_switch(outlier_masking.outliers_in_map(vit, rec, rollout_map(rec, chosen_settings)), "animation")
     words = texts.table()
 
     model, image, fusion = vit.name, photo.key, chosen_settings.fusion

@@ -80,9 +80,7 @@ def _show_result(text: texts.Prose, job: report_zip.ZipJob) -> None:
             )  # fmt: skip
         elif job.stopped:
             st.markdown(text.fill("stopped", done=job.done_count, count=job.photo_count))
-            st.button(
-                text["go on"], key="go_on", icon=":material/play_arrow:", on_click=setattr, args=(job, "stopped", False)
-            )
+            st.button(text["go on"], key="go_on", icon=":material/play_arrow:", on_click=setattr, args=(job, "stopped", False))
             if made:
                 st.button(text["enough"].format(count=made), key="enough", icon=":material/check:", on_click=job.finish)
         again = "again" if job.is_finished or not made else "discard all"

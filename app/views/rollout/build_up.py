@@ -23,21 +23,13 @@ def show_build_up(request: RolloutRequest, settings: dict[str, Any]) -> None:
     from vitcore.figures.relevance import rollout_per_layer_scale
 
     text, grid = request.text, request.rec.grid
-    settings_used: dict[str, Any] = {
-        "discard_ratio": 0.0,
-        "residual": 0.5,
-        "first_block": 0,
-        "fusion": "mean",
-    } | settings
+    settings_used: dict[str, Any] = {"discard_ratio": 0.0, "residual": 0.5, "first_block": 0, "fusion": "mean"} | settings
     if outlier_masking.applies_to(request.vit, request.rec):
         settings_used |= {outlier_masking.QUERY_KEY: True}
     maps, frames = relevance_maps.rollout_per_layer(
         request.rec, request.query_patch, tuple(sorted(settings_used.items())), request.vit
     )
-    layers, map_outliers = (
-        range(len(maps)),
-        [outlier_masking.outliers_in_map(request.vit, request.rec, one) for one in maps],
-    )
+    layers, map_outliers = (range(len(maps)), [outlier_masking.outliers_in_map(request.vit, request.rec, one) for one in maps])
     first = int(settings_used["first_block"])
     player(
         request.photo_url,
@@ -66,11 +58,7 @@ def show_build_up(request: RolloutRequest, settings: dict[str, Any]) -> None:
     )  # each picture says it itself
     how_to_read = text.joined((text["build-up how"], text["build-up from"].format(first=first) if first else ""))
     explain(how_to_read, text["build-up limits"])
-    photo_shown, mode, title = (
-        request.photo_shown,
-        request.mode,
-        request.title_from_layer(text["build-up title"], settings_used),
-    )
+    photo_shown, mode, title = (request.photo_shown, request.mode, request.title_from_layer(text["build-up title"], settings_used))
     note = text.joined((how_to_read, map_outliers[-1].sentence))
     downloads(
         lambda: figures.rollout_per_layer(maps, photo_shown, grid, title, mode=mode),
@@ -100,18 +88,13 @@ def show_residual_effect(request: RolloutRequest) -> None:
     for residual in (0.5, 0.0):
         settings: Any = (("discard_ratio", 0.0), ("first_block", 0), ("fusion", "mean"), ("residual", residual))
         settings += ((outlier_masking.QUERY_KEY, True),) if outlier_masking.applies_to(request.vit, request.rec) else ()
-        one, two = (
-            relevance_maps.rollout_map(request.rec, q, settings, request.vit) for q in (request.query_patch, other)
-        )
+        one, two = (relevance_maps.rollout_map(request.rec, q, settings, request.vit) for q in (request.query_patch, other))
         difference_by_residual[residual] = percent_in_two_digits(max(0.0, 1 - map_overlap(one, two)))
         maps.append(one)
     who = request.text["a patch"].format(patch=other)
     st.markdown(
         request.text["identity"].format(
-            who=request.query_phrase,
-            other=who,
-            with_it=difference_by_residual[0.5],
-            without=difference_by_residual[0.0],
+            who=request.query_phrase, other=who, with_it=difference_by_residual[0.5], without=difference_by_residual[0.0]
         )
     )
     if not math.isnan(rank := rank_correlation(*maps)):

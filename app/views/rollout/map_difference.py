@@ -21,10 +21,7 @@ def show_difference(request: RolloutRequest, left: MethodMap, right: MethodMap) 
 
     text, grid = request.text, request.rec.grid
     values, rank_agreement = difference_points(left.values, right.values), rank_correlation(left.values, right.values)
-    least, unit = (
-        100 / grid.patches,
-        text["points"],
-    )  # the scale reaches an even share: maps that hardly differ look like nothing
+    least, unit = (100 / grid.patches, text["points"])  # the scale reaches an even share: maps that hardly differ look like nothing
     most = relevance_scale_top(values, True, least)
     same = left.method is right.method  # the same twice, with other settings
     pair = {"left": text["left"] if same else text[f"method.{left.method.name}"],
@@ -65,9 +62,7 @@ def show_difference(request: RolloutRequest, left: MethodMap, right: MethodMap) 
             who = pair["left" if values.flat[place] > 0 else "right"]
             facts = {"patch": place, "row": row, "col": col, "points": abs(values.flat[place]), "who": who}
             st.markdown(text["apart"].format(**facts))
-        st.metric(
-            text["alike"], f"{rank_agreement:.2f}" if rank_agreement == rank_agreement else "–", help=text["alike help"]
-        )
+        st.metric(text["alike"], f"{rank_agreement:.2f}" if rank_agreement == rank_agreement else "–", help=text["alike help"])
         explain(text["difference how"].format(**pair), text["difference limits"])
         downloads(
             lambda: figures.frame_outliers(

@@ -114,9 +114,7 @@ def _strongest_patch(request: RolloutRequest, method_map: MethodMap, prefix: str
     label = request.rec.labels[request.target_class] if request.target_class is not None else ""
     share = f"{method_map.shown_values.flat[patch]:.3g}"
     st.markdown(
-        sentence.format(
-            patch=patch, row=row, col=col, share=share, unit=method_map.unit, label=texts.escape_markdown(label)
-        )
+        sentence.format(patch=patch, row=row, col=col, share=share, unit=method_map.unit, label=texts.escape_markdown(label))
     )
     if method_map.method.asks_class:
         return
@@ -144,9 +142,7 @@ def _compute_map(request: RolloutRequest, method: RelevanceMethod, chosen: dict[
         computed = relevance_maps.relevance(request.rec, method.name, request.target_class, items, request.vit)
     shown = {"integrated_gradients": computed.maps, "gradient_rollout": 100 * computed.maps}.get(method.name)
     class_title = title.format(label=request.rec.labels[request.target_class])
-    map_outliers = outlier_masking.outliers_in_map(
-        request.vit, request.rec, computed.maps, method.needs_attention, masked=False
-    )
+    map_outliers = outlier_masking.outliers_in_map(request.vit, request.rec, computed.maps, method.needs_attention, masked=False)
     shown = 100 * absolute_shares(computed.maps) if shown is None else shown
     return MethodMap(method, chosen, computed.maps, shown, unit, class_title, map_outliers, computed)
 
@@ -186,15 +182,9 @@ def _draw_map(request: RolloutRequest, method_map: MethodMap, prefix: str) -> No
         said = paper_style_note()
         st.caption(said[0].upper() + said[1:])
         return
-    overlay = relevance_maps.heat_overlay(
-        request.rec, method_map.cache_key(request), signed, method_map.shown_values, most
-    )
-    picture(
-        request.photo_url, grid.rows, grid.cols, grid.step_px, overlay=overlay, detail=request.detail_url, **arguments
-    )
-    colour_bar.map_scale_bar(
-        heat_colour_scale(method_map.shown_values, most, method_map.unit, signed), f"{prefix}gathered_scale"
-    )
+    overlay = relevance_maps.heat_overlay(request.rec, method_map.cache_key(request), signed, method_map.shown_values, most)
+    picture(request.photo_url, grid.rows, grid.cols, grid.step_px, overlay=overlay, detail=request.detail_url, **arguments)
+    colour_bar.map_scale_bar(heat_colour_scale(method_map.shown_values, most, method_map.unit, signed), f"{prefix}gathered_scale")
 
 
 def _explanations(request: RolloutRequest, method_map: MethodMap) -> None:

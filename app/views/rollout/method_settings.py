@@ -30,13 +30,9 @@ def setting_controls(request: RolloutRequest, method: RelevanceMethod, prefix: s
         values["fusion"] = query_controls.button_row(text, f"{prefix}fusion", ways, text_key="fusion", help=fusion_help)
     if "residual" in method.settings:
         for key, most in (("discard", 95), ("residual", 95), ("first", request.vit.blocks - 1)):
-            values[key] = query_controls.slider(
-                text[key], f"{prefix}{key}", 0, most, DEFAULTS[key], help=helps[f"{key} help"]
-            )
+            values[key] = query_controls.slider(text[key], f"{prefix}{key}", 0, most, DEFAULTS[key], help=helps[f"{key} help"])
     if "steps" in method.settings:
-        values["baseline"] = query_controls.button_row(
-            text, f"{prefix}baseline", ["mean", "black", "white"], text_key="baseline"
-        )
+        values["baseline"] = query_controls.button_row(text, f"{prefix}baseline", ["mean", "black", "white"], text_key="baseline")
         values["steps"] = query_controls.slider(text["steps"], f"{prefix}steps", *STEP_RANGE, DEFAULTS["steps"])
     if not values:
         st.caption(text["no settings"])
@@ -45,13 +41,9 @@ def setting_controls(request: RolloutRequest, method: RelevanceMethod, prefix: s
 
 def vitcore_settings(request: RolloutRequest, method: RelevanceMethod, values: dict[str, Any]) -> dict[str, Any]:
     """The same as `vitcore` takes them: shares of 1; and whether outlier tokens are masked, where they are."""
-    settings = {
-        VITCORE_NAMES.get(key, key): value / 100 if key in PERCENT_SETTINGS else value for key, value in values.items()
-    }
+    settings = {VITCORE_NAMES.get(key, key): value / 100 if key in PERCENT_SETTINGS else value for key, value in values.items()}
     return settings | (
-        {outlier_masking.QUERY_KEY: True}
-        if not method.asks_class and outlier_masking.applies_to(request.vit, request.rec)
-        else {}
+        {outlier_masking.QUERY_KEY: True} if not method.asks_class and outlier_masking.applies_to(request.vit, request.rec) else {}
     )
 
 

@@ -66,16 +66,12 @@ def request_controls(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) 
             target = _class_menu(text, vit, rec)
             asks_patch = st.toggle(text["ask"], key="ask", bind="query-params", value=False, help=text["ask help"])
             # always there: a choice made in the picture reaches the address only through a control that is on the page already
-            query = query_controls.patch_input(
-                text["patch"], grid, width=140, disabled=not (asks_patch and vit.is_global)
-            )
+            query = query_controls.patch_input(text["patch"], grid, width=140, disabled=not (asks_patch and vit.is_global))
             compare = st.toggle(text["compare"], key="compare", bind="query-params", value=True)
             with st.popover(text["drawing"], icon=":material/palette:", key="drawing"):
                 style = query_controls.button_row(text, "style", ["heat", "paper"])
             if lecture_mode.is_on() and vit.is_global:  # a long way down, where a room is large
-                st.markdown(
-                    f":material/arrow_downward: [{text['build-up title']}](#{BUILD_UP_ANCHOR})", width="content"
-                )
+                st.markdown(f":material/arrow_downward: [{text['build-up title']}](#{BUILD_UP_ANCHOR})", width="content")
         if vit.is_global and not asks_patch and query != grid.middle:  # as a link written by hand may have it
             st.caption(text["not asked"].format(patch=query, ask=text["ask"]))
         _top_class_buttons(rec, target)
@@ -89,9 +85,7 @@ def request_controls(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) 
     query_patch = query if asks_patch else None
     theme = page_theme.current()
     detail_url = media_url(relevance_maps.fine_detail(rec), "image/jpeg", "detail")
-    return RolloutRequest(
-        text, vit, photo, rec, query_patch, target, style, theme, photo_shown, photo_url, detail_url
-    ), compare
+    return RolloutRequest(text, vit, photo, rec, query_patch, target, style, theme, photo_shown, photo_url, detail_url), compare
 
 
 def unique_class_names(labels: tuple[str, ...]) -> list[str]:
@@ -115,12 +109,7 @@ def _class_menu(text: texts.Prose, vit: Vit, rec: Recording) -> int | None:
         elif meant != likeliest:
             rewrite_query_param("class", meant, meant)
     chosen = st.selectbox(
-        text["class"],
-        [likeliest, *class_names],
-        key="class",
-        bind="query-params",
-        width=scaled_px(300),
-        help=text["class help"],
+        text["class"], [likeliest, *class_names], key="class", bind="query-params", width=scaled_px(300), help=text["class help"]
     )
     return class_names.index(chosen) if chosen in class_names else int(rec.logits.argmax())
 

@@ -25,10 +25,7 @@ def localisation_sentence(request: RolloutRequest) -> str:
     score, text = model_card.localisation_score(request.vit.name), request.text
     if score is None:
         return ""
-    rollout, prior = (
-        score.rollout_auc,
-        score.centre_auc,
-    )  # in the digits of the card: rounded once more they could turn round
+    rollout, prior = (score.rollout_auc, score.centre_auc)  # in the digits of the card: rounded once more they could turn round
     verdict = "worse" if rollout < prior else "better" if rollout > prior else "alike"
     is_this_model = score.model == request.vit.name
     card = model_card.card_by_name(score.model)

@@ -61,9 +61,7 @@ def _draw_attention(story: StoryState) -> None:
         lines=False, values=shares, unit=unit, even_share=100 * even, strongest=most,
         marks=found.patches, marks_sentence=found.sentence,
     )  # fmt: skip
-    colour_bar.map_scale_bar(
-        heat_colour_scale(100 * weights, 100 * top, unit, even_share=100 * even), "story_attended_scale"
-    )
+    colour_bar.map_scale_bar(heat_colour_scale(100 * weights, 100 * top, unit, even_share=100 * even), "story_attended_scale")
     more = texts.prose("outliers")["numbers unmasked"] if found.masked else ""
     outlier_masking.note_and_switch(found._replace(sentence=story.text.joined((found.sentence, more))), "attended")
 
@@ -95,12 +93,7 @@ def _attention_rows(story: StoryState) -> list[dict[str, Any]]:
         vector_row(text["gathered"], r"A V", x.heads[h], unit=narrow),
         vector_row(text["attended"], r"\rm{MSA} = [A_{1}V_{1}; …] W", x.attended, unit=width),
         vector_row(
-            text["first sum"],
-            rf"{mid} = \rm{{MSA}}(\rm{{LN}}(z)) + z",
-            x.after_attention,
-            kind="sum",
-            sign="+",
-            unit=width,
+            text["first sum"], rf"{mid} = \rm{{MSA}}(\rm{{LN}}(z)) + z", x.after_attention, kind="sum", sign="+", unit=width
         ),
     ]
 
@@ -113,15 +106,13 @@ def _mlp_rows(story: StoryState) -> list[dict[str, Any]]:
     rows = [vector_row(text["normed"], rf"\rm{{LN}}({mid})", x.normed2, kind="branch start", unit=width)]
     if x.hidden.size:
         rows.append(
-            vector_row(
-                text["hidden"], rf"{bend}(… W_{{1}})", x.hidden, unit=story.fill_text("of many", count=x.hidden.size)
-            )
+            vector_row(text["hidden"], rf"{bend}(… W_{{1}})", x.hidden, unit=story.fill_text("of many", count=x.hidden.size))
         )
     return [
         *rows,
         vector_row(text["mlp"], rf"\rm{{MLP}} = {bend}(… W_{{1}}) W_{{2}}", x.mlp, unit=width),
         vector_row(text["second sum"], rf"{after} = \rm{{MLP}}(\rm{{LN}}(z′)) + z′", x.x_out, kind="sum", sign="+", unit=width),
-    ]  # fmt: skip
+    ]
 
 
 def _attended_tokens(story: StoryState) -> list[dict[str, str]]:
@@ -176,9 +167,7 @@ def _draw_depth(story: StoryState) -> None:
                 "image": image,
                 "name": name,
                 "words": words,
-                "alt": story.text.joined(
-                    (story.fill_text("depth alt", number=block), outlier_sentence(marks, story.rec.grid))
-                ),
+                "alt": story.text.joined((story.fill_text("depth alt", number=block), outlier_sentence(marks, story.rec.grid))),
             }
         )
     st.markdown(f"##### {story.fill_text('depth title')}")
@@ -200,11 +189,7 @@ def _draw_logit_lens(story: StoryState) -> None:
     if share is not None:
         from vitcore.figures.story_steps import logit_lens
 
-        story_chart(
-            logit_lens(share, story.vit.labels, story.mode, output=story.vit.output),
-            "story_lens",
-            story.text["lens alt"],
-        )
+        story_chart(logit_lens(share, story.vit.labels, story.mode, output=story.vit.output), "story_lens", story.text["lens alt"])
 
 
 def _depth_kind(story: StoryState) -> str:
@@ -236,11 +221,7 @@ def _draw_answer(story: StoryState) -> None:
         photo_titles.imagenet_name_caption([label for label, _ in story.rec.top_classes()])
         return
     row = vector_row(
-        story.text["pooled"],
-        "y",
-        story.rec.logits,
-        unit=story.fill_text("of many", count=story.rec.logits.size),
-        sign="",
+        story.text["pooled"], "y", story.rec.logits, unit=story.fill_text("of many", count=story.rec.logits.size), sign=""
     )
     vectors([row], key="story_pooled", label=story.text["pooled"], flat=True)
 
@@ -287,8 +268,6 @@ def _softmax_equation(story: StoryState) -> str:
 
 BLOCK_STEPS = (
     Step("block", _block_equations, _draw_block, _ask_self_attention, _block_kind, _draw_attention),
-    Step(
-        "depth", _readout_equation, _draw_depth, _ask_leading_class, _depth_kind, draw_below_answer=_lens_below_answer
-    ),
+    Step("depth", _readout_equation, _draw_depth, _ask_leading_class, _depth_kind, draw_below_answer=_lens_below_answer),
     Step("answer", _softmax_equation, _draw_answer, _ask_probability_ratio, _readout_kind),
 )

@@ -64,9 +64,7 @@ def _draw_flattened(story: StoryState) -> None:
             st.info(story.text["other projection"])
             return
         name, count = story.text["features"], story.fill_text("of many", count=projected.x_p.size)
-        vectors(
-            [vector_row(name, "x_{p}", projected.x_p.ravel(), unit=count)], key="story_features", label=name, flat=True
-        )
+        vectors([vector_row(name, "x_{p}", projected.x_p.ravel(), unit=count)], key="story_features", label=name, flat=True)
         return
     from vitcore.figures.story_steps import flattened_patch
 

@@ -36,9 +36,7 @@ def step_input(text: Prose) -> int:
     """Which step it is, from 1; kept in the address."""
     if not 1 <= (st.session_state.get("step") or 1) <= len(STORY_STEPS):
         st.session_state["step"] = 1
-    return int(
-        st.number_input(text["step"], 1, len(STORY_STEPS), key="step", bind="query-params", width=scaled_px(130))
-    )
+    return int(st.number_input(text["step"], 1, len(STORY_STEPS), key="step", bind="query-params", width=scaled_px(130)))
 
 
 def layer_and_head_inputs(text: Prose, vit: Vit) -> tuple[int, int]:
@@ -79,13 +77,8 @@ def show_step(story: StoryState, number: int) -> None:
 def _next_pages(story: StoryState) -> None:
     """Where to go after the last step: the pinned patch in the explorer, and what the answer was gathered from."""
     with st.container(horizontal=True):
-        for page, key, given in (
-            ("attention", "to explorer", {selection.PATCH: str(story.patch)}),
-            ("rollout", "to lab", {}),
-        ):
-            st.page_link(
-                f"views/{page}/page.py", label=story.fill_text(key), icon=":material/arrow_forward:", query_params=given
-            )
+        for page, key, given in (("attention", "to explorer", {selection.PATCH: str(story.patch)}), ("rollout", "to lab", {})):
+            st.page_link(f"views/{page}/page.py", label=story.fill_text(key), icon=":material/arrow_forward:", query_params=given)
 
 
 def _question(story: StoryState, step: Step) -> None:

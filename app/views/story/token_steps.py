@@ -19,9 +19,7 @@ def _draw_projection(story: StoryState) -> None:
         st.info(story.text["other projection"])
     elif story.vit.hybrid or projected.x_p.shape[-1] != 3:
         rows = [("features", "x_{p}", projected.x_p.ravel()), ("embedding", "x_{p} E", projected.embedding)]
-        vectors(
-            [_vector_row(story, *row) for row in rows], key="story_products", label=story.text["embedding"], flat=True
-        )
+        vectors([_vector_row(story, *row) for row in rows], key="story_products", label=story.text["embedding"], flat=True)
     else:
         from vitcore.figures.story_steps import patch_projection
 
@@ -66,9 +64,7 @@ def _draw_similarity_tile(story: StoryState) -> None:
     if (cosine := model_weights.position_similarity(story.vit.name)) is None:
         return
     title = story.fill_text("tile title")
-    story_chart(
-        figures.position_similarity_tile(cosine, story.rec.grid, story.patch, story.mode, title), "story_tile", title
-    )
+    story_chart(figures.position_similarity_tile(cosine, story.rec.grid, story.patch, story.mode, title), "story_tile", title)
 
 
 def _position_kind(story: StoryState) -> str:
@@ -146,9 +142,7 @@ def _sum_equation(story: StoryState) -> str:
     start = r"x_\mathrm{class};\," if "class" in _prefix_names(story) else ""
     place = "" if model_weights.position_similarity(story.vit.name) is None else r" + E_\mathrm{pos}"
     tokens = rf"z_0 = [{start} x_p^1 E;\, \cdots;\, x_p^N E]"
-    return (
-        f"{tokens}\n{place} \\quad (1)" if place else rf"{tokens} \;\, (1)"
-    )  # two lines: a projector's column is narrow
+    return f"{tokens}\n{place} \\quad (1)" if place else rf"{tokens} \;\, (1)"  # two lines: a projector's column is narrow
 
 
 def _prefix_names(story: StoryState) -> tuple[str, ...]:
@@ -172,12 +166,7 @@ TOKEN_STEPS = (
         draw_below_text=_projection_sizes_note,
     ),
     Step(
-        "position",
-        _sum_equation,
-        _draw_positions,
-        _ask_nearest_position,
-        _position_kind,
-        draw_below_answer=_draw_similarity_tile,
+        "position", _sum_equation, _draw_positions, _ask_nearest_position, _position_kind, draw_below_answer=_draw_similarity_tile
     ),
     Step("sequence", _sequence_equation, _draw_sequence, _ask_first_token, _prefix_kind),
 )

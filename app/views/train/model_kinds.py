@@ -68,9 +68,7 @@ def kind_menu(preset: str, text: texts.Prose) -> str:
     if st.session_state.get("kind", PLAIN_VIT) not in offered:
         st.session_state["kind"] = PLAIN_VIT
     others = [{kind: texts.prose("train", lang)[f"kind {kind}"] for kind in offered} for lang in texts.LANGUAGES]
-    kind = select_menu(
-        text["kind"], {kind: text[f"kind {kind}"] for kind in offered}, "kind", others, help=text["kind help"]
-    )
+    kind = select_menu(text["kind"], {kind: text[f"kind {kind}"] for kind in offered}, "kind", others, help=text["kind help"])
     st.caption(text[f"kind {kind} about"])
     if kind != PLAIN_VIT:
         wanted = ", ".join(f"`--{name.replace('_', '-')} {value}`" for name, value in kind_fields(preset, kind).items())

@@ -40,16 +40,12 @@ SOURCES = ("samples", "drawn", "folder", "cifar10", "cifar100", "hub")
 def source_input(text: texts.Prose) -> str:
     """Where the photos are. What is typed stays out of the address: a link must not make this machine open a path."""
     kind = st.selectbox(
-        text["photos"],
-        SOURCES,
-        format_func=lambda name: text[f"source {name}"],
-        key="photos_from",
-        persist_state="session",
+        text["photos"], SOURCES, format_func=lambda name: text[f"source {name}"], key="photos_from", persist_state="session"
     )
     if kind == "folder":
         return st.text_input(
-            text["path"], key="photos_path", persist_state="session", placeholder="/home/me/photos", help=text["path help"],
-        ).strip()  # fmt: skip
+            text["path"], key="photos_path", persist_state="session", placeholder="/home/me/photos", help=text["path help"]
+        ).strip()
     if kind == "hub":
         name = st.text_input(text["name"], key="photos_hub", persist_state="session", placeholder="owner/name").strip()
         return f"hf:{name.removeprefix('hf:')}" if name else ""
@@ -104,17 +100,12 @@ def field_controls(name: str, kind: str, text: texts.Prose) -> dict[str, Any]:
     folded = {text["size and rate"]: [by_name[field] for field in SIZE_FIELDS]}
     for group in dict.fromkeys(field.metadata["group"] for field in recipe_fields()):
         rest = [
-            field
-            for field in recipe_fields()
-            if field.metadata["group"] == group and field.name not in MAIN_FIELDS + SIZE_FIELDS
+            field for field in recipe_fields() if field.metadata["group"] == group and field.name not in MAIN_FIELDS + SIZE_FIELDS
         ]
         folded |= {say(group): rest} if rest else {}
     with st.expander(text["more settings"], icon=":material/tune:", key=f"{name}.more"):
         for title, rest in folded.items():
-            with (
-                st.expander(title, key=f"{name}.{title}"),
-                st.grid(min_column_width=scaled_px(210), vertical_alignment="bottom"),
-            ):
+            with st.expander(title, key=f"{name}.{title}"), st.grid(min_column_width=scaled_px(210), vertical_alignment="bottom"):
                 values |= {field.name: control(field) for field in rest}
     return values
 
@@ -128,9 +119,7 @@ def _field_control(field: Field[Any], value: Any, key_prefix: str, text: texts.P
     about, words = field.metadata, field_name(field.name)
     unit = about["unit"] if about["unit"] != words else ""
     label = _capitalized(say(words)) + (text["unit"].format(unit=say(unit)) if unit else "")
-    help_text = text["field help"].format(
-        help=_capitalized(say(about["help"])), flag=f"--{field.name.replace('_', '-')}"
-    )
+    help_text = text["field help"].format(help=_capitalized(say(about["help"])), flag=f"--{field.name.replace('_', '-')}")
     common: dict[str, Any] = {"key": f"{key_prefix}.{field.name}", "help": help_text, "persist_state": "session"}
     if isinstance(value, bool):
         return st.toggle(label, value, **common)
@@ -163,23 +152,12 @@ def build_recipe(name: str, values: dict[str, Any]) -> Recipe | str:
 
 def shell_command(name: str, recipe: Recipe, photos: str, run_id: str = "") -> str:
     """The shell's way to the same run."""
-    words = [
-        "python",
-        "-m",
-        "vitcore",
-        "train",
-        name,
-        "--data",
-        photos or "PHOTOS",
-        *(["--id", run_id] if run_id else []),
-    ]
+    words = ["python", "-m", "vitcore", "train", name, "--data", photos or "PHOTOS", *(["--id", run_id] if run_id else [])]
     usual = PRESETS[name]()
     for field in recipe_fields():
         value, flag = getattr(recipe, field.name), field.name.replace("_", "-")
         if value != getattr(usual, field.name):
-            words += (
-                [f"--{flag}" if value else f"--no-{flag}"] if isinstance(value, bool) else [f"--{flag}", str(value)]
-            )
+            words += [f"--{flag}" if value else f"--no-{flag}"] if isinstance(value, bool) else [f"--{flag}", str(value)]
     return shlex.join(words)
 
 
@@ -197,15 +175,12 @@ def show_estimate_and_start(name: str, recipe: Recipe, photos: str, text: texts.
     cost = training_estimate.measure_cost(key, classes) if st.session_state.get("_measured") == key else None
     _size_metrics(size, cost, text)
     if cost is None:
-        st.button(text["measure"], icon=":material/timer:", on_click=st.session_state.update,
-                  args=({"_measured": key},))  # fmt: skip
+        st.button(text["measure"], icon=":material/timer:", on_click=st.session_state.update, args=({"_measured": key},))
     else:
         st.caption(escape_markdown(cost) if isinstance(cost, str) else text["measured"])
     run_name = st.text_input(text["run name"], key="run_name", placeholder=f"{name}-…", max_chars=64,
                           help=text["run name help"]).strip()  # fmt: skip
-    start = pressed(
-        text["start"], PRESSED_FLAG, type="primary", icon=":material/play_arrow:", disabled=bool(photo_count.problem)
-    )
+    start = pressed(text["start"], PRESSED_FLAG, type="primary", icon=":material/play_arrow:", disabled=bool(photo_count.problem))
     if start and not photo_count.problem:
         st.error(escape_markdown(_capitalized(_start_run(name, recipe, photos, run_name))), icon=":material/error:")
     st.caption(text["same"])
@@ -231,10 +206,7 @@ def _size_metrics(size: tuple[int, float], cost: Any, text: texts.Prose) -> None
     params, flop = size
     metrics = {text["parameters"]: _short_number(params), text["flop"]: _short_number(flop)}
     if cost is not None and not isinstance(cost, str):
-        metrics |= {
-            text["a step"]: f"{cost.seconds_per_step:.2g} s",
-            text["whole run"]: runs.readable_time(cost.seconds),
-        }
+        metrics |= {text["a step"]: f"{cost.seconds_per_step:.2g} s", text["whole run"]: runs.readable_time(cost.seconds)}
     with st.grid(min_column_width=scaled_px(120)):
         for label, value in metrics.items():
             st.metric(label, value)

@@ -130,13 +130,7 @@ def _delete_dialog(run_id: str, text: texts.Prose) -> None:
     def dialog() -> None:
         st.markdown(text["delete question"].format(run=texts.escape_markdown(run_id)))
         with st.container(horizontal=True):
-            if st.button(
-                text["delete yes"],
-                icon=":material/delete:",
-                key="delete_yes",
-                type="primary",
-                on_click=delete_and_leave,
-            ):
+            if st.button(text["delete yes"], icon=":material/delete:", key="delete_yes", type="primary", on_click=delete_and_leave):
                 st.rerun()
             if st.button(text["delete no"], key="delete_no"):
                 st.rerun()
@@ -157,7 +151,7 @@ def _run_metrics(run: runs.RunStatus, text: texts.Prose) -> None:
         text["colours right"] if run.task == "masked" else top: "–" if right is None else f"{right:.1f} %",
         text["learning rate"]: "–" if rate is None else f"{rate:.2e}",
         text["images a second"]: f"{run.images_per_s:.3g}" if run.images_per_s else "–",
-    }  # fmt: skip
+    }
     if run.is_live:
         metrics[text["time left"]] = "–" if left is None else runs.readable_time(left)
     with st.grid(min_column_width=scaled_px(130)):

@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from vitcore.analysis.attention_distance import (
-    far_heads,
-    farthest_head,
-    mean_distance_px,
-    near_heads,
-    uniform_distance_px,
-)
+from vitcore.analysis.attention_distance import far_heads, farthest_head, mean_distance_px, near_heads, uniform_distance_px
 from vitcore.attention_capture import AttentionCapture
 from vitcore.forward.recording import record, to_model_input
 from vitcore.grid import Grid
@@ -47,9 +41,7 @@ def test_known_answers(row, prefix):
     side, patch_px, uniform, with_class_token, corner, largest = row
     grid = Grid(side, side, patch_px, prefix)
     assert uniform_distance_px(grid) == pytest.approx(uniform, abs=5e-7)
-    assert mean_distance_px(of_patches(np.full((side**2, side**2), side**-2), prefix), grid) == pytest.approx(
-        uniform, abs=5e-7
-    )
+    assert mean_distance_px(of_patches(np.full((side**2, side**2), side**-2), prefix), grid) == pytest.approx(uniform, abs=5e-7)
     assert grid.distances_px()[0].mean() == pytest.approx(corner, abs=5e-5)
     assert grid.distances_px().max() == pytest.approx(largest, abs=5e-5)
     one = Grid(side, side, patch_px, 1)

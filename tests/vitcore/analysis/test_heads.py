@@ -81,9 +81,7 @@ def test_variance_explained_by_the_offset():
     shifted, random = head_descriptions.explained_by_offset(np.stack([right(), noise()]), GRID)
     assert shifted > 0.75 and random < 0.05
     assert head_descriptions.explained_by_offset(itself()[None], GRID)[0] == pytest.approx(1)
-    assert head_descriptions.explained_by_offset(uniform()[None], GRID)[0] == 0, (
-        "nothing varies, so nothing is explained"
-    )
+    assert head_descriptions.explained_by_offset(uniform()[None], GRID)[0] == 0, "nothing varies, so nothing is explained"
 
 
 def test_variance_explained_equals_a_regression_on_the_offsets():
@@ -148,9 +146,7 @@ def test_words_change_at_their_thresholds():
 def test_without_prefix_tokens_there_is_no_sink():
     grid = Grid(4, 4, 8, prefix=0)
     w = np.full((1, 16, 16), 1 / 16)
-    (found,) = head_descriptions.describe_heads(
-        w, mean_distance_px(w, grid), mean_distance_px(w, grid), grid, np.zeros(16, bool)
-    )
+    (found,) = head_descriptions.describe_heads(w, mean_distance_px(w, grid), mean_distance_px(w, grid), grid, np.zeros(16, bool))
     assert found.shares == () and found.sink is None and found.words == ("even",)
 
 
@@ -177,10 +173,6 @@ def test_the_ends_of_the_code():
 
 def test_a_look_up_is_the_same_as_the_formula():
     every = np.arange(0x3C01, dtype=np.uint16).view(np.float16)  # all from 0 to 1
-    assert np.array_equal(
-        attention_as_bytes.encode_weights(every), attention_as_bytes.encode_weights(every.astype(np.float64))
-    )
+    assert np.array_equal(attention_as_bytes.encode_weights(every), attention_as_bytes.encode_weights(every.astype(np.float64)))
     turned = np.random.default_rng(0).random((5, 6)).astype(np.float16).T
-    assert np.array_equal(
-        attention_as_bytes.encode_weights(turned), attention_as_bytes.encode_weights(turned.astype(np.float64))
-    )
+    assert np.array_equal(attention_as_bytes.encode_weights(turned), attention_as_bytes.encode_weights(turned.astype(np.float64)))

@@ -5,13 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vitcore.analysis.outlier_tokens import (
-    find_outlier_tokens,
-    mask_keys,
-    outlier_thresholds,
-    outliers_in_map,
-    share_on_tokens,
-)
+from vitcore.analysis.outlier_tokens import find_outlier_tokens, mask_keys, outlier_thresholds, outliers_in_map, share_on_tokens
 
 
 def spread(blocks=6, patches=256, sigma=0.15, prefix=1, seed=0):
@@ -105,10 +99,7 @@ def test_an_outlier_stands_out_where_at_most_one_in_twenty_others_has_as_much():
         free = [place for place in range(101) if place != 7]
         values[free[:others]] = 2.0
         assert outliers_in_map(values, [7]).tolist() == expected
-        assert (
-            outliers_in_map(1000 * values, [7]).tolist() == expected
-            and outliers_in_map(-values, [7]).tolist() == expected
-        )
+        assert outliers_in_map(1000 * values, [7]).tolist() == expected and outliers_in_map(-values, [7]).tolist() == expected
 
 
 def test_many_outliers_do_not_hide_each_other_and_dim_ones_are_not_named():
@@ -145,15 +136,10 @@ def test_on_the_gallery_the_rule_names_exactly_the_corners_that_are_among_the_br
     for name in ("cat", "castle", "rocket", "crab", "citrus"):
         rec = record(shipped, SAMPLES / f"{name}.jpg")
         patches = outliers_in_recording(rec).patches
-        maps = [
-            rec.rollout(),
-            *(rec.grid.to_map(rec.pooling_weights @ fused) for fused in rec.attention_per_layer()[-5:]),
-        ]
+        maps = [rec.rollout(), *(rec.grid.to_map(rec.pooling_weights @ fused) for fused in rec.attention_per_layer()[-5:])]
         for values in maps:
             rest = np.delete(values.ravel(), patches)
-            below = [
-                rankdata([*rest, values.flat[patch]], "max")[-1] - 1 for patch in patches
-            ]  # others that have no more
+            below = [rankdata([*rest, values.flat[patch]], "max")[-1] - 1 for patch in patches]  # others that have no more
             ties = [(rest == values.flat[patch]).sum() for patch in patches]
             top = [patch for patch, less, tie in zip(patches, below, ties, strict=True)
                    if (less - tie) >= 0.95 * len(rest) and values.flat[patch] > values.mean()]  # fmt: skip

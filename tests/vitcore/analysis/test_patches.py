@@ -42,12 +42,7 @@ def test_flat_rows_are_row_by_row_colour_by_colour(grid):
         assert (rows[:, (y * wide + x) * 3 + c] == blocks[:, y, x, c]).all()
 
 
-KINDS = [
-    {},
-    {"img_size": (32, 48)},
-    {"img_size": (40, 48), "patch_size": (8, 16)},
-    {"reg_tokens": 4, "no_embed_class": True},
-]
+KINDS = [{}, {"img_size": (32, 48)}, {"img_size": (40, 48), "patch_size": (8, 16)}, {"reg_tokens": 4, "no_embed_class": True}]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -84,11 +79,7 @@ def test_patches_with_the_same_pixels_are_the_same_token_before_positions_are_ad
     parts[[7, 200]] = parts[3]
     parts[9] = parts[3]
     parts[9, 0, 0, 0] ^= 1  # one number of one pixel
-    assert (
-        identical_patches(parts, 3) == [7, 200]
-        and identical_patches(parts, 200) == [3, 7]
-        and identical_patches(parts, 9) == []
-    )
+    assert identical_patches(parts, 3) == [7, 200] and identical_patches(parts, 200) == [3, 7] and identical_patches(parts, 9) == []
     found = patch_embeddings(shipped, join_patches(parts, grid))
     assert np.abs(found[[7, 200]] - found[3]).max() <= 1e-6 < np.abs(found[9] - found[3]).max()
     placed = found + load_model.position_embeddings(shipped)

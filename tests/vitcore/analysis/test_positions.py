@@ -114,14 +114,7 @@ def test_the_shipped_model_knows_where_its_patches_sit(shipped):
 # Interpolation
 
 
-SIZES = [
-    ((32, 32), 7, 7),
-    ((32, 32), 3, 3),
-    ((112, 112), 24, 24),
-    ((48, 48), 4, 9),
-    ((32, 56), 12, 5),
-    ((56, 32), 14, 8),
-]
+SIZES = [((32, 32), 7, 7), ((32, 32), 3, 3), ((112, 112), 24, 24), ((48, 48), 4, 9), ((32, 56), 12, 5), ((56, 32), 14, 8)]
 each_size = pytest.mark.parametrize("image, rows, cols", SIZES)
 
 
@@ -168,9 +161,7 @@ def test_an_unknown_method_is_refused(tiny):
 def test_loading_at_another_size_interpolates_as_timm_does(shipped):
     larger = load_model.load(image_px=192)
     assert (larger.grid.rows, larger.grid.cols, larger.grid.image_px) == (24, 24, (192, 192))
-    assert np.allclose(
-        load_model.position_embeddings(larger), load_model.resample_positions(shipped, 24, 24, "timm"), atol=1e-6
-    )
+    assert np.allclose(load_model.position_embeddings(larger), load_model.resample_positions(shipped, 24, 24, "timm"), atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -104,9 +104,7 @@ def test_shares_of_a_map():
 def test_rank_correlation_is_spearmans():
     """1 − 6·Σd²/(n(n² − 1)) without equal values: d is 1, 1, 0, 1, 1; with them, 4.5/√(5 · 4.5) of mean ranks."""
     assert rank_correlation(np.array([1, 2, 3, 4, 5]), np.array([20, 10, 30, 99, 40])) == pytest.approx(1 - 6 * 4 / 120)
-    assert rank_correlation(np.array([[1, 2], [3, 4]]), np.array([[1, 1], [2, 3]])) == pytest.approx(
-        4.5 / np.sqrt(5 * 4.5)
-    )
+    assert rank_correlation(np.array([[1, 2], [3, 4]]), np.array([[1, 1], [2, 3]])) == pytest.approx(4.5 / np.sqrt(5 * 4.5))
     assert np.isnan(rank_correlation(np.ones((2, 2)), np.arange(4).reshape(2, 2)))
 
 

@@ -171,12 +171,8 @@ def test_what_a_token_has_gathered_by_hand():
 def test_fusing_heads():
     weights = random_weights(2, 3, 5)
     assert np.allclose(fuse_heads(weights, "mean"), (weights[:, 0] + weights[:, 1] + weights[:, 2]) / 3)
-    assert np.array_equal(
-        fuse_heads(weights, "max"), np.maximum(np.maximum(weights[:, 0], weights[:, 1]), weights[:, 2])
-    )
-    assert np.array_equal(
-        fuse_heads(weights, "min"), np.minimum(np.minimum(weights[:, 0], weights[:, 1]), weights[:, 2])
-    )
+    assert np.array_equal(fuse_heads(weights, "max"), np.maximum(np.maximum(weights[:, 0], weights[:, 1]), weights[:, 2]))
+    assert np.array_equal(fuse_heads(weights, "min"), np.minimum(np.minimum(weights[:, 0], weights[:, 1]), weights[:, 2]))
     assert fuse_heads(weights[0]).shape == (5, 5)
 
 

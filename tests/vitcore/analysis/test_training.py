@@ -83,9 +83,7 @@ def test_noise_has_nothing():
     arrays = film_arrays(rng.normal(size=(16, 64)), [0.98 * even, 1.02 * even], rng.normal(size=(8, 3, 8, 8)))
     found = emerged_structure(arrays, 0, grid)
     assert not (found.filters or found.positions or found.heads)
-    assert (
-        emerged_structure(film_arrays(np.zeros((16, 8)), [even]), 0, grid).correlation == 0
-    )  # nothing is like nothing
+    assert emerged_structure(film_arrays(np.zeros((16, 8)), [even]), 0, grid).correlation == 0  # nothing is like nothing
 
 
 def test_a_class_token_in_the_table_is_left_out():

@@ -14,9 +14,7 @@ from vitcore.forward.recording import predict, record
 from vitcore.models import load_model
 
 TINY = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 2, "num_heads": 3, "num_classes": 10}
-PLACED = [
-    {"positions": kind, "positions_at": at} for kind in ("1d", "2d", "relative") for at in ("stem", "blocks", "shared")
-]
+PLACED = [{"positions": kind, "positions_at": at} for kind in ("1d", "2d", "relative") for at in ("stem", "blocks", "shared")]
 ABLATIONS = [{"pos_embed": "none"}, *PLACED, {"class_token": False, "global_pool": "avg", "fc_norm": False},
              {"mlp_head": True}, {"family": "axial"}]  # fmt: skip
 each = pytest.mark.parametrize("changes", ABLATIONS, ids=lambda c: "-".join(map(str, c.values())))
@@ -31,11 +29,7 @@ def model(changes, size=32):
 @each
 def test_every_weight_learns(changes):
     """Ten steps on eight pictures: the loss falls, and no parameter is left without a gradient."""
-    module, x, y = (
-        model(changes),
-        torch.randn(8, 3, 32, 32, generator=torch.Generator().manual_seed(1)),
-        torch.arange(8),
-    )
+    module, x, y = (model(changes), torch.randn(8, 3, 32, 32, generator=torch.Generator().manual_seed(1)), torch.arange(8))
     optimiser, losses = torch.optim.AdamW(module.parameters(), lr=3e-3), []
     for _ in range(10):
         loss = F.cross_entropy(module(x), y)
@@ -145,9 +139,7 @@ def test_an_axial_vit_learns_digits():
     y, held_out = torch.from_numpy(found.target), torch.arange(len(x)) % 5 == 0
     torch.manual_seed(0)
     shape = {"patch_size": 2, "embed_dim": 48, "depth": 1, "num_heads": 4, "num_classes": 10, "family": "axial"}
-    module = lively(
-        build_from_description(shape, 8)
-    ).train()  # timm's weights start out so small that they need twice the steps
+    module = lively(build_from_description(shape, 8)).train()  # timm's weights start out so small that they need twice the steps
     optimiser = torch.optim.AdamW(module.parameters(), lr=4e-3)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 4e-3, total_steps=150)
     for _ in range(150):

@@ -52,13 +52,7 @@ def test_parameters_and_operations_are_the_published_ones(subtests):
 ])  # fmt: skip
 def test_the_columns_of_table_1(name, blocks, width, mlp, heads, tokens):
     found = row(name)
-    assert (found.blocks, found.width, found.mlp, found.heads, found.tokens) == (
-        blocks,
-        (width,),
-        (mlp,),
-        (heads,),
-        tokens,
-    )
+    assert (found.blocks, found.width, found.mlp, found.heads, found.tokens) == (blocks, (width,), (mlp,), (heads,), tokens)
 
 
 @pytest.mark.parametrize("said, name", [
@@ -104,11 +98,7 @@ def test_the_parts_of_a_vit_in_the_order_they_run():
     assert [part.repeats for part in found] == [1, 1, 12, 1, 1]
     assert [part.name for part in found[2].inner_parts] == ["norm1", "attn", "norm2", "mlp"]
     assert sum(part.params * part.repeats for part in found) == 86_567_656
-    assert (
-        found[0].input_shape == (3, 224, 224)
-        and found[0].output_shape == (196, 768)
-        and found[2].input_shape == (197, 768)
-    )
+    assert found[0].input_shape == (3, 224, 224) and found[0].output_shape == (196, 768) and found[2].input_shape == (197, 768)
 
 
 @pytest.mark.parametrize("name", ["R26+S/32", "BiT R50x1", "Axial-ViT-B/32", "AxialResNet-50"])

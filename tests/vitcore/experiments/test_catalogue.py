@@ -20,7 +20,7 @@ Level = Callable[[str, str, str], float]  # of a curve, a place and a measure
 
 def made_up(
     name: str, seeds: int = 0, sd: float = 10.0, level: Level = lambda curve, x, measure: 50, draw: int = 0, quick: bool = True
-) -> Results:  # fmt: skip
+) -> Results:
     """Results of noise around a level of each place; after twice the steps nothing has changed but by noise."""
     one, noise = EXPERIMENTS[name], np.random.default_rng(draw)
     found = [
@@ -37,20 +37,15 @@ def made_up(
 def test_every_cell_is_a_recipe_and_a_run(name):
     one = EXPERIMENTS[name]
     for quick in (True, False):
-        every = [
-            *run_experiment.learning_rate_tasks(one, quick, "digits"),
-            *run_experiment.training_tasks(one, quick, "digits"),
-        ]
-        assert len({task.run for task in every}) == len(every) and all(
-            run_folder.RUN_NAME.fullmatch(task.run) for task in every
-        )
+        every = [*run_experiment.learning_rate_tasks(one, quick, "digits"), *run_experiment.training_tasks(one, quick, "digits")]
+        assert len({task.run for task in every}) == len(every) and all(run_folder.RUN_NAME.fullmatch(task.run) for task in every)
         names = [cell.name for cell in one.cells(quick)]
         for i, cell in enumerate(one.cells(quick)):
             assert not cell.continues_cell or cell.continues_cell in names[:i], "what a cell goes on from comes first"
             assert not cell.learning_rate_of or cell.learning_rate_of in names
-            assert not cell.checks_plateau or run_experiment.training_tasks(one, quick, "digits")[
-                i
-            ].recipe.steps == 2 * next(t.recipe.steps for t in every if t.cell.name == cell.learning_rate_of)
+            assert not cell.checks_plateau or run_experiment.training_tasks(one, quick, "digits")[i].recipe.steps == 2 * next(
+                t.recipe.steps for t in every if t.cell.name == cell.learning_rate_of
+            )
         assert run_experiment.unfinished_tasks(every, {t.row_key for t in every if t.cell.chart_places}) == []
 
 
@@ -60,11 +55,7 @@ def test_every_cell_that_has_a_choice_of_rates_gets_one_and_no_other(name):
     for quick in (True, False):
         one = EXPERIMENTS[name]
         drawn = [task for task in run_experiment.learning_rate_tasks(one, quick, "digits") if task.cell.chart_places]
-        made = [
-            Row(t.cell.name, *at, t.seed, 1, "top1", t.recipe.lr_peak, t.run)
-            for t in drawn
-            for at in t.cell.chart_places
-        ]
+        made = [Row(t.cell.name, *at, t.seed, 1, "top1", t.recipe.lr_peak, t.run) for t in drawn for at in t.cell.chart_places]
         assert run_experiment.best_learning_rates(made) == {
             cell.name: max(cell.learning_rates) for cell in one.cells(quick) if cell.learning_rates
         }
@@ -113,10 +104,7 @@ def peaks(class_token: float, mean: float, lower: float = 0) -> Level:
 
 def costing(times: float) -> Level:
     """Accuracy that grows with a training's place, and a ResNet that costs so many times what a ViT as good does."""
-    order = {
-        at: i // 2
-        for i, at in enumerate(sorted({at for c in EXPERIMENTS["compute"].cells(True) for at in c.chart_places}))
-    }
+    order = {at: i // 2 for i, at in enumerate(sorted({at for c in EXPERIMENTS["compute"].cells(True) for at in c.chart_places}))}
 
     def level(curve: str, x: str, measure: str) -> float:
         rank = sorted(at for at in order if at[0] == curve).index((curve, x))
@@ -132,12 +120,9 @@ def positions(none: float, one: float, two: float, relative: float, shuffled: fl
 
 def inside(own: float, other: float, accuracy: float = 90) -> Level:
     """What an experiment measures inside a model, what it looks at besides, and the accuracy."""
-    return lambda curve, x, measure: {
-        "nearness": own,
-        "nearest_head": own,
-        "row_column": other,
-        "untrained_head": other,
-    }.get(measure, accuracy)
+    return lambda curve, x, measure: {"nearness": own, "nearest_head": own, "row_column": other, "untrained_head": other}.get(
+        measure, accuracy
+    )
 
 
 FEW, MOST = (str(part) for part in DATA_SIZES[True])
@@ -191,9 +176,9 @@ def test_every_claim_has_results_for_it_against_it_and_neither():
         columns = list(zip(*(told for known, _, told in MADE_UP if known == name), strict=True))
         for claim, seen in zip(one.claims, columns, strict=True):
             missing = {"opposite", "open"} - set(seen)
-            assert claim.quick or (
-                (not missing or claim.kind == "near") and {"same", "as large", "other size"} & set(seen)
-            ), claim.sentence
+            assert claim.quick or ((not missing or claim.kind == "near") and {"same", "as large", "other size"} & set(seen)), (
+                claim.sentence
+            )
 
 
 def test_what_only_the_full_form_has_is_tested_there():
@@ -203,9 +188,7 @@ def test_what_only_the_full_form_has_is_tested_there():
     assert found == ["same", "opposite"]
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in NAMES if any(cell.checks_plateau for cell in EXPERIMENTS[name].cells(True))]
-)
+@pytest.mark.parametrize("name", [name for name in NAMES if any(cell.checks_plateau for cell in EXPERIMENTS[name].cells(True))])
 def test_a_baseline_that_is_not_at_its_plateau_tells_nothing(name):
     results = made_up(name, sd=0.2)
     checked = {cell.name for cell in EXPERIMENTS[name].cells(True) if cell.checks_plateau}
@@ -230,9 +213,7 @@ def test_every_experiment_ships_its_results():
 def test_shipped_results_are_whole_and_of_these_recipes(file):
     one, results = EXPERIMENTS[file.stem], results_csv.read_results(file)
     facts = run_experiment.csv_facts(one, True, one.drawn)
-    assert [results.facts[what] for what in ("recipes", "data", "seeds")] == [
-        facts[what] for what in ("recipes", "data", "seeds")
-    ]
+    assert [results.facts[what] for what in ("recipes", "data", "seeds")] == [facts[what] for what in ("recipes", "data", "seeds")]
     cells = [(cell.name, at) for cell in one.cells(True) for at in cell.chart_places]
     assert len(results.seeds()) == one.seeds >= 5
     assert len(results.trials) == len(
@@ -252,9 +233,7 @@ def test_a_shipped_cell_run_again_is_its_row(tmp_path, monkeypatch):
     here = run_experiment.csv_facts(one, True, one.drawn)
     if any(here[what] != results.facts[what] for what in ("versions", "hardware")):
         pytest.skip("made on another machine, or with other versions")
-    task = run_experiment.training_tasks(
-        one, True, one.drawn, rates=run_experiment.best_learning_rates(results.trials)
-    )[1]
+    task = run_experiment.training_tasks(one, True, one.drawn, rates=run_experiment.best_learning_rates(results.trials))[1]
     there = [row for row in results.rows if (row.cell, row.seed) == task.row_key]
     found = run_experiment.train_task(task)
     assert [row[:6] for row in found] == [row[:6] for row in there]

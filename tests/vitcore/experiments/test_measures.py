@@ -42,14 +42,10 @@ def test_what_a_run_cost_and_what_its_model_shows(run):
     bumps = np.exp(-((far_px / 6) ** 2)) @ axes  # their cosines are those of bumps around each position
     weights["pos_embed"][0, 1:] = bumps[:, -width:]
     save_file(weights, file)
-    seen = measure_run(
-        run, ["nearest_head", "untrained_head", "nearness", "row_column", "test_top1", "top1", "shuffled_top1"]
-    )
+    seen = measure_run(run, ["nearest_head", "untrained_head", "nearness", "row_column", "test_top1", "top1", "shuffled_top1"])
     assert seen["nearest_head"] == pytest.approx(100, abs=1e-3)
     assert 90 < seen["untrained_head"] < 110 and seen["untrained_head"] != seen["nearest_head"]
-    assert seen["nearness"] > 0.8 and seen["row_column"] == pytest.approx(0, abs=0.1), (
-        "round bumps: near counts, rows do not"
-    )
+    assert seen["nearness"] > 0.8 and seen["row_column"] == pytest.approx(0, abs=0.1), "round bumps: near counts, rows do not"
     named = np.eye(4)[np.repeat(range(4), 4)]
     rows_alone = position_similarity(
         named

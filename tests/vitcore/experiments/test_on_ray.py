@@ -25,16 +25,11 @@ LONG = with_changes(SHORT, {"steps": 400, "save_every_steps": 20})  # long enoug
 def test_without_ray_one_sentence_says_how_to_get_it(tiny, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     assert main(["experiment", "tiny", "--quick", "--on", "ray"]) == 2
-    assert (
-        capsys.readouterr().err == "vitcore: Ray is not installed: pip install ray.\n"
-        and not run_folder.RUNS_FOLDER.exists()
-    )
+    assert capsys.readouterr().err == "vitcore: Ray is not installed: pip install ray.\n" and not run_folder.RUNS_FOLDER.exists()
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence(monkeypatch):
-    ray = SimpleNamespace(
-        is_initialized=lambda: False, init=pytest.fail
-    )  # it would wait more than a minute, and end Python
+    ray = SimpleNamespace(is_initialized=lambda: False, init=pytest.fail)  # it would wait more than a minute, and end Python
     monkeypatch.setitem(sys.modules, "ray", ray)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
@@ -49,9 +44,10 @@ def test_a_cluster_that_does_not_answer_is_one_sentence(monkeypatch):
 
 def test_a_cell_asks_for_what_a_machine_has():
     small, large, two_gpus = {"CPU": 4.0}, {"CPU": 16.0, "memory": 1e9}, {"CPU": 24.0, "GPU": 2.0}
-    assert resources_of_cell([small, large], one_thread=True) == (1, 0) and resources_of_cell(
-        [small, large], one_thread=False
-    ) == (4, 0)
+    assert resources_of_cell([small, large], one_thread=True) == (1, 0) and resources_of_cell([small, large], one_thread=False) == (
+        4,
+        0,
+    )
     assert resources_of_cell([{"CPU": 0.0}, small, two_gpus], one_thread=False) == (12, 1)
     assert resources_of_cell([{"CPU": 0.0}, {}], one_thread=False) == (1, 0), "a cluster that has yet to grow"
     assert describe_machines([]) == {} and describe_machines([{"cores": 2}, {"cores": 2}]) == {"cores": 2}
@@ -78,11 +74,7 @@ def kill_one_at_work(killed: list[tuple[str, int, int]]) -> None:
     end = time.monotonic() + 120
     while not killed and time.monotonic() < end:
         for folder in run_folder.all_runs():
-            if (
-                (said := run_folder.read_status(folder))["state"] == "running"
-                and said["step"] > 30
-                and folder.has_checkpoint
-            ):
+            if (said := run_folder.read_status(folder))["state"] == "running" and said["step"] > 30 and folder.has_checkpoint:
                 os.kill(said["pid"], signal.SIGKILL)
                 killed.append((folder.id, said["pid"], said["step"]))
                 return
@@ -103,10 +95,7 @@ def test_a_killed_worker_changes_nothing(tiny, tmp_path, monkeypatch, two_worker
     pids = {run_folder.read_status(folder)["pid"] for folder in run_folder.all_runs()}
     assert os.getpid() not in pids and killed[0][1] not in pids and len(pids) >= 2
     monkeypatch.setattr(run_folder, "RUNS_FOLDER", tmp_path / "alone")
-    assert (
-        run_experiment.run_experiment(longer, True, tmp_path / "here", on_progress=lambda line: None).read_bytes()
-        == spread
-    )
+    assert run_experiment.run_experiment(longer, True, tmp_path / "here", on_progress=lambda line: None).read_bytes() == spread
 
     # what stops a cell is said as it is by itself, and what was measured is whole
     once = replace(longer, seeds=1)

@@ -36,9 +36,7 @@ def test_the_gain_of_positions(told):
         control = max(table["test_top1", "stem", "none"][seed], table["shuffled_top1", "stem", "1-D"][seed])
         gains.append(with_positions - control)
     low, high = stats.t.interval(0.99, 4, np.mean(gains), stats.sem(gains))
-    longer = [
-        table["test_top1", "stem, twice as long", "none"][s] - table["test_top1", "stem", "none"][s] for s in SEEDS
-    ]
+    longer = [table["test_top1", "stem, twice as long", "none"][s] - table["test_top1", "stem", "none"][s] for s in SEEDS]
     results = results_csv.read_results(FILE)
     said = judge_claims(EXPERIMENTS["positions"], results)[0][1]
     assert (said.mean, said.low, said.high) == pytest.approx((np.mean(gains), low, high), rel=1e-9)

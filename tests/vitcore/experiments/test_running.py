@@ -28,9 +28,7 @@ def quiet(line):
 
 
 def run(tiny, out: Path, **more) -> Path:
-    return run_experiment.run_experiment(
-        replace(tiny, seeds=more.pop("seeds", 2)), True, out, on_progress=quiet, **more
-    )
+    return run_experiment.run_experiment(replace(tiny, seeds=more.pop("seeds", 2)), True, out, on_progress=quiet, **more)
 
 
 def test_a_row_a_run_and_evaluation_below_what_made_them(tiny, tmp_path):
@@ -50,13 +48,11 @@ def test_a_row_a_run_and_evaluation_below_what_made_them(tiny, tmp_path):
     # the learning rate is the one that was best on validation pictures of another seed
     assert {(r.cell, r.curve, r.x, r.seed) for r in found.trials} == {
         (f"after-at-{rate}", "after", rate, LEARNING_RATE_SEED) for rate in ("0.001", "0.004")
-    }  # fmt: skip
+    }
     rate = run_experiment.best_learning_rates(found.trials)["after"]
     right = {r.x: r.value for r in found.trials if r.measure == "top1"}
     assert right[f"{rate:g}"] == max(right.values())
-    assert all(
-        run_folder.read_recipe(run_folder.find_run(f"tiny-quick-after-{seed}")).lr_peak == rate for seed in (20, 21)
-    )
+    assert all(run_folder.read_recipe(run_folder.find_run(f"tiny-quick-after-{seed}")).lr_peak == rate for seed in (20, 21))
     assert run_folder.read_recipe(run_folder.find_run("tiny-quick-none-20")).lr_peak == SHORT.lr_peak
 
     # a cell that is run again gives its row again; what is finished is not run again
@@ -64,11 +60,7 @@ def test_a_row_a_run_and_evaluation_below_what_made_them(tiny, tmp_path):
     results_csv.write_results(file, found.facts, [*found.trials, *kept])
     shutil.rmtree(run_folder.RUNS_FOLDER / gone[0].run)
     seen = []
-    run(
-        tiny,
-        tmp_path / "a",
-        run_tasks=lambda left: seen.extend(t.run for t in left) or run_experiment.run_tasks_in_process(left),
-    )
+    run(tiny, tmp_path / "a", run_tasks=lambda left: seen.extend(t.run for t in left) or run_experiment.run_tasks_in_process(left))
     assert seen == ["tiny-quick-none-20"]
     again = results_csv.read_results(file).rows
     assert [r[:6] for r in again] == [r[:6] for r in found.rows]

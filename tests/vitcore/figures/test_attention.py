@@ -76,9 +76,7 @@ def test_a_mask_of_zeros_is_no_trouble():
         figures.rollout(np.zeros((4, 6)), photo, GRID, style)
 
 
-@pytest.mark.parametrize(
-    "size, expected", [((100, 50), (768, 384)), ((50, 100), (384, 768)), ((1536, 1536), (768, 768))]
-)
+@pytest.mark.parametrize("size, expected", [((100, 50), (768, 384)), ((50, 100), (384, 768)), ((1536, 1536), (768, 768))])
 def test_fitted(size, expected):
     assert resize_for_figure(np.zeros((size[1], size[0], 3), np.uint8)).size == expected
 
@@ -123,10 +121,7 @@ def test_every_head_has_its_name(count):
 
 def test_heads_may_share_a_scale():
     maps = np.stack([np.full((4, 6), 0.2), np.full((4, 6), 0.8)])
-    own, shared = (
-        figures.attention_heads(maps, GRID, "Heads"),
-        figures.attention_heads(maps, GRID, "Heads", shared_scale=True),
-    )
+    own, shared = (figures.attention_heads(maps, GRID, "Heads"), figures.attention_heads(maps, GRID, "Heads", shared_scale=True))
     bars = [next(t for t in fig.data if t.type == "scatter").marker for fig in (own, shared)]
     assert [bar.cmax for bar in bars] == [1, pytest.approx(0.8)]
     assert [bar.colorbar.title.text for bar in bars] == [
@@ -153,6 +148,4 @@ def test_the_papers_drawing_begins_where_the_heats_colours_end():
     mask[:, 7:] = 0.004
     alone, mask[0, 0] = paper_alpha(mask, (224, 224), Grid(14, 14, 16)), 0.5
     towered = paper_alpha(mask, (224, 224), Grid(14, 14, 16))
-    assert np.abs(towered[120:200, 150:220].astype(int) - alone[120:200, 150:220]).max() <= 1, (
-        "no blacker for one bright patch"
-    )
+    assert np.abs(towered[120:200, 150:220].astype(int) - alone[120:200, 150:220]).max() <= 1, "no blacker for one bright patch"

@@ -38,18 +38,13 @@ def test_heads_that_look_at_no_patch_are_hollow():
     assert drawn == {(block, head): bool(share[block, head] >= 0.5) for block in range(3) for head in range(2)}
     assert any("63 %" in told for t in fig.data for told in t.hovertext), "the share on hover"
     assert any("not patches" in note.text for note in fig.layout.annotations)
-    assert not any(
-        "not patches" in note.text for note in figures.attention_distance(px, GRID, 116.5).layout.annotations
-    )
+    assert not any("not patches" in note.text for note in figures.attention_distance(px, GRID, 116.5).layout.annotations)
 
 
 def test_the_words_of_the_uniform_line_hide_no_dot():
     px = np.full((12, 3), 116.5) + np.array([-2, 0, 2])  # of random weights
     fig = figures.attention_distance(px, GRID, 116.5)
-    (words,), top = (
-        [note for note in fig.layout.annotations if note.text.startswith("uniform")],
-        fig.layout.yaxis.range[1],
-    )
+    (words,), top = ([note for note in fig.layout.annotations if note.text.startswith("uniform")], fig.layout.yaxis.range[1])
     assert 118.5 < words.y < 116.5 + 0.1 * top
 
 

@@ -20,9 +20,7 @@ MAPS = np.random.default_rng(0).uniform(0.001, 0.2, (3, 4, 6))
 def drawn(style="heat", **more):
     lit = np.zeros((4, 6))
     lit[1, 2] = 0.3
-    return figures.attention_explorer(
-        lit, MAPS, PHOTO, GRID, "title", "weight", top=0.3, style=style, query_patches=(8, 3), **more
-    )
+    return figures.attention_explorer(lit, MAPS, PHOTO, GRID, "title", "weight", top=0.3, style=style, query_patches=(8, 3), **more)
 
 
 def pixel(trace, row, col):
@@ -32,11 +30,7 @@ def pixel(trace, row, col):
 
 
 @pytest.mark.parametrize(
-    ("style", "most", "none"),
-    [
-        ("heat", lut(HEAT)[255], lut(HEAT)[0]),
-        ("light", (100,) * 3, (100 * 33 / 255,) * 3),
-    ],
+    ("style", "most", "none"), [("heat", lut(HEAT)[255], lut(HEAT)[0]), ("light", (100,) * 3, (100 * 33 / 255,) * 3)]
 )
 def test_the_photo_is_lit_as_in_the_browser(style, most, none):
     photo = drawn(style).data[0]
@@ -64,9 +58,7 @@ def test_every_map_says_how_far_its_scale_goes_and_no_words_cover_it(shared):
     assert all(a.yanchor == "bottom" and 0 < a.y < 1.4 for a in names), "above the pictures, which begin at 1.4"
     scale = colour_scale_of_trace(fig.data[-1])
     assert (scale.low, scale.high, scale.unit) == (
-        (0, float(MAPS.max()), "weight")
-        if shared
-        else (0, 1, "0 to each map's largest, at least 2.5 times an even share")
+        (0, float(MAPS.max()), "weight") if shared else (0, 1, "0 to each map's largest, at least 2.5 times an even share")
     )
     assert Image.open(io.BytesIO(print_figure(fig, "png", "note"))).width >= 2400
 

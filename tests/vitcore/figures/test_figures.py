@@ -142,9 +142,7 @@ def corner(png):
     return "#{:02X}{:02X}{:02X}".format(*Image.open(io.BytesIO(png)).convert("RGB").getpixel((2, 2)))
 
 
-@pytest.mark.parametrize(
-    ("name", "mode"), [*((name, "light") for name in NAMES), *((name, "dark") for name in PRINTED_DARK)]
-)
+@pytest.mark.parametrize(("name", "mode"), [*((name, "light") for name in NAMES), *((name, "dark") for name in PRINTED_DARK)])
 def test_png(build, name, mode):
     png = print_figure(build(name, mode), "png")
     image = Image.open(io.BytesIO(png))
@@ -161,12 +159,7 @@ def test_svg(build, name):
     assert float(root.get("width").removesuffix("pt")) > 200
     drawn = [part for part in root.iter() if part.tag.rpartition("}")[2] in ("path", "image", "use")]
     assert len(drawn) > 5
-    links = [
-        v
-        for part in root.iter()
-        for k, v in part.attrib.items()
-        if k.endswith("href") and not v.startswith(("#", "data:"))
-    ]
+    links = [v for part in root.iter() for k, v in part.attrib.items() if k.endswith("href") and not v.startswith(("#", "data:"))]
     assert links == []
 
 
@@ -200,9 +193,7 @@ def test_other_kinds_are_refused(build):
 
 
 def test_everything_offered_is_there():
-    assert {"print_figure", "attention_heads", "rollout", "attention_distance", "filters", "patches"} <= set(
-        figures.__all__
-    )
+    assert {"print_figure", "attention_heads", "rollout", "attention_distance", "filters", "patches"} <= set(figures.__all__)
     assert all(callable(getattr(figures, name)) for name in figures.__all__)
 
 

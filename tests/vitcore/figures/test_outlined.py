@@ -35,9 +35,7 @@ def test_pixels_get_a_frame_around_each_and_stay_as_they_were_elsewhere():
     after = frame_outliers_in_pixels(before, [3], GRID)
     changed = (after != before).any(-1)
     assert changed[:24, 72:].any() and not changed[24:].any() and not changed[:, :72].any()
-    assert (after == hex_to_rgb(FRAME_COLOUR)).all(-1).any() and not changed[8:16, 80:88].any(), (
-        "what lies inside is seen"
-    )
+    assert (after == hex_to_rgb(FRAME_COLOUR)).all(-1).any() and not changed[8:16, 80:88].any(), "what lies inside is seen"
     assert frame_outliers_in_pixels(before, [], GRID) is before
 
 
@@ -50,7 +48,5 @@ def luminance(colour):
 def test_mark_or_casing_is_seen_on_every_colour_of_the_scale(code):
     """WCAG's 3:1 for what is no text: of the frame's two colours at least one."""
     ground = luminance(lut(SEQUENTIAL)[code])
-    ratios = [
-        (max(ground, ink) + 0.05) / (min(ground, ink) + 0.05) for ink in (luminance(hex_to_rgb(FRAME_COLOUR)), 0.0)
-    ]
+    ratios = [(max(ground, ink) + 0.05) / (min(ground, ink) + 0.05) for ink in (luminance(hex_to_rgb(FRAME_COLOUR)), 0.0)]
     assert max(ratios) >= 3

@@ -114,10 +114,7 @@ def test_brighter_is_more_for_every_kind_of_eye():
     rises = lut(HEAT) @ LUMA
     falls = lut(SIGNED_HEAT).astype(float) @ LUMA
     assert (np.diff(rises[::4]) > 0).all() and (np.diff(falls[:127:4]) > 0).all() and (np.diff(falls[129::4]) < 0).all()
-    for red, green in (
-        (0.1124, 0.8876),
-        (0.2928, 0.7072),
-    ):  # protan, deutan: what both become (Viénot 1999), linear light
+    for red, green in ((0.1124, 0.8876), (0.2928, 0.7072)):  # protan, deutan: what both become (Viénot 1999), linear light
         linear = (lut(HEAT) / 255.0) ** 2.2
         one = red * linear[:, 0] + green * linear[:, 1]
         seen = np.stack([one, one, linear[:, 2]], 1) ** (1 / 2.2)
@@ -205,9 +202,7 @@ def test_a_scale_counts_in_even_shares():
 def test_a_head_that_attends_evenly_stays_dark():
     grid = Grid(8, 8, 16)
     even, sharp_one = np.full((8, 8), 1 / 64), np.eye(8) / 8
-    assert head_scale_tops(np.stack([even, sharp_one]), grid) == pytest.approx(
-        [MIN_TOP_IN_EVEN_SHARES / grid.tokens, 1 / 8]
-    )
+    assert head_scale_tops(np.stack([even, sharp_one]), grid) == pytest.approx([MIN_TOP_IN_EVEN_SHARES / grid.tokens, 1 / 8])
     assert head_scale_tops(np.stack([even, sharp_one]), grid, shared_scale=True) == pytest.approx([1 / 8] * 2)
 
 

@@ -66,10 +66,7 @@ def test_a_light_drawing_is_turned_into_the_dark_one():
         lambda mode: figures.attention_heads(maps, Grid(4, 4, 8), "Heads", mode=mode),
     ):
         light, dark = (print_figure(draw(mode), "svg") for mode in ("light", "dark"))
-        same = [
-            re.sub(rb'<dc:date>.*?</dc:date>|(?<=["#])[a-z]+[0-9a-f]{10}', b"", svg)
-            for svg in (svg_in_dark_mode(light), dark)
-        ]
+        same = [re.sub(rb'<dc:date>.*?</dc:date>|(?<=["#])[a-z]+[0-9a-f]{10}', b"", svg) for svg in (svg_in_dark_mode(light), dark)]
         assert same[0] == same[1] and light != dark
 
 

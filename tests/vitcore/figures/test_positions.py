@@ -44,10 +44,7 @@ def scale_of(fig):
 
 @each_grid
 def test_scales_go_from_minus_one_to_one(grid):
-    for fig in (
-        figures.position_similarity(cosines(grid), grid),
-        figures.position_similarity_tile(cosines(grid), grid, 1),
-    ):
+    for fig in (figures.position_similarity(cosines(grid), grid), figures.position_similarity_tile(cosines(grid), grid, 1)):
         bar = scale_of(fig)
         assert (bar.cmin, bar.cmax) == (-1, 1) and "cosine" in bar.colorbar.title.text.lower()
 

@@ -38,9 +38,7 @@ def test_signs_have_the_ends_of_the_diverging_scale_and_zero_its_middle():
 
 
 def test_the_scale_is_as_far_from_zero_on_both_sides():
-    bar = next(
-        t for t in figures.relevance(signed_map(), PHOTO, GRID, "A", "logits", signed=True).data if t.type == "scatter"
-    )
+    bar = next(t for t in figures.relevance(signed_map(), PHOTO, GRID, "A", "logits", signed=True).data if t.type == "scatter")
     assert (bar.marker.cmin, bar.marker.cmax) == (-2, 2) and bar.marker.colorbar.title.text == "logits"
     assert relevance_scale_top(-signed_map(), True) == 2
 
@@ -50,9 +48,7 @@ def test_amounts_are_heat_from_zero():
     fig = figures.relevance(values, PHOTO, GRID, "A", "%")
     bar = next(t for t in fig.data if t.type == "scatter").marker
     assert (bar.cmin, bar.cmax) == (0, 2 / values.mean()) and "0.125\xa0%" in bar.colorbar.title.text
-    assert (
-        heat_colours(values, relevance_scale_top(values, False))[0, -1].tolist() == darkened_lut(SEQUENTIAL)[0].tolist()
-    )
+    assert heat_colours(values, relevance_scale_top(values, False))[0, -1].tolist() == darkened_lut(SEQUENTIAL)[0].tolist()
 
 
 def test_maps_that_hardly_differ_look_like_nothing():

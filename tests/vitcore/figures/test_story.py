@@ -83,9 +83,7 @@ def test_a_sequence_outlines_the_token_of_the_patch(prefix):
 def test_a_lit_photo_is_brightest_where_attention_is():
     amounts = np.full((2, 3, 5), 0.01)
     amounts[1, 2, 4] = 1
-    even, one = (
-        story_steps.photo_under_maps(Image.new("RGB", (200, 120), (120, 120, 120)), amounts, GRID).astype(int).sum(-1)
-    )
+    even, one = story_steps.photo_under_maps(Image.new("RGB", (200, 120), (120, 120, 120)), amounts, GRID).astype(int).sum(-1)
     assert one.shape == (101, 168)
     assert one[-5, -5] == one.max() > 2 * one[5, 5] > 0
     assert np.ptp(even) == 0 and even.max() < one.max() / 2, "what is spread evenly stays dark"

@@ -24,7 +24,7 @@ from vitcore.figures.theme import (
     lut,
     mosaic,
     pixels_to_data_uri,
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("scale", [SEQUENTIAL, DIVERGING])
@@ -121,9 +121,7 @@ def test_ink_can_be_read_and_heads_stand_out(mode, page):
 
 def test_a_styled_figure_fetches_no_font():
     fig = figure([], "Title", "dark", 300, "Below it")
-    assert (
-        fig.layout.title.text == "Title" and fig.layout.title.subtitle.text == "Below it" and fig.layout.height == 300
-    )
+    assert fig.layout.title.text == "Title" and fig.layout.title.subtitle.text == "Below it" and fig.layout.height == 300
     assert "http" not in fig.to_json().replace("http://www.w3.org", "")
 
 
@@ -131,7 +129,5 @@ def test_the_colours_of_cells_are_those_of_their_bar():
     """As "#000004", which Streamlit replaces by a colour of its own, black became violet."""
     fig = figures.confusion_matrix(np.array([[1.0, 0.0], [0.2, 0.8]]), ["a", "b"])
     cells, bar = fig.data
-    assert cells.colorscale == bar.marker.colorscale and all(
-        colour.startswith("rgb(") for _, colour in cells.colorscale
-    )
+    assert cells.colorscale == bar.marker.colorscale and all(colour.startswith("rgb(") for _, colour in cells.colorscale)
     assert [note.text for note in fig.layout.annotations] == ["100", "20", "80"], "no number where there is none"

@@ -23,9 +23,7 @@ TRUE = {"heads": 3, "activation": "gelu", "eps": 1e-6, "pool": "token", "output"
 
 def bare(folder, classes=3, place=True, **more):
     torch.manual_seed(0)
-    module = lively(
-        timm.create_model("vit_tiny_patch16_224", depth=1, img_size=32, patch_size=8, num_classes=classes, **more)
-    )
+    module = lively(timm.create_model("vit_tiny_patch16_224", depth=1, img_size=32, patch_size=8, num_classes=classes, **more))
     if place:
         with torch.no_grad():
             smooth(module.pos_embed, 4, 4)
@@ -109,11 +107,7 @@ def test_a_thousand_classes_are_asked_about(tmp_path):
     question = next(q for q in load_model.inspect(file).questions if q.key == "class_names")
     assert question.likely == "imagenet" and "1,000" in question.sentence
     vit = load_model.load(file)
-    assert (
-        vit.assumed["class_names"] == "imagenet"
-        and vit.labels[0] == "tench"
-        and len(load_model.wordnet_ids(vit)) == 1000
-    )
+    assert vit.assumed["class_names"] == "imagenet" and vit.labels[0] == "tench" and len(load_model.wordnet_ids(vit)) == 1000
     assert "class_names" not in load_model.load(file, answers={"class_names": "imagenet"}).assumed
     numbered = load_model.load(file, answers={"class_names": "numbers"})
     assert numbered.labels[:2] == ("class 0", "class 1") and load_model.wordnet_ids(numbered) == ()

@@ -67,9 +67,7 @@ def nan(w):
 
 
 def llama():
-    return save(
-        {"model.embed_tokens.weight": torch.zeros(9, 4), "model.layers.0.self_attn.q_proj.weight": torch.zeros(4, 4)}
-    )
+    return save({"model.embed_tokens.weight": torch.zeros(9, 4), "model.layers.0.self_attn.q_proj.weight": torch.zeros(4, 4)})
 
 
 def one_less(state, name):
@@ -107,7 +105,7 @@ BAD = {
     "a block missing": (".pt", lambda s: changed(s, blocks__4__norm1__weight=torch.ones(64)), "missing: blocks.2"),
     "no blocks": (".pt", lambda s: save({k: v for k, v in s.items() if "blocks" not in k}), "no blocks"),
     "gray photos": (".pt", lambda s: changed(s, patch_embed__proj__weight=torch.ones(64, 65)), "three colours"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", BAD)

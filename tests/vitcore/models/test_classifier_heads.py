@@ -176,7 +176,7 @@ LEFT_OUT = {
     "a norm beside": (lambda: Wrapped(of_timm(), norm=nn.LayerNorm(WIDE), fc=nn.Linear(WIDE, 3)), "norm.weight"),
     "two heads": (lambda: Wrapped(of_timm(), head_of_age=nn.Linear(WIDE, 9), head_of_kind=nn.Linear(WIDE, 3)), "head_of_age"),
     "of another width": (lambda: with_head(nn.Linear(3 * WIDE, 3)), "head.weight"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", LEFT_OUT)
@@ -194,12 +194,7 @@ def test_a_head_that_cannot_be_read_is_named_and_left_out(kind, tmp_path):
 def test_heads_of_a_pre_training_are_no_classes(tmp_path):
     """Projections beside a backbone: of DINO, and as lightly names them."""
     state = {f"backbone.{name}": w for name, w in of_timm().state_dict().items()}
-    for head in (
-        "head.mlp.0.weight",
-        "head.last_layer.weight_v",
-        "projection_head.layers.0.weight",
-        "predictor.0.weight",
-    ):
+    for head in ("head.mlp.0.weight", "head.last_layer.weight_v", "projection_head.layers.0.weight", "predictor.0.weight"):
         torch.save(state | {head: torch.ones(WIDE, WIDE)}, tmp_path / "a.pth")
         assert load_model.load(tmp_path / "a.pth").labels == (), head
 
@@ -211,9 +206,7 @@ def test_layers_of_a_head_are_proven_by_names_and_shapes():
         return head and [kind for kind, *_ in head.layers]
 
     assert layers(weight=(3, 8)) == layers(fc_weight=(3, 8)) == ["linear"]
-    assert layers(**{"10_weight": (3, 4), "2_weight": (4, 8)}) == ["activation", "linear", "activation", "linear"], (
-        "not by letters"
-    )
+    assert layers(**{"10_weight": (3, 4), "2_weight": (4, 8)}) == ["activation", "linear", "activation", "linear"], "not by letters"
     assert layers(out_weight=(3, 4), dense_weight=(4, 8)) == ["linear", "activation", "linear"]
     assert layers(a_weight=(8, 8), b_weight=(8, 8)) is None, "in either order"
     assert layers(weight=(3, 8, 1)) is None and layers(**{"0_weight": (4, 8), "2_weight": (3, 5)}) is None
@@ -225,9 +218,7 @@ def test_layers_of_a_head_are_proven_by_names_and_shapes():
 def test_every_activation_may_be_told(activation, tmp_path):
     module, file = saved(lambda: with_head(*mlp(WIDE, HEAD_ACTIVATIONS[activation]())), tmp_path)
     x = torch.randn(1, 3, 32, 32)
-    assert torch.allclose(
-        load_model.load(file, answers={"head_activation": activation}).module(x), module(x), rtol=0, atol=1e-5
-    )
+    assert torch.allclose(load_model.load(file, answers={"head_activation": activation}).module(x), module(x), rtol=0, atol=1e-5)
     with pytest.raises(load_model.ModelError, match=r"relu.*tanh"):
         load_model.load(file, answers={"head_activation": "step"})
 

@@ -140,9 +140,7 @@ def test_dinov2s_own_names(tmp_path):
     cls = torch.full((1, 1, 128), 0.5)
     state["pos_embed"], state["cls_token"] = torch.cat([cls, state["pos_embed"]], 1), state["cls_token"] - cls
     state["mask_token"] = torch.zeros(1, 128)
-    torch.save(
-        {k.replace("mlp.fc1", "mlp.w12").replace("mlp.fc2", "mlp.w3"): v for k, v in state.items()}, tmp_path / "a.pth"
-    )
+    torch.save({k.replace("mlp.fc1", "mlp.w12").replace("mlp.fc2", "mlp.w3"): v for k, v in state.items()}, tmp_path / "a.pth")
     x = photos(56, 56)
     vit = same(tmp_path / "a.pth", x, module(x))
     assert vit.grid.prefix == 5 and vit.mean[0] == 0.485
@@ -159,9 +157,7 @@ GOOGLE = {"plain": {}, "pooled": {"class_token": False, "global_pool": "avg", "f
 @pytest.mark.parametrize("kind", GOOGLE)
 @torch.inference_mode()
 def test_googles_archives(kind, scan, tmp_path):
-    module = placed(
-        lively(local_files.build_module({"num_classes": 7, "patch_size": 16, **CLASSIC, **GOOGLE[kind]}, (32, 64)))
-    )
+    module = placed(lively(local_files.build_module({"num_classes": 7, "patch_size": 16, **CLASSIC, **GOOGLE[kind]}, (32, 64))))
     to_google(module, tmp_path / "a.npz", scan)
     x = photos(32, 64)
     vit = same(tmp_path / "a.npz", x, module(x))
@@ -216,13 +212,7 @@ def test_classifiers_of_transformers(kind, changes, tmp_path):
     same(tmp_path / "m", x, theirs, **answers)
 
 
-TOWERS = {
-    "ViTModel": {},
-    "Dinov2Model": {},
-    "SiglipVisionModel": {},
-    "CLIPVisionModel": {},
-    "CLIPVisionModelWithProjection": {},
-}
+TOWERS = {"ViTModel": {}, "Dinov2Model": {}, "SiglipVisionModel": {}, "CLIPVisionModel": {}, "CLIPVisionModelWithProjection": {}}
 
 
 @pytest.mark.parametrize("kind", TOWERS)
@@ -232,9 +222,7 @@ def test_models_of_transformers_without_classes(kind, tmp_path):
     module.save_pretrained(tmp_path / "m")
     x = photos(32, 32)
     said = module(x)
-    answer = {"ViTModel": "last_hidden_state", "CLIPVisionModelWithProjection": "image_embeds"}.get(
-        kind, "pooler_output"
-    )
+    answer = {"ViTModel": "last_hidden_state", "CLIPVisionModelWithProjection": "image_embeds"}.get(kind, "pooler_output")
     theirs = said[answer][:, 0] if kind == "ViTModel" else said[answer]
     same(tmp_path / "m", x, theirs)
 
@@ -244,12 +232,7 @@ def test_labels_and_colours_of_a_directory(tmp_path):
     module.config.id2label = {0: "cat", 1: "dog", 2: "owl"}
     module.save_pretrained(tmp_path, max_shard_size="400KB")
     assert len(list(tmp_path.glob("*.safetensors"))) > 1
-    processor = {
-        "image_mean": [0.1, 0.2, 0.3],
-        "image_std": [0.4, 0.5, 0.6],
-        "resample": 2,
-        "size": {"height": 32, "width": 32},
-    }
+    processor = {"image_mean": [0.1, 0.2, 0.3], "image_std": [0.4, 0.5, 0.6], "resample": 2, "size": {"height": 32, "width": 32}}
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(processor))
     found = load_model.inspect(tmp_path)
     assert found.questions == () and found.problems == ()
@@ -295,8 +278,7 @@ def test_openclips_tower(changes, prefix, tmp_path):
 def test_a_timm_model_inside_openclip(tmp_path):
     module = timm_vit(**CLASSIC, class_token=False, global_pool="map", num_classes=0)
     save_file(
-        {f"visual.trunk.{k}": v for k, v in module.state_dict().items()} | {"text.x": torch.ones(2)},
-        tmp_path / "a.safetensors",
+        {f"visual.trunk.{k}": v for k, v in module.state_dict().items()} | {"text.x": torch.ones(2)}, tmp_path / "a.safetensors"
     )
     x = photos(32, 32)
     same(tmp_path / "a.safetensors", x, module(x))
@@ -322,20 +304,14 @@ def test_timms_own_directories(tmp_path):
 @pytest.mark.parametrize("kind", ["class token", "DeiT distilled", "positions of patches only"])
 def test_positions_are_resampled_to_another_size(kind, tmp_path):
     """A grid that is not square, to another that is not: by timm, as its `set_input_size` does."""
-    module = placed(
-        lively(local_files.build_module({"num_classes": 7, "patch_size": 8, **CLASSIC, **KINDS[kind]}, (32, 48)))
-    )
+    module = placed(lively(local_files.build_module({"num_classes": 7, "patch_size": 8, **CLASSIC, **KINDS[kind]}, (32, 48))))
     save_file(module.state_dict(), tmp_path / "a.safetensors")
     vit = load_model.load(tmp_path / "a.safetensors", image_px=(64, 40))
     assert (vit.grid.rows, vit.grid.cols) == (8, 5)
     native = load_model.load(tmp_path / "a.safetensors")
-    assert np.allclose(
-        load_model.position_embeddings(vit), load_model.resample_positions(native, 8, 5, "timm"), atol=1e-6
-    )
+    assert np.allclose(load_model.position_embeddings(vit), load_model.resample_positions(native, 8, 5, "timm"), atol=1e-6)
     papers = load_model.load(tmp_path / "a.safetensors", image_px=(64, 40), positions_by="paper")
-    assert np.allclose(
-        load_model.position_embeddings(papers), load_model.resample_positions(native, 8, 5, "paper"), atol=1e-6
-    )
+    assert np.allclose(load_model.position_embeddings(papers), load_model.resample_positions(native, 8, 5, "paper"), atol=1e-6)
     assert papers.module.pos_embed.shape == vit.module.pos_embed.shape
     with torch.inference_mode():
         assert vit.module(photos(64, 40)).isfinite().all()

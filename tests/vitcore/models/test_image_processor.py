@@ -71,7 +71,7 @@ FIELDS = {
     "SigLIP": {"image_processor_type": "SiglipImageProcessor"},
     "BEiT": {"image_processor_type": "BeitImageProcessor", "do_center_crop": True, "size": 256},
     "DINOv3": {"image_processor_type": "DINOv3ViTImageProcessorFast"},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("backend", ["torchvision", "pil"])
@@ -138,9 +138,7 @@ def test_what_cannot_be_followed_is_said(fields, named, tmp_path):
         load_model.load(here)
 
 
-@pytest.mark.parametrize(
-    "fields", [{"size": 224, "do_reduce_labels": True}, {"size": 224, "do_pad": False, "auto_map": {"a": 1}}]
-)
+@pytest.mark.parametrize("fields", [{"size": 224, "do_reduce_labels": True}, {"size": 224, "do_pad": False, "auto_map": {"a": 1}}])
 def test_what_does_not_matter_is_not_said(fields, tmp_path, recwarn):
     assert not load_model.inspect(folder(tmp_path, fields)).notes
 

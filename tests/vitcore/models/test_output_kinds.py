@@ -162,9 +162,7 @@ def test_answers_of_two_kinds_are_not_compared(multi, tmp_path, photo_file):
 def test_divergence_of_sigmoids_is_a_mean_over_classes():
     zero, sure = np.zeros(2), np.array([50.0, 0.0])
     found = prediction_agreement(zero, sure, (("a", "b"),) * 2, ("sigmoid", "sigmoid"))
-    by_hand = 0.5 * (
-        np.log2(1 / 0.75) + 0.5 * np.log2(0.5 / 0.75) + 0.5 * np.log2(0.5 / 0.25)
-    )  # of class a; b is the same
+    by_hand = 0.5 * (np.log2(1 / 0.75) + 0.5 * np.log2(0.5 / 0.75) + 0.5 * np.log2(0.5 / 0.25))  # of class a; b is the same
     assert found.divergence_bits == pytest.approx(by_hand / 2, abs=1e-6)
 
 

@@ -114,9 +114,7 @@ def test_photos_of_one_name_get_folders_of_their_own(vit, made):
     assert all(one.files == {} for one in bundle.photos), "what was put away is not held"
 
 
-@pytest.mark.parametrize(
-    "name", [*files.HOSTILE_NAMES, "model", "model.jpg", "index.html", "..", ".", "a/b\\c.png", "com1.jpg"]
-)
+@pytest.mark.parametrize("name", [*files.HOSTILE_NAMES, "model", "model.jpg", "index.html", "..", ".", "a/b\\c.png", "com1.jpg"])
 def test_a_folder_s_name_is_safe_everywhere(name):
     found = slug(name)
     assert found and Path(found).name == found and found.strip(". -") == found
@@ -139,12 +137,7 @@ def test_a_full_zip_takes_no_part_of_a_photo(vit, made):
     with pytest.raises(OutputFullError, match=r"would be larger than \d+ MB"):
         bundle.add_photo(red)
     bundle.close()
-    assert {name.split("/")[0] for name in zipfile.ZipFile(file).namelist()} == {
-        "red",
-        "model",
-        "index.html",
-        "manifest.json",
-    }
+    assert {name.split("/")[0] for name in zipfile.ZipFile(file).namelist()} == {"red", "model", "index.html", "manifest.json"}
 
 
 def test_models_for_which_something_is_not_defined(noise, tmp_path):

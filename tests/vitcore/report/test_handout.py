@@ -27,9 +27,7 @@ from vitcore.report.report_settings import ReportOrigin, ReportSettings, report_
 from vitcore.translation import speaking
 
 MOST_BYTES = 6 * 2**20
-FOREIGN = re.compile(
-    r"""(?:src|srcset|action|poster)=["']?(?!data:)[^"'>\s]+|url\((?!["']?data:)|@import|<link|<iframe"""
-)
+FOREIGN = re.compile(r"""(?:src|srcset|action|poster)=["']?(?!data:)[^"'>\s]+|url\((?!["']?data:)|@import|<link|<iframe""")
 
 
 class Page(HTMLParser):
@@ -142,9 +140,7 @@ def test_it_says_how_to_make_it_again(page, side, rec):
 def test_settings_reach_the_pictures_the_numbers_and_the_command(shipped, rec, side):
     settings = ReportSettings(fusion="max", discard=0.5, residual=0.25, first_block=3, patch=17, pin=40)
     page = Page(handout(shipped, rec, settings, None, side))
-    expected = rec.grid.to_map(
-        rollout(rec.fused["max"], 1 + 17, prefix=1, discard_ratio=0.5, residual=0.25, first_block=3)
-    )
+    expected = rec.grid.to_map(rollout(rec.fused["max"], 1 + 17, prefix=1, discard_ratio=0.5, residual=0.25, first_block=3))
     assert np.array_equal(np.array(page.numbers["rollout"]), expected)
     assert page.numbers["settings"] == {
         "fusion": "max",
@@ -170,9 +166,7 @@ def test_outlier_tokens_are_masked_where_that_is_asked_and_it_is_said(shipped, r
     assert (amounts[[0, 15, 240, 255]] == 0).all() and np.delete(amounts, [0, 15, 240, 255]).min() > 0
     assert np.allclose(amounts, mask_outlier_tokens(rec).rollout().ravel())
     assert rollout_per_layer(rec, settings)[-1].ravel() == pytest.approx(amounts)
-    assert (last_layer_heads(rec, settings)[:, 0, 0] == 0).all() and (
-        last_layer_heads(rec, ReportSettings())[:, 0, 0] > 0
-    ).all()
+    assert (last_layer_heads(rec, settings)[:, 0, 0] == 0).all() and (last_layer_heads(rec, ReportSettings())[:, 0, 0] > 0).all()
     assert "4 outlier tokens masked" in page.text and "patches 0, 15, 240, 255" in page.text
     assert "report astronaut.jpg --mask-outliers --out report" in page.text
 
@@ -181,8 +175,7 @@ def test_outlier_tokens_are_named_and_framed_exactly_where_they_hold_much(shippe
     """Of the rollout, of its layers and of the last layer's heads; where they are masked nothing is framed."""
     patches, grid = outliers_in_recording(rec).patches, rec.grid
     plain, masked = (
-        {one.name: one for one in photo_pictures(shipped, rec, ReportSettings(mask_outliers=hidden))}
-        for hidden in (False, True)
+        {one.name: one for one in photo_pictures(shipped, rec, ReportSettings(mask_outliers=hidden))} for hidden in (False, True)
     )
     maps = {
         "rollout": [rec.rollout()],
@@ -199,13 +192,9 @@ def test_outlier_tokens_are_named_and_framed_exactly_where_they_hold_much(shippe
             assert places == set(some), name
             seen.add(bool(some))
         union = sorted({patch for some in marks for patch in some})
-        assert (
-            plain[name].about.endswith(outlier_sentence(union, grid)) if union else "outlier" not in plain[name].about
-        )
+        assert plain[name].about.endswith(outlier_sentence(union, grid)) if union else "outlier" not in plain[name].about
         assert masked[name].about.endswith("4 outlier tokens masked")
-        assert not any(
-            (np.asarray(pixels) == hex_to_rgb(FRAME_COLOUR)).all(-1).any() for _, pixels in masked[name].tiles
-        )
+        assert not any((np.asarray(pixels) == hex_to_rgb(FRAME_COLOUR)).all(-1).any() for _, pixels in masked[name].tiles)
     assert seen == {True, False}, "maps on both sides of the line"
 
 
@@ -218,9 +207,7 @@ def test_the_last_layer_of_the_build_up_is_the_rollout(rec):
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"fusion": "sum"}, {"discard": 1.0}, {"discard": -0.1}, {"residual": 1.1}, {"components": 0}],
-    ids=str,
+    "wrong", [{"fusion": "sum"}, {"discard": 1.0}, {"discard": -0.1}, {"residual": 1.1}, {"components": 0}], ids=str
 )
 def test_settings_out_of_range_are_refused(wrong):
     with pytest.raises(ValueError, match=r"is one of|is from"):

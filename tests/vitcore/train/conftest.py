@@ -31,11 +31,7 @@ def digits(tmp_path_factory) -> Path:
     """400 digits, every fifth held out."""
     found = load_digits()
     images = [encoded(d) for d in found.images[:400]]
-    table = {
-        "image": images,
-        "label": found.target[:400],
-        "split": ["val" if i % 5 == 0 else "train" for i in range(400)],
-    }
+    table = {"image": images, "label": found.target[:400], "split": ["val" if i % 5 == 0 else "train" for i in range(400)]}
     file = tmp_path_factory.mktemp("digits") / "digits.parquet"
     pq.write_table(pa.table(table), file)
     return file

@@ -31,10 +31,7 @@ def test_a_family_trains_and_loads(new_run, noise, name):
     rec = vitcore.record(vit, noise())
     assert np.isfinite(rec.logits).all() and vit.is_global == (name != "axial ResNet")
     if vit.is_global:
-        assert np.allclose(rec.fused["mean"].sum(-1), 1, atol=1e-5) and rec.rollout().shape == (
-            vit.grid.rows,
-            vit.grid.cols,
-        )
+        assert np.allclose(rec.fused["mean"].sum(-1), 1, atol=1e-5) and rec.rollout().shape == (vit.grid.rows, vit.grid.cols)
         assert film_of_run(folder.id).arrays["rollout"].shape[2:] == (vit.grid.rows, vit.grid.cols)
     if name != "no positions, Muon":
         with pytest.raises(ModelError, match="timm"):

@@ -29,9 +29,7 @@ def test_tables_count_the_answers_and_the_regression_is_scikit_learns():
         asked, learned = np.flatnonzero(row >= 0), np.flatnonzero(row < 0)
         train, test = whiten(x[learned], x[asked])
         theirs = (
-            Ridge(RIDGE_PENALTY, fit_intercept=False)
-            .fit(train, 2.0 * (labels[learned][:, None] == np.arange(3)) - 1)
-            .predict(test)
+            Ridge(RIDGE_PENALTY, fit_intercept=False).fit(train, 2.0 * (labels[learned][:, None] == np.arange(3)) - 1).predict(test)
         )
         assert (theirs.argmax(1) == row[asked]).all()
         assert share == pytest.approx(np.mean(labels[asked] == row[asked]))

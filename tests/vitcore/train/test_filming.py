@@ -77,8 +77,7 @@ def trained(vit: nn.Module, film: FilmWriter | None, steps: int = 6) -> dict:
         average.update_parameters(net)
     states = {**net.state_dict(), **{f"average {k}": v for k, v in average.state_dict().items()}, **grads}
     hooks = [[len(v) for k, v in vars(part).items() if "_hooks" in k] for part in net.modules()]
-    return {"states": states, "drawn": drawn, "modes": modes, "calls": net.calls, "hooks": hooks,
-            "random": torch.get_rng_state()}  # fmt: skip
+    return {"states": states, "drawn": drawn, "modes": modes, "calls": net.calls, "hooks": hooks, "random": torch.get_rng_state()}
 
 
 def test_a_training_ends_as_it_does_without_a_film(make_module, film):
@@ -113,9 +112,7 @@ def test_the_run_is_what_watch_it_learn_reads(make_module, film):
     assert found.classes[3] == "kind 3" and found.grid == vitcore.Grid(4, 4, 8)
     assert found.log == [{"step": 0, "loss": 2.0}, {"step": 100, "val_loss": 1.5, "top1": 40.0, "lr": 0.5}]
     with torch.no_grad():
-        for name, array in compute_frame(
-            vitcore.models.load_model.wrap_module(vit.eval(), "same"), writer.photos
-        ).items():
+        for name, array in compute_frame(vitcore.models.load_model.wrap_module(vit.eval(), "same"), writer.photos).items():
             np.testing.assert_array_equal(found.arrays[name][1], array, err_msg=name)
     assert (found.arrays["positions"][1] != found.arrays["positions"][0]).any()
     assert not writer.frame(vit, 200), "what comes after the end is not filmed"
@@ -271,6 +268,4 @@ def test_few_steps_are_all_kept_where_time_allows():
 
 
 def test_the_recipe_says_no_more_than_is_known(film):
-    assert json.loads((film(steps=7).folder.path / "recipe.json").read_text()) == {
-        "version": 2, "task": FILMED, "steps": 7,
-    }  # fmt: skip
+    assert json.loads((film(steps=7).folder.path / "recipe.json").read_text()) == {"version": 2, "task": FILMED, "steps": 7}

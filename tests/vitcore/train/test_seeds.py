@@ -49,9 +49,7 @@ def test_a_step_of_training_seeds_by_its_use_step_and_place(monkeypatch):
 
     monkeypatch.setattr(training_loop, "torch_seed", seen)
     machine, data = SimpleNamespace(num_processes=2, process_index=1), SimpleNamespace(batch=lambda *place: None)
-    run = SimpleNamespace(
-        recipe=Recipe(seed=7), step=3, accelerator=machine, data=data, module=nn.Identity(), passes_per_step=1
-    )
+    run = SimpleNamespace(recipe=Recipe(seed=7), step=3, accelerator=machine, data=data, module=nn.Identity(), passes_per_step=1)
     run.optimiser = SimpleNamespace(param_groups=[])
     with pytest.raises(Seen) as found:
         training_loop.optimiser_step(run)

@@ -35,14 +35,7 @@ def test_help_names_every_field_and_preset(capsys):
     text = capsys.readouterr().out
     for field in recipe_fields():
         assert f"--{field.name.replace('_', '-')}" in text
-    for name in (
-        "paper_pretraining",
-        "paper_finetuning",
-        "masked_patches",
-        "cifar10_tiny",
-        "image_folder_tiny",
-        "distillation",
-    ):
+    for name in ("paper_pretraining", "paper_finetuning", "masked_patches", "cifar10_tiny", "image_folder_tiny", "distillation"):
         assert f"{name}:" in text and "Command:" in text
 
 

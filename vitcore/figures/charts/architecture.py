@@ -43,17 +43,13 @@ def architecture(parts: Sequence[DrawnPart], title: str, mode: Mode = "light", s
     shapes: list[FigurePart] = []
     notes: list[FigurePart] = []
     traces: list[FigurePart] = []
-    opened = max(
-        (part for part in parts if part.inner_parts), key=lambda part: part.params * part.repeats, default=None
-    )
+    opened = max((part for part in parts if part.inner_parts), key=lambda part: part.params * part.repeats, default=None)
     inside = list(opened.inner_parts) if opened else []
     rows = max(len(parts), 1)
     for row, part in enumerate(parts):
         _box(shapes, notes, part, 0, row, WIDE, mode)
         notes.append(
-            text_annotation(
-                _shape(part.output_shape), WIDE / 2, row + TALL + (1 - TALL) / 2, 12, ink["soft"], xanchor="center"
-            )
+            text_annotation(_shape(part.output_shape), WIDE / 2, row + TALL + (1 - TALL) / 2, 12, ink["soft"], xanchor="center")
         )
     if opened is not None:
         at, left = list(parts).index(opened), WIDE + COLUMN_GAP
@@ -73,23 +69,17 @@ def architecture(parts: Sequence[DrawnPart], title: str, mode: Mode = "light", s
     )  # fmt: skip
 
 
-def _box(
-    shapes: list[FigurePart], notes: list[FigurePart], part: DrawnPart, x: float, y: float, wide: float, mode: Mode
-) -> None:
+def _box(shapes: list[FigurePart], notes: list[FigurePart], part: DrawnPart, x: float, y: float, wide: float, mode: Mode) -> None:
     """A part: its name and what it is, how often it follows, and its weights."""
     ink = INK_COLOURS[mode]
     shapes.append(rectangle_outline(x, y, wide, TALL, CATEGORICAL[_colour(part)], 2))
     times = f" <b>× {part.repeats}</b>" if part.repeats > 1 else ""
     name = part.name if len(part.name) <= LONGEST else "…" + part.name[-LONGEST:]
-    notes.append(
-        text_annotation(f"<b>{name}</b>{times}", x + 0.1, y + TALL * 0.3, 13, ink["text"], hovertext=_told(part))
-    )
+    notes.append(text_annotation(f"<b>{name}</b>{times}", x + 0.1, y + TALL * 0.3, 13, ink["text"], hovertext=_told(part)))
     notes.append(text_annotation(part.kind, x + 0.1, y + TALL * 0.72, 12, ink["soft"]))
     if part.params:
         notes.append(
-            text_annotation(
-                _count(part.params * part.repeats), x + wide - 0.1, y + TALL * 0.72, 12, ink["soft"], xanchor="right"
-            )
+            text_annotation(_count(part.params * part.repeats), x + wide - 0.1, y + TALL * 0.72, 12, ink["soft"], xanchor="right")
         )
 
 

@@ -6,15 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitcore.figures.theme import (
-    SEQUENTIAL,
-    Mode,
-    apply_colour_scale,
-    colour_bar_trace,
-    figure,
-    hover_trace,
-    image_trace,
-)
+from vitcore.figures.theme import SEQUENTIAL, Mode, apply_colour_scale, colour_bar_trace, figure, hover_trace, image_trace
 from vitcore.translation import say
 
 TICKS = 12  # at most, on an axis
@@ -32,8 +24,7 @@ def cka_heatmap(values: NDArray, names: tuple[str, str], mode: Mode = "light", s
         colour_bar_trace(SEQUENTIAL, 0, 1, say("linear CKA"), [0, 0.5, 1]),
     ]  # fmt: skip
     x, y = _layers(cols, names[1]), _layers(rows, names[0])
-    return figure(parts, say("How alike the tokens are"), mode, 520, subtitle, size=size, x=x, y=y,
-                  margin={"l": 62, "b": 52})  # fmt: skip
+    return figure(parts, say("How alike the tokens are"), mode, 520, subtitle, size=size, x=x, y=y, margin={"l": 62, "b": 52})
 
 
 def _layers(count: int, name: str) -> dict[str, Any]:

@@ -51,9 +51,7 @@ def _clear(px: NDArray, line: float, top: float, most: float) -> float:
     beside, high, dot = px[: math.ceil(0.6 * len(px))], 0.06 * top, 0.02 * top
     above = [line + step * 0.01 * top for step in range(20)]
     below = [line - high - step * 0.01 * top for step in range(20)]
-    free = [
-        y for y in above + below if not ((beside > y - dot) & (beside < y + high + dot)).any() and 0 < y < most - high
-    ]
+    free = [y for y in above + below if not ((beside > y - dot) & (beside < y + high + dot)).any() and 0 < y < most - high]
     return min(free, key=lambda y: min(abs(y - line), abs(y + high - line)), default=line)
 
 
@@ -70,11 +68,7 @@ def attention_distance(
     ink = INK_COLOURS[mode]
     hollow = np.zeros(px.shape, bool) if prefix_attention_share is None else prefix_attention_share >= SINK_SHARE
     dots = [_head_dots(px, head, ~hollow[:, head], prefix_attention_share) for head in range(heads)]
-    dots += [
-        _head_dots(px, head, hollow[:, head], prefix_attention_share, True)
-        for head in range(heads)
-        if hollow[:, head].any()
-    ]
+    dots += [_head_dots(px, head, hollow[:, head], prefix_attention_share, True) for head in range(heads) if hollow[:, head].any()]
     told = say("uniform attention {px:.1f} px", px=uniform_px)
     meant = "○ " + say("half or more on tokens that are not patches")
     below = 0.95  # a line below what stands at the right: on a phone both would not fit into one

@@ -70,11 +70,7 @@ def experiment_chart(
             "marker": {"color": colour, "size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)] + "-open", "opacity": 0.75},
         })  # fmt: skip
     numbers = sorted({x for curve in curves for x in curve.x})
-    axis = (
-        {"tickvals": list(range(len(places))), "ticktext": list(places), "range": [-0.5, len(places) - 0.5]}
-        if places
-        else {}
-    )
+    axis = {"tickvals": list(range(len(places))), "ticktext": list(places), "range": [-0.5, len(places) - 0.5]} if places else {}
     if log_x:
         ticks = numbers if len(numbers) < 8 else round_numbers(numbers[0], numbers[-1])
         axis = {"type": "log", "tickvals": ticks, "ticktext": [f"{x:g}" for x in ticks]}

@@ -68,10 +68,7 @@ def confusion_matrix(table: NDArray[np.float64], names: list[str], mode: Mode = 
     """(C, C) shares of the photos of a class (row) that are answered as each class (column), 0 to 100 %."""
     count = len(names)
     told = say("{row} is answered {column}: {value}")
-    text = [
-        [told.format(row=names[r], column=names[c], value=percent(table[r, c], 0)) for c in range(count)]
-        for r in range(count)
-    ]
+    text = [[told.format(row=names[r], column=names[c], value=percent(table[r, c], 0)) for c in range(count)] for r in range(count)]
     cells = {
         "type": "heatmap", "z": (100 * table).tolist(), "zmin": 0, "zmax": 100, "showscale": False, "xgap": 2, "ygap": 2,
         "colorscale": plotly_colour_scale(SEQUENTIAL), "text": text, "hoverinfo": "text",

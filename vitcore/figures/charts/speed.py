@@ -19,9 +19,7 @@ class ThroughputCurve(NamedTuple):
     limit_images_per_s: float
 
 
-def throughput(
-    lines: Sequence[ThroughputCurve], device: str, training: bool = False, mode: Mode = "light"
-) -> go.Figure:
+def throughput(lines: Sequence[ThroughputCurve], device: str, training: bool = False, mode: Mode = "light") -> go.Figure:
     """Images a second over the batch size, both on logarithmic axes; dashed lines are the limits."""
     traces: list[FigurePart] = []
     batches = sorted({batch for line in lines for batch in line.batches})

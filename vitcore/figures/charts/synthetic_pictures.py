@@ -28,6 +28,4 @@ def synthetic_pictures(
         said.append(text_annotation(say("difficulty {number:g}", number=difficulty), 0, top, yanchor="bottom"))
     high = len(sheets) * (rows + TITLE_GAP)
     about = say("{count} {count:class|classes}, a column each", count=count)
-    return figure(
-        parts, say("Drawn pictures"), mode, round(76 * high) + 80, about, size=(count, high), annotations=said
-    )
+    return figure(parts, say("Drawn pictures"), mode, round(76 * high) + 80, about, size=(count, high), annotations=said)

@@ -94,7 +94,7 @@ def _told(outliers: TokenNorms, block: int, grid: Grid) -> list[list[str]]:
             patch=patch, row=patch // grid.cols, col=patch % grid.cols, norm=f"{norms[patch]:.3g}", times=f"{times[patch]:.3g}"
         )
         for patch in range(grid.patches)
-    ]  # fmt: skip
+    ]
     return [said[row * grid.cols : (row + 1) * grid.cols] for row in range(grid.rows)]
 
 
@@ -109,10 +109,7 @@ def norm_histogram(outliers: TokenNorms, block: int, names: Sequence[str] = (), 
     edges = np.linspace(np.log10(low), np.log10(high), BINS + 1)
     middles, width = (edges[:-1] + edges[1:]) / 2, float(edges[1] - edges[0])
     traces = []
-    for above, ink_of, name in (
-        (False, CATEGORICAL[0], say("patches")),
-        (True, PINNED_PATCH_COLOUR, say("outlier tokens")),
-    ):
+    for above, ink_of, name in ((False, CATEGORICAL[0], say("patches")), (True, PINNED_PATCH_COLOUR, say("outlier tokens"))):
         counts, _ = np.histogram(np.log10(patches[(patches > cut) == above].clip(1e-30)), edges)
         some = counts > 0
         told = [
@@ -143,9 +140,7 @@ def norm_histogram(outliers: TokenNorms, block: int, names: Sequence[str] = (), 
     )  # fmt: skip
 
 
-def norms_by_depth(
-    outliers: TokenNorms, names: Sequence[str] = (), mode: Mode = "light", at: int | None = None
-) -> go.Figure:
+def norms_by_depth(outliers: TokenNorms, names: Sequence[str] = (), mode: Mode = "light", at: int | None = None) -> go.Figure:
     """The norm with which outliers, the other patches and the tokens before them leave each block, with the cut."""
     norms, layers, ink = outliers.norms.astype(np.float64), list(range(len(outliers.norms))), INK_COLOURS[mode]
     patches, chosen = norms[:, outliers.prefix :], outliers.patches
@@ -205,9 +200,7 @@ def norm_strip_top(outliers: TokenNorms) -> float:
     return max(float((outliers.thresholds / outliers.medians).min()), float(outliers.times.max()))
 
 
-def norm_strip(
-    outliers: TokenNorms, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, mode: Mode = "light"
-) -> go.Figure:
+def norm_strip(outliers: TokenNorms, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, mode: Mode = "light") -> go.Figure:
     """The norms of the patches after every block on small photos, on one scale, outliers outlined."""
     times = outliers.times.reshape(len(outliers.norms), grid.rows, grid.cols)
     cols, zoom = min(6, len(times)), max(2, -(-STRIP_PX // max(grid.rows, grid.cols)))
@@ -218,9 +211,7 @@ def norm_strip(
     size = (drawn.shape[1] / zoom, drawn.shape[0] / zoom)
     places = [((i % cols) * (grid.cols + 1), (i // cols) * (grid.rows + 1)) for i in range(len(times))]
     said = [  # in the middle: outliers are often in corners
-        map_label(
-            say("layer {layer}: {count}", layer=layer, count=int(outliers.high[layer].sum())), x + grid.cols / 2, y
-        )
+        map_label(say("layer {layer}: {count}", layer=layer, count=int(outliers.high[layer].sum())), x + grid.cols / 2, y)
         | {"xanchor": "center"}
         for layer, (x, y) in enumerate(places)
     ]

@@ -43,14 +43,10 @@ def tensor_differences(state: StateDict, module: Any) -> TensorDifferences:
     """What is missing, unexpected or misshapen in a state (shapes are enough) for a module."""
     own = module.state_dict()
     misshapen = [
-        (name, tuple(w.shape), tuple(own[name].shape))
-        for name, w in state.items()
-        if name in own and w.shape != own[name].shape
+        (name, tuple(w.shape), tuple(own[name].shape)) for name, w in state.items() if name in own and w.shape != own[name].shape
     ]
     return TensorDifferences(
-        tuple(name for name in own if name not in state),
-        tuple(name for name in state if name not in own),
-        tuple(misshapen),
+        tuple(name for name in own if name not in state), tuple(name for name in state if name not in own), tuple(misshapen)
     )
 
 

@@ -22,12 +22,7 @@ from vitcore.models.checkpoint_inspection.open_questions import ACTIVATIONS, NOR
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import OUTPUTS
 
-HEADS_BY_WIDTH = {
-    1280: 16,
-    1408: 16,
-    1664: 16,
-    1152: 16,
-}  # H/14, g/14, G/14 (arXiv 2106.04560 Table 2), SO400M (arXiv 2305.13035)
+HEADS_BY_WIDTH = {1280: 16, 1408: 16, 1664: 16, 1152: 16}  # H/14, g/14, G/14 (arXiv 2106.04560 Table 2), SO400M (arXiv 2305.13035)
 MAX_CLASSES = 100_000
 MAX_ASPECT = 8
 CLEARLY = 0.8  # of what neighbours differ by: a true shape has half to three quarters of a wrong one's, chance 0.9
@@ -84,9 +79,7 @@ def infer_architecture(
     if inferred["num_classes"] and "output" not in known:
         asked.append(output_question(inferred["num_classes"]))
     if "normalise" not in known:
-        asked.append(
-            OpenQuestion("normalise", NORMALISATIONS[_colours(inferred, likely)], tuple(NORMALISATIONS.values()))
-        )
+        asked.append(OpenQuestion("normalise", NORMALISATIONS[_colours(inferred, likely)], tuple(NORMALISATIONS.values())))
     of_grid = (_of_grid(grid or ways[0], ways, _positions_tell(state, grid, ways)),) if ways else ()
     asked += () if grid else of_grid
     also = (*(of_grid if grid else ()), *_pooling_question(inferred, known))
@@ -172,11 +165,7 @@ def _mlp(block: Mapping[str, tuple[int, ...]], width: int) -> dict[str, Any]:
 def _head(state: Mapping[str, Tensor], width: int, file: str) -> dict[str, Any]:
     """Where the answer is read and how many classes there are."""
     head, both = read_head(state), 2 * width if "cls_token" in state else width
-    takes = (
-        head.layers[-1 if head.is_linear else next(i for i, x in enumerate(head.layers) if len(x) > 1)][1]
-        if head
-        else 0
-    )
+    takes = head.layers[-1 if head.is_linear else next(i for i, x in enumerate(head.layers) if len(x) > 1)][1] if head else 0
     head = head if takes in (width, both) else None
     classes, plain = head.classes if head else 0, state.get("head.weight")
     most = max(classes, plain.shape[0] if plain is not None and plain.ndim == 2 else 0)
@@ -286,9 +275,7 @@ def _questions(
     asked = []
     if "num_heads" not in inferred:
         can = tuple(n for n in range(1, width + 1) if width % n == 0 and width // n >= 4)
-        asked.append(
-            OpenQuestion("heads", HEADS_BY_WIDTH.get(width) or _nearest(can, width / 64), can, (("width", width),))
-        )
+        asked.append(OpenQuestion("heads", HEADS_BY_WIDTH.get(width) or _nearest(can, width / 64), can, (("width", width),)))
     if "activation" in known:
         inferred["act_layer"] = known["activation"]
     elif "mlp" not in inferred:

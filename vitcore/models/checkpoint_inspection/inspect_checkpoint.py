@@ -22,10 +22,7 @@ from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import refusal_reason
 from vitcore.models import local_files
 from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
-from vitcore.models.checkpoint_inspection.differences import (
-    as_conv_patch_embedding,
-    tensor_differences,
-)
+from vitcore.models.checkpoint_inspection.differences import as_conv_patch_embedding, tensor_differences
 from vitcore.models.checkpoint_inspection.infer_architecture import (
     InferredArchitecture,
     head_questions,
@@ -33,12 +30,7 @@ from vitcore.models.checkpoint_inspection.infer_architecture import (
     output_question,
 )
 from vitcore.models.checkpoint_inspection.inspection import Inspection, part_label
-from vitcore.models.checkpoint_inspection.open_questions import (
-    CROPS,
-    INTERPOLATIONS,
-    NORMALISATIONS,
-    OpenQuestion,
-)
+from vitcore.models.checkpoint_inspection.open_questions import CROPS, INTERPOLATIONS, NORMALISATIONS, OpenQuestion
 from vitcore.models.checkpoint_inspection.rotary import may_be_rotary, rotary_architectures
 from vitcore.models.formats import checkpoint_layout, config_json, google_npz, timm_names, weight_files
 from vitcore.models.formats.config_json import CheckpointConfiguration
@@ -112,7 +104,7 @@ def _colours_of(architecture: str) -> tuple[tuple[float, ...], tuple[float, ...]
 
 def _inspection(
     path: Path, file: Path, chosen: tuple[checkpoint_layout.CheckpointModel, tuple[str, ...]], configured: CheckpointConfiguration
-) -> Inspection:  # fmt: skip
+) -> Inspection:
     part, names = chosen
     raw = tensor_shapes(part.weights)
     told: dict[str, Any] = {"heads": google_npz.head_count(raw)} if part.format is google_npz.FORMAT else {}
@@ -148,9 +140,7 @@ def _inspection(
     try:
         with meta_device():
             shape = (
-                inferred.architecture
-                if configured.timm
-                else inferred.with_answers({q.key: q.likely for q in inferred.questions})
+                inferred.architecture if configured.timm else inferred.with_answers({q.key: q.likely for q in inferred.questions})
             )
             module = local_files.build_module(shape, shape.get("img_size"))
     except Exception as error:  # shapes that no model has: timm and torch each complain in their own way
@@ -164,23 +154,10 @@ def _inspection(
     )
     count = sum(p.numel() for p in module.parameters())
     name = path.name if path.is_dir() else file.stem
-    return Inspection(
-        file,
-        name,
-        part,
-        names,
-        inferred,
-        configured,
-        differences,
-        count,
-        known.get("output", "softmax"),
-        rotary,
-    )
+    return Inspection(file, name, part, names, inferred, configured, differences, count, known.get("output", "softmax"), rotary)
 
 
-def _class_names_question(
-    module: Any, configured: CheckpointConfiguration, known: Mapping[str, Any]
-) -> tuple[OpenQuestion, ...]:
+def _class_names_question(module: Any, configured: CheckpointConfiguration, known: Mapping[str, Any]) -> tuple[OpenQuestion, ...]:
     """As many classes as ImageNet's may be others: asked, where nothing names them."""
     classes = int(getattr(module, "num_classes", 0) or 0)
     if configured.labels or known.get("output") == "features" or not imagenet_class_names(classes):

@@ -13,20 +13,9 @@ from vitcore.architectures.meta_device import meta_device
 from vitcore.models import local_files
 from vitcore.models.checkpoint_inspection.architecture_facts import architecture_facts
 from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
-from vitcore.models.checkpoint_inspection.differences import (
-    HEAD_NAMES,
-    TensorDifferences,
-    as_conv_patch_embedding,
-)
-from vitcore.models.checkpoint_inspection.infer_architecture import (
-    InferredArchitecture,
-)
-from vitcore.models.checkpoint_inspection.open_questions import (
-    CROPS,
-    OpenQuestion,
-    answer_text,
-    complete_answers,
-)
+from vitcore.models.checkpoint_inspection.differences import HEAD_NAMES, TensorDifferences, as_conv_patch_embedding
+from vitcore.models.checkpoint_inspection.infer_architecture import InferredArchitecture
+from vitcore.models.checkpoint_inspection.open_questions import CROPS, OpenQuestion, answer_text, complete_answers
 from vitcore.models.formats import checkpoint_layout, google_npz
 from vitcore.models.formats.config_json import CheckpointConfiguration
 from vitcore.models.model_cards import OWN_FILE, ModelError
@@ -96,9 +85,7 @@ class Inspection:
         """What was inferred: a term and its value, in the reader's language."""
         return architecture_facts(self.inferred, self.part.format.title)
 
-    def assumed_answers(
-        self, answers: Mapping[str, Any] | None = None, labels: list[str] | None = None
-    ) -> dict[str, str]:
+    def assumed_answers(self, answers: Mapping[str, Any] | None = None, labels: list[str] | None = None) -> dict[str, str]:
         """What is taken as likely though neither the file nor a person says it: answers as text, by `OpenQuestion.key`."""
         told = self._complete_answers(answers)
         moot = {"class_names"} if labels or told.get("output") == "features" else set()
@@ -171,9 +158,7 @@ class Inspection:
         except FileExistsError:
             raise ModelError("{name} is there already.", name=self.card_file.name) from None
         except OSError as error:
-            raise ModelError(
-                "{name} can't be written: {reason}.", name=self.card_file.name, reason=error.strerror
-            ) from None
+            raise ModelError("{name} can't be written: {reason}.", name=self.card_file.name, reason=error.strerror) from None
 
     def module(self, answers: Mapping[str, Any] | None = None) -> Any:
         """The timm model with the file's weights, in memory once, for the input size that it was made for.
@@ -204,9 +189,7 @@ class Inspection:
             prefix = self.part.name.rpartition(" · ")[2]
             module.load_pretrained(str(self.file), prefix)  # timm's own
             return
-        state = as_conv_patch_embedding(
-            self.part.with_timm_names(checkpoint_layout.read_tensors(self.part, self.file)), module
-        )
+        state = as_conv_patch_embedding(self.part.with_timm_names(checkpoint_layout.read_tensors(self.part, self.file)), module)
         if self.differences.only_head_differs:
             state = {name: w for name, w in state.items() if not HEAD_NAMES.match(name)}
         module.load_state_dict(state, assign=True)

@@ -48,13 +48,10 @@ class OpenQuestion:
             "architecture": say("Which architecture is it? Rotary positions leave no tensors."),
             "output": say("What do the numbers of its last layer mean?"),
             "head_activation": say("Which activation function is between the layers of its classifier?"),
-            "head_input": say(
-                "Is there an activation function before its classifier, or only dropout, which does nothing?"
-            ),
+            "head_input": say("Is there an activation function before its classifier, or only dropout, which does nothing?"),
             "head_eps": say("Which ε do the norms of its classifier add to the variance?"),
             "class_names": say(
-                "Are its {classes} classes those of ImageNet, in its order?",
-                classes=dict(self.facts).get("classes", ""),
+                "Are its {classes} classes those of ImageNet, in its order?", classes=dict(self.facts).get("classes", "")
             ),
             "crop": say("Which part of a photo was it shown?"),
             "interpolation": say("How were photos resized for it?"),
@@ -106,11 +103,9 @@ def parse_answer(question: OpenQuestion, answer: Any) -> Any:
             parsed = text
     except (ValueError, TypeError):
         raise _invalid_answer_error(question, answer) from None
-    fits = {
-        "eps": lambda: 0 < parsed < 1,
-        "head_eps": lambda: 0 < parsed < 1,
-        "normalise": lambda: True,
-    }.get(question.key, lambda: parsed in question.choices)
+    fits = {"eps": lambda: 0 < parsed < 1, "head_eps": lambda: 0 < parsed < 1, "normalise": lambda: True}.get(
+        question.key, lambda: parsed in question.choices
+    )
     if not fits():
         raise _invalid_answer_error(question, answer)
     return parsed
@@ -126,11 +121,7 @@ def _parse_mean_and_std(answer: Any) -> tuple[tuple[float, ...], tuple[float, ..
 
 
 def _invalid_answer_error(question: OpenQuestion, answer: Any) -> ModelError:
-    can = {
-        "eps": "1e-6 · 1e-5 · 1e-12",
-        "head_eps": "1e-5 · 1e-6",
-        "normalise": " · ".join([*NORMALISATIONS, "r,g,b/r,g,b"]),
-    }
+    can = {"eps": "1e-6 · 1e-5 · 1e-12", "head_eps": "1e-5 · 1e-6", "normalise": " · ".join([*NORMALISATIONS, "r,g,b/r,g,b"])}
     shown = can.get(question.key) or " · ".join(answer_text(choice) for choice in question.choices)
     return ModelError("“{question}” {answer} is no answer; possible are: {choices}.",
                       answer=repr(str(answer)[:40]), question=question.sentence, choices=shown)  # fmt: skip

@@ -29,9 +29,7 @@ CHECKPOINT_FORMATS = (
     openclip.TRUNK, timm_names.TIMM, timm_names.HYBRID, timm_names.ROOT_ONLY, transformers_vit.FORMAT, transformers_clip.CLIP,
     transformers_clip.SIGLIP, torchvision_vit.FORMAT, openclip.TOWER, google_npz.FORMAT,
 )  # fmt: skip
-LANGUAGE_MODEL_NAMES = re.compile(
-    r"(^|\.)(embed_tokens|wte|word_embeddings|tok_embeddings|token_embd|lm_head|shared)\.weight$"
-)
+LANGUAGE_MODEL_NAMES = re.compile(r"(^|\.)(embed_tokens|wte|word_embeddings|tok_embeddings|token_embd|lm_head|shared)\.weight$")
 HEAD_OF_FORMATS = re.compile(r"(heads?|(cls_|distillation_)?classifier|visual_projection|visual\.head)\.|proj$")
 ROOT_HEAD = re.compile(r"(fc|linear|linear_head|cls_head|classification_head|mlp_head|last_linear|clf|logits)\d*\.")
 MAX_MAPPED_SHARE = 0.6  # of a file's bytes
@@ -111,11 +109,7 @@ def _models(path: tuple[str, ...], weights: dict[str, LazyTensor]) -> Iterator[C
         first = format.anchors[0]
         for name in [name for name in weights if name.endswith(first)]:
             prefix = name[: -len(first)]
-            if (
-                prefix in taken
-                or (prefix and prefix[-1] not in "./")
-                or not all(prefix + a in weights for a in format.anchors)
-            ):
+            if prefix in taken or (prefix and prefix[-1] not in "./") or not all(prefix + a in weights for a in format.anchors):
                 continue
             taken |= {prefix, prefix + "visual.trunk." if format is openclip.TRUNK else prefix}
             inside = {name[len(prefix) :]: w for name, w in weights.items() if name.startswith(prefix)}

@@ -67,15 +67,11 @@ def read_preprocessing(folder: Path, model: str) -> tuple[dict[str, Any], list[s
         return {}, []
     said = read_json_object(file)
     said = said.get("image_processor", said)  # of a processor of text and pictures
-    kind = (
-        said.get("image_processor_type") or said.get("feature_extractor_type") or PROCESSOR_BY_MODEL_TYPE.get(model, "")
-    )
+    kind = said.get("image_processor_type") or said.get("feature_extractor_type") or PROCESSOR_BY_MODEL_TYPE.get(model, "")
     name = next((kind.removesuffix(ending) for ending in CLASS_NAME_ENDINGS if kind.endswith(ending)), kind)
     unfollowed = [] if name in DEFAULTS else [f"image_processor_type={kind[:60] or '?'}"]
     known = DEFAULTS.get(name, DEFAULTS["ViT"])
-    unfollowed += [
-        f for f, v in said.items() if f not in FOLLOWED_FIELDS | IGNORED_FIELDS and v not in (None, False, [], {})
-    ]
+    unfollowed += [f for f, v in said.items() if f not in FOLLOWED_FIELDS | IGNORED_FIELDS and v not in (None, False, [], {})]
     return _input({**known, **said}, unfollowed), unfollowed
 
 
@@ -100,12 +96,7 @@ def _input(said: Mapping[str, Any], unfollowed: list[str]) -> dict[str, Any]:
     per, offset = (said["rescale_factor"] if said["do_rescale"] else 1.0), float(said.get("offset") or 0)
     mean, std = (said["image_mean"], said["image_std"]) if said["do_normalize"] else (0.0, 1.0)
     means, stds = ([float(v) for v in (given if isinstance(given, list) else [given] * 3)] for given in (mean, std))
-    if (
-        len(means) != 3
-        or len(stds) != 3
-        or not all(map(math.isfinite, (*means, *stds, per, offset)))
-        or min(*stds, per) <= 0
-    ):
+    if len(means) != 3 or len(stds) != 3 or not all(map(math.isfinite, (*means, *stds, per, offset))) or min(*stds, per) <= 0:
         raise ValueError(f"image_mean {mean}, image_std {std}, rescale_factor {per}")
     unit = 1.0 if abs(per * 255 - 1) < 1e-6 else per * 255  # what was divided by 255 stays exactly as it is written
     return {
@@ -173,6 +164,4 @@ def scale_preprocessing(preprocessing: Mapping[str, Any], px: tuple[int, int]) -
 
 def unfollowed_fields_sentence(fields: list[str]) -> str:
     """What is not done as the processor's file says, in a sentence."""
-    return say(
-        "Its preprocessor_config.json has settings that are not followed here: {fields}.", fields=", ".join(fields)
-    )
+    return say("Its preprocessor_config.json has settings that are not followed here: {fields}.", fields=", ".join(fields))

@@ -72,9 +72,7 @@ def read_weights(file: Path, mapped: bool = True) -> Mapping[str, Any]:
 def damaged_file_error(file: Path, reason: object) -> ModelError:
     """The sentence about a file that can't be decoded, with the first line of the reason."""
     short = (str(reason).splitlines() or [""])[0][:160].rstrip(".")
-    return ModelError(
-        "{name} is damaged or incomplete: {reason}.", name=file.name, reason=short or type(reason).__name__
-    )
+    return ModelError("{name} is damaged or incomplete: {reason}.", name=file.name, reason=short or type(reason).__name__)
 
 
 def _safetensors(file: Path, start: bytes, size: int) -> dict[str, LazyTensor]:
@@ -119,9 +117,7 @@ def _zip(file: Path, size: int, mapped: bool) -> Mapping[str, Any]:
         return _torch(file, mmap=mapped and all(entry.compress_type == zipfile.ZIP_STORED for entry in entries))
     if any(name.endswith(".npy") for name in names):
         return _npz(file, entries)
-    raise ModelError(
-        "{name} is a ZIP archive without weights in it: unpack it, and open the model's file.", name=file.name
-    )
+    raise ModelError("{name} is a ZIP archive without weights in it: unpack it, and open the model's file.", name=file.name)
 
 
 def _twice(names: Iterable[str]) -> str | None:
@@ -168,9 +164,7 @@ def _weights(held: Mapping[Any, Any], file: Path, copied: bool, depth: int = 0) 
     for name, value in held.items():
         if isinstance(value, Tensor) and value.layout == torch.strided:
             if value.numel() * value.element_size() > most:
-                raise damaged_file_error(
-                    file, say("{tensor} claims more values than there are", tensor=repr(str(name)[:60]))
-                )
+                raise damaged_file_error(file, say("{tensor} claims more values than there are", tensor=repr(str(name)[:60])))
             weights[str(name)] = LazyTensor(tuple(value.shape), value.detach().clone if copied else value.detach)
         elif isinstance(value, Mapping) and depth < 5:
             weights[str(name)] = _weights(value, file, copied, depth + 1)

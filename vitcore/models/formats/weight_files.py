@@ -44,7 +44,5 @@ def read_weights_tree(file: Path, mapped: bool = True) -> Mapping[str, Any]:
     for shard in sorted(set(where.values())):
         if not (file.parent / shard).is_file():
             raise ModelError("{name} is one of the files of this model, and it is missing.", name=shard)
-        weights |= {
-            name: w for name, w in read_weights(file.parent / shard, mapped).items() if isinstance(w, LazyTensor)
-        }
+        weights |= {name: w for name, w in read_weights(file.parent / shard, mapped).items() if isinstance(w, LazyTensor)}
     return weights

@@ -59,8 +59,7 @@ def places_in_batch(recipe: Recipe, micro: int, passes: int, rank: int, world: i
     size, rest = divmod(recipe.batch, passes * world)
     if rest or not size:
         raise RecipeError(
-            "batch {batch} can't be shared by {world} {world:process|processes} in "
-            "{passes} {passes:pass|passes} of whole images.",
+            "batch {batch} can't be shared by {world} {world:process|processes} in {passes} {passes:pass|passes} of whole images.",
             batch=recipe.batch,
             world=world,
             passes=passes,
@@ -74,8 +73,7 @@ def require_even_batch(recipe: Recipe, size: int) -> None:
     """Raises: RecipeError, if photos are to be mixed in pairs and their number is odd."""
     if mixes_photos(recipe) and size % 2:
         raise RecipeError(
-            "mixup and CutMix mix photos in pairs: a pass of {size} {size:image|images} is odd; choose an even number.",
-            size=size,
+            "mixup and CutMix mix photos in pairs: a pass of {size} {size:image|images} is odd; choose an even number.", size=size
         )
 
 

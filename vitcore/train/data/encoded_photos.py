@@ -90,10 +90,7 @@ def _mapped(file: Path, column: str, home: Path) -> Path:
             raise
         reason = error.strerror or str(error)
         raise DataError(
-            "{file} is read from a copy that could not be written in {home} ({reason}).",
-            file=file,
-            home=home,
-            reason=reason,
+            "{file} is read from a copy that could not be written in {home} ({reason}).", file=file, home=home, reason=reason
         ) from None
     return made
 

@@ -65,9 +65,7 @@ def open_parquet_files(name: str, files: dict[str, Path], holdout: float, seed: 
     named = next((names for *_, names in read if names), ())
     classes = named or _classes(labels[i] for which in rows_of.values() for i in which)
     sets = {
-        split: Photos(
-            name, photos.select(which), _numbers(name, [labels[i] for i in which], classes, bool(named)), classes
-        )
+        split: Photos(name, photos.select(which), _numbers(name, [labels[i] for i in which], classes, bool(named)), classes)
         for split, which in rows_of.items()
     }
     train = sets["train"]
@@ -94,9 +92,7 @@ def _read(file: Path, split: str) -> tuple[str, list[Any], list[Any], tuple[str,
         features = _features(schema)
         image = _column(schema, features, "Image", ("image", "img"))
         if image is None:
-            raise DataError(
-                "{file} has no column `image`; it has {columns}.", file=file, columns=", ".join(schema.names) or "none"
-            )
+            raise DataError("{file} has no column `image`; it has {columns}.", file=file, columns=", ".join(schema.names) or "none")
         label = _column(schema, features, "ClassLabel", ("label", "labels", "fine_label"))
         table = pq.read_table(file, columns=[column for column in (label, "split") if column in schema.names])
         count = pq.read_metadata(file).num_rows
@@ -126,9 +122,7 @@ def _labels(column: pa.ChunkedArray, file: Path) -> list[Any]:
     values = column.to_pylist()
     if all(isinstance(v, int | str | None) for v in values):
         return values
-    raise DataError(
-        "the labels of {file} are {type}; whole numbers or strings were expected.", file=file, type=column.type
-    )
+    raise DataError("the labels of {file} are {type}; whole numbers or strings were expected.", file=file, type=column.type)
 
 
 def _classes(labels: Iterable[Any]) -> tuple[str, ...]:
@@ -213,8 +207,6 @@ def _of_one_config(repo: str, files: list[str], config: str) -> list[str]:
     usual = next((groups[name] for name in ("default", "data") if name in groups), None)
     if usual is None:
         raise DataError(
-            "hf:{repo} has several configurations; choose one: hf:{repo}/{choices}.",
-            repo=repo,
-            choices="|".join(sorted(groups)),
+            "hf:{repo} has several configurations; choose one: hf:{repo}/{choices}.", repo=repo, choices="|".join(sorted(groups))
         )
     return usual

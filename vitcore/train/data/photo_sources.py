@@ -57,9 +57,7 @@ def _samples() -> tuple[Photos, Photos]:
     try:
         credits = samples()
     except (OSError, ValueError):
-        raise DataError(
-            "the sample photos are not in {samples}: run from a checkout of the project.", samples=SAMPLES
-        ) from None
+        raise DataError("the sample photos are not in {samples}: run from a checkout of the project.", samples=SAMPLES) from None
     files = [SAMPLES / f"{row['id']}.jpg" for row in credits]
     photos = Photos("samples", files, np.arange(len(files)), tuple(row["title"] for row in credits), SAMPLES)
     return photos, photos
@@ -126,9 +124,7 @@ def _path(where: str) -> Path:
 def _existing(where: str) -> Path:
     path = _path(where)
     if not where.strip() or not path.exists():
-        raise DataError(
-            "{path!r} does not exist: a folder of photos or a .parquet file was expected.", path=where.strip()[:200]
-        )
+        raise DataError("{path!r} does not exist: a folder of photos or a .parquet file was expected.", path=where.strip()[:200])
     return path
 
 
@@ -165,9 +161,7 @@ def _scan(root: Path, known: tuple[str, ...] = ()) -> Photos:
         raise DataError("{root} is empty: no photos ({kinds}) are in it.", root=root, kinds=", ".join(SUFFIXES))
     ways = [file.relative_to(root).parts for file in files]
     if len({len(way) > 1 for way in ways}) == 2:
-        raise DataError(
-            "{root} holds photos beside folders of photos: move them into a class folder, or out.", root=root
-        )
+        raise DataError("{root} holds photos beside folders of photos: move them into a class folder, or out.", root=root)
     named = [way[0] if len(way) > 1 else "" for way in ways]
     classes = known or tuple(sorted(set(named) - {""}))
     if unknown := sorted(set(named) - {"", *classes}):

@@ -13,14 +13,7 @@ from PIL import Image
 from torch import Tensor
 
 from vitcore.images import PhotoError
-from vitcore.train.data.batches import (
-    Batch,
-    make_batch,
-    photos_of_step,
-    photos_of_stream,
-    places_in_batch,
-    require_even_batch,
-)
+from vitcore.train.data.batches import Batch, make_batch, photos_of_step, photos_of_stream, places_in_batch, require_even_batch
 from vitcore.train.data.crops import NUMBERS_PER_BOX, crop_batch, random_crop_boxes
 from vitcore.train.data.encoded_photos import EncodedPhotos
 from vitcore.train.data.photos import DataError, Photos, unreadable_photos_sentence
@@ -117,9 +110,7 @@ def normalisation_factors(mean: Sequence[float], std: Sequence[float], device: D
     return 1 / (255 * deviations), -means / deviations
 
 
-def decode_to_squares(
-    photos: Photos, side: int, progress: Progress | None = None
-) -> tuple[Tensor, NDArray[np.int64], list[str]]:
+def decode_to_squares(photos: Photos, side: int, progress: Progress | None = None) -> tuple[Tensor, NDArray[np.int64], list[str]]:
     """Whole photos as squares (N, 3, side, side) uint8, their sizes (N, 2): width, height, and what went wrong.
 
     Broken photos have the size 0 × 0 and a line of their own. Raises: DataError, if the folder of the photos is gone.
@@ -165,8 +156,7 @@ class EvaluationBatches:
     are gone or none can be read.
     """
 
-    def __init__(self, photos: Photos, px: int, mean: Sequence[float], std: Sequence[float], device: Device,
-                 batch: int) -> None:  # fmt: skip
+    def __init__(self, photos: Photos, px: int, mean: Sequence[float], std: Sequence[float], device: Device, batch: int) -> None:
         import timm  # noqa: F401
         from timm.data import create_transform
 

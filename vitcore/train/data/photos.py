@@ -163,8 +163,5 @@ def unreadable_photos_sentence(photos: Photos, problems: Sequence[str]) -> str:
     """The sentence for a set whose every photo is broken."""
     first = problems[0] if problems else "–"
     return say(
-        "None of the {count} {count:photo|photos} of {name} can be read: {first}",
-        count=len(photos),
-        name=photos.name,
-        first=first,
+        "None of the {count} {count:photo|photos} of {name} can be read: {first}", count=len(photos), name=photos.name, first=first
     )

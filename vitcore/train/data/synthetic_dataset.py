@@ -64,9 +64,7 @@ class SyntheticDataset:
         return near, far
 
 
-OPTIONS = ",".join(
-    f"{field.name}={field.default}" for field in fields(SyntheticDataset)
-)  # all, as they are if none is named
+OPTIONS = ",".join(f"{field.name}={field.default}" for field in fields(SyntheticDataset))  # all, as they are if none is named
 
 
 def draw_pictures(drawing: SyntheticDataset, seed: int, split: int, which: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -149,15 +147,11 @@ def parse_options(where: str) -> SyntheticDataset:
     for part in filter(None, where.partition(":")[2].split(",")):
         name, _, value = (word.strip() for word in part.partition("="))
         if name not in known:
-            raise DataError(
-                "{where} has no option {name!r}: {options}.", where=SOURCE_NAME, name=name, options=", ".join(known)
-            )
+            raise DataError("{where} has no option {name!r}: {options}.", where=SOURCE_NAME, name=name, options=", ".join(known))
         try:
             given[name] = known[name](value)
         except ValueError:
-            raise DataError(
-                "{name} of {where} is a number, not {value!r}.", name=name, where=SOURCE_NAME, value=value
-            ) from None
+            raise DataError("{name} of {where} is a number, not {value!r}.", name=name, where=SOURCE_NAME, value=value) from None
     drawing = SyntheticDataset(**given)
     _require(drawing)
     return drawing

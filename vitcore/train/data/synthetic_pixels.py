@@ -13,12 +13,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 
-OCTAVES = (
-    (1.7, 1.0),
-    (3.3, 0.55),
-    (6.1, 0.3),
-    (11.3, 0.16),
-)  # cells across and amplitude, about 1 / cells as in photos
+OCTAVES = ((1.7, 1.0), (3.3, 0.55), (6.1, 0.3), (11.3, 0.16))  # cells across and amplitude, about 1 / cells as in photos
 CELLS = tuple(math.ceil(cells) + 2 for cells, _ in OCTAVES)
 LEVEL, UPRIGHT, LYING, STANDING = range(4)  # discs with stripes, the near pair; bars, the far one
 MAX_CLUTTER = 8  # spots at most
@@ -57,9 +52,7 @@ def numbers_per_picture(px: int) -> int:
     return LAID_OUT + BACKGROUND + px * px
 
 
-def draw_pixels(
-    rows: Floats, relations: NDArray[np.float64], apart: tuple[float, float], px: int, difficulty: float
-) -> NDArray:
+def draw_pixels(rows: Floats, relations: NDArray[np.float64], apart: tuple[float, float], px: int, difficulty: float) -> NDArray:
     """N pictures (N, px, px, 3) uint8 from `rows` (N, numbers(px)), uniform in [0, 1).
 
     `relations` (N, 2): the directions of the near and the far pair, radians from straight up; `apart`: those of two
@@ -85,9 +78,7 @@ def draw_pixels(
     return np.clip(np.floor(picture + np.float32(0.5)), 0, 255).astype(np.uint8)
 
 
-def _places(
-    drawn: Floats, relations: NDArray[np.float64], apart: tuple[float, float], much: DifficultyAmounts
-) -> list[Floats]:
+def _places(drawn: Floats, relations: NDArray[np.float64], apart: tuple[float, float], much: DifficultyAmounts) -> list[Floats]:
     """The centres (N, 2), x and y as shares of the side, of the four parts."""
     places: list[Floats] = []
     for pair, (distance, moved) in enumerate(zip(PAIR_DISTANCES, (much.near_moved, much.far_moved), strict=True)):

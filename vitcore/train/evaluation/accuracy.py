@@ -33,18 +33,11 @@ def accuracy(vit: Vit, photos: Photos, batch: int = BATCH_SIZE) -> dict[str, flo
     rows, top = predict_classes(vit, photos.subset(known), batch=batch)
     if not len(rows):
         raise DataError(
-            "None of the {count} {count:photo|photos} of {name} can be asked about.",
-            count=len(photos),
-            name=photos.name,
+            "None of the {count} {count:photo|photos} of {name} can be asked about.", count=len(photos), name=photos.name
         )
     correct = top == to_model[photos.labels[known[rows]]][:, None]
     first, five = (100 * float(hit.mean()) for hit in (correct[:, 0], correct.any(1)))
-    return {
-        "photos": len(correct),
-        "top1": round(first, 2),
-        "top5": round(five, 2),
-        "left_out": len(photos) - len(correct),
-    }
+    return {"photos": len(correct), "top1": round(first, 2), "top5": round(five, 2), "left_out": len(photos) - len(correct)}
 
 
 @torch.inference_mode()
@@ -64,10 +57,7 @@ def predict_classes(
 def extract_features(vit: Vit, photos: Photos, batch: int = BATCH_SIZE) -> NDArray[np.float32]:
     """What the head reads of every photo, (N, D): timm's pre-logits. Raises: PhotoError, naming a broken photo."""
     module = with_onednn_linears(vit.module)
-    batches = [
-        module.forward_head(module.forward_features(x), pre_logits=True).float()
-        for _, x in _batches(vit, photos, batch)
-    ]
+    batches = [module.forward_head(module.forward_features(x), pre_logits=True).float() for _, x in _batches(vit, photos, batch)]
     return torch.cat(batches).numpy() if batches else np.zeros((0, vit.module.num_features), np.float32)
 
 
@@ -108,9 +98,7 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (", …" if len(names) > 3 else "") if names else "no classes"
 
 
-def _batches(
-    vit: Vit, photos: Photos, batch: int, skip_broken: bool = False
-) -> Iterator[tuple[NDArray[np.int64], Tensor]]:
+def _batches(vit: Vit, photos: Photos, batch: int, skip_broken: bool = False) -> Iterator[tuple[NDArray[np.int64], Tensor]]:
     """Which photos, and what the model takes of them: (b,) and (b, 3, H, W)."""
     for first in tqdm(range(0, len(photos), batch), unit="batch", disable=len(photos) <= batch):
         rows, inputs = [], []

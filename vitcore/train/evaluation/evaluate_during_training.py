@@ -24,12 +24,8 @@ def open_held_out_photos(run: Training, photos: Photos) -> EvaluationBatches | N
         return None
     machine, config = run.accelerator, run.kept_objective().vit.pretrained_cfg
     rank, world = machine.process_index, machine.num_processes
-    mine = photos.subset(
-        range(rank, len(photos), world) if run.unsharded_copy is None else range(len(photos) if rank == 0 else 0)
-    )
-    return evaluation_batches(
-        mine, run.recipe.image_px, config["mean"], config["std"], machine.device, run.recipe.batch
-    )
+    mine = photos.subset(range(rank, len(photos), world) if run.unsharded_copy is None else range(len(photos) if rank == 0 else 0))
+    return evaluation_batches(mine, run.recipe.image_px, config["mean"], config["std"], machine.device, run.recipe.batch)
 
 
 @torch.no_grad()

@@ -35,9 +35,7 @@ def few_shot_accuracy(
     """
     unknown = np.setdiff1d(test_y, train_y)
     if len(unknown):
-        raise TooFewPhotos(
-            say("Few-shot accuracy: class {name} is asked about but has no photo to learn from.", name=unknown[0])
-        )
+        raise TooFewPhotos(say("Few-shot accuracy: class {name} is asked about but has no photo to learn from.", name=unknown[0]))
     if not len(test_y):
         raise TooFewPhotos(say("Few-shot accuracy: there is no photo to ask about."))
     accuracies = {}

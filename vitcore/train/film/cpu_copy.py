@@ -28,9 +28,7 @@ def cpu_copy(module: nn.Module, name: str = "model") -> Any:
     vit = find_vit(module, name)
     known: dict[int, Any] = {}  # what deepcopy takes instead of making it
     for part in vit.modules():
-        known |= {
-            id(hooks): OrderedDict() for hooks in (vars(part)[kind] for kind in HOOK_ATTRIBUTES if kind in vars(part))
-        }
+        known |= {id(hooks): OrderedDict() for hooks in (vars(part)[kind] for kind in HOOK_ATTRIBUTES if kind in vars(part))}
         for held in (part._parameters, part._buffers, vars(part)):
             known |= {id(v): _copied(v, name) for v in held.values() if isinstance(v, Tensor) and id(v) not in known}
     for part in [part for part in vit.modules() if hasattr(part, "_orig_mod")]:

@@ -129,13 +129,7 @@ class FilmWriter:
                 run_folder.write_status(self.folder, "running", step)
                 self._told = time.monotonic()
         except Exception as error:  # a full disk, say: the training goes on
-            _warn(
-                say(
-                    "the film of run {id} could not be written: {reason}",
-                    id=self.folder.id,
-                    reason=refusal_reason(error),
-                )
-            )
+            _warn(say("the film of run {id} could not be written: {reason}", id=self.folder.id, reason=refusal_reason(error)))
         finally:
             self.spacing.add_duration(step, self.spacing.clock() - began, due)
         return kept
@@ -149,9 +143,7 @@ class FilmWriter:
     def __enter__(self) -> "FilmWriter":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if error is None:
             self.close()
         elif isinstance(error, Exception):

@@ -19,9 +19,8 @@ class FrameSpacing:
     """Tells at each step whether a frame is due; `add_duration` is told what each call took."""
 
     def __init__(
-        self, steps: int | None = None, frames: int = 24, share: float = TIME_SHARE,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:  # fmt: skip
+        self, steps: int | None = None, frames: int = 24, share: float = TIME_SHARE, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
         self.steps, self.share, self.clock = steps, share, clock
         self.marks = sorted(spaced_steps(steps, frames)) if steps else []
         self.began: float | None = None

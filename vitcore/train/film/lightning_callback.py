@@ -68,9 +68,7 @@ class FilmCallback(Callback):
             self.film.frame(pl_module, trainer.global_step, last=True)
             self.film.close()
 
-    def on_exception(
-        self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, exception: BaseException
-    ) -> None:
+    def on_exception(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, exception: BaseException) -> None:
         """The training broke off."""
         if self.film is not None:
             self.film.__exit__(type(exception), exception, None)

@@ -12,12 +12,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 from vitcore.train.film.film_writer import FilmWriter, Pictures, film
 
-METRIC_NAMES = {
-    "loss": "loss",
-    "learning_rate": "lr",
-    "eval_loss": "val_loss",
-    "eval_accuracy": "top1",
-}  # their names, ours
+METRIC_NAMES = {"loss": "loss", "learning_rate": "lr", "eval_loss": "val_loss", "eval_accuracy": "top1"}  # their names, ours
 IN_PERCENT = ("top1", "top5")
 
 
@@ -36,9 +31,7 @@ class FilmCallback(TrainerCallback):
         self.film: FilmWriter | None = None
         self.model: Any = None
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """Begin the film with the model as it is before its first step."""
         if not state.is_world_process_zero:
             return
@@ -63,9 +56,7 @@ class FilmCallback(TrainerCallback):
         if measured:
             self.film.frame(self.model, state.global_step, **measured)
 
-    def on_train_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """The last frame."""
         if self.film is not None:
             self.film.frame(self.model, state.global_step, last=True)

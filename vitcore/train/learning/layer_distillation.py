@@ -131,8 +131,7 @@ def open_teacher(name: str, recipe: Recipe, config: dict[str, Any]) -> Teacher:
     plain = all(hasattr(block, part) for block in module.blocks for part in SUBLAYER_NAMES)
     if not plain or getattr(module, "cls_token", None) is None or getattr(module, "rope", None) is not None:
         raise RecipeError(
-            "{name} can't teach layer by layer: that takes a class token, learned positions and plain blocks.",
-            name=name,
+            "{name} can't teach layer by layer: that takes a class token, learned positions and plain blocks.", name=name
         )
     if (vit.grid.rows, vit.grid.cols) != (side, side):
         raise RecipeError("{name} can't see as many patches as the student: {side} × {side}.", name=name, side=side)
@@ -172,9 +171,7 @@ class LayerDistillation(nn.Module):
         rows = self._compared_queries(kept.shape[1])
         patches, taught, logits = self._run_teacher(batch.pixels, kept, rows)
         part, z = self._embedding_errors(batch.pixels, kept, patches, taught[0].block_input)
-        errors, attention, z = (
-            self._teacher_forced_errors(taught, rows) if forced else self._end_to_end_errors(z, taught, rows)
-        )
+        errors, attention, z = self._teacher_forced_errors(taught, rows) if forced else self._end_to_end_errors(z, taught, rows)
         own = self.vit.forward_head(self.vit.norm(z)).float()
         part |= {
             "layers": torch.stack(errors).mean(), "attention": torch.stack(attention).mean(),
@@ -185,9 +182,7 @@ class LayerDistillation(nn.Module):
         loss = loss + part["logits"] + (0.2 if forced else 1.0) * part["label"]
         if self.attention_teacher is not None and step >= recipe.looker_from * recipe.steps and not forced:
             some = slice(math.ceil(recipe.looker_share * len(kept)))
-            part |= self._attention_teacher_losses(
-                batch.pixels[some], kept[some], [weights[some] for weights in self._fused]
-            )
+            part |= self._attention_teacher_losses(batch.pixels[some], kept[some], [weights[some] for weights in self._fused])
             loss = loss + recipe.looker_weight * (part["looker"] + part["rollout"])
         return {"loss": loss} | {name: value.detach() for name, value in part.items()}
 
@@ -206,9 +201,7 @@ class LayerDistillation(nn.Module):
             tokens = taught[-1].block_output
         return patches, taught, module.forward_head(module.norm(tokens)).float()
 
-    def _embedding_errors(
-        self, pixels: Tensor, kept: Tensor, patches: Tensor, first: Tensor
-    ) -> tuple[dict[str, Tensor], Tensor]:
+    def _embedding_errors(self, pixels: Tensor, kept: Tensor, patches: Tensor, first: Tensor) -> tuple[dict[str, Tensor], Tensor]:
         """How well patches and positions are embedded; and the student's own tokens."""
         mine, tokens = embed(self.vit, pixels)
         tokens = keep_tokens(tokens, kept, 1)
@@ -224,9 +217,7 @@ class LayerDistillation(nn.Module):
             return tokens
         return torch.cat([tokens.narrow(dim, 0, 1), tokens.narrow(dim, prefix, tokens.shape[dim] - prefix)], dim)
 
-    def _teacher_forced_errors(
-        self, taught: list[SublayerOutputs], rows: slice
-    ) -> tuple[list[Tensor], list[Tensor], Tensor]:
+    def _teacher_forced_errors(self, taught: list[SublayerOutputs], rows: slice) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """Each part of each block on the teacher's own input: errors of what is added, divergences of attention."""
         errors, attention = [], []
         for block, span in zip(self.vit.blocks, self.spans, strict=True):
@@ -267,9 +258,7 @@ class LayerDistillation(nn.Module):
             )
             taught = last.log_weights
             if self.teacher.module.num_prefix_tokens > 1:
-                taught = self.common_tokens(
-                    self.common_tokens(taught, 2) if rows == slice(None) else taught, 3
-                ).log_softmax(-1)
+                taught = self.common_tokens(self.common_tokens(taught, 2) if rows == slice(None) else taught, 3).log_softmax(-1)
             own = work.log_weights[:, :, rows]
             if (
                 self.attention_teacher is not None and block is self.vit.blocks[-1]
@@ -285,9 +274,7 @@ class LayerDistillation(nn.Module):
         assert self.attention_teacher is not None
         with torch.no_grad():
             wanted = class_attention(self.attention_teacher, pixels, kept)
-        row = F.one_hot(torch.zeros(len(kept), 1, dtype=torch.long, device=kept.device), fused[0].shape[-1]).to(
-            fused[0]
-        )
+        row = F.one_hot(torch.zeros(len(kept), 1, dtype=torch.long, device=kept.device), fused[0].shape[-1]).to(fused[0])
         for weights in fused[::-1]:
             row = 0.5 * row + 0.5 * row @ weights  # residual weight one half (Abnar & Zuidema, arXiv 2005.00928)
         given = {"looker": fused[-1][:, 0, 1:], "rollout": row[:, 0, 1:]}
@@ -316,11 +303,7 @@ def class_attention(teacher: Teacher, pixels: Tensor, kept: Tensor) -> Tensor:
     _, tokens = embed(module, teacher.adapt_pixels(pixels))
     for block in module.blocks[:-1]:
         tokens = block(tokens)
-    row = (
-        attention_sublayer(module.blocks[-1], tokens, slice(0, 1))[1][:, :, 0]
-        .exp()
-        .mean(1)[:, module.num_prefix_tokens :]
-    )
+    row = attention_sublayer(module.blocks[-1], tokens, slice(0, 1))[1][:, :, 0].exp().mean(1)[:, module.num_prefix_tokens :]
     return normalise_shares(row.gather(1, kept)).log()
 
 

@@ -59,9 +59,7 @@ def colour_class(colours: Tensor) -> Tensor:
 
 def colour_of_bin(classes: Tensor) -> Tensor:
     """The middle colours (…, 3) in 0…1 of colour classes."""
-    level = torch.stack(
-        [classes // COLOUR_LEVELS**2, classes // COLOUR_LEVELS % COLOUR_LEVELS, classes % COLOUR_LEVELS], -1
-    )
+    level = torch.stack([classes // COLOUR_LEVELS**2, classes // COLOUR_LEVELS % COLOUR_LEVELS, classes % COLOUR_LEVELS], -1)
     return (level + 0.5) / COLOUR_LEVELS
 
 

@@ -37,9 +37,7 @@ def build_from_recipe(recipe: Recipe, classes: int) -> Any:
     likely as any other at the start. Learning layer by layer goes on with the head as well, if it has as many classes.
     """
     torch.manual_seed(recipe.seed)
-    dropout = (
-        {"pos_drop_rate": recipe.dropout, "proj_drop_rate": recipe.dropout} if "resnet" not in recipe.family else {}
-    )
+    dropout = {"pos_drop_rate": recipe.dropout, "proj_drop_rate": recipe.dropout} if "resnet" not in recipe.family else {}
     module = architectures.build_from_description(architecture_of_recipe(recipe, classes), recipe.image_px, **dropout)
     if not recipe.resnet:
         nn.init.trunc_normal_(module.patch_embed.proj.weight, std=recipe.patch_init_std)

@@ -47,9 +47,7 @@ class Distillation(nn.Module):
             from_teacher = F.cross_entropy(said, taught.argmax(1))
         else:
             heat = recipe.distil_temperature
-            from_teacher = (
-                heat**2 * kl_divergence((taught / heat).log_softmax(-1), (said / heat).log_softmax(-1)).mean()
-            )
+            from_teacher = heat**2 * kl_divergence((taught / heat).log_softmax(-1), (said / heat).log_softmax(-1)).mean()
         if batch.targets is None or recipe.distil_share == 1:
             return {"loss": recipe.distil_share * from_teacher, "teacher": from_teacher.detach()}
         label = F.cross_entropy(said, batch.targets)
@@ -63,8 +61,7 @@ def match_teacher_classes(has: tuple[str, ...], wanted: tuple[str, ...]) -> list
     lacking = [name for name in wanted if name not in index]
     if lacking:
         raise RecipeError(
-            "the teacher does not know the class {name!r}: set distil_share 1 to learn its own classes.",
-            name=lacking[0],
+            "the teacher does not know the class {name!r}: set distil_share 1 to learn its own classes.", name=lacking[0]
         )
     return [index[name] for name in wanted]
 

@@ -29,9 +29,7 @@ def learning_rate(recipe: Recipe, step: int) -> float:
     steps, peak = recipe.steps, recipe.lr_peak
     if recipe.task == "layers":
         forced = end_to_end_start_step(recipe)
-        steps, step, peak = (
-            (forced, step, peak) if step < forced else (steps - forced, step - forced, peak * recipe.free_lr)
-        )
+        steps, step, peak = (forced, step, peak) if step < forced else (steps - forced, step - forced, peak * recipe.free_lr)
     if step < recipe.warmup_steps:
         return peak * (step + 1) / recipe.warmup_steps
     start = max(recipe.warmup_steps, round(recipe.hold * steps))
@@ -58,9 +56,7 @@ def make_optimiser(recipe: Recipe, module: nn.Module) -> torch.optim.Optimizer:
     return torch.optim.AdamW(groups, lr=recipe.lr_peak, betas=(recipe.momentum, recipe.beta2), fused=True)
 
 
-def separate_position_parameters(
-    groups: list[dict[str, Any]], module: nn.Module, recipe: Recipe
-) -> list[dict[str, Any]]:
+def separate_position_parameters(groups: list[dict[str, Any]], module: nn.Module, recipe: Recipe) -> list[dict[str, Any]]:
     """The groups with positions and class tokens in one of their own, whose rate is `place_lr` times the others'."""
     places = [p for name, p in module.named_parameters() if name.split(".")[-1] in POSITION_PARAMETERS]
     if recipe.place_lr == 1 or not places:

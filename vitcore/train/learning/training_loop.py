@@ -19,13 +19,7 @@ from accelerate.utils import DistributedType
 from torch import Tensor
 
 from vitcore.train.learning.objectives import make_objective, model_classes
-from vitcore.train.learning.optimisers import (
-    end_to_end_start_step,
-    has_fast_bf16,
-    learning_rate,
-    make_optimiser,
-    weight_average,
-)
+from vitcore.train.learning.optimisers import end_to_end_start_step, has_fast_bf16, learning_rate, make_optimiser, weight_average
 from vitcore.train.recipe import Recipe
 from vitcore.train.run_folder import RunError
 from vitcore.train.seeds import DROPS, torch_seed
@@ -156,18 +150,11 @@ def training_records(run: Training) -> Iterator[dict[str, Any]]:
             continue
         record = {name: float(value) for name, value in run.accelerator.reduce(parts, "mean").items()}
         if not math.isfinite(record["loss"]):
-            raise RunError(
-                "the loss is not a number at step {step}: try a lower lr_peak or a longer warm-up", step=run.step
-            )
+            raise RunError("the loss is not a number at step {step}: try a lower lr_peak or a longer warm-up", step=run.step)
         seconds = time.perf_counter() - begun
         speed = (run.step - first) * recipe.batch / seconds
         begun, first = time.perf_counter(), run.step
-        run.last_record = {
-            "step": run.step,
-            **record,
-            "lr": learning_rate(recipe, run.step - 1),
-            "images_per_s": round(speed, 1),
-        }
+        run.last_record = {"step": run.step, **record, "lr": learning_rate(recipe, run.step - 1), "images_per_s": round(speed, 1)}
         yield run.last_record
 
 

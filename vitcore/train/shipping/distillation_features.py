@@ -37,18 +37,14 @@ def compute_distillation_features(
     with torch.random.fork_rng(devices=[]), torch.inference_mode():
         torch.manual_seed(seed)
         for start in range(0, len(photos), BATCH_SIZE):
-            crops = torch.stack(
-                [cut(photo) for photo in decode_photos(photo for photo, _ in photos[start : start + BATCH_SIZE])]
-            )
+            crops = torch.stack([cut(photo) for photo in decode_photos(photo for photo, _ in photos[start : start + BATCH_SIZE])])
             enlarged = F.interpolate(crops, large, mode="bicubic", antialias=True).clamp(0, 1)
             hidden = student.module.forward_features(_normalised(student, crops))
             kept.append(student.module.forward_head(hidden, pre_logits=True))
             asked.append(teacher.module(_normalised(teacher, enlarged)))
     numbers: dict[bytes, int] = {}
     of = torch.tensor([numbers.setdefault(photo, len(numbers)) for photo, _ in photos])
-    return StudentFeaturesAndTeacherLogits(
-        torch.cat(kept).clone(), torch.cat(asked).clone(), [name for _, name in photos], of
-    )
+    return StudentFeaturesAndTeacherLogits(torch.cat(kept).clone(), torch.cat(asked).clone(), [name for _, name in photos], of)
 
 
 def _normalised(vit: Vit, crops: Tensor) -> Tensor:

@@ -43,11 +43,7 @@ def first_layer_distance(vit: Vit, photos: list[bytes]) -> dict[str, Any]:
     """Mean attention distance of block 0's heads over photos, in px and as a share of the image width."""
     px = np.mean([record(vit, photo, fusions=()).distance_px[0] for photo in tqdm(photos, desc="distance")], 0)
     share = px / vit.grid.image_px[1]
-    return {
-        "photos": len(photos),
-        "px": [round(float(v), 1) for v in px],
-        "share_of_width": [round(float(v), 3) for v in share],
-    }
+    return {"photos": len(photos), "px": [round(float(v), 1) for v in px], "share_of_width": [round(float(v), 3) for v in share]}
 
 
 def gallery_accuracy(vit: Vit, folder: Path = SAMPLES) -> dict[str, Any]:
@@ -123,8 +119,7 @@ def teacher_hidden_state_errors(vit: Vit, teacher: str, photos: list[bytes]) -> 
     recipe = Recipe(task="layers", teacher=teacher, image_px=side, patch_px=vit.grid.patch_px, width=module.embed_dim,
                     blocks=vit.blocks, heads=vit.heads)  # fmt: skip
     inputs = (
-        to_model_input(vit, crop_for_model(open_photo(photo).image, vit.transform, vit.grid).pixels)
-        for photo in tqdm(photos)
+        to_model_input(vit, crop_for_model(open_photo(photo).image, vit.transform, vit.grid).pixels) for photo in tqdm(photos)
     )
     errors = hidden_state_errors(LayerDistillation(module, recipe), inputs)
     return {"photos": len(photos), "blocks": [round(e, 4) for e in errors], "mean": round(float(np.mean(errors)), 4)}
@@ -146,9 +141,7 @@ def measure_model(vit: Vit, args: argparse.Namespace) -> dict[str, Any]:
         if args.names and photos[0][1].isdigit():
             names = dict(line.split("\t")[:2] for line in args.names.read_text(encoding="utf-8").splitlines())
             photos = [(photo, names[label]) for photo, label in photos]
-        facts |= {
-            f"{what} {file.stem}": found for what, found in labelled_accuracy(vit, photos, args.most, file.stem).items()
-        }
+        facts |= {f"{what} {file.stem}": found for what, found in labelled_accuracy(vit, photos, args.most, file.stem).items()}
         some = [photo for photo, _ in evenly_spaced_photos(photos, MAX_DISTANCE_PHOTOS)]
         facts.setdefault("block_0_distance", first_layer_distance(vit, some))
         if args.teacher and "hidden_states" not in facts:

@@ -25,9 +25,7 @@ from vitcore.train.shipping.measure import KINDS
 HELD_OUT = 8  # all crops of one photo in so many are only asked about
 
 
-def refit_targets(
-    given: StudentFeaturesAndTeacherLogits, kinds: Iterable[tuple[set[str], range]] = ()
-) -> tuple[Tensor, Tensor]:
+def refit_targets(given: StudentFeaturesAndTeacherLogits, kinds: Iterable[tuple[set[str], range]] = ()) -> tuple[Tensor, Tensor]:
     """(N, C) the teacher's probabilities, within its kind alone for a photo named as one; (N,) whether it is such a photo.
 
     `kinds`: the names of photos of each kind, and its classes.
@@ -75,9 +73,7 @@ def fit_head(
             loss.backward()
             optimiser.step()
     new.requires_grad_(False)
-    before, after = (
-        -(wanted[asked] * layer.float()(features[asked]).log_softmax(-1)).sum(-1).mean() for layer in (head, new)
-    )
+    before, after = (-(wanted[asked] * layer.float()(features[asked]).log_softmax(-1)).sum(-1).mean() for layer in (head, new))
     return new, {"before": round(float(before), 4), "after": round(float(after), 4)}
 
 

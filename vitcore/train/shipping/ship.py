@@ -26,8 +26,7 @@ def ship(folder: run_folder.RunFolder, to: Path, card: dict[str, Any], trained: 
         del facts["labels"]  # ImageNet's names come with timm
     to.parent.mkdir(parents=True, exist_ok=True)
     weights = {
-        k: v.half()
-        for k, v in interpolate_weights(load_file(folder.model), load_file((mixed or folder).model), share).items()
+        k: v.half() for k, v in interpolate_weights(load_file(folder.model), load_file((mixed or folder).model), share).items()
     }
     run_folder.replace_atomically(to.with_suffix(".safetensors"), lambda file: save_file(weights, file))
     run_folder.write_atomically(to.with_suffix(".json"), json.dumps(facts, indent=1, ensure_ascii=False) + "\n")

@@ -70,9 +70,7 @@ def save_model(run: Training, folder: RunFolder, name: str = "model") -> None:
         return
     weights = {k: v.detach().cpu().float().contiguous() for k, v in vit.state_dict().items()}
     with explain_write_errors(folder, say("the model"), WRITE_ERRORS):
-        write_atomically(
-            folder.path / f"{name}.json", json.dumps(model_card(run, vit, folder), indent=1, ensure_ascii=False)
-        )
+        write_atomically(folder.path / f"{name}.json", json.dumps(model_card(run, vit, folder), indent=1, ensure_ascii=False))
         replace_atomically(folder.path / f"{name}.safetensors", lambda to: save_file(weights, to))
 
 
@@ -101,9 +99,7 @@ def open_checkpoint_model(folder: RunFolder, which: str = "checkpoint") -> tuple
     try:
         told = torch.load(folder.path / which / "custom_checkpoint_0.pkl", map_location="cpu", weights_only=True)
         whole = told.get("average") or load_file(folder.path / which / "model.safetensors")
-        mine = {
-            VIT_PREFIX.sub("", name, count=1): value.float() for name, value in whole.items() if VIT_PREFIX.match(name)
-        }
+        mine = {VIT_PREFIX.sub("", name, count=1): value.float() for name, value in whole.items() if VIT_PREFIX.match(name)}
         vit.module.load_state_dict(mine)
     except Exception as error:  # torch, pickle, zip and safetensors each complain in their own way
         reason = refusal_reason(error, 120)

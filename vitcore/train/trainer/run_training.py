@@ -20,15 +20,7 @@ from vitcore.train.evaluation.evaluate_during_training import evaluate_few_shot,
 from vitcore.train.film_files import snapshot_steps
 from vitcore.train.learning import training_loop
 from vitcore.train.recipe import FILMED, Recipe, needs_labels
-from vitcore.train.run_folder import (
-    RunError,
-    RunFolder,
-    explain_write_errors,
-    lock_run,
-    read_recipe,
-    read_source,
-    write_status,
-)
+from vitcore.train.run_folder import RunError, RunFolder, explain_write_errors, lock_run, read_recipe, read_source, write_status
 from vitcore.train.trainer import checkpoint, film_snapshots
 from vitcore.train.trainer.stop_signals import any_process_stops, listen_for_stop
 from vitcore.translation import say
@@ -158,10 +150,7 @@ def _decoding(done: int, of: int) -> str:
 
 
 def evaluate_and_save(
-    run: training_loop.Training,
-    folder: RunFolder,
-    held_out: EvaluationBatches | None,
-    test: EvaluationBatches | None = None,
+    run: training_loop.Training, folder: RunFolder, held_out: EvaluationBatches | None, test: EvaluationBatches | None = None
 ) -> dict[str, Any]:
     """Do what this step calls for: evaluate, keep a frame, save; returns what it says of the model."""
     recipe, step = run.recipe, run.step

@@ -13,14 +13,7 @@ from sklearn.datasets import load_digits
 from tests.files import oriented, saved
 from vitcore.train.data import photo_tensors
 from vitcore.train.data.batches import photos_of_step, places_in_batch, seeded_generators
-from vitcore.train.data.crops import (
-    NUMBERS_PER_BOX,
-    centre_crop_boxes,
-    crop_batch,
-    crop_image,
-    random_crop_box,
-    random_crop_boxes,
-)
+from vitcore.train.data.crops import NUMBERS_PER_BOX, centre_crop_boxes, crop_batch, crop_image, random_crop_box, random_crop_boxes
 from vitcore.train.data.photo_sources import open_photo_source
 from vitcore.train.data.photo_tensors import PhotosOnDevice, StreamedPhotos, evaluation_batches, open_batches
 from vitcore.train.data.photos import DataError, Photos
@@ -353,9 +346,7 @@ def test_which_way_is_chosen():
     kept = open_batches(recipe, digits(), "cpu", HALF, HALF, lambda done, of: seen.append((done, of)))
     assert isinstance(kept, PhotosOnDevice) and seen[-1] == (40, 40)
     for changes in ({"rand_augment": "rand-m9-n2"}, {"resident_gb": 1e-6}):
-        assert isinstance(
-            open_batches(dataclasses.replace(recipe, **changes), digits(), "cpu", HALF, HALF), StreamedPhotos
-        )
+        assert isinstance(open_batches(dataclasses.replace(recipe, **changes), digits(), "cpu", HALF, HALF), StreamedPhotos)
     assert (
         photo_tensors.decoded_side_px(recipe, open_photo_source("samples")[0]) == 20
         and photo_tensors.decoded_side_px(recipe, digits()) == 8

@@ -29,10 +29,7 @@ def test_options_are_in_the_name():
     assert (len(train), len(validation), len(train.classes)) == (36, 24, 12)
     assert train.items[0].shape == (20, 20, 3) and train.open(35).size == (20, 20)
     plain = SyntheticDataset()
-    assert (
-        len(open_photo_source("drawn")[0]) == plain.photos
-        and len(set(open_photo_source("drawn")[0].classes)) == plain.classes
-    )
+    assert len(open_photo_source("drawn")[0]) == plain.photos and len(set(open_photo_source("drawn")[0].classes)) == plain.classes
     require_classes(train)
 
 
@@ -60,8 +57,7 @@ def test_a_picture_hangs_on_seed_split_and_number_alone():
 def test_the_same_bytes_on_every_machine():
     """Made on an x86 CPU; whoever changes the pictures changes the sum, and every experiment that learned from them."""
     made = [
-        draw_pictures(SyntheticDataset(px=px, difficulty=hard, classes=9), 3, 1, np.arange(50))
-        for px, hard in ((16, 0), (33, 0.7))
+        draw_pictures(SyntheticDataset(px=px, difficulty=hard, classes=9), 3, 1, np.arange(50)) for px, hard in ((16, 0), (33, 0.7))
     ]
     assert hashlib.sha256(b"".join(one.tobytes() for one in made)).hexdigest()[:16] == "9dd4a1db2329d813"
 
@@ -91,9 +87,7 @@ def test_the_classes_are_as_many_in_any_beginning_of_a_set():
 def test_only_what_is_looked_at_is_drawn(monkeypatch):
     drawn_so_far = []
     real = synthetic_dataset.draw_pictures
-    monkeypatch.setattr(
-        synthetic_dataset, "draw_pictures", lambda *args: drawn_so_far.append(len(args[-1])) or real(*args)
-    )
+    monkeypatch.setattr(synthetic_dataset, "draw_pictures", lambda *args: drawn_so_far.append(len(args[-1])) or real(*args))
     synthetic_dataset._block.cache_clear()
     train, _ = open_photo_source("drawn:photos=50000,px=24", seed=5)
     assert decoded_side_px(Recipe(image_px=48, patch_px=4), train) == 24 and not drawn_so_far

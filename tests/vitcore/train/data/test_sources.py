@@ -64,9 +64,7 @@ def test_the_digits_come_with_scikit_learn():
 
 
 def test_as_many_of_each_class_are_drawn_and_fewer_are_a_part_of_more():
-    photos = Photos(
-        "numbers", np.arange(30, dtype=np.uint8).reshape(30, 1, 1), np.repeat([0, 1, 2], [20, 7, 3]), tuple("abc")
-    )
+    photos = Photos("numbers", np.arange(30, dtype=np.uint8).reshape(30, 1, 1), np.repeat([0, 1, 2], [20, 7, 3]), tuple("abc"))
     few, more = limit_photos(photos, 9, 0), limit_photos(photos, 20, 0)
     assert np.bincount(few.labels).tolist() == [3, 3, 3] and np.bincount(more.labels).tolist() == [10, 7, 3]
     assert set(few.items.ravel()) < set(more.items.ravel()) and len(limit_photos(photos, 5, 0)) == 5
@@ -185,9 +183,7 @@ def test_photos_are_upright(orientation):
 
 def test_other_kinds_of_picture():
     grey, alpha = saved(flat(100, mode="L"), "PNG"), saved(flat((*RED, 0), mode="RGBA"), "PNG")
-    photos = Photos(
-        "p", [saved(flat(), "WEBP", lossless=True), grey, alpha, np.full((9, 8), 3, np.uint8)], np.full(4, -1)
-    )
+    photos = Photos("p", [saved(flat(), "WEBP", lossless=True), grey, alpha, np.full((9, 8), 3, np.uint8)], np.full(4, -1))
     assert [photos.open(i).getpixel((0, 0)) for i in range(4)] == [RED, (100,) * 3, (255,) * 3, (3,) * 3]
     assert photos.open(3).size == (8, 9)
 
@@ -252,9 +248,7 @@ def test_structs_with_class_names(tmp_path):
 def test_strings_and_a_split_column(tmp_path):
     columns = {"image": encoded(5), "label": ["b", "a", "b", "a", "c"], "split": ["train"] * 3 + ["val", "validation"]}
     train, validation = open_photo_source(str(parquet(tmp_path / "a.parquet", columns)))
-    assert (
-        train.classes == ("a", "b", "c") and train.labels.tolist() == [1, 0, 1] and validation.labels.tolist() == [0, 2]
-    )
+    assert train.classes == ("a", "b", "c") and train.labels.tolist() == [1, 0, 1] and validation.labels.tolist() == [0, 2]
 
 
 def test_files_of_splits_in_a_folder_and_with_commas(tmp_path):
@@ -371,9 +365,7 @@ class Hub(http.server.BaseHTTPRequestHandler):
             return self.answer(404, code="RepoNotFound")
         for revision, files in self.server.sets.items():
             if path == f"/api/datasets/me/set/tree/{revision}":
-                rows = [
-                    {"type": "file", "path": name, "size": len(data), "oid": "b" * 40} for name, data in files.items()
-                ]
+                rows = [{"type": "file", "path": name, "size": len(data), "oid": "b" * 40} for name, data in files.items()]
                 return self.answer(200, json.dumps(rows).encode(), body)
             for name, data in files.items():
                 if path == f"/datasets/me/set/resolve/{revision}/{name}":
@@ -455,11 +447,7 @@ def test_a_data_set_of_the_hub_is_downloaded_once_and_there_offline(hub, made, t
 
 
 def test_the_hubs_own_conversion_to_parquet(hub, made):
-    converted = {
-        "default/train/0000.parquet": made[0],
-        "default/test/0000.parquet": made[1],
-        "other/train/0.parquet": b"",
-    }
+    converted = {"default/train/0000.parquet": made[0], "default/test/0000.parquet": made[1], "other/train/0.parquet": b""}
     hub.sets = {"main": {"photos.zip": b"PK"}, "refs/convert/parquet": converted}
     check("hf:me/set")
 

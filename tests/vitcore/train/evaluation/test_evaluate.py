@@ -66,9 +66,7 @@ def test_imagenet_classes_are_matched_by_wordnet_id(shipped):
 
 
 def test_nothing_in_common_is_said(vit, make_vit):
-    with pytest.raises(
-        DataError, match=r"animals has no class of zoo: it has Dog, cat, red_panda, …; they have walrus\.$"
-    ):
+    with pytest.raises(DataError, match=r"animals has no class of zoo: it has Dog, cat, red_panda, …; they have walrus\.$"):
         accuracy(vit, photos([0], ["walrus"], name="zoo"))
     with pytest.raises(DataError, match="it has no classes"):
         accuracy(make_vit(num_classes=0), photos([0], ["dog"]))

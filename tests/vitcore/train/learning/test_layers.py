@@ -55,7 +55,7 @@ def batch(step=0, px=16):
 
 @pytest.mark.parametrize(
     ("of", "to", "wanted"), [(4, 4, [[0], [1], [2], [3]]), (6, 3, [[0, 1], [2, 3], [4, 5]]), (5, 2, [[0, 1], [2, 3, 4]])]
-)  # fmt: skip
+)
 def test_every_block_of_the_teacher_has_one_pupil(of, to, wanted):
     assert [list(span) for span in teacher_blocks_per_student_block(of, to)] == wanted
 
@@ -248,9 +248,7 @@ def test_a_run_goes_on_exactly_where_it_stopped(new_run, teacher):
     pieces = new_run("pieces", **settings)
     for stop in (2, 4, 6):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(
-                "vitcore.train.trainer.run_training.any_process_stops", lambda *a, stop=stop: Steps.now >= stop
-            )
+            patch.setattr("vitcore.train.trainer.run_training.any_process_stops", lambda *a, stop=stop: Steps.now >= stop)
             run_training(pieces, Steps.count)
     first, second = (load_model.load(folder.path).module.state_dict() for folder in (whole, pieces))
     assert all(torch.equal(first[name], second[name]) for name in first)

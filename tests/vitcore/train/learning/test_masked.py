@@ -70,9 +70,7 @@ def test_cells_are_means_in_reading_order():
     patch = pixels[1, :, 8:, :8]  # the third of four patches
     wanted = patch.reshape(3, 4, 2, 4, 2).mean((2, 4)).reshape(3, 16).T
     np.testing.assert_allclose(found[1, 2], wanted, rtol=1e-5)
-    np.testing.assert_allclose(
-        mean_cell_colours(torch.from_numpy(pixels), 8, 1).numpy()[1, 2, 0], patch.mean((1, 2)), rtol=1e-5
-    )
+    np.testing.assert_allclose(mean_cell_colours(torch.from_numpy(pixels), 8, 1).numpy()[1, 2, 0], patch.mean((1, 2)), rtol=1e-5)
 
 
 def test_the_mask_embedding_stands_where_a_patch_is_masked():

@@ -65,24 +65,15 @@ def test_the_tanh_head_is_the_papers():
 def test_dropout_is_after_dense_layers_but_not_qkv_and_after_positions():
     module = build_from_recipe(with_changes(SMALL, {"dropout": 0.25}), 10)
     rates = {name: m.p for name, m in module.named_modules() if isinstance(m, torch.nn.Dropout) and m.p}
-    assert rates.keys() == {
-        "pos_drop",
-        *(f"blocks.{b}.{n}" for b in (0, 1) for n in ("attn.proj_drop", "mlp.drop1", "mlp.drop2")),
-    }
+    assert rates.keys() == {"pos_drop", *(f"blocks.{b}.{n}" for b in (0, 1) for n in ("attn.proj_drop", "mlp.drop1", "mlp.drop2"))}
 
 
 def test_one_seed_one_model():
-    a, b, c = (
-        build_from_recipe(SMALL, 3),
-        build_from_recipe(SMALL, 3),
-        build_from_recipe(with_changes(SMALL, {"seed": 1}), 3),
-    )
+    a, b, c = (build_from_recipe(SMALL, 3), build_from_recipe(SMALL, 3), build_from_recipe(with_changes(SMALL, {"seed": 1}), 3))
     assert torch.equal(a.head.weight, b.head.weight) and not torch.equal(a.head.weight, c.head.weight)
 
 
-@pytest.mark.parametrize(
-    ("width", "heads", "params", "gmacs"), [(192, 3, 5_717_416, 1.26), (768, 12, 86_567_656, 17.58)]
-)
+@pytest.mark.parametrize(("width", "heads", "params", "gmacs"), [(192, 3, 5_717_416, 1.26), (768, 12, 86_567_656, 17.58)])
 def test_parameters_and_operations_are_the_published_ones(width, heads, params, gmacs):
     """vit_jax's models_test and timm's benchmark (patch 16, 224 px)."""
     found = params_and_forward_flop(Recipe(image_px=224, patch_px=16, width=width, blocks=12, heads=heads), 1000)
@@ -96,9 +87,7 @@ def test_cost_is_measured(task):
     assert found.seconds == pytest.approx(10 * found.seconds_per_step) and found.seconds_per_step > 0
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(3.2, "4 s"), (89, "89 s"), (600, "10 min"), (9000, "2.5 h"), (260_000, "3 days")]
-)
+@pytest.mark.parametrize(("seconds", "text"), [(3.2, "4 s"), (89, "89 s"), (600, "10 min"), (9000, "2.5 h"), (260_000, "3 days")])
 def test_times_are_readable(seconds, text):
     assert readable_time(seconds) == text
 

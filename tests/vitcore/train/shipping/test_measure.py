@@ -55,9 +55,7 @@ def masks(tmp_path, noise):
 
 
 def test_whole_photos_are_squashed_and_others_cropped(tiny, masks):
-    whole = [
-        mask.mean() for _, mask, _ in record_with_masks(with_whole_photo_transform(tiny), photos_of_manifest(masks))
-    ]
+    whole = [mask.mean() for _, mask, _ in record_with_masks(with_whole_photo_transform(tiny), photos_of_manifest(masks))]
     cropped = [mask.mean() for _, mask, _ in record_with_masks(tiny, photos_of_manifest(masks))]
     assert whole == pytest.approx([1 / 3] * 2, abs=0.01) and all(share < 0.2 for share in cropped)
     found = next(record_with_masks(with_whole_photo_transform(tiny), photos_of_manifest(masks)))[0]
@@ -65,10 +63,7 @@ def test_whole_photos_are_squashed_and_others_cropped(tiny, masks):
 
 
 def test_localisation_of_both_kinds(tiny, masks):
-    whole, cropped = (
-        localisation(tiny, photos_of_manifest(masks)),
-        localisation(tiny, photos_of_manifest(masks), whole=False),
-    )
+    whole, cropped = (localisation(tiny, photos_of_manifest(masks)), localisation(tiny, photos_of_manifest(masks), whole=False))
     assert whole["photos"] == cropped["photos"] == 2 and whole.keys() == cropped.keys()
     assert whole["centre_prior_auc"] != cropped["centre_prior_auc"]
     assert whole["centre_prior_auc"] == pytest.approx(
@@ -175,11 +170,7 @@ def test_the_card_holds_what_is_printed_and_nothing_else(noise, tmp_path, monkey
     ids = {1: CAT, 2: SHEPHERD, 3: WRECK}
     for name, label in (("photos128-0-of-2", ids.get), ("tiny64-val", str)):
         labels = [label(2), label(3)] if name != "tiny64-val" else [label(i) for i in ids]
-        table = {
-            "image": [encoded(noise(i)) for i in range(len(labels))],
-            "label": labels,
-            "split": ["val"] * len(labels),
-        }
+        table = {"image": [encoded(noise(i)) for i in range(len(labels))], "label": labels, "split": ["val"] * len(labels)}
         pq.write_table(pa.table(table), tmp_path / f"{name}.parquet")
     tsv = "".join(f"{number}\t{name}\tits name\n" for number, name in ids.items())
     (tmp_path / "tiny64-classes.tsv").write_text(tsv, encoding="utf-8")

@@ -66,9 +66,7 @@ def test_what_is_fitted_never_sees_a_photo_that_is_asked_about():
     asked, _ = split_crops(given.photos)
     other = given.logits.clone()
     other[asked] = other[asked].flip(-1)
-    layers = [
-        fit_head(start, given, *refit_targets(given._replace(logits=logits)))[0] for logits in (given.logits, other)
-    ]
+    layers = [fit_head(start, given, *refit_targets(given._replace(logits=logits)))[0] for logits in (given.logits, other)]
     assert torch.equal(layers[0].weight, layers[1].weight)
 
 

@@ -207,18 +207,14 @@ def until(ready, process, seconds=90):
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_asked_to_stop_it_saves_and_stops(tmp_path, digits, how):
     more = flags(steps=5000, snapshots=0, evaluate_every_steps=0, save_every_steps=5000)
-    process = start(
-        "-m", "vitcore", "train", "image_folder_tiny", "--data", str(digits), "--id", "r", *more, cwd=tmp_path
-    )
+    process = start("-m", "vitcore", "train", "image_folder_tiny", "--data", str(digits), "--id", "r", *more, cwd=tmp_path)
     folder = run_folder.RunFolder(tmp_path / "runs" / "r")
     until(lambda: len(run_folder.read_log(folder)) >= 3, process)
     process.send_signal(how)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0 and "stopped" in out, err
     said = run_folder.read_status(folder)
-    assert (
-        said["state"] == "stopped" and said["step"] == len(run_folder.read_log(folder)) and folder.checkpoint.is_dir()
-    )
+    assert said["state"] == "stopped" and said["step"] == len(run_folder.read_log(folder)) and folder.checkpoint.is_dir()
 
 
 def test_two_processes_are_as_one(tmp_path, digits):
@@ -269,14 +265,7 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(new_run, monkey
         run_training(folder, quiet)
     assert "step 5" in run_folder.read_status(folder)["message"]
     monkeypatch.setattr(training_loop, "optimiser_step", learn)
-    assert run_training(folder, quiet) == "finished" and [r["step"] for r in run_folder.read_log(folder)] == [
-        1,
-        2,
-        3,
-        4,
-        5,
-        6,
-    ]
+    assert run_training(folder, quiet) == "finished" and [r["step"] for r in run_folder.read_log(folder)] == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_damaged_checkpoint_is_named_and_the_one_before_is_kept(new_run):
@@ -332,9 +321,7 @@ def test_a_full_disk_is_said_and_the_old_checkpoint_stays(new_run, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(checkpoint, "save_checkpoint", full)
-    with pytest.raises(
-        RunError, match=r"checkpoint of step 4 .* \(No space left on device\); the checkpoint before it is whole"
-    ):
+    with pytest.raises(RunError, match=r"checkpoint of step 4 .* \(No space left on device\); the checkpoint before it is whole"):
         run_training(folder, quiet)
     assert not list(folder.path.glob(".checkpoint-new*"))
     monkeypatch.setattr(checkpoint, "save_checkpoint", save)
@@ -354,6 +341,4 @@ def test_what_is_held_out_is_parted_into_validation_and_test_whatever_the_seed()
     assert (len(validation), len(test)) == (len(photos) - round(0.4 * len(photos)), round(0.4 * len(photos)))
     assert not images(validation) & images(test) and images(validation) | images(test) == images(photos)
     assert images(split_validation_and_test(photos, 0.4)[1]) == images(test)
-    assert len(split_validation_and_test(photos, 0.0)[1]) == 0 and len(
-        split_validation_and_test(photos, 0.0)[0]
-    ) == len(photos)
+    assert len(split_validation_and_test(photos, 0.0)[1]) == 0 and len(split_validation_and_test(photos, 0.0)[0]) == len(photos)

@@ -27,9 +27,7 @@ def small_disk(tmp_path):
 def test_a_full_disk_stops_the_run_and_loses_nothing(small_disk, digits, monkeypatch):
     monkeypatch.setattr(run_folder, "RUNS_FOLDER", small_disk / "runs")
     folder = run_folder.create_run(
-        "r",
-        with_changes(TINY, {"steps": 40, "save_every_steps": 2, "snapshots": 0, "evaluate_every_steps": 0}),
-        str(digits),
+        "r", with_changes(TINY, {"steps": 40, "save_every_steps": 2, "snapshots": 0, "evaluate_every_steps": 0}), str(digits)
     )
     filler = small_disk / "filler"
 
