@@ -18,6 +18,7 @@ os.environ["OMP_NUM_THREADS"] = "2" if ALONE else "1"
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
 from PIL import Image  # noqa: E402
 
 import vitcore  # noqa: E402
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     import torch
 
     from vitcore.images import Photo
+
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # of a machine, not of the code
+settings.load_profile("busy")
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "assets" / "samples"

@@ -30,7 +30,8 @@ IMAGENET = "the size of ImageNet-1k's validation set"
 TWICE = "arithmetic: half as wide and half as high"
 REASONS = {
     "attention: key digits": "the keys of a keyboard", "attention: shared help": "the scale in units of an even share, as drawn",
-    "bring: answer normalise half": "a setting by its value",
+    "bring: answer normalise half": "a setting by its value", "bring: answer crop center 0.95": "a setting by its value",
+    "bring: answer crop center 0.9": "a setting by its value", "bring: answer crop center 0.875": "a setting by its value",
     "card: table how": "what giga means", "common: about top1": IMAGENET, "common: photos imagenet": IMAGENET,
     "common: paper same photos": IMAGENET, "common: paper other photos": IMAGENET, "common: paper namesake": PAPER,
     "common: residual help": "the choice of arXiv 2005.00928", "outliers: histogram limits": "of arXiv 2309.16588, cited beside it",

@@ -41,7 +41,7 @@ def test_the_cut_is_five_times_the_median_or_a_score_of_3_5():
     assert outlier_thresholds(np.exp(logs)) == pytest.approx(np.exp(3.5 / 0.6745))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(scale=st.floats(1e-6, 1e6), seed=st.integers(0, 99))
 def test_the_unit_of_the_norms_does_not_matter(scale, seed):
     norms = spread(seed=seed).astype(np.float64)
