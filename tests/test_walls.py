@@ -20,8 +20,9 @@ APP = sorted((ROOT / "app").rglob("*.py"))
 PAGES = sorted((ROOT / "app" / "views").glob("*/page.py"))
 VIEWS = sorted((ROOT / "app" / "views").rglob("*.py"))
 ANALYSIS = sorted((ROOT / "vitcore" / "analysis").rglob("*.py"))
+FIGURES = sorted((ROOT / "vitcore" / "figures").rglob("*.py"))
 HEAVY = {"torch", "timm", "plotly", "torchvision", "transformers", "sklearn", "scipy", "matplotlib", "pandas"}
-OPENERS = {"open", "exec", "eval", "__import__", "load", "save", "fromfile", "tofile", "loadtxt", "savetxt", "memmap", "savez"}
+PURE = {"collections", "dataclasses", "functools", "itertools", "math", "typing"}  # of the standard library
 
 MOST_LINES, MOST_LINES_OF_A_PAGE, MOST_LINES_OF_A_FUNCTION = 350, 80, 70
 
@@ -72,21 +73,107 @@ def test_the_contracts_see_every_file(subtests):
             assert (path.parent / "__init__.py").exists(), f"{label(path.parent)} needs an __init__.py"
 
 
-def test_the_arithmetic_opens_no_files(subtests):
+def test_analysis_sees_arrays_and_a_grid(subtests):
+    """No model, no file, no picture."""
     for path, case in each(subtests, ANALYSIS):
         with case:
-            calls = {ast.unparse(node.func).rpartition(".")[2] for node in ast.walk(tree(path)) if isinstance(node, ast.Call)}
-            assert calls & OPENERS == set()
+            own = ("vitcore.grid", "vitcore.probabilities", "vitcore.analysis")
+            assert outside(imports(path) - {"__future__"}, *PURE, "numpy", "scipy", "sklearn", *own) == set()
+            calls = {n.func.id for n in ast.walk(tree(path)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+            assert calls & {"open", "__import__", "exec", "eval"} == set()
+            reads = {node.attr for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute)}
+            assert reads & {"load", "save", "fromfile", "tofile", "loadtxt", "savetxt", "memmap", "savez"} == set()
 
 
-NOT_FOR_VIEWS = (
-    *HEAVY,
-    "numpy",
-    "vitcore.models.load_model",
-    "vitcore.forward.recording",
-    "vitcore.attention_capture",
-    "vitcore.train",
-)
+def test_figures_see_arrays_and_a_grid(subtests):
+    for path, case in each(subtests, FIGURES):
+        with case:
+            names = imports(path)
+            assert inside(names, *HEAVY - {"plotly", "matplotlib"}, "streamlit", "huggingface_hub", "safetensors") == set()
+            assert outside(inside(names, "vitcore"), "vitcore.grid", "vitcore.figures", "vitcore.translation") == set()
+
+
+ROOMS = {  # what each may import of vitcore, and no more
+    "__main__.py": "cli.commands",
+    "assets.py": "",
+    "attention_capture.py": "",
+    "csv_and_npz.py": "",
+    "distributed.py": "",
+    "errors.py": "translation",
+    "file_names.py": "",
+    "grid.py": "",
+    "images.py": "errors grid translation",
+    "outlier_sentences.py": "grid translation",
+    "probabilities.py": "",
+    "translation.py": "",
+    "architectures/axial_resnet.py": "",
+    "architectures/axial_vit.py": "",
+    "architectures/build_model.py": "architectures",
+    "architectures/class_and_mean_head.py": "",
+    "architectures/classifier_head.py": "",
+    "architectures/head_layers.py": "",
+    "architectures/meta_device.py": "",
+    "architectures/model_summary.py": "",
+    "architectures/paper_models.py": "",
+    "architectures/position_ablations.py": "",
+    "forward/attention_reducer.py":
+        "analysis architectures.axial_vit attention_capture grid models.load_model models.model_cards translation",
+    "forward/block_activations.py":
+        "attention_capture forward.module_swaps forward.recording models.load_model models.model_cards translation",
+    "forward/compare_models.py":
+        "analysis forward.mask_outliers forward.module_swaps forward.recording images models.load_model models.model_cards "
+        "translation",
+    "forward/logit_lens.py": "forward.module_swaps forward.recording models.load_model models.model_cards translation",
+    "forward/mask_outliers.py": "analysis forward.recording",
+    "forward/module_swaps.py": "forward.onednn_linear",
+    "forward/onednn_linear.py": "",
+    "forward/recording.py":
+        "analysis attention_capture forward.attention_reducer forward.module_swaps grid images models.load_model "
+        "models.model_cards probabilities translation",
+    "forward/relevance.py":
+        "analysis architectures.axial_vit attention_capture forward.attention_reducer forward.recording grid models.load_model "
+        "models.model_cards translation",
+    "models/attention_structure.py": "architectures.model_summary attention_capture errors grid models.model_cards translation",
+    "models/checkpoint_inspection":
+        "architectures.classifier_head architectures.head_layers architectures.meta_device errors models probabilities "
+        "translation",
+    "models/embeddings.py": "models.model_cards models.vit translation",
+    "models/formats": "architectures.classifier_head errors models.formats models.model_cards probabilities translation",
+    "models/hub.py": "errors models.model_cards models.model_size models.torchvision_ops translation",
+    "models/hub_ids.py": "errors models.formats models.hub models.model_cards",
+    "models/load_model.py":
+        "architectures.meta_device architectures.paper_models errors grid images models.attention_structure "
+        "models.checkpoint_inspection models.embeddings models.formats models.hub models.hub_ids models.local_files "
+        "models.model_cards models.torchvision_ops models.vit probabilities translation",
+    "models/local_files.py": "architectures.build_model assets errors models.formats models.model_cards translation",
+    "models/meta_models.py":
+        "architectures models.attention_structure models.local_files models.model_cards models.torchvision_ops translation",
+    "models/model_cards.py": "errors translation",
+    "models/model_size.py": "architectures.meta_device errors models.attention_structure models.torchvision_ops",
+    "models/random_weights.py": "models.load_model",
+    "models/torchvision_ops.py": "",
+    "models/vit.py": "grid models.attention_structure models.model_cards probabilities",
+}  # fmt: skip
+
+
+def test_rooms_stand_on_those_below(subtests):
+    for name, below in ROOMS.items():
+        with subtests.test(name):
+            place = ROOT / "vitcore" / name
+            names = set().union(*(imports(file) for file in (place.glob("*.py") if place.is_dir() else [place])))
+            assert outside(inside(names, "vitcore"), *(f"vitcore.{one}" for one in below.split())) == set()
+            if name in ("grid.py", "models/model_cards.py", "csv_and_npz.py"):
+                assert inside(names, "torch", "timm", "plotly") == set()
+
+
+def test_no_file_of_these_rooms_is_passed_over():
+    folders = (ROOT / "vitcore" / name for name in ("", "models", "architectures", "forward"))
+    files = {file.relative_to(ROOT / "vitcore").as_posix() for folder in folders for file in folder.glob("[!_]*.py")}
+    assert files - ROOMS.keys() == set()
+
+
+OWN_MODELS = ("vitcore.models.load_model", "vitcore.forward.recording", "vitcore.attention_capture", "vitcore.train")
+NOT_FOR_VIEWS = (*HEAVY, "numpy", *OWN_MODELS)
 FOR_FORMS = ("vitcore.train.recipe", "vitcore.train.presets")  # what a recipe's form is made of: fields, no arithmetic
 
 
@@ -99,6 +186,8 @@ def test_a_view_does_no_maths_and_builds_no_figure(subtests):
     for path, case in each(subtests, VIEWS):
         with case:
             assert computed(path) == set()
+            if path in PAGES:
+                assert inside(imports(path), *HEAVY, *OWN_MODELS) == set()
 
 
 def test_the_wall_of_views_sees_one_that_computes(tmp_path):
@@ -164,20 +253,20 @@ def test_only_the_state_caches(subtests):
             assert (path in KEEPING) == bool(keeps(path))
 
 
+CACHE = re.compile(r"(^|\.)(cache|lru_cache|cache_data|cache_resource)$")
+BOUNDS = {"max_entries", "ttl", "maxsize"}
+
+
 def unbounded(path: Path) -> list[str]:
-    """Functions of a file that remember without a bound: `functools.cache` with parameters, Streamlit's without a number."""
-    found = []
-    for function in (n for n in ast.walk(tree(path)) if isinstance(n, ast.FunctionDef)):
-        for one in function.decorator_list:
-            called, name = isinstance(one, ast.Call), ast.unparse(one.func if isinstance(one, ast.Call) else one)
-            bounds = {k.arg for k in one.keywords if ast.unparse(k.value) != "None"} if called else set()
-            last, parameters = name.rpartition(".")[2], [*function.args.args, *function.args.kwonlyargs]
-            if last == "cache" and parameters:
-                found.append(function.name)
-            if last == "lru_cache" and called and not bounds and not one.args:
-                found.append(function.name)
-            if last.startswith("cache_") and not bounds & {"max_entries", "ttl"}:
-                found.append(function.name)
+    """What remembers without a bound: a cache made without a number, or as a decorator alone; there `lru_cache` has its own
+    number, and of a function without parameters `cache` remembers one answer."""
+    nodes = list(ast.walk(tree(path)))
+    calls = [n for n in nodes if isinstance(n, ast.Call) and CACHE.search(ast.unparse(n.func))]
+    given = {n: {k.arg for k in n.keywords if ast.unparse(k.value) != "None"} for n in calls}
+    found = [ast.unparse(n) for n in calls if not given[n] & BOUNDS]
+    for function in (n for n in nodes if isinstance(n, ast.FunctionDef)):
+        names = [ast.unparse(one).rpartition(".")[2] for one in function.decorator_list if CACHE.search(ast.unparse(one))]
+        found += [name for name in names if name != "lru_cache" and (name != "cache" or ast.unparse(function.args))]
     return found
 
 
@@ -185,15 +274,29 @@ def test_every_cache_is_bounded(subtests):
     for path, case in each(subtests, VITCORE + APP):
         with case:
             assert unbounded(path) == []
+            calls = [ast.unparse(n.func) for n in ast.walk(tree(path)) if isinstance(n, ast.Call)]
+            theirs = [name for name in calls if name.startswith("st.cache_")]
+            assert len(theirs) == len(caches(path))
+            assert theirs or path not in CACHING or any(name.endswith("lru_cache") for name in calls)
 
 
 @pytest.mark.parametrize(
-    "decorator", ["cache", "functools.cache", "lru_cache(maxsize=None)", "st.cache_data", "st.cache_resource(show_spinner=False)"]
+    ("source", "found"),
+    [
+        ("@cache\ndef f(x): ...", ["cache"]),
+        ("@functools.cache\ndef f(*, x): ...", ["cache"]),
+        ("@lru_cache(maxsize=None)\ndef f(x): ...", ["lru_cache(maxsize=None)"]),
+        ("@st.cache_data\ndef f(): ...", ["cache_data"]),
+        ("@st.cache_resource(show_spinner=False)\ndef f(): ...", ["st.cache_resource(show_spinner=False)"]),
+        ("f = functools.cache(g)", ["functools.cache(g)"]),
+        ("f = st.cache_data(g)", ["st.cache_data(g)"]),
+        ("@lru_cache\ndef f(x): ...\n@cache\ndef g(): ...\n@st.cache_data(ttl=9)\ndef h(x): ...", []),
+    ],
 )
-def test_the_wall_of_caches_sees_one_without_a_bound(tmp_path, decorator):
+def test_the_wall_of_caches_sees_one_without_a_bound(tmp_path, source, found):
     file = tmp_path / "page.py"
-    file.write_text(f"@{decorator}\ndef f(x): return x\n@lru_cache\ndef g(x): return x\n@cache\ndef h(): return 1\n")
-    assert unbounded(file) == ["f"]
+    file.write_text(source)
+    assert unbounded(file) == found
 
 
 # What is loaded early
