@@ -26,21 +26,19 @@ def first_line(error: BaseException, most: int = 160) -> str:
     return next(iter(str(error).splitlines()), "")[:most] or type(error).__name__
 
 
-def raised_at(error: BaseException) -> tuple[Path, int] | None:
-    """The file and line where the error was raised; None for one that was never raised."""
+def mistake_at(error: BaseException) -> tuple[Path, int] | None:
+    """The file and line of this project's own code that made the mistake; None for an error that is none.
+
+    A mistake is of a program's kind, not of a file's or a network's. A library's error of the same kind is none: timm raises
+    TypeError for a setting that a file made up.
+    """
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return (Path(trace.tb_frame.f_code.co_filename).resolve(), trace.tb_lineno) if trace else None
-
-
-def is_mistake(error: BaseException) -> bool:
-    """True if this project's own code raised the error and its kind is one of a program, not of a file or a network.
-
-    A library's error of the same kind is none: timm raises TypeError for a setting that a file made up.
-    """
-    at = raised_at(error)
-    return isinstance(error, MISTAKES) and at is not None and any(at[0].is_relative_to(home) for home in OWN_CODE)
+    if trace is None or not isinstance(error, MISTAKES):
+        return None
+    file = Path(trace.tb_frame.f_code.co_filename).resolve()
+    return (file, trace.tb_lineno) if any(file.is_relative_to(home) for home in OWN_CODE) else None
 
 
 def print_tracebacks() -> None:
@@ -51,13 +49,12 @@ def print_tracebacks() -> None:
 
 def log_traceback(error: BaseException) -> None:
     """Keep the traceback of an error that ends here: of a mistake in this project as an ERROR, else at level DEBUG."""
-    mistake = is_mistake(error)
-    log.log(logging.ERROR if mistake else logging.DEBUG, "%s, its cause:", type(error).__name__, exc_info=error)
+    log.log(logging.ERROR if mistake_at(error) else logging.DEBUG, "%s, its cause:", type(error).__name__, exc_info=error)
 
 
 def raise_mistake(error: BaseException) -> None:
     """Raise the error again if it is a mistake in this project; else log its traceback."""
-    if is_mistake(error):
+    if mistake_at(error):
         raise error
     log_traceback(error)
 
@@ -65,7 +62,8 @@ def raise_mistake(error: BaseException) -> None:
 def refusal_reason(error: BaseException, most: int = 160) -> str:
     """Why something can't be done, for a sentence: the error's first line, or that the mistake is this project's own."""
     log_traceback(error)
-    if isinstance(error, RefusalError) or not is_mistake(error) or (at := raised_at(error)) is None:
-        return first_line(error, most)
-    return say("a mistake in Inside ViT itself: {kind} in {place}, {reason}",
-               kind=type(error).__name__, place=f"{at[0].name}:{at[1]}", reason=first_line(error, most))  # fmt: skip
+    reason, at = first_line(error, most), mistake_at(error)
+    return reason if at is None else say(
+        "a mistake in Inside ViT itself: {kind} in {place}, {reason}",
+        kind=type(error).__name__, place=f"{at[0].name}:{at[1]}", reason=reason,
+    )  # fmt: skip

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from vitcore import errors, images, translation
-from vitcore.errors import RefusalError, first_line, is_mistake, refusal_reason
+from vitcore.errors import RefusalError, first_line, mistake_at, refusal_reason
 from vitcore.models.model_cards import ModelError
 
 OURS, THEIRS = str(errors.HERE / "grid.py"), "/site-packages/timm/grid.py"
@@ -34,7 +34,7 @@ def test_an_error_of_a_program_is_a_mistake_where_our_code_raised_it(source, cap
     assert ours.startswith("a mistake in Inside ViT itself: ") and "grid.py:1" in ours
     assert [record.levelno for record in caplog.records] == [logging.ERROR] and caplog.records[0].exc_info
     theirs = raised(source, THEIRS)
-    assert not is_mistake(theirs) and refusal_reason(theirs) == first_line(theirs)
+    assert mistake_at(theirs) is None and refusal_reason(theirs) == first_line(theirs)
 
 
 @pytest.mark.parametrize("source", ["open('/nowhere/at/all')", "np.zeros(3).reshape(2)", "raise RuntimeError('shapes')"])

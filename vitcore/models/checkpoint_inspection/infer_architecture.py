@@ -74,13 +74,13 @@ def infer_architecture(
     if any(name.startswith(HYBRID_PREFIX) for name in state):
         inferred["backbone"] = _backbone(state)
     step = tuple(p * _reduction(inferred) for p in inferred["patch_size"])
-    grid, ways = _grid(state, _prefix(inferred), bool(inferred.get("reg_tokens")), step, known.get("size"))
+    grid, ways, proven = _grid(state, _prefix(inferred), bool(inferred.get("reg_tokens")), step, known.get("size"))
     asked = [*_questions(block, inferred, known, likely), *head_questions(inferred, known)]
     if inferred["num_classes"] and "output" not in known:
         asked.append(output_question(inferred["num_classes"]))
     if "normalise" not in known:
         asked.append(OpenQuestion("normalise", NORMALISATIONS[_colours(inferred, likely)], tuple(NORMALISATIONS.values())))
-    of_grid = (_of_grid(grid or ways[0], ways, _positions_tell(state, grid, ways)),) if ways else ()
+    of_grid = (_of_grid(grid or ways[0], ways, proven),) if ways else ()
     asked += () if grid else of_grid
     also = (*(of_grid if grid else ()), *_pooling_question(inferred, known))
     positions = int(state["pos_embed"].shape[1]) if "pos_embed" in state else 0
@@ -209,8 +209,9 @@ GridShape = tuple[int, int]
 
 def _grid(
     state: Mapping[str, Tensor], prefix: int, registers: bool, step: tuple[int, ...], size: tuple[int, int] | None
-) -> tuple[GridShape | None, list[GridShape]]:
-    """The grid, or None where it must be asked; and the ways it may be, the likeliest first, none where a size was told.
+) -> tuple[GridShape | None, list[GridShape], bool]:
+    """The grid, or None where it must be asked; the ways it may be, the likeliest first, none where a size was told, and
+    whether it is proven.
 
     Positions belong to patches, and mostly to the tokens before them, too: a square is taken, unless the values say clearly that
     they are a grid of another shape. 24 patches and a class token are as many as 5×5, 18×32 as many as 24×24.
@@ -218,35 +219,30 @@ def _grid(
     told = (size[0] // step[0], size[1] // step[1]) if size else None
     if "pos_embed" not in state:
         near = max(1, 224 // step[0]), max(1, 224 // step[1])
-        return (told, []) if told else (None, [near, *(s for s in ((7, 7), (14, 14), (16, 16), (24, 24)) if s != near)])
+        return (
+            (told, [], True) if told else (None, [near, *(s for s in ((7, 7), (14, 14), (16, 16), (24, 24)) if s != near)], False)
+        )
     table = state["pos_embed"]
     counts = [n for n in dict.fromkeys([table.shape[1] - prefix, table.shape[1]]) if n > 0]
     if registers:  # they came after positions (arXiv 2309.16588)
         counts.reverse()
     if told and told[0] * told[1] in counts:
-        return told, []
+        return told, [], True
     ways = [way for n in counts for way in _grid_shapes(n)] or [(1, counts[0])]
     squares = [way for way in ways if way[0] == way[1]]
     if table.is_meta:
         first = sorted(ways, key=lambda way: (way[0] * way[1] != counts[0], abs(math.log(way[0] / way[1])), way))
-        return (squares[0] if squares else None), first
+        return (squares[0] if squares else None), first, bool(squares) and len(ways) == 1
     unlike = {way: _neighbour_dissimilarity(table, way) for way in ways}
     ways.sort(key=lambda way: unlike[way])
-    return (squares[0] if squares and unlike[ways[0]] > CLEARLY * unlike[squares[0]] else None), ways
+    if not squares or not unlike[ways[0]] > CLEARLY * unlike[squares[0]]:  # NaN is not, either
+        return None, ways, False
+    others = [unlike[way] for way in ways if way != squares[0]]
+    return squares[0], ways, not others or unlike[squares[0]] < CLEARLY * min(others)
 
 
 def _of_grid(likely: GridShape, ways: list[GridShape], proven: bool) -> OpenQuestion:
     return OpenQuestion("grid", likely, tuple(ways), (("patches", math.prod(likely)),), proven)
-
-
-def _positions_tell(state: Mapping[str, Tensor], grid: GridShape | None, ways: list[GridShape]) -> bool:
-    """Whether the values of the positions say clearly that they are this grid and no other."""
-    others = [way for way in ways if way != grid]
-    table = state.get("pos_embed")
-    if grid is None or not others or table is None or table.is_meta:
-        return not others
-    least = min(_neighbour_dissimilarity(table, way) for way in others)
-    return _neighbour_dissimilarity(table, grid) < CLEARLY * least
 
 
 def _grid_shapes(patches: int) -> list[GridShape]:
