@@ -25,7 +25,7 @@ export default function ({ data, parentElement }) {
   button.parentElement.addEventListener("keydown", event => event.key === "Escape" && hush(), { signal: s.end.signal })
   button.onclick = async () => {
     const address = plain(new URL(window.location.href), data.ids)
-    const done = await copied(address)
+    const done = await copyText(address)
     field.value = address
     field.hidden = done
     output.textContent = [done ? data.copied : data.failed, data.note].filter(Boolean).join(" ")
@@ -54,13 +54,4 @@ function plain(url, ids) {
     if (id) url.searchParams.set(key, id)
   }
   return url.href
-}
-
-async function copied(text) {
-  try {
-    await navigator.clipboard.writeText(text) // there is no clipboard on pages that came by plain http from another machine
-    return true
-  } catch {
-    return false
-  }
 }

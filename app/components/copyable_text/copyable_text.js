@@ -10,7 +10,7 @@ export default function ({ data, parentElement }) {
     output.textContent = ""
   }
   parentElement.querySelector("button").onclick = async () => {
-    const done = await copied(data.text)
+    const done = await copyText(data.text)
     if (!done) {
       getSelection().selectAllChildren(pre)
     }
@@ -19,13 +19,4 @@ export default function ({ data, parentElement }) {
     if (done) timers.set(output, setTimeout(() => { output.textContent = "" }, 5000))
   }
   return () => clearTimeout(timers.get(output))
-}
-
-async function copied(text) {
-  try {
-    await navigator.clipboard.writeText(text) // there is no clipboard on pages that came by plain http from another machine
-    return true
-  } catch {
-    return false
-  }
 }
