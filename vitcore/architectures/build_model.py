@@ -5,9 +5,9 @@ Of the paper: `mlp_head` (the hidden tanh layer of its pre-training, §3.1), `fa
 "axial", "axial resnet"), `resnet` (a hybrid's backbone by name, or the depth of a ResNet), `positions` and `positions_at`
 (Table 8).
 Of checkpoints: `distilled` (DeiT's second token), `backbone` (blocks of each stage of a hybrid's ResNet), `mlp` ("swiglu" or
-"swiglu packed"), `norm` ("rms"), `norm_eps`, `reads_class_and_mean` (DINOv2's classifier), `head_layers` with
-`head_activation`, `head_input` and `head_eps` (see `build_head`), and `timm` (another architecture of timm's by its name, whose
-arguments the others are).
+"swiglu packed") with `gate_activation` ("silu") and `gate` ("first half" or "second half"), `norm` ("rms"), `norm_eps`,
+`reads_class_and_mean` (DINOv2's classifier), `head_layers` with `head_activation`, `head_input` and `head_eps` (see
+`build_head`), and `timm` (another architecture of timm's by its name, whose arguments the others are).
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from vitcore.architectures.paper_models import BACKBONES, RESNETS, STAGES, find_
 
 OWN_FIELDS = (
     "family", "resnet", "positions", "positions_at", "mlp_head", "norm_eps", "norm", "mlp", "distilled", "backbone",
-    "reads_class_and_mean", "timm", "head_layers", "head_activation", "head_input", "head_eps",
+    "gate_activation", "gate", "reads_class_and_mean", "timm", "head_layers", "head_activation", "head_input", "head_eps",
 )  # fmt: skip
 Size = int | tuple[int, int]
 
@@ -109,7 +109,7 @@ def _class(description: Mapping[str, Any]) -> Any:
 def _layers(description: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that are classes: how a block's norms and MLP are made, and a hybrid's backbone."""
     import timm  # noqa: F401
-    from timm.layers import HybridEmbed, LayerNorm, RmsNorm, SwiGLU, SwiGLUPacked
+    from timm.layers import GluMlp, HybridEmbed, LayerNorm, RmsNorm, SwiGLU
     from timm.models.vision_transformer_hybrid import _resnetv2
 
     made: dict[str, Any] = {}
@@ -117,7 +117,9 @@ def _layers(description: Mapping[str, Any]) -> dict[str, Any]:
         norm = RmsNorm if description.get("norm") == "rms" else LayerNorm
         made["norm_layer"] = partial(norm, eps=float(description.get("norm_eps", 1e-6)))
     if description.get("mlp"):
-        made |= {"mlp_layer": {"swiglu": SwiGLU, "swiglu packed": SwiGLUPacked}[description["mlp"]], "act_layer": "silu"}
+        packed = partial(GluMlp, gate_last=description.get("gate") == "second half")
+        made |= {"mlp_layer": {"swiglu": SwiGLU, "swiglu packed": packed}[description["mlp"]]}
+        made["act_layer"] = description.get("gate_activation", "silu")
     if "backbone" in description:
         made["embed_layer"] = partial(HybridEmbed, backbone=_resnetv2(tuple(description["backbone"])))
     return made

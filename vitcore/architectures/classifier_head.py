@@ -24,6 +24,7 @@ HEAD_GROUPS = re.compile(
 NO_HEAD_GROUPS = re.compile(r"fc_norm|head_drop|head_norm|logit_(scale|bias)|\w*(predict(or|ion)|project|decoder|dino|ibot)\w*")
 HARMLESS = re.compile(r"(.*\.)?\w*(loss|criterion|metric|logit_scale|logit_bias|acc|auroc|f1|queue|centre|center)\w*(\.|$)")
 PRE_TRAINING = re.compile(r"(.*\.)?\w*head\.(mlp|last_layer)\b")  # DINO's and iBOT's heads compare views of a photo
+POOLER = "pooler.dense."  # transformers': beside a head it may stand before it, or not be used
 BATCH_NORM = {"weight", "bias", "running_mean", "running_var", "num_batches_tracked"}
 
 
@@ -83,6 +84,18 @@ def with_timm_head(state: StateDict) -> StateDict:
             state.setdefault(f"{stem}bias", torch.zeros(sizes[0], device=device))
             state.setdefault(f"{stem}num_batches_tracked", torch.zeros((), device=device))
     return state
+
+
+def place_pooler(state: StateDict, module: Any) -> StateDict:
+    """The state with transformers' pooler (linear, tanh) as the first layers of a `module`'s head that reads it; else without."""
+    if POOLER + "weight" not in state:
+        return state
+    pooler = {kind: state.pop(POOLER + kind) for kind in ("weight", "bias") if POOLER + kind in state}
+    count = sum(name.startswith("head.") for name in state)
+    if sum(name.startswith("head.") for name in module.state_dict()) != count + len(pooler):
+        return state
+    shifted = {re.sub(r"^head\.(\d+\.)?", lambda m: f"head.{int((m[1] or '0.')[:-1]) + 2}.", name): w for name, w in state.items()}
+    return shifted | {f"head.0.{kind}": w for kind, w in pooler.items()}
 
 
 def read_head(state: Mapping[str, Tensor]) -> Head | None:

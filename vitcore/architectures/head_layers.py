@@ -1,7 +1,8 @@
 """A classifier's head of several layers, made from a list of plain words, as a model file's card has it.
 
-A layer is ["linear", inputs, outputs], ["layer_norm", width], ["batch_norm", width] or ["activation"]. An activation before the
-first linear layer and those between linear layers have names of their own, as a state of weights tells neither.
+A layer is ["linear", inputs, outputs], ["layer_norm", width], ["batch_norm", width], ["activation", name] or ["activation"]. One
+without a name before the first linear layer and those between linear layers are named apart, as a state of weights tells neither.
+A pooler ends with an activation that has a name: what comes after is as at the beginning.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,10 +33,12 @@ def build_head(layers: Sequence[Sequence[Any]], between: str, before: str, eps: 
     Raises: KeyError, for an activation or a layer of another kind.
     """
     made: list[nn.Module] = []
+    begin = 0
     for kind, *sizes in layers:
         if kind == "activation":
-            seen = any(isinstance(layer, nn.Linear) for layer in made)
-            made.append(HEAD_ACTIVATIONS[between if seen else before]())
+            after_linear = any(isinstance(layer, nn.Linear) for layer in made[begin:])
+            made.append(HEAD_ACTIVATIONS[sizes[0] if sizes else between if after_linear else before]())
+            begin = len(made) if sizes else begin
         elif kind == "batch_norm":
             made.append(LastAxisBatchNorm(sizes[0], eps=eps))
         else:

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from vitcore.architectures.classifier_head import place_pooler
 from vitcore.assets import asset
 from vitcore.errors import first_line
 from vitcore.models.formats import SUFFIXES
@@ -91,7 +92,6 @@ def load_weights_into(module: Any, file: Path, as_it_is: bool = False) -> None:
         module.load_state_dict({name: weight.values().float() for name, weight in tree.items()}, assign=True)
         return
     part = checkpoint_layout.find_models(tree, file.name)[0]
-    state = checkpoint_filter_fn(
-        part.with_timm_names(checkpoint_layout.read_tensors(part, file)), module, interpolation="bicubic", antialias=True
-    )
+    state = place_pooler(part.with_timm_names(checkpoint_layout.read_tensors(part, file)), module)
+    state = checkpoint_filter_fn(state, module, interpolation="bicubic", antialias=True)
     module.load_state_dict(state, assign=True)

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from vitcore.architectures.classifier_head import place_pooler
 from vitcore.models.formats.state_dict import StateDict
 from vitcore.translation import say
 
@@ -50,8 +51,9 @@ def tensor_differences(state: StateDict, module: Any) -> TensorDifferences:
     )
 
 
-def as_conv_patch_embedding(state: StateDict, module: Any) -> StateDict:
-    """A patch embedding that was kept as a layer over flattened pixels becomes the convolution that it is."""
+def fit_to_module(state: StateDict, module: Any) -> StateDict:
+    """The state with its pooler where the module reads it, and a patch embedding over flattened pixels as the convolution it is."""
+    state = place_pooler(state, module)
     own, kernel = module.state_dict().get("patch_embed.proj.weight"), state.get("patch_embed.proj.weight")
     if own is not None and kernel is not None and kernel.ndim == 2 and kernel.numel() == own.numel():
         state["patch_embed.proj.weight"] = kernel.reshape(own.shape)

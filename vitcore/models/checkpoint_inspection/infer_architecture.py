@@ -16,9 +16,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vitcore.architectures.classifier_head import read_head
+from vitcore.architectures.classifier_head import POOLER, read_head
 from vitcore.architectures.head_layers import HEAD_ACTIVATIONS
-from vitcore.models.checkpoint_inspection.open_questions import ACTIVATIONS, NORMALISATIONS, POOLINGS, OpenQuestion
+from vitcore.models.checkpoint_inspection.open_questions import (
+    ACTIVATIONS,
+    GATE_ACTIVATIONS,
+    GATES,
+    NORMALISATIONS,
+    POOLINGS,
+    OpenQuestion,
+)
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import OUTPUTS
 
@@ -46,9 +53,14 @@ class InferredArchitecture:
         grid = answers.get("grid", self.grid)
         terms = {"heads": "num_heads", "activation": "act_layer", "eps": "norm_eps", "pool": "global_pool"}
         terms |= {key: key for key in ("head_activation", "head_input", "head_eps")}
+        terms |= {"activation": "gate_activation", "gate": "gate"} if "mlp" in self.architecture else {}
         told = {terms[key]: value for key, value in answers.items() if key in terms}
         size = [grid[0] * self.step_px[0], grid[1] * self.step_px[1]]
         inferred = self.architecture | told | {"img_size": size}
+        if inferred.get("global_pool") == "pooler":  # of transformers: as the head's first layers
+            width, classes = inferred["embed_dim"], inferred["num_classes"]
+            head = inferred.get("head_layers") or [["linear", width, classes]]
+            inferred |= {"global_pool": "token", "head_layers": [["linear", width, width], ["activation", "tanh"], *head]}
         if self.positions == grid[0] * grid[1] and _prefix(inferred):
             inferred["no_embed_class"] = True
         return inferred
@@ -78,6 +90,8 @@ def infer_architecture(
     asked = [*_questions(block, inferred, known, likely), *head_questions(inferred, known)]
     if inferred["num_classes"] and "output" not in known:
         asked.append(output_question(inferred["num_classes"]))
+    if POOLER + "weight" in state and inferred["num_classes"]:
+        asked = [*(q for q in asked if q.key != "pool"), OpenQuestion("pool", "token", ("token", "pooler", *POOLINGS[1:]))]
     if "normalise" not in known:
         asked.append(OpenQuestion("normalise", NORMALISATIONS[_colours(inferred, likely)], tuple(NORMALISATIONS.values())))
     of_grid = (_of_grid(grid or ways[0], ways, proven),) if ways else ()
@@ -272,9 +286,13 @@ def _questions(
     if "num_heads" not in inferred:
         can = tuple(n for n in range(1, width + 1) if width % n == 0 and width // n >= 4)
         asked.append(OpenQuestion("heads", HEADS_BY_WIDTH.get(width) or _nearest(can, width / 64), can, (("width", width),)))
-    if "activation" in known:
+    if "mlp" in inferred:  # gated: its activation, and which half of a packed layer is the gate
+        choices = {"activation": GATE_ACTIVATIONS, "gate": GATES[: 2 if inferred["mlp"] == "swiglu packed" else 0]}
+        asked += [OpenQuestion(key, of[0], of) for key, of in choices.items() if of and key not in known]
+        inferred |= {term: known[key] for key, term in (("activation", "gate_activation"), ("gate", "gate")) if key in known}
+    elif "activation" in known:
         inferred["act_layer"] = known["activation"]
-    elif "mlp" not in inferred:
+    else:
         asked.append(OpenQuestion("activation", likely.get("activation", "gelu"), ACTIVATIONS))
     if "eps" in known:
         inferred["norm_eps"] = known["eps"]

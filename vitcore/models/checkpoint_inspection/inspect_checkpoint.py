@@ -22,7 +22,7 @@ from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import refusal_reason
 from vitcore.models import local_files
 from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
-from vitcore.models.checkpoint_inspection.differences import as_conv_patch_embedding, tensor_differences
+from vitcore.models.checkpoint_inspection.differences import fit_to_module, tensor_differences
 from vitcore.models.checkpoint_inspection.infer_architecture import (
     InferredArchitecture,
     head_questions,
@@ -110,6 +110,11 @@ def _inspection(
     told: dict[str, Any] = {"heads": google_npz.head_count(raw)} if part.format is google_npz.FORMAT else {}
     if part.format.projection and any(re.search(part.format.projection, name) for name in raw):
         told["output"] = "features"
+    if any(re.search(r"\.mlp\.(w12|weights_in|gate_proj)\.", name) for name in raw):  # DINOv2's and DINOv3's own
+        told["gate"] = "first half"
+        told |= {} if any(".mlp.gate_proj." in name for name in raw) else {"activation": "silu"}
+    if any(name.startswith("visual.head.mlp.") for name in raw):  # OpenCLIP's, of timm's `Mlp`
+        told["head_activation"] = "gelu"
     if any("pre_logits" in name for name in raw):  # the paper's, in every library
         told["head_activation"] = "tanh"
     if part.format is timm_names.TIMM and not part.is_whole:
@@ -145,7 +150,7 @@ def _inspection(
             module = local_files.build_module(shape, shape.get("img_size"))
     except Exception as error:  # shapes that no model has: timm and torch each complain in their own way
         raise ModelError("{name} can't be loaded: {reason}", name=file.name, reason=refusal_reason(error)) from None
-    differences = tensor_differences(as_conv_patch_embedding(state, module), module)
+    differences = tensor_differences(fit_to_module(state, module), module)
     also = _class_names_question(module, configured, known) if not differences.only_head_differs else ()
     inferred = replace(
         inferred,

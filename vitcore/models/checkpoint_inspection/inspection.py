@@ -13,7 +13,7 @@ from vitcore.architectures.meta_device import meta_device
 from vitcore.models import local_files
 from vitcore.models.checkpoint_inspection.architecture_facts import architecture_facts
 from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
-from vitcore.models.checkpoint_inspection.differences import HEAD_NAMES, TensorDifferences, as_conv_patch_embedding
+from vitcore.models.checkpoint_inspection.differences import HEAD_NAMES, TensorDifferences, fit_to_module
 from vitcore.models.checkpoint_inspection.infer_architecture import InferredArchitecture
 from vitcore.models.checkpoint_inspection.open_questions import CROPS, OpenQuestion, answer_text, complete_answers
 from vitcore.models.formats import checkpoint_layout, google_npz
@@ -189,7 +189,7 @@ class Inspection:
             prefix = self.part.name.rpartition(" · ")[2]
             module.load_pretrained(str(self.file), prefix)  # timm's own
             return
-        state = as_conv_patch_embedding(self.part.with_timm_names(checkpoint_layout.read_tensors(self.part, self.file)), module)
+        state = fit_to_module(self.part.with_timm_names(checkpoint_layout.read_tensors(self.part, self.file)), module)
         if self.differences.only_head_differs:
             state = {name: w for name, w in state.items() if not HEAD_NAMES.match(name)}
         module.load_state_dict(state, assign=True)

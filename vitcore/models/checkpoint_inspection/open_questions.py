@@ -16,6 +16,8 @@ NORMALISATIONS = {  # mean and standard deviation of red, green and blue, after 
     "none": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
 }
 ACTIVATIONS = ("gelu", "gelu_tanh", "quick_gelu", "relu", "silu")
+GATE_ACTIVATIONS = ("silu", "gelu", "gelu_tanh", "sigmoid", "relu")  # of a gated MLP: SwiGLU, GEGLU, GLU, ReGLU (arXiv 2002.05202)
+GATES = ("first half", "second half")  # of a gated MLP's one first layer, as timm's SwiGLUPacked and as its GluMlp have it
 POOLINGS = ("token", "avg", "max", "avgmax")
 CROPS: dict[str, dict[str, Any]] = {  # timm's terms
     "center": {"crop_mode": "center", "crop_pct": 1.0}, "center 0.95": {"crop_mode": "center", "crop_pct": 0.95},
@@ -42,6 +44,7 @@ class OpenQuestion:
             "heads": say("How many attention heads has each block?"),
             "normalise": say("How were the colours of its photos normalised?"),
             "activation": say("Which activation function is in its MLPs?"),
+            "gate": say("Which half of the first layer of its gated MLPs goes through the activation function?"),
             "eps": say("Which ε do its LayerNorms add to the variance?"),
             "grid": say("How many rows and columns of patches has its input?"),
             "pool": say("Where does its head read the answer?"),
@@ -67,6 +70,7 @@ class OpenQuestion:
             "normalise": say("With other numbers the model sees other colours: answers get worse, and maps change a little."),
             "activation": say("gelu and gelu_tanh hardly differ, quick_gelu differs a little from both; with one of another kind "
                               "the answers are wrong."),
+            "gate": say("The weights fit both; with the wrong one every answer is wrong."),
             "eps": say("It matters only where values vary very little: answers change in the last digits."),
             "grid": say("Its {patches} patches may lie in several ways; with a wrong one every map is scrambled.",
                         patches=facts.get("patches", "")),

@@ -12,7 +12,8 @@ from vitcore.probabilities import Output
 
 ACTIVATIONS = {
     "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_fast": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "quick_gelu": "quick_gelu",
-    "relu": "relu", "silu": "silu", "swish": "silu",
+    "relu": "relu", "silu": "silu", "swish": "silu", "gelu_python": "gelu", "gelu_accurate": "gelu_tanh", "relu6": "relu6",
+    "mish": "mish", "leaky_relu": "leaky_relu", "sigmoid": "sigmoid", "tanh": "tanh", "linear": "identity",
 }  # fmt: skip
 
 
@@ -81,7 +82,10 @@ def _transformers(said: dict[str, Any], folder: Path) -> CheckpointConfiguration
         kind = str(said.get("model_type", "?"))[:40]
         raise ModelError("its config.json tells of a {kind} model, which sees no photos as patches.", kind=kind)
     known: dict[str, Any] = {"heads": int(vision["num_attention_heads"])}
-    if vision.get("hidden_act") in ACTIVATIONS:
+    if "hidden_act" in vision:
+        if vision["hidden_act"] not in ACTIVATIONS:
+            raise ModelError("its config.json names an activation function that is not known here: {name}.",
+                             name=repr(vision["hidden_act"])[:40])  # fmt: skip
         known["activation"] = ACTIVATIONS[vision["hidden_act"]]
     if "layer_norm_eps" in vision:
         known["eps"] = float(vision["layer_norm_eps"])

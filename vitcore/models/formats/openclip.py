@@ -34,7 +34,10 @@ def convert(state: StateDict) -> StateDict:
 def convert_trunk(state: StateDict) -> StateDict:
     """A timm model inside OpenCLIP: `visual.trunk.` before its names, and a head of OpenCLIP's beside it."""
     drop_tensors(state, r"(?!visual\.(trunk|head)\.)")
-    state = rename_tensors(state, ((r"^visual\.trunk\.", ""), (r"^visual\.head\.proj\.", "head.")))
+    head = tuple(
+        (rf"^visual\.head\.{name}\.", new) for name, new in (("proj", "head."), (r"mlp\.fc1", "head.0."), (r"mlp\.fc2", "head.2."))
+    )
+    state = rename_tensors(state, ((r"^visual\.trunk\.", ""), *head))
     zero_bias_of_head(state)
     return state
 
@@ -51,5 +54,5 @@ TRUNK = CheckpointFormat(
     ("visual.trunk.patch_embed.proj.weight",),
     convert_trunk,
     likely={"normalise": "half"},
-    projection=r"head\.proj\.weight$",
+    projection=r"head\.(proj|mlp\.fc2)\.weight$",
 )

@@ -3,6 +3,7 @@
 Its files keep the names of its first versions; `layer_distillation.N.` and `q_proj` are those of its classes since version 5.
 """
 
+from vitcore.architectures.classifier_head import FOREIGN_HEAD
 from vitcore.models.formats.state_dict import (
     NO_MODULE,
     CheckpointFormat,
@@ -39,7 +40,8 @@ def convert(state: StateDict) -> StateDict:
     import timm  # noqa: F401
     from timm.models.vision_transformer import _convert_dinov2
 
-    drop_tensors(state, r"(embeddings\.)?mask_token$", r"pooler\.", r"decoder\.")
+    headed = any(name.startswith((FOREIGN_HEAD, "classifier.")) for name in state)
+    drop_tensors(state, r"(embeddings\.)?mask_token$", r"decoder\.", *([] if headed else [r"pooler\."]))
     state = rename_tensors(state, RULES)
     for kind in ("weight", "bias"):
         join_tensors(state, tuple(f".attn.{part}.{kind}" for part in "qkv"), f".attn.qkv.{kind}")
