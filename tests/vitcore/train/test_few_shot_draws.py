@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from vitcore.train.evaluation.few_shot import RIDGE_PENALTY, TooFewPhotos, whiten
-from vitcore.train.evaluation.few_shot_draws import few_shot_over_draws
+from vitcore.train.evaluation.few_shot import RIDGE_PENALTY, TooFewPhotos, few_shot_over_draws, whiten
 
 
 def blobs(spread):

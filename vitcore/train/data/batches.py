@@ -56,11 +56,10 @@ def places_in_batch(recipe: Recipe, micro: int, passes: int, rank: int, world: i
     """
     size, rest = divmod(recipe.batch, passes * world)
     if rest or not size:
+        facts = {"batch": recipe.batch, "world": world, "passes": passes}
         raise RecipeError(
             "batch {batch} can't be shared by {world} {world:process|processes} in {passes} {passes:pass|passes} of whole images.",
-            batch=recipe.batch,
-            world=world,
-            passes=passes,
+            **facts,
         )
     require_even_batch(recipe, size)
     first = (micro * world + rank) * size

@@ -241,17 +241,14 @@ class LayerDistillation(nn.Module):
         self, z: Tensor, teacher_layers: list[SublayerOutputs], rows: slice
     ) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """The student's own way: errors of its hidden states after each block, divergences of attention."""
-        errors, attention = [], []
+        errors, attention, has_second = [], [], self.attention_teacher is not None
         self._fused = []
         for block, span in zip(self.vit.blocks, self.spans, strict=True):
-            work = run_sublayers(block, z, rows if self.attention_teacher is None else slice(None))
-            if self.attention_teacher is not None:
+            work = run_sublayers(block, z, slice(None) if has_second else rows)
+            if has_second:
                 self._fused.append(work.log_weights.exp().mean(1))
-            z, wanted, last = (
-                work.block_output,
-                self.common_tokens(teacher_layers[span[-1]].block_output),
-                teacher_layers[span[-1]],
-            )
+            z, last = work.block_output, teacher_layers[span[-1]]
+            wanted = self.common_tokens(last.block_output)
             errors.append(
                 0.5 * relative_error(self.to_teacher_width(z), wanted)
                 + 0.5 * channel_normalised_error(self.to_teacher_width(z), wanted)
@@ -260,9 +257,7 @@ class LayerDistillation(nn.Module):
             if self.teacher.module.num_prefix_tokens > 1:
                 taught = self.common_tokens(self.common_tokens(taught, 2) if rows == slice(None) else taught, 3).log_softmax(-1)
             own = work.log_weights[:, :, rows]
-            if (
-                self.attention_teacher is not None and block is self.vit.blocks[-1]
-            ):  # whose class token learns from the second teacher
+            if has_second and block is self.vit.blocks[-1]:  # whose class token learns from the second teacher
                 taught, own = taught[:, :, 1:], own[:, :, 1:]
             attention.append(attention_divergence(taught, own))
         return errors, attention, z
