@@ -79,7 +79,7 @@ class RayTaskRunner:
         address_answers(os.environ.get("RAY_ADDRESS", ""))
         known = {name: os.environ[name] for name in FORWARDED_VARIABLES if name in os.environ}
         known["PYTHONPATH"] = os.pathsep.join(("${PYTHONPATH}", PACKAGE_ROOT))  # Ray fills in the worker's own
-        quiet = {"log_to_driver": False, "include_dashboard": False, "logging_level": logging.WARNING}
+        quiet: dict[str, Any] = {"log_to_driver": False, "include_dashboard": False, "logging_level": logging.WARNING}
         try:
             self.ray.init(runtime_env={"env_vars": known | RAY_ENVIRONMENT}, **quiet)
         except (OSError, RuntimeError, ValueError, SystemExit) as error:
