@@ -20,7 +20,7 @@ from vitcore.attention_capture import AttentionCall, AttentionCapture, SoftmaxCa
 from vitcore.models import load_model
 from vitcore.train.learning.optimisers import end_to_end_start_step
 from vitcore.train.learning.teachers import Teacher, kl_divergence
-from vitcore.train.recipe import Recipe, RecipeError
+from vitcore.train.recipe import Recipe, RecipeError, patch_plan
 
 MAX_TOKENS_UNFUSED = 128  # tokens; on a CPU two products are twice as fast as the fused kernel below this, slower above
 COMPARED_ROWS = 24  # queries whose attention is compared where there are more tokens than that
@@ -86,20 +86,9 @@ def channel_normalised_error(given: Tensor, wanted: Tensor) -> Tensor:
     return ((given - wanted) / spread).square().mean()
 
 
-def parse_keep_patches(text: str) -> list[tuple[float, float]]:
-    """`keep_patches` as (share of patches, until this share of the steps) pairs. Raises: RecipeError."""
-    try:
-        pairs = [tuple(map(float, part.split(":"))) for part in text.split(",") if part.strip()]
-        if any(len(p) != 2 or not (0 < p[0] <= 1 and 0 <= p[1] <= 1) for p in pairs):
-            raise ValueError
-    except ValueError:
-        raise RecipeError("keep_patches is 'share:until, …' such as 0.25:0.95, not {text!r}.", text=text) from None
-    return sorted(((p[0], p[1]) for p in pairs), key=lambda p: p[1])
-
-
 def kept_patch_share(recipe: Recipe, step: int) -> float:
     """The share of patches each photo lends at a step."""
-    return next((share for share, until in parse_keep_patches(recipe.keep_patches) if step < until * recipe.steps), 1.0)
+    return next((part.share for part in patch_plan(recipe) if step < part.until * recipe.steps), 1.0)
 
 
 def random_patches(batch: int, patches: int, share: float) -> Tensor:
