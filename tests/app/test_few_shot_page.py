@@ -7,7 +7,7 @@ from visitor import App
 from app import texts
 from app.views.fewshot import accuracy_sentences
 from vitcore.figures.charts.few_shot import FewShotCurve
-from vitcore.train.evaluation.few_shot_draws import FewShotDraws
+from vitcore.train.evaluation.few_shot import FewShotDraws
 
 WORDS = texts.prose("fewshot", "en")
 LABELS = np.array([0, 0, 0, 1, 1, 1])

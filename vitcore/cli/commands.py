@@ -206,11 +206,9 @@ def patches(args: argparse.Namespace) -> None:
     if not 0 <= args.gutter <= MAX_GUTTER_PX:
         raise UsageError(f"--gutter is from 0 to {MAX_GUTTER_PX}.")
     blocks, grid = split_patches(rec.model_input.pixels, vit.patches), vit.patches
+    arrays = {"patches": blocks, "embeddings": patch_embeddings(vit, rec.model_input.pixels)}
     fig = lambda: figures.patches(rec.model_input.pixels, grid, args.gutter)  # noqa: E731
-    _write_result(
-        args, vit, "patches", fig, {"patches": blocks, "embeddings": patch_embeddings(vit, rec.model_input.pixels)},
-        patches=len(blocks),
-    )  # fmt: skip
+    _write_result(args, vit, "patches", fig, arrays, patches=len(blocks))
 
 
 def filters(args: argparse.Namespace) -> None:
@@ -264,11 +262,8 @@ def distance(args: argparse.Namespace) -> None:
     if not files:
         raise UsageError("name a photo, or a folder with --images.")
     vit = _require_global_attention(_load(args), "mean attention distance")
-    reaches = [
-        px
-        for px in distributed.distributed_map(files, lambda file: _distance(vit, file, args.cls, alone=len(files) == 1))
-        if px is not None
-    ]
+    measured = distributed.distributed_map(files, lambda file: _distance(vit, file, args.cls, alone=len(files) == 1))
+    reaches = [px for px in measured if px is not None]
     if not reaches:
         raise UsageError("none of the photos could be read.")
     if not distributed.is_main_process():

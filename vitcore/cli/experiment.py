@@ -23,11 +23,9 @@ def add_experiment_verb(verbs: Any) -> None:
     verb.add_argument("--quick", action="store_true", help="the small form: drawn pictures, minutes on two CPU cores")
     verb.add_argument("--data", default="", help="what the full form learns from, as of train (default cifar10)")
     verb.add_argument(
-        "--out",
-        type=Path,
-        default=RESULTS_FOLDER,
+        "--out", type=Path, default=RESULTS_FOLDER,
         help=f"folder for the CSV (default ./{RESULTS_FOLDER}); the trainings go to ./runs",
-    )
+    )  # fmt: skip
     verb.add_argument(
         "--on", choices=("ray",), help="run the cells side by side on a Ray cluster (pip install ray), past one machine, too"
     )
@@ -36,7 +34,7 @@ def add_experiment_verb(verbs: Any) -> None:
 
 def experiment(args: argparse.Namespace) -> None:
     """Run an experiment, or list all."""
-    from vitcore.experiments import run_experiment
+    from vitcore.experiments import ray_cluster, run_experiment
     from vitcore.experiments.catalogue import EXPERIMENTS, find_experiment
     from vitcore.experiments.experiment import ExperimentError
     from vitcore.experiments.results_csv import read_results
@@ -49,19 +47,11 @@ def experiment(args: argparse.Namespace) -> None:
         raise ExperimentError("--quick has its own data: leave out --data, or --quick.")
     chosen = find_experiment(args.name)
     tell = partial(print, file=sys.stderr, flush=True)
-    file = run_experiment.run_experiment(chosen, args.quick, args.out, args.data, tell, **_task_runner(args.on))
+    on_ray = ray_cluster.RayTaskRunner() if args.on == "ray" else None
+    where: dict[str, Any] = {"run_tasks": on_ray, "hardware": on_ray.hardware} if on_ray else {}
+    file = run_experiment.run_experiment(chosen, args.quick, args.out, args.data, tell, **where)
     print_verdict(chosen, read_results(file))
     print(file)
-
-
-def _task_runner(on: str | None) -> dict[str, Any]:
-    """Where cells run: what `run_experiment.run_experiment` is told of it."""
-    if on is None:
-        return {}
-    from vitcore.experiments.ray_cluster import RayTaskRunner
-
-    on_ray = RayTaskRunner()
-    return {"finish": on_ray, "hardware": on_ray.hardware}
 
 
 def print_verdict(chosen: Experiment, results: Results) -> None:

@@ -99,18 +99,12 @@ def _table(inspection: Any, card: dict[str, Any], answers: dict[str, str]) -> li
     lines = [f"{term:<{wide}}  {value}" for term, value in rows]
     for q in inspection.questions:
         told = answers.get(q.key)
-        lines += [
-            "",
-            f"{q.sentence}  {ANSWER_FLAGS[q.key][0]} {told or answer_text(q.likely)}{'' if told else ' (likely)'}",
-            f"  {q.consequence}",
-        ]
+        answer = f"{ANSWER_FLAGS[q.key][0]} {told or answer_text(q.likely)}{'' if told else ' (likely)'}"
+        lines += ["", f"{q.sentence}  {answer}", f"  {q.consequence}"]
     if assumed := card.get("assumed"):
         lines += ["", "Assumed, not proven: " + ", ".join(f"{key}={value}" for key, value in assumed.items())]
     lines += [""] * bool(inspection.notes) + [*inspection.notes]
     if inspection.problems:
-        lines += [
-            "",
-            f"It can't be opened: {len(inspection.problems)} tensors do not fit.",
-            *(f"  {line}" for line in inspection.problems),
-        ]
+        lines += ["", f"It can't be opened: {len(inspection.problems)} tensors do not fit."]
+        lines += [f"  {line}" for line in inspection.problems]
     return [*lines, "", f"The card it would get ({inspection.card_file.name}):", json.dumps(card, ensure_ascii=False, indent=1)]

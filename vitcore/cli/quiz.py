@@ -50,12 +50,8 @@ def quiz(args: argparse.Namespace, load: Callable[[argparse.Namespace], Vit]) ->
              "right": one.correct_letter, "margin": one.margin, "why": one.explanation}
             for one in drawn.questions
         ]  # fmt: skip
-        print(
-            json.dumps(
-                {"model": material.vit.name, "seed": args.seed, "mask_outliers": args.mask_outliers, "questions": questions},
-                ensure_ascii=False,
-            )
-        )
+        facts = {"model": material.vit.name, "seed": args.seed, "mask_outliers": args.mask_outliers}
+        print(json.dumps(facts | {"questions": questions}, ensure_ascii=False))
         return
     if fewer_questions_sentence(drawn):
         print(fewer_questions_sentence(drawn))

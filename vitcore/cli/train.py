@@ -131,13 +131,8 @@ def few_shot(args: argparse.Namespace) -> None:
     from vitcore.train.evaluation.few_shot import few_shot_accuracy as measure
 
     vit, train_photos, held_out = _model_and_photos(args)
-    accuracies = measure(
-        extract_features(vit, train_photos),
-        train_photos.labels,
-        extract_features(vit, held_out),
-        held_out.labels,
-        tuple(args.shots),
-    )
+    learned_from, tested = (extract_features(vit, photos) for photos in (train_photos, held_out))
+    accuracies = measure(learned_from, train_photos.labels, tested, held_out.labels, tuple(args.shots))
     _print(args, {"model": vit.name, "data": args.data} | {f"{n}-shot": round(100 * v, 2) for n, v in accuracies.items()})
 
 

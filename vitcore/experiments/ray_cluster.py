@@ -18,7 +18,6 @@ from vitcore.experiments import results_csv
 from vitcore.experiments.experiment import ExperimentError
 from vitcore.experiments.results_csv import Row
 from vitcore.experiments.run_experiment import TrainingTask, train_task
-from vitcore.translation import say
 
 MAX_TRIES = 5  # of a cell whose worker dies
 PACKAGE_ROOT = str(Path(vitcore.__file__).resolve().parents[1])  # where workers of this machine find vitcore
@@ -80,13 +79,9 @@ class RayTaskRunner:
         address_answers(os.environ.get("RAY_ADDRESS", ""))
         known = {name: os.environ[name] for name in FORWARDED_VARIABLES if name in os.environ}
         known["PYTHONPATH"] = os.pathsep.join(("${PYTHONPATH}", PACKAGE_ROOT))  # Ray fills in the worker's own
+        quiet: dict[str, Any] = {"log_to_driver": False, "include_dashboard": False, "logging_level": logging.WARNING}
         try:
-            self.ray.init(
-                log_to_driver=False,
-                include_dashboard=False,
-                logging_level=logging.WARNING,
-                runtime_env={"env_vars": known | RAY_ENVIRONMENT},
-            )
+            self.ray.init(runtime_env={"env_vars": known | RAY_ENVIRONMENT}, **quiet)
         except (OSError, RuntimeError, ValueError, SystemExit) as error:
             raise ExperimentError("Ray did not start: {reason}", reason=first_line(error)) from None
 
@@ -111,11 +106,10 @@ def address_answers(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=TIMEOUT_S).close()
     except (OSError, OverflowError) as error:
-        told = say(
+        raise ExperimentError(
             "No Ray cluster answers at {address}, the address in RAY_ADDRESS ({reason}): start one there, or unset RAY_ADDRESS.",
             address=address, reason=first_line(error),
-        )  # fmt: skip
-        raise ExperimentError(told) from None
+        ) from None  # fmt: skip
 
 
 def resources_of_cell(machines: Sequence[Mapping[str, float]], one_thread: bool) -> tuple[int, int]:

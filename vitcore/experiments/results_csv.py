@@ -19,17 +19,11 @@ from vitcore.assets import asset
 from vitcore.errors import first_line
 from vitcore.experiments.experiment import LEARNING_RATE_SEED, ExperimentError, Values
 from vitcore.train import run_folder
+from vitcore.train.machine import processor_name
 
 RESULTS_FOLDER = Path("experiments")  # where results are written, unless named otherwise
 VERSION = 2
-COMPARED_FACTS = (
-    "experiment",
-    "quick",
-    "data",
-    "seeds",
-    "recipes",
-    "versions",
-)  # what a file must share with a run that adds rows to it
+COMPARED_FACTS = ("experiment", "quick", "data", "seeds", "recipes", "versions")  # what rows that are added must share
 
 
 class Row(NamedTuple):
@@ -94,25 +88,18 @@ def read_results(file: Path) -> Results:
         first, _, rest = file.read_text(encoding="utf-8").partition("\n")
         facts = json.loads(first.removeprefix("# "))
         version = facts["version"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        parsed = tuple(
+            Row(r["cell"], r["curve"], r["x"], int(r["seed"]), int(r["step"]), r["measure"], float(r["value"]), r["run"])
+            for r in (csv.DictReader(io.StringIO(rest)) if version == VERSION else ())
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
         reason = first_line(error, 120)
         raise ExperimentError("{file} is no result of an experiment: {reason}.", file=file, reason=reason) from None
     if version != VERSION:
         raise ExperimentError(
             "{file} is of version {version}, and this vitcore reads version {ours}: move it away, or name another --out.",
-            file=file,
-            version=version,
-            ours=VERSION,
-        )
-    try:
-        table = csv.DictReader(io.StringIO(rest))
-        parsed = tuple(
-            Row(r["cell"], r["curve"], r["x"], int(r["seed"]), int(r["step"]), r["measure"], float(r["value"]), r["run"])
-            for r in table
-        )
-    except (ValueError, KeyError, TypeError, csv.Error) as error:
-        reason = first_line(error, 120)
-        raise ExperimentError("{file} is no result of an experiment: {reason}.", file=file, reason=reason) from None
+            file=file, version=version, ours=VERSION,
+        )  # fmt: skip
     reported = tuple(row for row in parsed if row.seed < LEARNING_RATE_SEED)
     return Results(facts, reported, tuple(row for row in parsed if row.seed >= LEARNING_RATE_SEED))
 
@@ -147,10 +134,5 @@ def describe_hardware() -> dict[str, Any]:
     """The processor, its cores and the device that trains."""
     import torch
 
-    cpu = ""
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        named = [line for line in info.read_text(encoding="utf-8").splitlines() if line.startswith("model name")]
-        cpu = named[0].partition(":")[2].strip() if named else ""
     device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "cpu"
-    return {"cpu": cpu, "cores": os.cpu_count(), "device": device}
+    return {"cpu": processor_name(), "cores": os.cpu_count(), "device": device}

@@ -74,10 +74,8 @@ def _maker(experiment: Experiment, quick: bool, data: str, root: Path | None) ->
     name = lambda cell, seed: f"{experiment.name}-{'quick' if quick else 'full'}-{cell}-{seed}"  # noqa: E731
 
     def make(cell: Cell, seed: int) -> TrainingTask:
-        given = {**cell.fields, "seed": seed} | (
-            {"start_from": str(home / name(cell.continues_cell, seed))} if cell.continues_cell else {}
-        )
-        recipe = with_changes(experiment.base(quick), given)
+        start = {"start_from": str(home / name(cell.continues_cell, seed))} if cell.continues_cell else {}
+        recipe = with_changes(experiment.base(quick), {**cell.fields, "seed": seed, **start})
         return TrainingTask(cell, seed, recipe, data, name(cell.name, seed), home, experiment.measures, one_thread=quick)
 
     return make
@@ -108,9 +106,10 @@ def test_pictures_per_training_picture(experiment: Experiment, quick: bool, data
     return round(experiment.base(quick).test_share * len(held_out)) / len(train)
 
 
-def run_experiment(experiment: Experiment, quick: bool, out: Path, data: str = "", on_progress: Callable[[str], None] = print,
-        run_tasks: TaskRunner | None = None, hardware: Callable[[], dict[str,
-        Any]] = results_csv.describe_hardware) -> Path:  # fmt: skip
+def run_experiment(
+    experiment: Experiment, quick: bool, out: Path, data: str = "", on_progress: Callable[[str], None] = print,
+    run_tasks: TaskRunner | None = None, hardware: Callable[[], dict[str, Any]] = results_csv.describe_hardware,
+) -> Path:  # fmt: skip
     """Run what is not in `out/NAME.csv` yet: first what chooses learning rates, then every seed; the file, complete.
 
     `run_tasks` runs tasks and yields each with its rows, in any order, on what `hardware` then says; default: one after another,
@@ -145,9 +144,8 @@ def run_experiment(experiment: Experiment, quick: bool, out: Path, data: str = "
             by_cell[task.row_key] = new
             if main:
                 said["hardware"] |= hardware()
-                results_csv.write_results(
-                    file, said, [row for key in sorted(by_cell, key=order.__getitem__) for row in by_cell[key]]
-                )
+                rows = [row for key in sorted(by_cell, key=order.__getitem__) for row in by_cell[key]]
+                results_csv.write_results(file, said, rows)
 
     complete(choosing)
     rates = best_learning_rates([row for task in choosing for row in by_cell.get(task.row_key, [])])
@@ -199,11 +197,8 @@ def train_task(task: TrainingTask) -> list[Row]:
             return []
         measured = measure_run(folder, task.measures)
     cell, step = task.cell, task.recipe.steps
-    return [
-        Row(cell.name, curve, x, task.seed, step, what, value, task.run)
-        for curve, x in cell.chart_places
-        for what, value in measured.items()
-    ]
+    places = ((curve, x, what, value) for curve, x in cell.chart_places for what, value in measured.items())
+    return [Row(cell.name, curve, x, task.seed, step, what, value, task.run) for curve, x, what, value in places]
 
 
 def _folder(task: TrainingTask) -> run_folder.RunFolder:

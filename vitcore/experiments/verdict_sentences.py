@@ -27,17 +27,8 @@ def effect_text(claim: Claim, judgement: Judgement) -> str:
     if not judgement.low < judgement.high < float("inf"):
         return ""
     digits = 2 if max(abs(judgement.low), abs(judgement.high)) >= 1 else 3  # so that what is not 0 does not look so
-    mean, low, high = (
-        decimal(number, digits, plus=not claim.is_ratio) for number in (judgement.mean, judgement.low, judgement.high)
-    )
-    return say(
-        "{mean} {unit}; {sure} % interval {low} to {high}.",
-        mean=mean,
-        unit=say(claim.unit),
-        sure=VERDICT_INTERVAL_PERCENT,
-        low=low,
-        high=high,
-    )
+    ends = {name: decimal(getattr(judgement, name), digits, plus=not claim.is_ratio) for name in ("mean", "low", "high")}
+    return say("{mean} {unit}; {sure} % interval {low} to {high}.", unit=say(claim.unit), sure=VERDICT_INTERVAL_PERCENT, **ends)
 
 
 def paper_effect_text(claim: Claim) -> str:
@@ -82,13 +73,8 @@ def protocol_sentence(experiment: Experiment, results: Results) -> str:
                      seed=LEARNING_RATE_SEED)]  # fmt: skip
     gains = plateau_gains(experiment, results)
     for (curve, place), gain in gains.items():
-        said += [
-            say(
-                "Twice the steps change {name} by {gain} points.",
-                name=f"{say(curve)}, {say(place)}",
-                gain=decimal(gain, 1, plus=True),
-            )
-        ]
+        name = f"{say(curve)}, {say(place)}"
+        said += [say("Twice the steps change {name} by {gain} points.", name=name, gain=decimal(gain, 1, plus=True))]
     if gains:
         said += [say("That is a plateau: at most {most:g} points.", most=PLATEAU_POINTS) if at_plateau(list(gains.values()))
                  else say("That is no plateau, which is at most {most:g} points.", most=PLATEAU_POINTS)]  # fmt: skip

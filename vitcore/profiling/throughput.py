@@ -6,13 +6,11 @@
 Weights are random: speed does not ask what a model knows.
 """
 
-import platform
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -23,7 +21,8 @@ from vitcore.architectures.model_summary import to_meta_device
 from vitcore.models.model_cards import ModelError
 from vitcore.profiling.memory_usage import PeakMemoryWatch, is_out_of_memory
 from vitcore.profiling.profiled_model import ModelSource, build_profiled_model
-from vitcore.train.learning.optimisers import has_fast_bf16
+from vitcore.train.learning.optimisers import computes_in_bf16
+from vitcore.train.machine import processor_name
 from vitcore.translation import say
 
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
@@ -81,8 +80,8 @@ class ThroughputProfile:
 def measure_device(precision: str = "auto") -> Device:
     """This machine's GPU, else its CPU, with the rate of its matrix products measured; takes a second."""
     kind = "cuda" if torch.cuda.is_available() else "cpu"
-    name = torch.cuda.get_device_name() if kind == "cuda" else _processor_name()
-    bf16 = precision == "bf16" or (precision == "auto" and has_fast_bf16())
+    name = torch.cuda.get_device_name() if kind == "cuda" else processor_name()
+    bf16 = computes_in_bf16(precision)
     dtype = torch.bfloat16 if bf16 else torch.float32
     one, other = (torch.randn(MATRIX_SIDE, MATRIX_SIDE, device=kind).to(dtype) for _ in range(2))
     best = min(_seconds_per_call(lambda: one @ other, kind, SECONDS_PER_BATCH_SIZE / 2))
@@ -172,12 +171,3 @@ def _seconds_per_call(run: Callable[[], Any], kind: str, seconds: float) -> list
             torch.cuda.synchronize()
         taken.append(time.perf_counter() - begun)
     return taken
-
-
-def _processor_name() -> str:
-    """The processor's name, where the system says; else its kind."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()

@@ -7,7 +7,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from vitcore.architectures.paper_models import BACKBONES, RESNETS
 from vitcore.errors import RefusalError
@@ -152,6 +152,8 @@ class Recipe:
             )
         if self.task in ("distil", "layers") and not self.teacher:
             raise RecipeError("distillation needs a teacher.")
+        if self.task == "layers":
+            patch_plan(self)
 
 
 SHARE_FIELDS = ("distil_share", "masked_share", "average_decay", "dropout", "label_smoothing", "crop_area", "hold",
@@ -181,6 +183,24 @@ def architecture_conflict(recipe: "Recipe") -> str:
     if recipe.task == "layers" and (recipe.readout, recipe.positions, recipe.positions_at) != ("class", "1d", "stem"):
         return say("learning layer by layer needs a class token and positions 1d at the stem.")
     return ""
+
+
+class PlannedShare(NamedTuple):
+    """The share of its patches that a photo lends, until this share of the steps."""
+
+    share: float
+    until: float
+
+
+def patch_plan(recipe: Recipe) -> list[PlannedShare]:
+    """`keep_patches`, in the order of the steps. Raises: RecipeError."""
+    try:
+        plan = [PlannedShare(*map(float, part.split(":"))) for part in recipe.keep_patches.split(",") if part.strip()]
+    except (ValueError, TypeError):
+        plan = [PlannedShare(0, 0)]
+    if not all(0 < share <= 1 and 0 <= until <= 1 for share, until in plan):
+        raise RecipeError("keep_patches is 'share:until, …' such as 0.25:0.95, not {text!r}.", text=recipe.keep_patches)
+    return sorted(plan, key=lambda part: part.until)
 
 
 def needs_labels(recipe: Recipe) -> bool:

@@ -24,7 +24,7 @@ from typing import Any, ParamSpec, TypeVar
 import psutil
 
 from app.state.memory.memory_size import buffer_bytes
-from vitcore.train.machine_memory import memory_bytes
+from vitcore.train.machine import memory_bytes
 
 P = ParamSpec("P")
 T = TypeVar("T")

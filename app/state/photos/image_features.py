@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vitcore.models.load_model import Vit
-    from vitcore.train.evaluation.few_shot_draws import FewShotDraws
+    from vitcore.train.evaluation.few_shot import FewShotDraws
 
 PIXELS_SIDE = 32  # side of the small pictures whose bytes are the "raw pixels"
 BATCH = 8
@@ -59,7 +59,7 @@ def few_shot_draws(x: NDArray[np.float32], labels: NDArray[np.int64], shots: int
 
 @memory_cache.cached
 def _draws(digest: str, shots: int, _x: NDArray[np.float32], _labels: NDArray[np.int64]) -> FewShotDraws:
-    from vitcore.train.evaluation.few_shot_draws import few_shot_over_draws
+    from vitcore.train.evaluation.few_shot import few_shot_over_draws
 
     return few_shot_over_draws(_x, _labels, shots)
 

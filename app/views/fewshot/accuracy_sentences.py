@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vitcore.figures.charts.few_shot import FewShotCurve
-    from vitcore.train.evaluation.few_shot_draws import FewShotDraws
+    from vitcore.train.evaluation.few_shot import FewShotDraws
 
 MAX_MISTAKEN = 6
 

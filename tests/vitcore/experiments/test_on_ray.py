@@ -8,14 +8,17 @@ import threading
 import time
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
 from tests.vitcore.experiments.conftest import SHORT
 from vitcore.cli.commands import main
-from vitcore.experiments import run_experiment
+from vitcore.experiments import ray_cluster, run_experiment
 from vitcore.experiments.experiment import ExperimentError
 from vitcore.experiments.ray_cluster import RayTaskRunner, address_answers, describe_machines, resources_of_cell
+from vitcore.experiments.results_csv import describe_hardware
+from vitcore.experiments.run_experiment import TrainingTask
 from vitcore.train import run_folder
 from vitcore.train.recipe import with_changes
 
@@ -26,6 +29,20 @@ def test_without_ray_one_sentence_says_how_to_get_it(tiny, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     assert main(["experiment", "tiny", "--quick", "--on", "ray"]) == 2
     assert capsys.readouterr().err == "vitcore: Ray is not installed: pip install ray.\n" and not run_folder.RUNS_FOLDER.exists()
+
+
+def test_the_shell_hands_its_cells_to_ray(tiny, tmp_path, monkeypatch):
+    class Recorder:
+        handed: ClassVar[list[TrainingTask]] = []
+        hardware = staticmethod(describe_hardware)
+
+        def __call__(self, tasks):
+            self.handed += tasks
+            return run_experiment.run_tasks_in_process(tasks)
+
+    monkeypatch.setattr(ray_cluster, "RayTaskRunner", Recorder)
+    assert main(["experiment", "tiny", "--quick", "--on", "ray", "--out", str(tmp_path)]) == 0
+    assert len(Recorder.handed) > 1 and (tmp_path / "tiny.csv").exists()
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence(monkeypatch):

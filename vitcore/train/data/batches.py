@@ -4,8 +4,6 @@ So a run that goes on from a checkpoint sees what an unbroken one sees, and N pr
 """
 
 import functools
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vitcore.train.recipe import Recipe, RecipeError, needs_labels
-from vitcore.train.seeds import MIXING, ORDER, torch_seed
+from vitcore.train.seeds import MIXING, ORDER, seeded_generators
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +56,10 @@ def places_in_batch(recipe: Recipe, micro: int, passes: int, rank: int, world: i
     """
     size, rest = divmod(recipe.batch, passes * world)
     if rest or not size:
+        facts = {"batch": recipe.batch, "world": world, "passes": passes}
         raise RecipeError(
             "batch {batch} can't be shared by {world} {world:process|processes} in {passes} {passes:pass|passes} of whole images.",
-            batch=recipe.batch,
-            world=world,
-            passes=passes,
+            **facts,
         )
     require_even_batch(recipe, size)
     first = (micro * world + rank) * size
@@ -94,34 +91,8 @@ def make_batch(recipe: Recipe, pixels: Tensor, labels: Tensor, classes: int, ste
     known = labels if labelled else torch.zeros_like(labels)
     options = {"label_smoothing": recipe.label_smoothing, "num_classes": max(classes, 1)}
     if mixes_photos(recipe):
-        with seeded_numpy(MIXING, recipe.seed, step, part):
+        with seeded_generators(MIXING, recipe.seed, step, part):
             pixels, targets = Mixup(recipe.mixup, recipe.cutmix, **options)(pixels, known)
     else:
         targets = mixup_target(known, options["num_classes"], smoothing=recipe.label_smoothing)
     return Batch(pixels, targets if labelled else None, labels, step)
-
-
-@contextmanager
-def seeded_numpy(*seed: int) -> Iterator[None]:
-    """numpy's global generator, which timm draws from, seeded for a while; then it is as it was."""
-    before = np.random.get_state()  # noqa: NPY002
-    np.random.seed(np.random.SeedSequence(seed).generate_state(4))  # noqa: NPY002
-    try:
-        yield
-    finally:
-        np.random.set_state(before)  # noqa: NPY002
-
-
-@contextmanager
-def seeded_generators(*seed: int) -> Iterator[None]:
-    """Python's, numpy's and torch's CPU generators seeded for a while."""
-    import random
-
-    state, number = random.getstate(), torch_seed(*seed)
-    with seeded_numpy(*seed), torch.random.fork_rng(devices=[]):
-        random.seed(number)
-        torch.default_generator.manual_seed(number)
-        try:
-            yield
-        finally:
-            random.setstate(state)

@@ -4,10 +4,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
-from PIL import Image
 from torch import Tensor
-
-Box = tuple[int, int, int, int]  # left, top, right, bottom
 
 MAX_TRIES = 10  # then the middle is taken
 NUMBERS_PER_BOX = 4 * MAX_TRIES  # uniform numbers a box needs
@@ -39,17 +36,6 @@ def centre_crop_boxes(sizes: NDArray) -> NDArray[np.int64]:
     h = np.minimum(high, np.rint(wide / ASPECT_RATIOS[0]).astype(int))
     left, top = (wide - w) // 2, (high - h) // 2
     return np.stack([left, top, left + w, top + h], -1)
-
-
-def random_crop_box(size: tuple[int, int], rng: np.random.Generator, area: tuple[float, float] = (0.3, 1.0)) -> Box:
-    """One inception crop of a picture (width, height): left, top, right, bottom."""
-    left, top, right, bottom = random_crop_boxes(np.array([size]), rng.random((1, NUMBERS_PER_BOX)), area)[0].tolist()
-    return left, top, right, bottom
-
-
-def crop_image(image: Image.Image, box: Box, side_px: int) -> NDArray[np.uint8]:
-    """The box resized to a (side, side, 3) array, bicubic."""
-    return np.asarray(image.resize((side_px, side_px), Image.Resampling.BICUBIC, box=box))
 
 
 def crop_batch(pixels: Tensor, rows: Tensor, shares: Tensor, flips: Tensor, px: int) -> Tensor:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from vitcore.train.data.photos import DataError
-from vitcore.train.machine_memory import memory_bytes
+from vitcore.train.machine import memory_bytes
 
 MAX_MEMORY_SHARE = 0.25  # of the machine's memory, at most; what is larger is mapped
 ROWS_PER_WRITE = 256  # written at a time

@@ -55,19 +55,16 @@ def open_parquet_files(name: str, files: dict[str, Path], holdout: float, seed: 
     read = [(file, *_read(file, split_from_name(key))) for key, file in sorted(files.items())]
     with _readable(name):
         photos = open_encoded_photos([(file, image) for file, image, *_ in read], data_folder() / "arrow")
-    labels = [label for *_, part, _, _ in read for label in part]
     splits = np.array([SPLIT_NAMES.get(str(split).lower(), "") for *_, part, _ in read for split in part])
     rows_of = {str(split): np.flatnonzero(splits == split) for split in dict.fromkeys(splits.tolist()) if split}
     if not rows_of:
         raise DataError("{name} holds no photos.", name=name)
     if "train" not in rows_of:  # one split alone is the set
         rows_of = {"train": np.concatenate(list(rows_of.values()))}
-    named = next((names for *_, names in read if names), ())
-    classes = named or _classes(labels[i] for which in rows_of.values() for i in which)
-    sets = {
-        split: Photos(name, photos.select(which), _numbers(name, [labels[i] for i in which], classes, bool(named)), classes)
-        for split, which in rows_of.items()
-    }
+    given = [label for *_, part, _, _ in read for label in part]
+    labels = [label if split else None for label, split in zip(given, splits, strict=True)]
+    classes, numbers = _number_labels(name, labels, next((names for *_, names in read if names), ()))
+    sets = {split: Photos(name, photos.select(which), numbers[which], classes) for split, which in rows_of.items()}
     train = sets["train"]
     for split in ("val", "test"):
         if split in sets and (not train.classes or (sets[split].labels >= 0).all()):
@@ -125,28 +122,20 @@ def _labels(column: pa.ChunkedArray, file: Path) -> list[Any]:
     raise DataError("the labels of {file} are {type}; whole numbers or strings were expected.", file=file, type=column.type)
 
 
-def _classes(labels: Iterable[Any]) -> tuple[str, ...]:
-    """Class names from the labels themselves: numbers in their order, strings in theirs."""
-    classes = {y for y in labels if y is not None and y != -1}
-    whole = all(isinstance(y, int) for y in classes)
-    return tuple(map(str, sorted(classes) if whole else sorted(map(str, classes))))
+def _number_labels(name: str, labels: Sequence[Any], named: tuple[str, ...]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Class names and each label as a position in them, -1 for none.
 
-
-def _numbers(name: str, given: list[Any], classes: tuple[str, ...], numbered: bool) -> NDArray[np.int64]:
-    """Labels as positions in `classes`; `numbered`: they are that already. Raises: DataError."""
-    at: dict[Any, int] = {name: i for i, name in enumerate(classes)}
-    if numbered:
-        at |= {i: i for i in range(len(classes))}
-    labels = [-1 if y in (None, -1) else at.get(y if numbered else str(y), -2) for y in given]
-    if -2 in labels:
-        wrong = given[labels.index(-2)]
-        raise DataError(
-            "{name} has a label {wrong!r} that is none of its {count} {count:class|classes}.",
-            name=name,
-            wrong=wrong,
-            count=len(classes),
-        )
-    return np.array(labels, np.int64)
+    Without names given the labels themselves name the classes: numbers in their order, strings in theirs. Raises: DataError.
+    """
+    present = {y for y in labels if y is not None and y != -1}
+    in_order = sorted(present, key=None if all(isinstance(y, int) for y in present) else str)
+    classes = named or tuple(dict.fromkeys(map(str, in_order)))
+    at: dict[Any, int] = {label: i for i, label in enumerate(classes)}
+    at |= {i: i for i in range(len(named))} if named else {y: at[str(y)] for y in present}
+    if wrong := [y for y in labels if y in present and y not in at]:
+        facts = {"name": name, "wrong": wrong[0], "count": len(classes)}
+        raise DataError("{name} has a label {wrong!r} that is none of its {count} {count:class|classes}.", **facts)
+    return classes, np.array([at.get(y, -1) for y in labels], np.int64)
 
 
 def open_hub_dataset(where: str, holdout: float, seed: int) -> tuple[Photos, Photos]:

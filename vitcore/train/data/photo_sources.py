@@ -84,14 +84,9 @@ def _cifar(name: str) -> tuple[Photos, Photos]:
         with FileLock(home / f"{name}.lock"):  # of several processes one downloads
             train, test = (make(home, train=part, download=True) for part in (True, False))
     except Exception as error:  # addresses, archives and the disk each raise their own
-        said = refusal_reason(error, 120)
-        file = getattr(make, "filename", f"the archive of {name}")
+        facts = {"said": refusal_reason(error, 120), "file": getattr(make, "filename", f"the archive of {name}"), "home": home}
         raise DataError(
-            "{name} could not be downloaded ({said}): try again when online, or place {file} in {home}.",
-            name=name,
-            said=said,
-            file=file,
-            home=home,
+            "{name} could not be downloaded ({said}): try again when online, or place {file} in {home}.", name=name, **facts
         ) from None
     return tuple(  # type: ignore[return-value]
         Photos(name, part.data, np.array(part.targets, np.int64), tuple(part.classes)) for part in (train, test)

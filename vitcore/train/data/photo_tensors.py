@@ -13,7 +13,7 @@ from PIL import Image
 from torch import Tensor
 
 from vitcore.images import PhotoError
-from vitcore.train.data.batches import Batch, make_batch, photos_of_step, photos_of_stream, places_in_batch, require_even_batch
+from vitcore.train.data.batches import Batch, make_batch, photos_of_step, places_in_batch, require_even_batch
 from vitcore.train.data.crops import NUMBERS_PER_BOX, crop_batch, random_crop_boxes
 from vitcore.train.data.encoded_photos import EncodedPhotos
 from vitcore.train.data.photos import DataError, Photos, unreadable_photos_sentence
@@ -21,17 +21,6 @@ from vitcore.train.data.streaming import StreamedPhotos
 from vitcore.train.data.synthetic_dataset import SyntheticPictures
 from vitcore.train.recipe import Recipe
 from vitcore.train.seeds import CROPS
-
-__all__ = [
-    "Batch",
-    "EvaluationBatches",
-    "PhotosOnDevice",
-    "StreamedPhotos",
-    "evaluation_batches",
-    "open_batches",
-    "photos_of_step",
-    "photos_of_stream",
-]
 
 Progress = Callable[[int, int], None]  # photos so far, photos in all
 Device = torch.device | str
@@ -143,20 +132,15 @@ def decoder_threads() -> int:
     return min(16, os.cpu_count() or 1)
 
 
-def evaluation_batches(photos: Photos, px: int, mean: Sequence[float], std: Sequence[float], device: Device,
-               batch: int = 256) -> "EvaluationBatches":  # fmt: skip
-    """Centre crops in the order of the photos; iterate over it as often as you like for (pixels, labels)."""
-    return EvaluationBatches(photos, px, mean, std, device, batch)
-
-
 class EvaluationBatches:
-    """Batches of normalised centre crops (B, 3, px, px) and labels (B,); the broken are left out and listed.
+    """Batches of normalised centre crops (B, 3, px, px) and labels (B,) in the order of the photos; the broken are listed.
 
-    Photos are decoded on the first round and kept as bytes if they fit. Raises, when iterated: DataError, if the photos
-    are gone or none can be read.
+    Iterate over it as often as you like: photos are decoded on the first round and kept as bytes if they fit. Raises, when
+    iterated: DataError, if the photos are gone or none can be read.
     """
 
-    def __init__(self, photos: Photos, px: int, mean: Sequence[float], std: Sequence[float], device: Device, batch: int) -> None:
+    def __init__(self, photos: Photos, px: int, mean: Sequence[float], std: Sequence[float], device: Device,
+                 batch: int = 256) -> None:  # fmt: skip
         import timm  # noqa: F401
         from timm.data import create_transform
 

@@ -1,20 +1,17 @@
 """Streamed photos: sets too large to keep decoded, and RandAugment, through timm's transform in worker processes."""
 
-import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from vitcore.images import PhotoError
-from vitcore.train.data.batches import Batch, make_batch, photos_of_stream, places_in_batch, seeded_generators
+from vitcore.train.data.batches import Batch, make_batch, photos_of_stream, places_in_batch
 from vitcore.train.data.photos import DataError, Photos, unreadable_photos_sentence
 from vitcore.train.recipe import Recipe
-from vitcore.train.seeds import ITEMS
+from vitcore.train.seeds import ITEMS, seeded_generators
 
 Place = tuple[int, int]  # step, position in its whole batch
 BatchRequest = tuple[int, int, int, int, int]  # step, micro, passes, rank, world
@@ -63,7 +60,7 @@ class StreamedPhotos:
 
     def _loader(self, ask: BatchRequest) -> DataLoader:
         return DataLoader(
-            self._items, batch_sampler=PlaceSampler(self.recipe, ask), num_workers=self.recipe.workers, collate_fn=collate_items,
+            self._items, batch_sampler=places_from(self.recipe, ask), num_workers=self.recipe.workers, collate_fn=collate_items,
             pin_memory=self.device.type == "cuda", generator=torch.Generator(),  # else it draws from everybody's
         )  # fmt: skip
 
@@ -74,23 +71,15 @@ def next_request(request: BatchRequest) -> BatchRequest:
     return (step, micro + 1, passes, rank, world) if micro + 1 < passes else (step + 1, 0, passes, rank, world)
 
 
-@dataclass(frozen=True)
-class PlaceSampler:
-    """The places of batch after batch from `first_request` on, without end."""
-
-    recipe: Recipe
-    first_request: BatchRequest
-
-    def __iter__(self) -> Iterator[list[Place]]:
-        ask = self.first_request
-        while True:
-            step, *share = ask
-            yield [(step, position) for position in places_in_batch(self.recipe, *share)]
-            ask = next_request(ask)
+def places_from(recipe: Recipe, request: BatchRequest) -> Iterator[list[Place]]:
+    """The places of batch after batch from `request` on, without end."""
+    while True:
+        step, *share = request
+        yield [(step, position) for position in places_in_batch(recipe, *share)]
+        request = next_request(request)
 
 
-@dataclass(frozen=True)
-class PhotoItem:
+class PhotoItem(NamedTuple):
     """One photo on its way: pixels (3, px, px), or None where there is nothing to be had, and what went wrong."""
 
     pixels: Tensor | None
@@ -106,9 +95,10 @@ class PhotoDataset(Dataset[PhotoItem]):
 
     def __getitem__(self, place: Place) -> PhotoItem:
         step, position = place
-        problems: list[str] = []
+        first, count, problems = step * self.recipe.batch + position, len(self.photos), list[str]()
         try:
-            for i in self._candidates(step * self.recipe.batch + position):
+            for at in range(first, first + 2 * count):  # the photo planned for this place, then those after it: each at least once
+                i = int(photos_of_stream(self.recipe.seed, count, at, 1)[0])
                 try:
                     image = self.photos.open(i)
                 except PhotoError as error:
@@ -120,17 +110,10 @@ class PhotoDataset(Dataset[PhotoItem]):
             return PhotoItem(None, -1, (*problems, str(error)))
         return PhotoItem(None, -1, (*problems, unreadable_photos_sentence(self.photos, problems)))
 
-    def _candidates(self, first: int) -> Iterator[int]:
-        """The photo planned for this place, then those planned after it, for two epochs: every photo once at least."""
-        count = len(self.photos)
-        for at in itertools.islice(itertools.count(first), 2 * count):
-            yield int(photos_of_stream(self.recipe.seed, count, at, 1)[0])
-
 
 def collate_items(items: list[PhotoItem]) -> tuple[Tensor | None, Tensor, list[str]]:
     """Pixels (B, 3, px, px), or None if one is missing, labels (B,) and all problems; the fatal one comes last."""
     items = sorted(items, key=lambda item: item.pixels is None)
-    problems = [said for item in items for said in item.problems]
-    labels = torch.from_numpy(np.array([item.label for item in items], np.int64))
     pixels = [item.pixels for item in items if item.pixels is not None]
-    return (torch.stack(pixels) if len(pixels) == len(items) else None), labels, problems
+    whole = torch.stack(pixels) if len(pixels) == len(items) else None
+    return whole, torch.tensor([item.label for item in items]), [said for item in items for said in item.problems]

@@ -116,16 +116,13 @@ def _block(drawing: SyntheticDataset, seed: int, split: int, block: int, many: i
 def open_synthetic_dataset(source: str, seed: int) -> tuple[Photos, Photos]:
     """(train, validation) of `drawn` or `drawn:classes=10,px=32,…`: a seed's own. Raises: DataError."""
     drawing = parse_options(source)
-    train, validation = (
-        Photos(
-            source,
-            SyntheticPictures(drawing, seed, split, which := np.arange(count)),
-            which % drawing.classes,
-            class_names(drawing),
-        )
-        for split, count in ((TRAIN, drawing.photos), (VALIDATION, drawing.validation))
-    )
-    return train, validation
+
+    def photos(split: int, count: int) -> Photos:
+        which = np.arange(count)
+        pictures = SyntheticPictures(drawing, seed, split, which)
+        return Photos(source, pictures, which % drawing.classes, class_names(drawing))
+
+    return photos(TRAIN, drawing.photos), photos(VALIDATION, drawing.validation)
 
 
 def class_names(drawing: SyntheticDataset) -> tuple[str, ...]:

@@ -71,23 +71,14 @@ def match_classes(vit: Vit, classes: Sequence[str], source: str = "these photos"
     at = {name: i for i, name in enumerate(wordnet_ids(vit))}
     wanted = list(classes)
     if not any(name in at for name in wanted):
-        at, wanted = _by_name(vit.labels), [_plain(name) for name in wanted]
+        plain, wanted = [_plain(label) for label in vit.labels], [_plain(name) for name in wanted]
+        often = Counter(plain)
+        at = {name: i for i, name in enumerate(plain) if often[name] == 1}
     places = np.array([at.get(name, -1) for name in wanted], np.int64)
     if not (places >= 0).any():
-        raise DataError(
-            "{name} has no class of {source}: it has {labels}; they have {classes}.",
-            name=vit.name,
-            source=source,
-            labels=_few(vit.labels),
-            classes=_few(classes),
-        )
+        facts = {"name": vit.name, "source": source, "labels": _few(vit.labels), "classes": _few(classes)}
+        raise DataError("{name} has no class of {source}: it has {labels}; they have {classes}.", **facts)
     return places
-
-
-def _by_name(labels: Sequence[str]) -> dict[str, int]:
-    plain = [_plain(label) for label in labels]
-    often = Counter(plain)
-    return {name: i for i, name in enumerate(plain) if often[name] == 1}
 
 
 def _plain(name: str) -> str:

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from vitcore.train.data.photo_sources import Photos
-from vitcore.train.data.photo_tensors import EvaluationBatches, evaluation_batches
+from vitcore.train.data.photo_tensors import EvaluationBatches
 from vitcore.train.evaluation.few_shot import SEEDS, choose_shots, ridge_predictions
 from vitcore.train.learning.masked_patches import MaskedPatches
 from vitcore.train.learning.training_loop import Training
@@ -25,7 +25,7 @@ def open_held_out_photos(run: Training, photos: Photos) -> EvaluationBatches | N
     machine, config = run.accelerator, run.kept_objective().vit.pretrained_cfg
     rank, world = machine.process_index, machine.num_processes
     mine = photos.subset(range(rank, len(photos), world) if run.unsharded_copy is None else range(len(photos) if rank == 0 else 0))
-    return evaluation_batches(mine, run.recipe.image_px, config["mean"], config["std"], machine.device, run.recipe.batch)
+    return EvaluationBatches(mine, run.recipe.image_px, config["mean"], config["std"], machine.device, run.recipe.batch)
 
 
 @torch.no_grad()

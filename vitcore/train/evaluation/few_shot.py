@@ -1,4 +1,5 @@
-"""Few-shot linear accuracy: a ridge regression from frozen features to ±1 targets, learned from a few photos a class.
+"""Few-shot linear accuracy: a ridge regression from frozen features to ±1 targets, learned from a few photos a class; over
+many draws, how far it depends on which photos one happens to learn from, and what is mistaken.
 
 As the paper (arXiv 2010.11929 §4.1) and its authors' code do it: google-research/big_vision, evaluators/fewshot_lsr.py,
 with the settings of configs/common_fewshot.py. Pure functions of arrays, in numpy's float64: there is no gradient to
@@ -7,20 +8,23 @@ Shapes: N photos to learn from, M to be asked about, D features, C classes.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.translation import say
+from vitcore.errors import RefusalError
 
 SHOTS = (1, 5, 10, 25)
 SEEDS = 3
 RIDGE_PENALTY = 2.0**10
 CONSTANT_FEATURE = 100.0  # the bias as a feature, so large that it is hardly regularised
 STD_FLOOR = 1e-5
+DRAW_COUNT = 20
+INTERVAL_PERCENT = 95  # % of the draws that an interval holds
 
 
-class TooFewPhotos(ValueError):
+class TooFewPhotos(RefusalError):
     """A class has fewer photos than shots; the message is one sentence."""
 
 
@@ -35,9 +39,9 @@ def few_shot_accuracy(
     """
     unknown = np.setdiff1d(test_y, train_y)
     if len(unknown):
-        raise TooFewPhotos(say("Few-shot accuracy: class {name} is asked about but has no photo to learn from.", name=unknown[0]))
+        raise TooFewPhotos("Few-shot accuracy: class {name} is asked about but has no photo to learn from.", name=unknown[0])
     if not len(test_y):
-        raise TooFewPhotos(say("Few-shot accuracy: there is no photo to ask about."))
+        raise TooFewPhotos("Few-shot accuracy: there is no photo to ask about.")
     accuracies = {}
     for count in [shots] if isinstance(shots, int) else shots:
         chosen = [choose_shots(train_y, count, seed) for seed in range(seeds)]
@@ -55,17 +59,13 @@ def choose_shots(labels: NDArray, shots: int, seed: int) -> NDArray[np.int64]:
     rows = [rng.permutation(np.flatnonzero(labels == label)) for label in np.unique(labels)]
     short = [(label, len(r)) for label, r in zip(np.unique(labels), rows, strict=True) if len(r) < shots]
     if shots < 1:
-        raise TooFewPhotos(say("Few-shot accuracy: a class needs a photo at least, not {shots}.", shots=shots))
+        raise TooFewPhotos("Few-shot accuracy: a class needs a photo at least, not {shots}.", shots=shots)
     if short:
+        facts = {"name": short[0][0], "count": short[0][1], "shots": shots, "classes": len(short)}
         raise TooFewPhotos(
-            say(
-                "Few-shot accuracy: class {name} has {count} {count:photo|photos}, not {shots} "
-                "({classes} such {classes:class|classes}).",
-                name=short[0][0],
-                count=short[0][1],
-                shots=shots,
-                classes=len(short),
-            )
+            "Few-shot accuracy: class {name} has {count} {count:photo|photos}, not {shots} "
+            "({classes} such {classes:class|classes}).",
+            **facts,
         )
     return np.concatenate([r[:shots] for r in rows])
 
@@ -110,3 +110,80 @@ def ridge_weights(x: NDArray[np.float64], y: NDArray[np.float64], l2: float) -> 
         return (vectors / (values + l2)) @ (vectors.T @ (x.T @ y))
     values, vectors = np.linalg.eigh(x @ x.T)
     return x.T @ ((vectors / (values + l2)) @ (vectors.T @ y))
+
+
+class FewShotDraws(NamedTuple):
+    """R draws of the photos to learn from; all others of the N are asked about.
+
+    `accuracy` (R,) is the share answered right. `answers` (R, N) holds the class answered, -1 for photos learned from.
+    """
+
+    accuracy: NDArray[np.float64]
+    answers: NDArray[np.int64]
+
+    @property
+    def mean_accuracy(self) -> float:
+        """The share answered right, over all draws."""
+        return float(self.accuracy.mean())
+
+    @property
+    def tested_count(self) -> int:
+        """How many photos a draw asks about: those that it did not learn from."""
+        return int((self.answers[0] >= 0).sum())
+
+    @property
+    def interval_percent(self) -> int:
+        """% of the draws that the interval holds."""
+        return INTERVAL_PERCENT
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The accuracies between which `INTERVAL_PERCENT` % of the draws lie."""
+        low, high = np.percentile(self.accuracy, [(100 - INTERVAL_PERCENT) / 2, (100 + INTERVAL_PERCENT) / 2])
+        return float(low), float(high)
+
+    def confusion(self, labels: NDArray[np.int64]) -> NDArray[np.float64]:
+        """(C, C): of the photos of a class (row), the share answered as each class (column), over all draws."""
+        count = int(labels.max()) + 1
+        table = np.zeros((count, count))
+        for row in self.answers:
+            asked = row >= 0
+            np.add.at(table, (labels[asked], row[asked]), 1)
+        return table / np.maximum(table.sum(1, keepdims=True), 1)
+
+    def error_rates(self, labels: NDArray[np.int64]) -> NDArray[np.float64]:
+        """(N,) share of the draws asking about a photo that answered wrong; 0 where none asked."""
+        asked = self.answers >= 0
+        wrong = asked & (self.answers != labels)
+        return wrong.sum(0) / np.maximum(asked.sum(0), 1)
+
+    def most_frequent_errors(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(N,) the class each photo is most often mistaken for; -1 where it never is."""
+        count = int(labels.max()) + 1
+        wrong = np.where(self.answers == labels, -1, self.answers)
+        votes = (wrong[..., None] == np.arange(count)).sum(0)
+        return np.where(votes.any(1), votes.argmax(1), -1)
+
+    def most_mistaken(self, labels: NDArray[np.int64], count: int) -> list[int]:
+        """Up to `count` photos that are answered wrong most often, by their number, the most often first."""
+        missed = self.error_rates(labels)
+        return [int(i) for i in (-missed).argsort(kind="stable")[:count] if missed[i] > 0]
+
+
+def few_shot_over_draws(
+    x: NDArray, labels: NDArray[np.int64], shots: int, draws: int = DRAW_COUNT, l2: float = RIDGE_PENALTY
+) -> FewShotDraws:
+    """Learn from `shots` photos a class, ask about all others, `draws` times with seeds 0, 1, …
+
+    x (N, D): frozen features; labels (N,): classes 0 … C-1, each with more photos than shots.
+    Raises: TooFewPhotos, when a class has fewer photos than shots.
+    """
+    x = np.asarray(x, np.float64)  # once for all draws
+    answers = np.full((draws, len(labels)), -1)
+    right = np.zeros(draws)
+    for seed in range(draws):
+        learned = choose_shots(labels, shots, seed)
+        asked = np.setdiff1d(np.arange(len(labels)), learned)
+        answers[seed, asked] = ridge_predictions(x[learned], labels[learned], x[asked], l2)
+        right[seed] = (answers[seed, asked] == labels[asked]).mean()
+    return FewShotDraws(right, answers)

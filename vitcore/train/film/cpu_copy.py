@@ -5,17 +5,16 @@ with the model. Nothing of the model is written to, and no random number of the 
 """
 
 import copy
-import random
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from vitcore.models.model_cards import ModelError
+from vitcore.train.seeds import restored_generators
 
 HOOK_ATTRIBUTES = tuple(name for name in vars(nn.Module()) if "_hooks" in name)
 
@@ -81,10 +80,5 @@ def _copied(tensor: Tensor, name: str) -> Tensor:
 @contextmanager
 def isolated_random_state() -> Iterator[None]:
     """Inside, nothing depends on the training's settings (autocast, default device), and random states are put back."""
-    python, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002  (the training may draw from it)
-    try:
-        with torch.random.fork_rng(devices=[]), torch.device("cpu"), torch.autocast("cpu", enabled=False):
-            yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpys)  # noqa: NPY002
+    with restored_generators(), torch.device("cpu"), torch.autocast("cpu", enabled=False):
+        yield

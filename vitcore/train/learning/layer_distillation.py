@@ -20,7 +20,7 @@ from vitcore.attention_capture import AttentionCall, AttentionCapture, SoftmaxCa
 from vitcore.models import load_model
 from vitcore.train.learning.optimisers import end_to_end_start_step
 from vitcore.train.learning.teachers import Teacher, kl_divergence
-from vitcore.train.recipe import Recipe, RecipeError
+from vitcore.train.recipe import Recipe, RecipeError, patch_plan
 
 MAX_TOKENS_UNFUSED = 128  # tokens; on a CPU two products are twice as fast as the fused kernel below this, slower above
 COMPARED_ROWS = 24  # queries whose attention is compared where there are more tokens than that
@@ -86,20 +86,9 @@ def channel_normalised_error(given: Tensor, wanted: Tensor) -> Tensor:
     return ((given - wanted) / spread).square().mean()
 
 
-def parse_keep_patches(text: str) -> list[tuple[float, float]]:
-    """`keep_patches` as (share of patches, until this share of the steps) pairs. Raises: RecipeError."""
-    try:
-        pairs = [tuple(map(float, part.split(":"))) for part in text.split(",") if part.strip()]
-        if any(len(p) != 2 or not (0 < p[0] <= 1 and 0 <= p[1] <= 1) for p in pairs):
-            raise ValueError
-    except ValueError:
-        raise RecipeError("keep_patches is 'share:until, …' such as 0.25:0.95, not {text!r}.", text=text) from None
-    return sorted(((p[0], p[1]) for p in pairs), key=lambda p: p[1])
-
-
 def kept_patch_share(recipe: Recipe, step: int) -> float:
     """The share of patches each photo lends at a step."""
-    return next((share for share, until in parse_keep_patches(recipe.keep_patches) if step < until * recipe.steps), 1.0)
+    return next((part.share for part in patch_plan(recipe) if step < part.until * recipe.steps), 1.0)
 
 
 def random_patches(batch: int, patches: int, share: float) -> Tensor:
@@ -241,17 +230,14 @@ class LayerDistillation(nn.Module):
         self, z: Tensor, teacher_layers: list[SublayerOutputs], rows: slice
     ) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """The student's own way: errors of its hidden states after each block, divergences of attention."""
-        errors, attention = [], []
+        errors, attention, has_second = [], [], self.attention_teacher is not None
         self._fused = []
         for block, span in zip(self.vit.blocks, self.spans, strict=True):
-            work = run_sublayers(block, z, rows if self.attention_teacher is None else slice(None))
-            if self.attention_teacher is not None:
+            work = run_sublayers(block, z, slice(None) if has_second else rows)
+            if has_second:
                 self._fused.append(work.log_weights.exp().mean(1))
-            z, wanted, last = (
-                work.block_output,
-                self.common_tokens(teacher_layers[span[-1]].block_output),
-                teacher_layers[span[-1]],
-            )
+            z, last = work.block_output, teacher_layers[span[-1]]
+            wanted = self.common_tokens(last.block_output)
             errors.append(
                 0.5 * relative_error(self.to_teacher_width(z), wanted)
                 + 0.5 * channel_normalised_error(self.to_teacher_width(z), wanted)
@@ -260,9 +246,7 @@ class LayerDistillation(nn.Module):
             if self.teacher.module.num_prefix_tokens > 1:
                 taught = self.common_tokens(self.common_tokens(taught, 2) if rows == slice(None) else taught, 3).log_softmax(-1)
             own = work.log_weights[:, :, rows]
-            if (
-                self.attention_teacher is not None and block is self.vit.blocks[-1]
-            ):  # whose class token learns from the second teacher
+            if has_second and block is self.vit.blocks[-1]:  # whose class token learns from the second teacher
                 taught, own = taught[:, :, 1:], own[:, :, 1:]
             attention.append(attention_divergence(taught, own))
         return errors, attention, z

@@ -98,6 +98,11 @@ def _timm_muon(dtype: torch.dtype) -> Any:
     return copied
 
 
+def computes_in_bf16(precision: str) -> bool:
+    """Whether a recipe's `precision`, "auto", "fp32" or "bf16", means bf16 on this machine."""
+    return precision == "bf16" or (precision == "auto" and has_fast_bf16())
+
+
 def has_fast_bf16() -> bool:
     """Whether this machine multiplies bf16 faster than fp32: a CUDA chip that supports it, or a CPU with AMX or AVX512-BF16.
 

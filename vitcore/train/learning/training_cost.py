@@ -12,7 +12,7 @@ from vitcore.architectures.meta_device import meta_device
 from vitcore.train.learning.masked_patches import MaskedPatches
 from vitcore.train.learning.model_from_recipe import build_from_recipe
 from vitcore.train.learning.objectives import Classification
-from vitcore.train.learning.optimisers import has_fast_bf16
+from vitcore.train.learning.optimisers import computes_in_bf16
 from vitcore.train.recipe import Recipe, with_changes
 
 TRIAL_FLOP = 2e10  # a trial pass is about this large: a fraction of a second
@@ -54,7 +54,6 @@ def training_cost(recipe: Recipe, classes: int) -> TrainingCost:
 def _trial(recipe: Recipe, classes: int, images: int) -> float:
     """Seconds of one pass, forward and backward, over random images; the first call also warms up."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    bf16 = recipe.precision == "bf16" or (recipe.precision == "auto" and has_fast_bf16())
     with torch.random.fork_rng():
         vit = build_from_recipe(with_changes(recipe, {"start_from": ""}), classes)
         learn: Any = MaskedPatches(vit, recipe) if recipe.task == "masked" else Classification(vit)
@@ -62,7 +61,7 @@ def _trial(recipe: Recipe, classes: int, images: int) -> float:
         pixels = torch.randn(images, 3, recipe.image_px, recipe.image_px, device=device)
         targets = torch.full((images, max(classes, 1)), 1 / max(classes, 1), device=device)
         begun = time.perf_counter()
-        with torch.autocast(device, torch.bfloat16, enabled=bf16):
+        with torch.autocast(device, torch.bfloat16, enabled=computes_in_bf16(recipe.precision)):
             loss = learn(SimpleNamespace(pixels=pixels, targets=targets))["loss"]
         loss.backward()
         if device == "cuda":

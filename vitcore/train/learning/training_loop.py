@@ -19,7 +19,7 @@ from accelerate.utils import DistributedType
 from torch import Tensor
 
 from vitcore.train.learning.objectives import make_objective, model_classes
-from vitcore.train.learning.optimisers import end_to_end_start_step, has_fast_bf16, learning_rate, make_optimiser, weight_average
+from vitcore.train.learning.optimisers import computes_in_bf16, end_to_end_start_step, learning_rate, make_optimiser, weight_average
 from vitcore.train.recipe import Recipe
 from vitcore.train.run_folder import RunError
 from vitcore.train.seeds import DROPS, torch_seed
@@ -79,12 +79,11 @@ def passes_per_step(recipe: Recipe, processes: int) -> int:
     """Passes a step of each process. Raises: RunError, when the batch can't be shared evenly."""
     size = recipe.micro_batch or max(1, recipe.batch // processes)
     if recipe.batch % (size * processes):
+        facts = {"batch": recipe.batch, "processes": processes, "size": size}
         raise RunError(
             "a batch of {batch} can't be shared by {processes} {processes:process|processes} in "
             "passes of {size} {size:image|images}.",
-            batch=recipe.batch,
-            processes=processes,
-            size=size,
+            **facts,
         )
     return recipe.batch // (size * processes)
 
@@ -92,15 +91,9 @@ def passes_per_step(recipe: Recipe, processes: int) -> int:
 def make_accelerator(recipe: Recipe, **options: Any) -> Accelerator:
     """Where and how the recipe runs: device, processes, precision, compiler and trackers are accelerate's business."""
     _forget_the_last()
-    bf16 = recipe.precision == "bf16" or (recipe.precision == "auto" and has_fast_bf16())
-    compiler = {"dynamo_backend": "inductor"} if recipe.compile else {}
-    return Accelerator(
-        cpu=has_several_cpu_processes(),
-        mixed_precision="bf16" if bf16 else "no",
-        step_scheduler_with_optimizer=False,
-        **compiler,
-        **options,
-    )
+    mixed = "bf16" if computes_in_bf16(recipe.precision) else "no"
+    options |= {"dynamo_backend": "inductor"} if recipe.compile else {}
+    return Accelerator(cpu=has_several_cpu_processes(), mixed_precision=mixed, step_scheduler_with_optimizer=False, **options)
 
 
 def _forget_the_last() -> None:

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -25,11 +25,12 @@ from vitcore.train.trainer import checkpoint, film_snapshots
 from vitcore.train.trainer.stop_signals import any_process_stops, listen_for_stop
 from vitcore.translation import say
 
+ShowRecord = Callable[[dict[str, Any]], None]
 STATUS_EVERY_S = 0.5
 TEST_SEED = 2010_11929  # draws the test photos
 
 
-def run_training(folder: RunFolder, on_record: Callable[[dict[str, Any]], None], log_with: str = "") -> str:
+def run_training(folder: RunFolder, on_record: ShowRecord, log_with: str = "") -> str:
     """Train the run in `folder` to its end, from the start or where it stopped; returns "finished" or "stopped".
 
     `on_record` sees every record. Raises: RunError, DataError, RecipeError; the folder's status then says the same.
@@ -45,7 +46,8 @@ def run_training(folder: RunFolder, on_record: Callable[[dict[str, Any]], None],
             try:
                 return _conduct(folder, recipe, machine, on_record)
             except Exception as error:
-                _write_final_status(folder, str(error))
+                with suppress(OSError):  # the disk that was full is full
+                    write_status(folder, "failed", 0, str(error))
                 raise
 
 
@@ -63,14 +65,7 @@ def denormals_as_zero() -> Iterator[None]:
         torch.set_flush_denormal(before)
 
 
-def _write_final_status(folder: RunFolder, message: str) -> None:
-    try:
-        write_status(folder, "failed", 0, message)
-    except OSError:  # the disk that was full is full
-        pass
-
-
-def _conduct(folder: RunFolder, recipe: Recipe, machine: Accelerator, show: Callable[[dict[str, Any]], None]) -> str:
+def _conduct(folder: RunFolder, recipe: Recipe, machine: Accelerator, show: ShowRecord) -> str:
     if machine.is_main_process:
         folder.stop_file.unlink(missing_ok=True)
         write_status(folder, "starting", 0)
@@ -141,12 +136,11 @@ def split_validation_and_test(held_out: Photos, share: float) -> tuple[Photos, P
 def open_run_batches(recipe: Recipe, folder: RunFolder, photos: Photos, module: Any, device: Any) -> Any:
     """What the loop draws its batches from."""
     config = module.vit.pretrained_cfg
-    decoding = lambda done, of: write_status(folder, "starting", 0, _decoding(done, of))  # noqa: E731
+
+    def decoding(done: int, of: int) -> None:
+        write_status(folder, "starting", 0, say("decoding photos: {done} of {count}", done=done, count=of))
+
     return open_batches(recipe, photos, device, config["mean"], config["std"], decoding)
-
-
-def _decoding(done: int, of: int) -> str:
-    return say("decoding photos: {done} of {count}", done=done, count=of)
 
 
 def evaluate_and_save(
@@ -173,9 +167,7 @@ def evaluate_and_save(
     return evaluated
 
 
-def _log_record(
-    run: training_loop.Training, folder: RunFolder, record: dict[str, Any], show: Callable[[dict[str, Any]], None]
-) -> None:
+def _log_record(run: training_loop.Training, folder: RunFolder, record: dict[str, Any], show: ShowRecord) -> None:
     """Log a record, write the run's status, and show the record."""
     if run.accelerator.log_with:
         run.accelerator.log({k: v for k, v in record.items() if k != "step"}, step=record["step"])

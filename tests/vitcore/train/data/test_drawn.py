@@ -10,7 +10,7 @@ import pytest
 from tests.benchmarks.drawn import told
 from vitcore.train.data import synthetic_dataset
 from vitcore.train.data.photo_sources import DataError, open_photo_source, require_classes
-from vitcore.train.data.photo_tensors import decoded_side_px, evaluation_batches, open_batches
+from vitcore.train.data.photo_tensors import EvaluationBatches, decoded_side_px, open_batches
 from vitcore.train.data.synthetic_dataset import SyntheticDataset, draw_pictures
 from vitcore.train.recipe import Recipe
 
@@ -111,7 +111,7 @@ def test_streamed_and_kept_pictures_become_batches():
     streamed = open_batches(Recipe(**{f: getattr(recipe, f) for f in ("image_px", "patch_px", "batch", "crop_area", "flip")},
                                 rand_augment="rand-m1-n1", workers=1), train, "cpu", (0.5,) * 3, (0.5,) * 3)  # fmt: skip
     assert (kept.batch(0).labels == streamed.batch(0).labels).all()
-    pixels, labels = next(iter(evaluation_batches(validation, 16, (0.5,) * 3, (0.5,) * 3, "cpu")))
+    pixels, labels = next(iter(EvaluationBatches(validation, 16, (0.5,) * 3, (0.5,) * 3, "cpu")))
     assert pixels.shape == (20, 3, 16, 16) and labels.tolist() == validation.labels.tolist()
 
 

@@ -104,31 +104,35 @@ def test_nothing_is_held_out_when_nothing_is_to_be(animals):
     assert "below 1" in refusal(animals, holdout=1.0)
 
 
-@pytest.mark.parametrize("name", ["val", "validation", "test"])
-def test_split_folders_are_used(tmp_path, name):
-    for cls, n in {"a": 3, "b": 2}.items():
-        write(tmp_path / "train" / cls, n)
-    write(tmp_path / name / "b", 2)
+@pytest.mark.parametrize(
+    ("folders", "learned", "held_out"),
+    [
+        ({"train/a": 3, "train/b": 2, "val/b": 2}, [0, 0, 0, 1, 1], [1, 1]),
+        ({"train/a": 3, "train/b": 2, "validation/b": 2}, [0, 0, 0, 1, 1], [1, 1]),
+        ({"train/a": 3, "train/b": 2, "test/b": 2}, [0, 0, 0, 1, 1], [1, 1]),
+        ({"train/a": 10, "train/b": 10, "test": 5}, [0] * 9 + [1] * 9, [0, 1]),  # an unlabelled test folder is not for validation
+        ({"a": 4, "train": 4}, [0] * 3 + [1] * 3, [0, 1]),  # a class may be called train
+        ({"a/2019/may": 2, "b": 2}, [0, 1], [0, 1]),  # deeper folders belong to the first
+    ],
+)
+def test_folders_are_splits_or_classes(tmp_path, folders, learned, held_out):
+    for folder, n in folders.items():
+        write(tmp_path / folder, n)
     train, validation = open_photo_source(str(tmp_path))
-    assert len(train) == 5 and validation.classes == ("a", "b") and validation.labels.tolist() == [1, 1]
+    assert train.classes == validation.classes == (("a", "train") if "train" in folders else ("a", "b"))
+    assert sorted(train.labels) == learned and sorted(validation.labels) == held_out
 
 
-def test_an_unlabelled_test_folder_is_not_for_validation(tmp_path):
-    for cls in "ab":
-        write(tmp_path / "train" / cls, 10)
-    write(tmp_path / "test", 5)
-    train, validation = open_photo_source(str(tmp_path))
-    assert (len(train), len(validation)) == (18, 2) and set(validation.labels) == {0, 1}
-
-
-def test_a_class_of_the_validation_folder_alone(tmp_path):
-    write(tmp_path / "train" / "a", 2), write(tmp_path / "train" / "b", 2), write(tmp_path / "val" / "zebra", 2)
-    assert "zebra" in refusal(tmp_path)
-
-
-def test_a_class_may_be_called_train(tmp_path):
-    write(tmp_path / "train", 4), write(tmp_path / "bus", 4)
-    assert open_photo_source(str(tmp_path))[0].classes == ("bus", "train")
+@pytest.mark.parametrize(
+    ("folders", "words"),
+    [
+        ({"train/a": 2, "train/b": 2, "val/zebra": 2}, "zebra"), ({"": 1, "a": 2}, "beside"), ({}, "is empty"),
+    ],
+)  # fmt: skip
+def test_folders_that_are_refused(tmp_path, folders, words):
+    for folder, n in folders.items():
+        write(tmp_path / folder, n)
+    assert words in refusal(tmp_path) and str(tmp_path) in refusal(tmp_path)
 
 
 def test_a_flat_folder_is_unlabelled(tmp_path):
@@ -141,19 +145,8 @@ def test_a_flat_folder_is_unlabelled(tmp_path):
         require_classes(train)
 
 
-def test_deeper_folders_belong_to_the_first(tmp_path):
-    write(tmp_path / "a" / "2019" / "may", 2), write(tmp_path / "b", 2)
-    assert open_photo_source(str(tmp_path), holdout=0)[0].classes == ("a", "b")
-
-
-def test_photos_beside_class_folders(tmp_path):
-    write(tmp_path, 1), write(tmp_path / "a", 2)
-    assert "beside" in refusal(tmp_path)
-
-
 def test_what_cannot_be_a_source(tmp_path):
     assert "nowhere' does not exist" in refusal(tmp_path / "nowhere")
-    assert f"{tmp_path} is empty" in refusal(tmp_path)
     (tmp_path / "x.jpg").write_bytes(oriented(1))
     assert "is a file" in refusal(tmp_path / "x.jpg")
     for hostile in ("", " ", "a\0b", "x" * 5000, ",", "a.parquet,", "hf:", "hf:../../etc", "no/such.parquet"):
@@ -228,11 +221,22 @@ def parquet(file, columns, names=None):
     return file
 
 
-def test_bytes_with_numbers(tmp_path):
-    file = parquet(tmp_path / "a.parquet", {"image": encoded(20), "label": [3, 11] * 10})
-    train, validation = open_photo_source(str(file))
-    assert train.classes == ("3", "11") and np.bincount(validation.labels).tolist() == [1, 1] and len(train) == 18
-    assert train.open(0).size == (12, 10)
+@pytest.mark.parametrize(
+    ("labels", "splits", "classes", "learned", "held_out"),
+    [
+        ([3, 11] * 10, None, ("3", "11"), [0, 1] * 9, [0, 1]),
+        (["b", "a", "b", "a", "c"], ["train"] * 3 + ["val", "validation"], ("a", "b", "c"), [1, 0, 1], [0, 2]),
+        ([2, -1, 7, 7], ["train", "train", "test", "other"], ("2", "7"), [0, -1], [1]),
+    ],
+)
+def test_labels_and_splits_of_rows(tmp_path, labels, splits, classes, learned, held_out):
+    columns = {"image": encoded(len(labels)), "label": labels} | ({"split": splits} if splits else {})
+    train, validation = open_photo_source(str(parquet(tmp_path / "a.parquet", columns)))
+    assert train.classes == classes and train.open(0).size == (12, 10)
+    if splits:
+        assert train.labels.tolist() == learned and validation.labels.tolist() == held_out
+    else:  # which are held out is drawn
+        assert sorted(train.labels) == sorted(learned) and sorted(validation.labels) == held_out
 
 
 def test_structs_with_class_names(tmp_path):
@@ -241,14 +245,6 @@ def test_structs_with_class_names(tmp_path):
     file = parquet(tmp_path / "a.parquet", {"image": images, "label": [2, 0] * 3}, ["ant", "bee", "cow"])
     train, _ = open_photo_source(str(file), holdout=0)
     assert train.classes == ("ant", "bee", "cow") and train.labels.tolist() == [2, 0] * 3
-    parquet(file, {"image": images, "label": [2, 0, 3] * 2}, ["ant", "bee", "cow"])
-    assert "label 3" in refusal(file)
-
-
-def test_strings_and_a_split_column(tmp_path):
-    columns = {"image": encoded(5), "label": ["b", "a", "b", "a", "c"], "split": ["train"] * 3 + ["val", "validation"]}
-    train, validation = open_photo_source(str(parquet(tmp_path / "a.parquet", columns)))
-    assert train.classes == ("a", "b", "c") and train.labels.tolist() == [1, 0, 1] and validation.labels.tolist() == [0, 2]
 
 
 def test_files_of_splits_in_a_folder_and_with_commas(tmp_path):
@@ -278,13 +274,23 @@ def test_unlabelled_rows_and_missing_images(tmp_path):
         train.open(3)
 
 
-def test_parquet_that_is_none(tmp_path):
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"text": ["x"]}, "no column `image`; it has text"), ({"image": ["x.png"]}, "string, not the bytes"),
+        ({"image": encoded(1), "label": [0.5]}, "double"), ({"image": pa.array([], pa.binary())}, "holds no photos"),
+        ({"image": encoded(3), "label": [1, 0, 3]}, "a label 3 that is none of its 3 classes"),
+    ],
+)  # fmt: skip
+def test_rows_that_are_refused(tmp_path, columns, words):
+    assert words in refusal(
+        parquet(tmp_path / "a.parquet", columns, ["ant", "bee", "cow"] if 3 in columns.get("label", ()) else None)
+    )
+
+
+def test_a_file_that_is_not_parquet(tmp_path):
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 no")
     assert "bad.parquet is not a Parquet file" in refusal(tmp_path / "bad.parquet")
-    assert "no column `image`" in refusal(parquet(tmp_path / "a.parquet", {"text": ["x"]}))
-    assert "string" in refusal(parquet(tmp_path / "b.parquet", {"image": ["x.png"]}))
-    assert "double" in refusal(parquet(tmp_path / "c.parquet", {"image": encoded(1), "label": [0.5]}))
-    assert "holds no photos" in refusal(parquet(tmp_path / "d.parquet", {"image": pa.array([], pa.binary())}))
 
 
 @pytest.fixture

@@ -67,8 +67,9 @@ def test_more_is_seen_towards_the_end(step, share):
 
 @pytest.mark.parametrize("text", ["half", "0.5", "0.5:2", "0:0.5", "1.5:0.5", "0.5:0.5:0.5"])
 def test_plans_that_are_none(text):
-    with pytest.raises(RecipeError, match="share:until"):
-        room.parse_keep_patches(text)
+    with pytest.raises(RecipeError, match="share:until"):  # before anything is trained
+        with_changes(STUDENT, {"keep_patches": text})
+    assert with_changes(Recipe(), {"keep_patches": text}).keep_patches == text, "where it is not used, an old run still opens"
 
 
 def test_scattered_patches_are_distinct_and_counted():

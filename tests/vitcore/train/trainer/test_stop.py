@@ -18,6 +18,9 @@ def test_a_name(name):
     assert run_folder.RUN_NAME.fullmatch(name)
 
 
-@pytest.mark.parametrize("name", ["", "con", "NUL", "aux.txt", "com1", "a.", ".a", "a/b", "a b", "..", "x" * 65, "ä"])
-def test_no_name(name):
-    assert not run_folder.RUN_NAME.fullmatch(name)
+@pytest.mark.parametrize(
+    "name", ["", "con", "NUL", "aux.txt", "com1", "a.", ".a", ".hidden", "a/b", "../up", "a b", "..", "x" * 65, "ä"]
+)
+def test_no_name(new_run, name):
+    with pytest.raises(run_folder.RunError, match="can't be a run's name"):
+        new_run(name)
