@@ -139,7 +139,8 @@ ROOMS = {  # what each may import of vitcore, and no more
     "forward/relevance.py":
         "analysis architectures.axial_vit attention_capture forward.attention_reducers forward.module_swaps forward.recording "
         "grid models.model_cards models.vit translation",
-    "models/attention_structure.py": "architectures.model_summary attention_capture errors grid models.model_cards translation",
+    "models/attention_structure.py":
+        "architectures.model_summary attention_capture errors grid models.model_cards models.vit translation",
     "models/checkpoint_inspection":
         "architectures.classifier_head architectures.head_layers architectures.meta_device errors models probabilities "
         "translation",
@@ -155,10 +156,10 @@ ROOMS = {  # what each may import of vitcore, and no more
     "models/meta_models.py":
         "architectures models.attention_structure models.local_files models.model_cards models.torchvision_ops translation",
     "models/model_cards.py": "errors translation",
-    "models/model_size.py": "architectures.meta_device errors models.attention_structure models.torchvision_ops",
+    "models/model_size.py": "architectures.meta_device errors models.attention_structure models.torchvision_ops models.vit",
     "models/random_weights.py": "models.load_model",
     "models/torchvision_ops.py": "",
-    "models/vit.py": "grid models.attention_structure models.model_cards probabilities",
+    "models/vit.py": "grid models.model_cards probabilities translation",
 }  # fmt: skip
 
 

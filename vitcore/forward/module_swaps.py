@@ -4,7 +4,7 @@ Forward hooks on the model would be seen by every thread that runs it; a copy be
 """
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from torch import nn
@@ -15,10 +15,15 @@ ForwardHook = Callable[[nn.Module, tuple[Any, ...], Any], Any]  # as `nn.Module.
 def with_modules(module: nn.Module, /, **parts: nn.Module) -> Any:
     """A shallow copy of `module` whose parts of these names (dotted: "blocks.3.mlp") are these; all else, weights included, is
     the original's."""
-    children = dict(module._modules)
+    children: dict[str, Any] = dict(module._modules)
+    inner: dict[str, dict[str, nn.Module]] = {}
     for name, part in parts.items():
         first, _, rest = name.partition(".")
-        children[first] = with_modules(children[first], **{rest: part}) if rest else part  # type: ignore[arg-type]
+        if rest:
+            inner.setdefault(first, {})[rest] = part
+        else:
+            children[name] = part
+    children |= {first: with_modules(children[first], **rests) for first, rests in inner.items()}
     clone = copy.copy(module)
     clone._modules = children
     return clone
@@ -26,15 +31,13 @@ def with_modules(module: nn.Module, /, **parts: nn.Module) -> Any:
 
 def with_forward_hooks(module: nn.Module, /, **hooks: ForwardHook) -> Any:
     """A copy of `module` whose parts of these names (dotted) have forward hooks, called after those of the original."""
-    for name, hook in hooks.items():
-        part = copy.copy(module.get_submodule(name))
+    parts = {name: copy.copy(module.get_submodule(name)) for name in hooks}
+    for name, part in parts.items():
         part._forward_hooks = part._forward_hooks.copy()
-        part.register_forward_hook(hook)
-        module = with_modules(module, **{name: part})
-    return module
+        part.register_forward_hook(hooks[name])
+    return with_modules(module, **parts)
 
 
-def with_block_hooks(module: Any, hook: ForwardHook, blocks: Iterable[int] | None = None) -> Any:
-    """A copy of a model whose blocks (default: all) have a forward hook."""
-    numbers = range(len(module.blocks)) if blocks is None else blocks
-    return with_forward_hooks(module, **{f"blocks.{block}": hook for block in numbers})
+def with_block_hooks(module: Any, hook: ForwardHook) -> Any:
+    """A copy of a model whose blocks have a forward hook."""
+    return with_forward_hooks(module, **{f"blocks.{block}": hook for block in range(len(module.blocks))})

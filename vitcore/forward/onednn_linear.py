@@ -68,7 +68,9 @@ def with_inplace_gelu(module: Any) -> Any:
     from timm.layers import Mlp
 
     mlps: dict[str, Any] = {f"blocks.{i}.mlp": getattr(block, "mlp", None) for i, block in enumerate(module.blocks)}
-    plain = {name: mlp for name, mlp in mlps.items() if type(mlp) is Mlp and type(mlp.act) is nn.GELU and not _is_hooked(mlp)}
+    plain: dict[str, Any] = {
+        name: mlp for name, mlp in mlps.items() if type(mlp) is Mlp and type(mlp.act) is nn.GELU and not _is_hooked(mlp)
+    }
     return with_modules(module, **{f"{name}.act": _GeluInPlace(mlp.act.approximate) for name, mlp in plain.items()})
 
 

@@ -47,6 +47,10 @@ class QueryKeyReducer:
             q, k = torch.cat([before.queries, q]), torch.cat([before.keys, k])
         self.blocks[block] = QueryKey(q, k, event.factor)
 
+    def of_all_blocks(self, blocks: int) -> tuple[QueryKey, ...]:
+        """Those of every block; () where one has none."""
+        return tuple(self.blocks.values()) if len(self.blocks) == blocks else ()
+
 
 def recompute_heads(query_key: Sequence[QueryKey], block: int) -> NDArray[np.float16]:
     """Attention maps (H, T, T) of a block, recomputed from `Recording.query_key` without another forward pass.

@@ -165,12 +165,12 @@ def record(
     half = store == "query_key" and vit.is_global
     fused = {name: FusedHeadsReducer(name, steps, heads, vit.grid.tokens, half) for name in fusions}
     distance, kept, pool = DistanceReducer(vit), HeadMapsReducer(frozenset(maps), vit.heads), PoolingReducer(vit)
-    query_key = QueryKeyReducer()
+    query_key = QueryKeyReducer() if half else None
     watch: AxialAttention | BlockAttention | None = None
     if vit.structure.axes:
         watch = AxialAttention(vit, [*fused.values()], [distance, kept])
     elif vit.is_global:
-        keep_call = query_key.add if store == "query_key" else None
+        keep_call = None if query_key is None else query_key.add
         watch = BlockAttention(vit, [distance, kept, *fused.values()], pool, keep_call, exact=exact)
     module = vit.module if exact else with_onednn_linears(vit.module)
     norms: list[Tensor] = []
@@ -187,7 +187,7 @@ def record(
         fused={name: read_only(one.matrices) for name, one in fused.items()},
         maps={block: read_only(one) for block, one in kept.maps.items()}, pooling_weights=read_only(pool.weights()),
         norms=read_only(torch.stack(norms) if norms else torch.zeros(0, 0)),
-        query_key=tuple(query_key.blocks.values()) if len(query_key.blocks) == vit.blocks else (),
+        query_key=query_key.of_all_blocks(vit.blocks) if query_key is not None else (),
     )  # fmt: skip
 
 

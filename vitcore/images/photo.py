@@ -80,9 +80,8 @@ def photo_from_image(image: Image.Image, name: str = "picture") -> Photo:
 
 def _read(source: str | Path | bytes | BinaryIO, name: str | None) -> tuple[bytes, str]:
     """The bytes of a file, no more than MAX_BYTES, and what it is called."""
-    own_name = say("The photo")
     if isinstance(source, bytes):
-        data = source
+        data, own_name = source, say("The photo")
     elif isinstance(source, str | Path):
         own_name = printable_name(Path(source).name)
         try:
@@ -92,7 +91,7 @@ def _read(source: str | Path | bytes | BinaryIO, name: str | None) -> tuple[byte
             reason = getattr(error, "strerror", None) or error
             raise PhotoError("{name} can't be read: {reason}.", name=own_name, reason=reason) from None
     else:
-        whole_path = getattr(source, "name", own_name)  # where a file on disk was opened
+        whole_path = getattr(source, "name", say("The photo"))  # where a file on disk was opened
         data, own_name = source.read(MAX_BYTES + 1), printable_name(Path(str.__str__(str(whole_path))).name)
     name = printable_name(name) if name else own_name
     if len(data) > MAX_BYTES:
