@@ -102,7 +102,7 @@ ROOMS = {  # what each may import of vitcore, and no more
     "errors.py": "translation",
     "file_names.py": "",
     "grid.py": "",
-    "images.py": "errors grid translation",
+    "images": "errors grid images translation",
     "outlier_sentences.py": "grid translation",
     "probabilities.py": "",
     "translation.py": "",
@@ -116,24 +116,31 @@ ROOMS = {  # what each may import of vitcore, and no more
     "architectures/model_summary.py": "",
     "architectures/paper_models.py": "",
     "architectures/position_ablations.py": "",
-    "forward/attention_reducer.py":
-        "analysis architectures.axial_vit attention_capture grid models.load_model models.model_cards translation",
+    "forward/attention_reducers.py":
+        "analysis attention_capture grid models.model_cards models.vit translation",
+    "forward/axial_attention.py":
+        "architectures.axial_vit attention_capture forward.attention_reducers models.vit",
     "forward/block_activations.py":
-        "attention_capture forward.module_swaps forward.recording models.load_model models.model_cards translation",
+        "attention_capture forward.attention_reducers forward.module_swaps forward.onednn_linear forward.recording "
+        "models.model_cards models.vit translation",
     "forward/compare_models.py":
-        "analysis forward.mask_outliers forward.module_swaps forward.recording images models.load_model models.model_cards "
-        "translation",
-    "forward/logit_lens.py": "forward.module_swaps forward.recording models.load_model models.model_cards translation",
+        "analysis forward.attention_reducers forward.mask_outliers forward.module_swaps forward.onednn_linear forward.recording "
+        "images models.model_cards models.vit translation",
+    "forward/logit_lens.py":
+        "forward.module_swaps forward.onednn_linear forward.recording models.model_cards models.vit translation",
     "forward/mask_outliers.py": "analysis forward.recording",
-    "forward/module_swaps.py": "forward.onednn_linear",
-    "forward/onednn_linear.py": "",
+    "forward/module_swaps.py": "",
+    "forward/onednn_linear.py": "forward.module_swaps",
+    "forward/predict.py": "forward.onednn_linear forward.recording models.embeddings models.vit",
+    "forward/query_key.py": "analysis attention_capture forward.attention_reducers",
     "forward/recording.py":
-        "analysis attention_capture forward.attention_reducer forward.module_swaps grid images models.load_model "
-        "models.model_cards probabilities translation",
+        "analysis attention_capture forward.attention_reducers forward.axial_attention forward.module_swaps "
+        "forward.onednn_linear forward.query_key grid images models.model_cards models.vit probabilities translation",
     "forward/relevance.py":
-        "analysis architectures.axial_vit attention_capture forward.attention_reducer forward.recording grid models.load_model "
-        "models.model_cards translation",
-    "models/attention_structure.py": "architectures.model_summary attention_capture errors grid models.model_cards translation",
+        "analysis architectures.axial_vit attention_capture forward.attention_reducers forward.module_swaps forward.recording "
+        "grid models.model_cards models.vit translation",
+    "models/attention_structure.py":
+        "architectures.model_summary attention_capture errors grid models.model_cards models.vit translation",
     "models/checkpoint_inspection":
         "architectures.classifier_head architectures.head_layers architectures.meta_device errors models probabilities "
         "translation",
@@ -149,10 +156,10 @@ ROOMS = {  # what each may import of vitcore, and no more
     "models/meta_models.py":
         "architectures models.attention_structure models.local_files models.model_cards models.torchvision_ops translation",
     "models/model_cards.py": "errors translation",
-    "models/model_size.py": "architectures.meta_device errors models.attention_structure models.torchvision_ops",
+    "models/model_size.py": "architectures.meta_device errors models.attention_structure models.torchvision_ops models.vit",
     "models/random_weights.py": "models.load_model",
     "models/torchvision_ops.py": "",
-    "models/vit.py": "grid models.attention_structure models.model_cards probabilities",
+    "models/vit.py": "grid models.model_cards probabilities translation",
 }  # fmt: skip
 
 

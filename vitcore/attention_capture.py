@@ -1,10 +1,10 @@
-"""Attention capture: every attention call of a forward pass is watched, and the model knows nothing about it.
+"""Attention events: every attention call of a forward pass is watched, and the model knows nothing about it.
 
-A `torch.overrides.TorchFunctionMode` sees each `F.scaled_dot_product_attention` made inside its `with` block and hands
-it to a watcher as a `Call`. The watcher may look (return None: the model's own fused kernel then computes the output,
-so logits are bit-identical), differentiate (the weights carry gradients), or answer with its own output. The mode stack
-is per thread, so one shared model can be watched by many threads at once. Shapes: B images, H heads, T tokens, d width
-of a head.
+A `torch.overrides.TorchFunctionMode` sees each `F.scaled_dot_product_attention` made inside its `with` block, and each 4-D
+softmax of models that do not call it, and hands it to a watcher as an `AttentionEvent`. The watcher may look (return None: the
+model's own fused kernel then computes the output, so logits are bit-identical), differentiate (the weights carry gradients), or
+answer with its own output. The mode stack is per thread, so one shared model can be watched by many threads at once. Shapes:
+B images, H heads, T tokens, d width of a head.
 """
 
 import math
@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 @dataclass(frozen=True, eq=False)
 class AttentionCall:
-    """One attention call: `q`, `k`, `v` are (B, H, T, d); `mask` is added to the scores; `index` counts calls from 0."""
+    """One attention call: `q`, `k`, `v` are (B, H, T, d); `mask` is added to the scores; `index` counts events from 0."""
 
     index: int
     q: Tensor
@@ -27,6 +27,11 @@ class AttentionCall:
     v: Tensor
     mask: Tensor | None = None
     scale: float | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(B, H, queries, keys)."""
+        return *self.q.shape[:-1], self.k.shape[-2]
 
     @property
     def factor(self) -> float:
@@ -46,10 +51,9 @@ class AttentionCall:
             return scores
         return scores + additive_mask(self.mask, scores.dtype).expand(*scores.shape[:2], self.q.shape[2], -1)[:, :, query]
 
-
-def zero_if_fully_masked(weights: Tensor, scores: Tensor) -> Tensor:
-    """A query that may attend to nothing (all its scores −inf) gets weights of 0, as the fused kernel has it, not NaN."""
-    return weights.masked_fill(scores.isneginf().all(-1, keepdim=True), 0)
+    def output(self, weights: Tensor) -> Tensor:
+        """What the call returns where these are its weights."""
+        return weights @ self.v
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +63,23 @@ class SoftmaxCall:
     index: int
     result: Tensor
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(B, H, queries, keys)."""
+        return tuple(self.result.shape)
+
     def weights(self, query: slice = slice(None)) -> Tensor:
         """Attention weights, (B, H, queries, T)."""
         return self.result[:, :, query]
+
+    def output(self, weights: Tensor) -> Tensor:
+        """What the call returns where these are its weights."""
+        return weights
+
+
+def zero_if_fully_masked(weights: Tensor, scores: Tensor) -> Tensor:
+    """A query that may attend to nothing (all its scores −inf) gets weights of 0, as the fused kernel has it, not NaN."""
+    return weights.masked_fill(scores.isneginf().all(-1, keepdim=True), 0)
 
 
 def additive_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
@@ -71,46 +89,41 @@ def additive_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.zeros_like(mask, dtype=dtype).masked_fill(~mask, -math.inf)
 
 
-AttentionWatcher = Callable[[AttentionCall | SoftmaxCall], Tensor | None]
+AttentionEvent = AttentionCall | SoftmaxCall
+AttentionWatcher = Callable[[AttentionEvent], Tensor | None]
 _SOFTMAXES = (F.softmax, torch.softmax, Tensor.softmax)
 
 
 class AttentionCapture(TorchFunctionMode):
-    """Show `watch` every attention call made by this thread; its answer, when there is one, replaces the output."""
+    """Show `watch` every attention event of this thread; its answer, when there is one, replaces the output."""
 
     def __init__(self, watch: AttentionWatcher) -> None:
         super().__init__()
         self.watch = watch
-        self.calls = 0
+        self.events = 0
 
     def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
         kwargs = kwargs or {}
+        event: AttentionEvent
         if func is F.scaled_dot_product_attention:
-            answer = self.watch(self._next(_call, *args, **kwargs))
-            return func(*args, **kwargs) if answer is None else answer
-        result = func(*args, **kwargs)
-        if func in _SOFTMAXES and result.ndim == 4:
-            answer = self.watch(self._next(SoftmaxCall, result))
-            return result if answer is None else answer
-        return result
+            event, result = _attention_call(self.events, *args, **kwargs), None
+        else:
+            result = func(*args, **kwargs)
+            if func not in _SOFTMAXES or result.ndim != 4:
+                return result
+            event = SoftmaxCall(self.events, result)
+        self.events += 1
+        answer = self.watch(event)
+        if answer is not None:
+            return answer
+        return func(*args, **kwargs) if result is None else result
 
-    def _next(self, make, *args, **kwargs):  # type: ignore[no-untyped-def]
-        made = make(self.calls, *args, **kwargs)
-        self.calls += 1
-        return made
 
-
-def _call(  # the signature of F.scaled_dot_product_attention
-    index: int,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> AttentionCall:
+def _attention_call(
+    index: int, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+) -> AttentionCall:  # fmt: skip
+    """The event of a call with the signature of F.scaled_dot_product_attention."""
     if is_causal:
         attn_mask = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
     if enable_gqa:

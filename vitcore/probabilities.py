@@ -22,3 +22,11 @@ def probabilities(logits: ArrayLike, output: Output = "softmax") -> NDArray[np.f
         return np.exp(-np.logaddexp(0, -y))
     p = np.exp(y - y.max(-1, keepdims=True))
     return p / p.sum(-1, keepdims=True)
+
+
+def top_classes(logits: NDArray, labels: tuple[str, ...], count: int = 5, output: Output = "softmax") -> list[tuple[str, float]]:
+    """(label, probability) of the likeliest classes; empty for a model without classes."""
+    if not labels:
+        return []
+    p = probabilities(logits, output)
+    return [(labels[i], float(p[i])) for i in np.argsort(-p)[:count]]

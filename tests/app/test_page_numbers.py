@@ -274,7 +274,7 @@ def test_the_average_says_which_head_changes_most_from_photo_to_photo(monkeypatc
 
 
 def test_shuffling_is_explained_by_what_it_changes(shipped):
-    from vitcore.forward.recording import predict, predict_without_positions
+    from vitcore.forward.predict import predict, predict_without_positions
     from vitcore.probabilities import probabilities
 
     first = sample_photos.samples()[0]["id"]

@@ -45,7 +45,8 @@ def analyses(runs: int) -> None:
     """A new photo through all five analyses of the default model, as the app asks for them."""
     from app.state.photos import sample_photos
     from vitcore.analysis import filters, patches, position_embeddings
-    from vitcore.forward.recording import patch_embeddings, record
+    from vitcore.forward.block_activations import patch_embeddings
+    from vitcore.forward.recording import record
     from vitcore.images import open_photo
     from vitcore.models import load_model
 

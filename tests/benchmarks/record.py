@@ -80,10 +80,10 @@ def eager(vit: load_model.Vit) -> Callable[[], object]:
 
 def by_pytorch(run: Callable[[], object]) -> Callable[[], object]:
     """The same with PyTorch's own choice for linear layers."""
-    from vitcore.forward import module_swaps
+    from vitcore.forward import onednn_linear
 
     def usual() -> object:
-        with unittest.mock.patch.object(module_swaps, "onednn_is_faster", lambda: False):
+        with unittest.mock.patch.object(onednn_linear, "onednn_is_faster", lambda: False):
             return run()
 
     return usual

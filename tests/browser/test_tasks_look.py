@@ -11,7 +11,8 @@ from test_explorer_page import place, ready, title
 
 import vitcore
 from vitcore.analysis import attention_as_bytes, patches
-from vitcore.forward.recording import predict, top_classes
+from vitcore.forward.predict import predict
+from vitcore.probabilities import top_classes
 
 PHOTO = "assets/samples/red-panda.jpg"
 EYE = (8, 5)  # row, column of the red panda's eye

@@ -12,9 +12,11 @@ import torch
 from tests.conftest import lively
 from vitcore.analysis.relevance import METHODS
 from vitcore.architectures.meta_device import meta_device
-from vitcore.forward.block_activations import project_patch, trace_token
+from vitcore.forward.block_activations import patch_embeddings, project_patch, trace_token
 from vitcore.forward.logit_lens import logit_lens
-from vitcore.forward.recording import patch_embeddings, predict, recompute_fused_heads, recompute_heads, record
+from vitcore.forward.predict import predict
+from vitcore.forward.query_key import recompute_fused_heads, recompute_heads
+from vitcore.forward.recording import record
 from vitcore.forward.relevance import relevance
 from vitcore.models import load_model
 from vitcore.models.model_cards import ModelError
@@ -80,8 +82,8 @@ def test_models_that_attend_over_one_grid(name, noise):
         assert kept.shape[0] == vit.heads and np.allclose(kept.astype(np.float32).sum(-1), 1, atol=3e-3)
     lean = record(vit, noise(3, (90, 70)), store="query_key")
     if lean.query_key:
-        assert np.allclose(recompute_heads(lean, 1), rec.maps[1], atol=2e-3)
-        assert np.allclose(recompute_fused_heads(lean, "max"), rec.fused["max"], atol=2e-3)
+        assert np.allclose(recompute_heads(lean.query_key, 1), rec.maps[1], atol=2e-3)
+        assert np.allclose(recompute_fused_heads(lean.query_key, "max"), rec.fused["max"], atol=2e-3)
     assert patch_embeddings(vit, rec.model_input.pixels).shape[0] == vit.grid.patches
     assert rec.rollout().shape == (vit.grid.rows, vit.grid.cols)
     spoken_for(vit, rec.model_input.pixels, METHODS)

@@ -45,8 +45,8 @@ def test_what_a_file_or_an_array_does_is_no_mistake(source, caplog):
 
 
 def test_a_mistake_while_a_photo_is_decoded_is_not_called_damage_alone(monkeypatch):
-    monkeypatch.setattr(images, "_decode", lambda: None)  # called with two arguments
-    with pytest.raises(images.PhotoError, match=r"a mistake in Inside ViT itself: TypeError in images\.py:\d+"):
+    monkeypatch.setattr(images.photo, "_decode", lambda: None)  # called with two arguments
+    with pytest.raises(images.PhotoError, match=r"a mistake in Inside ViT itself: TypeError in photo\.py:\d+"):
         images.open_photo(b"\xff\xd8\xff\xe0" * 99, "a.jpg")
 
 

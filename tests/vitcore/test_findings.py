@@ -139,7 +139,8 @@ def test_what_two_maps_have_in_common():
 def test_one_position_for_all_patches_tells_no_place(make_vit, noise, photo):
     """Shuffled patches give the same answer then, whatever the model."""
     from vitcore.analysis import patches
-    from vitcore.forward.recording import predict, predict_without_positions, record
+    from vitcore.forward.predict import predict, predict_without_positions
+    from vitcore.forward.recording import record
 
     vit = make_vit()
     rec = record(vit, photo)

@@ -19,11 +19,13 @@ from vitcore.images import (
     crop_sentence,
     open_photo,
     outline_crop,
+    photo_formats,
     photo_from_image,
     printable_name,
     resize_and_crop,
     sharp_crop,
 )
+from vitcore.images import photo as photo_module
 
 
 def refusal(*given) -> str:
@@ -77,14 +79,15 @@ def test_the_sentence_says_what_is_wrong(name):
 
 
 def test_a_large_jpeg_is_read_smaller_unless_all_of_it_would_be_kept(monkeypatch):
-    monkeypatch.setattr(images, "MAX_PIXELS", 2000)
+    for module in (photo_module, photo_formats):
+        monkeypatch.setattr(module, "MAX_PIXELS", 2000)
     baseline = files.saved(files.corners((64, 48)), "JPEG", quality=95)
     photo = open_photo(baseline, "large.jpg")
     assert photo.image.size == (32, 24) and "read at 32×24 px" in photo.notes[0]
     assert close(colour_at(photo.image, 2, 2), colour_at(Image.open(io.BytesIO(baseline)), 4, 4), 40)
     assert "megapixels" in refusal(files.saved(files.corners((64, 48)), "JPEG", progressive=True), "large.jpg")
     assert "megapixels" in refusal(files.saved(files.corners((64, 48)), "PNG"), "large.png")
-    monkeypatch.setattr(images, "MAX_JPEG_PIXELS", 3000)
+    monkeypatch.setattr(photo_formats, "MAX_JPEG_PIXELS", 3000)
     assert "megapixels" in refusal(baseline, "large.jpg")
 
 

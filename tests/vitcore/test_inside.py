@@ -7,8 +7,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from vitcore.forward.block_activations import prefix_token_names, project_patch, trace_token
-from vitcore.forward.recording import patch_embeddings, record, to_model_input
+from vitcore.forward.block_activations import patch_embeddings, prefix_token_names, project_patch, trace_token
+from vitcore.forward.recording import record, to_model_input
 from vitcore.models import load_model
 
 KINDS = {

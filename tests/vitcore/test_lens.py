@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from vitcore.forward.logit_lens import logit_lens
-from vitcore.forward.recording import predict, to_model_input
+from vitcore.forward.predict import predict
+from vitcore.forward.recording import to_model_input
 from vitcore.models import load_model
 from vitcore.probabilities import probabilities
 

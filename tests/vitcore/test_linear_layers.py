@@ -6,13 +6,13 @@ import torch
 from torch import nn
 
 from tests.files import saved
-from vitcore.forward import module_swaps, onednn_linear
+from vitcore.forward import onednn_linear
 from vitcore.forward.block_activations import trace_token
 from vitcore.forward.compare_models import record_tokens
 from vitcore.forward.logit_lens import logit_lens
-from vitcore.forward.module_swaps import with_onednn_linears
-from vitcore.forward.onednn_linear import OneDnnLinear
-from vitcore.forward.recording import predict, predict_without_positions, record, to_model_input
+from vitcore.forward.onednn_linear import OneDnnLinear, with_onednn_linears
+from vitcore.forward.predict import predict, predict_without_positions
+from vitcore.forward.recording import record, to_model_input
 from vitcore.train.data.photos import Photos
 from vitcore.train.evaluation.accuracy import extract_features
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture
 def by(monkeypatch):
     """Say which library is faster."""
-    return lambda onednn: monkeypatch.setattr(module_swaps, "onednn_is_faster", lambda: onednn)
+    return lambda onednn: monkeypatch.setattr(onednn_linear, "onednn_is_faster", lambda: onednn)
 
 
 @pytest.mark.parametrize("bias", [True, False])

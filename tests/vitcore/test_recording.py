@@ -11,18 +11,15 @@ from PIL import Image
 from tests import files
 from vitcore.analysis.patches import join_patches, shuffle_order, split_patches
 from vitcore.analysis.rollout import rollout
-from vitcore.forward import attention_reducer
-from vitcore.forward.recording import (
-    patch_embeddings,
-    predict,
-    recompute_fused_heads,
-    recompute_heads,
-    record,
-    to_model_input,
-    top_classes,
-)
+from vitcore.forward import attention_reducers
+from vitcore.forward.attention_reducers import BlockAttention, PoolingReducer
+from vitcore.forward.block_activations import patch_embeddings
+from vitcore.forward.predict import predict
+from vitcore.forward.query_key import recompute_fused_heads, recompute_heads
+from vitcore.forward.recording import record, to_model_input
 from vitcore.images import Photo
 from vitcore.models import load_model
+from vitcore.probabilities import top_classes
 
 KINDS = {
     "class token": {},
@@ -190,8 +187,8 @@ def test_many_tokens(make_vit, noise, image_px, heads):
 def test_heads_are_fused_alike_however_many_are_read_at_once(make_vit, noise, monkeypatch, fit, at_once):
     vit = make_vit(embed_dim=20, num_heads=5)
     whole = record(vit, noise(), fusions=("mean", "max", "min"))
-    monkeypatch.setattr(attention_reducer, "AT_ONCE_BYTES", int(fit * 4 * vit.grid.tokens**2))
-    assert len(attention_reducer.AttentionReducer(vit, frozenset(), (), False, False).buffer) == at_once
+    monkeypatch.setattr(attention_reducers, "AT_ONCE_BYTES", int(fit * 4 * vit.grid.tokens**2))
+    assert len(BlockAttention(vit, (), PoolingReducer(vit), None, exact=False).buffer) == at_once
     for store in ("maps", "query_key"):
         some = record(vit, noise(), fusions=("mean", "max", "min"), store=store)
         for name, fused in whole.fused.items():
@@ -359,11 +356,11 @@ def test_a_lean_recording_makes_the_rest_again(make_vit, noise):
     np.testing.assert_allclose(lean.fused["mean"], whole.fused["mean"], atol=3e-4)
     np.testing.assert_allclose(lean.rollout(), whole.rollout(), atol=1e-4)
     for block in range(vit.blocks):
-        again = recompute_heads(lean, block)
+        again = recompute_heads(lean.query_key, block)
         np.testing.assert_array_equal(again, whole.maps[block])
         assert again.dtype == np.float16 and not again.flags.writeable
     for fusion in ("mean", "max", "min"):
-        np.testing.assert_allclose(recompute_fused_heads(lean, fusion), whole.fused[fusion], atol=5e-4)
+        np.testing.assert_allclose(recompute_fused_heads(lean.query_key, fusion), whole.fused[fusion], atol=5e-4)
 
 
 def test_a_lean_recording_is_small(make_vit, noise):
@@ -387,9 +384,9 @@ def test_what_queries_and_keys_do_not_tell_is_not_made_again(noise):
     lean = record(vit, noise(1, (224, 224)), store="query_key")
     assert lean.query_key == () and "mean" in lean.fused
     with pytest.raises(KeyError):
-        recompute_heads(lean, 0)
+        recompute_heads(lean.query_key, 0)
     with pytest.raises(KeyError):
-        recompute_fused_heads(lean, "max")
+        recompute_fused_heads(lean.query_key, "max")
 
 
 def test_what_can_not_be_asked_is_said_in_a_sentence(tiny, noise):

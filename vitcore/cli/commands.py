@@ -197,7 +197,7 @@ def patches(args: argparse.Namespace) -> None:
     """The photo cut into its grid."""
     from vitcore import figures
     from vitcore.analysis.patches import split_patches
-    from vitcore.forward.recording import patch_embeddings
+    from vitcore.forward.block_activations import patch_embeddings
 
     vit = _load(args)
     if vit.patches is None:

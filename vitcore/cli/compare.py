@@ -33,10 +33,10 @@ def add_compare_verb(verbs: Any, load: Callable[[str], Vit]) -> None:
 def compare(args: argparse.Namespace, load: Callable[[str], Vit]) -> None:
     """Print how alike two models are on a photo, and draw them."""
     from vitcore.forward import compare_models as beside
-    from vitcore.forward.recording import to_photo
+    from vitcore.images import open_photo
     from vitcore.report.comparison_handout import comparison_facts
 
-    photo = to_photo(args.photo)
+    photo = open_photo(args.photo)
     vits = load(args.first), load(args.second)
     comparison = beside.compare(
         beside.record_tokens(vits[0], photo), beside.record_tokens(vits[1], photo), mask_outliers=args.mask_outliers

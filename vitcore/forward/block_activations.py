@@ -4,7 +4,7 @@ Nothing here is computed in a way of our own: the block runs as it is, in a copy
 are those that passed through. Shapes: T tokens, D width, H heads, d width of a head, M width of the MLP.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,18 +12,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vitcore.attention_capture import AttentionCall, AttentionCapture, SoftmaxCall, additive_mask, zero_if_fully_masked
-from vitcore.forward.module_swaps import WatchedModule, with_modules, with_onednn_linears
+from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
+from vitcore.forward.attention_reducers import read_only
+from vitcore.forward.module_swaps import ForwardHook, with_forward_hooks, with_modules
+from vitcore.forward.onednn_linear import with_onednn_linears
 from vitcore.forward.recording import to_model_input
-from vitcore.models.load_model import Vit
 from vitcore.models.model_cards import ModelError
+from vitcore.models.vit import Vit
 from vitcore.translation import say
 
 Array = NDArray[np.float32]
 CLOSE = 1e-4  # of the largest number, by which float32 sums in another order differ
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class BlockActivations:
     """What one block does to one token, in the order it happens; float32 and read-only."""
 
@@ -40,12 +42,20 @@ class BlockActivations:
     attended: Array  # (D,): all heads projected, scaled where the model has LayerScale: what is added to x_in
     after_attention: Array  # (D,): z′ of Eq. 2
     normed2: Array  # (D,): LN(z′)
-    hidden: Array  # (M,): inside the MLP, after its non-linearity; empty where it can't be seen
+    hidden: Array = field(default_factory=lambda: np.zeros(0, np.float32))
+    # (M,): inside the MLP, after its non-linearity; empty where it can't be seen
     mlp: Array  # (D,): what the MLP adds
     x_out: Array  # (D,): z of Eq. 3
 
 
-@dataclass(frozen=True, eq=False)
+# Each vector of a token, by the part of the block that it goes into (0) or comes out of (1).
+VECTORS = {
+    "x_in": ("", 0), "normed": ("norm1", 1), "attended": ("drop_path1", 1), "after_attention": ("norm2", 0),
+    "normed2": ("norm2", 1), "hidden": ("mlp.fc2", 0), "mlp": ("drop_path2", 1), "x_out": ("", 1),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PatchProjection:
     """How a patch becomes its embedding: `filters` · x_p + `bias` (the x_p E of Eq. 1)."""
 
@@ -53,6 +63,10 @@ class PatchProjection:
     filters: Array  # (D, h, w, C)
     bias: Array  # (D,)
     embedding: Array  # (D,): the model's own, before positions
+
+
+PARTS = ("norm1", "attn", "drop_path1", "norm2", "mlp", "drop_path2")
+InOut = dict[str, tuple[Tensor, Tensor]]  # what went into a part of a block and came out, by its name; "" is the block itself
 
 
 @torch.inference_mode()
@@ -65,36 +79,26 @@ def trace_token(vit: Vit, pixels: NDArray[np.uint8], block: int, token: int) -> 
         raise ModelError(vit.why_undefined(say("a block, step by step,")))
     if not (0 <= block < vit.blocks and 0 <= token < vit.grid.tokens):
         raise ValueError(f"{vit.name} has no token {token} in a block {block}")
-    in_out: dict[str, tuple[Tensor, Tensor]] = {}
-    calls: list[AttentionCall | SoftmaxCall] = []
-    original = vit.module.blocks[block]
-    watched = _watched_block(vit, original, in_out)
+    in_out: InOut = {}
+    calls: list[AttentionEvent] = []
 
-    def run(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        with AttentionCapture(calls.append):
-            return watched(x, *args, **kwargs)
+    def watch(event: AttentionEvent) -> None:
+        if "norm1" in in_out:  # the block has begun
+            calls.append(event)
 
-    def see(x: Tensor, result: Tensor) -> None:
-        in_out["block"] = x, result
-
-    module = with_onednn_linears(vit.module)
-    upto = [*module.blocks[:block], WatchedModule(_Run(run), see)]
-    with_modules(module, blocks=nn.Sequential(*upto))(to_model_input(vit, pixels))
+    with AttentionCapture(watch):
+        _with_watched_block(vit, block, in_out)(to_model_input(vit, pixels))
     call = next((call for call in calls if isinstance(call, AttentionCall)), None)
     if call is None or not _is_pre_norm(in_out):
         raise _not_defined(vit)
-    return _inside(in_out, call, block, token)
-
-
-class _Run(nn.Module):
-    """A function in the place of a block."""
-
-    def __init__(self, run: Any) -> None:
-        super().__init__()
-        self.run = run
-
-    def forward(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self.run(*args, **kwargs)
+    q, k, v = (part[0].float() for part in (call.q, call.k, call.v))  # (H, T, d)
+    row = slice(token, token + 1)
+    weights = call.weights(row)[0].float()  # (H, 1, T)
+    return BlockActivations(
+        block=block, token=token, q=_array(q[:, token]), k=_array(k[:, token]), v=_array(v[:, token]),
+        scores=_array(call.scores(row)[0, :, 0]), weights=_array(weights[:, 0]), heads=_array((weights @ v)[:, 0]),
+        **{name: _array(in_out[part][side][0, token]) for name, (part, side) in VECTORS.items() if part in in_out},
+    )  # fmt: skip
 
 
 def _not_defined(vit: Vit) -> ModelError:
@@ -105,32 +109,29 @@ def _not_defined(vit: Vit) -> ModelError:
     )
 
 
-PARTS = ("norm1", "attn", "drop_path1", "norm2", "mlp", "drop_path2")
-
-
-def _watched_block(vit: Vit, block: Any, in_out: dict[str, tuple[Tensor, Tensor]]) -> Any:
-    """A copy of the block that notes what goes into its parts and comes out; its attention calls the fused kernel."""
-    if not all(isinstance(getattr(block, part, None), nn.Module) for part in PARTS):
+def _with_watched_block(vit: Vit, block: int, in_out: InOut) -> Any:
+    """A copy of the model up to a block that notes what goes into the block's parts and comes out, by the fused kernel."""
+    original = vit.module.blocks[block]
+    if not all(isinstance(getattr(original, part, None), nn.Module) for part in PARTS):
         raise _not_defined(vit)
+    inner = ("mlp.fc2",) if isinstance(getattr(original.mlp, "fc2", None), nn.Module) else ()
 
-    def note(name: str) -> Any:
-        return lambda x, result: in_out.update({name: (x, result)})
+    def note(name: str) -> ForwardHook:
+        return lambda part, inputs, output: in_out.update({name: (inputs[0], output)})
 
-    attn = with_modules(block.attn)
-    if hasattr(attn, "fused_attn"):
-        attn.fused_attn = True  # the copy's: the tape sees queries and keys there
-    parts: dict[str, nn.Module] = {part: WatchedModule(getattr(block, part), note(part)) for part in PARTS}
-    parts["attn"] = WatchedModule(attn, note("attn"))
-    if isinstance(getattr(block.mlp, "fc2", None), nn.Module):
-        parts["mlp"] = WatchedModule(with_modules(block.mlp, fc2=WatchedModule(block.mlp.fc2, note("fc2"))), note("mlp"))
-    return with_modules(block, **parts)
+    path = f"blocks.{block}"
+    hooks = {f"{path}.{name}".rstrip("."): note(name) for name in ("", *PARTS, *inner)}
+    module = with_forward_hooks(with_onednn_linears(vit.module), **hooks)
+    if hasattr(original.attn, "fused_attn"):
+        module.get_submodule(f"{path}.attn").fused_attn = True  # the copy's: queries and keys are seen there
+    return with_modules(module, blocks=module.blocks[: block + 1])
 
 
-def _is_pre_norm(in_out: dict[str, tuple[Tensor, Tensor]]) -> bool:
+def _is_pre_norm(in_out: InOut) -> bool:
     """Whether what was seen is x′ = x + attention(norm(x)) and then x″ = x′ + mlp(norm(x′))."""
-    if not {"block", *PARTS} <= in_out.keys():
+    if not {"", *PARTS} <= in_out.keys():
         return False
-    (x, out), (_, attended), (middle, _), (_, added) = (in_out[k] for k in ("block", "drop_path1", "norm2", "drop_path2"))
+    (x, out), (_, attended), (middle, _), (_, added) = (in_out[k] for k in ("", "drop_path1", "norm2", "drop_path2"))
     chain = in_out["norm1"][0] is x and in_out["attn"][0] is in_out["norm1"][1] and in_out["mlp"][0] is in_out["norm2"][1]
     return chain and _close(x + attended, middle) and _close(middle + added, out)
 
@@ -139,28 +140,21 @@ def _close(one: Tensor, other: Tensor) -> bool:
     return bool((one - other).abs().max() <= CLOSE * other.abs().max())
 
 
-def _inside(in_out: dict[str, tuple[Tensor, Tensor]], call: AttentionCall, block: int, token: int) -> BlockActivations:
-    q, k, v = (part[0].float() for part in (call.q, call.k, call.v))  # (H, T, d)
-    scores = call.factor * (q[:, token, None] @ k.transpose(-2, -1))  # (H, 1, T)
-    if call.mask is not None:
-        mask = additive_mask(call.mask, torch.float32).expand(1, *scores.shape[:1], q.shape[1], -1)
-        scores = scores + mask[0, :, token, None]
-    weights = zero_if_fully_masked(scores.softmax(-1), scores)
-
-    def of(name: str, result: bool = True) -> Array:
-        return _array(in_out[name][int(result)][0, token])
-
-    return BlockActivations(
-        block, token, of("block", False), of("norm1"), _array(q[:, token]), _array(k[:, token]), _array(v[:, token]),
-        _array(scores[:, 0]), _array(weights[:, 0]), _array((weights @ v)[:, 0]), of("drop_path1"), of("norm2", False),
-        of("norm2"), of("fc2", False) if "fc2" in in_out else np.zeros(0, np.float32), of("drop_path2"), of("block"),
-    )  # fmt: skip
-
-
 def _array(values: Tensor) -> Array:
-    array = values.float().numpy().copy()
-    array.flags.writeable = False
-    return array
+    return read_only(values.float().clone())
+
+
+@torch.inference_mode()
+def patch_embeddings(vit: Vit, pixels: NDArray[np.uint8]) -> Array:
+    """Patch embeddings (N, D) before positions are added: x_p E of Eq. 1."""
+    x, patches = to_model_input(vit, pixels), (vit.patches or vit.grid).patches
+    embeds = getattr(vit.module, "embeds", None)
+    if embeds is None:
+        return vit.module.patch_embed(x).reshape(patches, -1).float().numpy()
+    made: list[Tensor] = []  # NaFlexViT adds positions on the way: what its projection makes
+    with_forward_hooks(embeds, proj=lambda proj, inputs, output: made.append(output))(x)
+    tokens = made[0].flatten(2).transpose(1, 2) if made[0].ndim == 4 else made[0]
+    return tokens.reshape(patches, -1).float().numpy()
 
 
 @torch.inference_mode()
@@ -170,14 +164,15 @@ def project_patch(vit: Vit, pixels: NDArray[np.uint8], patch: int) -> PatchProje
     proj = getattr(embed, "proj", None)
     if embed is None or not isinstance(proj, nn.Conv2d) or proj.kernel_size != proj.stride or proj.groups != 1:
         return None
-    inputs: list[Tensor] = []
-    watched = with_modules(embed, proj=WatchedModule(proj, lambda x, result: inputs.append(x)))
-    made = watched(to_model_input(vit, pixels)).reshape((vit.patches or vit.grid).patches, -1)
-    (high, wide), (row, col) = proj.kernel_size, (vit.patches or vit.grid).row_col(patch)
-    cell = inputs[0][0, :, row * high : (row + 1) * high, col * wide : (col + 1) * wide]
+    seen: list[Tensor] = []
+    watched = with_forward_hooks(embed, proj=lambda proj, inputs, output: seen.append(inputs[0]))
+    grid = vit.patches or vit.grid
+    made = watched(to_model_input(vit, pixels)).reshape(grid.patches, -1)
+    (high, wide), (row, col) = proj.kernel_size, grid.row_col(patch)
+    cell = seen[0][0, :, row * high : (row + 1) * high, col * wide : (col + 1) * wide]
     bias = torch.zeros(proj.out_channels) if proj.bias is None else proj.bias
     x_p, filters = cell.permute(1, 2, 0), proj.weight.permute(0, 2, 3, 1)
-    projection = PatchProjection(_array(x_p), _array(filters), _array(bias), _array(made[patch]))
+    projection = PatchProjection(x_p=_array(x_p), filters=_array(filters), bias=_array(bias), embedding=_array(made[patch]))
     sums = np.tensordot(projection.filters, projection.x_p, 3) + projection.bias
     return projection if np.allclose(sums, projection.embedding, atol=CLOSE * float(np.abs(sums).max())) else None
 

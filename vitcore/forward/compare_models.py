@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from vitcore.analysis.model_similarity import (
     MAX_POSITIONS,
@@ -25,12 +25,14 @@ from vitcore.analysis.model_similarity import (
 )
 from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.analysis.relevance import absolute_shares, difference_points, rank_correlation
+from vitcore.forward.attention_reducers import read_only
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
-from vitcore.forward.module_swaps import with_onednn_linears, with_watched_blocks
+from vitcore.forward.module_swaps import with_block_hooks
+from vitcore.forward.onednn_linear import with_onednn_linears
 from vitcore.forward.recording import Recording, record, to_model_input
 from vitcore.images import Photo
-from vitcore.models.load_model import Vit
 from vitcore.models.model_cards import ModelError
+from vitcore.models.vit import Vit
 from vitcore.translation import say
 
 
@@ -42,7 +44,7 @@ class TokenRecording:
     tokens: NDArray[np.float32]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Comparison:
     """Two looks at one photo. Maps are (rows, cols) on `grid`, shares of 1 over what both models see."""
 
@@ -138,8 +140,9 @@ def record_tokens(vit: Vit, image: Any, **settings: Any) -> TokenRecording:
     """
     if not vit.is_global:
         raise ModelError(vit.why_undefined(say("a comparison of blocks")))
-    module, states = _keeping(vit.module)
-    return TokenRecording(record(replace(vit, module=module), image, **settings), _stacked(states, vit.grid.prefix))
+    states: list[Tensor] = []
+    rec = record(replace(vit, module=_keeping_tokens(vit.module, states)), image, **settings)
+    return TokenRecording(rec, _stack_patches(states, vit.grid.prefix))
 
 
 @torch.inference_mode()
@@ -147,26 +150,19 @@ def tokens_of_recording(vit: Vit, rec: Recording) -> TokenRecording:
     """The same of a recording that is there already: one more forward pass, at which attention is not watched."""
     if not vit.is_global:
         raise ModelError(vit.why_undefined(say("a comparison of blocks")))
-    module, states = _keeping(with_onednn_linears(vit.module))
-    module(to_model_input(vit, rec.model_input.pixels))
-    return TokenRecording(rec, _stacked(states, vit.grid.prefix))
-
-
-def _keeping(module: nn.Module) -> tuple[Any, list[Tensor]]:
-    """A model that leaves its tokens in a list as they leave each block; and that list."""
     states: list[Tensor] = []
-
-    def keep(x: Tensor, result: Tensor) -> None:
-        states.append(result)
-
-    return with_watched_blocks(module, keep), states
+    _keeping_tokens(with_onednn_linears(vit.module), states)(to_model_input(vit, rec.model_input.pixels))
+    return TokenRecording(rec, _stack_patches(states, vit.grid.prefix))
 
 
-def _stacked(states: list[Tensor], prefix: int) -> NDArray[np.float32]:
+def _keeping_tokens(module: Any, states: list[Tensor]) -> Any:
+    """A copy of a model that leaves its tokens in `states` as they leave each block."""
+    return with_block_hooks(module, lambda block, inputs, output: states.append(output))
+
+
+def _stack_patches(states: list[Tensor], prefix: int) -> NDArray[np.float32]:
     """(L, N, D) of the patches, from what each block left (1, prefix + N, D)."""
-    tokens: NDArray[np.float32] = torch.stack([one[0, prefix:] for one in states]).float().numpy()
-    tokens.flags.writeable = False
-    return tokens
+    return read_only(torch.stack([one[0, prefix:] for one in states]).float())
 
 
 def compare(
@@ -189,9 +185,8 @@ def compare(
     labels, outputs = (recs[0].labels, recs[1].labels), (recs[0].output, recs[1].output)
     answers = prediction_agreement(recs[0].logits, recs[1].logits, labels, outputs)
     return Comparison(
-        (a, b), grid, maps.both, maps.difference, maps.rank_correlation,
-        linear_cka(tokens[0], tokens[1], _product), coarse, answers,
-        mask_outliers,
+        recordings=(a, b), grid=grid, rollouts=maps.both, difference=maps.difference, rank_correlation=maps.rank_correlation,
+        cka=linear_cka(tokens[0], tokens[1], _product), cka_grid=coarse, answers=answers, masked=mask_outliers,
     )  # fmt: skip
 
 

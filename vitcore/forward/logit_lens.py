@@ -11,10 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vitcore.forward.module_swaps import WatchedModule, with_modules, with_onednn_linears
+from vitcore.forward.module_swaps import with_block_hooks
+from vitcore.forward.onednn_linear import with_onednn_linears
 from vitcore.forward.recording import to_model_input
-from vitcore.models.load_model import Vit
 from vitcore.models.model_cards import ModelError
+from vitcore.models.vit import Vit
 from vitcore.translation import say
 
 
@@ -33,10 +34,9 @@ def logit_lens(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
                          name=vit.display_name)  # fmt: skip
     states: list[Tensor] = []
 
-    def see(x: Tensor, result: Tensor) -> Tensor | None:
-        states.extend([result] if states else [x, result])
+    def collect(block: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor | None:
+        states.extend([output] if states else [inputs[0], output])
         return torch.cat(states) if len(states) == vit.blocks + 1 else None  # (L + 1, T, D)
 
-    module = with_onednn_linears(vit.module)
-    model = with_modules(module, blocks=nn.Sequential(*(WatchedModule(block, see) for block in module.blocks)))
-    return model(to_model_input(vit, pixels)).float().numpy()
+    module = with_block_hooks(with_onednn_linears(vit.module), collect)
+    return module(to_model_input(vit, pixels)).float().numpy()

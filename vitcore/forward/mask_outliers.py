@@ -38,15 +38,9 @@ def mask_outlier_tokens(rec: Recording, tokens: NDArray[np.bool_] | None = None)
     for array in (px, left, share):
         array.flags.writeable = False
     return replace(
-        rec,
-        maps=maps,
-        fused=fused,
-        distance_px=px,
-        distance_renormalised_px=left,
-        prefix_attention_share=share,
-        query_key=(),
+        rec, maps=maps, fused=fused, distance_px=px, distance_renormalised_px=left, prefix_attention_share=share, query_key=(),
         masked=True,
-    )
+    )  # fmt: skip
 
 
 def _masked(stack: NDArray, tokens: NDArray[np.bool_]) -> NDArray:

@@ -1,12 +1,13 @@
 """One photograph and one model become one `Recording`; every picture and number reads the recording.
 
-The forward pass happens once; `AttentionCapture` watches it. Attention is reduced as it streams by, block by block and head by head
-with reused buffers: mean distance of every head (arXiv 2010.11929 App. D.7), heads fused per block, and nothing else
-unless asked for. Shapes: L blocks, H heads, T tokens = prefix + N patches.
+The forward pass happens once; `AttentionCapture` watches it, and reducers keep of its attention what pictures need: mean
+distance of every head (arXiv 2010.11929 App. D.7), heads fused per block, and nothing else unless asked for. Shapes: L blocks,
+H heads, T tokens = prefix + N patches.
 """
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -14,20 +15,31 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image
-from torch import Tensor, nn
+from torch import Tensor
 
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion, rollout, rollout_per_layer
 from vitcore.attention_capture import AttentionCapture
-from vitcore.forward.attention_reducer import AttentionReducer, QueryKey
-from vitcore.forward.module_swaps import WatchedModule, with_modules, with_onednn_linears, with_watched_blocks
+from vitcore.forward.attention_reducers import (
+    BlockAttention,
+    DistanceReducer,
+    FusedHeadsReducer,
+    HeadMapsReducer,
+    PoolingReducer,
+    check_blocks,
+    read_only,
+)
+from vitcore.forward.axial_attention import AxialAttention
+from vitcore.forward.module_swaps import with_block_hooks
+from vitcore.forward.onednn_linear import with_inplace_gelu, with_onednn_linears
+from vitcore.forward.query_key import QueryKey, QueryKeyReducer
 from vitcore.grid import Grid
-from vitcore.images import Crop, Photo, crop_for_model, open_photo, photo_from_image
-from vitcore.models.load_model import Vit, with_mean_position, with_permuted_positions
+from vitcore.images import Crop, Photo, crop_for_model, open_photo
 from vitcore.models.model_cards import ModelError
-from vitcore.probabilities import Output, probabilities
+from vitcore.models.vit import Vit
+from vitcore.probabilities import Output, probabilities, top_classes
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Recording:
     """What one forward pass left behind; arrays are float32 and read-only unless said otherwise."""
 
@@ -36,19 +48,16 @@ class Recording:
     photo: Photo
     model_input: Crop  # the pixels the model saw
     logits: NDArray[np.float32]  # (classes,), or pooled features of a model without a head
-    labels: tuple[str, ...] = field(repr=False)
+    output: Output = "softmax"  # what the logits mean
+    labels: tuple[str, ...]
     distance_px: NDArray[np.float32]  # (L, H), class token dropped, as the paper
     distance_renormalised_px: NDArray[np.float32]  # (L, H), divided by what is left
     prefix_attention_share: NDArray[np.float32]  # (L, H): what patches give to tokens that are not patches, of 1; 0 without prefix
-    fused: dict[
-        str, NDArray[np.float32]
-    ]  # fusion -> (S, T, T); float16 where queries and keys are stored. S = L, of axial attention 2L
+    fused: dict[str, NDArray[np.float32]]  # fusion -> (S, T, T); float16 beside queries and keys. S = L, of axial attention 2L
     maps: dict[int, NDArray[np.float16]]  # block -> (H, T, T), only those asked for
     pooling_weights: NDArray[np.float32]  # (T,): where the answer is read, a distribution over tokens
-    query_key: tuple[QueryKey, ...] = field(default=(), repr=False)  # of every block, where they were kept: see `record`
-    output: Output = "softmax"  # what the logits mean
-    norms: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32), repr=False)
-    # (L, T): Euclidean norms of the tokens as they leave each block
+    norms: NDArray[np.float32]  # (L, T): Euclidean norms of the tokens as they leave each block
+    query_key: tuple[QueryKey, ...] = ()  # of every block, where they were kept: see `record`
     masked: bool = False  # whether outlier tokens are masked as keys: see `mask_outliers.mask_outlier_tokens`
 
     def __repr__(self) -> str:
@@ -69,7 +78,7 @@ class Recording:
         return probabilities(self.logits, self.output)
 
     def top_classes(self, count: int = 5) -> list[tuple[str, float]]:
-        """The likeliest classes with their probabilities; empty for a model without classes."""
+        """(label, probability) of the likeliest classes; empty for a model without classes."""
         return top_classes(self.logits, self.labels, count, self.output)
 
     def head_maps(self, block: int, token: int | None = None) -> NDArray[np.float32]:
@@ -79,10 +88,8 @@ class Recording:
         """
         if block not in self.maps:
             raise KeyError(f"the heads of block {block} were not kept: record(vit, image, maps=[{block}]) keeps them")
-        _check_token(self.grid, token)
-        weights = self.maps[block].astype(np.float32)  # (H, T, T)
-        rows = np.einsum("t,htk->hk", self.pooling_weights, weights) if token is None else weights[:, token]
-        return self.grid.to_map(rows)
+        start, weights = self._start(token), self.maps[block].astype(np.float32)  # (H, T, T)
+        return self.grid.to_map(weights[:, token] if token is not None else np.einsum("t,htk->hk", start, weights))
 
     @property
     def steps(self) -> int:
@@ -92,8 +99,8 @@ class Recording:
 
     def attention_per_layer(self, fusion: str = "mean") -> NDArray[np.float32]:
         """(L, T, T) fused attention of each block; an axial block's is the product of its steps: a patch's reach."""
-        fused, steps = self.fused[fusion], self.steps
-        if steps == 1:
+        fused = self.fused[fusion]
+        if self.steps == 1:
             return fused
         return np.stack([last.astype(np.float32) @ first for first, last in zip(fused[::2], fused[1::2], strict=True)])
 
@@ -105,84 +112,27 @@ class Recording:
         Raises: KeyError, for a fusion that was not recorded; IndexError, for a token that there is not; ModelError, where
         rollout is not defined.
         """
-        if not len(self.distance_px):
-            raise ModelError("{name} does not let all patches of one grid attend to all in every block, so rollout is not "
-                             "defined for it.",
-                             name=self.model)  # fmt: skip
-        settings |= {"first_block": int(settings.get("first_block", 0)) * self.steps}
-        return self.grid.to_map(rollout(self._of(fusion), self._begin(start), prefix=self.grid.prefix, **settings))  # type: ignore[arg-type]
+        return self._roll_out(rollout, start, fusion, **settings)
 
     def rollout_per_layer(self, start: int | None = None, fusion: str = "mean", **settings: float) -> NDArray[np.float64]:
         """Rollout through the blocks up to each, (L, rows, cols); start, settings and errors as of `rollout`."""
-        settings |= {"first_block": int(settings.get("first_block", 0)) * self.steps}
-        layers = rollout_per_layer(self._of(fusion), self._begin(start), prefix=self.grid.prefix, **settings)  # type: ignore[arg-type]
-        return self.grid.to_map(layers[self.steps - 1 :: self.steps])
+        return self._roll_out(rollout_per_layer, start, fusion, **settings)[self.steps - 1 :: self.steps]
 
-    def _begin(self, start: int | None) -> int | NDArray[np.float32]:
-        _check_token(self.grid, start)
-        return self.pooling_weights if start is None else start
-
-    def _of(self, fusion: str) -> NDArray[np.float32]:
+    def _roll_out(
+        self, run: Callable[..., NDArray], start: int | None, fusion: str, first_block: float = 0, **settings: float
+    ) -> NDArray:
+        if not len(self.distance_px):
+            raise ModelError("{name} does not let all patches of one grid attend to all in every block, so rollout is not "
+                             "defined for it.", name=self.model)  # fmt: skip
         if fusion not in self.fused:
             raise KeyError(f"heads were not fused by {fusion!r}: record(vit, image, fusions=[{fusion!r}]) does")
-        return self.fused[fusion]
+        first = int(first_block) * self.steps
+        return self.grid.to_map(run(self.fused[fusion], self._start(start), prefix=self.grid.prefix, first_block=first, **settings))
 
-
-def _check_token(grid: Grid, token: int | None) -> None:
-    if token is not None and not 0 <= token < grid.tokens:
-        raise IndexError(f"a token is from 0 to {grid.tokens - 1}, not {token}")
-
-
-def recompute_heads(rec: Recording, block: int) -> NDArray[np.float16]:
-    """Attention maps (H, T, T) of a block, recomputed from stored queries and keys without another forward pass.
-
-    Raises: KeyError, where queries and keys were not kept.
-    """
-    if not rec.query_key:
-        raise KeyError(block)
-    heads, tokens = rec.query_key[block].queries.shape[:2]
-    maps = torch.empty(heads, tokens, tokens, dtype=torch.float16)
-    for place, p in enumerate(_weights_again(rec, block)):
-        maps[place] = p
-    return _shared(maps)
-
-
-def recompute_fused_heads(rec: Recording, fusion: HeadFusion) -> NDArray[np.float16]:
-    """Fused heads (L, T, T) of all blocks, recomputed from stored queries and keys without another forward pass.
-
-    Raises: KeyError, where queries and keys were not kept.
-    """
-    if not rec.query_key:
-        raise KeyError(fusion)
-    fused = torch.empty(len(rec.query_key), rec.grid.tokens, rec.grid.tokens, dtype=torch.float16)
-    for block, query_key in enumerate(rec.query_key):
-        heads = _weights_again(rec, block)
-        total = next(heads).clone()
-        for p in heads:
-            if fusion == "mean":
-                total += p
-            else:
-                (torch.maximum if fusion == "max" else torch.minimum)(total, p, out=total)
-        fused[block] = total / len(query_key.queries) if fusion == "mean" else total
-    return _shared(fused)
-
-
-def _weights_again(rec: Recording, block: int) -> Iterator[Tensor]:
-    """The weights (T, T) of one head after another, in one buffer, computed as they were when they were read."""
-    query_key = rec.query_key[block]
-    p = torch.empty(1, rec.grid.tokens, rec.grid.tokens)
-    for head in range(len(query_key.queries)):
-        q, k = query_key.queries[head : head + 1], query_key.keys[head : head + 1].transpose(-2, -1)
-        torch.baddbmm(p, q, k, beta=0, alpha=query_key.factor, out=p)
-        yield torch.softmax(p, -1, out=p)[0]
-
-
-def top_classes(logits: NDArray, labels: tuple[str, ...], count: int = 5, output: Output = "softmax") -> list[tuple[str, float]]:
-    """(label, probability) of the likeliest classes."""
-    if not labels:
-        return []
-    p = probabilities(logits, output)
-    return [(labels[i], float(p[i])) for i in np.argsort(-p)[:count]]
+    def _start(self, token: int | None) -> int | NDArray[np.float32]:
+        if token is not None and not 0 <= token < self.grid.tokens:
+            raise IndexError(f"a token is from 0 to {self.grid.tokens - 1}, not {token}")
+        return self.pooling_weights if token is None else token
 
 
 def record(
@@ -197,7 +147,7 @@ def record(
     otherwise the weights are computed once and used for both, and linear layers are those that are faster on this CPU
     (`forward.onednn_linear`): quicker, with logits within float32's rounding. `store="query_key"` holds fused heads in half
     precision and, where they tell all, each block's queries and keys: L·T·2D numbers instead of L·H·T², from which
-    `recompute_heads` and `recompute_fused_heads` make the rest.
+    `query_key.recompute_heads` and `recompute_fused_heads` make the rest.
 
     Raises: TypeError, for what is no Vit or no photo; ValueError, for blocks and fusions that there are not; PhotoError;
     ModelError.
@@ -209,58 +159,41 @@ def record(
         raise ValueError(f"fusions are of {', '.join(HEAD_FUSIONS)}, not {', '.join(map(repr, strange))}")
     if vit.is_global and (outside := sorted(block for block in maps if not 0 <= block < vit.blocks)):
         raise ValueError(f"blocks are from 0 to {vit.blocks - 1}, not {', '.join(map(str, outside))}")
-    photo = to_photo(image)
+    photo = open_photo(image)
     crop = crop_for_model(photo.image, vit.transform, vit.grid)
-    usual = vit.module if exact else with_onednn_linears(vit.module)
-    if not vit.is_global:
-        return _in_part(vit, usual, photo, crop, fusions)
-    reader = AttentionReducer(vit, frozenset(maps), fusions, exact, store == "query_key")
+    steps, heads = (vit.blocks * len(vit.structure.axes), 1) if vit.structure.axes else (vit.blocks, vit.heads)
+    half = store == "query_key" and vit.is_global
+    fused = {name: FusedHeadsReducer(name, steps, heads, vit.grid.tokens, half) for name in fusions}
+    distance, kept, pool = DistanceReducer(vit), HeadMapsReducer(frozenset(maps), vit.heads), PoolingReducer(vit)
+    query_key = QueryKeyReducer() if half else None
+    watch: AxialAttention | BlockAttention | None = None
+    if vit.structure.axes:
+        watch = AxialAttention(vit, [*fused.values()], [distance, kept])
+    elif vit.is_global:
+        keep_call = None if query_key is None else query_key.add
+        watch = BlockAttention(vit, [distance, kept, *fused.values()], pool, keep_call, exact=exact)
+    module = vit.module if exact else with_onednn_linears(vit.module)
     norms: list[Tensor] = []
-    module = with_watched_blocks(usual, lambda _, left: norms.append(left[0].float().norm(dim=-1).flatten()))
-    with torch.inference_mode(), AttentionCapture(reader):
+    if watch is not None:
+        module = with_block_hooks(with_inplace_gelu(module), lambda block, inputs, out: norms.append(_norms(out)))
+    with torch.inference_mode(), AttentionCapture(watch) if watch is not None else nullcontext():
         logits = module(to_model_input(vit, crop.pixels))
-    reader.check()
-    distance, renormalised, share = map(_shared, reader.distances())
+    if watch is not None:
+        check_blocks(vit, watch.calls)
+    far, renormalised, share = map(read_only, distance.distances())
     return Recording(
-        vit.name, vit.grid, photo, crop, _shared(logits[0].float()), vit.labels, distance,
-        renormalised, share, {k: _shared(v) for k, v in reader.fused.items()},
-        {k: _shared(v) for k, v in reader.maps.items()}, _shared(torch.from_numpy(reader.pooling_weights())),
-        reader.query_key if len(reader.query_key) == vit.blocks else (), vit.output, _shared(torch.stack(norms)),
+        model=vit.name, grid=vit.grid, photo=photo, model_input=crop, logits=read_only(logits[0].float()), output=vit.output,
+        labels=vit.labels, distance_px=far, distance_renormalised_px=renormalised, prefix_attention_share=share,
+        fused={name: read_only(one.matrices) for name, one in fused.items()},
+        maps={block: read_only(one) for block, one in kept.maps.items()}, pooling_weights=read_only(pool.weights()),
+        norms=read_only(torch.stack(norms) if norms else torch.zeros(0, 0)),
+        query_key=query_key.of_all_blocks(vit.blocks) if query_key is not None else (),
     )  # fmt: skip
 
 
-def _in_part(vit: Vit, module: nn.Module, photo: Photo, crop: Crop, fusions: tuple[HeadFusion, ...]) -> Recording:
-    """What there is of a model whose attention is not over one grid: its answer, and no maps."""
-    tokens = vit.grid.tokens
-    with torch.inference_mode():
-        logits = module(to_model_input(vit, crop.pixels))
-    none = torch.zeros(0, 0)
-    return Recording(
-        vit.name, vit.grid, photo, crop, _shared(logits[0].float()), vit.labels, _shared(none), _shared(none.clone()),
-        _shared(none.clone()),
-        {name: _shared(torch.zeros(0, tokens, tokens)) for name in fusions}, {}, _shared(torch.zeros(tokens)),
-        output=vit.output,
-    )  # fmt: skip
-
-
-def _shared(values: Tensor) -> NDArray:
-    """A read-only array: visitors share recordings."""
-    array = values.numpy()
-    array.flags.writeable = False
-    return array
-
-
-def to_photo(image: Photo | Image.Image | str | Path | bytes | BinaryIO) -> Photo:
-    """Whatever was given, as a Photo."""
-    if isinstance(image, Photo):
-        return image
-    if isinstance(image, Image.Image):
-        return photo_from_image(image)
-    if not isinstance(image, str | Path | bytes) and not hasattr(image, "read"):
-        raise TypeError(
-            f"a photo is a path, bytes, a file or a PIL image (of an array: Image.fromarray), not {type(image).__name__}"
-        )
-    return open_photo(image)
+def _norms(tokens: Tensor) -> Tensor:
+    """(T,) Euclidean norms of tokens (1, T, D)."""
+    return tokens[0].float().norm(dim=-1).flatten()
 
 
 def to_model_input(vit: Vit, pixels: NDArray[np.uint8]) -> Tensor:
@@ -268,31 +201,3 @@ def to_model_input(vit: Vit, pixels: NDArray[np.uint8]) -> Tensor:
     x = torch.from_numpy(np.array(pixels)).permute(2, 0, 1).float().div_(255)
     mean, std = (torch.tensor(v).view(-1, 1, 1) for v in (vit.mean, vit.std))
     return ((x - mean) / std).unsqueeze(0)
-
-
-@torch.inference_mode()
-def patch_embeddings(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Patch embeddings (N, D) before positions are added: x_p E of Eq. 1."""
-    x, grid = to_model_input(vit, pixels), vit.patches or vit.grid
-    embeds = getattr(vit.module, "embeds", None)
-    if embeds is None:
-        return vit.module.patch_embed(x).reshape(grid.patches, -1).float().numpy()
-    projections: list[Tensor] = []  # NaFlexViT adds positions on the way: what its projection makes
-    with_modules(embeds, proj=WatchedModule(embeds.proj, lambda _, made: projections.append(made)))(x)
-    made = projections[0].flatten(2).transpose(1, 2) if projections[0].ndim == 4 else projections[0]
-    return made.reshape(grid.patches, -1).float().numpy()
-
-
-@torch.inference_mode()
-def predict_without_positions(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Logits for pixels when all patches are given one position, the mean of the learned ones."""
-    return with_onednn_linears(with_mean_position(vit))(to_model_input(vit, pixels))[0].float().numpy()
-
-
-@torch.inference_mode()
-def predict(
-    vit: Vit, pixels: NDArray[np.uint8], order: NDArray[np.int64] | None = None, move_positions: bool = False
-) -> NDArray[np.float32]:
-    """Logits for pixels; with `move_positions`, slot i is given position order[i], so positions follow their patches."""
-    module = with_permuted_positions(vit, order) if move_positions and order is not None else vit.module
-    return with_onednn_linears(module)(to_model_input(vit, pixels))[0].float().numpy()

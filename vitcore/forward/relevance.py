@@ -1,12 +1,11 @@
 """Which patches spoke for a class: five methods behind one function, each map on the token grid.
 
 Rollout asks no class. Gradient rollout and Chefer's relevance read the gradient of a class's logit at every attention
-weight, from the tape; integrated gradients and Grad-CAM are Captum's. The model is frozen and shared by many threads: it
-is never written to, hooked or put in another mode, and gradients are taken of activations and pixels alone. What the
+weight, from its attention events; integrated gradients and Grad-CAM are Captum's. The model is frozen and shared by many
+threads: it is never written to, hooked or put in another mode, and gradients are taken of activations and pixels alone. What the
 methods are, and their sources, is in `analysis.relevance.METHODS`. Shapes: B images, L blocks, H heads, T tokens.
 """
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,12 +19,13 @@ from vitcore.analysis import relevance as arithmetic
 from vitcore.analysis.relevance import METHODS
 from vitcore.analysis.rollout import HeadFusion, fuse_heads, rollout
 from vitcore.architectures.axial_vit import spread_axis_attention
-from vitcore.attention_capture import AttentionCall, AttentionCapture, SoftmaxCall
-from vitcore.forward.attention_reducer import pooling_weights
+from vitcore.attention_capture import AttentionCapture, AttentionEvent
+from vitcore.forward.attention_reducers import PoolingReducer, check_blocks, check_heads
+from vitcore.forward.module_swaps import with_modules
 from vitcore.forward.recording import to_model_input
 from vitcore.grid import Grid
-from vitcore.models.load_model import Vit
 from vitcore.models.model_cards import ModelError
+from vitcore.models.vit import Vit
 from vitcore.translation import say
 
 BASELINES = {"mean": None, "black": 0.0, "white": 1.0}  # "mean": the colour the model's inputs are centred on
@@ -36,7 +36,7 @@ MOST_NUMBERS = 2**23  # that the blocks of one image hand on (L·T·D); of large
 MapAndGap = tuple[NDArray, tuple[float, float] | None]  # a map, and for integrated gradients its rise and its gap
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Relevance:
     """Maps of one method, (rows, cols) or (B, rows, cols); an image's class, and how complete its attributions are."""
 
@@ -78,7 +78,7 @@ def relevance(
     maps = np.stack([one for one, _ in results]).astype(np.float64)
     complete = [fact for _, fact in results if fact]
     rises, gaps = tuple(rise for rise, _ in complete), tuple(gap for _, gap in complete)
-    return Relevance(method, maps if pixels.ndim == 4 else maps[0], targets, rises, gaps)
+    return Relevance(method=method, maps=maps if pixels.ndim == 4 else maps[0], targets=targets, rises=rises, gaps=gaps)
 
 
 def _as_batch(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -102,51 +102,36 @@ def _targets(vit: Vit, inputs: list[Tensor], target: int | Sequence[int] | None)
     return given
 
 
-class _Watch:
-    """Keeps every block's attention weights as part of the graph, and the weights of an attention pool."""
+class _WeightsWithGradients:
+    """The watcher that keeps every block's attention weights as part of the graph, and where an attention pool reads."""
 
     def __init__(self, vit: Vit) -> None:
-        self.vit = vit
+        self.vit, self.pool = vit, PoolingReducer(vit)
         self.weights: list[Tensor] = []
-        self.pool: Tensor | None = None
 
-    def __call__(self, call: AttentionCall | SoftmaxCall) -> Tensor | None:
-        tokens = self.vit.grid.tokens
-        if self.vit.structure.axes:
-            weights = call.weights()
-            return self._keep(weights) @ call.v if isinstance(call, AttentionCall) else None
-        if isinstance(call, SoftmaxCall):
-            if call.result.shape[-2:] == (tokens, tokens):
-                self._keep(call.result)
-            elif call.result.shape[-2] != tokens:
-                self.pool = call.weights().detach().float().mean((0, 1, 2))
-            return None
-        if call.q.shape[-2] != tokens:  # an attention pool: its query is not a token
-            self.pool = call.weights().detach().float().mean((0, 1, 2))
-            return None
-        return self._keep(call.weights()) @ call.v
-
-    def _keep(self, weights: Tensor) -> Tensor:
-        """Weights with gradients: the first block's begin the graph, for nothing below them needs one."""
+    def __call__(self, event: AttentionEvent) -> Tensor | None:
+        tokens, (queries, keys) = self.vit.grid.tokens, event.shape[-2:]
+        if not self.vit.structure.axes:
+            if queries != tokens:
+                self.pool.add(event)
+            if (queries, keys) != (tokens, tokens):
+                return None
+        weights = event.weights()
         if torch.is_grad_enabled() and not weights.requires_grad:
-            weights.requires_grad_()
+            weights.requires_grad_()  # the first block's begin the graph, for nothing below them needs one
         self.weights.append(weights)
-        return weights
-
-    def start(self) -> NDArray[np.float32]:
-        """Where the answer is read, a distribution over tokens (T,)."""
-        return pooling_weights(self.vit.pooling, self.vit.grid, self.pool)
+        return event.output(weights)
 
 
-def _watched(vit: Vit, x: Tensor) -> tuple[Tensor, _Watch]:
-    watch = _Watch(vit)
+def _run_with_weights(vit: Vit, x: Tensor) -> tuple[Tensor, list[Tensor], NDArray[np.float32]]:
+    """Logits, the weights of every attention call, and where the answer is read, (T,)."""
+    watch = _WeightsWithGradients(vit)
     with AttentionCapture(watch):
         logits = vit.module(x)
-    calls, each = vit.structure.calls, vit.heads if vit.structure.axes else vit.heads // vit.structure.calls
-    if len(watch.weights) != vit.blocks * calls or any(w.shape[1] != each for w in watch.weights):
-        raise ModelError("The attention of {name} is not one call of {heads} {heads:head|heads} in each block.",
-                         name=vit.display_name, heads=vit.heads)  # fmt: skip
-    return logits, watch
+    for call, weights in enumerate(watch.weights):
+        check_heads(vit, call // vit.structure.calls, weights.shape[1])
+    check_blocks(vit, len(watch.weights))
+    return logits, watch.weights, watch.pool.weights().numpy()
 
 
 def _dense(vit: Vit, attention: Sequence[Tensor]) -> list[NDArray]:
@@ -167,31 +152,32 @@ def _dense(vit: Vit, attention: Sequence[Tensor]) -> list[NDArray]:
 def _rollout(vit: Vit, x: Tensor, start: int | None = None, fusion: HeadFusion = "mean", **settings: float) -> NDArray:
     """Rollout, as `Recording.rollout` has it."""
     with torch.no_grad():
-        _, watch = _watched(vit, x)
-    fused = np.stack([fuse_heads(w, fusion) for w in _dense(vit, watch.weights)])
-    settings["first_block"] = int(settings.get("first_block", 0)) * max(1, len(vit.structure.axes))
-    begin = watch.start() if start is None else start
-    return vit.grid.to_map(rollout(fused, begin, prefix=vit.grid.prefix, **settings))  # type: ignore[arg-type]
+        _, weights, pool = _run_with_weights(vit, x)
+    fused = np.stack([fuse_heads(w, fusion) for w in _dense(vit, weights)])
+    return vit.grid.to_map(rollout(fused, pool if start is None else start, **_in_steps(vit, settings)))
 
 
-def _speaking_for(vit: Vit, x: Tensor, target: int) -> tuple[NDArray, NDArray]:
+def _in_steps(vit: Vit, settings: dict[str, float]) -> dict[str, Any]:
+    """Settings of a rollout whose first block is one of the steps that attention makes in each, with the prefix."""
+    first = int(settings.get("first_block", 0)) * max(1, len(vit.structure.axes))
+    return {**settings, "first_block": first, "prefix": vit.grid.prefix}
+
+
+def _positive_gradients(vit: Vit, x: Tensor, target: int) -> tuple[NDArray, NDArray]:
     """mean_h (A ⊙ ∂y_c/∂A)⁺ of every block, (L, T, T), and where the answer is read, (T,)."""
-    logits, watch = _watched(vit, x)
-    gradients = torch.autograd.grad(logits[0, target], watch.weights, materialize_grads=True)
-    pairs = zip(_dense(vit, watch.weights), _dense(vit, gradients), strict=True)
-    positive = [arithmetic.positive_gradient_attention(a, g) for a, g in pairs]
-    return np.stack(positive), watch.start()
+    logits, weights, pool = _run_with_weights(vit, x)
+    gradients = torch.autograd.grad(logits[0, target], weights, materialize_grads=True)
+    pairs = zip(_dense(vit, weights), _dense(vit, gradients), strict=True)
+    return np.stack([arithmetic.positive_gradient_attention(a, g) for a, g in pairs]), pool
 
 
 def _gradient_rollout(vit: Vit, x: Tensor, target: int, **settings: float) -> MapAndGap:
-    positive, start = _speaking_for(vit, x, target)
-    settings["first_block"] = int(settings.get("first_block", 0)) * max(1, len(vit.structure.axes))
-    row = arithmetic.gradient_rollout(positive, start, prefix=vit.grid.prefix, **settings)  # type: ignore[arg-type]
+    row = arithmetic.gradient_rollout(*_positive_gradients(vit, x, target), **_in_steps(vit, settings))
     return vit.grid.to_map(row), None
 
 
 def _chefer(vit: Vit, x: Tensor, target: int) -> MapAndGap:
-    return vit.grid.to_map(arithmetic.chefer_relevance(*_speaking_for(vit, x, target))), None
+    return vit.grid.to_map(arithmetic.chefer_relevance(*_positive_gradients(vit, x, target))), None
 
 
 def _integrated_gradients(vit: Vit, x: Tensor, target: int, baseline: str = "mean", steps: int = STEPS) -> MapAndGap:
@@ -227,57 +213,34 @@ def _grad_cam(vit: Vit, x: Tensor, target: int) -> MapAndGap:
     """
     from captum.attr import LayerGradCam
 
-    module, structure = _own_copy(vit.module), vit.structure
-    parent, _, leaf = structure.last.rpartition(".")
-    holder = module.get_submodule(parent)
-    last = getattr(holder, leaf)
-    if structure.layout == "nchw":
-        layer = last
-    elif structure.layout == "nhwc":
-        setattr(holder, leaf, wrapped := _ChannelsLast(last))
-        layer = wrapped.patches
-    elif structure.is_global and isinstance(getattr(last, "attn", None), nn.Module):
-        last.attn = on_grid = _OnGrid(last.attn, vit.grid)
-        layer = on_grid.patches
-    else:
-        setattr(holder, leaf, on_grid := _OnGrid(last, vit.grid))
-        layer = on_grid.patches
-    importance = LayerGradCam(module, layer).attribute(x.requires_grad_(), target=target, relu_attributions=True)
+    name = vit.structure.last
+    last: Any = vit.module.get_submodule(name)
+    if vit.is_global and isinstance(getattr(last, "attn", None), nn.Module):
+        name, last = f"{name}.attn", last.attn
+    tapped = _PatchTap(last, vit.grid, vit.structure.layout)
+    attribution = LayerGradCam(with_modules(vit.module, **{name: tapped}), tapped.patches)
+    importance = attribution.attribute(x.requires_grad_(), target=target, relu_attributions=True)
     return importance[0, 0].detach().numpy(), None
 
 
-def _own_copy(module: nn.Module) -> Any:
-    """The module with parts of its own, to be hooked and changed, and with the weights and buffers of the original."""
-    shared: dict[int, Any] = {id(t): t for t in (*module.parameters(), *module.buffers())}
-    return copy.deepcopy(module, shared)
+class _PatchTap(nn.Module):
+    """A part of a model whose patches pass as a picture (B, D, rows, cols) through `patches`, where Captum looks."""
 
-
-class _OnGrid(nn.Module):
-    """An attention layer whose patch tokens pass through `patches` as a picture (B, D, rows, cols), where Captum looks."""
-
-    def __init__(self, attention: nn.Module, grid: Grid) -> None:
+    def __init__(self, part: nn.Module, grid: Grid, layout: str) -> None:
         super().__init__()
-        self.attention, self.grid, self.patches = attention, grid, nn.Identity()
+        self.part, self.grid, self.layout, self.patches = part, grid, layout, nn.Identity()
         self.eval()
 
     def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        prefix, patches = x[:, : self.grid.prefix], x[:, self.grid.prefix :]
-        features = self.patches(patches.transpose(1, 2).unflatten(-1, (self.grid.rows, self.grid.cols)))
-        out: Tensor = self.attention(torch.cat([prefix, features.flatten(2).transpose(1, 2)], 1), *args, **kwargs)
-        return out
-
-
-class _ChannelsLast(nn.Module):
-    """A part whose picture of features (B, rows, cols, D) passes through `patches` as (B, D, rows, cols)."""
-
-    def __init__(self, part: nn.Module) -> None:
-        super().__init__()
-        self.part, self.patches = part, nn.Identity()
-        self.eval()
-
-    def forward(self, *args: Any, **kwargs: Any) -> Tensor:
-        out: Tensor = self.patches(self.part(*args, **kwargs).permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
-        return out
+        """What the part makes of x; of tokens, patches are seen as they go in, of pictures of features as they come out."""
+        if self.layout == "tokens":
+            prefix, patches = x[:, : self.grid.prefix], x[:, self.grid.prefix :]
+            features = self.patches(patches.transpose(1, 2).unflatten(-1, (self.grid.rows, self.grid.cols)))
+            x = torch.cat([prefix, features.flatten(2).transpose(1, 2)], 1)
+        out: Tensor = self.part(x, *args, **kwargs)
+        if self.layout == "nhwc":
+            return self.patches(out.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
+        return self.patches(out) if self.layout == "nchw" else out
 
 
 _RUN: dict[str, Callable[..., MapAndGap]] = {

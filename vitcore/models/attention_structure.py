@@ -6,54 +6,21 @@ mixed heads, convolutions), what is left is its last grid of features, on which 
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from vitcore.architectures.model_summary import BLOCK_NAMES, to_meta_device
-from vitcore.attention_capture import AttentionCall, AttentionCapture, SoftmaxCall
+from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
 from vitcore.errors import log_traceback
 from vitcore.grid import Grid
 from vitcore.models.model_cards import ModelError
-from vitcore.translation import say
+from vitcore.models.vit import AttentionStructure
 
-MAX_SIZES_NAMED = 3  # kinds of attention a sentence names
 SMALL_MODEL_OPERATIONS = 10**9  # parameters times pixels: to calculate with so few is quicker than to do without
-
-
-@dataclass(frozen=True)
-class AttentionStructure:
-    """`grid` is that of the tokens, or of the last features where attention is not global; `blocks` and `heads` are then 0."""
-
-    grid: Grid
-    blocks: int = 0
-    heads: int = 0  # of all calls of a block together
-    calls: int = 1  # of attention in a block
-    axes: tuple[str, ...] = ()  # "row" and "column" in the order they are attended along; () where all patches are at once
-    patches: Grid | None = None  # where pixels are cut into patches that do not overlap
-    last: str = ""  # the block whose input (tokens) or output (a picture of features) lies on `grid`
-    layout: str = "tokens"  # of that: "tokens" (B, prefix + N, D), "nchw" or "nhwc"
-    sizes: tuple[tuple[int, int], ...] = ()  # queries × keys of attention that is not global; () where there is none at all
-    positions: int = 0  # that the widest block works on, and the numbers it is given
-    numbers: int = 0
-
-    @property
-    def is_global(self) -> bool:
-        """Whether every block attends over one grid of patches."""
-        return self.blocks > 0
-
-    def why_undefined(self, name: str, picture_name: str) -> str:
-        """Why `picture_name` (a picture, in the reader's language) is not defined for this model, in one sentence."""
-        if not self.sizes:
-            return say("{name} has no attention, so {what} is not defined for it.", name=name, what=picture_name)
-        sizes = ", ".join(f"{queries}×{keys}" for queries, keys in self.sizes[:MAX_SIZES_NAMED])
-        return say("{name} does not let all patches of one grid attend to all in one softmax a block (its attention is {sizes} "
-                   "queries × keys, in groups, over features or mixed afterwards), so {what} is not defined for it.",
-                   name=name, sizes=sizes, what=picture_name)  # fmt: skip
 
 
 def read_attention_structure(name: str, module: Any, image_px: tuple[int, int]) -> AttentionStructure:
@@ -72,9 +39,9 @@ def read_attention_structure(name: str, module: Any, image_px: tuple[int, int]) 
     where, layout, grid = left
     sizes = tuple(sorted({call.size for call in ran.calls}, reverse=True))
     given = max((given for _, given, _ in ran.blocks), key=Tensor.numel, default=torch.empty(1, grid.patches, 1))
-    positions = given.numel() // _channels(given, image_px)
+    width = given.shape[-1] if given.ndim != 4 or _channels_last(given, image_px) else given.shape[1]
     return AttentionStructure(
-        grid, patches=patches, last=where, layout=layout, sizes=sizes, positions=positions, numbers=given.numel()
+        grid=grid, patches=patches, last=where, layout=layout, sizes=sizes, positions=given.numel() // width, numbers=given.numel()
     )
 
 
@@ -87,7 +54,7 @@ def image_px_of_module(module: Any, default: tuple[int, int]) -> tuple[int, int]
 
 @dataclass(frozen=True)
 class _ObservedCall:
-    """An attention call: the block it was made in, lines or windows at once, heads, queries × keys, and by which function."""
+    """An attention event: the block it was made in, lines or windows at once, heads, queries × keys, and by which function."""
 
     block: str
     at_once: int
@@ -96,70 +63,58 @@ class _ObservedCall:
     fused: bool
 
 
-@dataclass
-class _Observations:
-    """What was seen: blocks by name with what went in and came out, and every attention call."""
+class _ObservedPass:
+    """What a pass showed: blocks by name with what went in and came out, attention events, and other outputs by the part's name."""
 
-    blocks: list[tuple[str, Tensor, Any]]
-    calls: list[_ObservedCall]
-    pictures: list[tuple[str, Tensor]]  # whatever else came out as a picture of features, by the name of its part
+    def __init__(self) -> None:
+        self.blocks: list[tuple[str, Tensor, Any]] = []
+        self.calls: list[_ObservedCall] = []
+        self.outputs: list[tuple[str, Any]] = []
+        self.inside = [""]  # the block that is being run
+
+    def hook(self, name: str, part: nn.Module) -> list[RemovableHandle]:
+        """Watch a part of a model, by its name, until the handles are removed."""
+        if not BLOCK_NAMES.search(name) or BLOCK_NAMES.search(name.rpartition(".")[0]):
+            if name.count(".") > 1:  # a piece of a layer
+                return []
+            return [part.register_forward_hook(lambda part, given, out: self.outputs.append((name, out)))]
+
+        def leave(part: nn.Module, given: tuple[Any, ...], out: Any) -> None:
+            self.inside.pop()
+            if given and isinstance(given[0], Tensor):
+                self.blocks.append((name, given[0], out))
+
+        return [part.register_forward_pre_hook(lambda part, given: self.inside.append(name)), part.register_forward_hook(leave)]
+
+    def note(self, event: AttentionEvent) -> None:
+        """The watcher of attention."""
+        *_, at_once, heads, queries, keys = (1, *map(int, event.shape))
+        self.calls.append(_ObservedCall(self.inside[-1], at_once, heads, (queries, keys), isinstance(event, AttentionCall)))
 
 
-def _run(module: nn.Module, image_px: tuple[int, int]) -> _Observations | None:
+def _run(module: nn.Module, image_px: tuple[int, int]) -> _ObservedPass | None:
     """A pass on the meta device, or with the module itself where it is small or asks for numbers on its way; None where neither
     works."""
     was_training = module.training
     small = sum(p.numel() for p in module.parameters()) * math.prod(image_px) < SMALL_MODEL_OPERATIONS
     for device in ("cpu", "meta") if small else ("meta", "cpu"):
         model = to_meta_device(module) if device == "meta" else module
-        ran, inside = _Observations([], [], []), [""]
-        hooks = list(_hooks(model, ran, inside))
+        ran = _ObservedPass()
+        handles = [handle for name, part in model.named_modules() if name for handle in ran.hook(name, part)]
         try:
-            with torch.no_grad(), AttentionCapture(partial(_note, ran, inside)):
+            with torch.no_grad(), AttentionCapture(ran.note):
                 model.eval()(torch.zeros(1, 3, *image_px, device=device))
             return ran
         except Exception as error:  # whatever such a model asks for that has no value there
             log_traceback(error)
-            continue
         finally:
             module.train(was_training)
-            for hook in hooks:
-                hook.remove()
+            for handle in handles:
+                handle.remove()
     return None
 
 
-def _hooks(model: nn.Module, ran: _Observations, inside: list[str]) -> Iterator[Any]:
-    """What notes the blocks and the pictures of features that pass, and which block is being run."""
-    for name, part in model.named_modules():
-        if BLOCK_NAMES.search(name) and not BLOCK_NAMES.search(name.rpartition(".")[0]):
-            yield part.register_forward_pre_hook(partial(_enter, inside, name))
-            yield part.register_forward_hook(partial(_leave, ran, inside, name))
-        elif name:
-            yield part.register_forward_hook(partial(_look, ran, name))
-
-
-def _enter(inside: list[str], name: str, part: nn.Module, given: Any) -> None:
-    inside.append(name)
-
-
-def _leave(ran: _Observations, inside: list[str], name: str, part: nn.Module, given: Any, out: Any) -> None:
-    inside.pop()
-    if given and isinstance(given[0], Tensor):
-        ran.blocks.append((name, given[0], out))
-
-
-def _look(ran: _Observations, name: str, part: nn.Module, given: Any, out: Any) -> None:
-    if isinstance(out, Tensor) and out.ndim == 4:
-        ran.pictures.append((name, out))
-
-
-def _note(ran: _Observations, inside: list[str], call: AttentionCall | SoftmaxCall) -> None:
-    shape = (*call.q.shape[:-1], call.k.shape[-2]) if isinstance(call, AttentionCall) else call.result.shape
-    *_, at_once, heads, queries, keys = (1, *map(int, shape))
-    ran.calls.append(_ObservedCall(inside[-1], at_once, heads, (queries, keys), isinstance(call, AttentionCall)))
-
-
-def _global(module: Any, ran: _Observations, grid: Grid) -> AttentionStructure | None:
+def _global(module: Any, ran: _ObservedPass, grid: Grid) -> AttentionStructure | None:
     """The structure of a module each of whose blocks attends over one grid; None for any other."""
     blocks = [f"blocks.{i}" for i in range(len(getattr(module, "blocks", ())))]
     by_block = [[call for call in ran.calls if call.block == name] for name in blocks]
@@ -178,7 +133,10 @@ def _global(module: Any, ran: _Observations, grid: Grid) -> AttentionStructure |
         return None
     each = count if axes else count * len(wanted)
     numbers = max(given.numel() for _, given, _ in ran.blocks)
-    return AttentionStructure(grid, len(blocks), each, len(wanted), axes, grid, blocks[-1], positions=grid.tokens, numbers=numbers)
+    return AttentionStructure(
+        grid=grid, blocks=len(blocks), heads=each, calls=len(wanted), axes=axes, patches=grid, last=blocks[-1],
+        positions=grid.tokens, numbers=numbers,
+    )  # fmt: skip
 
 
 def _patches(module: Any, image_px: tuple[int, int]) -> Grid | None:
@@ -201,32 +159,30 @@ def _patches(module: Any, image_px: tuple[int, int]) -> Grid | None:
     return Grid(rows, cols, high, int(getattr(module, "num_prefix_tokens", 0) or 0), 0 if high == wide else wide)
 
 
-def _features(ran: _Observations, image_px: tuple[int, int]) -> tuple[str, str, Grid] | None:
+def _features(ran: _ObservedPass, image_px: tuple[int, int]) -> tuple[str, str, Grid] | None:
     """The last block with a grid: its name, how its features lie, and the grid. Tokens are looked at as they go in."""
     for name, given, out in reversed(ran.blocks):
-        if given.ndim == 3 and len(given) == 1 and (grid := _square(given.shape[1], image_px)):
+        if given.ndim == 3 and len(given) == 1 and (grid := _token_grid(given.shape[1], image_px)):
             return name, "tokens", grid
         if picture := _picture(out, image_px):
             return name, *picture
-    whole = [(name, out) for name, out in ran.pictures if name.count(".") < 2]  # deeper ones are pieces of a layer
-    return next(((name, *picture) for name, out in reversed(whole) if (picture := _picture(out, image_px))), None)
+    return next(((name, *picture) for name, out in reversed(ran.outputs) if (picture := _picture(out, image_px))), None)
 
 
 def _picture(out: Any, image_px: tuple[int, int]) -> tuple[str, Grid] | None:
     """How a picture of features lies and its grid; None for what is none, or is as large as the picture itself."""
     if not isinstance(out, Tensor) or out.ndim != 4 or len(out) != 1:
         return None
-    layout = "nhwc" if _same_aspect_ratio(out.shape[1:3], image_px) and not _same_aspect_ratio(out.shape[2:], image_px) else "nchw"
-    rows, cols = out.shape[1:3] if layout == "nhwc" else out.shape[2:]
+    last = _channels_last(out, image_px)
+    rows, cols = out.shape[1:3] if last else out.shape[2:]
     fits = 1 < rows <= image_px[0] // 4 and 1 < cols <= image_px[1] // 4
-    return (layout, grid) if fits and (grid := _grid(rows, cols, 0, image_px)) else None
+    return ("nhwc" if last else "nchw", grid) if fits and (grid := _grid(rows, cols, 0, image_px)) else None
 
 
-def _square(tokens: int, image_px: tuple[int, int]) -> Grid | None:
+def _token_grid(tokens: int, image_px: tuple[int, int]) -> Grid | None:
     """The grid of so many tokens in the shape of the picture, after as few prefix tokens as can be."""
-    high, wide = image_px
     for prefix in range(min(tokens, 6)):
-        rows = round(math.sqrt((tokens - prefix) * high / wide))
+        rows = round(math.sqrt((tokens - prefix) * image_px[0] / image_px[1]))
         fits = rows > 1 and (tokens - prefix) % rows == 0 and _same_aspect_ratio((rows, (tokens - prefix) // rows), image_px)
         if fits and (grid := _grid(rows, (tokens - prefix) // rows, prefix, image_px)):
             return grid
@@ -235,10 +191,8 @@ def _square(tokens: int, image_px: tuple[int, int]) -> Grid | None:
 
 def _grid(rows: int, cols: int, prefix: int, image_px: tuple[int, int]) -> Grid | None:
     """The grid, if it divides the picture into whole pixels."""
-    if image_px[0] % rows or image_px[1] % cols:
-        return None
-    high, wide = image_px[0] // rows, image_px[1] // cols
-    return Grid(rows, cols, high, prefix, 0 if high == wide else wide)
+    (high, down), (wide, across) = divmod(image_px[0], rows), divmod(image_px[1], cols)
+    return None if down or across else Grid(rows, cols, high, prefix, 0 if high == wide else wide)
 
 
 def _same_aspect_ratio(shape: Any, image_px: tuple[int, int]) -> bool:
@@ -247,12 +201,6 @@ def _same_aspect_ratio(shape: Any, image_px: tuple[int, int]) -> bool:
     return abs(rows / cols - image_px[0] / image_px[1]) < 1 / cols
 
 
-def _channels(x: Tensor, image_px: tuple[int, int]) -> int:
-    """How many numbers a position has in features of any layout."""
-    if x.ndim == 4:
-        return int(
-            x.shape[-1]
-            if _same_aspect_ratio(x.shape[1:3], image_px) and not _same_aspect_ratio(x.shape[2:], image_px)
-            else x.shape[1]
-        )
-    return int(x.shape[-1])
+def _channels_last(x: Tensor, image_px: tuple[int, int]) -> bool:
+    """Whether features (1, rows, cols, D) lie so, and not as (1, D, rows, cols)."""
+    return _same_aspect_ratio(x.shape[1:3], image_px) and not _same_aspect_ratio(x.shape[2:], image_px)

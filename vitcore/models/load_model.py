@@ -283,7 +283,10 @@ def _assemble(
     means = output or _output_of(module)
     names = () if means == "features" else _labels(module, labels)
     mean, std = tuple(config["mean"]), tuple(config["std"])
-    return Vit(card, module, structure.grid, transform, mean, std, names, structure, means, assumed or {})
+    return Vit(
+        card=card, module=module, grid=structure.grid, transform=transform, mean=mean, std=std, labels=names, structure=structure,
+        output=means, assumed=assumed or {},
+    )  # fmt: skip
 
 
 def _labels(module: Any, given: list[str] | None = None) -> tuple[str, ...]:

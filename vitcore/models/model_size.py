@@ -9,8 +9,9 @@ from typing import Any
 
 from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import log_traceback
-from vitcore.models.attention_structure import AttentionStructure, image_px_of_module, read_attention_structure
+from vitcore.models.attention_structure import image_px_of_module, read_attention_structure
 from vitcore.models.torchvision_ops import declare_torchvision_ops
+from vitcore.models.vit import AttentionStructure
 
 declare_torchvision_ops()
 

@@ -1,16 +1,49 @@
-"""A model as every other room sees it: the module, its grid and structure, timm's transform for it, and its classes."""
+"""A model as every other room sees it: the module, its grid and how it attends, timm's transform for it, and its classes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from vitcore.grid import Grid
-from vitcore.models.attention_structure import AttentionStructure
 from vitcore.models.model_cards import ModelCard
 from vitcore.probabilities import Output
+from vitcore.translation import say
+
+MAX_SIZES_NAMED = 3  # kinds of attention a sentence names
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, kw_only=True)
+class AttentionStructure:
+    """`grid` is that of the tokens, or of the last features where attention is not global; `blocks` and `heads` are then 0."""
+
+    grid: Grid
+    blocks: int = 0
+    heads: int = 0  # of all calls of a block together
+    calls: int = 1  # of attention in a block
+    axes: tuple[str, ...] = ()  # "row" and "column" in the order they are attended along; () where all patches are at once
+    patches: Grid | None = None  # where pixels are cut into patches that do not overlap
+    last: str = ""  # the block whose input (tokens) or output (a picture of features) lies on `grid`
+    layout: str = "tokens"  # of that: "tokens" (B, prefix + N, D), "nchw" or "nhwc"
+    sizes: tuple[tuple[int, int], ...] = ()  # queries × keys of attention that is not global; () where there is none at all
+    positions: int = 0  # that the widest block works on, and the numbers it is given
+    numbers: int = 0
+
+    @property
+    def is_global(self) -> bool:
+        """Whether every block attends over one grid of patches."""
+        return self.blocks > 0
+
+    def why_undefined(self, name: str, picture_name: str) -> str:
+        """Why `picture_name` (a picture, in the reader's language) is not defined for this model, in one sentence."""
+        if not self.sizes:
+            return say("{name} has no attention, so {what} is not defined for it.", name=name, what=picture_name)
+        sizes = ", ".join(f"{queries}×{keys}" for queries, keys in self.sizes[:MAX_SIZES_NAMED])
+        return say("{name} does not let all patches of one grid attend to all in one softmax a block (its attention is {sizes} "
+                   "queries × keys, in groups, over features or mixed afterwards), so {what} is not defined for it.",
+                   name=name, sizes=sizes, what=picture_name)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Vit:
     """A frozen model with what is needed to read it: its grid, timm's transform for it, and the names of its classes."""
 

@@ -14,8 +14,8 @@ from vitcore.assets import SAMPLES, samples
 from vitcore.figures.attention import resize_for_figure
 from vitcore.forward.logit_lens import logit_lens
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
-from vitcore.forward.recording import Recording, record, to_photo
-from vitcore.images import Photo, sharp_crop
+from vitcore.forward.recording import Recording, record
+from vitcore.images import Photo, open_photo, sharp_crop
 from vitcore.models import load_model
 from vitcore.models.load_model import Vit
 from vitcore.probabilities import probabilities
@@ -64,7 +64,7 @@ def make_quiz_material(vit: Vit, photo: Photo | str | Path | bytes, seed: int = 
     Raises: PhotoError and ModelError, as `open_photo` and `record` do.
     """
     every = range(vit.blocks) if vit.is_global else []
-    rec = record(vit, to_photo(photo), maps=every if mask_outliers else quiz_blocks(vit, seed))
+    rec = record(vit, open_photo(photo), maps=every if mask_outliers else quiz_blocks(vit, seed))
     names = other_gallery_photos(seed, rec.photo.digest)
     seen = [record(vit, SAMPLES / f"{name}.jpg") for name, _ in names]
     if mask_outliers:

@@ -38,27 +38,29 @@ def _recording(model: str, key: str, all_blocks: bool, _photo: Photo, _record: A
 @memory_cache.cached
 def _heads(rec: Recording, block: int) -> NDArray[np.float16]:
     """The maps of one block of a large model."""
-    from vitcore.forward.recording import recompute_heads, record
+    from vitcore.forward.query_key import recompute_heads
+    from vitcore.forward.recording import record
 
     if rec.query_key:
-        return recompute_heads(rec, block)
+        return recompute_heads(rec.query_key, block)
     return record(loaded_models.loaded(rec.model), rec.photo, maps=[block], fusions=()).maps[block]
 
 
 @memory_cache.cached
 def _fused(rec: Recording, fusion: Any) -> NDArray[Any]:
     """All blocks' heads of a large model, fused in another way than by their mean."""
-    from vitcore.forward.recording import recompute_fused_heads, record
+    from vitcore.forward.query_key import recompute_fused_heads
+    from vitcore.forward.recording import record
 
     if rec.query_key:
-        return recompute_fused_heads(rec, fusion)
+        return recompute_fused_heads(rec.query_key, fusion)
     return record(loaded_models.loaded(rec.model), rec.photo, fusions=(fusion,), store="query_key").fused[fusion]
 
 
 @memory_cache.cached
 def patch_embeddings(rec: Recording) -> NDArray[np.float32]:
     """Patch embeddings (N, D) of what the model sees."""
-    from vitcore.forward.recording import patch_embeddings
+    from vitcore.forward.block_activations import patch_embeddings
 
     return patch_embeddings(loaded_models.loaded(rec.model), rec.model_input.pixels)
 
@@ -68,7 +70,7 @@ def shifted_patch_embeddings(rec: Recording, px: int) -> NDArray[np.float32]:
     """The same (N, D), each patch cut `px` pixels further to the right; what is pushed out comes in on the other side."""
     import numpy as np
 
-    from vitcore.forward.recording import patch_embeddings
+    from vitcore.forward.block_activations import patch_embeddings
 
     return patch_embeddings(loaded_models.loaded(rec.model), np.roll(rec.model_input.pixels, -px, axis=1))
 

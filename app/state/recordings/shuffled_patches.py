@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 def top_answers(rec: Recording, seed: int) -> list[list[tuple[str, float]]]:
     """Top 5 for the photo, for its patches shuffled, and for patches shuffled with their positions."""
     from vitcore.analysis import patches
-    from vitcore.forward.recording import predict, top_classes
+    from vitcore.forward.predict import predict
     from vitcore.models import load_model
+    from vitcore.probabilities import top_classes
 
     vit = loaded_models.loaded(rec.model)
     grid = vit.patches or vit.grid
@@ -32,7 +33,7 @@ def top_answers(rec: Recording, seed: int) -> list[list[tuple[str, float]]]:
 def top_probabilities(rec: Recording, seed: int) -> tuple[float, float, float | None]:
     """The probability of the photo's likeliest class: in order, patches shuffled, all patches at one position (or None)."""
     from vitcore.analysis import patches
-    from vitcore.forward.recording import predict, predict_without_positions
+    from vitcore.forward.predict import predict, predict_without_positions
     from vitcore.models import load_model
     from vitcore.probabilities import probabilities
 

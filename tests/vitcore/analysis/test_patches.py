@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vitcore.analysis.patches import flatten_patches, identical_patches, join_patches, shuffle_order, split_patches
-from vitcore.forward.recording import patch_embeddings
+from vitcore.forward.block_activations import patch_embeddings
 from vitcore.grid import Grid
 from vitcore.models import load_model
 

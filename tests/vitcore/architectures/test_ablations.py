@@ -10,7 +10,8 @@ from tests.conftest import lively
 from vitcore.analysis.patches import join_patches, shuffle_order, split_patches
 from vitcore.architectures import axial_vit
 from vitcore.architectures.build_model import build_from_description, create_paper_model
-from vitcore.forward.recording import predict, record
+from vitcore.forward.predict import predict
+from vitcore.forward.recording import record
 from vitcore.models import load_model
 
 TINY = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 2, "num_heads": 3, "num_classes": 10}

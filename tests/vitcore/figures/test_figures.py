@@ -18,8 +18,8 @@ from vitcore.analysis.patches import split_patches
 from vitcore.analysis.position_embeddings import position_similarity
 from vitcore.figures.png_and_svg import PAPER_COLOUR, print_figure
 from vitcore.figures.theme import INK_COLOURS
+from vitcore.forward.block_activations import patch_embeddings
 from vitcore.forward.mask_outliers import outliers_in_recording
-from vitcore.forward.recording import patch_embeddings
 from vitcore.images import sharp_crop
 from vitcore.models import load_model
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from tqdm import tqdm
 
-from vitcore.forward.module_swaps import with_onednn_linears
+from vitcore.forward.onednn_linear import with_onednn_linears
 from vitcore.forward.recording import to_model_input
 from vitcore.images import PhotoError, crop_for_model
 from vitcore.models.load_model import Vit, wordnet_ids

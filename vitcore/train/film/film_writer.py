@@ -24,8 +24,8 @@ from safetensors.numpy import load_file
 from torch import nn
 
 from vitcore.errors import refusal_reason
-from vitcore.forward.recording import record, to_photo
-from vitcore.images import Photo
+from vitcore.forward.recording import record
+from vitcore.images import Photo, open_photo
 from vitcore.models import load_model
 from vitcore.models.model_cards import ModelError
 from vitcore.train import run_folder
@@ -60,7 +60,7 @@ def film(
     """
     if isinstance(photos, Photo | Image.Image | str | Path | bytes) or hasattr(photos, "read"):
         photos = [photos]  # type: ignore[list-item]
-    shown = default_film_photos() if photos is None else [to_photo(photo) for photo in photos]
+    shown = default_film_photos() if photos is None else [open_photo(photo) for photo in photos]
     if not shown:
         raise ValueError("a film needs a photo to show")
     overlaid = {name: tuple(values) for name, values in {"mean": mean, "std": std}.items() if values is not None}

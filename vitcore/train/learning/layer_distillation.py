@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vitcore.attention_capture import AttentionCall, AttentionCapture, SoftmaxCall
+from vitcore.attention_capture import AttentionCapture, AttentionEvent, SoftmaxCall
 from vitcore.models import load_model
 from vitcore.train.learning.optimisers import end_to_end_start_step
 from vitcore.train.learning.teachers import Teacher, kl_divergence
@@ -47,7 +47,7 @@ def attention_sublayer(block: Any, x: Tensor, rows: slice) -> tuple[Tensor, Tens
     """What a block's attention adds to x (B, T, D), and its log weights (B, H, rows, T), differentiable."""
     outputs: list[Tensor] = []
 
-    def watch(call: AttentionCall | SoftmaxCall) -> Tensor | None:
+    def watch(call: AttentionEvent) -> Tensor | None:
         if isinstance(call, SoftmaxCall):
             outputs.append(call.weights(rows).clamp(min=EPSILON).log())
             return None
@@ -56,7 +56,7 @@ def attention_sublayer(block: Any, x: Tensor, rows: slice) -> tuple[Tensor, Tens
             return None
         log_weights = call.scores().log_softmax(-1)
         outputs.append(log_weights[:, :, rows])
-        return log_weights.exp() @ call.v
+        return call.output(log_weights.exp())
 
     with AttentionCapture(watch):
         attended = block.ls1(block.attn(block.norm1(x)))

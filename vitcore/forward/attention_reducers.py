@@ -1,0 +1,204 @@
+"""Reducers of attention as it streams by: distances, fused heads and kept maps, of some heads of a block at a time.
+
+The watcher of a pass hands each the weights (heads, T, T) that a block's attention events give it, in a buffer that is used
+again. Shapes: L blocks, H heads, T tokens = prefix + N patches.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vitcore.analysis.rollout import HeadFusion
+from vitcore.attention_capture import AttentionCall, AttentionEvent, additive_mask, zero_if_fully_masked
+from vitcore.grid import Grid
+from vitcore.models.model_cards import ModelError
+from vitcore.models.vit import Vit
+
+# Of weights: as many heads are read at once, or four in twice as much; measured best on 2 cores.
+AT_ONCE_BYTES = 9 * 2**20
+KeepCall = Callable[[int, AttentionCall], None]  # what keeps more of a block's call than weights: queries and keys
+
+
+class AttentionReducer(Protocol):
+    """What takes in the weights (heads, T, T) of some heads of a block and keeps less of them."""
+
+    def add(self, block: int, heads: slice, weights: Tensor) -> None: ...
+
+
+class DistanceReducer:
+    """Mean distance of every head (arXiv 2010.11929 App. D.7), and its share of attention on prefix tokens."""
+
+    def __init__(self, vit: Vit) -> None:
+        self.prefix, self.far_and_ones = vit.grid.prefix, _far_and_ones(vit.grid)
+        self.sums = torch.zeros(vit.blocks, vit.grid.patches, vit.heads, 2)  # over patches: distances weighed, and weights
+
+    def add(self, block: int, heads: slice, weights: Tensor) -> None:
+        patches = weights[:, self.prefix :, self.prefix :]
+        self.sums[block, :, heads] = torch.bmm(patches.transpose(0, 1), self.far_and_ones)
+
+    def distances(self) -> tuple[Tensor, Tensor, Tensor]:
+        """(L, H) each: mean distance with what prefix tokens get dropped, renormalised, and the share that they get."""
+        walked, left = self.sums.unbind(-1)
+        if not self.prefix:
+            left = torch.ones(())
+        renormalised = (walked / left.clamp(min=1e-12)).mean(1)
+        return walked.mean(1), renormalised, (1 - left.expand_as(walked).mean(1)).clamp(min=0)
+
+
+@functools.lru_cache(maxsize=8)
+def _far_and_ones(grid: Grid) -> Tensor:
+    """(N, N, 2): from each patch the distances to all, in px, beside ones; weights times these: how far they go, and their sum."""
+    far = torch.from_numpy(grid.distances_px()).float()
+    rows = torch.stack([far, torch.ones_like(far)], 1)  # laid out so, the product is four times as fast
+    return rows.transpose(1, 2)
+
+
+class FusedHeadsReducer:
+    """`matrices` (L, T, T): the heads of every block fused; float16 where `half`, of sums in float32."""
+
+    def __init__(self, fusion: HeadFusion, blocks: int, heads: int, tokens: int, half: bool = False) -> None:
+        self.fusion, self.heads = fusion, heads
+        self.matrices = torch.empty((blocks, tokens, tokens), dtype=torch.float16 if half else torch.float32)
+        self.sums = torch.empty(tokens, tokens) if half else None
+        self.shares = torch.full((1, heads), 1 / max(1, heads))
+
+    def add(self, block: int, heads: slice, weights: Tensor) -> None:
+        into, first = self.matrices[block] if self.sums is None else self.sums, heads.start == 0
+        if self.fusion == "mean":
+            flat = into.view(1, -1)
+            torch.addmm(flat, self.shares[:, : len(weights)], weights.reshape(len(weights), -1), beta=0 if first else 1, out=flat)
+        else:
+            most, more = (torch.amax, torch.maximum) if self.fusion == "max" else (torch.amin, torch.minimum)
+            most(weights, 0, out=into) if first else more(into, most(weights, 0), out=into)
+        if self.sums is not None and heads.stop == self.heads:
+            self.matrices[block] = self.sums
+
+
+class HeadMapsReducer:
+    """`maps` by block, (H, T, T) in half precision, of the blocks to be kept."""
+
+    def __init__(self, blocks: frozenset[int], heads: int) -> None:
+        self.blocks, self.heads = blocks, heads
+        self.maps: dict[int, Tensor] = {}
+
+    def add(self, block: int, heads: slice, weights: Tensor) -> None:
+        if block in self.blocks:
+            self.maps.setdefault(block, torch.empty(self.heads, *weights.shape[1:], dtype=torch.float16))[heads] = weights
+
+
+class PoolingReducer:
+    """Where a model reads its answer: of its attention pool the events, whose query is no token; of others by their kind."""
+
+    def __init__(self, vit: Vit) -> None:
+        self.vit = vit
+        self.row: Tensor | None = None
+
+    def add(self, event: AttentionEvent) -> None:
+        self.row = event.weights().detach().float().mean((0, 1, 2))
+
+    def weights(self) -> Tensor:
+        """A distribution over tokens (T,); zeros for a model that does not attend over its grid."""
+        kind, grid = self.vit.pooling, self.vit.grid
+        row = torch.zeros(grid.tokens)
+        if not self.vit.is_global:
+            return row
+        if self.row is not None:
+            row[-len(self.row) :] = self.row  # some pools leave prefix tokens out
+        elif kind == "class token":
+            row[0] = 1
+        elif kind == "class and distillation tokens":
+            row[:2] = 0.5  # the answer is the mean of two heads
+        elif kind == "class token and mean of patches":
+            row[0], row[grid.prefix :] = 0.5, 0.5 / grid.patches  # the head sees both side by side
+        else:
+            row[grid.prefix :] = 1 / grid.patches
+        return row
+
+
+class BlockAttention:
+    """The watcher of a pass: hands each block's attention to reducers, and answers with it unless `exact`."""
+
+    def __init__(
+        self, vit: Vit, reducers: Sequence[AttentionReducer], pool: PoolingReducer, keep_call: KeepCall | None, exact: bool
+    ) -> None:
+        self.vit, self.reducers, self.pool, self.keep_call, self.exact = vit, reducers, pool, keep_call, exact
+        self.calls = 0  # of attention over all tokens
+        tokens = vit.grid.tokens
+        self.buffer = torch.empty(_at_once(vit.heads // vit.structure.calls, tokens), tokens, tokens)
+
+    def __call__(self, event: AttentionEvent) -> Tensor | None:
+        *_, heads, queries, keys = event.shape
+        if queries != self.vit.grid.tokens:
+            self.pool.add(event)
+        if (queries, keys) != self.buffer.shape[1:]:
+            return None
+        block, call = divmod(self.calls, self.vit.structure.calls)
+        check_heads(self.vit, block, heads)
+        value = event.v if isinstance(event, AttentionCall) and not self.exact else None
+        out = None if value is None else torch.empty_like(value.transpose(1, 2), memory_format=torch.contiguous_format)
+        for some, weights in _weights_of_heads(event, self.buffer):
+            place = slice(call * heads + some.start, call * heads + some.stop)
+            for reducer in self.reducers:
+                reducer.add(block, place, weights)
+            if out is not None and value is not None:
+                out[0, :, some] = torch.bmm(weights.to(out.dtype), value[0, some]).transpose(0, 1)
+        if self.keep_call is not None and isinstance(event, AttentionCall):
+            self.keep_call(block, event)
+        self.calls += 1
+        return None if out is None else out.transpose(1, 2)  # laid out as the fused kernel leaves it
+
+
+def check_heads(vit: Vit, block: int, heads: int) -> None:
+    """Raises: ModelError, for attention in other blocks, or of more or fewer heads, than were seen when the model was opened."""
+    if block >= vit.blocks or heads != vit.heads // (1 if vit.structure.axes else vit.structure.calls):
+        raise ModelError("the attention of {name} is not one call of {heads} {heads:head|heads} in each block",
+                         name=vit.name, heads=vit.heads)  # fmt: skip
+
+
+def check_blocks(vit: Vit, calls: int) -> None:
+    """Raises: ModelError, where so many calls are not those of all blocks."""
+    block = calls // vit.structure.calls
+    if block != vit.blocks:
+        raise ModelError("{name} attends over all its tokens in {block} of its {blocks} blocks only",
+                         name=vit.name, block=block, blocks=vit.blocks)  # fmt: skip
+
+
+def _weights_of_heads(event: AttentionEvent, buffer: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """Weights (heads, T, T) of an event's heads, as many at a time as the buffer, in which they are computed, has room for."""
+    if not isinstance(event, AttentionCall):
+        yield slice(0, event.shape[1]), event.result[0].float()
+        return
+    mask = None if event.mask is None else additive_mask(event.mask, torch.float32).expand(*event.q.shape[:2], -1, -1)[0]
+    queries, keys = event.q[0].float(), event.k[0].float()
+    for first in range(0, len(queries), len(buffer)):
+        heads = slice(first, min(first + len(buffer), len(queries)))
+        out = buffer[: heads.stop - first]
+        yield heads, weights_into(out, queries[heads], keys[heads], event.factor, None if mask is None else mask[heads])
+
+
+def weights_into(out: Tensor, queries: Tensor, keys: Tensor, factor: float, mask: Tensor | None = None) -> Tensor:
+    """softmax(queries · keysᵀ · factor + mask), (heads, T, T), computed in `out` in float32."""
+    torch.baddbmm(out, queries, keys.transpose(-2, -1), beta=0, alpha=factor, out=out)
+    if mask is None:
+        return torch.softmax(out, -1, out=out)
+    out += mask
+    return out.copy_(zero_if_fully_masked(out.softmax(-1), out))
+
+
+def read_only(values: Tensor) -> NDArray:
+    """A read-only array: visitors share recordings."""
+    array = values.numpy()
+    array.flags.writeable = False
+    return array
+
+
+def _at_once(heads: int, tokens: int) -> int:
+    """How many of an attention call's heads are read at once, the same number each time if it can be."""
+    of_a_head = 4 * tokens**2
+    most = max(1, AT_ONCE_BYTES // of_a_head, min(4, 2 * AT_ONCE_BYTES // of_a_head))
+    return math.ceil(heads / math.ceil(heads / most))

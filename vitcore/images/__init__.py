@@ -1,0 +1,25 @@
+"""Photographs: opened safely and upright, in sRGB, and cut as the model cuts them."""
+
+from vitcore.images.crop import Crop, crop_box, crop_for_model, resize_and_crop
+from vitcore.images.crop_views import crop_sentence, outline_crop, sharp_crop
+from vitcore.images.photo import Photo, open_photo, photo_from_image, printable_name
+from vitcore.images.photo_formats import MAX_BYTES, MAX_JPEG_PIXELS, MAX_PIXELS, SUFFIXES, PhotoError
+
+__all__ = [
+    "MAX_BYTES",
+    "MAX_JPEG_PIXELS",
+    "MAX_PIXELS",
+    "SUFFIXES",
+    "Crop",
+    "Photo",
+    "PhotoError",
+    "crop_box",
+    "crop_for_model",
+    "crop_sentence",
+    "open_photo",
+    "outline_crop",
+    "photo_from_image",
+    "printable_name",
+    "resize_and_crop",
+    "sharp_crop",
+]

@@ -1,0 +1,69 @@
+"""The part of a photo that a model sees: cut as timm's own transform cuts it, and where it lies in the photo."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from vitcore.grid import Grid
+
+
+@dataclass(frozen=True, eq=False)
+class Crop:
+    """What the model sees: `pixels` (H, W, 3) bytes, cut from `box` (left, top, right, bottom) of the original."""
+
+    pixels: NDArray[np.uint8]
+    box: tuple[float, float, float, float]
+
+
+def crop_for_model(image: Image.Image, transform: Callable, grid: Grid) -> Crop:
+    """Resize and crop with the geometric part of timm's own transform (everything before its tensor step)."""
+    return Crop(np.asarray(resize_and_crop(image, transform)), crop_box(image.size, transform, grid))
+
+
+def resize_and_crop(image: Image.Image, transform: Callable) -> Image.Image:
+    """The transform's resize and crop, as a picture."""
+    high, wide = _pair(_sized_steps(transform)[-1].size)
+    for step in transform.transforms:  # type: ignore[attr-defined]
+        image = step(image)
+        if not isinstance(image, Image.Image):
+            raise TypeError("the transform turned the picture into a tensor before it was cropped")
+        if image.size == (wide, high):
+            break
+    return image
+
+
+def crop_box(size: tuple[int, int], transform: Callable, grid: Grid) -> tuple[float, float, float, float]:
+    """The part of a (width, height) photo that survives: left, top, right, bottom in its own pixels."""
+    wide, high = size
+    steps = _sized_steps(transform)
+    if len(steps) == 1 and "Crop" not in type(steps[-1]).__name__:  # squashed
+        return 0.0, 0.0, float(wide), float(high)
+    scale_h, scale_w = _scales(steps[0], wide, high) if len(steps) > 1 else (1.0, 1.0)
+    crop_h, crop_w = grid.image_px
+    half_w, half_h = min(crop_w / scale_w, wide) / 2, min(crop_h / scale_h, high) / 2
+    return wide / 2 - half_w, high / 2 - half_h, wide / 2 + half_w, high / 2 + half_h
+
+
+def _sized_steps(transform: Callable) -> list[Any]:
+    """The steps of a torchvision transform that resize or crop."""
+    return [step for step in transform.transforms if getattr(step, "size", None) is not None]  # type: ignore[attr-defined]
+
+
+def _pair(size: Any) -> tuple[int, int]:
+    """Height and width of a step's `size`."""
+    return (size, size) if isinstance(size, int) else (int(size[0]), int(size[-1]))
+
+
+def _scales(resize: Any, wide: int, high: int) -> tuple[float, float]:
+    """What height and width are multiplied by in the first resize of torchvision's or timm's transform."""
+    target = resize.size
+    if isinstance(target, int) or len(target) == 1:
+        return (_pair(target)[0] / min(wide, high),) * 2
+    each = target[0] / high, target[1] / wide
+    if type(resize).__name__ == "ResizeKeepRatio":  # timm's, for targets that are not square
+        return (max(each) if not getattr(resize, "longest", 0) else min(each),) * 2
+    return each

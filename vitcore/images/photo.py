@@ -1,0 +1,138 @@
+"""A photograph: opened safely and upright, in sRGB.
+
+Nothing here trusts a file: size, pixel count and decoding are bounded, and whatever is wrong is one sentence in a
+`PhotoError`. What was changed on the way in (first frame, 16 bits, CMYK, …) is told in `Photo.notes`.
+"""
+
+import hashlib
+import io
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from vitcore.errors import refusal_reason
+from vitcore.images.photo_formats import FORMATS, MAX_BYTES, MAX_PIXELS, PhotoError, read_jpeg_smaller, to_srgb
+from vitcore.translation import say
+
+MIN_SIDE_PX = 8
+MAX_ASPECT = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Photo:
+    """An upright sRGB picture, what was changed to get it, and a hash of the file."""
+
+    image: Image.Image
+    name: str
+    digest: str
+    notes: tuple[str, ...] = ()
+    whose: str = ""  # whoever brought it, on a server that several people share; empty: it may be shown to anybody
+
+    @property
+    def key(self) -> str:
+        """What caches know it by: the same file that two people brought, or one under two names, is two photos."""
+        return f"{self.digest} {self.name} {self.whose}" if self.whose else self.digest
+
+
+def open_photo(source: "Photo | Image.Image | str | Path | bytes | BinaryIO", name: str | None = None) -> Photo:
+    """A photo from a path, bytes, a file object or a PIL image; a `Photo` as it is.
+
+    Raises: PhotoError, with one sentence that says what is wrong; TypeError, for what is no photo.
+    """
+    if isinstance(source, Photo):
+        return source
+    if isinstance(source, Image.Image):
+        return photo_from_image(source, name or "picture")
+    if not isinstance(source, str | Path | bytes) and not hasattr(source, "read"):
+        kind = type(source).__name__
+        raise TypeError(f"a photo is a path, bytes, a file or a PIL image (of an array: Image.fromarray), not {kind}")
+    data, name = _read(source, name)
+    if not data:
+        raise PhotoError("{name} is empty.", name=name)
+    if data.lstrip()[:5].lower() in (b"<?xml", b"<svg ", b"<!doc"):
+        raise PhotoError("{name} is an SVG or HTML drawing, not a photograph: export it as PNG first.", name=name)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the limits are ours, and damage is told once
+            image, notes = _decode(data, name)
+    except PhotoError:
+        raise
+    except UnidentifiedImageError:
+        formats = ", ".join(FORMATS)
+        raise PhotoError("{name} is not a picture in a format read here ({formats}).", name=name, formats=formats) from None
+    except Image.DecompressionBombError:
+        raise PhotoError("{name} has more than {most} megapixels.", name=name, most=MAX_PIXELS // 10**6) from None
+    except Exception as error:  # decoders raise whatever they like on damaged files
+        reason = refusal_reason(error, 120)
+        raise PhotoError("{name} is damaged and can't be decoded ({reason}).", name=name, reason=reason) from None
+    return Photo(image, name, hashlib.sha256(data).hexdigest()[:16], tuple(notes))
+
+
+def photo_from_image(image: Image.Image, name: str = "picture") -> Photo:
+    """A picture that is open already, made upright and sRGB as a file would be."""
+    notes: list[str] = []
+    shown = to_srgb(ImageOps.exif_transpose(image), name, notes)
+    return Photo(shown, name, hashlib.sha256(shown.tobytes()).hexdigest()[:16], tuple(notes))
+
+
+def _read(source: str | Path | bytes | BinaryIO, name: str | None) -> tuple[bytes, str]:
+    """The bytes of a file, no more than MAX_BYTES, and what it is called."""
+    if isinstance(source, bytes):
+        data, own_name = source, say("The photo")
+    elif isinstance(source, str | Path):
+        own_name = printable_name(Path(source).name)
+        try:
+            with Path(source).open("rb") as file:
+                data = file.read(MAX_BYTES + 1)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise PhotoError("{name} can't be read: {reason}.", name=own_name, reason=reason) from None
+    else:
+        whole_path = getattr(source, "name", say("The photo"))  # where a file on disk was opened
+        data, own_name = source.read(MAX_BYTES + 1), printable_name(Path(str.__str__(str(whole_path))).name)
+    name = printable_name(name) if name else own_name
+    if len(data) > MAX_BYTES:
+        raise PhotoError("{name} is larger than {most} MB.", name=name, most=MAX_BYTES // 2**20)
+    return data, name
+
+
+def printable_name(name: str) -> str:
+    """A file name that is safe to show: no control characters, not endless."""
+    return "".join(c if c.isprintable() else "?" for c in str(name))[:80] or say("The photo")
+
+
+def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
+    """The upright picture in sRGB, and what was changed to get it."""
+    if "HEIF" not in Image.OPEN:
+        import pillow_heif
+
+        pillow_heif.register_heif_opener()
+    image = Image.open(io.BytesIO(data), formats=FORMATS)
+    notes: list[str] = []
+    megapixels = image.width * image.height / 1e6
+    if image.width * image.height > MAX_PIXELS and read_jpeg_smaller(image):
+        facts = {"megapixels": megapixels, "wide": image.width, "high": image.height}
+        notes.append(say("It has {megapixels:.0f} megapixels and was read at {wide}×{high} px.", **facts))
+    width, height = image.size
+    size = {"name": name, "width": width, "height": height}
+    if width * height > MAX_PIXELS:
+        most = MAX_PIXELS // 10**6
+        raise PhotoError("{name} has {megapixels:.0f} megapixels; the limit is {most}.",
+                         name=name, megapixels=megapixels, most=most)  # fmt: skip
+    if min(width, height) < MIN_SIDE_PX:
+        raise PhotoError("{name} is {width}×{height} px; both sides need at least {least} px.", **size, least=MIN_SIDE_PX)
+    if max(width, height) > MAX_ASPECT * min(width, height):
+        raise PhotoError("{name} is {width}×{height} px, more than {most} times longer than wide.", **size, most=MAX_ASPECT)
+    frames = getattr(image, "n_frames", 1)
+    if frames > 1 and image.format in ("GIF", "WEBP", "PNG", "TIFF"):
+        notes.append(say("{frames} frames: the first one is shown.", frames=frames))
+    turned = image.getexif().get(0x0112) in range(2, 9)  # asked before loading: Pillow turns TIFFs while it loads them
+    image.load()
+    upright = ImageOps.exif_transpose(image)
+    if turned:
+        notes.append(say("Turned upright as its EXIF orientation says."))
+    plain = upright.mode == "RGB" and not upright.info.keys() & {"icc_profile", "transparency"}
+    return upright if plain else to_srgb(upright, name, notes), notes

@@ -1,0 +1,78 @@
+"""Which files are photos, and what some of them need: very large JPEGs, 16 bits, CMYK inks, transparency, colour profiles."""
+
+import io
+
+import numpy as np
+from PIL import Image, ImageCms
+
+from vitcore.errors import RefusalError
+from vitcore.translation import say
+
+MAX_BYTES = 25 * 2**20
+MAX_PIXELS = 50_000_000
+MAX_JPEG_PIXELS = 170_000_000  # of a JPEG that can be read smaller than it is; Pillow refuses 179 million
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "HEIF")  # Pillow reads MPO as JPEG
+SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".heic", ".heif")  # of their files
+
+
+class PhotoError(RefusalError):
+    """A photo that can't be shown; the message is one sentence for the person who chose it."""
+
+
+def read_jpeg_smaller(image: Image.Image) -> bool:
+    """Whether a JPEG too large for us is now read at a half, a quarter or an eighth of its sides, and is small enough.
+
+    Its blocks are then decoded at that size, so memory stays within bounds; all of a progressive one would be kept at first.
+    """
+    wide, high = image.size
+    if image.format != "JPEG" or "progressive" in image.info or wide * high > MAX_JPEG_PIXELS:
+        return False
+    for part in (2, 4, 8):
+        if wide * high <= MAX_PIXELS * part**2:
+            image.draft(None, (wide // part, high // part))
+            return image.width * image.height <= MAX_PIXELS
+    return False
+
+
+def to_srgb(image: Image.Image, name: str, notes: list[str]) -> Image.Image:
+    """A picture of any mode and profile as 8-bit sRGB; what was changed is added to `notes`.
+
+    Raises: PhotoError, for pixels that are not numbers.
+    """
+    profile = image.info.get("icc_profile")
+    if image.mode in ("F", "I") or image.mode.startswith("I;"):
+        image = _to_8_bits(image, name, notes)
+    if image.mode in ("LA", "PA", "La") or "transparency" in image.info:
+        image = image.convert("RGBA")
+    if image.mode in ("RGBA", "RGBa"):
+        image = image.convert("RGBA")
+        notes.append(say("Transparent parts are shown on white."))
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    if image.mode == "CMYK":
+        notes.append(say("CMYK inks were converted to RGB."))
+    if profile and image.mode in ("RGB", "RGBA", "CMYK"):
+        image = _from_profile(image.convert("RGB") if image.mode == "RGBA" else image, profile)
+    return image.convert("RGB")
+
+
+def _to_8_bits(image: Image.Image, name: str, notes: list[str]) -> Image.Image:
+    values = np.asarray(image).astype(np.float64)
+    if not np.isfinite(values).all():
+        raise PhotoError("{name} has pixels that are not numbers (NaN or infinite).", name=name)
+    low, high = float(values.min()), float(values.max())
+    if image.mode != "F" and low >= 0 and high <= 65535:
+        low, high = 0.0, 65535.0 if high > 255 else 255.0
+        notes.append(say("16-bit values are shown with 8 bits."))
+    elif image.mode == "F" and low >= 0 and high <= 1:
+        low, high = 0.0, 1.0
+    else:
+        notes.append(say("Values were scaled from their own range to 8 bits."))
+    return Image.fromarray(np.uint8(np.round(255 * (values - low) / max(high - low, 1e-12))))
+
+
+def _from_profile(image: Image.Image, profile: bytes) -> Image.Image:
+    try:
+        source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+        return ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode="RGB") or image
+    except (ImageCms.PyCMSError, OSError, ValueError):
+        return image
