@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from vitcore.figures.drawing import Axis, Bars, Drawing, Label, Outline, Points, RasterLayer, Rule
+from vitcore.figures.drawing import Axis, Bars, Drawing, HeatCells, Label, Outline, Points, RasterLayer, Rule
 from vitcore.figures.painters.printed_text import choose_fonts, plain_text, wrap_note
 from vitcore.figures.theme import INK_COLOURS, PAPER_COLOUR, ColourScale, ink_colour, lut
 
 DPI = 150
-SYMBOLS = {"circle": "o", "diamond": "D", "square": "s"}
+SYMBOLS = {"circle": "o", "diamond": "D", "square": "s", "triangle-up": "^", "cross": "P", "star": "*"}
+DASHES = {"": "-", "dash": "--", "dot": ":"}
 
 
 def print_figure(drawing: Drawing, kind: str = "png", note: str = "") -> bytes:
@@ -87,6 +88,8 @@ def _draw_marks(drawing: Drawing, axes: Any) -> None:
     for mark in drawing.marks:
         if isinstance(mark, Bars):
             axes.barh(list(mark.y), list(mark.x), height=mark.thick, color=ink(mark.colour))
+        elif isinstance(mark, HeatCells):
+            _draw_cells(mark, PAPER_COLOUR[drawing.mode], axes)
         elif isinstance(mark, Points) and mark.marker_opacity:  # points to be touched are not seen
             _draw_points(mark, ink(mark.colour), axes)
     for shape in drawing.shapes:
@@ -101,18 +104,31 @@ def _draw_raster(layer: RasterLayer, axes: Any) -> None:
     axes.imshow(layer.pixels, extent=(left, left + wide, top + high, top), interpolation=smooth, aspect="equal")
 
 
+def _draw_cells(cells: HeatCells, paper: str, axes: Any) -> None:
+    from matplotlib.colors import ListedColormap
+
+    rows, cols = cells.values.shape
+    axes.pcolormesh(
+        np.arange(cols + 1) - 0.5, np.arange(rows + 1) - 0.5, cells.values, vmin=cells.scale.low, vmax=cells.scale.high,
+        cmap=ListedColormap(lut(cells.scale.colours) / 255), edgecolors=paper, linewidth=1.5,
+    )  # fmt: skip
+
+
 def _draw_points(points: Points, colour: str, axes: Any) -> None:
     x, y = np.asarray(points.x, float), np.asarray(points.y, float)
     name = points.name if points.in_legend else None
     if points.line_px:
-        style = "--" if points.dash == "dash" else "-"
         axes.plot(x, y, color=colour, alpha=points.opacity, label=None if points.marker_px else name, linewidth=points.line_px,
-                  linestyle=style)  # fmt: skip
+                  linestyle=DASHES[points.dash])  # fmt: skip
     if points.marker_px:
-        symbol, _, hollow = points.symbol.partition("-")
+        symbol, hollow = points.symbol.removesuffix("-open"), points.symbol.endswith("-open")
         look: dict[str, Any] = {"facecolors": "none", "edgecolors": colour, "linewidths": 1.4} if hollow else {
             "color": colour, "edgecolors": "white", "linewidths": 0.6}  # fmt: skip
-        axes.scatter(x, y, s=42 * (points.marker_px / 11) ** 2, marker=SYMBOLS.get(symbol, "o"), label=name, zorder=3, **look)
+        axes.scatter(x, y, s=42 * (points.marker_px / 11) ** 2, marker=SYMBOLS[symbol], label=name, zorder=3, **look)
+    if points.errors:
+        bars = points.errors
+        look = {"elinewidth": bars.line_px, "capsize": bars.cap_px / 2}
+        axes.errorbar(x, y, yerr=[bars.down, bars.up], fmt="none", ecolor=colour, **look)
     for place, text in enumerate(points.texts):
         axes.annotate(str(text), (x[place], y[place]), xytext=(6, -12), textcoords="offset points", fontsize=9)
 
@@ -174,7 +190,7 @@ def _draw_axis(axis: Axis, printed: Any, set_scale: Any, set_ends: Any, ink: str
     if axis.title:
         printed.set_label_text(axis.title, color=ink)
     if len(axis.ticks):
-        printed.set_ticks(list(axis.ticks), [*axis.tick_labels] or [f"{tick:g}" for tick in axis.ticks])
+        printed.set_ticks(list(axis.ticks), [plain_text(text) for text in axis.tick_labels] or [f"{tick:g}" for tick in axis.ticks])
     printed.set_tick_params(colors=ink)
 
 
