@@ -77,8 +77,8 @@ def _shrunk(size: tuple[int, int], most_px: int) -> tuple[int, int]:
     return max(1, size[0] * most_px // max(size)), max(1, size[1] * most_px // max(size))
 
 
-def embed_figure(light: Drawing) -> ThemedSvg:
-    """A light figure as SVG, without its title: the page says that as text."""
+def embed_figure(light: Drawing, alt: str = "") -> ThemedSvg:
+    """A light figure as SVG, without its title: the page says that as text; `alt` where it is not the title."""
     printed = print_figure(replace(light, title="", subtitle=""), "svg")
     on_paper, in_the_dark = (file_to_data_uri(svg, "image/svg+xml") for svg in (printed, svg_in_dark_mode(printed)))
-    return ThemedSvg(on_paper, in_the_dark, light.text_alternative)
+    return ThemedSvg(on_paper, in_the_dark, alt or light.text_alternative)
