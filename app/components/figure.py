@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,10 @@ from vitcore.file_names import file_name
 from vitcore.translation import speaking
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
     from numpy.typing import ArrayLike
     from streamlit.delta_generator import DeltaGenerator
+
+    from vitcore.figures.drawing import Drawing
 
 PAGE_MARGIN_PX = 16  # at both sides of a phone
 SCREEN_SHARE = 0.52  # of a screen's height, below a page's title, words and controls
@@ -41,7 +43,7 @@ def lead() -> DeltaGenerator:
 
 
 def figure(
-    fig: go.Figure, key: str, alt: str, note: str = "", limits: str = "", on_click: Callable[[Any], None] | None = None,
+    fig: Drawing, key: str, alt: str, note: str = "", limits: str = "", on_click: Callable[[Any], None] | None = None,
     subjects: tuple[str, ...] = (), file_stem: str = "", **arrays: ArrayLike,
 ) -> None:  # fmt: skip
     """Show a figure with its "how to read this", its "what this cannot tell you" and its downloads."""
@@ -51,28 +53,31 @@ def figure(
         downloads(lambda: fig, key, note, subjects=subjects, file_stem=file_stem, **arrays)
 
 
-def plot(fig: go.Figure, key: str, alt: str, on_click: Callable[[Any], None] | None = None) -> None:
+def plot(fig: Drawing, key: str, alt: str, on_click: Callable[[Any], None] | None = None) -> None:
     """Show a figure below its title, as large as the page's type (larger in a lecture), a picture no taller than a phone is wide.
 
     `on_click` is called with the custom data of a point that a person touches.
     """
-    from vitcore.figures.theme import enlarge_figure, fit_figure_to_width, limit_figure_height, remove_title
-
-    scale, narrow, high = page_size()
-    fig, title, about = remove_title(enlarge_figure(fig, scale), scale)
-    if narrow:
-        fig = fit_figure_to_width(fig, narrow - 2 * PAGE_MARGIN_PX)
-    if high:
-        fig = limit_figure_height(fig, round(SCREEN_SHARE * high))
     touch: dict[str, Any] = (
         {} if on_click is None else {"on_select": partial(_pass_on_click, key, on_click), "selection_mode": "points"}
     )
     with st.container(gap=None):
-        if title:
-            st.markdown(f"**{texts.escape_markdown(title)}**")
-        if about:
-            st.caption(texts.escape_markdown(about))
-        st.plotly_chart(fig, theme=None, key=key, config={"displayModeBar": False, "responsive": True}, alt=alt, **touch)
+        if fig.title:
+            st.markdown(f"**{texts.escape_markdown(fig.title)}**")
+        if fig.subtitle:
+            st.caption(texts.escape_markdown(fig.subtitle))
+        drawn = fit_to_page(fig, *page_size()).to_plotly()
+        st.plotly_chart(drawn, theme=None, key=key, config={"displayModeBar": False, "responsive": True}, alt=alt, **touch)
+
+
+def fit_to_page(drawing: Drawing, scale: float, narrow_px: int, screen_px: int) -> Drawing:
+    """The drawing `scale` times as large and without its title, on a page `narrow_px` wide, a screen `screen_px` high; 0: any."""
+    from vitcore.figures.drawing import fit_figure_to_width, limit_figure_height, remove_title
+
+    drawing = replace(remove_title(drawing), zoom=scale)
+    if narrow_px:
+        drawing = fit_figure_to_width(drawing, narrow_px - 2 * PAGE_MARGIN_PX)
+    return limit_figure_height(drawing, round(SCREEN_SHARE * screen_px)) if screen_px else drawing
 
 
 def _pass_on_click(key: str, on_click: Callable[[Any], None]) -> None:
@@ -91,12 +96,7 @@ def explain(note: str, limits: str = "") -> None:
 
 
 def downloads(
-    make: Callable[[], go.Figure],
-    key: str,
-    note: str = "",
-    subjects: tuple[str, ...] = (),
-    file_stem: str = "",
-    **arrays: ArrayLike,
+    make: Callable[[], Drawing], key: str, note: str = "", subjects: tuple[str, ...] = (), file_stem: str = "", **arrays: ArrayLike
 ) -> None:
     """PNG, SVG, self-contained HTML, and the numbers (arrays, lists, single ones) as NPZ and CSV, made when asked for.
 
@@ -120,7 +120,7 @@ def _download_button(label: str, kind: str, made: Callable[[], bytes], mime: str
     )  # fmt: skip
 
 
-def _figure_file(make: Callable[[], go.Figure], kind: str, note: str, words: Mapping[str, str]) -> bytes:
+def _figure_file(make: Callable[[], Drawing], kind: str, note: str, words: Mapping[str, str]) -> bytes:
     from vitcore.figures import print_figure
 
     with speaking(words):

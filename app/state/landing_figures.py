@@ -6,7 +6,6 @@ after the default model, the first sample photo or a drawing changed. A test com
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 from collections.abc import Callable
@@ -150,18 +149,11 @@ def _sampled_heads(vit: Vit, rec: Recording, mode: Any) -> tuple[Any, str]:
 
 
 def _small_spec(fig: Any) -> dict[str, Any]:
-    """A figure as the browser draws it without Plotly, at one height, its larger pictures as exact WebP."""
-    import numpy as np
-    from PIL import Image
-
+    """A figure as the browser draws it without Plotly, at one height, its pictures as exact WebP, or PNG where that is smaller."""
     from app.components.chart.chart import chart_spec
+    from vitcore.figures.theme import pixels_to_data_uri
 
-    spec = chart_spec(fig) | {"height": CHART_HEIGHT_PX}
-    for trace in spec["traces"]:
-        if trace["kind"] == "image" and trace["source"].startswith("data:image/png"):
-            file = io.BytesIO(base64.b64decode(trace["source"].partition(",")[2]))
-            trace["source"] = min(trace["source"], webp(np.asarray(Image.open(file))), key=len)
-    return spec
+    return chart_spec(fig, lambda pixels: min(pixels_to_data_uri(pixels), webp(pixels), key=len)) | {"height": CHART_HEIGHT_PX}
 
 
 def compute_picture() -> dict[str, Any]:

@@ -35,7 +35,7 @@ def drawn(rec, shipped):
 def test_every_figure_can_be_told(drawn):
     for name, fig in drawn.items():
         spec = json.loads(json.dumps(chart_spec(fig)))
-        assert spec["title"] and len(spec["traces"]) == len(fig.data), name
+        assert spec["title"] and len(spec["traces"]) == len(fig.to_plotly().data), name
         assert len(spec["x"]["range"]) == len(spec["y"]["range"]) == 2, name
 
 
@@ -53,7 +53,7 @@ def test_a_colour_bar_has_the_palette_the_ends_and_the_unit_of_its_figure(drawn)
     for name, (scale,) in shown.items():
         palette = DIVERGING if name == "positions" else HEAT
         assert scale["colours"] == gradient_stops(palette, 16) and len(scale["colours"]) == 17
-        marker = next(t.marker for t in drawn[name].data if t.type == "scatter" and t.marker.showscale)
+        marker = next(t.marker for t in drawn[name].to_plotly().data if t.type == "scatter" and t.marker.showscale)
         assert (scale["low"], scale["high"], scale["unit"]) == (marker.cmin, marker.cmax, marker.colorbar.title.text)
 
 

@@ -11,7 +11,7 @@ from visitor import MAIN
 
 from app import texts
 from vitcore import figures, translation
-from vitcore.figures.png_and_svg import FONTS_FOLDER
+from vitcore.figures.painters.printed_text import FONTS_FOLDER
 from vitcore.grid import Grid
 
 ROOT = MAIN.parents[1]
@@ -66,7 +66,7 @@ def test_a_printed_figure_speaks_chinese(lang, kind):
     with translation.speaking(texts.table(lang)):
         fig = figures.attention_distance(np.full((2, 3), 9.0), grid, 12.0)
         printed = figures.print_figure(fig, kind, texts.prose("distance", lang)["how"])
-        assert fig.layout.title.text == texts.table(lang)["Mean attention distance"]
+        assert fig.title == texts.table(lang)["Mean attention distance"]
     assert printed != figures.print_figure(fig, kind), "the note is printed"
 
 

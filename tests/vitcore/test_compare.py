@@ -205,14 +205,12 @@ def test_figures_share_their_scales(tiny, other, photo):
     from vitcore.report.comparison_handout import comparison_figures
 
     drawn = comparison_figures(compare(record_tokens(tiny, photo), record_tokens(other, photo)), (tiny, other))
-    tops = [next(t for t in drawn[f"rollout-{x}"].data if t.type == "scatter").marker.cmax for x in "ab"]
+    tops = [drawn[f"rollout-{x}"].colour_scale.high for x in "ab"]
     assert tops[0] == tops[1] > 0
-    shares = [
-        drawn[f"distance-{x}"].layout.yaxis.range[1] / vit.grid.image_px[1] for x, vit in zip("ab", (tiny, other), strict=True)
-    ]
+    shares = [drawn[f"distance-{x}"].y.range[1] / vit.grid.image_px[1] for x, vit in zip("ab", (tiny, other), strict=True)]
     assert shares[0] == pytest.approx(shares[1])
-    scale = next(t for t in drawn["difference"].data if t.type == "scatter").marker
-    assert scale.cmin == -scale.cmax
+    scale = drawn["difference"].colour_scale
+    assert scale.low == -scale.high
 
 
 def test_what_cannot_be_compared_is_one_sentence(tmp_path):
@@ -247,7 +245,7 @@ def test_heads_that_look_at_no_patches_are_hollow_in_both(make_vit):
     vits, px = (make_vit(), make_vit(seed=1)), [np.full((3, 3), 9.0)] * 2
     shares = [np.zeros((3, 3)), np.eye(3) * 0.6]
     hollow = [
-        sum(np.isfinite(trace.y).sum() for trace in fig.data if "open" in str(trace.marker.symbol))
+        sum(np.isfinite(trace.y).sum() for trace in fig.marks if "open" in trace.symbol)
         for fig in distance_figures(px, vits, prefix_attention_shares=shares)
     ]
     assert hollow == [0, 3]

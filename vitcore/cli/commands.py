@@ -25,9 +25,9 @@ from vitcore.models.model_cards import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     import numpy as np
-    import plotly.graph_objects as go
     from numpy.typing import NDArray
 
+    from vitcore.figures.drawing import Drawing
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
 
@@ -174,7 +174,7 @@ def _record(vit: Vit, photo: Path, **kwargs: Any) -> Recording:
     return rec
 
 
-def _write_result(args: argparse.Namespace, vit: Vit, name: str, fig: Callable[[], go.Figure], arrays: dict, **answer: Any) -> None:
+def _write_result(args: argparse.Namespace, vit: Vit, name: str, fig: Callable[[], Drawing], arrays: dict, **answer: Any) -> None:
     """Print the JSON object, or write NAME.png and NAME.npz."""
     if args.json:
         grid = vit.grid

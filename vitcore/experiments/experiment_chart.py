@@ -13,8 +13,7 @@ from vitcore.figures.charts.experiment import ExperimentCurve, RunDot, experimen
 from vitcore.translation import say
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
+    from vitcore.figures.drawing import Drawing
     from vitcore.figures.theme import Mode
 
 
@@ -24,7 +23,7 @@ def curve_label(curve: str) -> str:
     return say(plain) if plain == curve else say("{name}, twice as long", name=say(plain))
 
 
-def chart_from_results(of: Experiment, results: Results, measure: str = "", mode: Mode = "light") -> go.Figure:
+def chart_from_results(of: Experiment, results: Results, measure: str = "", mode: Mode = "light") -> Drawing:
     """A measure of an experiment (default: its own) over its places, a curve each."""
     measure = measure or of.measure
     rows = [row for row in results.rows if row.measure == measure]

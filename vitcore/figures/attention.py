@@ -1,27 +1,15 @@
 """Attention drawn: heads of a block as small maps, rollout on the photo as heat or as the paper draws it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
+from vitcore.figures.drawing import Drawing, HoverGrid, Label, Outline, RasterLayer, picture_axes
 from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES, fine_detail, heat_colour_scale, heat_on_photo, scale_top
-from vitcore.figures.theme import (
-    SEQUENTIAL,
-    FigurePart,
-    Mode,
-    apply_colour_scale,
-    colour_bar,
-    colour_bar_trace,
-    figure,
-    hover_trace,
-    image_trace,
-    mosaic,
-    rectangle_outline,
-    text_annotation,
-)
+from vitcore.figures.theme import SEQUENTIAL, ColourScale, Mode, apply_colour_scale, mosaic
 from vitcore.grid import Grid
 from vitcore.translation import percent, say
 
@@ -32,7 +20,7 @@ LONGER_SIDE_PX = 768  # the drawing's longer side, before the browser scales it
 def attention_heads(
     maps: NDArray, grid: Grid, title: str, mode: Mode = "light", shared_scale: bool = False, names: Sequence[str] = (),
     columns: int = 0,
-) -> go.Figure:  # fmt: skip
+) -> Drawing:  # fmt: skip
     """(H, rows, cols) attention of one token, one small map a head; `shared_scale` gives all heads one scale.
 
     A scale ends at LEAST_TOP even shares at least. `names` (default: head 0, head 1, …) are written on the maps, which stand in
@@ -48,14 +36,15 @@ def attention_heads(
     drawn = mosaic(tiles, cols, gutter=zoom, zoom=zoom)
     size = (drawn.shape[1] / zoom, drawn.shape[0] / zoom)
     unit = say("attention weight") if shared_scale else own_scale_unit()
-    parts = [image_trace(drawn, size, smooth=False), colour_bar_trace(SEQUENTIAL, 0, top if shared_scale else 1, unit)]
-    if count * grid.patches <= MAX_HOVER_CELLS:
-        parts.insert(1, hover_trace(_head_text(maps, names, cols, size), size))
+    hovers = [HoverGrid(_head_text(maps, names, cols, size), size)] if count * grid.patches <= MAX_HOVER_CELLS else []
     places = [((head % cols) * (grid.cols + 1), (head // cols) * (grid.rows + 1)) for head in range(count)]
     said = [map_label(name, *place) for name, place in zip(names, places, strict=True)]
     about = say("the heads' largest weights: {least:.2g} to {most:.2g}", most=maps.max(), least=maps.max((1, 2)).min())
-    high = 100 + max(230, round(760 / cols)) * -(-count // cols)
-    return figure(parts, title, mode, high, about, size=size, annotations=said)
+    return Drawing(
+        title=title, subtitle=about, mode=mode, height_px=100 + max(230, round(760 / cols)) * -(-count // cols),
+        rasters=[RasterLayer(drawn, size)], marks=hovers, labels=said, **picture_axes(size),
+        colour_scale=ColourScale(colours=SEQUENTIAL, low=0, high=top if shared_scale else 1, unit=unit),
+    )  # fmt: skip
 
 
 def head_scale_tops(maps: NDArray, grid: Grid, shared_scale: bool = False) -> list[float]:
@@ -73,9 +62,9 @@ def own_scale_unit() -> str:
     return say("0 to each map's largest, at least {least} times an even share", least=f"{MIN_TOP_IN_EVEN_SHARES:g}")
 
 
-def map_label(name: str, x: float, y: float) -> FigurePart:
+def map_label(name: str, x: float, y: float) -> Label:
     """A small picture's name, on its top left corner."""
-    return text_annotation(name, x, y, 11, color="#fff", yanchor="top", bgcolor="rgba(0,0,0,.6)")
+    return Label(name, x, y, 11, "#fff", y_anchor="top", on_dark=True)
 
 
 def _head_text(maps: NDArray, names: Sequence[str], cols: int, size: tuple[float, float]) -> list[list[str]]:
@@ -93,7 +82,7 @@ def _head_text(maps: NDArray, names: Sequence[str], cols: int, size: tuple[float
 def rollout(
     rollout_map: NDArray, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, style: str = "heat", mode: Mode = "light",
     subtitle: str | None = None, query_patch: int | None = None,
-) -> go.Figure:  # fmt: skip
+) -> Drawing:  # fmt: skip
     """(rows, cols) rollout on the photo (any resolution): style "heat" (colours, scale bar) or "paper" (Fig. 6)."""
     if style not in ("heat", "paper"):
         raise ValueError(f"style is 'heat' or 'paper', not {style!r}")
@@ -104,38 +93,42 @@ def rollout(
         return paper_style_figure(
             rollout_map, resize_for_figure(pixels), grid, say("Attention rollout"), mode, subtitle, query_patch, text
         )
-    return heat_figure(100 * rollout_map, pixels, grid, say("Attention rollout"), say("% of the total"), mode=mode,
-        subtitle=subtitle,
-                       query_patch=query_patch, hover_text=text)  # fmt: skip
+    return heat_figure(
+        100 * rollout_map, pixels, grid, say("Attention rollout"), say("% of the total"), mode=mode, subtitle=subtitle,
+        query_patch=query_patch, hover_text=text,
+    )  # fmt: skip
 
 
 def heat_figure(
     values: NDArray, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, title: str, unit: str, *, top: float | None = None,
     even_share: float | None = None, signed: bool = False, mode: Mode = "light", subtitle: str = "", query_patch: int | None = None,
     hover_text: list[list[str]], height_px: int = 580,
-) -> go.Figure:  # fmt: skip
+) -> Drawing:  # fmt: skip
     """(rows, cols) values on the photo with their colour bar up to `top` (default: `scale_top`); `hover_text` for the pointer."""
     photo, size = resize_for_figure(pixels), (float(grid.cols), float(grid.rows))
     top = scale_top(values) if top is None else top
     drawn = heat_on_photo(values, fine_detail(photo, grid), top, signed)
-    bar = colour_bar(heat_colour_scale(values, top, unit, signed, even_share))
-    parts = [image_trace(drawn, size), hover_trace(hover_text, size), bar]
-    return figure(parts, title, mode, height_px, subtitle, size=size, shapes=patch_outline(query_patch, grid))
+    return Drawing(
+        title=title, subtitle=subtitle, mode=mode, height_px=height_px, rasters=[RasterLayer(drawn, size, smooth=True)],
+        marks=[HoverGrid(hover_text, size)], shapes=patch_outline(query_patch, grid),
+        colour_scale=heat_colour_scale(values, top, unit, signed, even_share), **picture_axes(size),
+    )  # fmt: skip
 
 
 def paper_style_figure(
     rollout_map: NDArray, photo: Image.Image, grid: Grid, title: str, mode: Mode, subtitle: str, query_patch: int | None,
     hover_text: list[list[str]]
-) -> go.Figure:  # fmt: skip
+) -> Drawing:  # fmt: skip
     """As Figure 6 shows it: the photo, and beside it the photo as bright as it was attended to, which is no scale."""
     one, apart = (float(grid.cols), float(grid.rows)), grid.cols * 1.04
-    beside = image_trace(paper_style_photo(rollout_map, photo, grid), one)
     size = (apart + one[0], one[1])
     silent = [[""] * grid.cols + row for row in hover_text]  # the photo says nothing
-    parts = [image_trace(np.asarray(photo), one), beside | {"x0": beside["x0"] + apart}, hover_trace(silent, size)]
-    boxes = [box | {"x0": box["x0"] + apart, "x1": box["x1"] + apart} for box in patch_outline(query_patch, grid)]
-    subtitle = " · ".join(filter(None, (subtitle, paper_style_note())))
-    return figure(parts, title, mode, 420, subtitle, size=size, shapes=boxes)
+    lit = RasterLayer(paper_style_photo(rollout_map, photo, grid), one, (apart, 0), smooth=True)
+    return Drawing(
+        title=title, subtitle=" · ".join(filter(None, (subtitle, paper_style_note()))), mode=mode, height_px=420,
+        rasters=[RasterLayer(np.asarray(photo), one, smooth=True), lit], marks=[HoverGrid(silent, size)],
+        shapes=[replace(box, x=box.x + apart) for box in patch_outline(query_patch, grid)], **picture_axes(size),
+    )  # fmt: skip
 
 
 def paper_style_note() -> str:
@@ -143,10 +136,10 @@ def paper_style_note() -> str:
     return say("as in the paper's Figure 6: brightness is no scale here, for the photo's own is part of it")
 
 
-def patch_outline(patch: int | None, grid: Grid, ink: str = "#fff", width: float = 3) -> list[FigurePart]:
+def patch_outline(patch: int | None, grid: Grid, ink: str = "#fff", width: float = 3) -> list[Outline]:
     """An outline of the patch that was asked, if one was; white unless said otherwise."""
     row, col = grid.row_col(patch or 0)
-    return [] if patch is None else [rectangle_outline(col, row, 1, 1, ink, width)]
+    return [] if patch is None else [Outline(col, row, 1, 1, ink, width)]
 
 
 def resize_for_figure(pixels: NDArray[np.uint8] | Image.Image) -> Image.Image:

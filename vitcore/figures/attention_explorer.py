@@ -3,25 +3,14 @@
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image
 
 from vitcore.figures.attention import head_scale_tops, own_scale_unit, resize_for_figure
+from vitcore.figures.drawing import Drawing, Label, Outline, RasterLayer, picture_axes
 from vitcore.figures.heat_overlay import fine_detail, heat_on_photo
 from vitcore.figures.outlier_frames import outlier_frames
-from vitcore.figures.theme import (
-    SEQUENTIAL,
-    FigurePart,
-    Mode,
-    apply_colour_scale,
-    colour_bar_trace,
-    figure,
-    image_trace,
-    mosaic,
-    rectangle_outline,
-    text_annotation,
-)
+from vitcore.figures.theme import SEQUENTIAL, ColourScale, Mode, apply_colour_scale, mosaic
 from vitcore.grid import Grid
 from vitcore.translation import percent_in_two_digits, say
 
@@ -36,7 +25,7 @@ def attention_explorer(
     subtitle: str = "", style: str = "heat", log_scale: bool = False, shared_scale: bool = False, query_patches: tuple[int,
     ...] = (),
     outlier_patches: Sequence[Sequence[int]] = (),
-) -> go.Figure:  # fmt: skip
+) -> Drawing:  # fmt: skip
     """(rows, cols) weights on the photo up to `top`, (H, rows, cols) maps beside it, each on its own scale unless `shared_scale`.
 
     Above each stands the largest weight in it; the bar is of the maps. Style "heat" colours the photo, "light" darkens what has
@@ -56,33 +45,29 @@ def attention_explorer(
     )
     zoom = max(2, round(320 / rows))
     places = [(left + head % across * (grid.cols + 1), above + head // across * (rows + above)) for head in range(count)]
-    drawn = [
-        image_trace(
-            _photo_under_weights(_share_of_scale(photo_weights, top, log_scale), resize_for_figure(photo), style, grid),
-            (grid.cols * side, rows * side),
-        )
-    ]
-    drawn[0]["y0"] += above
+    lit = _photo_under_weights(_share_of_scale(photo_weights, top, log_scale), resize_for_figure(photo), style, grid)
+    drawn = [RasterLayer(lit, (grid.cols * side, rows * side), (0, above), smooth=True)]
     for first in range(0, count, across):
         strip = mosaic(tiles[first : first + across], across, gutter=zoom, zoom=zoom)
-        small = image_trace(strip, (beside, rows), smooth=False)
-        drawn.append(small | {"x0": small["x0"] + left, "y0": small["y0"] + places[first][1]})
-    shapes: list[FigurePart] = []
+        drawn.append(RasterLayer(strip, (beside, rows), (left, places[first][1])))
+    shapes: list[Outline] = []
     for patch, ink in zip(query_patches, QUERY_PATCH_COLOURS, strict=False):
         row, col = grid.row_col(patch)
-        shapes += [rectangle_outline(col * side, above + row * side, side, side, ink, 3)]
-        shapes += [rectangle_outline(x + col, y + row, 1, 1, ink, 1) for x, y in places]
+        shapes.append(Outline(col * side, above + row * side, side, side, ink, 3))
+        shapes += [Outline(x + col, y + row, 1, 1, ink, 1) for x, y in places]
     for patches, place, wide in zip(outlier_patches, [(0, above), *places], [side, *count * [1.0]], strict=bool(outlier_patches)):
         shapes += outlier_frames(patches, grid, place, wide, 1.5 if wide == side else 0.8)
     largest = [
         say("head {head}, up to {most}", head=head, most=percent_in_two_digits(float(m.max()))) for head, m in enumerate(maps)
     ]
     words = [(say("up to {most}", most=percent_in_two_digits(top)), (0, above)), *zip(largest, places, strict=True)]
-    names = [text_annotation(name, x, y - 0.1, 11, yanchor="bottom") for name, (x, y) in words]
+    names = [Label(name, x, y - 0.1, 11, y_anchor="bottom") for name, (x, y) in words]
     end, unit = (tops[0], unit) if shared_scale else (1.0, own_scale_unit())
-    bar = colour_bar_trace(SEQUENTIAL, end / 10**LOG_DECADES if log_scale else 0, end, unit)
-    return figure([*drawn, bar], title, mode, round(110 + 820 * size[1] / size[0]), subtitle, size=size, shapes=shapes,
-                  annotations=names, meta={"mode": mode, "wide_px": PNG_WIDTH_PX})  # fmt: skip
+    return Drawing(
+        title=title, subtitle=subtitle, mode=mode, height_px=round(110 + 820 * size[1] / size[0]), print_width_px=PNG_WIDTH_PX,
+        rasters=drawn, shapes=shapes, labels=names, **picture_axes(size),
+        colour_scale=ColourScale(colours=SEQUENTIAL, low=end / 10**LOG_DECADES if log_scale else 0, high=end, unit=unit),
+    )  # fmt: skip
 
 
 def _share_of_scale(values: NDArray, top: float, log: bool) -> NDArray:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitcore.figures.theme import INK_COLOURS, FigurePart, Mode, figure, hover_trace, image_trace, mosaic
+from vitcore.figures.drawing import Axis, Drawing, HoverGrid, Margin, Points, RasterLayer, picture_axes
+from vitcore.figures.theme import Mode, mosaic
 from vitcore.translation import percent, say
 
 COLUMNS = 7  # the paper's 28 components in rows of seven
@@ -16,7 +16,7 @@ COLUMNS = 7  # the paper's 28 components in rows of seven
 def filters(
     tiles: NDArray[np.uint8], variance: NDArray, mode: Mode = "light", subject: str | None = None, touch: bool = False,
     pattern_words: Sequence[str] = (),
-) -> go.Figure:  # fmt: skip
+) -> Drawing:  # fmt: skip
     """Components (K, P, P, 3) as bytes, in rows of seven; hover tells the share of variance each explains, and its `pattern_words`.
 
     With `touch` each is a point whose custom data is its number, counted from 1.
@@ -35,8 +35,10 @@ def filters(
         count=count,
         share=percent(variance[:count].sum()),
     )
-    parts = [image_trace(drawn, size, smooth=False), _points(text, count, size) if touch else hover_trace(text, size)]
-    return figure(parts, subject or say("RGB embedding filters"), mode, 110 * rows + 80, about, size=size)
+    return Drawing(
+        title=subject or say("RGB embedding filters"), subtitle=about, mode=mode, height_px=110 * rows + 80, **picture_axes(size),
+        rasters=[RasterLayer(drawn, size)], marks=[_points(text, count, size) if touch else HoverGrid(text, size)],
+    )  # fmt: skip
 
 
 def filter_pattern_words(pattern: str, colours: tuple[str, str] | None, cycles: float | None, **_: Any) -> str:
@@ -84,36 +86,33 @@ def _colour(name: str) -> str:
     }[name]  # fmt: skip
 
 
-def _points(text: list[list[str]], count: int, size: tuple[float, float]) -> FigurePart:
+def _points(text: list[list[str]], count: int, size: tuple[float, float]) -> Points:
     """Points nobody sees, one over each component: unlike cells they can be touched."""
     wide, high = size[0] / COLUMNS, size[1] / len(text)
     places = [divmod(i, COLUMNS) for i in range(count)]
-    return {
-        "type": "scatter", "x": [(col + 0.5) * wide for _, col in places], "y": [(row + 0.5) * high for row, _ in places],
-        "mode": "markers", "marker": {"size": 60, "symbol": "square", "opacity": 0}, "hovertext": [text[r][c] for r, c in places],
-        "hovertemplate": "%{hovertext}<extra></extra>", "customdata": list(range(1, count + 1)),
-    }  # fmt: skip
+    return Points(
+        x=[(col + 0.5) * wide for _, col in places], y=[(row + 0.5) * high for row, _ in places], colour="line", symbol="square",
+        marker_px=60, marker_opacity=0, hover="%{hovertext}", hover_texts=[text[r][c] for r, c in places],
+        custom_data=list(range(1, count + 1)),
+    )  # fmt: skip
 
 
-def filter_component(tile: NDArray[np.uint8], number: int, mode: Mode = "light") -> go.Figure:
+def filter_component(tile: NDArray[np.uint8], number: int, mode: Mode = "light") -> Drawing:
     """One component (P, P, 3), as bytes, enlarged; `number` counts from 1."""
     size = (float(tile.shape[1]), float(tile.shape[0]))
-    return figure([image_trace(tile, size, smooth=False)], say("Component {number}", number=number), mode, 330, size=size)
+    title = say("Component {number}", number=number)
+    return Drawing(title=title, mode=mode, height_px=330, rasters=[RasterLayer(tile, size)], **picture_axes(size))
 
 
-def scree_plot(variance: NDArray, shown: int, mode: Mode = "light") -> go.Figure:
+def scree_plot(variance: NDArray, shown: int, mode: Mode = "light") -> Drawing:
     """How much of the filters' variance the first k components explain, in %."""
     total = 100 * np.cumsum(variance)
-    k = np.arange(1, len(total) + 1)
-    ink = INK_COLOURS[mode]
     hover = say("first {k} {k:component|components}: {share} %", k="%{x}", share="%{y:.1f}")
-    line = {"type": "scatter", "x": k, "y": total.astype(np.float32), "mode": "lines", "hovertemplate": hover + "<extra></extra>",
-            "line": {"color": ink["accent"], "width": 2.5}}  # fmt: skip
-    dot = {"type": "scatter", "x": [shown], "y": [float(total[shown - 1])], "mode": "markers+text", "hoverinfo": "skip",
-           "text": [f"{shown}: {total[shown - 1]:.0f} %"], "textposition": "bottom right",
-           "marker": {"size": 10, "color": ink["accent"]}}  # fmt: skip
-    return figure(
-        [line, dot], say("Variance explained by the first k components"), mode, 300, margin={"l": 60, "b": 50},
-        x={"title": {"text": say("k, number of components")}, "range": [0, len(total) + 1]},
-        y={"title": {"text": say("variance explained (%)")}, "range": [0, 104]},
+    line = Points(x=np.arange(1, len(total) + 1), y=total.astype(np.float32), colour="accent", line_px=2.5, hover=hover)
+    dot = Points(x=[shown], y=[float(total[shown - 1])], colour="accent", marker_px=10, written=True,
+                 texts=[f"{shown}: {total[shown - 1]:.0f} %"])  # fmt: skip
+    return Drawing(
+        title=say("Variance explained by the first k components"), mode=mode, height_px=300, marks=[line, dot],
+        x=Axis(title=say("k, number of components"), range=(0, len(total) + 1)),
+        y=Axis(title=say("variance explained (%)"), range=(0, 104)), margin=Margin(left=60, below=50),
     )  # fmt: skip

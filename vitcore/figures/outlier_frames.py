@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from vitcore.figures.theme import FigurePart, rectangle_outline
+from vitcore.figures.drawing import Drawing, Outline, add_shapes
 from vitcore.grid import Grid
 
 FRAME_COLOUR = "#4FC3D9"  # around an outlier: seen on every colour of the scale
@@ -17,36 +16,26 @@ FRAME_INSET = 0.08  # of a patch: the frame lies within it, beside that of a pat
 
 def outlier_frames(
     patches: Iterable[int], grid: Grid, place: tuple[float, float] = (0, 0), side: float = 1, width: float = 1.5
-) -> list[FigurePart]:
+) -> list[Outline]:
     """A frame around each patch of a map that begins at `place` in a figure, its patches `side` of the axes' units wide."""
     drawn = []
     for patch in patches:
         row, col = grid.row_col(int(patch))
         x, y, wide = (place[0] + side * (col + FRAME_INSET), place[1] + side * (row + FRAME_INSET), side * (1 - 2 * FRAME_INSET))
-        drawn += [
-            rectangle_outline(x, y, wide, wide, FRAME_EDGE_COLOUR, width + 2),
-            rectangle_outline(x, y, wide, wide, FRAME_COLOUR, width),
-        ]
+        drawn += [Outline(x, y, wide, wide, FRAME_EDGE_COLOUR, width + 2), Outline(x, y, wide, wide, FRAME_COLOUR, width)]
     return drawn
 
 
 def frame_outliers(
-    fig: go.Figure, patches: Iterable[int], grid: Grid, place: tuple[float, float] = (0, 0), sentence: str = ""
-) -> go.Figure:
+    fig: Drawing, patches: Iterable[int], grid: Grid, place: tuple[float, float] = (0, 0), sentence: str = ""
+) -> Drawing:
     """The figure with these patches framed, and below it, when it is printed, what is `sentence` of them; itself without any."""
-    marks = outlier_frames(patches, grid, place)
-    if not marks:
-        return fig
-    spec = fig.to_dict()
-    spec["layout"]["shapes"] = [*spec["layout"].get("shapes", ()), *marks]
-    if sentence:
-        spec["layout"]["meta"] = spec["layout"].get("meta", {}) | {"note": sentence}
-    return go.Figure(spec, _validate=False)
+    return add_shapes(fig, outlier_frames(patches, grid, place), sentence)
 
 
 def frame_outliers_in_maps(
-    fig: go.Figure, outlier_patches: Sequence[Sequence[int]], grid: Grid, columns: int = 0, sentence: str = ""
-) -> go.Figure:
+    fig: Drawing, outlier_patches: Sequence[Sequence[int]], grid: Grid, columns: int = 0, sentence: str = ""
+) -> Drawing:
     """The small maps of `figures.heads`, in rows of `columns`, with the patches of each framed."""
     columns = columns or min(len(outlier_patches), 4 if len(outlier_patches) > 3 else 3)
     for head, patches in enumerate(outlier_patches):

@@ -1,23 +1,10 @@
 """Patch splitting drawn: the photo cut into its grid, with a gutter."""
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitcore.figures.theme import (
-    CATEGORICAL,
-    DIVERGING,
-    PINNED_PATCH_COLOUR,
-    FigurePart,
-    Mode,
-    apply_colour_scale,
-    figure,
-    hex_to_rgb,
-    hover_trace,
-    image_trace,
-    mosaic,
-    text_annotation,
-)
+from vitcore.figures.drawing import Drawing, HoverGrid, Label, RasterLayer, picture_axes
+from vitcore.figures.theme import CATEGORICAL, DIVERGING, PINNED_PATCH_COLOUR, Mode, apply_colour_scale, hex_to_rgb, mosaic
 from vitcore.grid import Grid
 from vitcore.translation import say
 
@@ -27,13 +14,14 @@ def patch_mosaic(pixels: NDArray[np.uint8], grid: Grid, gutter_px: float = 1.0, 
     return mosaic(grid.cut(pixels), grid.cols, round(gutter_px * zoom), zoom=zoom)
 
 
-def patches(pixels: NDArray[np.uint8], grid: Grid, gutter_px: float = 1.0, mode: Mode = "light") -> go.Figure:
+def patches(pixels: NDArray[np.uint8], grid: Grid, gutter_px: float = 1.0, mode: Mode = "light") -> Drawing:
     """The photo as the model's N patches (arXiv 2010.11929 §3.1); hover tells index, row, column and pixel box."""
-    mixed = patch_mosaic(pixels, grid, gutter_px)
     high, wide = grid.image_px
-    parts = [image_trace(mixed, (wide, high), smooth=False), hover_trace(_labels(grid), (wide, high))]
     about = f"N = HW/P² = {high}·{wide} / {patch_area_text(grid)} = {grid.rows}×{grid.cols} = {grid.patches}"
-    return figure(parts, say("The photo as patches"), mode, 580, about, size=(wide, high))
+    return Drawing(
+        title=say("The photo as patches"), subtitle=about, mode=mode, height_px=580, **picture_axes((wide, high)),
+        rasters=[RasterLayer(patch_mosaic(pixels, grid, gutter_px), (wide, high))], marks=[HoverGrid(_labels(grid), (wide, high))],
+    )  # fmt: skip
 
 
 def patch_area_text(grid: Grid) -> str:
@@ -52,14 +40,14 @@ def _labels(grid: Grid) -> list[list[str]]:
     return [[label(grid.patch(r, c)) for c in range(grid.cols)] for r in range(grid.rows)]
 
 
-def patch_and_embedding(patch: NDArray[np.uint8], embedding: NDArray, grid: Grid, slot: int, mode: Mode = "light") -> go.Figure:
+def patch_and_embedding(patch: NDArray[np.uint8], embedding: NDArray, grid: Grid, slot: int, mode: Mode = "light") -> Drawing:
     """One patch (P, P, 3) enlarged; below it its P·P·3 numbers and its embedding (D,) as strips; and its place in line.
 
     `slot` is where it stands among the patches: its number, unless they were shuffled.
     """
     wide = 24.0
     high = wide * patch.shape[0] / patch.shape[1] * 0.62
-    enlarged = image_trace(patch, (high * patch.shape[1] / patch.shape[0], high), smooth=False)
+    enlarged = RasterLayer(patch, (high * patch.shape[1] / patch.shape[0], high))
     numbers = _strip(apply_colour_scale(patch.reshape(1, -1), "Greys_r", 0, 255), wide, high + 2.6)
     limit = float(np.abs(embedding).max()) or 1.0
     strip = _strip(apply_colour_scale(embedding.reshape(1, -1), DIVERGING, -limit, limit), wide, high + 6.0)
@@ -70,20 +58,20 @@ def patch_and_embedding(patch: NDArray[np.uint8], embedding: NDArray, grid: Grid
         (high + 9.1, say("its place in the sequence, 0 to {last}: {place}; patches begin at {prefix}",
                          place=place, last=grid.tokens - 1, prefix=grid.prefix)),
     )  # fmt: skip
-    said = [text_annotation(text, 0, y, yanchor="bottom") for y, text in labels]
-    mark = {"xanchor": "center", "yanchor": "top", "color": PINNED_PATCH_COLOUR}
-    said.append(text_annotation("▴", (place + 0.5) * wide / grid.tokens, high + 11.0, 16, **mark))
-    title = say("{high}×{wide}×3 pixels become one token", high=patch.shape[0], wide=patch.shape[1])
-    parts = [enlarged, numbers, strip, _sequence(grid, place, wide, high + 9.4)]
-    return figure(parts, title, mode, 490, size=(wide, high + 12.4), annotations=said)
+    said = [Label(text, 0, y, y_anchor="bottom") for y, text in labels]
+    said.append(Label("▴", (place + 0.5) * wide / grid.tokens, high + 11.0, 16, PINNED_PATCH_COLOUR, "center", "top"))
+    return Drawing(
+        title=say("{high}×{wide}×3 pixels become one token", high=patch.shape[0], wide=patch.shape[1]), mode=mode, height_px=490,
+        rasters=[enlarged, numbers, strip, _sequence(grid, place, wide, high + 9.4)], labels=said,
+        **picture_axes((wide, high + 12.4)),
+    )  # fmt: skip
 
 
-def _strip(row: NDArray[np.uint8], wide: float, top: float) -> FigurePart:
-    trace = image_trace(row.repeat(8, 0), (wide, 1.6), smooth=False)
-    return trace | {"y0": trace["y0"] + top}
+def _strip(row: NDArray[np.uint8], wide: float, top: float) -> RasterLayer:
+    return RasterLayer(row.repeat(8, 0), (wide, 1.6), (0, top))
 
 
-def _sequence(grid: Grid, place: int, wide: float, top: float) -> FigurePart:
+def _sequence(grid: Grid, place: int, wide: float, top: float) -> RasterLayer:
     """All tokens as a row of cells: prefix tokens first, the chosen one marked."""
     row = np.full((1, grid.tokens, 3), 205, np.uint8)
     row[:, : grid.prefix] = hex_to_rgb(CATEGORICAL[0])

@@ -3,24 +3,15 @@
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitcore.figures.attention import patch_outline
-from vitcore.figures.theme import (
-    DIVERGING,
-    INK_COLOURS,
-    FigurePart,
-    Mode,
-    apply_colour_scale,
-    colour_bar_trace,
-    figure,
-    hover_trace,
-    image_trace,
-    mosaic,
-)
+from vitcore.figures.drawing import Axis, Drawing, HoverGrid, Margin, RasterLayer, counted_axis, picture_axes
+from vitcore.figures.theme import DIVERGING, INK_COLOURS, ColourScale, Mode, apply_colour_scale, mosaic
 from vitcore.grid import Grid
 from vitcore.translation import say
+
+MARGIN = Margin(left=50, below=50)  # for the numbers of rows and columns
 
 
 def similarity_mosaic(cosine: NDArray, grid: Grid, gutter: bool = True, side_px: int = 900) -> NDArray[np.uint8]:
@@ -30,19 +21,20 @@ def similarity_mosaic(cosine: NDArray, grid: Grid, gutter: bool = True, side_px:
     return mosaic(rgb, grid.cols, gutter=max(2, zoom * grid.rows // 8) if gutter else 0, zoom=zoom)
 
 
-def position_similarity(cosine: NDArray, grid: Grid, mode: Mode = "light", subtitle: str = "", side_px: int = 900) -> go.Figure:
+def position_similarity(cosine: NDArray, grid: Grid, mode: Mode = "light", subtitle: str = "", side_px: int = 900) -> Drawing:
     """Tile (r, c) is the cosine similarity of that position's embedding with every other's; −1 to 1."""
     size = (float(grid.cols), float(grid.rows))
     told = say("input patch row {row}, column {col}")
     text = [[told.format(row=r, col=c) for c in range(grid.cols)] for r in range(grid.rows)]
-    parts = [
-        image_trace(similarity_mosaic(cosine, grid, side_px=side_px), size, smooth=False), hover_trace(text, size),
-        colour_bar_trace(DIVERGING, -1, 1, say("cosine similarity"), [-1, -0.5, 0, 0.5, 1]),
-    ]  # fmt: skip
-    return figure(parts, say("Position-embedding similarity"), mode, 620, subtitle, size=size, **_counted(grid))
+    scale = ColourScale(colours=DIVERGING, low=-1, high=1, unit=say("cosine similarity"), ticks=(-1, -0.5, 0, 0.5, 1))
+    return Drawing(
+        title=say("Position-embedding similarity"), subtitle=subtitle, mode=mode, height_px=620, colour_scale=scale,
+        rasters=[RasterLayer(similarity_mosaic(cosine, grid, side_px=side_px), size)], marks=[HoverGrid(text, size)],
+        margin=MARGIN, **_counted_axes(grid),
+    )  # fmt: skip
 
 
-def position_similarity_tile(cosine: NDArray, grid: Grid, patch: int, mode: Mode = "light", title: str | None = None) -> go.Figure:
+def position_similarity_tile(cosine: NDArray, grid: Grid, patch: int, mode: Mode = "light", title: str | None = None) -> Drawing:
     """One tile enlarged: cosine similarity of one position with all others."""
     return cosine_map(cosine[patch], grid, title or _name(grid, patch), mode, patch)
 
@@ -50,20 +42,22 @@ def position_similarity_tile(cosine: NDArray, grid: Grid, patch: int, mode: Mode
 def cosine_map(
     values: NDArray, grid: Grid, title: str, mode: Mode = "light", patch: int | None = None,
     unit: str | None = None, limit: float = 1.0, height_px: int = 380,
-) -> go.Figure:  # fmt: skip
+) -> Drawing:  # fmt: skip
     """(N,) cosines, or what `unit` says, on the grid, ±`limit`, with the position they belong to outlined."""
     size = (float(grid.cols), float(grid.rows))
     cells = grid.to_map(values)
     told = say("row {row}, column {col}: {value}")
     text = [[told.format(row=r, col=c, value=f"{cells[r, c]:+.3f}") for c in range(grid.cols)] for r in range(grid.rows)]
-    parts = [
-        image_trace(apply_colour_scale(cells, DIVERGING, -limit, limit), size, smooth=False), hover_trace(text, size),
-        colour_bar_trace(DIVERGING, -limit, limit, unit or say("cosine similarity"), [-limit, 0, limit]),
-    ]  # fmt: skip
+    unit = unit or say("cosine similarity")
     boxes = patch_outline(patch, grid, "#fff", 5) + patch_outline(
         patch, grid, INK_COLOURS["light"]["text"], 2
     )  # seen on the darkest red, too
-    return figure(parts, title, mode, height_px, size=size, shapes=boxes, **_counted(grid))
+    return Drawing(
+        title=title, mode=mode, height_px=height_px,
+        rasters=[RasterLayer(apply_colour_scale(cells, DIVERGING, -limit, limit), size)],
+        marks=[HoverGrid(text, size)], shapes=boxes, margin=MARGIN, **_counted_axes(grid),
+        colour_scale=ColourScale(colours=DIVERGING, low=-limit, high=limit, unit=unit, ticks=(-limit, 0, limit)),
+    )  # fmt: skip
 
 
 def _name(grid: Grid, patch: int) -> str:
@@ -71,13 +65,9 @@ def _name(grid: Grid, patch: int) -> str:
     return say("Position (row {row}, column {col})", row=row, col=col)
 
 
-def _counted(grid: Grid) -> dict[str, Any]:
-    """Axes that count patches from 0, as all of this app (the paper's count from 1), and room for their numbers."""
+def _counted_axes(grid: Grid) -> dict[str, Any]:
+    def axis(count: int, title: str) -> Axis:
+        return counted_axis(title, count, max(1, round(count / 6)))
 
-    def axis(count: int, title: str) -> FigurePart:
-        some = range(0, count, max(1, round(count / 6)))
-        ticks = {"tickvals": [i + 0.5 for i in some], "ticktext": [str(i) for i in some]}
-        return {"visible": True, "showgrid": False, "title": {"text": title}, "tickangle": 0} | ticks
-
-    x, y = axis(grid.cols, say("input patch column")), axis(grid.rows, say("input patch row"))
-    return {"x": x, "y": y, "margin": {"l": 50, "b": 50}}
+    size = (float(grid.cols), float(grid.rows))
+    return picture_axes(size, axis(grid.cols, say("input patch column")), axis(grid.rows, say("input patch row")))

@@ -5,13 +5,13 @@ far from 0. Maps are (rows, cols).
 """
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image
 
 from vitcore.figures.attention import heat_figure, map_label, paper_style_figure, resize_for_figure
+from vitcore.figures.drawing import Drawing, RasterLayer, picture_axes
 from vitcore.figures.heat_overlay import fine_detail, heat_colour_scale, heat_on_photo, scale_top
-from vitcore.figures.theme import ColourScale, Mode, colour_bar, figure, image_trace, mosaic
+from vitcore.figures.theme import ColourScale, Mode, mosaic
 from vitcore.grid import Grid
 from vitcore.translation import say
 
@@ -22,7 +22,7 @@ THUMBNAIL_PX = 192
 def relevance(
     values: NDArray, pixels: Pixels, grid: Grid, title: str, unit: str, *, signed: bool = False, style: str = "heat",
     mode: Mode = "light", subtitle: str = "", query_patch: int | None = None, min_top: float = 0,
-) -> go.Figure:  # fmt: skip
+) -> Drawing:  # fmt: skip
     """A map on the photo (any resolution) with its scale, `values` in `unit`; `query_patch` outlines the patch that was asked.
 
     Style "paper" draws amounts as Fig. 6 does, without a scale; what is `signed` is always drawn as "heat", on a scale that
@@ -32,9 +32,10 @@ def relevance(
     text = [[told.format(row=r, col=c, value=f"{values[r, c]:.3g}") for c in range(grid.cols)] for r in range(grid.rows)]
     if style == "paper" and not signed:
         return paper_style_figure(values, resize_for_figure(pixels), grid, title, mode, subtitle, query_patch, text)
-    return heat_figure(values, pixels, grid, title, unit, top=relevance_scale_top(values, signed, min_top), signed=signed,
-        mode=mode,
-                       subtitle=subtitle, query_patch=query_patch, hover_text=text)  # fmt: skip
+    return heat_figure(
+        values, pixels, grid, title, unit, top=relevance_scale_top(values, signed, min_top), signed=signed, mode=mode,
+        subtitle=subtitle, query_patch=query_patch, hover_text=text,
+    )  # fmt: skip
 
 
 def relevance_scale_top(values: NDArray, signed: bool, min_top: float = 0) -> float:
@@ -44,7 +45,7 @@ def relevance_scale_top(values: NDArray, signed: bool, min_top: float = 0) -> fl
 
 def rollout_per_layer(
     maps: NDArray, pixels: Pixels, grid: Grid, title: str, *, mode: Mode = "light", subtitle: str = ""
-) -> go.Figure:
+) -> Drawing:
     """(L, rows, cols) rollout after each block as small pictures on one scale, named by their layer."""
     count, most = len(maps), rollout_per_layer_top(maps)
     cols = 6 if count > 4 else count
@@ -55,10 +56,12 @@ def rollout_per_layer(
     detail, gutter = fine_detail(photo, grid), 12
     sheet = mosaic(np.stack([heat_on_photo(one, detail, most) for one in maps]), cols, gutter)
     size = (float(sheet.shape[1]), float(sheet.shape[0]))
-    parts = [image_trace(sheet, size, smooth=False), colour_bar(rollout_per_layer_scale(maps))]
     places = [((i % cols) * (photo.width + gutter), (i // cols) * (photo.height + gutter)) for i in range(count)]
     said = [map_label(say("layer {layer}", layer=layer), *place) for layer, place in enumerate(places)]
-    return figure(parts, title, mode, round(90 + 760 * size[1] / size[0]), subtitle, size=size, annotations=said)
+    return Drawing(
+        title=title, subtitle=subtitle, mode=mode, height_px=round(90 + 760 * size[1] / size[0]),
+        rasters=[RasterLayer(sheet, size)], labels=said, colour_scale=rollout_per_layer_scale(maps), **picture_axes(size),
+    )  # fmt: skip
 
 
 def rollout_per_layer_top(maps: NDArray) -> float:

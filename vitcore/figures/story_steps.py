@@ -1,38 +1,18 @@
 """Pictures of the story: a patch laid out as numbers, its products with the filters, the sequence, the answer over depth."""
 
-from typing import Any
-
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image
 
 from vitcore.figures.charts.predictions import percentage_axes, percentage_bars
+from vitcore.figures.drawing import Axis, Drawing, HoverGrid, Label, Margin, Outline, Points, RasterLayer, picture_axes
 from vitcore.figures.heat_overlay import fine_detail, heat_on_photo, scale_top
-from vitcore.figures.theme import (
-    CATEGORICAL,
-    DIVERGING,
-    INK_COLOURS,
-    PINNED_PATCH_COLOUR,
-    FigurePart,
-    Mode,
-    apply_colour_scale,
-    figure,
-    hex_to_rgb,
-    hover_trace,
-    image_trace,
-    mosaic,
-    rectangle_outline,
-    text_annotation,
-)
+from vitcore.figures.theme import CATEGORICAL, DIVERGING, PINNED_PATCH_COLOUR, Mode, apply_colour_scale, hex_to_rgb, mosaic
 from vitcore.grid import Grid
 from vitcore.translation import decimal, percent, say
 
 SHOWN_VALUES = 192  # numbers of a flattened patch that are drawn; more would be thinner than a pixel
 CHANNELS = ((214, 69, 65), (58, 158, 92), (64, 118, 214))  # red, green, blue, as bars
-FROM_THE_TOP: dict[str, Any] = {  # where there is more room than the picture needs, it is left below
-    "x": {"constraintoward": "left"}, "y": {"constraintoward": "top"},
-}  # fmt: skip
 
 
 def colour_channels(pixels: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
@@ -40,7 +20,7 @@ def colour_channels(pixels: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
     return [pixels * np.eye(3, dtype=np.uint8)[channel] for channel in range(3)]
 
 
-def flattened_patch(patch: NDArray[np.uint8], normalised: NDArray, mode: Mode = "light") -> go.Figure:
+def flattened_patch(patch: NDArray[np.uint8], normalised: NDArray, mode: Mode = "light") -> Drawing:
     """A patch (P, P, 3) enlarged, its first values beside those `normalised` (P, P, 3), which the model gets.
 
     Below it its pixels end to end, and their values as bars, 0 to 255.
@@ -48,32 +28,30 @@ def flattened_patch(patch: NDArray[np.uint8], normalised: NDArray, mode: Mode = 
     high, wide, depth = patch.shape
     row, pixels = patch.reshape(-1)[:SHOWN_VALUES], patch.reshape(-1, depth)[: SHOWN_VALUES // depth]
     across, side = 24.0, 8.0
-    parts = [
-        image_trace(patch, (side * wide / high, side), smooth=False),
-        _placed(image_trace(pixels[None].repeat(4, 0), (across, 1.2), smooth=False), 10.2),
-        _placed(image_trace(_channel_bars(row), (across, 5.0), smooth=False), 11.6),
+    rasters = [
+        RasterLayer(patch, (side * wide / high, side)),
+        RasterLayer(pixels[None].repeat(4, 0), (across, 1.2), (0, 10.2)),
+        RasterLayer(_channel_bars(row), (across, 5.0), (0, 11.6)),
     ]
     boxes = [
-        rectangle_outline(0, 0, side * wide / high, side / high, PINNED_PATCH_COLOUR, 2.5),
-        rectangle_outline(0, 10.2, across * min(1, wide / len(pixels)), 1.2, PINNED_PATCH_COLOUR, 2.5),
+        Outline(0, 0, side * wide / high, side / high, PINNED_PATCH_COLOUR, 2.5),
+        Outline(0, 10.2, across * min(1, wide / len(pixels)), 1.2, PINNED_PATCH_COLOUR, 2.5),
     ]
     left = side * wide / high + 0.8
     lines = [
         f"{' '.join(map(str, values))} → {' '.join(decimal(value, 2) for value in given)}"
         for values, given in zip(patch[0, :6], normalised[0, :6], strict=True)
     ]
-    said = [
-        text_annotation(
-            "<br>".join([*lines, "…"]), left, side / 2, 14, color=INK_COLOURS[mode]["text"], yanchor="middle", align="left"
-        )
-    ]
+    said = [Label("<br>".join([*lines, "…"]), left, side / 2, 14, "text", y_anchor="middle")]
     some = say("all its {count} values, before they are normalised", count=patch.size)
     if len(row) < patch.size:
         some = say("the first {shown} of its {count} values, before they are normalised", shown=len(row), count=patch.size)
     for y, words in ((9.9, say("its pixels, row after row; the first row is outlined")), (18.2, some)):
-        said.append(text_annotation(words, 0, y, yanchor="bottom"))
-    title = say("{high}×{wide} pixels become one row of {count} numbers", high=high, wide=wide, count=patch.size)
-    return figure(parts, title, mode, 500, size=(across, 18.4), shapes=boxes, annotations=said, **FROM_THE_TOP)
+        said.append(Label(words, 0, y, y_anchor="bottom"))
+    return Drawing(
+        title=say("{high}×{wide} pixels become one row of {count} numbers", high=high, wide=wide, count=patch.size), mode=mode,
+        height_px=500, rasters=rasters, shapes=boxes, labels=said, stays_at_top=True, **picture_axes((across, 18.4)),
+    )  # fmt: skip
 
 
 def _channel_bars(values: NDArray[np.uint8], high: int = 64, each: int = 4) -> NDArray[np.uint8]:
@@ -85,11 +63,7 @@ def _channel_bars(values: NDArray[np.uint8], high: int = 64, each: int = 4) -> N
     return out
 
 
-def _placed(trace: FigurePart, top: float, left: float = 0) -> FigurePart:
-    return trace | {"x0": trace["x0"] + left, "y0": trace["y0"] + top}
-
-
-def patch_projection(patch: NDArray, filters: NDArray, bias: NDArray, mode: Mode = "light", count: int = 6) -> go.Figure:
+def patch_projection(patch: NDArray, filters: NDArray, bias: NDArray, mode: Mode = "light", count: int = 6) -> Drawing:
     """A patch x_p (P, P, 3), in the model's units, times its first `count` filters (D, P, P, 3): products, and their sums.
 
     The sum of a product plus its bias is a number of the embedding.
@@ -100,26 +74,24 @@ def patch_projection(patch: NDArray, filters: NDArray, bias: NDArray, mode: Mode
     limit, low, high = float(np.abs(products).max()) or 1.0, float(patch.min()), float(patch.max())
     shown = np.round(255 * (patch - low) / max(high - low, 1e-9)).astype(np.uint8)
     size = (count * (tile + gap) + 1.6, 3 * tile + 8.2)
-    parts = [_placed(image_trace(shown, (tile, tile), smooth=False), 0.2, 1.6 + (size[0] - 1.6 - tile) / 2)]
+    rasters = [RasterLayer(shown, (tile, tile), (1.6 + (size[0] - 1.6 - tile) / 2, 0.2))]
     said = []
     for i in range(count):
         x, shown = 1.6 + i * (tile + gap), filters[i] / (np.abs(filters[i]).max() or 1)
         drawn = (np.round(127.5 + 127.5 * shown).astype(np.uint8), apply_colour_scale(products[i], DIVERGING, -limit, limit))
-        parts += [
-            _placed(image_trace(one, (tile, tile), smooth=False), top, x) for one, top in zip(drawn, (6.4, 12.6), strict=True)
-        ]
-        number = decimal(sums[i], 2, plus=True)
-        said.append(text_annotation(f"<b>{number}</b>", x + tile / 2, 18.3, 17, color=INK_COLOURS[mode]["text"], xanchor="center"))
+        rasters += [RasterLayer(one, (tile, tile), (x, top)) for one, top in zip(drawn, (6.4, 12.6), strict=True)]
+        said.append(Label(f"<b>{decimal(sums[i], 2, plus=True)}</b>", x + tile / 2, 18.3, 17, "text", "center"))
     for y, words in ((1.9, "x_p"), (6.2, say("⊙ filter 0, 1, 2, …: the columns of E")),
                      (12.4, say("= products, summed over colours, ±{limit:.2g}", limit=limit)),
                      (19.1, "Σ")):  # fmt: skip
-        said.append(text_annotation(words, 0, y, 14, yanchor="bottom"))
-    title = say("The first {count} of {width} numbers of the embedding", count=count, width=len(filters))
-    high = 64 + round(560 * size[1] / size[0])
-    return figure(parts, title, mode, high, size=size, annotations=said, **FROM_THE_TOP)
+        said.append(Label(words, 0, y, 14, y_anchor="bottom"))
+    return Drawing(
+        title=say("The first {count} of {width} numbers of the embedding", count=count, width=len(filters)), mode=mode,
+        height_px=64 + round(560 * size[1] / size[0]), rasters=rasters, labels=said, stays_at_top=True, **picture_axes(size),
+    )  # fmt: skip
 
 
-def token_sequence(patches: NDArray[np.uint8], grid: Grid, names: tuple[str, ...], patch: int, mode: Mode = "light") -> go.Figure:
+def token_sequence(patches: NDArray[np.uint8], grid: Grid, names: tuple[str, ...], patch: int, mode: Mode = "light") -> Drawing:
     """All T tokens in a row that is wrapped like text: prefix tokens by their first letters, then the patches (N, P, P, 3)."""
     across, each = max(12, round(1.37 * grid.cols)), 20  # no multiple of a row: a second photo would appear
     lines = -(-grid.tokens // across)
@@ -134,19 +106,17 @@ def token_sequence(patches: NDArray[np.uint8], grid: Grid, names: tuple[str, ...
     told += [say("place {place}: patch {patch}", place=grid.prefix + i, patch=i) for i in range(grid.patches)]
     told += [""] * (lines * across - len(told))
     cells_said = [told[i * across : (i + 1) * across] for i in range(lines)]
-    parts = [image_trace(drawn, size, smooth=False), hover_trace(cells_said, size)]
-    said = [
-        text_annotation(f"<b>{name[0].upper()}</b>", i * step + each / 2, each / 2, 12, color="#fff", xanchor="center")
-        for i, name in enumerate(names)
-    ]
+    said = [Label(f"<b>{name[0].upper()}</b>", i * step + each / 2, each / 2, 12, "#fff", "center") for i, name in enumerate(names)]
     place = grid.prefix + patch
-    box = rectangle_outline(place % across * step - 2, place // across * step - 2, each + 4, each + 4, PINNED_PATCH_COLOUR, 3.5)
+    box = Outline(place % across * step - 2, place // across * step - 2, each + 4, each + 4, PINNED_PATCH_COLOUR, 3.5)
     title = say(
         "{tokens} {tokens:token|tokens} in a row: patch {patch} is at place {place}", tokens=grid.tokens, place=place, patch=patch
     )
-    about = say("wrapped like lines of text, {across} in a line", across=across)
-    high = 84 + round(560 * size[1] / size[0])
-    return figure(parts, title, mode, high, about, size=size, shapes=[box], annotations=said, **FROM_THE_TOP)
+    return Drawing(
+        title=title, subtitle=say("wrapped like lines of text, {across} in a line", across=across), mode=mode,
+        height_px=84 + round(560 * size[1] / size[0]), rasters=[RasterLayer(drawn, size)], marks=[HoverGrid(cells_said, size)],
+        shapes=[box], labels=said, stays_at_top=True, **picture_axes(size),
+    )  # fmt: skip
 
 
 def photo_under_maps(photo: Image.Image, maps: NDArray, grid: Grid, side_px: int = 168) -> NDArray[np.uint8]:
@@ -161,32 +131,29 @@ def photo_under_maps(photo: Image.Image, maps: NDArray, grid: Grid, side_px: int
 
 def logit_lens(
     probabilities: NDArray, labels: tuple[str, ...], mode: Mode = "light", count: int = 4, output: str = "softmax"
-) -> go.Figure:
+) -> Drawing:
     """(L + 1, classes) probabilities after each block as curves: the answer's first classes, and the first to lead before."""
     last, shown = len(probabilities) - 1, list(np.argsort(-probabilities[-1])[:count])
     leaders = [int(c) for c in probabilities.argmax(1) if c not in shown]
     shown += sorted(dict.fromkeys(leaders), key=lambda c: -float(probabilities[:, c].max()))[:2]
-    hover = "<br>" + say("after {x} layers: {y} %", x="%{x}", y="%{y:.1f}") + "<extra></extra>"
+    hover = "<br>" + say("after {x} layers: {y} %", x="%{x}", y="%{y:.1f}")
     inks = [CATEGORICAL[place % len(CATEGORICAL)] for place in range(len(shown))]
-    lines = [{
-        "type": "scatter", "x": np.arange(last + 1), "y": (100 * probabilities[:, cls]).astype(np.float32), "mode": "lines+markers",
-        "name": labels[cls], "hovertemplate": labels[cls] + hover,
-        "line": {"color": ink, "width": 3.5 if not place else 2, "dash": "dot" if place >= count else "solid"},
-        "marker": {"color": ink, "size": 8 if not place else 6},
-    } for place, (cls, ink) in enumerate(zip(shown, inks, strict=True))]  # fmt: skip
-    return figure(
-        lines, say("What the head would answer after each layer"), mode, 480,
-        say("{function} of the model's own norm and head", function=output),
-        x={"title": {"text": say("layers the photo has passed")}, "dtick": 1 if last <= 12 else 4, "range": [-0.3, last + 0.3]},
-        y={"title": {"text": say("probability, %")}, "range": [0, 1.1 * float(100 * probabilities[:, shown].max())]},
-        legend={"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom", "font": {"size": 13}},
-        showlegend=True, margin={"l": 58, "b": 176},
+    lines = [Points(
+        x=np.arange(last + 1), y=(100 * probabilities[:, cls]).astype(np.float32), name=labels[cls], colour=ink,
+        line_px=2 if place else 3.5, marker_px=6 if place else 8, dash="dot" if place >= count else "", hover=labels[cls] + hover,
+    ) for place, (cls, ink) in enumerate(zip(shown, inks, strict=True))]  # fmt: skip
+    return Drawing(
+        title=say("What the head would answer after each layer"), mode=mode, marks=lines, legend="below the plot",
+        subtitle=say("{function} of the model's own norm and head", function=output),
+        x=Axis(title=say("layers the photo has passed"), step=1 if last <= 12 else 4, range=(-0.3, last + 0.3)),
+        y=Axis(title=say("probability, %"), range=(0, 1.1 * float(100 * probabilities[:, shown].max()))),
+        margin=Margin(left=58, below=176),
     )  # fmt: skip
 
 
 def logits_and_probabilities(
     logits: NDArray, probabilities: NDArray, labels: tuple[str, ...], mode: Mode = "light", count: int = 5, output: str = "softmax"
-) -> go.Figure:
+) -> Drawing:
     """The likeliest classes: (classes,) logits, and the `probabilities` that `output`, softmax or sigmoid, makes of them."""
     p = 100 * probabilities
     top = np.argsort(-logits)[:count]
@@ -194,7 +161,7 @@ def logits_and_probabilities(
     for place, i in enumerate(top):
         written = decimal(logits[i], 2)
         words = say("{label}: logit {logit} → {share}", label=labels[i], logit=written, share=percent(float(p[i]) / 100))
-        said.append(text_annotation(words, 0, place - 0.33, 15, color=INK_COLOURS[mode]["text"]))
+        said.append(Label(words, 0, place - 0.33, 15, "text"))
     rest = 100 - float(p[top].sum())
     about = say(
         "the other {count} {count:class has|classes share} {share}", count=len(logits) - len(top), share=percent(rest / 100)
@@ -202,5 +169,7 @@ def logits_and_probabilities(
     title = say("Softmax makes shares of logits")
     if output == "sigmoid":
         title, about = say("Sigmoid makes a probability of each logit"), ""
-    bars = percentage_bars([float(p[i]) for i in top], 0.26, "%{x:.2f} %", mode)
-    return figure([bars], title, mode, 84 + 58 * len(top), about, annotations=said, **percentage_axes(len(top)))
+    return Drawing(
+        title=title, subtitle=about, mode=mode, height_px=84 + 58 * len(top), labels=said, **percentage_axes(len(top)),
+        marks=[percentage_bars([float(p[i]) for i in top], 0.26, "%{x:.2f} %")],
+    )  # fmt: skip

@@ -3,12 +3,12 @@
 from typing import NamedTuple
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image
 
 from vitcore.figures.attention import heat_figure
-from vitcore.figures.theme import CATEGORICAL, INK_COLOURS, FigurePart, Mode, figure, image_trace
+from vitcore.figures.drawing import Axis, Drawing, Margin, Points, RasterLayer, Rule, picture_axes
+from vitcore.figures.theme import CATEGORICAL, Mode
 from vitcore.grid import Grid
 from vitcore.translation import percent, say
 
@@ -29,44 +29,36 @@ class TrainingCurve(NamedTuple):
 def training_curves(
     curves_over_steps: list[TrainingCurve], title: str, unit: str, mode: Mode = "light", at: int | None = None, last: int = 0,
     log_steps: bool = False, subtitle: str = "", limits: tuple[float, float] | None = None,
-) -> go.Figure:  # fmt: skip
+) -> Drawing:  # fmt: skip
     """Curves over training steps up to `last`, with a marker at step `at`; y from 0, or between `limits`."""
     drawn = [line for line in curves_over_steps if len(line.steps)]
     raw, smooth = ([line for line in drawn if (line.kind == "raw") is faint] for faint in (True, False))
     traces = [_curve(line, CATEGORICAL[i], log_steps) for part in (raw, smooth) for i, line in enumerate(part)]
     end = max([last, 2, *(int(line.steps[-1]) for line in drawn)])
     top = max([float(line.values.max()) for line in drawn], default=1.0)
-    here = max(at or 0, FIRST) if log_steps else at
-    marker = {"type": "line", "x0": here, "x1": here, "xref": "x", "y0": 0, "y1": 1, "yref": "y domain",
-              "line": {"color": INK_COLOURS[mode]["accent"], "width": 2.5}}  # fmt: skip
-    return figure(
-        traces, title, mode, 320, subtitle, shapes=[] if at is None else [marker],
-        x={"title": {"text": say("training step")}, "type": "log" if log_steps else "linear",
-           "range": _steps_range(end, log_steps)},
-        y={"title": {"text": unit}, "range": [*(limits or (0, 1.06 * max(top, 1e-9)))]},
-        margin={"l": 62, "b": 52, "t": 96}, showlegend=len(drawn) > 1,
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"size": 13}},
+    marker = [] if at is None else [Rule(x=max(at, FIRST) if log_steps else at, colour="accent", line_px=2.5)]
+    steps = (float(np.log10(FIRST)), float(np.log10(end * 1.04))) if log_steps else (0, end * 1.02)
+    return Drawing(
+        title=title, subtitle=subtitle, mode=mode, height_px=320, marks=traces, shapes=marker,
+        x=Axis(title=say("training step"), log=log_steps, range=steps),
+        y=Axis(title=unit, range=limits or (0, 1.06 * max(top, 1e-9))), legend="above" if len(drawn) > 1 else "",
+        margin=Margin(left=62, below=52, above=24 if subtitle else 48),
     )  # fmt: skip
 
 
-def _steps_range(end: int, log_steps: bool) -> list[float]:
-    return [float(np.log10(FIRST)), float(np.log10(end * 1.04))] if log_steps else [0, end * 1.02]
-
-
-def _curve(line: TrainingCurve, colour: str, log_steps: bool) -> FigurePart:
-    told = say("step {step}: {name} {value}", step="%{x:,}", name=line.name, value="%{y:.3f}")
-    return {
-        "type": "scatter", "x": np.maximum(line.steps, FIRST) if log_steps else line.steps, "y": line.values.astype(np.float32),
-        "name": line.name, "mode": "lines+markers" if line.kind == "dots" else "lines",
-        "opacity": 0.6 if line.kind == "raw" else 1, "hovertemplate": told + "<extra></extra>",
-        "line": {"color": colour, "width": 1.2 if line.kind == "raw" else 2.4}, "marker": {"color": colour, "size": 7},
-    }  # fmt: skip
+def _curve(line: TrainingCurve, colour: str, log_steps: bool) -> Points:
+    raw, dots = line.kind == "raw", line.kind == "dots"
+    return Points(
+        x=np.maximum(line.steps, FIRST) if log_steps else line.steps, y=line.values.astype(np.float32), name=line.name,
+        colour=colour, line_px=1.2 if raw else 2.4, marker_px=7 if dots else 0, opacity=0.6 if raw else 1,
+        hover=say("step {step}: {name} {value}", step="%{x:,}", name=line.name, value="%{y:.3f}"),
+    )  # fmt: skip
 
 
 def attention_on_photo(
     shares: NDArray, photo: NDArray[np.uint8] | Image.Image, grid: Grid, title: str, top: float, mode: Mode = "light",
     subtitle: str = "", even_share: float | None = None,
-) -> go.Figure:  # fmt: skip
+) -> Drawing:  # fmt: skip
     """(rows, cols) shares of attention on the photo; colours run from 0 to `top`, the same in every frame of a film.
 
     The scale counts in times an `even_share` share (default: the mask's mean).
@@ -74,15 +66,16 @@ def attention_on_photo(
     told = say("row {row}, column {col}: {value}")
     text = [[told.format(row=r, col=c, value=percent(shares[r, c], 2)) for c in range(grid.cols)] for r in range(grid.rows)]
     even_share = float(shares.mean()) if even_share is None else even_share
-    return heat_figure(100 * shares, photo, grid, title, say("% of the total"), top=100 * top, even_share=100 * even_share,
-        mode=mode,
-                       subtitle=subtitle, hover_text=text, height_px=480)  # fmt: skip
+    return heat_figure(
+        100 * shares, photo, grid, title, say("% of the total"), top=100 * top, even_share=100 * even_share, mode=mode,
+        subtitle=subtitle, hover_text=text, height_px=480,
+    )  # fmt: skip
 
 
 def masked_photo(
     pixels: NDArray[np.uint8], grid: Grid, title: str, mode: Mode = "light", subtitle: str = "",
     hatched: NDArray[np.bool_] | None = None,
-) -> go.Figure:  # fmt: skip
+) -> Drawing:  # fmt: skip
     """A photo (H, W, 3) on its grid; `hatched` (N,) patches are grey with stripes, as the [mask] embedding has no look."""
     zoom = max(1, MASKED_PHOTO_SIDE_PX // max(pixels.shape[:2]))
     large = pixels.repeat(zoom, 0).repeat(zoom, 1)
@@ -93,4 +86,5 @@ def masked_photo(
         stripes = np.array([*HATCH_GREYS], np.uint8)[((x + y) // 6) % 2]
         large = np.where(cover[..., None], stripes[..., None], large)
     size = (float(grid.cols), float(grid.rows))
-    return figure([image_trace(large, size, smooth=False)], title, mode, 420, subtitle, size=size)
+    rasters = [RasterLayer(large, size)]
+    return Drawing(title=title, subtitle=subtitle, mode=mode, height_px=420, rasters=rasters, **picture_axes(size))

@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from vitcore.figures.attention import resize_for_figure
 from vitcore.figures.outlier_frames import frame_outliers_in_pixels
-from vitcore.figures.png_and_svg import FONTS_FOLDER
+from vitcore.figures.painters.printed_text import FONTS_FOLDER
 from vitcore.figures.relevance import rollout_per_layer_scale, rollout_per_layer_top
 from vitcore.figures.theme import HEAT, INK_COLOURS, ColourScale, Mode, lut
 from vitcore.forward.recording import Recording

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from vitcore import figures
 from vitcore.analysis.attention_distance import uniform_distance_px
+from vitcore.figures.drawing import Drawing
 from vitcore.figures.heat_overlay import scale_top
 from vitcore.figures.theme import Mode
 from vitcore.forward.compare_models import Comparison, common_photo, layer_at_same_depth, outliers_in_common_map
@@ -39,12 +39,12 @@ COMPARISON_SOURCES = (
 
 def comparison_figures(
     comparison: Comparison, vits: tuple[Vit, Vit], names: ModelNames | None = None, mode: Mode = "light"
-) -> dict[str, go.Figure]:
+) -> dict[str, Drawing]:
     """Both rollouts on one scale, their difference, both models' distances on axes of one length, and CKA."""
     photo, grid = common_photo(comparison), Grid(comparison.grid.rows, comparison.grid.cols, 1)
     names = names or (comparison.recordings[0].rec.model, comparison.recordings[1].rec.model)
     most = scale_top(np.stack(comparison.rollouts))
-    drawn: dict[str, go.Figure] = {}
+    drawn: dict[str, Drawing] = {}
     for which, (letter, mask, name) in enumerate(zip("ab", comparison.rollouts, names, strict=True)):
         cells, patches = outliers_in_common_map(comparison, which, mask)
         said = outlier_sentence(patches, comparison.recordings[which].rec.grid)
@@ -66,7 +66,7 @@ def comparison_figures(
 def distance_figures(
     px: list[NDArray], vits: tuple[Vit, Vit], mode: Mode = "light", cls: str = "drop",
     prefix_attention_shares: Sequence[NDArray | None] = (None, None),
-) -> list[go.Figure]:  # fmt: skip
+) -> list[Drawing]:  # fmt: skip
     """(L, H) distances of both models in pixels of their input, on axes that reach as far of what each sees.
 
     With `prefix_attention_shares` (L, H), which each head gives to tokens that are not patches, those that give half or more are
@@ -248,7 +248,7 @@ def comparison_handout(
         names=[f"{letter} · {name}" for letter, name in zip(MODEL_LETTERS, names, strict=True)],
         lead=say("seen by A: {first}, and by B: {second}", first=names[0], second=names[1]),
         photo=html_page.embed_image(outline_crop(recs[0].photo, recs[0].model_input), dimmed, True, 800, "fitted"),
-        drawn={name: _drawing(fig) for name, fig in comparison_figures(comparison, vits, names).items()},
+        drawn={name: html_page.embed_figure(fig) for name, fig in comparison_figures(comparison, vits, names).items()},
         tops=[rec.top_classes() for rec in recs],
         on=common_grid_sentence(comparison.grid),
         tokens_on=common_grid_sentence(comparison.cka_grid),
@@ -277,12 +277,6 @@ def comparison_command(first: str, second: str, photo: str, mask_outliers: bool 
     """The shell command that compares the same models."""
     masks = ["--mask-outliers"] if mask_outliers else []
     return shlex.join(["python", "-m", "vitcore", "compare", first, second, photo, *masks, "--out", "compared"])
-
-
-def _drawing(fig: go.Figure) -> html_page.ThemedSvg:
-    title, about = fig.layout.title.text, fig.layout.title.subtitle.text or ""
-    fig.layout.margin.t = 24
-    return html_page.embed_figure(fig, f"{title} {about}".strip())
 
 
 def _facts(vit: Vit) -> list[tuple[str, str]]:

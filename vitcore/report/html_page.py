@@ -1,17 +1,17 @@
 """HTML of reports: Jinja2 fills the templates beside this file and escapes every word; pictures as data addresses."""
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.figures.png_and_svg import print_figure, svg_in_dark_mode
+from vitcore.figures.drawing import Drawing
+from vitcore.figures.painters.png_and_svg import print_figure, svg_in_dark_mode
 from vitcore.figures.theme import file_to_data_uri
 from vitcore.translation import percent, say
 
@@ -77,9 +77,8 @@ def _shrunk(size: tuple[int, int], most_px: int) -> tuple[int, int]:
     return max(1, size[0] * most_px // max(size)), max(1, size[1] * most_px // max(size))
 
 
-def embed_figure(light: go.Figure, alt: str) -> ThemedSvg:
-    """A light figure as a drawing, without its title: the page says that as text."""
-    light.layout.title = None
-    printed = print_figure(light, "svg")
+def embed_figure(light: Drawing, alt: str = "") -> ThemedSvg:
+    """A light figure as SVG, without its title: the page says that as text; `alt` where it is not the title."""
+    printed = print_figure(replace(light, title="", subtitle=""), "svg")
     on_paper, in_the_dark = (file_to_data_uri(svg, "image/svg+xml") for svg in (printed, svg_in_dark_mode(printed)))
-    return ThemedSvg(on_paper, in_the_dark, alt)
+    return ThemedSvg(on_paper, in_the_dark, alt or light.text_alternative)

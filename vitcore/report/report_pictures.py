@@ -40,8 +40,9 @@ from vitcore.report.report_settings import ReportSettings
 from vitcore.translation import percent, say
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
     from PIL import Image
+
+    from vitcore.figures.drawing import Drawing
 
 COLUMNS = 7  # the paper's 28 components in rows of seven
 DESCRIBED_COMPONENTS = 4  # components that are described in words
@@ -63,7 +64,7 @@ class ReportPicture:
     across: int = 1  # tiles in a row
     scale: ColourScale | None = None
     photo: bool = False  # smooth, and compressed as photographs are; else every cell stays sharp
-    figure: Callable[[str], go.Figure] | None = None  # for a mode, "light" or "dark"; None where nothing is defined
+    figure: Callable[[str], Drawing] | None = None  # for a mode, "light" or "dark"; None where nothing is defined
     chart: bool = False  # the figure itself is printed in the handout: it has no pixels
 
 

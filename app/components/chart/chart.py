@@ -1,14 +1,13 @@
 """A chart drawn in place: one of our figures as SVG that glides to its next state, for what changes many times a second.
 
 `st.plotly_chart` makes a new chart whenever its figure changes: twice a second, that is a flicker. Here only the numbers
-of a `go.Figure` go to the page. Like `vitcore.figures.png_and_svg`, it knows the few kinds of trace our figures use.
+of a `Drawing` go to the page: this is its third painter, beside Plotly's and the printed one.
 """
 
 from __future__ import annotations
 
-import base64
-import io
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -16,13 +15,14 @@ import streamlit as st
 from app.components.component_files import read_source
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vitcore.figures.drawing import Axis, Drawing, Label, Mark, Outline, RasterLayer, Rule
 
 _CHART = st.components.v2.component(
     "inside_vit_chart", html=read_source("chart/chart.html"), css=read_source("chart/chart.css"), js=read_source("chart/chart.js")
 )
-
-AXIS_FIELDS = ("type", "range", "visible", "showgrid", "dtick", "tickvals", "ticktext", "gridcolor", "scaleanchor")
 
 
 def chart(spec: dict[str, Any], *, key: str, alt: str, marker_x: float | None = None) -> None:
@@ -38,93 +38,96 @@ def undimmed_container(key: str) -> Any:
     return st.container(key=key)
 
 
-def chart_spec(fig: go.Figure) -> dict[str, Any]:
-    """A figure as what the browser needs to draw it."""
-    layout = fig.layout
+def chart_spec(drawing: Drawing, encode: Callable[[NDArray[np.uint8]], str] | None = None) -> dict[str, Any]:
+    """A figure as what the browser needs to draw it; `encode` makes a data address of pixels (default: PNG, or JPEG of a photo)."""
+    scale = [_scale(drawing)] if drawing.colour_scale else []
     return {
-        "title": layout.title.text or "", "about": layout.title.subtitle.text or "", "height": layout.height or 400,
-        "legend": bool(layout.showlegend), "x": _axis(layout.xaxis), "y": _axis(layout.yaxis),
-        "traces": [_TRACES[trace.type](trace) for trace in fig.data],
-        "lines": [line for shape in layout.shapes for line in _lines(shape)],
-        "notes": [_annotation(note) for note in layout.annotations],
+        "title": drawing.title, "about": drawing.subtitle, "height": drawing.height_px, "legend": bool(drawing.legend),
+        "x": _axis(drawing.x, drawing), "y": _axis(drawing.y, drawing) | ({"scaleanchor": "x"} if drawing.square_units else {}),
+        "traces": [*(_image(layer, encode) for layer in drawing.rasters), *(_mark(one, drawing) for one in drawing.marks), *scale],
+        "lines": [line for shape in drawing.shapes for line in _lines(shape, drawing)],
+        "notes": [_note(label, drawing) for label in drawing.labels],
     }  # fmt: skip
 
 
-def _axis(axis: Any) -> dict[str, Any]:
-    said = {name: axis[name] for name in AXIS_FIELDS if axis[name] is not None}
-    return {name: list(v) if isinstance(v, tuple) else v for name, v in said.items()} | {"title": axis.title.text or ""}
+def _axis(axis: Axis, drawing: Drawing) -> dict[str, Any]:
+    from vitcore.figures.theme import ink_colour
+
+    said = {
+        "type": "log" if axis.log else None, "range": axis.range and [*axis.range], "visible": None if axis.visible else False,
+        "showgrid": None if axis.grid else False, "dtick": axis.step, "tickvals": [*axis.ticks] or None,
+        "ticktext": [*axis.tick_labels] or None,
+    }  # fmt: skip
+    return {name: value for name, value in said.items() if value is not None} | {
+        "title": axis.title, "gridcolor": ink_colour("line", drawing.mode)
+    }  # fmt: skip
 
 
 def _numbers(values: Any) -> list[float | None]:
-    return [None if v is None or v != v else round(float(v), 6) for v in (() if values is None else values)]
+    return [None if v is None or v != v else round(float(v), 6) for v in values]
 
 
-def _scatter(trace: Any) -> dict[str, Any]:
-    from vitcore.figures.theme import colour_scale_of_trace, gradient_stops
+def _scale(drawing: Drawing) -> dict[str, Any]:
+    from vitcore.figures.theme import gradient_stops
 
-    marker, line = trace.marker, trace.line
-    if scale := colour_scale_of_trace(trace):
+    scale: Any = drawing.colour_scale
+    return {"kind": "scale", "colours": gradient_stops(scale.colours, 16), "low": scale.low, "high": scale.high, "unit": scale.unit}
+
+
+def _image(layer: RasterLayer, encode: Callable[[NDArray[np.uint8]], str] | None) -> dict[str, Any]:
+    from vitcore.figures.theme import pixels_to_data_uri
+
+    source = encode(layer.pixels) if encode else pixels_to_data_uri(layer.pixels, photo=layer.smooth)
+    return {
+        "kind": "image", "source": source, "left": layer.place[0], "top": layer.place[1], "wide": layer.size[0],
+        "high": layer.size[1], "smooth": layer.smooth, "opacity": 1,
+    }  # fmt: skip
+
+
+def _mark(mark: Mark, drawing: Drawing) -> dict[str, Any]:
+    from vitcore.figures.drawing import Bars, HeatCells, Points, RasterLayer
+    from vitcore.figures.theme import apply_colour_scale, ink_colour
+
+    if isinstance(mark, HeatCells):
+        scale, (rows, cols) = mark.scale, mark.values.shape
+        pixels = apply_colour_scale(mark.values, scale.colours, scale.low, scale.high)
+        return _image(RasterLayer(pixels, (cols, rows), (-0.5, -0.5)), None)
+    if isinstance(mark, Bars):
+        colour = ink_colour(mark.colour, drawing.mode)
+        return {"kind": "bars", "x": _numbers(mark.x), "y": _numbers(mark.y), "thick": mark.thick, "colour": colour}
+    if isinstance(mark, Points):
+        shown = {"lines": mark.line_px, "markers": mark.marker_px}
         return {
-            "kind": "scale",
-            "colours": gradient_stops(scale.colours, 16),
-            "low": scale.low,
-            "high": scale.high,
-            "unit": scale.unit,
-        }
-    return {
-        "kind": "points", "x": _numbers(trace.x), "y": _numbers(trace.y), "mode": trace.mode or "lines", "name": trace.name or "",
-        "colour": marker.color or line.color, "size": marker.size or 6, "symbol": marker.symbol or "circle",
-        "wide": line.width or 2, "dash": line.dash or "", "opacity": 1 if trace.opacity is None else trace.opacity,
-        "hover": (trace.hovertemplate or "").removesuffix("<extra></extra>"), "legend": trace.showlegend is not False,
-        "hovers": [] if trace.hovertext is None else list(trace.hovertext),
-    }  # fmt: skip
+            "kind": "points", "x": _numbers(mark.x), "y": _numbers(mark.y), "name": mark.name,
+            "mode": "+".join(name for name, there in shown.items() if there), "colour": ink_colour(mark.colour, drawing.mode),
+            "size": mark.marker_px or 6, "symbol": mark.symbol, "wide": mark.line_px or 2, "dash": mark.dash,
+            "opacity": mark.opacity, "hover": mark.hover, "legend": mark.in_legend, "hovers": [*mark.hover_texts],
+        }  # fmt: skip
+    rows = [[text.replace("<br>", " · ") for text in row] for row in mark.text]
+    return {"kind": "cells", "text": rows, "dx": mark.size[0] / len(rows[0]), "dy": mark.size[1] / len(rows)}
 
 
-def _bar(trace: Any) -> dict[str, Any]:
-    return {"kind": "bars", "x": _numbers(trace.x), "y": _numbers(trace.y), "thick": trace.width, "colour": trace.marker.color}
-
-
-def _image(trace: Any) -> dict[str, Any]:
-    from PIL import Image
-
-    wide, high = Image.open(io.BytesIO(base64.b64decode(trace.source.partition(",")[2]))).size
-    return {
-        "kind": "image", "source": trace.source, "left": trace.x0 - trace.dx / 2, "top": trace.y0 - trace.dy / 2,
-        "wide": wide * trace.dx, "high": high * trace.dy, "smooth": trace.zsmooth == "fast",
-        "opacity": 1 if trace.opacity is None else trace.opacity,
-    }  # fmt: skip
-
-
-def _cells(trace: Any) -> dict[str, Any]:
-    rows = [[str(text).replace("<br>", " · ") for text in row] for row in trace.text]
-    return {"kind": "cells", "text": rows, "dx": trace.dx, "dy": trace.dy}
-
-
-_TRACES = {"scatter": _scatter, "bar": _bar, "image": _image, "heatmap": _cells}
-
-
-def _lines(shape: Any) -> list[dict[str, Any]]:
+def _lines(shape: Outline | Rule, drawing: Drawing) -> list[dict[str, Any]]:
     """A line; a rectangle's four."""
-    (left, right), (top, bottom) = (shape.x0, shape.x1), (shape.y0, shape.y1)
-    if shape.type != "rect":
-        return [_line(shape, [left, right], [top, bottom])]
-    ends = [([left, right], [top, top]), ([left, right], [bottom, bottom]), ([left, left], [top, bottom]),
-            ([right, right], [top, bottom])]  # fmt: skip
-    return [_line(shape, *end) for end in ends]
+    from vitcore.figures.drawing import Rule
+    from vitcore.figures.theme import ink_colour
+
+    look = {"colour": ink_colour(shape.colour, drawing.mode), "wide": shape.line_px, "across": False, "along": False, "dash": ""}
+    if isinstance(shape, Rule):
+        upright = shape.x is not None
+        ends = {"x": [shape.x] * 2, "y": [0, 1], "along": True} if upright else {"x": [0, 1], "y": [shape.y] * 2, "across": True}
+        return [look | ends | {"dash": "" if upright else "dash"}]
+    (left, right), (top, bottom) = (shape.x, shape.x + shape.wide), (shape.y, shape.y + shape.high)
+    corners = [([left, right], [top, top]), ([left, right], [bottom, bottom]), ([left, left], [top, bottom]),
+               ([right, right], [top, bottom])]  # fmt: skip
+    return [look | {"x": x, "y": y} for x, y in corners]
 
 
-def _line(shape: Any, x: list[Any], y: list[Any]) -> dict[str, Any]:
+def _note(label: Label, drawing: Drawing) -> dict[str, Any]:
+    from vitcore.figures.theme import ink_colour
+
     return {
-        "x": x, "y": y, "across": "domain" in (shape.xref or ""),
-        "along": "domain" in (shape.yref or ""), "colour": shape.line.color, "wide": shape.line.width or 1,
-        "dash": shape.line.dash or "",
-    }  # fmt: skip
-
-
-def _annotation(note: Any) -> dict[str, Any]:
-    parts = re.split(r"</?b>", note.text or "")
-    return {
-        "x": note.x, "y": note.y, "paper": [note.xref == "paper", note.yref == "paper"], "parts": parts,
-        "anchor": [note.xanchor or "center", note.yanchor or "middle"], "size": note.font.size or 13,
-        "colour": note.font.color if note.bgcolor else "",  # a label that lies on a picture
+        "x": label.x, "y": label.y, "paper": [label.x_of_plot, label.y_of_plot], "parts": re.split(r"</?b>", label.text),
+        "anchor": [label.x_anchor, label.y_anchor or "middle"], "size": label.size_px,
+        "colour": ink_colour(label.colour, drawing.mode) if label.on_dark else "",  # a label that lies on a picture
     }  # fmt: skip

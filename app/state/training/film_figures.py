@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from app import texts
@@ -15,14 +16,13 @@ from vitcore.figures.training_curves import TrainingCurve
 from vitcore.translation import decimal, percent
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
+    from vitcore.figures.drawing import Drawing
     from vitcore.train.film_files import Film
 
 COMPONENTS_SHOWN = 28  # components, as in the paper's Figure 7
 CURVE_POINTS = 240  # points of a curve
 TILES_PX = 450  # the similarity tiles are small here, and drawn twice a second
-Figures = dict[str, "go.Figure"]
+Figures = dict[str, "Drawing"]
 
 
 def weight_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
@@ -39,14 +39,15 @@ def weight_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     if "positions" in film.arrays:
         drawn["positions"] = _position_figure(film, frame, mode)
     far, grid = film.arrays["distance_px"], film.grid
-    drawn["distance"] = figures.attention_distance(
+    distance = figures.attention_distance(
         film.array_at("distance_px", frame), grid, uniform_distance_px(grid), images=len(film.photos), mode=mode,
         max_px=float(far.max()),
-    ).update_layout(height=400)  # fmt: skip
+    )  # fmt: skip
+    drawn["distance"] = replace(distance, height_px=400)
     return drawn
 
 
-def _position_figure(film: Film, frame: int, mode: Any) -> go.Figure:
+def _position_figure(film: Film, frame: int, mode: Any) -> Drawing:
     table = film.array_at("positions", frame)
     cosine = position_similarity(table[len(table) - film.grid.patches :])
     told = texts.prose("learn")["correlation"].format(value=decimal(correlation_with_distance(cosine, film.grid), 2))

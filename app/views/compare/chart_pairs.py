@@ -85,7 +85,7 @@ def show_filters(pair: ModelPair, comparison: Comparison | None) -> None:
     from vitcore import figures
     from vitcore.analysis import filters as of_filters
     from vitcore.analysis.model_similarity import subspace_overlap
-    from vitcore.figures.theme import fit_figure_to_width
+    from vitcore.figures.drawing import fit_figure_to_width
 
     text = pair.text
     parts = [model_weights.filter_components(vit.name) for vit in pair.vits]

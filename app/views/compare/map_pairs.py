@@ -19,9 +19,9 @@ from app.views.compare.model_pair import ModelPair, side_columns
 from app.widgets import colour_bar, outlier_masking
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
     from numpy.typing import NDArray
 
+    from vitcore.figures.drawing import Drawing
     from vitcore.forward.compare_models import Comparison, MapPair
 
 PairKey = tuple[str, str, str]  # both models and the photo, by what they are kept under
@@ -197,7 +197,7 @@ def _draw_map(
 
 def map_figure(
     pair_key: PairKey, mask: NDArray, most: float, title: str, name: str, mode: Any, marks: list[int], even: float
-) -> go.Figure:
+) -> Drawing:
     """A map as a figure, made when it is asked for: what waits for that holds no photo and no model."""
     from vitcore import figures
     from vitcore.forward.compare_models import common_photo
@@ -208,7 +208,7 @@ def map_figure(
     return figures.frame_outliers(figures.attention_on_photo(mask, photo, grid, title, most, mode, name, even), marks, grid)
 
 
-def difference_figure(pair_key: PairKey, values: NDArray, title: str, unit: str, mode: Any) -> go.Figure:
+def difference_figure(pair_key: PairKey, values: NDArray, title: str, unit: str, mode: Any) -> Drawing:
     """A difference as a figure, as `gathered` makes them."""
     from vitcore import figures
     from vitcore.forward.compare_models import common_photo

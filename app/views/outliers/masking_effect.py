@@ -60,8 +60,8 @@ def show_norms_per_layer(vit: Vit, photo: Photo, rec: Recording, text: texts.Pro
 def show_masking_effect(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) -> None:
     """How much attention goes to outlier tokens, two pictures, and the ways to the pages where they can be masked."""
     from vitcore import figures
+    from vitcore.figures.drawing import fit_figure_to_width
     from vitcore.figures.heat_overlay import scale_top
-    from vitcore.figures.theme import fit_figure_to_width
 
     grid = rec.grid
     outliers = outlier_tokens.find_outliers(rec)

@@ -15,7 +15,7 @@ vit, photo, rec = current_recording.load(needs_attention_for=text["what"])
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis.outlier_tokens import SCORE, TIMES  # noqa: E402
-from vitcore.figures.theme import fit_figure_to_width  # noqa: E402
+from vitcore.figures.drawing import fit_figure_to_width  # noqa: E402
 from vitcore.forward.block_activations import prefix_token_names  # noqa: E402
 
 mode, names = page_theme.current(), prefix_token_names(vit)

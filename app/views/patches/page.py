@@ -57,8 +57,8 @@ with right:
     st.markdown("## " + text["chosen"].format(patch=chosen, row=row, col=col))
     st.caption(text["from 0"])
     slot = shuffle_question.slot_of_patch(order, chosen)
-    one = figures.patch_and_embedding(cuts[chosen], embeddings[chosen], grid, slot, mode)
-    plot(one, "one_patch", text["one alt"].format(patch=chosen))
+    drawn = figures.patch_and_embedding(cuts[chosen], embeddings[chosen], grid, slot, mode)
+    plot(drawn, "one_patch", text["one alt"].format(patch=chosen))
     story = text["one hybrid" if vit.hybrid else "one"]
     st.caption(story.format(n=cuts[chosen].size, d=embeddings.shape[1], place=grid.prefix + slot, patch=chosen,
                             last=grid.tokens - 1, before=identical_patches.prefix_phrase(vit, text)))  # fmt: skip

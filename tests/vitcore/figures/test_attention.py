@@ -86,21 +86,21 @@ def rollout_of(**settings):
 
 
 def test_rollout_tells_the_pointer_its_numbers():
-    hover = next(t for t in rollout_of().data if t.type == "heatmap")
+    hover = rollout_of().marks[0]
     assert np.array(hover.text).shape == (4, 6)
     assert hover.text[1][2] == "row 1, column 2: 30.000 %" and "1.000 %" in hover.text[0][0]
 
 
 def test_rollout_has_a_scale_with_its_unit():
-    bar = next(t for t in rollout_of().data if t.type == "scatter").marker
+    bar = rollout_of().colour_scale
     even = peaked(1, 2).mean()
-    assert (bar.cmin, bar.cmax) == (0, pytest.approx(0.3 / even)) and "% of the total" in bar.colorbar.title.text
+    assert (bar.low, bar.high) == (0, pytest.approx(0.3 / even)) and "% of the total" in bar.unit
 
 
 def test_the_patch_that_asks_is_outlined():
-    (box,) = rollout_of(query_patch=8).layout.shapes
-    assert (box.x0, box.x1, box.y0, box.y1) == (2, 3, 1, 2)  # row 1, column 2
-    assert len(rollout_of().layout.shapes) == 0
+    (box,) = rollout_of(query_patch=8).shapes
+    assert (box.x, box.y, box.wide, box.high) == (2, 1, 1, 1)  # row 1, column 2
+    assert len(rollout_of().shapes) == 0
 
 
 def test_an_unknown_style_is_refused():
@@ -112,23 +112,20 @@ def test_an_unknown_style_is_refused():
 def test_every_head_has_its_name(count):
     maps = np.random.default_rng(0).random((count, 4, 6)).astype(np.float32)
     fig = figures.attention_heads(maps, GRID, "Heads")
-    assert [note.text.split(" ·")[0] for note in fig.layout.annotations] == [f"head {i}" for i in range(count)]
-    places = {(note.x, note.y) for note in fig.layout.annotations}
+    assert [note.text.split(" ·")[0] for note in fig.labels] == [f"head {i}" for i in range(count)]
+    places = {(note.x, note.y) for note in fig.labels}
     assert len(places) == count
-    width, height = fig.layout.xaxis.range[1], fig.layout.yaxis.range[0]
+    width, height = fig.x.range[1], fig.y.range[0]
     assert all(0 <= x < width and 0 <= y < height for x, y in places)
 
 
 def test_heads_may_share_a_scale():
     maps = np.stack([np.full((4, 6), 0.2), np.full((4, 6), 0.8)])
     own, shared = (figures.attention_heads(maps, GRID, "Heads"), figures.attention_heads(maps, GRID, "Heads", shared_scale=True))
-    bars = [next(t for t in fig.data if t.type == "scatter").marker for fig in (own, shared)]
-    assert [bar.cmax for bar in bars] == [1, pytest.approx(0.8)]
-    assert [bar.colorbar.title.text for bar in bars] == [
-        "0 to each map's largest, at least 2.5 times an even share",
-        "attention weight",
-    ]
-    assert own.data[0].source != shared.data[0].source
+    bars = [fig.colour_scale for fig in (own, shared)]
+    assert [bar.high for bar in bars] == [1, pytest.approx(0.8)]
+    assert [bar.unit for bar in bars] == ["0 to each map's largest, at least 2.5 times an even share", "attention weight"]
+    assert (own.rasters[0].pixels != shared.rasters[0].pixels).any()
 
 
 def test_a_towering_patch_does_not_hide_the_others():

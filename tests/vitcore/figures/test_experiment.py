@@ -15,5 +15,5 @@ from vitcore.figures.charts.experiment import ExperimentCurve, experiment_chart
 )
 def test_numbers_by_ratio_are_written_out(x, written):
     curve = ExperimentCurve("ViT", x, [80.0] * len(x), [79.0] * len(x), [81.0] * len(x), [])
-    axis = experiment_chart([curve], "title", "operations", "accuracy", 5, 95, log_x=True).layout.xaxis
-    assert list(axis.ticktext) == written and [float(text) for text in written] == list(axis.tickvals)
+    axis = experiment_chart([curve], "title", "operations", "accuracy", 5, 95, log_x=True).x
+    assert list(axis.tick_labels) == written and [float(text) for text in written] == list(axis.ticks)

@@ -1,6 +1,5 @@
 """The explorer as a figure to take along: the photo lit as the browser lights it, outlines where the asked patches are."""
 
-import base64
 import io
 
 import numpy as np
@@ -8,8 +7,8 @@ import pytest
 from PIL import Image
 
 from vitcore import figures
-from vitcore.figures.png_and_svg import print_figure
-from vitcore.figures.theme import HEAT, colour_scale_of_trace, lut
+from vitcore.figures import print_figure
+from vitcore.figures.theme import HEAT, lut
 from vitcore.grid import Grid
 
 GRID = Grid(4, 6, 16)
@@ -23,9 +22,9 @@ def drawn(style="heat", **more):
     return figures.attention_explorer(lit, MAPS, PHOTO, GRID, "title", "weight", top=0.3, style=style, query_patches=(8, 3), **more)
 
 
-def pixel(trace, row, col):
+def pixel(layer, row, col):
     """The middle of a patch in a drawn photo."""
-    image = Image.open(io.BytesIO(base64.b64decode(trace["source"].partition(",")[2]))).convert("RGB")
+    image = Image.fromarray(layer.pixels)
     return np.array(image.getpixel((int((col + 0.5) * image.width / 6), int((row + 0.5) * image.height / 4))), float)
 
 
@@ -33,16 +32,16 @@ def pixel(trace, row, col):
     ("style", "most", "none"), [("heat", lut(HEAT)[255], lut(HEAT)[0]), ("light", (100,) * 3, (100 * 33 / 255,) * 3)]
 )
 def test_the_photo_is_lit_as_in_the_browser(style, most, none):
-    photo = drawn(style).data[0]
+    photo = drawn(style).rasters[0]
     assert np.abs(pixel(photo, 1, 2) - most).max() < 6
     assert np.abs(pixel(photo, 3, 5) - none).max() < 6
 
 
 def test_the_asked_patches_are_outlined_on_the_photo_and_on_every_head():
-    shapes = drawn().layout.shapes
+    shapes = drawn().shapes
     side, above = 2.0, 1.4  # two rows of three heads would be lower than the photo
-    on_photo = [s for s in shapes if s.line.width == 3]
-    assert [(s.x0, s.y0, s.x1, s.y1) for s in on_photo] == [
+    on_photo = [s for s in shapes if s.line_px == 3]
+    assert [(s.x, s.y, s.x + s.wide, s.y + s.high) for s in on_photo] == [
         (2 * side, above + side, 3 * side, above + 2 * side),
         (3 * side, above, 4 * side, above + side),
     ]
@@ -53,10 +52,10 @@ def test_the_asked_patches_are_outlined_on_the_photo_and_on_every_head():
 def test_every_map_says_how_far_its_scale_goes_and_no_words_cover_it(shared):
     fig = drawn(shared_scale=shared)
     most = [f"head {head}, up to {round(100 * float(one.max())):d} %" for head, one in enumerate(MAPS)]
-    names = fig.layout.annotations
+    names = fig.labels
     assert [a.text for a in names] == ["up to 30 %", *most]
-    assert all(a.yanchor == "bottom" and 0 < a.y < 1.4 for a in names), "above the pictures, which begin at 1.4"
-    scale = colour_scale_of_trace(fig.data[-1])
+    assert all(a.y_anchor == "bottom" and 0 < a.y < 1.4 for a in names), "above the pictures, which begin at 1.4"
+    scale = fig.colour_scale
     assert (scale.low, scale.high, scale.unit) == (
         (0, float(MAPS.max()), "weight") if shared else (0, 1, "0 to each map's largest, at least 2.5 times an even share")
     )
@@ -64,5 +63,5 @@ def test_every_map_says_how_far_its_scale_goes_and_no_words_cover_it(shared):
 
 
 def test_a_logarithmic_scale_begins_at_a_thousandth():
-    marker = drawn(log_scale=True).data[-1]["marker"]
-    assert marker["cmin"] == pytest.approx(1 / 1000) and marker["cmax"] == 1
+    marker = drawn(log_scale=True).colour_scale
+    assert marker.low == pytest.approx(1 / 1000) and marker.high == 1

@@ -16,7 +16,7 @@ from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.analysis.filters import components_as_picture, principal_components
 from vitcore.analysis.patches import split_patches
 from vitcore.analysis.position_embeddings import position_similarity
-from vitcore.figures.png_and_svg import PAPER_COLOUR, print_figure
+from vitcore.figures.painters.png_and_svg import PAPER_COLOUR, print_figure
 from vitcore.figures.theme import INK_COLOURS
 from vitcore.forward.block_activations import patch_embeddings
 from vitcore.forward.mask_outliers import outliers_in_recording
@@ -88,28 +88,29 @@ def leaves(value):
 @each_mode
 def test_a_figure_has_a_title_a_height_and_its_colours(build, name, mode):
     fig = build(name, mode)
-    assert isinstance(fig, go.Figure) and len(fig.data) >= 1
-    assert fig.layout.title.text and fig.layout.height >= 200
-    assert fig.layout.title.font.color == INK_COLOURS[mode]["text"]
-    assert fig.layout.paper_bgcolor == fig.layout.plot_bgcolor == "rgba(0,0,0,0)"
+    shown = fig.to_plotly()
+    assert isinstance(shown, go.Figure) and len(shown.data) >= 1
+    assert fig.title and fig.height_px >= 200
+    assert shown.layout.title.font.color == INK_COLOURS[mode]["text"]
+    assert shown.layout.paper_bgcolor == shown.layout.plot_bgcolor == "rgba(0,0,0,0)"
 
 
 @each
 def test_plotly_knows_every_property(build, name):
     """Pages leave this check out: it takes many times as long as drawing does."""
-    go.Figure(build(name).to_dict())
+    go.Figure(build(name).to_plotly().to_dict())
 
 
 @each
 def test_light_and_dark_show_the_same_data(build, name):
-    light, dark = build(name, "light"), build(name, "dark")
+    light, dark = (build(name, mode).to_plotly() for mode in ("light", "dark"))
     assert [t.type for t in light.data] == [t.type for t in dark.data]
     assert light.layout.title.text == dark.layout.title.text and light.to_json() != dark.to_json()
 
 
 @each
 def test_a_figure_is_light_to_send(build, name):
-    text = build(name).to_json()
+    text = build(name).to_plotly().to_json()
     assert len(text) < 1_500_000
     json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no number a browser reads"))
 
@@ -117,7 +118,7 @@ def test_a_figure_is_light_to_send(build, name):
 @each
 def test_arrays_are_of_types_plotly_packs(build, name):
     """Half precision and objects fall back to lists of text, several times heavier."""
-    kinds = {leaf.dtype for leaf in leaves(build(name).to_plotly_json()) if isinstance(leaf, np.ndarray)}
+    kinds = {leaf.dtype for leaf in leaves(build(name).to_plotly().to_plotly_json()) if isinstance(leaf, np.ndarray)}
     assert not kinds & {np.dtype(np.float16), np.dtype(object)}
     assert not any(kind.itemsize > 4 and kind.kind == "f" for kind in kinds), f"64 bits are twice as heavy: {kinds}"
 
@@ -125,14 +126,14 @@ def test_arrays_are_of_types_plotly_packs(build, name):
 def test_pictures_are_inside_the_figure(build, subtests):
     for name in [name for name in NAMES if name not in NUMBERS_ONLY]:
         with subtests.test(name):
-            pictures = [trace.source for trace in build(name).data if trace.type == "image"]
+            pictures = [trace.source for trace in build(name).to_plotly().data if trace.type == "image"]
             assert pictures, "a figure without a picture belongs in NUMBERS_ONLY"
             for source in pictures:
                 assert re.match("data:image/(png|jpeg);base64,", source)
                 Image.open(io.BytesIO(base64.b64decode(source.split(",", 1)[1]))).verify()
     for name in NUMBERS_ONLY:
         with subtests.test(name):
-            assert all(trace.type != "image" for trace in build(name).data)
+            assert not build(name).rasters
 
 
 # Printing
@@ -200,9 +201,9 @@ def test_everything_offered_is_there():
 def test_drawn_pictures_stand_below_their_difficulty_a_column_a_class():
     sheets = np.random.default_rng(0).integers(0, 256, (2, 3, 4, 16, 16, 3), dtype=np.uint8)
     fig = figures.synthetic_pictures(sheets, (0.0, 0.5), tuple("abcd"))
-    assert [said.text for said in fig.layout.annotations] == ["difficulty 0", "difficulty 0.5"]
-    cells = [trace for trace in fig.data if trace.type == "heatmap"]
+    assert [said.text for said in fig.labels] == ["difficulty 0", "difficulty 0.5"]
+    cells = fig.marks
     assert [list(cell.text[0]) for cell in cells] == [list("abcd")] * 2 and len(cells[0].text) == 3
-    tops = [said.y for said in fig.layout.annotations]
+    tops = [said.y for said in fig.labels]
     for trace in cells:
-        assert any(abs(trace.y0 - trace.dy / 2 - top) < 1e-9 for top in tops), "right below its words"
+        assert any(abs(trace.place[1] - top) < 1e-9 for top in tops), "right below its words"

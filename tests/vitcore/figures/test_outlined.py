@@ -17,12 +17,12 @@ def test_a_figure_gets_a_frame_around_each_and_keeps_what_it_had():
     mask = np.random.default_rng(0).uniform(size=(4, 4))
     plain = figures.rollout(mask / mask.sum(), np.full((64, 64, 3), 90, np.uint8), GRID, query_patch=5)
     fig = frame_outliers(plain, [3, 12], GRID)
-    assert frame_outliers(plain, [], GRID) is plain and len(plain.layout.shapes) == 1
-    assert fig.layout.shapes[0] == plain.layout.shapes[0]
-    marks = [shape for shape in fig.layout.shapes if shape.line.color == FRAME_COLOUR]
-    assert [(int(m.x0), int(m.y0)) for m in marks] == [(3, 0), (0, 3)]
-    assert all(int(m.x1) == int(m.x0) and int(m.y1) == int(m.y0) for m in marks), "within the patch"
-    go.Figure(fig.to_dict())  # Plotly checks every property
+    assert frame_outliers(plain, [], GRID) is plain and len(plain.shapes) == 1
+    assert fig.shapes[0] == plain.shapes[0]
+    marks = [shape for shape in fig.shapes if shape.colour == FRAME_COLOUR]
+    assert [(int(m.x), int(m.y)) for m in marks] == [(3, 0), (0, 3)]
+    assert all(int(m.x + m.wide) == int(m.x) and int(m.y + m.high) == int(m.y) for m in marks), "within the patch"
+    go.Figure(fig.to_plotly().to_dict())  # Plotly checks every property
     noted = print_figure(frame_outliers(plain, [3, 12], GRID, sentence="These 2 corner patches"), "html").decode()
     assert "These 2 corner patches" in noted and "These 2" not in print_figure(fig, "html").decode()
     assert print_figure(fig, "svg").count(FRAME_COLOUR.lower().encode()) == 2 + print_figure(plain, "svg").count(

@@ -11,6 +11,7 @@ from scipy.stats import spearmanr
 import vitcore
 from vitcore import figures
 from vitcore.assets import asset
+from vitcore.figures import print_figure
 from vitcore.figures.attention import head_scale_tops, resize_for_figure
 from vitcore.figures.heat_overlay import (
     MIN_TOP_IN_EVEN_SHARES,
@@ -20,9 +21,8 @@ from vitcore.figures.heat_overlay import (
     heat_on_photo,
     scale_top,
 )
-from vitcore.figures.png_and_svg import print_figure
 from vitcore.figures.relevance import relevance_scale_top
-from vitcore.figures.theme import DETAIL, HEAT, SIGNED_HEAT, colour_scale_of_trace, lut
+from vitcore.figures.theme import DETAIL, HEAT, SIGNED_HEAT, lut
 from vitcore.grid import Grid
 from vitcore.images import sharp_crop
 from vitcore.models.random_weights import with_random_weights
@@ -127,8 +127,8 @@ def recs(shipped):
 
 
 def drawn(fig) -> np.ndarray:
-    """The picture in a figure, as its file has it."""
-    source = next(trace.source for trace in fig.data if trace.type == "image")
+    """The picture in a figure, as Plotly's file has it."""
+    source = fig.to_plotly().data[0].source
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(source.partition(",")[2]))).convert("RGB"))
 
 
@@ -216,6 +216,6 @@ def test_towers_do_not_hide_the_rest(count):
 def test_as_the_paper_draws_it_the_photo_stands_beside_and_no_scale(recs):
     rec = recs["macaw"]
     fig = figures.rollout(rec.rollout(), sharp_crop(rec.photo, rec.model_input), rec.grid, "paper")
-    first, second = (trace for trace in fig.data if trace.type == "image")
-    assert second.x0 > rec.grid.cols > first.x0 and not any(colour_scale_of_trace(trace) for trace in fig.data)
-    assert "no scale" in fig.layout.title.subtitle.text
+    first, second = fig.rasters
+    assert second.place[0] > rec.grid.cols > first.place[0] and fig.colour_scale is None
+    assert "no scale" in fig.subtitle

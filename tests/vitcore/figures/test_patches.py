@@ -37,7 +37,7 @@ def test_without_a_gutter_it_is_the_photo():
 @each_grid
 def test_the_pointer_is_told_index_place_and_box(grid):
     fig = figures.patches(pixels_of(grid), grid)
-    text = next(t for t in fig.data if t.type == "heatmap").text
+    text = fig.marks[0].text
     assert (len(text), len(text[0])) == (grid.rows, grid.cols)
     last = grid.patches - 1
     left, top, right, bottom = grid.box_px(last)
@@ -48,7 +48,7 @@ def test_the_pointer_is_told_index_place_and_box(grid):
 @each_grid
 def test_it_says_n(grid):
     fig = figures.patches(pixels_of(grid), grid)
-    said = f"{fig.layout.title.text} {fig.layout.title.subtitle.text}"
+    said = f"{fig.title} {fig.subtitle}"
     high, wide = grid.image_px
     assert f"{high}·{wide}" in said and f"{grid.rows}×{grid.cols}" in said and str(grid.patches) in said
 
@@ -58,6 +58,6 @@ def test_one_patch_and_its_place_in_the_sequence(grid):
     index = grid.patches - 1
     patch = pixels_of(grid)[-grid.step_px[0] :, -grid.step_px[1] :]
     fig = figures.patch_and_embedding(patch, np.linspace(-1, 1, 24, dtype=np.float32), grid, index)
-    said = " ".join(note.text for note in fig.layout.annotations)
+    said = " ".join(note.text for note in fig.labels)
     assert f"{patch.size} numbers" in said and "24 numbers" in said
     assert f"in the sequence, 0 to {grid.tokens - 1}: {grid.prefix + index}; patches begin at {grid.prefix}" in said

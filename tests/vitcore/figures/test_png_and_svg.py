@@ -9,7 +9,7 @@ from PIL import Image
 
 from tests import files
 from vitcore import figures
-from vitcore.figures.png_and_svg import print_figure, svg_in_dark_mode
+from vitcore.figures.painters.png_and_svg import print_figure, svg_in_dark_mode
 from vitcore.figures.theme import CATEGORICAL, SEQUENTIAL, lut
 from vitcore.grid import Grid
 

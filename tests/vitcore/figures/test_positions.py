@@ -39,30 +39,30 @@ def test_a_position_is_itself_most_of_all(grid):
 
 
 def scale_of(fig):
-    return next(t for t in fig.data if t.type == "scatter").marker
+    return fig.colour_scale
 
 
 @each_grid
 def test_scales_go_from_minus_one_to_one(grid):
     for fig in (figures.position_similarity(cosines(grid), grid), figures.position_similarity_tile(cosines(grid), grid, 1)):
         bar = scale_of(fig)
-        assert (bar.cmin, bar.cmax) == (-1, 1) and "cosine" in bar.colorbar.title.text.lower()
+        assert (bar.low, bar.high) == (-1, 1) and "cosine" in bar.unit.lower()
 
 
 def test_axes_count_patches_from_0_as_the_app_does():
     fig = figures.position_similarity(cosines(GRIDS[1]), GRIDS[1])
-    assert list(fig.layout.xaxis.ticktext) == ["0", "1", "2", "3", "4"]
-    assert list(fig.layout.yaxis.ticktext) == ["0", "1", "2"]
-    assert list(fig.layout.xaxis.tickvals) == [0.5, 1.5, 2.5, 3.5, 4.5]
-    assert "column" in fig.layout.xaxis.title.text and "row" in fig.layout.yaxis.title.text
-    assert fig.layout.yaxis.range[0] > fig.layout.yaxis.range[1], "row 0 is on top"
+    assert list(fig.x.tick_labels) == ["0", "1", "2", "3", "4"]
+    assert list(fig.y.tick_labels) == ["0", "1", "2"]
+    assert list(fig.x.ticks) == [0.5, 1.5, 2.5, 3.5, 4.5]
+    assert "column" in fig.x.title and "row" in fig.y.title
+    assert fig.y.range[0] > fig.y.range[1], "row 0 is on top"
 
 
 def test_one_tile_outlines_its_position_and_tells_its_numbers():
     grid = GRIDS[1]
     fig = figures.position_similarity_tile(cosines(grid), grid, 7)
-    halo, box = fig.layout.shapes
-    assert all((shape.x0, shape.y0, shape.x1, shape.y1) == (2, 1, 3, 2) for shape in (halo, box))
-    assert halo.line.color == "#fff" and halo.line.width > box.line.width, "seen on dark red, too"
-    text = next(t for t in fig.data if t.type == "heatmap").text
+    halo, box = fig.shapes
+    assert all((shape.x, shape.y, shape.wide, shape.high) == (2, 1, 1, 1) for shape in (halo, box))
+    assert halo.colour == "#fff" and halo.line_px > box.line_px, "seen on dark red, too"
+    text = fig.marks[0].text
     assert text[1][2] == "row 1, column 2: +1.000"

@@ -1,12 +1,8 @@
 """Relevance drawn: signs have their own colours, zero is the middle of the scale, and a build-up has one scale."""
 
-import base64
-import io
-
 import numpy as np
 import plotly.graph_objects as go
 import pytest
-from PIL import Image
 
 from vitcore import figures
 from vitcore.figures.heat_overlay import darkened_lut, heat_colours
@@ -24,10 +20,6 @@ def signed_map():
     return values
 
 
-def image(trace):
-    return np.asarray(Image.open(io.BytesIO(base64.b64decode(trace.source.split(",")[1]))).convert("RGB")).astype(int)
-
-
 def test_signs_have_the_ends_of_the_diverging_scale_and_zero_its_middle():
     colours, table = heat_colours(signed_map(), 2.0, signed=True), darkened_lut(DIVERGING)
     assert colours[1, 2].tolist() == table[255].tolist()
@@ -38,16 +30,16 @@ def test_signs_have_the_ends_of_the_diverging_scale_and_zero_its_middle():
 
 
 def test_the_scale_is_as_far_from_zero_on_both_sides():
-    bar = next(t for t in figures.relevance(signed_map(), PHOTO, GRID, "A", "logits", signed=True).data if t.type == "scatter")
-    assert (bar.marker.cmin, bar.marker.cmax) == (-2, 2) and bar.marker.colorbar.title.text == "logits"
+    bar = figures.relevance(signed_map(), PHOTO, GRID, "A", "logits", signed=True).colour_scale
+    assert (bar.low, bar.high) == (-2, 2) and bar.unit == "logits"
     assert relevance_scale_top(-signed_map(), True) == 2
 
 
 def test_amounts_are_heat_from_zero():
     values = np.abs(signed_map())
     fig = figures.relevance(values, PHOTO, GRID, "A", "%")
-    bar = next(t for t in fig.data if t.type == "scatter").marker
-    assert (bar.cmin, bar.cmax) == (0, 2 / values.mean()) and "0.125\xa0%" in bar.colorbar.title.text
+    bar = fig.colour_scale
+    assert (bar.low, bar.high) == (0, 2 / values.mean()) and "0.125\xa0%" in bar.unit
     assert heat_colours(values, relevance_scale_top(values, False))[0, -1].tolist() == darkened_lut(SEQUENTIAL)[0].tolist()
 
 
@@ -61,20 +53,20 @@ def test_maps_that_hardly_differ_look_like_nothing():
 
 def test_the_pointer_is_told_the_numbers():
     fig = figures.relevance(signed_map(), PHOTO, GRID, "A", "logits", signed=True)
-    text = next(t for t in fig.data if t.type == "heatmap").text
+    text = fig.marks[0].text
     assert text[3][5] == "row 3, column 5: -1" and np.array(text).shape == (4, 6)
 
 
 def test_the_paper_draws_amounts_and_never_signs():
     amounts = figures.relevance(np.abs(signed_map()), PHOTO, GRID, "A", "%", style="paper")
-    assert not any(t.type == "scatter" for t in amounts.data)
+    assert amounts.colour_scale is None
     signed = figures.relevance(signed_map(), PHOTO, GRID, "A", "logits", signed=True, style="paper")
-    assert any(t.type == "scatter" for t in signed.data)
+    assert signed.colour_scale
 
 
 def test_the_patch_that_asks_is_outlined():
-    (box,) = figures.relevance(signed_map(), PHOTO, GRID, "A", "%", query_patch=8).layout.shapes
-    assert (box.x0, box.x1, box.y0, box.y1) == (2, 3, 1, 2)
+    (box,) = figures.relevance(signed_map(), PHOTO, GRID, "A", "%", query_patch=8).shapes
+    assert (box.x, box.y, box.wide, box.high) == (2, 1, 1, 1)
 
 
 @pytest.mark.parametrize("signed", [True, False])
@@ -103,13 +95,13 @@ def test_a_build_up_has_the_scale_of_its_last_frame():
 def test_every_layer_has_its_picture_and_its_name(count):
     maps = growing(count)
     fig = figures.rollout_per_layer(maps, PHOTO, GRID, "The build-up")
-    assert [note.text for note in fig.layout.annotations] == [f"layer {i}" for i in range(count)]
-    assert len({(note.x, note.y) for note in fig.layout.annotations}) == count
-    width, height = fig.layout.xaxis.range[1], fig.layout.yaxis.range[0]
-    assert all(0 <= note.x < width and 0 <= note.y < height for note in fig.layout.annotations)
-    bar = next(t for t in fig.data if t.type == "scatter").marker
+    assert [note.text for note in fig.labels] == [f"layer {i}" for i in range(count)]
+    assert len({(note.x, note.y) for note in fig.labels}) == count
+    width, height = fig.x.range[1], fig.y.range[0]
+    assert all(0 <= note.x < width and 0 <= note.y < height for note in fig.labels)
+    bar = fig.colour_scale
     assert (
-        bar.cmax
+        bar.high
         == pytest.approx(rollout_per_layer_top(maps) / maps[-1].mean())
         == pytest.approx(rollout_per_layer_scale(maps).high)
     )
@@ -121,5 +113,5 @@ def test_both_can_be_printed(kind):
         figures.rollout_per_layer(growing(), PHOTO, GRID, "The build-up"),
         figures.relevance(signed_map(), PHOTO, GRID, "A", "logits", signed=True),
     ):
-        go.Figure(fig.to_dict())  # Plotly knows every property
+        go.Figure(fig.to_plotly().to_dict())  # Plotly knows every property
         assert len(figures.print_figure(fig, kind, "Ã = ½A + ½I and (A ⊙ ∂y/∂A)⁺: R ← R + Ā·R")) > 2000

@@ -1,6 +1,5 @@
 """Pictures of the story: the numbers they are given are the numbers they show, and they can be printed."""
 
-import base64
 import io
 
 import numpy as np
@@ -17,12 +16,12 @@ GRID = Grid(3, 5, 4)
 RNG = np.random.default_rng(0)
 
 
-def shown(trace) -> np.ndarray:
-    return np.asarray(Image.open(io.BytesIO(base64.b64decode(trace.source.partition(",")[2]))))
+def shown(layer) -> np.ndarray:
+    return layer.pixels
 
 
 def words(fig) -> list[str]:
-    return [note.text for note in fig.layout.annotations]
+    return [note.text for note in fig.labels]
 
 
 def test_channels_add_up_to_the_photo():
@@ -34,7 +33,7 @@ def test_a_flattened_patch_stands_in_reading_order_with_bars_as_high_as_its_numb
     patch = RNG.integers(0, 256, (4, 4, 3), np.uint8)
     given = normalise_pixels(patch, (0.5, 0.25, 0.0), (0.5, 1.0, 2.0))
     fig = story_steps.flattened_patch(patch, given)
-    enlarged, line, bars = fig.data
+    enlarged, line, bars = fig.rasters
     assert np.array_equal(shown(enlarged)[..., :3], patch)
     assert np.array_equal(shown(line)[0], patch.reshape(-1, 3))
     drawn = shown(bars)
@@ -49,7 +48,7 @@ def test_a_flattened_patch_stands_in_reading_order_with_bars_as_high_as_its_numb
 def test_of_a_large_patch_the_first_numbers_are_drawn_and_that_is_said():
     fig = story_steps.flattened_patch(RNG.integers(0, 256, (16, 16, 3), np.uint8), np.zeros((16, 16, 3)))
     assert "the first 192 of its 768 values, before they are normalised" in words(fig)
-    assert shown(fig.data[1]).shape[1] == 64
+    assert shown(fig.rasters[1]).shape[1] == 64
 
 
 def test_a_projection_writes_the_sums_of_its_products():
@@ -58,7 +57,7 @@ def test_a_projection_writes_the_sums_of_its_products():
     sums = [(filters[i] * patch).sum() + bias[i] for i in range(6)]
     written = [text for text in words(fig) if text.startswith("<b>")]
     assert written == [f"<b>{v:+.2f}</b>".replace("-", "−") for v in sums]
-    products = [shown(trace) for trace in fig.data[2::2]]
+    products = [shown(trace) for trace in fig.rasters[2::2]]
     most = max(abs((filters[i] * patch).sum(-1)).max() for i in range(6))
     red = [(p[..., 0].astype(int) > p[..., 2]).mean() for p in products]
     positive = [((filters[i] * patch).sum(-1) > 0.02 * most).mean() for i in range(6)]
@@ -71,11 +70,11 @@ def test_a_sequence_outlines_the_token_of_the_patch(prefix):
     cuts = RNG.integers(0, 256, (15, 4, 4, 3), np.uint8)
     names = ("class", *[f"register {i}" for i in range(1, prefix)])[:prefix]
     fig = story_steps.token_sequence(cuts, grid, names, 7)
-    box, drawn = fig.layout.shapes[0], shown(fig.data[0])
-    x, y = round((box.x0 + box.x1) / 2), round((box.y0 + box.y1) / 2)
+    box, drawn = fig.shapes[0], shown(fig.rasters[0])
+    x, y = round(box.x + box.wide / 2), round(box.y + box.high / 2)
     inside = drawn[y - 10 : y + 10 : 5, x - 10 : x + 10 : 5, :3]
     assert np.array_equal(inside, cuts[7]), "what is outlined is the patch"
-    told = [cell for row in fig.data[1].text for cell in row]
+    told = [cell for row in fig.marks[0].text for cell in row]
     assert told[prefix + 7] == f"place {prefix + 7}: patch 7" and told.count("") == len(told) - grid.tokens
     assert words(fig) == ["<b>C</b>", *["<b>R</b>"] * (prefix - 1)][:prefix]
 
@@ -93,17 +92,17 @@ def test_a_lens_draws_the_last_classes_and_whoever_led_before():
     share = np.full((4, 6), 0.02)
     share[0, 5], share[1, 4], share[2:, 0], share[2:, 1] = 0.9, 0.9, 0.7, 0.2
     fig = story_steps.logit_lens(share, tuple("abcdef"), count=2)
-    assert [t.name for t in fig.data][:2] == ["a", "b"] and {t.name for t in fig.data[2:]} == {"e", "f"}
-    np.testing.assert_allclose(fig.data[0].y, 100 * share[:, 0], rtol=1e-6)
-    assert list(fig.data[0].x) == [0, 1, 2, 3]
+    assert [t.name for t in fig.marks][:2] == ["a", "b"] and {t.name for t in fig.marks[2:]} == {"e", "f"}
+    np.testing.assert_allclose(fig.marks[0].y, 100 * share[:, 0], rtol=1e-6)
+    assert list(fig.marks[0].x) == [0, 1, 2, 3]
 
 
 def test_an_answer_shows_logits_and_shares_of_all_classes():
     logits = np.log(np.array([1.0, 5, 2, 12], np.float32))
     fig = story_steps.logits_and_probabilities(logits, probabilities(logits), ("a", "b", "c", "d"), count=2)
-    np.testing.assert_allclose(fig.data[0].x, [60, 25], rtol=1e-5)
+    np.testing.assert_allclose(fig.marks[0].x, [60, 25], rtol=1e-5)
     assert words(fig) == ["d: logit 2.48 → 60.0 %", "b: logit 1.61 → 25.0 %"]
-    assert "the other 2 classes share 15.0 %" in fig.layout.title.subtitle.text
+    assert "the other 2 classes share 15.0 %" in fig.subtitle
 
 
 FIGURES = {
@@ -120,7 +119,7 @@ FIGURES = {
 @pytest.mark.parametrize("name", FIGURES)
 def test_pictures_of_the_lecture_print(name, mode):
     fig = FIGURES[name](mode)
-    assert fig.layout.meta["mode"] == mode and fig.layout.title.text
-    go.Figure(fig.to_dict())  # Plotly knows every property
+    assert fig.mode == mode and fig.title
+    go.Figure(fig.to_plotly().to_dict())  # Plotly knows every property
     page = Image.open(io.BytesIO(print_figure(fig, "png")))
     assert min(page.size) > 200 and len(page.convert("RGB").getcolors(1 << 24)) > 20

@@ -9,18 +9,15 @@ import pytest
 from PIL import Image
 
 from vitcore import figures
+from vitcore.figures.drawing import Drawing, HoverGrid, RasterLayer
 from vitcore.figures.theme import (
     CATEGORICAL,
     DIVERGING,
     INK_COLOURS,
+    PAPER_COLOUR,
     SEQUENTIAL,
     ColourScale,
     apply_colour_scale,
-    colour_bar_trace,
-    colour_scale_of_trace,
-    figure,
-    hover_trace,
-    image_trace,
     lut,
     mosaic,
     pixels_to_data_uri,
@@ -76,25 +73,29 @@ def test_a_mosaic():
     assert (drawn[4, :, 3] == 0).all() and (drawn[:, 6, 3] == 0).all() and (drawn[10:, 7:, 3] == 0).all()
 
 
+def plotly_of(**parts):
+    """A drawing as Plotly has it, every property checked."""
+    fig = Drawing(title="Title", **parts).to_plotly()
+    go.Figure(fig.to_dict())
+    return fig
+
+
 def test_a_picture_covers_its_size():
-    trace = go.Image(image_trace(np.zeros((4, 8, 3), np.uint8), (16.0, 2.0)))
-    assert (trace.x0 - trace.dx / 2, trace.y0 - trace.dy / 2) == (0, 0)
+    (trace,) = plotly_of(rasters=[RasterLayer(np.zeros((4, 8, 3), np.uint8), (16.0, 2.0), (3, 5))]).data
+    assert (trace.x0 - trace.dx / 2, trace.y0 - trace.dy / 2) == (3, 5)
     assert (trace.dx * 8, trace.dy * 4) == (16, 2)
 
 
 def test_hover_cells_answer_over_a_picture():
-    trace = go.Heatmap(hover_trace([["a", "b", "c"], ["d", "e", "f"]], (6.0, 8.0)))
+    (trace,) = plotly_of(marks=[HoverGrid([["a", "b", "c"], ["d", "e", "f"]], (6.0, 8.0))]).data
     assert trace.opacity == 0 and trace.hoverinfo == "text" and not trace.showscale
     assert (trace.x0, trace.dx, trace.y0, trace.dy) == (1, 2, 2, 4)
     assert np.asarray(trace.z).shape == (2, 3)
 
 
 def test_a_scale_bar():
-    bar = go.Scatter(colour_bar_trace(DIVERGING, -1, 1, "cosine", [-1, 0, 1]))
-    assert (
-        colour_scale_of_trace(bar) == ColourScale(colours=DIVERGING, low=-1, high=1, unit="cosine")
-        and colour_scale_of_trace(go.Scatter()) is None
-    )
+    scale = ColourScale(colours=DIVERGING, low=-1, high=1, unit="cosine", ticks=(-1, 0, 1))
+    (bar,) = plotly_of(colour_scale=scale).data
     marker = bar.marker
     assert (marker.cmin, marker.cmax, marker.colorbar.title.text) == (-1, 1, "cosine")
     assert list(marker.colorbar.tickvals) == [-1, 0, 1]
@@ -112,7 +113,7 @@ def contrast(a, b):
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("mode, page", [("light", "#FFFFFF"), ("dark", "#0F1218")])
+@pytest.mark.parametrize("mode, page", PAPER_COLOUR.items())
 def test_ink_can_be_read_and_heads_stand_out(mode, page):
     assert contrast(INK_COLOURS[mode]["text"], page) >= 7 and contrast(INK_COLOURS[mode]["soft"], page) >= 4.5
     assert [c for c in CATEGORICAL if contrast(c, page) < 3] == []
@@ -120,7 +121,7 @@ def test_ink_can_be_read_and_heads_stand_out(mode, page):
 
 
 def test_a_styled_figure_fetches_no_font():
-    fig = figure([], "Title", "dark", 300, "Below it")
+    fig = Drawing(title="Title", subtitle="Below it", mode="dark", height_px=300).to_plotly()
     assert fig.layout.title.text == "Title" and fig.layout.title.subtitle.text == "Below it" and fig.layout.height == 300
     assert "http" not in fig.to_json().replace("http://www.w3.org", "")
 
@@ -128,6 +129,6 @@ def test_a_styled_figure_fetches_no_font():
 def test_the_colours_of_cells_are_those_of_their_bar():
     """As "#000004", which Streamlit replaces by a colour of its own, black became violet."""
     fig = figures.confusion_matrix(np.array([[1.0, 0.0], [0.2, 0.8]]), ["a", "b"])
-    cells, bar = fig.data
+    cells, bar = fig.to_plotly().data
     assert cells.colorscale == bar.marker.colorscale and all(colour.startswith("rgb(") for _, colour in cells.colorscale)
-    assert [note.text for note in fig.layout.annotations] == ["100", "20", "80"], "no number where there is none"
+    assert [note.text for note in fig.labels] == ["100", "20", "80"], "no number where there is none"

@@ -1,11 +1,8 @@
 """Curves and the pictures of a snapshot: axes and scales that stay, stripes where nothing is seen, and in print."""
 
-import io
-
 import numpy as np
 import plotly.graph_objects as go
 import pytest
-from PIL import Image
 
 from vitcore import figures
 from vitcore.figures.training_curves import FIRST, HATCH_GREYS, TrainingCurve
@@ -27,36 +24,33 @@ def loss(**options):
 
 def test_curves_leave_out_what_was_not_measured():
     fig = loss()
-    assert [t.name for t in fig.data] == ["each", "mean"] and fig.data[0].opacity < fig.data[1].opacity
-    assert fig.data[0].line.color == fig.data[1].line.color
-    assert fig.layout.yaxis.range[0] == 0 and fig.layout.yaxis.range[1] > 3
+    assert [t.name for t in fig.marks] == ["each", "mean"] and fig.marks[0].opacity < fig.marks[1].opacity
+    assert fig.marks[0].colour == fig.marks[1].colour
+    assert fig.y.range[0] == 0 and fig.y.range[1] > 3
 
 
 def test_step_0_has_a_place_on_a_logarithmic_axis():
     fig = loss(log_steps=True, at=0, last=1000)
-    assert fig.layout.xaxis.type == "log" and fig.data[0].x[0] == FIRST == fig.layout.shapes[0].x0
-    assert 10 ** fig.layout.xaxis.range[0] <= FIRST and 10 ** fig.layout.xaxis.range[1] >= 1000
+    assert fig.x.log and fig.marks[0].x[0] == FIRST == fig.shapes[0].x
+    assert 10 ** fig.x.range[0] <= FIRST and 10 ** fig.x.range[1] >= 1000
 
 
 def test_nothing_measured_is_still_a_figure():
-    assert figures.training_curves([], "Loss", "loss").layout.xaxis.range[1] > 0
+    assert figures.training_curves([], "Loss", "loss").x.range[1] > 0
 
 
 def test_attention_has_the_scale_it_is_given():
     mask = np.full((4, 4), 1 / 16)
     both = [figures.attention_on_photo(m, PHOTO, GRID, "Rollout", 0.5, even_share=1 / 16) for m in (mask, mask * 2)]
-    assert [(fig.data[-1].marker.cmin, fig.data[-1].marker.cmax) for fig in both] == [(0, 8)] * 2
-    pictures = [fig.data[0].source for fig in both]
-    assert pictures[0] != pictures[1]
+    assert [(fig.colour_scale.low, fig.colour_scale.high) for fig in both] == [(0, 8)] * 2
+    pictures = [fig.rasters[0].pixels for fig in both]
+    assert (pictures[0] != pictures[1]).any()
 
 
 def test_masked_patches_are_striped():
-    import base64
-
     hatched = np.zeros(16, bool)
     hatched[5] = True
-    source = figures.masked_photo(PHOTO, GRID, "Given", hatched=hatched).data[0].source
-    pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(source.partition(",")[2]))))
+    pixels = figures.masked_photo(PHOTO, GRID, "Given", hatched=hatched).rasters[0].pixels
     cells = pixels.reshape(4, pixels.shape[0] // 4, 4, -1, 3)
     assert set(np.unique(cells[1, :, 1])) == set(HATCH_GREYS)
     assert set(np.unique(cells[0])) == {77}
@@ -69,5 +63,5 @@ def test_they_can_be_printed(kind):
         figures.attention_on_photo(np.eye(4) / 4, PHOTO, GRID, "Rollout", 0.3),
         figures.masked_photo(PHOTO, GRID, "Given"),
     ):
-        go.Figure(fig.to_dict())  # Plotly knows every property
+        go.Figure(fig.to_plotly().to_dict())  # Plotly knows every property
         assert len(figures.print_figure(fig, kind)) > 2000

@@ -7,9 +7,8 @@ of any architecture here.
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import plotly.graph_objects as go
-
-from vitcore.figures.theme import CATEGORICAL, INK_COLOURS, FigurePart, Mode, figure, rectangle_outline, text_annotation
+from vitcore.figures.drawing import Axis, Drawing, Label, Outline, Points
+from vitcore.figures.theme import CATEGORICAL, Mode
 from vitcore.translation import say
 
 ROW_PX = 58
@@ -37,50 +36,48 @@ class DrawnPart(Protocol):
     def inner_parts(self) -> tuple[Any, ...]: ...
 
 
-def architecture(parts: Sequence[DrawnPart], title: str, mode: Mode = "light", subtitle: str = "") -> go.Figure:
+def architecture(parts: Sequence[DrawnPart], title: str, mode: Mode = "light", subtitle: str = "") -> Drawing:
     """Boxes in the order they run, the shape that each hands on between them; the block that holds most weights is opened."""
-    ink = INK_COLOURS[mode]
-    shapes: list[FigurePart] = []
-    notes: list[FigurePart] = []
-    traces: list[FigurePart] = []
+    shapes: list[Outline] = []
+    labels: list[Label] = []
+    marks: list[Points] = []
     opened = max((part for part in parts if part.inner_parts), key=lambda part: part.params * part.repeats, default=None)
     inside = list(opened.inner_parts) if opened else []
     rows = max(len(parts), 1)
     for row, part in enumerate(parts):
-        _box(shapes, notes, part, 0, row, WIDE, mode)
-        notes.append(
-            text_annotation(_shape(part.output_shape), WIDE / 2, row + TALL + (1 - TALL) / 2, 12, ink["soft"], xanchor="center")
-        )
+        shapes.append(_box(part, 0, row, WIDE))
+        labels += [*_words(part, 0, row, WIDE),
+                   Label(_shape(part.output_shape), WIDE / 2, row + TALL + (1 - TALL) / 2, 12, "soft", "center")]  # fmt: skip
     if opened is not None:
         at, left = list(parts).index(opened), WIDE + COLUMN_GAP
         first = min(max(0.0, at + TALL / 2 - len(inside) / 2), max(0.0, rows - len(inside)))
         for i, part in enumerate(inside):
-            _box(shapes, notes, part, left, first + i, BESIDE, mode)
+            shapes.append(_box(part, left, first + i, BESIDE))
+            labels += _words(part, left, first + i, BESIDE)
         end = first + len(inside) - 1 + TALL
-        lines = {"x": [WIDE, left, None, WIDE, left], "y": [at, first, None, at + TALL, end]}
-        traces.append({"type": "scatter", "mode": "lines", "hoverinfo": "skip",
-                       "line": {"color": ink["line"], "width": 1.5}} | lines)  # fmt: skip
+        x, y = [WIDE, left, None, WIDE, left], [at, first, None, at + TALL, end]
+        marks.append(Points(x=x, y=y, colour="line", line_px=1.5))
         rows = max(rows, len(inside))
-    still = {"visible": False, "fixedrange": True}
     wide = WIDE + (COLUMN_GAP + BESIDE if inside else 0)
-    return figure(
-        traces, title, mode, 70 + ROW_PX * rows, subtitle, x=still | {"range": [-0.05, wide + 0.05]},
-        y=still | {"range": [rows, -0.1]}, shapes=shapes, annotations=notes,
+    return Drawing(
+        title=title, subtitle=subtitle, mode=mode, height_px=70 + ROW_PX * rows, marks=marks, shapes=shapes, labels=labels,
+        x=Axis(visible=False, range=(-0.05, wide + 0.05)), y=Axis(visible=False, range=(rows, -0.1)),
     )  # fmt: skip
 
 
-def _box(shapes: list[FigurePart], notes: list[FigurePart], part: DrawnPart, x: float, y: float, wide: float, mode: Mode) -> None:
-    """A part: its name and what it is, how often it follows, and its weights."""
-    ink = INK_COLOURS[mode]
-    shapes.append(rectangle_outline(x, y, wide, TALL, CATEGORICAL[_colour(part)], 2))
+def _box(part: DrawnPart, x: float, y: float, wide: float) -> Outline:
+    return Outline(x, y, wide, TALL, CATEGORICAL[_colour(part)], 2)
+
+
+def _words(part: DrawnPart, x: float, y: float, wide: float) -> list[Label]:
+    """Of a part its name and what it is, how often it follows, and its weights."""
     times = f" <b>× {part.repeats}</b>" if part.repeats > 1 else ""
     name = part.name if len(part.name) <= LONGEST else "…" + part.name[-LONGEST:]
-    notes.append(text_annotation(f"<b>{name}</b>{times}", x + 0.1, y + TALL * 0.3, 13, ink["text"], hovertext=_told(part)))
-    notes.append(text_annotation(part.kind, x + 0.1, y + TALL * 0.72, 12, ink["soft"]))
+    labels = [Label(f"<b>{name}</b>{times}", x + 0.1, y + TALL * 0.3, 13, "text", hover=_told(part)),
+              Label(part.kind, x + 0.1, y + TALL * 0.72, 12, "soft")]  # fmt: skip
     if part.params:
-        notes.append(
-            text_annotation(_count(part.params * part.repeats), x + wide - 0.1, y + TALL * 0.72, 12, ink["soft"], xanchor="right")
-        )
+        labels.append(Label(_count(part.params * part.repeats), x + wide - 0.1, y + TALL * 0.72, 12, "soft", "right"))
+    return labels
 
 
 def _colour(part: DrawnPart) -> int:

@@ -1,37 +1,30 @@
 """Mean attention distance drawn (arXiv 2010.11929 Fig. 7 right, Fig. 11): one dot per head over depth, in pixels."""
 
 import math
-from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from vitcore.figures.theme import CATEGORICAL, INK_COLOURS, FigurePart, Mode, figure, text_annotation
+from vitcore.figures.drawing import Axis, Drawing, Label, Margin, Points, Rule
+from vitcore.figures.theme import CATEGORICAL, Mode
 from vitcore.grid import SINK_SHARE, Grid
 from vitcore.translation import percent, say
 
 SPREAD = 0.56  # of the way from one layer to the next, from the first head to the last
 
 
-def _head_dots(px: NDArray, head: int, here: NDArray, share: NDArray | None, hollow: bool = False) -> FigurePart:
+def _head_dots(px: NDArray, head: int, here: NDArray, share: NDArray | None, hollow: bool = False) -> Points:
     """One head in the layers where it is `here` (L,)."""
     blocks, heads = px.shape
     aside = SPREAD * (head / (heads - 1) - 0.5) if heads > 1 else 0.0
     symbol = ("circle", "diamond", "square")[head // len(CATEGORICAL) % 3]
-    marker = {"size": 11 if heads <= 6 else 9, "color": CATEGORICAL[head % len(CATEGORICAL)], "opacity": 0.9, "symbol": symbol,
-              "line": {"width": 1, "color": "rgba(255,255,255,.7)"}}  # fmt: skip
-    more: dict[str, Any] = {}
-    if hollow:
-        marker |= {"symbol": f"{symbol}-open", "line": {"width": 2}, "opacity": 1}
-        more = {"showlegend": False}
-    told = [_hover_text(px, block, head, share) for block in range(blocks)]
-    return {
-        "type": "scatter", "x": (np.arange(blocks) + aside).astype(np.float32), "mode": "markers",
-        "y": np.where(here, px[:, head], np.nan).astype(np.float32), "name": say("head {head}", head=head),
-        "marker": marker, "hovertext": told, "hovertemplate": "%{hovertext}<extra></extra>",
-        "customdata": [[block, head] for block in range(blocks)], **more,
-    }  # fmt: skip
+    return Points(
+        x=(np.arange(blocks) + aside).astype(np.float32), y=np.where(here, px[:, head], np.nan).astype(np.float32),
+        name=say("head {head}", head=head), colour=CATEGORICAL[head % len(CATEGORICAL)], marker_px=11 if heads <= 6 else 9,
+        symbol=f"{symbol}-open" if hollow else symbol, marker_opacity=1 if hollow else 0.9, rim=True, in_legend=not hollow,
+        hover="%{hovertext}", hover_texts=[_hover_text(px, block, head, share) for block in range(blocks)],
+        custom_data=[[block, head] for block in range(blocks)],
+    )  # fmt: skip
 
 
 def _hover_text(px: NDArray, block: int, head: int, share: NDArray | None) -> str:
@@ -58,34 +51,30 @@ def _clear(px: NDArray, line: float, top: float, most: float) -> float:
 def attention_distance(
     px: NDArray, grid: Grid, uniform_px: float, cls: str = "drop", images: int = 1, mode: Mode = "light", max_px: float = 0,
     prefix_attention_share: NDArray | None = None,
-) -> go.Figure:  # fmt: skip
+) -> Drawing:  # fmt: skip
     """(L, H) mean distances; the dashed line is attention spread evenly over all patches. The axis reaches `max_px`.
 
     Heads of a layer stand side by side, the first on the left, so that none hides another. With `prefix_attention_share` (L, H),
     what each gives to tokens that are not patches, those that give them half or more are hollow.
     """
     blocks, heads = px.shape
-    ink = INK_COLOURS[mode]
     hollow = np.zeros(px.shape, bool) if prefix_attention_share is None else prefix_attention_share >= SINK_SHARE
     dots = [_head_dots(px, head, ~hollow[:, head], prefix_attention_share) for head in range(heads)]
     dots += [_head_dots(px, head, hollow[:, head], prefix_attention_share, True) for head in range(heads) if hollow[:, head].any()]
     told = say("uniform attention {px:.1f} px", px=uniform_px)
     meant = "○ " + say("half or more on tokens that are not patches")
     below = 0.95  # a line below what stands at the right: on a phone both would not fit into one
-    meaning = [text_annotation(meant, 0.008, below, xref="paper", yref="paper", yanchor="top")] if hollow.any() else []
+    meaning = [Label(meant, 0.008, below, y_anchor="top", x_of_plot=True, y_of_plot=True)] if hollow.any() else []
     near, far = float(px[0].min()), float(px[0].max())
     over = say("{count} {count:image|images}", count=images)
     span = say("layer 0: {near:.0f}–{far:.0f} of {side} px", near=near, far=far, side=grid.image_px[1])
     about = f"{span} · {_way(cls)} · {over}"
     top = 1.18 * max(uniform_px, float(px.max()), max_px)
     words = _clear(px, uniform_px, top, (0.85 if hollow.any() else 1) * top)
-    return figure(
-        dots, say("Mean attention distance"), mode, 520, about,
-        x={"title": {"text": say("network depth (layer)")}, "dtick": 1 if blocks <= 12 else 2, "range": [-0.6, blocks - 0.4]},
-        y={"title": {"text": say("distance (pixels)")}, "range": [0, top]},
-        shapes=[{"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": uniform_px, "y1": uniform_px, "yref": "y",
-                 "line": {"dash": "dash", "color": ink["soft"], "width": 1.5}}],
-        annotations=[text_annotation(told, 0.008, words, xref="paper", yref="y", yanchor="bottom"), *meaning],
-        margin={"l": 62, "b": 52, "t": 96}, showlegend=1 < heads <= 16,
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "font": {"size": 13}},
+    return Drawing(
+        title=say("Mean attention distance"), subtitle=about, mode=mode, height_px=520, marks=dots,
+        x=Axis(title=say("network depth (layer)"), step=1 if blocks <= 12 else 2, range=(-0.6, blocks - 0.4)),
+        y=Axis(title=say("distance (pixels)"), range=(0, top)), shapes=[Rule(y=uniform_px, colour="soft")],
+        labels=[Label(told, 0.008, words, y_anchor="bottom", x_of_plot=True), *meaning],
+        margin=Margin(left=62, below=52, above=24), legend="above" if 1 < heads <= 16 else "",
     )  # fmt: skip

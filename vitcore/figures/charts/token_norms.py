@@ -4,33 +4,20 @@ Axes of norms are logarithmic: they are drawn as powers of ten on an even axis, 
 Shapes: L blocks, T tokens = prefix + N patches.
 """
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 from PIL import Image
 
 from vitcore.figures.attention import MAX_HOVER_CELLS, map_label, resize_for_figure
+from vitcore.figures.drawing import Axis, Bars, Drawing, HoverGrid, Label, Margin, Outline, Points, RasterLayer, Rule, picture_axes
 from vitcore.figures.heat_overlay import fine_detail, heat_colours, heat_on_photo
 from vitcore.figures.outlier_frames import FRAME_COLOUR
-from vitcore.figures.theme import (
-    CATEGORICAL,
-    HEAT,
-    INK_COLOURS,
-    PINNED_PATCH_COLOUR,
-    FigurePart,
-    Mode,
-    colour_bar_trace,
-    figure,
-    hover_trace,
-    image_trace,
-    mosaic,
-    rectangle_outline,
-    round_numbers,
-    text_annotation,
-)
+from vitcore.figures.theme import CATEGORICAL, HEAT, PINNED_PATCH_COLOUR, ColourScale, Mode, mosaic, round_numbers
 from vitcore.grid import Grid
 from vitcore.translation import say
 
@@ -62,26 +49,29 @@ class TokenNorms(Protocol):
 
 def norm_map(
     outliers: TokenNorms, block: int, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, mode: Mode = "light"
-) -> go.Figure:
+) -> Drawing:
     """The patches' norms after a block on the photo, as multiples of their median; outliers are outlined."""
     size, times = (float(grid.cols), float(grid.rows)), grid.to_map(outliers.times[block])
     top = max(float(outliers.thresholds[block] / outliers.medians[block]), float(times.max()))
-    parts = [image_trace(heat_on_photo(times, fine_detail(resize_for_figure(pixels), grid), top), size)]
-    if grid.patches <= MAX_HOVER_CELLS:
-        parts.append(hover_trace(_told(outliers, block, grid), size))
-    unit = say("norm, × median")
+    drawn = heat_on_photo(times, fine_detail(resize_for_figure(pixels), grid), top)
     high = np.flatnonzero(outliers.high[block])
     about = say("layer {layer}: {count} of {all} above {cut}", layer=block, count=len(high), all=grid.patches,
                 cut=f"{outliers.thresholds[block]:.3g}")  # fmt: skip
-    return figure(
-        [*parts, colour_bar_trace(HEAT, 0, top, unit)], say("Norms of the patches' tokens"), mode, 580, about, size=size,
-        shapes=[_around(int(patch), grid) for patch in high],
+    return Drawing(
+        title=say("Norms of the patches' tokens"), subtitle=about, mode=mode, height_px=580,
+        rasters=[RasterLayer(drawn, size, smooth=True)], shapes=[_around(int(patch), grid) for patch in high],
+        marks=[HoverGrid(_told(outliers, block, grid), size)] if grid.patches <= MAX_HOVER_CELLS else [],
+        colour_scale=_times_scale(top), **picture_axes(size),
     )  # fmt: skip
 
 
-def _around(patch: int, grid: Grid, place: tuple[float, float] = (0, 0), width: float = 3) -> FigurePart:
+def _times_scale(top: float) -> ColourScale:
+    return ColourScale(colours=HEAT, low=0, high=top, unit=say("norm, × median"))
+
+
+def _around(patch: int, grid: Grid, place: tuple[float, float] = (0, 0), width: float = 3) -> Outline:
     row, col = grid.row_col(patch)
-    return rectangle_outline(place[0] + col, place[1] + row, 1, 1, FRAME_COLOUR, width)
+    return Outline(place[0] + col, place[1] + row, 1, 1, FRAME_COLOUR, width)
 
 
 def _told(outliers: TokenNorms, block: int, grid: Grid) -> list[list[str]]:
@@ -98,9 +88,9 @@ def _told(outliers: TokenNorms, block: int, grid: Grid) -> list[list[str]]:
     return [said[row * grid.cols : (row + 1) * grid.cols] for row in range(grid.rows)]
 
 
-def norm_histogram(outliers: TokenNorms, block: int, names: Sequence[str] = (), mode: Mode = "light") -> go.Figure:
+def norm_histogram(outliers: TokenNorms, block: int, names: Sequence[str] = (), mode: Mode = "light") -> Drawing:
     """How many patches have which norm after a block, and the cut; `names` are of the tokens before them, drawn as marks."""
-    norms, ink = outliers.norms[block].astype(np.float64), INK_COLOURS[mode]
+    norms = outliers.norms[block].astype(np.float64)
     patches, cut, low, high = (
         norms[outliers.prefix :],
         float(outliers.thresholds[block]),
@@ -108,7 +98,7 @@ def norm_histogram(outliers: TokenNorms, block: int, names: Sequence[str] = (), 
     )
     edges = np.linspace(np.log10(low), np.log10(high), BINS + 1)
     middles, width = (edges[:-1] + edges[1:]) / 2, float(edges[1] - edges[0])
-    traces = []
+    bars = []
     for above, ink_of, name in ((False, CATEGORICAL[0], say("patches")), (True, PINNED_PATCH_COLOUR, say("outlier tokens"))):
         counts, _ = np.histogram(np.log10(patches[(patches > cut) == above].clip(1e-30)), edges)
         some = counts > 0
@@ -117,77 +107,64 @@ def norm_histogram(outliers: TokenNorms, block: int, names: Sequence[str] = (), 
                 low=f"{10**a:.3g}", high=f"{10**b:.3g}")
             for c, a, b in zip(counts[some], edges[:-1][some], edges[1:][some], strict=True)
         ]  # fmt: skip
-        traces.append({"type": "bar", "orientation": "h", "x": counts[some].tolist(), "y": middles[some].tolist(), "width": width,
-                       "marker": {"color": ink_of, "line": {"width": 0}}, "name": name, "hovertext": told,
-                       "hovertemplate": "%{hovertext}<extra></extra>"})  # fmt: skip
-    most = max(1, *(max(trace["x"], default=0) for trace in traces))
-    traces += [_mark(name, norm, 0.93 * most) for name, norm in zip(names, norms, strict=False)]
-    over = patches > cut
-    said = [
-        text_annotation(str(c), c + most / 60, y, 13, PINNED_PATCH_COLOUR)
-        for c, y in zip(traces[1]["x"], traces[1]["y"], strict=True)
-    ]
-    rule = text_annotation(say("cut: {cut}", cut=f"{cut:.3g}"), 1, np.log10(cut), 13, ink["text"], xref="paper", xanchor="right",
-                yanchor="bottom")  # fmt: skip
-    return figure(
-        traces, say("How many patches have which norm"), mode, 580,
-        say("layer {layer}: median {median}, {count} {count:outlier|outliers}", layer=block,
-            median=f"{outliers.medians[block]:.3g}", count=int(over.sum())),
-        x={"title": {"text": say("patches")}, "range": [0, 1.06 * most]}, y=_axis(low, high),
-        shapes=[{"type": "line", "x0": 0, "x1": 1, "xref": "x domain", "y0": np.log10(cut), "y1": np.log10(cut), "yref": "y",
-                 "line": {"dash": "dash", "color": ink["soft"], "width": 1.5}}],
-        annotations=[rule, *said], bargap=0, barmode="overlay", **_legend(len(names) > 0),
+        bars.append(Bars(x=counts[some].tolist(), y=middles[some].tolist(), thick=width, colour=ink_of, name=name, histogram=True,
+                         hover="%{hovertext}", hover_texts=told))  # fmt: skip
+    most = max(1, *(max(some.x, default=0) for some in bars))
+    said = [Label(str(c), c + most / 60, y, 13, PINNED_PATCH_COLOUR) for c, y in zip(bars[1].x, bars[1].y, strict=True)]
+    at_cut = Label(say("cut: {cut}", cut=f"{cut:.3g}"), 1, float(np.log10(cut)), 13, "text", "right", "bottom", x_of_plot=True)
+    return Drawing(
+        title=say("How many patches have which norm"), mode=mode, height_px=580,
+        subtitle=say("layer {layer}: median {median}, {count} {count:outlier|outliers}", layer=block,
+                     median=f"{outliers.medians[block]:.3g}", count=int((patches > cut).sum())),
+        marks=[*bars, *(_mark(name, norm, 0.93 * most) for name, norm in zip(names, norms, strict=False))],
+        x=Axis(title=say("patches"), range=(0, 1.06 * most)), y=_axis(low, high), labels=[at_cut, *said],
+        shapes=[Rule(y=float(np.log10(cut)), colour="soft")], legend="below" if len(names) else "",
+        margin=Margin(left=62, right=16, below=104 if len(names) else 52),
     )  # fmt: skip
 
 
-def norms_by_depth(outliers: TokenNorms, names: Sequence[str] = (), mode: Mode = "light", at: int | None = None) -> go.Figure:
+def norms_by_depth(outliers: TokenNorms, names: Sequence[str] = (), mode: Mode = "light", at: int | None = None) -> Drawing:
     """The norm with which outliers, the other patches and the tokens before them leave each block, with the cut."""
-    norms, layers, ink = outliers.norms.astype(np.float64), list(range(len(outliers.norms))), INK_COLOURS[mode]
+    norms, layers = outliers.norms.astype(np.float64), list(range(len(outliers.norms)))
     patches, chosen = norms[:, outliers.prefix :], outliers.patches
     others = np.delete(patches, chosen, axis=1)
     low, high = _span(norms, outliers.thresholds)
 
-    def line(values: NDArray, name: str, color: str, width: float = 2, **more: Any) -> FigurePart:
-        shown = [f"{value:.3g}" for value in values]
-        told = say("layer {layer}: {name}, norm {norm}", layer="%{x}", name=name, norm="%{hovertext}")
-        return {"type": "scatter", "mode": "lines", "x": layers, "y": np.log10(values.clip(1e-30)).tolist(), "name": name,
-                "hovertext": shown, "hovertemplate": told + "<extra></extra>",
-                "line": {"color": color, "width": width} | more}  # fmt: skip
+    def line(values: NDArray, said: str, colour: str, width: float = 2, **more: Any) -> Points:
+        told = say("layer {layer}: {name}, norm {norm}", layer="%{x}", name=said, norm="%{hovertext}")
+        return Points(
+            x=layers, y=np.log10(values.clip(1e-30)).tolist(), colour=colour, line_px=width, hover=told,
+            hover_texts=[f"{value:.3g}" for value in values], **{"name": said} | more,
+        )  # fmt: skip
 
-    traces = [
+    lines = [
         line(np.median(others, 1), say("other patches, median"), CATEGORICAL[0], 3),
         line(others.max(1), say("other patches, largest"), CATEGORICAL[0], 1.2),
-        line(outliers.thresholds, say("cut"), ink["soft"], 1.5, dash="dash"),
+        line(outliers.thresholds, say("cut"), "soft", 1.5, dash="dash"),
     ]
     if len(chosen):
         largest = chosen[np.argsort(-patches[:, chosen].max(0))][:MAX_LINES]
-        traces.append(_together(patches[:, largest], largest.tolist()))
+        lines.append(_together(patches[:, largest], largest.tolist()))
     for name, values in zip(names, norms.T, strict=False):
-        color, symbol = _looks(name)
-        traces.append(
-            line(values, _called(name), color) | _grouped(name) | {"mode": "lines+markers",
-            "marker": {"color": color, "symbol": symbol, "size": 8}}
-        )  # fmt: skip
-    marker = {"type": "line", "x0": at, "x1": at, "xref": "x", "y0": 0, "y1": 1, "yref": "y domain",
-              "line": {"color": ink["accent"], "width": 2.5}}  # fmt: skip
-    return figure(
-        traces, say("Norms over depth"), mode, 460, say("as the tokens leave each layer; logarithmic"),
-        x={"title": {"text": say("network depth (layer)")}, "dtick": 1 if len(layers) <= 12 else 2,
-           "range": [-0.4, len(layers) - 0.6]},
-        y=_axis(low, high), shapes=[] if at is None else [marker], **_legend(True),
+        colour, symbol = _looks(name)
+        lines.append(line(values, _called(name), colour, symbol=symbol, marker_px=8, **_grouped(name)))
+    return Drawing(
+        title=say("Norms over depth"), subtitle=say("as the tokens leave each layer; logarithmic"), mode=mode, height_px=460,
+        x=Axis(title=say("network depth (layer)"), step=1 if len(layers) <= 12 else 2, range=(-0.4, len(layers) - 0.6)),
+        y=_axis(low, high), shapes=[] if at is None else [Rule(x=at, colour="accent", line_px=2.5)], marks=lines, legend="below",
+        margin=Margin(left=62, right=16, below=104),
     )  # fmt: skip
 
 
-def _together(norms: NDArray, patches: list[int]) -> FigurePart:
+def _together(norms: NDArray, patches: list[int]) -> Points:
     """The lines (L, K) of some patches as one trace, with gaps between them."""
     told = say("layer {layer}: patch {patch}, norm {norm}")
     gap = np.full((1, norms.shape[1]), np.nan)
     y = np.concatenate([np.log10(norms.clip(1e-30)), gap]).T.ravel()
     said = [told.format(layer=layer, patch=patch, norm=f"{norms[layer, k]:.3g}") if layer < len(norms) else ""
             for k, patch in enumerate(patches) for layer in range(len(norms) + 1)]  # fmt: skip
-    return {"type": "scatter", "mode": "lines", "x": np.tile(np.arange(len(norms) + 1.0), len(patches)), "y": y,
-            "name": say("outlier tokens"), "hovertext": said, "hovertemplate": "%{hovertext}<extra></extra>",
-            "line": {"color": PINNED_PATCH_COLOUR, "width": 2}}  # fmt: skip
+    return Points(x=np.tile(np.arange(len(norms) + 1.0), len(patches)), y=y, name=say("outlier tokens"), line_px=2,
+                  colour=PINNED_PATCH_COLOUR, hover="%{hovertext}", hover_texts=said)  # fmt: skip
 
 
 def norm_heat_maps(outliers: TokenNorms, grid: Grid) -> NDArray[np.uint8]:
@@ -200,7 +177,7 @@ def norm_strip_top(outliers: TokenNorms) -> float:
     return max(float((outliers.thresholds / outliers.medians).min()), float(outliers.times.max()))
 
 
-def norm_strip(outliers: TokenNorms, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, mode: Mode = "light") -> go.Figure:
+def norm_strip(outliers: TokenNorms, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, mode: Mode = "light") -> Drawing:
     """The norms of the patches after every block on small photos, on one scale, outliers outlined."""
     times = outliers.times.reshape(len(outliers.norms), grid.rows, grid.cols)
     cols, zoom = min(6, len(times)), max(2, -(-STRIP_PX // max(grid.rows, grid.cols)))
@@ -211,15 +188,15 @@ def norm_strip(outliers: TokenNorms, pixels: NDArray[np.uint8] | Image.Image, gr
     size = (drawn.shape[1] / zoom, drawn.shape[0] / zoom)
     places = [((i % cols) * (grid.cols + 1), (i // cols) * (grid.rows + 1)) for i in range(len(times))]
     said = [  # in the middle: outliers are often in corners
-        map_label(say("layer {layer}: {count}", layer=layer, count=int(outliers.high[layer].sum())), x + grid.cols / 2, y)
-        | {"xanchor": "center"}
+        replace(map_label(say("layer {layer}: {count}", layer=layer, count=int(outliers.high[layer].sum())), x + grid.cols / 2, y),
+                x_anchor="center")
         for layer, (x, y) in enumerate(places)
-    ]
+    ]  # fmt: skip
     marks = [_around(int(p), grid, places[layer], 1.5) for layer, p in np.argwhere(outliers.high)[:MAX_MARKS]]
-    unit = say("norm, × median")
-    return figure(
-        [image_trace(drawn, size, smooth=False), colour_bar_trace(HEAT, 0, top, unit)], say("Norms layer by layer"), mode,
-        round(90 + 860 * size[1] / size[0]), say("with the number of outliers"), size=size, annotations=said, shapes=marks,
+    return Drawing(
+        title=say("Norms layer by layer"), subtitle=say("with the number of outliers"), mode=mode,
+        height_px=round(90 + 860 * size[1] / size[0]), rasters=[RasterLayer(drawn, size)], labels=said, shapes=marks,
+        colour_scale=_times_scale(top), **picture_axes(size),
     )  # fmt: skip
 
 
@@ -229,21 +206,20 @@ def _span(norms: NDArray, cut: Any) -> tuple[float, float]:
     return float(some.min(initial=np.min(cut))) / 1.25, float(max(some.max(initial=0), np.max(cut))) * 1.25
 
 
-def _axis(low: float, high: float) -> FigurePart:
+def _axis(low: float, high: float) -> Axis:
     """An axis of norms: powers of ten on an even axis, with 1, 2, 5, 10, 20 … written on it."""
     ticks = round_numbers(low, high)
-    return {"title": {"text": say("norm")}, "range": [np.log10(low), np.log10(high)], "tickvals": np.log10(ticks).tolist(),
-            "ticktext": [f"{tick:g}" for tick in ticks]}  # fmt: skip
+    return Axis(title=say("norm"), range=(math.log10(low), math.log10(high)), ticks=np.log10(ticks).tolist(),
+                tick_labels=[f"{tick:g}" for tick in ticks])  # fmt: skip
 
 
-def _mark(name: str, norm: float, x: float) -> FigurePart:
+def _mark(name: str, norm: float, x: float) -> Points:
     """A token that is no patch, by its norm."""
-    color, symbol = _looks(name)
-    return {
-        "type": "scatter", "mode": "markers", "x": [x], "y": [float(np.log10(max(norm, 1e-30)))],
-        "marker": {"color": color, "symbol": symbol, "size": 12}, "hovertext": [f"{norm:.3g}"],
-        "hovertemplate": _called(name) + ": %{hovertext}<extra></extra>",
-    } | _grouped(name)  # fmt: skip
+    colour, symbol = _looks(name)
+    return Points(
+        x=[x], y=[float(np.log10(max(norm, 1e-30)))], colour=colour, symbol=symbol, marker_px=12, hover_texts=[f"{norm:.3g}"],
+        hover=_called(name) + ": %{hovertext}", **_grouped(name),
+    )  # fmt: skip
 
 
 def _kind(name: str) -> str:
@@ -257,19 +233,13 @@ def _called(name: str) -> str:
     return say("distillation token") if name == "distillation" else say("class token")
 
 
-def _grouped(name: str) -> FigurePart:
+def _grouped(name: str) -> dict[str, Any]:
     """How the legend names it: all registers at once."""
     several = _kind(name) == "register"
-    return {"name": say("registers") if several else _called(name), "legendgroup": _kind(name),
-            "showlegend": not several or name == "register 0"}  # fmt: skip
+    return {"name": say("registers") if several else _called(name), "legend_group": _kind(name),
+            "in_legend": not several or name == "register 0"}  # fmt: skip
 
 
 def _looks(name: str) -> tuple[str, str]:
     """Colour and symbol of a token that is no patch."""
     return CATEGORICAL[OTHERS.get(_kind(name), 3)], "square" if _kind(name) == "register" else "diamond"
-
-
-def _legend(shown: bool) -> dict[str, Any]:
-    return {"margin": {"l": 62, "b": 104 if shown else 52, "t": 72, "r": 16}, "showlegend": shown,
-            "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "xref": "container", "x": 0.02,
-                       "font": {"size": 13}}}  # fmt: skip

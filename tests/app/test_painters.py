@@ -1,0 +1,202 @@
+"""Plotly, the printer and the page's own chart paint one drawing: the same marks at the same places, in the same colours."""
+
+import base64
+import io
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from PIL import Image
+
+from app.components.chart.chart import chart_spec
+from vitcore import figures
+from vitcore.figures import story_steps
+from vitcore.figures.charts.experiment import ExperimentCurve, RunDot, experiment_chart
+from vitcore.figures.charts.few_shot import FewShotCurve
+from vitcore.figures.painters import png_and_svg
+from vitcore.figures.painters.printed_text import plain_text
+from vitcore.figures.theme import INK_COLOURS
+from vitcore.grid import Grid
+from vitcore.paper import charts as paper_charts
+
+GRID = Grid(4, 6, 16, 1)
+RNG = np.random.default_rng(0)
+PHOTO = RNG.integers(0, 256, (64, 96, 3), np.uint8)
+MAPS = RNG.uniform(0.001, 0.2, (3, 4, 6))
+COSINE = np.corrcoef(RNG.normal(size=(24, 6)))
+CURVES = [figures.TrainingCurve("loss", np.arange(1, 9), 3 / np.arange(1, 9), kind) for kind in ("raw", "line", "dots")]
+SHOTS = [FewShotCurve(name, [1, 5], [0.3, 0.6], [0.2, 0.5], [0.5, 0.7]) for name in "ab"]
+EXPERIMENT = [ExperimentCurve(name, [0, 1], [50, 60], [45, 55], [52, 66], [RunDot(0, 49, 1, "run")]) for name in "abcdef"]
+LENS = RNG.dirichlet(np.ones(9), 4)
+SHEETS = RNG.integers(0, 256, (2, 3, 4, 16, 16, 3), np.uint8)
+SPEEDS = [figures.ThroughputCurve("a", [1, 2, 4], [10, 19, 33], 50.0)]
+
+DRAWINGS = {
+    "patches": lambda mode: figures.patches(PHOTO, GRID, mode=mode),
+    "one patch": lambda mode: figures.patch_and_embedding(PHOTO[:16, :16], MAPS[0].ravel(), GRID, 3, mode),
+    "filters": lambda mode: figures.filters(PHOTO[:8, :72].reshape(8, 9, 8, 3).swapaxes(0, 1), np.full(9, 0.1), mode),
+    "scree": lambda mode: figures.scree_plot(np.array([0.5, 0.3, 0.2]), 2, mode),
+    "positions": lambda mode: figures.position_similarity(COSINE, GRID, mode),
+    "tile": lambda mode: figures.position_similarity_tile(COSINE, GRID, 8, mode),
+    "distance": lambda mode: figures.attention_distance(100 * MAPS[0], GRID, 50.0, mode=mode, prefix_attention_share=4 * MAPS[1]),
+    "heads": lambda mode: figures.attention_heads(MAPS, GRID, "Heads", mode),
+    "explorer": lambda mode: figures.attention_explorer(
+        MAPS[0], MAPS, PHOTO, GRID, "Explorer", "weight", mode, top=0.2, query_patches=(8, 3), outlier_patches=[[1], [2], [], [3]]
+    ),
+    "rollout": lambda mode: figures.rollout(MAPS[0], PHOTO, GRID, mode=mode, query_patch=8),
+    "rollout as the paper draws it": lambda mode: figures.rollout(MAPS[0], PHOTO, GRID, "paper", mode=mode, query_patch=8),
+    "framed": lambda mode: figures.frame_outliers(figures.rollout(MAPS[0], PHOTO, GRID, mode=mode), [3, 12], GRID),
+    "signed": lambda mode: figures.relevance(MAPS[0] - MAPS[1], PHOTO, GRID, "A less B", "points", signed=True, mode=mode),
+    "per layer": lambda mode: figures.rollout_per_layer(MAPS, PHOTO, GRID, "Build-up", mode=mode),
+    "predictions": lambda mode: figures.predictions([("tabby", 0.6), ("lynx", 0.2)], mode),
+    "curves": lambda mode: figures.training_curves(CURVES, "Loss", "nats", mode, at=3, log_steps=True),
+    "masked": lambda mode: figures.masked_photo(PHOTO, GRID, "Given", mode, hatched=np.arange(24) % 3 == 0),
+    "few-shot": lambda mode: figures.few_shot_accuracy(SHOTS, 0.1, 20, 95, mode),
+    "confusion": lambda mode: figures.confusion_matrix(np.array([[0.9, 0.1], [0.3, 0.7]]), ["cat", "dog"], mode),
+    "throughput": lambda mode: figures.throughput(SPEEDS, "CPU", mode=mode),
+    "experiment": lambda mode: experiment_chart(EXPERIMENT, "Claim", "place", "%", 3, 95, ["here", "there"], mode=mode),
+    "cka": lambda mode: figures.cka_heatmap(MAPS[0], ("one", "two"), mode),
+    "drawn pictures": lambda mode: figures.synthetic_pictures(SHEETS, (0.0, 0.5), "abcd", mode),
+    "flattened": lambda mode: story_steps.flattened_patch(PHOTO[:4, :4], MAPS[:, :, :4].swapaxes(0, 2), mode),
+    "sequence": lambda mode: story_steps.token_sequence(GRID.cut(PHOTO), GRID, ("class",), 3, mode),
+    "logit lens": lambda mode: story_steps.logit_lens(LENS, tuple("abcdefghi"), mode),
+    **{f"paper's {draw.__name__}": lambda mode, draw=draw: draw(mode=mode) for draw in (
+        paper_charts.data_size_chart, paper_charts.compute_chart, paper_charts.state_of_the_art_chart, paper_charts.vtab_chart,
+        paper_charts.optimisers_chart)},
+}  # fmt: skip
+
+
+class Painted(NamedTuple):
+    """What a painter drew, in units of the axes: numbers in rows, and the colours and words that belong to them."""
+
+    pictures: list
+    points: list
+    bars: list
+    outlines: list
+    rules: list
+    labels: list
+    colours: list
+
+
+def finite(x, y):
+    """The points (K, 2) that have both numbers; logarithms are no matter here."""
+    pairs = np.array([(a, b) for a, b in zip(x, y, strict=True) if a is not None and b is not None], float).reshape(-1, 2)
+    return np.round(pairs[np.isfinite(pairs).all(1)], 4).tolist()
+
+
+def box(*numbers):
+    return [round(float(number), 4) for number in numbers]
+
+
+def colour(name):
+    return to_hex(name).lower()
+
+
+def by_plotly(fig):
+    cells = [t for t in fig.data if t.type == "heatmap" and t.opacity != 0]
+    sized = [(t, np.asarray(Image.open(io.BytesIO(base64.b64decode(t.source.partition(",")[2])))).shape)
+             for t in fig.data if t.type == "image"]  # fmt: skip
+    dots = [t for t in fig.data if t.type == "scatter" and t.x is not None and list(t.x) != [None]]
+    bars, boxes = [t for t in fig.data if t.type == "bar"], [s for s in fig.layout.shapes if s.type == "rect"]
+    rules = [s for s in fig.layout.shapes if s.type == "line"]
+    return Painted(
+        [box(t.x0 - t.dx / 2, t.y0 - t.dy / 2, t.dx * s[1], t.dy * s[0]) for t, s in sized]
+        + [box(-0.5, -0.5, len(t.z[0]), len(t.z)) for t in cells],
+        [finite(t.x, t.y) for t in dots], [finite(t.x, t.y) for t in bars],
+        [box(s.x0, s.y0, s.x1 - s.x0, s.y1 - s.y0) for s in boxes],
+        [box(s.x0 if s.x0 == s.x1 else s.y0) for s in rules], [(a.text, *box(a.x, a.y)) for a in fig.layout.annotations],
+        [colour(t.marker.color or t.line.color) for t in dots + bars] + [colour(s.line.color) for s in boxes + rules],
+    )  # fmt: skip
+
+
+def by_chart(spec):
+    pictures, points, bars = ([t for t in spec["traces"] if t["kind"] == kind] for kind in ("image", "points", "bars"))
+    rules, edges = ([line for line in spec["lines"] if (line["across"] or line["along"]) is rule] for rule in (True, False))
+    tops, bottoms = edges[::4], edges[1::4]
+    return Painted(
+        [box(t["left"], t["top"], t["wide"], t["high"]) for t in pictures], [finite(t["x"], t["y"]) for t in points],
+        [finite(t["x"], t["y"]) for t in bars],
+        [box(a["x"][0], a["y"][0], a["x"][1] - a["x"][0], b["y"][0] - a["y"][0]) for a, b in zip(tops, bottoms, strict=True)],
+        [box(line["x"][0] if line["along"] else line["y"][0]) for line in rules],
+        [("".join(note["parts"]), *box(note["x"], note["y"])) for note in spec["notes"]],
+        [colour(t["colour"]) for t in points + bars] + [colour(line["colour"]) for line in tops + rules],
+    )  # fmt: skip
+
+
+def by_printer(drawing):
+    axes = Figure().add_subplot()
+    png_and_svg._draw_marks(drawing, axes)
+    lines = [line for line in axes.lines if line.get_linestyle() != "None"]  # else they are the caps of error bars
+    rules = [line for line in lines if line.get_transform() != axes.transData]
+    meshes = [c for c in axes.collections if type(c).__name__ == "QuadMesh"]
+    dots = [c for c in axes.collections if type(c).__name__ == "PathCollection"]
+    bars, boxes = ([p for p in axes.patches if p.get_fill() is filled] for filled in (True, False))
+    return Painted(
+        [box(e[0], e[3], e[1] - e[0], e[2] - e[3]) for e in (image.get_extent() for image in axes.images)]
+        + [box(*m.get_coordinates()[0, 0], *(m.get_coordinates()[-1, -1] - m.get_coordinates()[0, 0])) for m in meshes],
+        [finite(*line.get_data()) for line in lines if line not in rules] + [finite(*np.transpose(c.get_offsets().filled(np.nan)))
+                                                                            for c in dots],
+        [finite([p.get_width()], [p.get_y() + p.get_height() / 2]) for p in bars], [box(*p.get_xy(), p.get_width(), p.get_height())
+                                                                                   for p in boxes],
+        [box(x[0] if x[0] == x[1] else y[0]) for x, y in (line.get_data() for line in rules)],
+        [(text.get_text(), *box(*text.get_position())) for text in axes.texts if type(text).__name__ == "Text"],
+        [colour(line.get_color()) for line in lines if line not in rules]
+        + [colour((c.get_edgecolor() if not len(c.get_facecolor()) else c.get_facecolor())[0]) for c in dots]
+        + [colour(p.get_facecolor()) for p in bars] + [colour(p.get_edgecolor()) for p in boxes]
+        + [colour(line.get_color()) for line in rules],
+    )  # fmt: skip
+
+
+def distinct(items):
+    return sorted({repr(item) for item in items})
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_three_painters_draw_the_same(name, mode):
+    drawing = DRAWINGS[name](mode)
+    plotly, chart, printed = by_plotly(drawing.to_plotly()), by_chart(chart_spec(drawing)), by_printer(drawing)
+    assert any(plotly[:4]), "something is drawn"
+    assert chart._replace(labels=[]) == plotly._replace(labels=[])
+    assert [(text.replace("<b>", "").replace("</b>", ""), x, y) for text, x, y in plotly.labels] == chart.labels
+    for part in ("pictures", "outlines", "rules"):
+        assert getattr(printed, part) == getattr(plotly, part), part
+    assert [(plain_text(text), x, y) for text, x, y in plotly.labels] == printed.labels
+    assert distinct(printed.points) == distinct(plotly.points), "a line and its markers are two in print, one trace in Plotly"
+    assert [bar for bars in plotly.bars for bar in bars] == [bar for (bar,) in printed.bars]
+    assert distinct(printed.colours) == distinct(plotly.colours)
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_the_pixels_and_the_scale_of_the_page_are_those_of_plotly(name):
+    drawing = DRAWINGS[name]("light")
+    spec, fig = chart_spec(drawing), drawing.to_plotly()
+    layers = len(drawing.rasters)
+    assert [t["source"] for t in spec["traces"] if t["kind"] == "image"][:layers] == [
+        t.source for t in fig.data if t.type == "image"
+    ]
+    bars = [t.marker for t in fig.data if t.type == "scatter" and t.marker.showscale]
+    scales = [(t["low"], t["high"], t["unit"]) for t in spec["traces"] if t["kind"] == "scale"]
+    assert scales == [(bar.cmin, bar.cmax, bar.colorbar.title.text) for bar in bars]
+
+
+def test_error_bars_and_cells_are_printed():
+    """The few-shot chart says "bars hold 95 %", the confusion matrix is of cells: both were missing on paper."""
+    axes = Figure().add_subplot()
+    png_and_svg._draw_marks(figures.few_shot_accuracy(SHOTS, 0.1, 20, 95), axes)
+    bars = [c for c in axes.collections if type(c).__name__ == "LineCollection"]
+    ends = [segment[:, 1].tolist() for segment in bars[0].get_segments()]
+    np.testing.assert_allclose(ends, [[20, 50], [50, 70]])
+    page = np.asarray(Image.open(io.BytesIO(figures.print_figure(figures.confusion_matrix(np.eye(3), list("abc"))))).convert("RGB"))
+    dark, bright = ((np.abs(page.astype(int) - rgb).max(-1) < 12).mean() for rgb in ((0, 0, 4), (252, 255, 164)))
+    assert bright > 0.1 and dark / bright == pytest.approx(2, rel=0.1), "six cells of nothing, three of all"
+
+
+def test_another_theme_is_a_replaced_field():
+    for name, draw in DRAWINGS.items():
+        turned = replace(draw("light"), mode="dark")
+        assert turned.to_plotly().to_json() == draw("dark").to_plotly().to_json(), name
+    assert INK_COLOURS["light"] != INK_COLOURS["dark"]
