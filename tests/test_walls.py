@@ -231,7 +231,7 @@ KEEPING = [
         "photos/image_features",
         "photos/sample_photos",
         "models/loaded_models",
-        "models/model_comparisons",
+        "recordings/model_comparisons",
         "models/model_weights",
         "recordings/attention_bytes",
         "recordings/block_activations",
@@ -361,7 +361,7 @@ def test_the_first_frame_needs_nothing_heavy(subtests):
                 "shell/current_recording.py",
                 "shell/query_controls.py",
                 "state/photos/sample_photos.py",
-                "state/models/current_model.py",
+                "state/visit/current_model.py",
                 "state/recordings/recordings.py",
                 "state/training/runs.py",
             )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app import texts
 from app.state.memory import memory_cache
-from app.state.models import current_model
-from app.state.photos import current_photo
 from app.state.recordings import recordings
+from app.state.visit import current_model, current_photo
 from app.texts import escape_markdown
 from vitcore.translation import say
 
@@ -40,7 +40,7 @@ def load(
     if needs_attention_for and not vit.is_global:
         show_undefined(vit, needs_attention_for)
         st.stop()
-    photo = current_photo.load()
+    photo = current_photo.load_photo()
     for note in photo.notes:
         st.caption(f":material/info: {escape_markdown(note)}")
     try:
@@ -52,21 +52,33 @@ def load(
 
 def load_model(status_place: DeltaGenerator | None = None) -> Vit:
     """The model that the page shows, loaded; problems are said on the page, and progress in `status_place`."""
-    status_place, text = status_place or st.container(), texts.prose("common")
-    progress_bar = status_place.empty()
+    status_place = status_place or st.container()
+    with status_place, download_progress(status_place.empty()) as progress:
+        vit = current_model.load_model(progress)
+    if current_model.FIRST.needs_rerun:
+        st.rerun()
+    if problem := current_model.problem_sentence():
+        show_model_problem(escape_markdown(problem), current_model.FIRST.try_again)
+    return vit
+
+
+@contextmanager
+def download_progress(bar: DeltaGenerator) -> Iterator[Callable[[int, int], None]]:
+    """A spinner, seen when loading takes a while, and what draws in `bar` how much of a model is downloaded."""
+    text = texts.prose("common")
 
     def progress(done: int, total: int) -> None:
-        progress_bar.progress(done / max(total, 1), text["downloading"].format(done=done / 1e6, total=total / 1e6))
+        bar.progress(done / max(total, 1), text["downloading"].format(done=done / 1e6, total=total / 1e6))
 
-    with status_place, st.spinner(text["loading"]):  # seen when it takes a while: the first time, or a download
-        vit = current_model.load(progress)
-    progress_bar.empty()
-    if current_model.load_failed():
-        st.rerun()  # the picker was drawn before it was known
-    if problem := current_model.error_sentence():
-        st.warning(escape_markdown(problem), icon=":material/cloud_off:")
-        st.button(text["try again"], on_click=current_model.try_again, icon=":material/refresh:")
-    return vit
+    with st.spinner(text["loading"]):
+        yield progress
+    bar.empty()
+
+
+def show_model_problem(sentence: str, try_again: Callable[[], None], key: str | None = None) -> None:
+    """Why a model could not be had, and the way to ask for it again."""
+    st.warning(sentence, icon=":material/cloud_off:")
+    st.button(texts.prose("common")["try again"], on_click=try_again, icon=":material/refresh:", key=key)
 
 
 def show_undefined(vit: Vit, picture: str) -> None:

@@ -10,8 +10,7 @@ from app import texts
 from app.components.gallery.gallery import gallery
 from app.shell import missing_photo_or_model, photo_titles, query_controls
 from app.shell.address import rewrite_query_param
-from app.state.photos import sample_photos
-from app.state.uploads import uploaded_photo
+from app.state.photos import sample_photos, uploaded_photo
 from app.texts import escape_markdown
 
 FILE_TYPES = ["image", "heic", "heif"]  # the file picker's filter; what can be shown is for `open_photo` to say

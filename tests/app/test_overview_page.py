@@ -17,8 +17,7 @@ import vitcore
 from app import texts
 from app.shell import current_recording
 from app.state import landing_figures
-from app.state.photos import sample_photos
-from app.state.uploads import uploaded_photo
+from app.state.photos import sample_photos, uploaded_photo
 from vitcore.figures.attention import resize_for_figure
 from vitcore.figures.heat_overlay import fine_detail, heat_colours, scale_top
 from vitcore.images import sharp_crop

@@ -41,7 +41,7 @@ def heavy(modules: list[str]) -> set[str]:
 
 def test_the_first_frame_is_drawn_before_anything_heavy_is_imported(first):
     """Title, sidebar and the page's first words are sent; the model is not asked for yet."""
-    assert {"app.shell.current_recording", "app.menu", "app.state.models.current_model"} <= set(first["frame"])
+    assert {"app.shell.current_recording", "app.menu", "app.state.visit.current_model"} <= set(first["frame"])
     assert heavy(first["frame"]) - heavy(first["alone"]) == set(), "beyond what Streamlit does itself"
 
 

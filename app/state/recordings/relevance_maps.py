@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from vitcore.forward.compare_models import Comparison
     from vitcore.forward.recording import Recording
     from vitcore.forward.relevance import Relevance
     from vitcore.models.load_model import Vit
@@ -61,8 +62,8 @@ def _recording_and_settings(vit: Vit, rec: Recording, settings: Settings) -> tup
 
 
 @memory_cache.cached
-def heat_overlay(rec: Recording, map_key: Hashable, signed: bool, _values: NDArray, _top: float) -> str:
-    """A map in colours up to its top, to be laid on the photo, as a data address; `map_key` says which map it is."""
+def heat_overlay(source: Recording | Comparison, map_key: Hashable, signed: bool, _values: NDArray, _top: float) -> str:
+    """A map in colours up to its top, to be laid on the photo, as a data address; `map_key`: which map of the source."""
     from vitcore.figures.heat_overlay import heat_colours
     from vitcore.figures.theme import pixels_to_data_uri
 

@@ -12,8 +12,8 @@ from app.components.figure import explain, lead
 from app.components.pending_choices import mark_drawn, restore_pending
 from app.shell import query_controls, selection
 from app.state.models import loaded_models
-from app.state.photos import current_photo
 from app.state.recordings import outlier_tokens, recordings
+from app.state.visit import current_photo
 from app.views.attention import explorer_download, explorer_message, pinned_tokens
 from app.widgets import outlier_masking
 from vitcore.translation import percent
@@ -36,7 +36,7 @@ TARGETS = {
 @st.fragment
 def show_explorer(model: str, text: texts.Prose) -> None:
     """The page below its first sentence; runs on its own when something on it is touched, and holds nothing in between."""
-    vit, photo = loaded_models.loaded(model), current_photo.load()
+    vit, photo = loaded_models.loaded(model), current_photo.load_photo()
     outlier_masking.set_masking(outlier_masking.is_on())  # a touch in the picture sets it; the address follows
     restore_pending("direction", "lit", "log", "one_scale", *TARGETS.values(), *pinned_tokens.FIELDS.values())
     grid = vit.grid

@@ -13,8 +13,7 @@ from app.components.component_files import media_url
 from app.components.figure import aside, downloads, explain
 from app.components.picture.picture import picture
 from app.shell import query_controls, selection
-from app.state.models import model_comparisons
-from app.state.recordings import outlier_tokens
+from app.state.recordings import model_comparisons, outlier_tokens, relevance_maps
 from app.views.compare.model_pair import ModelPair, side_columns
 from app.widgets import colour_bar, outlier_masking
 
@@ -100,7 +99,7 @@ def _show_maps(pair: ModelPair, comparison: Comparison, maps: MapPair, kind: str
     for which, ((place, key, name), mask) in enumerate(zip(side_columns(pair), maps.both, strict=True)):
         outliers_of_both.append(map_outliers := _map_outliers(comparison, which, mask))
         with place:
-            drawn = model_comparisons.heat_overlay(comparison, (kind, map_key, key), most, mask)
+            drawn = relevance_maps.heat_overlay(comparison, (kind, map_key, key), False, mask, most)
             label = f"{text[f'picture.{kind}']}: {name}"
             _draw_map(comparison, f"{key}_map", label, drawn, 100 * mask, unit, cell, 100 * even, map_outliers)
             colour_bar.map_scale_bar(scale, f"{key}_scale")
@@ -155,7 +154,7 @@ def _show_difference(
     text, values = pair.text, maps.difference
     most = relevance_scale_top(values, True, 100 / values.size)
     st.markdown(f"## {text['difference']}")
-    drawn = model_comparisons.signed_overlay(comparison, map_key, most, values)
+    drawn = relevance_maps.heat_overlay(comparison, map_key, True, values, most)
     _draw_map(comparison, "differ", text["difference"], drawn, values, text["points"], cell, map_outliers=map_outliers)
     colour_bar.map_scale_bar(heat_colour_scale(values, most, text["points"], signed=True), "differ_scale")
 

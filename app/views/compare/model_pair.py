@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from app import texts
 from app.components.figure import lead
-from app.state.models.model_ref import ModelRef
+from app.state.model_ref import ModelRef
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator

@@ -7,12 +7,12 @@ import streamlit as st
 from app import texts
 from app.components.figure import aside
 from app.shell import current_recording, query_controls
-from app.state.models import model_comparisons
+from app.state.recordings import model_comparisons
 from app.views.compare import chart_pairs, map_pairs, model_pickers, summary_and_handout
 
 text = texts.prose("compare")
 aside(text["intro"])
-vit, photo, rec = current_recording.load(record=model_comparisons.recording)
+vit, photo, rec = current_recording.load(record=model_comparisons.recording_with_tokens)
 pair = model_pickers.choose_pair(text, vit, photo, rec)
 pictures: dict[str, Callable] = {
     "filters": chart_pairs.show_filters,

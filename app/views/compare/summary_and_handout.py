@@ -11,9 +11,9 @@ import streamlit as st
 from app import texts
 from app.components.copyable_text.copyable_text import copyable_text
 from app.shell import copy_link
-from app.state.models import model_comparisons
-from app.state.models.model_ref import ModelRef
-from app.state.uploads import uploaded_photo
+from app.state import reports
+from app.state.model_ref import ModelRef
+from app.state.photos import uploaded_photo
 from app.views.compare.model_pair import ModelPair
 from app.widgets import outlier_masking
 from vitcore.file_names import file_name
@@ -92,7 +92,7 @@ def make_handout(
 ) -> bytes:
     """The handout, where no visitor's language is known; what waits for it holds no model and no photo."""
     with speaking(words):
-        return model_comparisons.handout(*pair_key, names, origin, sample, mask_outliers)
+        return reports.comparison_handout(*pair_key, names, origin, sample, mask_outliers)
 
 
 def _comparison_link(own: bool) -> str:

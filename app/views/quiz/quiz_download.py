@@ -11,7 +11,8 @@ from app import texts
 from app.components.copyable_text.copyable_text import copyable_text
 from app.shell import copy_link
 from app.state import reports
-from app.state.uploads import uploaded_model, uploaded_photo
+from app.state.models import uploaded_model
+from app.state.photos import uploaded_photo
 from vitcore.file_names import file_name
 from vitcore.translation import speaking
 

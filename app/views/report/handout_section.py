@@ -11,9 +11,9 @@ from app.components import page_theme
 from app.components.page_style.page_style import scaled_px
 from app.shell import copy_link, query_controls
 from app.state import reports
-from app.state.photos import current_photo
+from app.state.photos import uploaded_photo
 from app.state.recordings import recordings
-from app.state.uploads import uploaded_photo
+from app.state.visit import current_photo
 from app.widgets import model_card, outlier_masking
 from vitcore.file_names import file_name
 from vitcore.translation import speaking
@@ -40,7 +40,7 @@ def rollout_settings(text: texts.Prose, vit: Vit) -> ReportSettings:
         patch_wanted = st.toggle(text["ask"], key="ask", bind="query-params", value=False)
         query = query_controls.patch_input(text["query"], grid, width=140, disabled=not patch_wanted)
         pin = _pinned_patch(text, grid.patches)
-        mask = outlier_masking.masking_switch(vit, recordings.recording(vit, current_photo.load()), "report")
+        mask = outlier_masking.masking_switch(vit, recordings.recording(vit, current_photo.load_photo()), "report")
     chosen: Any = fusion
     return ReportSettings(
         fusion=chosen,
