@@ -358,7 +358,7 @@ def test_the_first_frame_needs_nothing_heavy(subtests):
                 "texts.py",
                 "server/first_paint.py",
                 "shell/navigation.py",
-                "shell/current_recording.py",
+                "shell/current_visit.py",
                 "shell/query_controls.py",
                 "state/photos/sample_photos.py",
                 "state/visit/current_model.py",

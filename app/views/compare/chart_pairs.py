@@ -28,9 +28,9 @@ def show_distances(pair: ModelPair, comparison: Comparison) -> None:
     """One dot per head over depth, on axes that reach as far of what each model sees."""
     from vitcore.report import comparison_handout
 
-    text = pair.text
+    text = pair.texts
     cls = query_controls.button_row(text, "cls", ["drop", "renormalise"])
-    recordings_and_notes = [outlier_masking.distances_to_show(vit, rec) for vit, rec in zip(pair.vits, pair.recs, strict=True)]
+    recordings_and_notes = [outlier_masking.distances_to_show(one) for one in pair.visits]
     px = [rec.distance_px if cls == "drop" else rec.distance_renormalised_px for rec, _ in recordings_and_notes]
     among = [rec.distance_renormalised_px for rec, _ in recordings_and_notes]
     st.markdown(texts.escape_markdown(comparison_handout.attention_distance_sentence(among, pair.vits)))
@@ -58,7 +58,7 @@ def show_token_similarity(pair: ModelPair, comparison: Comparison) -> None:
     from vitcore import figures
     from vitcore.report import comparison_handout
 
-    text = pair.text
+    text = pair.texts
     left, right = lead().columns([3, 2], gap="large")
     with left:
         fig = figures.cka_heatmap(comparison.cka, pair.names, pair.mode)
@@ -87,7 +87,7 @@ def show_filters(pair: ModelPair, comparison: Comparison | None) -> None:
     from vitcore.analysis.model_similarity import subspace_overlap
     from vitcore.figures.theme import fit_figure_to_width
 
-    text = pair.text
+    text = pair.texts
     parts = [model_weights.filter_components(vit.name) for vit in pair.vits]
     count = min([COMPONENTS_SHOWN, *(len(part.variance) for part in parts if part)])
     if parts[0] and parts[1]:
@@ -120,7 +120,7 @@ def show_positions(pair: ModelPair, comparison: Comparison | None) -> None:
     from vitcore.analysis.position_embeddings import correlation_with_distance
     from vitcore.figures.theme import DIVERGING
 
-    text = pair.text
+    text = pair.texts
     cosines = [model_weights.position_similarity(vit.name) for vit in pair.vits]
     same = pair.vits[0].grid.rows == pair.vits[1].grid.rows and pair.vits[0].grid.cols == pair.vits[1].grid.cols
     if cosines[0] is not None and cosines[1] is not None:
@@ -156,7 +156,7 @@ def show_positions(pair: ModelPair, comparison: Comparison | None) -> None:
 
 def _position_input(pair: ModelPair) -> int:
     grid = pair.vits[0].grid
-    return query_controls.patch_input(pair.text["position"], grid, width=130)
+    return query_controls.patch_input(pair.texts["position"], grid, width=130)
 
 
 def show_answers(pair: ModelPair, comparison: Comparison | None) -> None:
@@ -165,7 +165,7 @@ def show_answers(pair: ModelPair, comparison: Comparison | None) -> None:
     from vitcore.analysis.model_similarity import prediction_agreement
     from vitcore.report import comparison_handout
 
-    text, (a, b) = pair.text, pair.recs
+    text, (a, b) = pair.texts, pair.recs
     if comparison is None:  # else it stands above
         agreed = prediction_agreement(a.logits, b.logits, (a.labels, b.labels), (a.output, b.output))
         st.markdown(texts.escape_markdown(comparison_handout.agreement_sentence(agreed, [rec.top_classes(1) for rec in pair.recs])))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app import permissions, texts
-from app.components import page_theme
 from app.components.page_style.page_style import scaled_px
-from app.shell import current_recording, query_controls
+from app.shell import current_visit, query_controls
 from app.state.memory import memory_cache
 from app.state.model_ref import CHECKPOINTS, ModelRef
 from app.state.models import loaded_models, model_menu
@@ -21,19 +21,19 @@ from app.widgets import outlier_masking
 from vitcore.models.model_cards import DEFAULT_MODEL
 
 if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
-    from vitcore.images import Photo
+    from app.state.visit.visit import Visit
     from vitcore.models.load_model import Vit
 
 
-def choose_pair(text: texts.Prose, first: Vit, photo: Photo, rec: Recording) -> ModelPair:
+def choose_pair(visit: Visit) -> ModelPair:
     """The row of pickers, and the pair that they name; says on the page what could not be had."""
+    text, first, photo = visit.texts, visit.vit, visit.photo
     with st.container(horizontal=True, vertical_alignment="bottom"):
         _first_menu(text)
         requested = _second_menu(text, first)
         size = st.empty()
         preset_pairs.presets_popover(text, first)
-    with current_recording.download_progress(st.empty()) as progress:
+    with current_visit.download_progress(st.empty()) as progress:
         base = second_model.try_load(first, requested, progress)
     if second_model.SECOND.needs_rerun:
         st.rerun()
@@ -45,18 +45,20 @@ def choose_pair(text: texts.Prose, first: Vit, photo: Photo, rec: Recording) -> 
             _show_failure(text, requested)
         if other is None:
             sentence = f"{texts.escape_markdown(second_model.variant_problem())} {text['instead']}"
-            current_recording.show_model_problem(sentence, second_model.forget_variant_problem, "again")
+            current_visit.show_model_problem(sentence, second_model.forget_variant_problem, "again")
             requested, other = second_model.RANDOM, loaded_models.load_variant(first, second_model.RANDOM)
-        second_recording, vits = model_comparisons.recording_with_tokens(other, photo), (first, other)
+        second = replace(visit, vit=other, recording=model_comparisons.recording_with_tokens(other, photo))
         both = first.is_global and other.is_global
         comparison = (
-            model_comparisons.compare(first.name, other.name, photo.key, vits, photo, outlier_masking.is_on()) if both else None
+            model_comparisons.compare(first.name, other.name, photo.key, (first, other), photo, outlier_masking.is_on())
+            if both
+            else None
         )
     except memory_cache.MemoryBudgetError:
         st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
         st.stop()
     names = first.card.title, _second_title(text, first, other, requested)
-    return ModelPair(text, vits, (rec, second_recording), names, photo, comparison, page_theme.current())
+    return visit.extend(ModelPair, second=second, names=names, comparison=comparison)
 
 
 def _show_failure(text: texts.Prose, shown: str) -> None:
@@ -65,7 +67,7 @@ def _show_failure(text: texts.Prose, shown: str) -> None:
     if problem := second_model.SECOND.problem:
         title = model_menu.menu()[shown].title if shown in model_menu.menu() else _special_names(text).get(shown, shown)
         sentence = text.joined((problem.reason, text["stays"].format(model=title)))
-        current_recording.show_model_problem(texts.escape_markdown(sentence), second_model.SECOND.try_again, "again")
+        current_visit.show_model_problem(texts.escape_markdown(sentence), second_model.SECOND.try_again, "again")
 
 
 def _special_names(text: texts.Prose) -> dict[str, str]:

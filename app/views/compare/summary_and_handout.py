@@ -32,7 +32,7 @@ def show_numbers(pair: ModelPair) -> None:
     """Rank correlation of rollouts, CKA of tokens at the same depth, and how many of the likeliest five are shared."""
     from vitcore.report import comparison_handout
 
-    text, comparison = pair.text, pair.comparison
+    text, comparison = pair.texts, pair.comparison
     if comparison is None:
         return
     answers = comparison.answers
@@ -52,7 +52,7 @@ def teacher_note(pair: ModelPair) -> None:
     """Say so where one of the two was taught by the other: that they are alike was the aim."""
     for vit, other in (pair.vits, pair.vits[::-1]):
         if other.card.title in (vit.card.teacher, vit.card.looker):
-            sentence = pair.text["taught"].format(model=vit.card.title, teacher=other.card.title)
+            sentence = pair.texts["taught"].format(model=vit.card.title, teacher=other.card.title)
             st.caption(f":material/school: {sentence}")
 
 
@@ -61,7 +61,7 @@ def handout_button(pair: ModelPair) -> None:
     from vitcore.report.comparison_handout import comparison_command
     from vitcore.report.report_settings import ReportOrigin
 
-    text = pair.text
+    text = pair.texts
     if pair.comparison is None:
         return
     st.markdown(f"## {text['take title']}")

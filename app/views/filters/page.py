@@ -5,9 +5,8 @@ from dataclasses import asdict
 import streamlit as st
 
 from app import texts
-from app.components import page_theme
 from app.components.figure import aside, downloads, explain, figure, lead, plot
-from app.shell import current_recording, query_controls
+from app.shell import current_visit, query_controls
 from app.state.models import model_weights
 from app.state.recordings import recordings
 from app.views.filters import clicked_filter, filter_sentences
@@ -15,13 +14,14 @@ from vitcore.translation import percent
 
 text = texts.prose("filters")
 aside(text["intro"])
-vit, photo, rec = current_recording.load()
+visit = current_visit.load_visit(text)
+vit, rec, mode = visit.vit, visit.recording, visit.mode
 
 from vitcore import figures  # noqa: E402
 from vitcore.analysis import filters  # noqa: E402
 from vitcore.figures.theme import pixels_to_data_uri  # noqa: E402
 
-components, mode = model_weights.filter_components(vit.name), page_theme.current()
+components = model_weights.filter_components(vit.name)
 if components is None:
     st.info(text["none"])
     st.stop()

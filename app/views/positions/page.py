@@ -5,18 +5,18 @@ from functools import partial
 import streamlit as st
 
 from app import texts
-from app.components import page_theme
 from app.components.component_files import media_url
 from app.components.figure import aside, downloads, explain, figure, lead, plot
 from app.components.picture.picture import picture
-from app.shell import current_recording, query_controls
+from app.shell import current_visit, query_controls
 from app.state.models import model_weights
 from app.views.positions import interpolation, position_sentences, relative_positions
 from app.widgets import colour_bar
 
 text = texts.prose("positions")
 first = aside(text["intro"])
-vit, photo, rec = current_recording.load()
+visit = current_visit.load_visit(text)
+vit, grid, mode = visit.vit, visit.grid, visit.mode
 if by_hand := bool(vit.card.interpolated or vit.card.teacher):
     first.caption(f":material/info: {text['interpolated' if vit.card.interpolated else 'interpolated taught']}")
 
@@ -25,9 +25,8 @@ from vitcore.analysis import position_embeddings as places  # noqa: E402
 from vitcore.figures.theme import DIVERGING  # noqa: E402
 from vitcore.translation import decimal  # noqa: E402
 
-grid, mode = rec.grid, page_theme.current()
 cosine = model_weights.position_similarity(vit.name)
-relative_positions.show_relative_positions(vit, rec, text, has_table=cosine is not None)
+relative_positions.show_relative_positions(visit, has_table=cosine is not None)
 if cosine is None:
     if not vit.is_global:
         st.info(text["none part"].format(rows=grid.rows, cols=grid.cols))

@@ -1,4 +1,4 @@
-"""The model, photo and recording that a page shows, loaded here; it says on the page what went wrong."""
+"""The visit that a page is handed: its model, photo and recording, loaded here; it says on the page what went wrong."""
 
 from __future__ import annotations
 
@@ -9,45 +9,47 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import texts
+from app.components import page_theme
 from app.state.memory import memory_cache
 from app.state.recordings import recordings
 from app.state.visit import current_model, current_photo
-from app.texts import escape_markdown
-from vitcore.translation import say
+from app.state.visit.visit import Visit
+from app.texts import Prose, escape_markdown
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
     from vitcore.forward.recording import Recording
-    from vitcore.images import Photo
     from vitcore.models.load_model import Vit
 
 LAST_BLOCK = 10**6  # the block that is asked for, to be given the last one there is
 
 
-def load(
+def load_visit(
+    text: Prose,
     block: int | None = None,
-    needs_attention_for: str = "",
+    needs_attention: bool = False,
     record: Callable[..., Recording] = recordings.recording,
     status_place: DeltaGenerator | None = None,
-) -> tuple[Vit, Photo, Recording]:
-    """The model, the photo and the recording the page shows; says on the page what went wrong and what was done.
+) -> Visit:
+    """The model, the photo and the recording that the page with these texts shows; says what went wrong and what was done.
 
-    `record` makes the recording. `needs_attention_for` names a picture that needs attention over one grid, in the reader's
-    language; the page says why and stops where there is none. `status_place`: where loading is shown, here by default.
+    `record` makes the recording. `needs_attention`: of attention over one grid; the page says why and stops where there is
+    none. `status_place`: where loading is shown, here by default.
     """
     vit = load_model(status_place)
-    if needs_attention_for and not vit.is_global:
-        show_undefined(vit, needs_attention_for)
+    if needs_attention and not vit.is_global:
+        show_undefined(vit, text["what"])
         st.stop()
     photo = current_photo.load_photo()
     for note in photo.notes:
         st.caption(f":material/info: {escape_markdown(note)}")
     try:
-        return vit, photo, record(vit, photo, None if block is None else min(block, vit.blocks - 1))
+        rec = record(vit, photo, None if block is None else min(block, vit.blocks - 1))
     except memory_cache.MemoryBudgetError:
         st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
         st.stop()
+    return Visit(vit=vit, photo=photo, recording=rec, mode=page_theme.current(), texts=text)
 
 
 def load_model(status_place: DeltaGenerator | None = None) -> Vit:
@@ -84,8 +86,3 @@ def show_model_problem(sentence: str, try_again: Callable[[], None], key: str | 
 def show_undefined(vit: Vit, picture: str) -> None:
     """Say in one sentence why a picture is not defined for this model."""
     st.info(escape_markdown(vit.why_undefined(picture)), icon=":material/info:")
-
-
-def readout_name(vit: Vit) -> str:
-    """Where the model's answer is read, in the visitor's language."""
-    return say(vit.pooling)
