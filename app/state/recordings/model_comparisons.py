@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from vitcore.analysis.model_similarity import PredictionAgreement
     from vitcore.forward.compare_models import Comparison, MapPair, TokenRecording
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
@@ -107,3 +108,10 @@ def from_keys(first: str, second: str, key: str, mask_outliers: bool = False) ->
     """A comparison by what it is kept under, for a download, which no visitor's page waits for."""
     (one, rec), (two, _) = (recordings.from_key(name, key, "mean") for name in (first, second))
     return compare(first, second, key, (one, two), rec.photo, mask_outliers), (one, two)
+
+
+def answer_agreement(one: Recording, other: Recording) -> PredictionAgreement | None:
+    """How the answers of two models agree; None where they don't tell the same classes apart."""
+    from vitcore.analysis.model_similarity import prediction_agreement
+
+    return prediction_agreement(one.logits, other.logits, (one.labels, other.labels), (one.output, other.output))

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from app import texts
 from app.components.component_files import media_url
-from app.state.recordings import attention_bytes
+from app.state.recordings import attention_bytes, outlier_tokens
 from app.state.visit.visit import Visit
 from app.widgets import outlier_masking
-from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    from vitcore.analysis.head_descriptions import HeadDescription
     from vitcore.grid import Grid
     from vitcore.models.load_model import Vit
 
@@ -50,7 +48,6 @@ class ExplorerVisit(Visit):
 
 def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any]:
     """What the component is given: a few kilobytes, and addresses of the rest; `outliers` are the photo's outlier tokens."""
-    from vitcore.analysis.attention_as_bytes import SPAN
     from vitcore.figures.heat_overlay import darkened_lut
     from vitcore.figures.theme import HEAT, SEQUENTIAL, lut
 
@@ -59,7 +56,6 @@ def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any
     pinned = tuple(token for token in (visit.token, visit.second) if token is not None)
     queries = attention_bytes.sent_queries(rec, pinned, vit.heads)  # the same tokens answer for the heads and for rollout
     maps, step = _attention_urls(visit, queries)
-    heads_by_block = attention_bytes.describe_heads(rec, tuple(rec.maps))
     colours = {"solid": lut(SEQUENTIAL), "bar": lut(HEAT), "heat": darkened_lut(SEQUENTIAL)}
     strip = attention_bytes.thumbnails(rec, visit.token, visit.column)
     rows, cols = attention_bytes.thumbnail_shape(rec)
@@ -78,7 +74,7 @@ def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any
         "names": prefix_token_labels(visit),
         "spoken": prefix_tokens_in_sentence(visit),
         "share_names": [text["the token"].format(name=text[name]) for name in (*prefix_kinds, "registers")],
-        "span": SPAN,
+        "span": attention_bytes.coding_range().span,
         "class": "class token" in prefix_kinds,
         "outliers": _outlier_facts(outliers, visit.mask, text),
         "style": visit.style,
@@ -96,7 +92,7 @@ def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any
             "heads": vit.heads if all_blocks_kept else 1,
         },
         "rollout": _rollout_url(visit, queries) if visit.rolled else None,
-        "cards": {block: [_head_card(head, grid, len(prefix_kinds)) for head in heads] for block, heads in heads_by_block.items()},
+        "cards": attention_bytes.head_cards(rec, len(prefix_kinds)),
         "colours": {name: base64.b64encode(table.tobytes()).decode() for name, table in colours.items()},
         "words": _message_texts(visit),
         "rules": _head_rules(grid, text),
@@ -159,37 +155,14 @@ def _prefix_kinds(vit: Vit) -> list[str]:
     return [f"{name} token" for name in prefix_token_names(vit) if not name.startswith("register")]
 
 
-def _whole_percent(share: float) -> float:
-    """Percent without digits; what is more than 0 and less than half a percent stays below 1."""
-    return round(100 * share) or (0.5 if share > 0 else 0)
-
-
-def _head_card(head: HeadDescription, grid: Grid, named: int) -> dict[str, Any]:
-    """A head's numbers, rounded as they are shown, and its words; the browser makes the sentence.
-
-    `named` tokens have a share each, the registers after them one together.
-    """
-    from vitcore.analysis.attention_distance import uniform_distance_px
-    from vitcore.analysis.head_descriptions import OUTLIER_SHARE
-
-    reach = head.reach_px / max(uniform_distance_px(grid), 1e-9)
-    shares = [*head.shares[:named], *([sum(head.shares[named:])] if head.shares[named:] else [])]
-    return {
-        "bits": round(head.entropy_bits, 1), "spread": round(2**head.entropy_bits),
-        "px": round(head.distance_px), "reach": round(100 * reach),
-        "offset": round(100 * head.by_offset), "shares": [_whole_percent(share) for share in shares], "words": head.words,
-        "sink": head.sink, "outlying": _whole_percent(head.outlying) if head.outlying >= OUTLIER_SHARE else None,
-    }  # fmt: skip
-
-
 def _outlier_facts(patches: list[int], masked: bool, text: texts.Prose) -> dict[str, Any]:
     """The photo's outlier tokens (patches), and what is said where some of them hold much of a map: by their place and number."""
-    from vitcore.analysis.outlier_tokens import ONE_IN
     from vitcore.outlier_sentences import masked_outliers_sentence, outlier_count_phrase, outlier_sentence_about
 
     counts = range(1, len(patches) + 1)
     return {
-        "patches": patches, "one_in": ONE_IN, "masked": masked_outliers_sentence(len(patches)) if masked else "",
+        "patches": patches, "one_in": outlier_tokens.outlier_rule().one_in,
+        "masked": masked_outliers_sentence(len(patches)) if masked else "",
         "called": {place: [outlier_count_phrase(count, place) for count in counts] for place in ("corner", "edge", "")},
         "attended": outlier_sentence_about("{who}", True), "other": outlier_sentence_about("{who}", False),
         "counted": [text.fill("outliers here", count=count) for count in counts],
@@ -198,16 +171,6 @@ def _outlier_facts(patches: list[int], masked: bool, text: texts.Prose) -> dict[
 
 def _head_rules(grid: Grid, text: texts.Prose) -> dict[str, list[str]]:
     """Each word by which a head may be called: its name, and its rule with the thresholds filled in."""
-    from vitcore.analysis import head_descriptions
-    from vitcore.analysis.attention_distance import uniform_distance_px
-
-    px = uniform_distance_px(grid)
-    facts = {
-        "sink": percent(head_descriptions.SINK_SHARE, 0), "even": percent(head_descriptions.EVEN_ENTROPY_SHARE, 0),
-        "bits": f"{math.log2(grid.tokens):.1f}",
-        "local": percent(head_descriptions.LOCAL_REACH, 0), "local_px": f"{head_descriptions.LOCAL_REACH * px:.0f}",
-        "global": percent(head_descriptions.GLOBAL_REACH, 0), "global_px": f"{head_descriptions.GLOBAL_REACH * px:.0f}",
-        "px": f"{px:.0f}", "positional": percent(head_descriptions.POSITIONAL_SHARE, 0),
-    }  # fmt: skip
+    facts = attention_bytes.head_rule_facts(grid)
     order = ("sink", "outliers", "even", "local", "global", "mixed", "positional", "spread")
     return {word: [text[f"rule {word}"], text[f"rule {word} is"].format(**facts)] for word in order}

@@ -13,7 +13,7 @@ from app.components.figure import explain, lead
 from app.components.pending_choices import mark_drawn, restore_pending
 from app.shell import query_controls, selection
 from app.state.models import loaded_models
-from app.state.recordings import outlier_tokens, recordings
+from app.state.recordings import attention_bytes, outlier_tokens, recordings
 from app.state.visit import current_photo
 from app.state.visit.visit import Visit
 from app.views.attention import explorer_download, explorer_message, pinned_tokens
@@ -42,9 +42,8 @@ def show_explorer(model: str, text: texts.Prose) -> None:
     with lead():
         explorer(explorer_message.explorer_message(explorer_visit, outliers), key="explorer", targets=TARGETS,
                  directions=DIRECTIONS, pin=pinned_tokens.pin_token)  # fmt: skip
-    from vitcore.analysis.attention_as_bytes import LEAST, WORST
-
-    explain(text["how"].format(worst=percent(WORST), least=f"{LEAST:.6f}"), text["limits"])
+    coding = attention_bytes.coding_range()
+    explain(text["how"].format(worst=percent(coding.worst), least=f"{coding.least:.6f}"), text["limits"])
     with st.container(horizontal=True, vertical_alignment="center"):
         explorer_download.download_button(explorer_visit)
         if outliers:

@@ -12,7 +12,7 @@ from app.components.figure import explain, figure, lead
 from app.components.picture.picture import picture
 from app.shell import photo_titles, query_controls
 from app.state.models import model_weights
-from app.state.recordings import outlier_tokens
+from app.state.recordings import model_comparisons, outlier_tokens
 from app.views.compare.model_pair import ModelPair, side_columns
 from app.widgets import colour_bar, outlier_masking
 from vitcore.translation import percent
@@ -83,22 +83,17 @@ def show_token_similarity(pair: ModelPair, comparison: Comparison) -> None:
 def show_filters(pair: ModelPair, comparison: Comparison | None) -> None:
     """The first principal components of both, and how much of the spaces that they span is the same."""
     from vitcore import figures
-    from vitcore.analysis import filters as of_filters
-    from vitcore.analysis.model_similarity import subspace_overlap
     from vitcore.figures.theme import fit_figure_to_width
 
     text = pair.texts
     parts = [model_weights.filter_components(vit.name) for vit in pair.vits]
     count = min([COMPONENTS_SHOWN, *(len(part.variance) for part in parts if part)])
     if parts[0] and parts[1]:
-        needed = [of_filters.components_for_variance(part.variance, of_filters.MAX_COMPONENTS) for part in parts if part]
-        st.markdown(
-            texts.escape_markdown(text.fill("needed", share=percent(of_filters.MAX_COMPONENTS, 0), one=needed[0], two=needed[1]))
-        )
-        one, two = (part.vectors[:count] for part in parts if part)
-        if one.shape == two.shape:
-            shared, chance = subspace_overlap(one, two), count / one[0].size
-            st.markdown(text.fill("overlap", count=count, shared=percent(shared, 0), chance=percent(chance, 0)))
+        one, two = (model_weights.components_needed(part) for part in parts if part)
+        st.markdown(texts.escape_markdown(text.fill("needed", share=percent(one.share, 0), one=one.most, two=two.most)))
+        if overlap := model_weights.filter_overlap(parts[0], parts[1], count):
+            shared, chance = (percent(share, 0) for share in overlap)
+            st.markdown(text.fill("overlap", count=count, shared=shared, chance=chance))
         else:
             st.markdown(text["no overlap"])
     for (place, key, name), part in zip(side_columns(pair), parts, strict=True):
@@ -107,7 +102,7 @@ def show_filters(pair: ModelPair, comparison: Comparison | None) -> None:
                 st.info(text["no filters"])
                 continue
             fig = fit_figure_to_width(
-                figures.filters(of_filters.components_as_picture(part.vectors[:count]), part.variance, pair.mode), PICTURE_WIDTH_PX
+                figures.filters(model_weights.component_tiles(part, count), part.variance, pair.mode), PICTURE_WIDTH_PX
             )
             alt = f"{text['picture.filters']}: {name}"
             arrays: Any = {f"components_{key}": part.vectors, f"variance_{key}": part.variance}
@@ -117,14 +112,15 @@ def show_filters(pair: ModelPair, comparison: Comparison | None) -> None:
 
 def show_positions(pair: ModelPair, comparison: Comparison | None) -> None:
     """The tiles of both, and how closely similarity follows distance in each."""
-    from vitcore.analysis.position_embeddings import correlation_with_distance
     from vitcore.figures.theme import DIVERGING
 
     text = pair.texts
     cosines = [model_weights.position_similarity(vit.name) for vit in pair.vits]
     same = pair.vits[0].grid.rows == pair.vits[1].grid.rows and pair.vits[0].grid.cols == pair.vits[1].grid.cols
     if cosines[0] is not None and cosines[1] is not None:
-        one, two = (correlation_with_distance(c, vit.grid) for c, vit in zip(cosines, pair.vits, strict=True) if c is not None)
+        one, two = (
+            model_weights.distance_correlation(c, vit.grid) for c, vit in zip(cosines, pair.vits, strict=True) if c is not None
+        )
         numbers = {"one": f"{round(one, 2) + 0:.2f}", "two": f"{round(two, 2) + 0:.2f}"}  # no "-0.00"
         st.markdown(texts.escape_markdown(text["follows"].format(**numbers)))
     chosen = _position_input(pair) if same and all(cosine is not None for cosine in cosines) else None
@@ -162,12 +158,11 @@ def _position_input(pair: ModelPair) -> int:
 def show_answers(pair: ModelPair, comparison: Comparison | None) -> None:
     """The five likeliest classes of both, on one axis, and how alike the answers are."""
     from vitcore import figures
-    from vitcore.analysis.model_similarity import prediction_agreement
     from vitcore.report import comparison_handout
 
-    text, (a, b) = pair.texts, pair.recs
+    text = pair.texts
     if comparison is None:  # else it stands above
-        agreed = prediction_agreement(a.logits, b.logits, (a.labels, b.labels), (a.output, b.output))
+        agreed = model_comparisons.answer_agreement(*pair.recs)
         st.markdown(texts.escape_markdown(comparison_handout.agreement_sentence(agreed, [rec.top_classes(1) for rec in pair.recs])))
     photo_titles.imagenet_name_caption([label for rec in pair.recs for label, _ in rec.top_classes()])
     for (place, key, name), rec in zip(side_columns(pair), pair.recs, strict=True):

@@ -6,6 +6,7 @@ from app import texts
 from app.components.figure import aside, downloads, explain, lead, plot
 from app.shell import current_visit, photo_picker, query_controls
 from app.state.photos import sample_photos
+from app.state.recordings.distance_table import DistanceTable
 from app.views.distance import distance_sentences
 from app.views.distance.average_progress import average_with_progress
 from app.widgets import outlier_masking
@@ -18,7 +19,6 @@ if touched := st.session_state.pop("_head", None):  # a dot of the figure
     st.switch_page("views/attention/page.py", query_params=distance_sentences.head_address(*touched))
 
 from vitcore import figures  # noqa: E402
-from vitcore.analysis import attention_distance  # noqa: E402
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     cls = query_controls.button_row(text, "cls", ["drop", "renormalise"], help=text["cls help"])
@@ -40,36 +40,34 @@ if masked:
 if over == "photo":
     with notes:
         outlier_masking.switch_if_any(visit, "distance")
-    images, both, spread = 1, (seen.distance_px, seen.distance_renormalised_px, seen.prefix_attention_share), None
+    images = 1
+    table = DistanceTable(seen.distance_px, seen.distance_renormalised_px, seen.prefix_attention_share, None, grid)
 else:
     given = [(f.name, f.getvalue()) for f in files or ()] if over == "folder" else sample_photos.sample_files()
     average = average_with_progress(vit, given, progress)
     if average is None:
         st.info(text["choose"])
         st.stop()
-    images, both, spread = average.averaged_count, tuple(average.mean_px), average.spread_px
+    images = average.averaged_count
+    dropped, renormalised, share = average.mean_px
+    table = DistanceTable(dropped, renormalised, share, average.spread_px if images > 1 else None, grid)
     for problem in average.problems[:5]:
         notes.caption(f":material/broken_image: {texts.escape_markdown(problem)}")
-dropped, renormalised, share = both
-distance_px = {"drop": dropped, "renormalise": renormalised}[cls]
+distance_px = table.dropped if cls == "drop" else table.renormalised
 
 with aside(key="aside_found"):
-    named = distance_sentences.show_headline(dropped, renormalised, cls, grid, text)
+    named = distance_sentences.show_headline(table, cls, text)
 fig = figures.attention_distance(
-    distance_px,
-    grid,
-    attention_distance.uniform_distance_px(grid),
-    cls,
-    images,
-    visit.mode,
-    prefix_attention_share=share if grid.prefix else None,
+    distance_px, grid, table.uniform_px, cls, images, visit.mode, prefix_attention_share=table.share if grid.prefix else None
 )
 with lead():
     plot(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), distance_sentences.remember_head)
 explain(text["how"], text["limits"])
 photos = visit.photo.name if images == 1 else f"{images} photos"
-downloads(lambda: fig, "distance", text["how"], subjects=(photos, vit.display_name), distance_px=distance_px, prefix_share=share)
-named += distance_sentences.show_details(dropped, renormalised, share, spread if images > 1 else None, cls, grid, text)
+downloads(
+    lambda: fig, "distance", text["how"], subjects=(photos, vit.display_name), distance_px=distance_px, prefix_share=table.share
+)
+named += distance_sentences.show_details(table, cls, text)
 distance_sentences.head_links(named, text)
 st.dataframe(
     {text["layer"]: range(vit.blocks)} | {text["head"].format(head=h): distance_px[:, h].round(1) for h in range(vit.heads)},

@@ -15,12 +15,11 @@ aside(text["intro"])
 visit = current_visit.load_visit(text, needs_attention=True)
 
 from vitcore import figures  # noqa: E402
-from vitcore.analysis.outlier_tokens import SCORE, TIMES  # noqa: E402
 from vitcore.figures.theme import fit_figure_to_width  # noqa: E402
 from vitcore.forward.block_activations import prefix_token_names  # noqa: E402
 
 mode, names = visit.mode, prefix_token_names(visit.vit)
-outliers = outlier_tokens.find_outliers(visit.recording)
+outliers, rule = outlier_tokens.find_outliers(visit.recording), outlier_tokens.outlier_rule()
 with st.container(horizontal=True, gap="medium", key="found"):
     block = query_controls.layer_slider(text["block"], visit.vit, visit.vit.blocks - 1, width=300)
     visit = replace(visit, layer=block)
@@ -39,7 +38,7 @@ with left:
            norms=outliers.norms, cuts=outliers.thresholds, outliers=outliers.high)  # fmt: skip
 with right:
     figure(figures.norm_histogram(outliers, block, names, mode), "norm_histogram", text["histogram alt"].format(block=block),
-           text["histogram how"].format(least=TIMES, score=SCORE), text["histogram limits"])  # fmt: skip
+           text["histogram how"].format(least=rule.times, score=rule.score), text["histogram limits"])  # fmt: skip
 
 st.markdown(f"## {text['depth title']}")
 figure(figures.norms_by_depth(outliers, names, mode, block), "norms_by_depth", text["depth alt"], text["depth how"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.state.models import model_weights
+from app.state.recordings import photo_patches
 from app.texts import Prose
 
 if TYPE_CHECKING:
@@ -44,11 +45,9 @@ def token_count_sentence(vit: Vit, patches: int, text: Prose) -> str:
 
 def show_identical_patches(vit: Vit, parts: NDArray, chosen: int, width: int, text: Prose) -> None:
     """Said of any model that cuts patches; `parts` are the photo's (N, P, P, C), `width` the numbers of an embedding."""
-    from vitcore.analysis import patches
-
     sentences = [text["same hybrid" if vit.hybrid else "same"].format(d=width)]
     sentences.append(text["same no positions" if model_weights.position_similarity(vit.name) is None else "same positions"])
-    if not vit.hybrid and (others := patches.identical_patches(parts, chosen)):
+    if not vit.hybrid and (others := photo_patches.identical_patches(parts, chosen)):
         named = ", ".join(map(str, others[:MAX_NAMED])) + ("…" if len(others) > MAX_NAMED else "")
         sentences.append(text.fill("same here", patch=chosen, count=len(others), others=named))
     st.markdown(text.joined(sentences))

@@ -9,7 +9,7 @@ from app.components.copyable_text.copyable_text import copyable_text
 from app.components.figure import aside, downloads, explain, lead, plot
 from app.components.picture.picture import picture
 from app.shell import current_visit, query_controls
-from app.state.recordings import recordings
+from app.state.recordings import photo_patches, recordings
 from app.views.patches import identical_patches, shuffle_question
 
 text = texts.prose("patches")
@@ -18,7 +18,6 @@ visit = current_visit.load_visit(text)
 vit, rec, mode = visit.vit, visit.recording, visit.mode
 
 from vitcore import figures  # noqa: E402
-from vitcore.analysis import patches  # noqa: E402
 from vitcore.figures.patches import patch_area_text  # noqa: E402
 from vitcore.images import crop_sentence  # noqa: E402
 
@@ -27,13 +26,13 @@ if vit.patches is None:
     st.stop()
 grid = vit.patches
 high, wide = grid.image_px
-cuts, embeddings = patches.split_patches(rec.model_input.pixels, grid), recordings.patch_embeddings(rec)
+cuts, embeddings = photo_patches.split_patches(rec, grid), recordings.patch_embeddings(rec)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     gutter = query_controls.slider(text["gutter"], "gutter", 0, 8, 1, width=220)
     chosen = query_controls.patch_input(text["patch"], grid, width=140, help=text["from 0"])
     mixed = st.toggle(text["mix"], key="shuffle", bind="query-params")
     seed = query_controls.number_input(text["seed"], "seed", 100, width=140, help=text["seed help"]) if mixed else 0
-order = patches.shuffle_order(grid.patches, seed) if mixed else None
+order = photo_patches.shuffle_order(grid.patches, seed) if mixed else None
 if order is not None and rec.labels:  # beside the switch
     shuffle_question.show_question(visit, seed)
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import texts
 from app.components.figure import plot
-from app.state.recordings import shuffled_patches
+from app.state.recordings import photo_patches
 from app.texts import Prose
 from app.widgets import guess
 from vitcore.translation import percent
@@ -26,8 +26,8 @@ Answer = list[tuple[str, float]]  # classes and probabilities, the likeliest fir
 
 def show_question(visit: Visit, seed: int) -> None:
     """A question to guess first; its answer opens with the charts, and says what follows from them."""
-    text, answers = visit.texts, shuffled_patches.top_answers(visit.recording, seed)
-    before, after, without_positions = shuffled_patches.top_probabilities(visit.recording, seed)
+    text, answers = visit.texts, photo_patches.top_answers(visit.recording, seed)
+    before, after, without_positions = photo_patches.top_probabilities(visit.recording, seed)
     stays = answers[1][0][0] == answers[0][0][0] and after >= 0.8 * before
     facts = {"label": texts.escape_markdown(answers[0][0][0]), "before": percent(before), "after": percent(after)}
     facts |= {"now": texts.escape_markdown(answers[1][0][0]), "now_share": percent(answers[1][0][1])}

@@ -21,7 +21,6 @@ if by_hand := bool(vit.card.interpolated or vit.card.teacher):
     first.caption(f":material/info: {text['interpolated' if vit.card.interpolated else 'interpolated taught']}")
 
 from vitcore import figures  # noqa: E402
-from vitcore.analysis import position_embeddings as places  # noqa: E402
 from vitcore.figures.theme import DIVERGING  # noqa: E402
 from vitcore.translation import decimal  # noqa: E402
 
@@ -40,7 +39,7 @@ with right:
     figure(figures.position_similarity_tile(cosine, grid, chosen, mode), "tile", text["tile alt"], text["tile"],
            subjects=(vit.display_name,), file_stem=f"position {chosen}", cosine=cosine[chosen])  # fmt: skip
     position_sentences.show_position_sentences(cosine, chosen, vit, text)
-    st.metric(text["correlation"], decimal(places.correlation_with_distance(cosine, grid), 2), help=text["correlation help"])
+    st.metric(text["correlation"], decimal(model_weights.distance_correlation(cosine, grid), 2), help=text["correlation help"])
 with left:
     st.markdown(f"## {text['tiles title']}")
     picture(
@@ -66,8 +65,8 @@ with left:
         cosine=cosine,
     )
     if st.toggle(text["untrained"], key="untrained", bind="query-params"):
-        noise = places.position_similarity(places.random_position_embeddings(grid.patches, vit.module.embed_dim))
-        about = text["untrained about"].format(correlation=decimal(places.correlation_with_distance(noise, grid), 2))
+        noise = model_weights.random_similarity(grid.patches, vit.module.embed_dim)
+        about = text["untrained about"].format(correlation=decimal(model_weights.distance_correlation(noise, grid), 2))
         plot(figures.position_similarity(noise, grid, mode, about, 450), "untrained_tiles", text["untrained"])
         explain(text["untrained how"].format(**{"and": text["and interpolation"] if by_hand else ""}))
 

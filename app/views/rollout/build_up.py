@@ -76,22 +76,11 @@ def _layer_caption(share: float, layer: int, first: int, before: str, text: Pros
 
 def show_residual_effect(visit: RolloutVisit) -> None:
     """Why the residual connection is part of rollout, with what it changes here."""
-    from vitcore.analysis.relevance import rank_correlation
-    from vitcore.analysis.rollout import map_overlap
-
     other = visit.grid.middle if visit.patch is None else 0  # another token: the middle patch, or the first beside a patch
-    difference_by_residual, maps = {}, []
-    for residual in (0.5, 0.0):
-        settings: Any = (("discard_ratio", 0.0), ("first_block", 0), ("fusion", "mean"), ("residual", residual))
-        settings += ((outlier_masking.QUERY_KEY, True),) if outlier_masking.applies_to(visit) else ()
-        one, two = (relevance_maps.rollout_map(visit.recording, q, settings, visit.vit) for q in (visit.patch, other))
-        difference_by_residual[residual] = percent_in_two_digits(max(0.0, 1 - map_overlap(one, two)))
-        maps.append(one)
+    effect = relevance_maps.residual_effect(visit.recording, visit.patch, other, outlier_masking.applies_to(visit), visit.vit)
+    facts = {"with_it": effect.with_residual, "without": effect.without_residual}
+    shares = {name: percent_in_two_digits(share) for name, share in facts.items()}
     who = visit.texts["a patch"].format(patch=other)
-    st.markdown(
-        visit.texts["identity"].format(
-            who=visit.query_phrase, other=who, with_it=difference_by_residual[0.5], without=difference_by_residual[0.0]
-        )
-    )
-    if not math.isnan(rank := rank_correlation(*maps)):
-        st.markdown(visit.texts["identity map"].format(who=visit.query_phrase, rank=f"{rank:.2f}"))
+    st.markdown(visit.texts["identity"].format(who=visit.query_phrase, other=who, **shares))
+    if not math.isnan(effect.rank_correlation):
+        st.markdown(visit.texts["identity map"].format(who=visit.query_phrase, rank=f"{effect.rank_correlation:.2f}"))

@@ -15,12 +15,11 @@ from app.widgets import colour_bar, outlier_masking
 def show_difference(visit: RolloutVisit, left: MethodMap, right: MethodMap) -> None:
     """Left minus right in percentage points of each map's total, and how alike the two order the patches."""
     from vitcore import figures
-    from vitcore.analysis.relevance import difference_points, rank_correlation
     from vitcore.figures.heat_overlay import heat_colour_scale
     from vitcore.figures.relevance import relevance_scale_top
 
     text, grid = visit.texts, visit.grid
-    values, rank_agreement = difference_points(left.values, right.values), rank_correlation(left.values, right.values)
+    values, rank_agreement = relevance_maps.map_difference(left.values, right.values)
     least, unit = (100 / grid.patches, text["points"])  # the scale reaches an even share: maps that hardly differ look like nothing
     most = relevance_scale_top(values, True, least)
     same = left.method is right.method  # the same twice, with other settings

@@ -58,20 +58,15 @@ def method_panel(
 
     In `changes_place` stands which settings are not as usual, of the side that is `side_name` so.
     """
-    from vitcore.analysis.relevance import METHODS
-
     text = visit.texts
     with place:
-        defined = [name for name, method in METHODS.items() if visit.vit.is_global or not method.needs_attention]
+        defined = relevance_maps.defined_methods(visit.vit.is_global)
         methods = {name: text[f"method.{name}"] for name in defined}
         others = [{m: texts.prose(text.page, lang)[f"method.{m}"] for m in defined} for lang in texts.LANGUAGES]
-        first = (
-            ("chefer" if prefix and visit.target_class is not None else "rollout") if visit.vit.is_global else defined[not prefix]
-        )
-        name = query_controls.select_menu(
-            text[f"{prefix}method"], methods, f"{prefix}method", others, index=list(methods).index(first)
-        )
-        method, above = METHODS[name], st.container()
+        usual = "chefer" if prefix and visit.target_class is not None else "rollout"
+        place_of_usual = list(defined).index(usual) if visit.vit.is_global else int(not prefix)
+        name = query_controls.select_menu(text[f"{prefix}method"], methods, f"{prefix}method", others, index=place_of_usual)
+        method, above = defined[name], st.container()
         box = settings_place or st.expander(text["settings"], expanded=True, key=f"{prefix}settings")
         below = st.container()
     if method.asks_class and visit.target_class is None:
@@ -125,8 +120,6 @@ def _strongest_patch(visit: RolloutVisit, method_map: MethodMap, prefix: str) ->
 
 def _compute_map(visit: RolloutVisit, method: RelevanceMethod, chosen: dict[str, Any]) -> MethodMap:
     """The map of a method, and how it is shown."""
-    from vitcore.analysis.relevance import absolute_shares
-
     title = visit.title_from_layer(visit.texts[f"title.{method.name}"], chosen)
     unit = visit.texts[f"unit.{method.name}"]
     items = tuple(sorted(chosen.items()))
@@ -138,10 +131,9 @@ def _compute_map(visit: RolloutVisit, method: RelevanceMethod, chosen: dict[str,
     assert visit.target_class is not None, "asked for by `side`"
     with st.spinner(visit.texts["computing"]):
         computed = relevance_maps.relevance(visit.recording, method.name, visit.target_class, items, visit.vit)
-    shown = {"integrated_gradients": computed.maps, "gradient_rollout": 100 * computed.maps}.get(method.name)
+    shown = relevance_maps.shown_values(method.name, computed.maps)
     class_title = title.format(label=visit.recording.labels[visit.target_class])
     map_outliers = outlier_masking.outliers_in_map(visit, computed.maps, method.needs_attention, masked=False)
-    shown = 100 * absolute_shares(computed.maps) if shown is None else shown
     return MethodMap(method, chosen, computed.maps, shown, unit, class_title, map_outliers, computed)
 
 

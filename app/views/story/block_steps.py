@@ -36,7 +36,6 @@ def _most_attended(story: StoryVisit, weights: NDArray) -> list[int]:
 
 def _draw_attention(story: StoryVisit) -> None:
     """The photo lit by what the chosen head attends to; masked outlier tokens are left out of it, not of the numbers beside it."""
-    from vitcore.analysis.outlier_tokens import mask_keys
     from vitcore.figures.heat_overlay import heat_colour_scale, heat_colours, scale_top
     from vitcore.figures.theme import pixels_to_data_uri
 
@@ -45,7 +44,7 @@ def _draw_attention(story: StoryVisit) -> None:
         return
     row = story.activations.weights[story.head]
     if outlier_masking.applies_to(story):
-        row = mask_keys(row, outlier_tokens.find_outliers(story.recording).tokens)
+        row = outlier_tokens.mask_weights(story.recording, row)
     weights, most = row[grid.prefix :], [t - grid.prefix for t in _most_attended(story, row) if t >= grid.prefix]
     found = outlier_masking.outliers_in_map(story, weights)
     even, unit = 1 / grid.tokens, story.texts["attended unit"]

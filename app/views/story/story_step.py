@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from app.components.figure import plot
-from app.state.recordings import block_activations, recordings
+from app.state.recordings import block_activations, photo_patches, recordings
 from app.state.visit.visit import Visit
 from vitcore.translation import decimal
 
@@ -31,16 +31,12 @@ class StoryVisit(Visit):
     @cached_property
     def patch_pixels(self) -> NDArray:
         """(N, P, P, 3) patches."""
-        from vitcore.analysis.patches import split_patches
-
-        return split_patches(self.recording.model_input.pixels, self.grid)
+        return photo_patches.split_patches(self.recording, self.grid)
 
     @cached_property
     def normalised_patch(self) -> NDArray:
         """(P, P, 3) values of the pinned patch as the model gets them."""
-        from vitcore.analysis.patches import normalise_pixels
-
-        return normalise_pixels(self.patch_pixels[self.patch], self.vit.mean, self.vit.std)
+        return photo_patches.normalise_patch(self.patch_pixels[self.patch], self.vit)
 
     @cached_property
     def embeddings(self) -> NDArray:
