@@ -53,6 +53,18 @@ class Visit:
         return self.photo.name, self.vit.display_name
 
     @property
+    def sample(self) -> str:
+        """The photo's name in the gallery; empty for one that a visitor brought."""
+        return "" if self.photo.whose else self.photo.name.removesuffix(".jpg")
+
+    @property
+    def prefix_names(self) -> tuple[str, ...]:
+        """The names of the tokens before the patches: "class", "register 0", …"""
+        from vitcore.forward.block_activations import prefix_token_names
+
+        return prefix_token_names(self.vit)
+
+    @property
     def readout(self) -> str:
         """Where the model's answer is read, in the visitor's language."""
         return say(self.vit.pooling)

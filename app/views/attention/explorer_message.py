@@ -15,7 +15,6 @@ from app.widgets import outlier_masking
 
 if TYPE_CHECKING:
     from vitcore.grid import Grid
-    from vitcore.models.load_model import Vit
 
 TEXT_KEYS = (
     "canvas", "photo", "tokens", "heads", "head", "patch", "compare", "compare help", "play", "stop", "strip", "strip about",
@@ -52,7 +51,7 @@ def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any
     from vitcore.figures.theme import HEAT, SEQUENTIAL, lut
 
     vit, rec, grid, text = visit.vit, visit.recording, visit.grid, visit.texts
-    prefix_kinds = _prefix_kinds(vit)
+    prefix_kinds = _prefix_kinds(visit)
     pinned = tuple(token for token in (visit.token, visit.second) if token is not None)
     queries = attention_bytes.sent_queries(rec, pinned, vit.heads)  # the same tokens answer for the heads and for rollout
     maps, step = _attention_urls(visit, queries)
@@ -138,21 +137,19 @@ def _rollout_url(visit: ExplorerVisit, queries: list[int] | None) -> dict[str, A
 
 def prefix_token_labels(visit: Visit) -> list[str]:
     """The tokens before the patches: class and distillation token where the model has them, else registers."""
-    text, prefix_kinds = visit.texts, _prefix_kinds(visit.vit)
+    text, prefix_kinds = visit.texts, _prefix_kinds(visit)
     registers = visit.grid.prefix - len(prefix_kinds)
     return [text[name] for name in prefix_kinds] + [text["register"].format(number=i) for i in range(registers)]
 
 
 def prefix_tokens_in_sentence(visit: Visit) -> list[str]:
     """Those names as a sentence has them: the class token, but register 0."""
-    named_count, names = len(_prefix_kinds(visit.vit)), prefix_token_labels(visit)
+    named_count, names = len(_prefix_kinds(visit)), prefix_token_labels(visit)
     return [visit.texts["the token"].format(name=name) for name in names[:named_count]] + names[named_count:]
 
 
-def _prefix_kinds(vit: Vit) -> list[str]:
-    from vitcore.forward.block_activations import prefix_token_names
-
-    return [f"{name} token" for name in prefix_token_names(vit) if not name.startswith("register")]
+def _prefix_kinds(visit: Visit) -> list[str]:
+    return [f"{name} token" for name in visit.prefix_names if not name.startswith("register")]
 
 
 def _outlier_facts(patches: list[int], masked: bool, text: texts.Prose) -> dict[str, Any]:

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.components.component_files import media_url
 from app.components.figure import explain, figure, lead
-from app.components.picture.picture import picture
 from app.shell import photo_titles, query_controls
 from app.state.models import model_weights
 from app.state.recordings import model_comparisons, outlier_tokens
 from app.views.compare.model_pair import ModelPair, side_columns
-from app.widgets import colour_bar, outlier_masking
+from app.widgets import outlier_masking
+from app.widgets.position_tiles import position_tiles
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
@@ -112,47 +111,30 @@ def show_filters(pair: ModelPair, comparison: Comparison | None) -> None:
 
 def show_positions(pair: ModelPair, comparison: Comparison | None) -> None:
     """The tiles of both, and how closely similarity follows distance in each."""
-    from vitcore.figures.theme import DIVERGING
-
     text = pair.texts
     cosines = [model_weights.position_similarity(vit.name) for vit in pair.vits]
-    same = pair.vits[0].grid.rows == pair.vits[1].grid.rows and pair.vits[0].grid.cols == pair.vits[1].grid.cols
+    first, second = (vit.grid for vit in pair.vits)
+    same = (first.rows, first.cols) == (second.rows, second.cols)
     if cosines[0] is not None and cosines[1] is not None:
         one, two = (
             model_weights.distance_correlation(c, vit.grid) for c, vit in zip(cosines, pair.vits, strict=True) if c is not None
         )
         numbers = {"one": f"{round(one, 2) + 0:.2f}", "two": f"{round(two, 2) + 0:.2f}"}  # no "-0.00"
         st.markdown(texts.escape_markdown(text["follows"].format(**numbers)))
-    chosen = _position_input(pair) if same and all(cosine is not None for cosine in cosines) else None
+    chosen = (
+        query_controls.patch_input(text["position"], pair.vit.grid, width=130)
+        if same and all(cosine is not None for cosine in cosines)
+        else None
+    )
     for (place, key, name), vit, cosine in zip(side_columns(pair), pair.vits, cosines, strict=True):
         with place:
             if cosine is None:
                 st.info(text["no positions"])
                 continue
-            grid = vit.grid
-            picture(
-                media_url(model_weights.similarity_tiles_png(vit.name), "image/png", f"tiles_{key}"),
-                grid.rows,
-                grid.cols,
-                grid.step_px,
-                key=f"{key}_tiles",
-                target="patch",
-                label=f"{text['picture.positions']}: {name}",
-                selected=chosen,
-                gutter_px=grid.patch_px / 8,
-                lines=False,
-                smooth=False,
-                group="tiles" if same else "",
-                values=None if chosen is None else cosine[chosen].tolist(),
-                unit=text["cosine"],
-            )
-            colour_bar.colour_strip(DIVERGING, -1, 1, text["cosine"], f"{key}_cosine")
+            label, values = f"{text['picture.positions']}: {name}", None if chosen is None else cosine[chosen].tolist()
+            position_tiles(vit, chosen, label, text["cosine"], f"tiles_{key}", key=f"{key}_tiles", scale_key=f"{key}_cosine",
+                           group="tiles" if same else "", values=values, unit=text["cosine"])  # fmt: skip
     explain(text["how positions"], text["limits positions"])
-
-
-def _position_input(pair: ModelPair) -> int:
-    grid = pair.vits[0].grid
-    return query_controls.patch_input(pair.texts["position"], grid, width=130)
 
 
 def show_answers(pair: ModelPair, comparison: Comparison | None) -> None:

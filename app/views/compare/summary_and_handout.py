@@ -13,7 +13,6 @@ from app.components.copyable_text.copyable_text import copyable_text
 from app.shell import copy_link
 from app.state import reports
 from app.state.model_ref import ModelRef
-from app.state.photos import uploaded_photo
 from app.views.compare.model_pair import ModelPair
 from app.widgets import outlier_masking
 from vitcore.file_names import file_name
@@ -65,14 +64,14 @@ def handout_button(pair: ModelPair) -> None:
     if pair.comparison is None:
         return
     st.markdown(f"## {text['take title']}")
-    own = uploaded_photo.current() is not None and st.session_state.get("photo") == uploaded_photo.PHOTO_ID
-    sample = "" if own else pair.photo.name.removesuffix(".jpg")
     origin = ReportOrigin(
-        address=_comparison_link(own), lacking=copy_link.what_link_lacks(texts.prose("report"), "compare"), lang=texts.language()
+        address=_comparison_link(bool(pair.photo.whose)),
+        lacking=copy_link.what_link_lacks(texts.prose("report"), "compare"),
+        lang=texts.language(),
     )
     st.markdown(text["take about"])
     st.download_button(
-        text["take get"], partial(make_handout, pair.key, pair.names, origin, sample, texts.table(), outlier_masking.is_on()),
+        text["take get"], partial(make_handout, pair.key, pair.names, origin, pair.sample, texts.table(), outlier_masking.is_on()),
         file_name("html", "compare", *pair.file_subjects("a", "b")), "text/html",
         key="compare_html", icon=":material/print:", type="primary", on_click="ignore",
     )  # fmt: skip

@@ -16,9 +16,8 @@ visit = current_visit.load_visit(text, needs_attention=True)
 
 from vitcore import figures  # noqa: E402
 from vitcore.figures.theme import fit_figure_to_width  # noqa: E402
-from vitcore.forward.block_activations import prefix_token_names  # noqa: E402
 
-mode, names = visit.mode, prefix_token_names(visit.vit)
+mode, names = visit.mode, visit.prefix_names
 outliers, rule = outlier_tokens.find_outliers(visit.recording), outlier_tokens.outlier_rule()
 with st.container(horizontal=True, gap="medium", key="found"):
     block = query_controls.layer_slider(text["block"], visit.vit, visit.vit.blocks - 1, width=300)

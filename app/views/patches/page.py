@@ -43,7 +43,7 @@ with left:
         visit.photo_url, grid.rows, grid.cols, grid.step_px, key="split", label=text["split"],
         target="patch", selected=chosen, gutter_px=gutter, order=None if order is None else order.tolist(),
     )  # fmt: skip
-    st.markdown(identical_patches.token_count_sentence(vit, grid.patches, text))
+    st.markdown(identical_patches.token_count_sentence(visit, grid.patches, text))
     explain(text["how"])
     downloads(
         partial(figures.patches, rec.model_input.pixels, grid, gutter, mode), "patches", text["how"],
@@ -58,7 +58,7 @@ with right:
     plot(one, "one_patch", text["one alt"].format(patch=chosen))
     story = text["one hybrid" if vit.hybrid else "one"]
     st.caption(story.format(n=cuts[chosen].size, d=embeddings.shape[1], place=grid.prefix + slot, patch=chosen,
-                            last=grid.tokens - 1, before=identical_patches.prefix_phrase(vit, text)))  # fmt: skip
+                            last=grid.tokens - 1, before=identical_patches.prefix_phrase(visit, text)))  # fmt: skip
     if order is not None:
         st.markdown(shuffle_question.current_slot_sentence(order, chosen, grid, text))
     identical_patches.show_identical_patches(vit, cuts, chosen, embeddings.shape[1], text)

@@ -5,13 +5,11 @@ from functools import partial
 import streamlit as st
 
 from app import texts
-from app.components.component_files import media_url
 from app.components.figure import aside, downloads, explain, figure, lead, plot
-from app.components.picture.picture import picture
 from app.shell import current_visit, query_controls
 from app.state.models import model_weights
 from app.views.positions import interpolation, position_sentences, relative_positions
-from app.widgets import colour_bar
+from app.widgets.position_tiles import position_tiles
 
 text = texts.prose("positions")
 first = aside(text["intro"])
@@ -21,7 +19,6 @@ if by_hand := bool(vit.card.interpolated or vit.card.teacher):
     first.caption(f":material/info: {text['interpolated' if vit.card.interpolated else 'interpolated taught']}")
 
 from vitcore import figures  # noqa: E402
-from vitcore.figures.theme import DIVERGING  # noqa: E402
 from vitcore.translation import decimal  # noqa: E402
 
 cosine = model_weights.position_similarity(vit.name)
@@ -42,20 +39,7 @@ with right:
     st.metric(text["correlation"], decimal(model_weights.distance_correlation(cosine, grid), 2), help=text["correlation help"])
 with left:
     st.markdown(f"## {text['tiles title']}")
-    picture(
-        media_url(model_weights.similarity_tiles_png(vit.name), "image/png", "tiles"),
-        grid.rows,
-        grid.cols,
-        grid.step_px,
-        key="touch",
-        target="patch",
-        label=text["tiles"],
-        selected=chosen,
-        gutter_px=grid.patch_px / 8,
-        lines=False,
-        smooth=False,
-    )
-    colour_bar.colour_strip(DIVERGING, -1, 1, text["cosine"], "positions_scale")
+    position_tiles(vit, chosen, text["tiles"], text["cosine"], "tiles", key="touch", scale_key="positions_scale")
     explain(text["how"], text["limits"])
     downloads(
         partial(figures.position_similarity, cosine, grid, mode),

@@ -10,7 +10,6 @@ from app import texts
 from app.components.page_style.page_style import scaled_px
 from app.shell import copy_link, query_controls
 from app.state import reports
-from app.state.photos import uploaded_photo
 from app.state.recordings import recordings
 from app.widgets import model_card, outlier_masking
 from vitcore.file_names import file_name
@@ -67,12 +66,10 @@ def handout(visit: Visit, settings: ReportSettings) -> None:
     text = visit.texts
     st.markdown(f"### {text['handout title']}")
     st.markdown(text["handout about"])
-    own = uploaded_photo.current() is not None and st.session_state.get("photo") == uploaded_photo.PHOTO_ID
-    name = "" if own else visit.photo.name.removesuffix(".jpg")
     with st.spinner(text["handout making"], show_time=True):
         lacking, cautions = copy_link.what_link_lacks(text, "report"), model_card.cautions(visit.vit)
         address = copy_link.report_link(settings)
-        page = reports.handout(visit.recording, settings, texts.language(), address, lacking, name, cautions, visit.vit)
+        page = reports.handout(visit.recording, settings, texts.language(), address, lacking, visit.sample, cautions, visit.vit)
     st.download_button(
         text["handout get"].format(size=readable_size(text, len(page))),
         lambda: page,

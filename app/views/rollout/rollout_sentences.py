@@ -8,9 +8,7 @@ from app.widgets import model_card
 
 def prefix_kind(visit: RolloutVisit) -> str:
     """Which tokens stand before the patches: "class" alone, "some", or none."""
-    from vitcore.forward.block_activations import prefix_token_names
-
-    names = prefix_token_names(visit.vit)
+    names = visit.prefix_names
     return "class" if names == ("class",) else "some" if names else ""
 
 

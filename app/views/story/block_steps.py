@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
+from app.components.figure import plot
 from app.components.layer_pictures.layer_pictures import layer_pictures
 from app.components.picture.picture import picture
 from app.components.vectors.vectors import attention_row, vector_row, vectors
 from app.shell import photo_titles
 from app.state.recordings import block_activations, outlier_tokens
-from app.views.story.story_step import Step, StoryVisit, story_chart
+from app.views.story.story_step import Step, StoryVisit
 from app.views.story.token_steps import token_name, token_name_in_sentence
 from app.widgets import colour_bar, guess, outlier_masking
 from vitcore.translation import percent
@@ -117,13 +118,12 @@ def _mlp_rows(story: StoryVisit) -> list[dict[str, Any]]:
 def _attended_tokens(story: StoryVisit) -> list[dict[str, str]]:
     """The tokens attended to most: a picture or a letter, the weight, and the score it came from."""
     from vitcore.figures.theme import pixels_to_data_uri
-    from vitcore.forward.block_activations import prefix_token_names
 
     prefix, shown = story.grid.prefix, []
     for token in _most_attended(story, story.activations.weights[story.head]):
         weight = percent(float(story.activations.weights[story.head, token]))
         if token < prefix:
-            name = token_name(story, prefix_token_names(story.vit)[token])
+            name = token_name(story, story.prefix_names[token])
             shown.append({"sign": name[0].upper(), "weight": weight, "name": name})
         else:
             image = pixels_to_data_uri(story.patch_pixels[token - prefix])
@@ -139,9 +139,7 @@ def _ask_self_attention(story: StoryVisit) -> tuple[dict[str, Any], int]:
     most = int(weights.argmax())
     who = story.fill_text("patch named", other=most - story.grid.prefix)
     if most < story.grid.prefix:
-        from vitcore.forward.block_activations import prefix_token_names
-
-        who = token_name_in_sentence(story, prefix_token_names(story.vit)[most])
+        who = token_name_in_sentence(story, story.prefix_names[most])
     right = 0 if own >= 0.5 else 1 if own > even else 2
     times = f"{own / even:.{0 if own >= 10 * even else 1}f}"
     beside = story.fill_text("more than even" if own > even else "less than even", times=times, even=percent(even))
@@ -188,7 +186,7 @@ def _draw_logit_lens(story: StoryVisit) -> None:
     if share is not None:
         from vitcore.figures.story_steps import logit_lens
 
-        story_chart(logit_lens(share, story.vit.labels, story.mode, output=story.vit.output), "story_lens", story.texts["lens alt"])
+        plot(logit_lens(share, story.vit.labels, story.mode, output=story.vit.output), "story_lens", story.texts["lens alt"])
 
 
 def _depth_kind(story: StoryVisit) -> str:
@@ -216,7 +214,7 @@ def _draw_answer(story: StoryVisit) -> None:
 
         rec = story.recording
         drawn = logits_and_probabilities(rec.logits, rec.probabilities, rec.labels, story.mode, output=rec.output)
-        story_chart(drawn, "story_answer", story.texts["answer alt"])
+        plot(drawn, "story_answer", story.texts["answer alt"])
         photo_titles.imagenet_name_caption([label for label, _ in story.recording.top_classes()])
         return
     row = vector_row(

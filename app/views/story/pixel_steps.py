@@ -6,11 +6,12 @@ from typing import Any
 
 import streamlit as st
 
+from app.components.figure import plot
 from app.components.page_style.page_style import page_size
 from app.components.picture.picture import picture
 from app.components.vectors.vectors import vector_row, vectors
 from app.state.recordings import block_activations
-from app.views.story.story_step import Step, StoryVisit, story_chart
+from app.views.story.story_step import Step, StoryVisit
 
 
 def hybrid_kind(story: StoryVisit) -> str:
@@ -69,7 +70,7 @@ def _draw_flattened(story: StoryVisit) -> None:
     from vitcore.figures.story_steps import flattened_patch
 
     patch, given = story.patch_pixels[story.patch], story.normalised_patch
-    story_chart(flattened_patch(patch, given, story.mode), "story_flattened", story.fill_text("flattened alt"))
+    plot(flattened_patch(patch, given, story.mode), "story_flattened", story.fill_text("flattened alt"))
 
 
 def same_width_note(story: StoryVisit) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from app.components.figure import plot
 from app.state.recordings import block_activations, photo_patches, recordings
 from app.state.visit.visit import Visit
 from vitcore.translation import decimal
@@ -117,8 +116,3 @@ class Step:
             if key in story.texts:
                 return key
         return None
-
-
-def story_chart(fig: Any, key: str, alt: str) -> None:
-    """A figure of the story."""
-    plot(fig, key, alt)

@@ -6,11 +6,12 @@ from typing import Any
 
 import streamlit as st
 
+from app.components.figure import plot
 from app.components.vectors.vectors import vector_row, vectors
 from app.state.models import model_weights
 from app.state.recordings import block_activations
 from app.views.story.pixel_steps import same_width_note
-from app.views.story.story_step import Step, StoryVisit, story_chart
+from app.views.story.story_step import Step, StoryVisit
 
 
 def _draw_projection(story: StoryVisit) -> None:
@@ -23,7 +24,7 @@ def _draw_projection(story: StoryVisit) -> None:
     else:
         from vitcore.figures.story_steps import patch_projection
 
-        story_chart(
+        plot(
             patch_projection(projected.x_p, projected.filters, projected.bias, story.mode),
             "story_products",
             story.fill_text("projection alt"),
@@ -64,7 +65,7 @@ def _draw_similarity_tile(story: StoryVisit) -> None:
     if (cosine := model_weights.position_similarity(story.vit.name)) is None:
         return
     title = story.fill_text("tile title")
-    story_chart(figures.position_similarity_tile(cosine, story.grid, story.patch, story.mode, title), "story_tile", title)
+    plot(figures.position_similarity_tile(cosine, story.grid, story.patch, story.mode, title), "story_tile", title)
 
 
 def _position_kind(story: StoryVisit) -> str:
@@ -89,11 +90,10 @@ def _ask_nearest_position(story: StoryVisit) -> tuple[dict[str, Any], int]:
 
 def _draw_sequence(story: StoryVisit) -> None:
     from vitcore.figures.story_steps import token_sequence
-    from vitcore.forward.block_activations import prefix_token_names
 
-    names = tuple(token_name(story, name) for name in prefix_token_names(story.vit))
+    names = tuple(token_name(story, name) for name in story.prefix_names)
     shown = token_sequence(story.patch_pixels, story.grid, names, story.patch, story.mode)
-    story_chart(shown, "story_sequence", story.fill_text("sequence alt"))
+    plot(shown, "story_sequence", story.fill_text("sequence alt"))
 
 
 def token_name(story: StoryVisit, name: str) -> str:
@@ -108,16 +108,12 @@ def token_name_in_sentence(story: StoryVisit, name: str) -> str:
 
 
 def _prefix_kind(story: StoryVisit) -> str:
-    from vitcore.forward.block_activations import prefix_token_names
-
-    names = prefix_token_names(story.vit)
+    names = story.prefix_names
     return " bare" if not names else "" if names == ("class",) else " many" if "class" in names else " registers"
 
 
 def _ask_first_token(story: StoryVisit) -> tuple[dict[str, Any], int]:
-    from vitcore.forward.block_activations import prefix_token_names
-
-    names = [f"[{token_name(story, name)}]" for name in prefix_token_names(story.vit)]
+    names = [f"[{token_name(story, name)}]" for name in story.prefix_names]
     return {"names": ", ".join(names)}, 1 if names else 2
 
 
@@ -139,16 +135,10 @@ def _projection_equation(story: StoryVisit) -> str:
 
 
 def _sum_equation(story: StoryVisit) -> str:
-    start = r"x_\mathrm{class};\," if "class" in _prefix_names(story) else ""
+    start = r"x_\mathrm{class};\," if "class" in story.prefix_names else ""
     place = "" if model_weights.position_similarity(story.vit.name) is None else r" + E_\mathrm{pos}"
     tokens = rf"z_0 = [{start} x_p^1 E;\, \cdots;\, x_p^N E]"
     return f"{tokens}\n{place} \\quad (1)" if place else rf"{tokens} \;\, (1)"  # two lines: a projector's column is narrow
-
-
-def _prefix_names(story: StoryVisit) -> tuple[str, ...]:
-    from vitcore.forward.block_activations import prefix_token_names
-
-    return prefix_token_names(story.vit)
 
 
 def _sequence_equation(story: StoryVisit) -> str:
