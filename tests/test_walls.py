@@ -180,12 +180,12 @@ def test_no_file_of_these_rooms_is_passed_over():
 
 
 OWN_MODELS = ("vitcore.models.load_model", "vitcore.forward.recording", "vitcore.attention_capture", "vitcore.train")
-NOT_FOR_VIEWS = (*HEAVY, "numpy", *OWN_MODELS)
+NOT_FOR_VIEWS = (*HEAVY, "numpy", *OWN_MODELS, "vitcore.analysis")
 FOR_FORMS = ("vitcore.train.recipe", "vitcore.train.presets")  # what a recipe's form is made of: fields, no arithmetic
 
 
 def computed(path: Path) -> set[str]:
-    """What a view imports, but for annotations, and should ask of the state: arrays, models, trainings."""
+    """What a view imports, but for annotations, and should ask of the state: arrays and their arithmetic, models, trainings."""
     return outside(inside(imports(path, at_run_time=True), *NOT_FOR_VIEWS), *FOR_FORMS)
 
 
@@ -205,9 +205,10 @@ def test_the_wall_of_views_sees_one_that_computes(tmp_path):
         "if TYPE_CHECKING:\n    import pandas\n    from vitcore.models.load_model import Vit\n"
         "else:\n    import scipy.stats\n"
         "def f():\n    import numpy as np\n    from matplotlib import cm\n    from vitcore.models import load_model\n"
-        "    from vitcore.train.trainer import conduct\n"
+        "    from vitcore.train.trainer import conduct\n    from vitcore.analysis import filters\n"
     )
-    assert computed(file) == {"matplotlib", "numpy", "scipy.stats", "vitcore.models.load_model", "vitcore.train.trainer.conduct"}
+    arithmetic = {"matplotlib", "numpy", "scipy.stats", "vitcore.analysis.filters"}
+    assert computed(file) == {*arithmetic, "vitcore.models.load_model", "vitcore.train.trainer.conduct"}
 
 
 # Caching
@@ -238,14 +239,14 @@ KEEPING = [
         "photos/image_features",
         "photos/sample_photos",
         "models/loaded_models",
-        "models/model_comparisons",
+        "recordings/model_comparisons",
         "models/model_weights",
         "recordings/attention_bytes",
         "recordings/block_activations",
         "recordings/outlier_tokens",
         "recordings/recordings",
         "recordings/relevance_maps",
-        "recordings/shuffled_patches",
+        "recordings/photo_patches",
         "training/films",
         "training/runs",
         "training/synthetic_examples",
@@ -365,10 +366,10 @@ def test_the_first_frame_needs_nothing_heavy(subtests):
                 "texts.py",
                 "server/first_paint.py",
                 "shell/navigation.py",
-                "shell/current_recording.py",
+                "shell/current_visit.py",
                 "shell/query_controls.py",
                 "state/photos/sample_photos.py",
-                "state/models/current_model.py",
+                "state/visit/current_model.py",
                 "state/recordings/recordings.py",
                 "state/training/runs.py",
             )

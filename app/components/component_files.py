@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit import runtime
 
+from app.streamlit_selectors import fill_selectors
+
 if TYPE_CHECKING:
     from streamlit.components.v2.types import ComponentRenderer
 
@@ -21,8 +23,8 @@ SLOTS_PER_PLACE = 4
 
 
 def read_source(name: str) -> str:
-    """The text of a file below this folder."""
-    return (COMPONENTS_DIR / name).read_text(encoding="utf-8")
+    """The text of a file below this folder, with Streamlit's selectors filled in."""
+    return fill_selectors((COMPONENTS_DIR / name).read_text(encoding="utf-8"))
 
 
 def media_url(data: bytes, mime: str, place: str) -> str:

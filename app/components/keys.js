@@ -1,6 +1,6 @@
 // Which keys a page may take for its own; put before the scripts of components that listen for keys anywhere on the page.
 
-const OPEN = "[data-testid=stPopoverBody], [role=dialog], [role=listbox], [role=menu]" // Escape closes these, not a lecture
+const OPEN = ":st(popover-body), [role=dialog], [role=listbox], [role=menu]" // Escape closes these, not a lecture
 const TEXT = "input:not([type=range], [type=checkbox], [type=radio], [role=combobox]), textarea, [contenteditable=true]"
 const MOVED = "input, textarea, select, canvas, video, [contenteditable=true], [role=slider], [role=radio], [role=tab], " +
   "[role=option], [role=menuitem], [role=combobox], [role=spinbutton], [role=application], [role=dialog], [role=listbox]"

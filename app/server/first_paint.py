@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from streamlit.file_util import get_static_dir
 
 from app.menu import PAGES
+from app.streamlit_selectors import fill_selectors
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -26,7 +27,7 @@ HEAD = Path(__file__).parents[1] / "static" / "head.html"
 def index_html() -> str:
     """Streamlit's page with `static/head.html` at the end of its head."""
     page = (Path(get_static_dir()) / "index.html").read_text(encoding="utf-8")
-    return page.replace("</head>", f"{HEAD.read_text(encoding='utf-8')}</head>", 1)
+    return page.replace("</head>", f"{fill_selectors(HEAD.read_text(encoding='utf-8'))}</head>", 1)
 
 
 def _page(request: Request) -> Response:

@@ -12,8 +12,8 @@ import streamlit as st
 from app import texts
 from app.components.copy_link_button.copy_link_button import copy_link_button
 from app.shell import glossary, photo_titles
-from app.state.photos import sample_photos
-from app.state.uploads import uploaded_model, uploaded_photo
+from app.state.models import uploaded_model
+from app.state.photos import sample_photos, uploaded_photo
 from app.widgets import outlier_masking
 from vitcore.models.model_cards import DEFAULT_MODEL
 

@@ -10,9 +10,9 @@ from app import texts
 from app.components import page_theme
 from app.components.page_style.page_style import apply_style
 from app.shell import glossary, photo_picker
-from app.state.models import current_model, model_menu
-from app.state.photos import sample_photos
-from app.state.uploads import uploaded_photo
+from app.state.models import model_menu
+from app.state.photos import sample_photos, uploaded_photo
+from app.state.visit import current_model
 from app.widgets import model_card
 from vitcore.translation import say
 
@@ -127,7 +127,7 @@ def _pickers(text: texts.Prose) -> None:
 
 
 def _choose_model() -> None:
-    current_model.forget_error()
+    current_model.FIRST.forget_problem()
     st.session_state["model"] = st.session_state["bar_model"]
 
 

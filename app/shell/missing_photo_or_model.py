@@ -7,9 +7,8 @@ from collections.abc import Callable, Collection
 import streamlit as st
 
 from app import texts
-from app.state.models import model_menu
-from app.state.photos import sample_photos
-from app.state.uploads import uploaded_model, uploaded_photo
+from app.state.models import model_menu, uploaded_model
+from app.state.photos import sample_photos, uploaded_photo
 from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS
 from vitcore.translation import say
 

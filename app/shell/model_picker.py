@@ -7,14 +7,15 @@ import streamlit as st
 from app import permissions, texts
 from app.shell import missing_photo_or_model
 from app.shell.address import rewrite_query_param
-from app.state.models import current_model, model_menu
+from app.state.models import model_menu
+from app.state.visit import current_model
 from app.widgets import model_card
 from vitcore.translation import say
 
 
 def show_picker() -> None:
     text, cards = texts.prose("common"), model_menu.menu()
-    current_model.reset_picker()
+    current_model.FIRST.reset_picker()
     titles = {card.title for card in cards.values()}
     requested = st.session_state.get("model") or st.query_params.get("model")
     resolved = missing_photo_or_model.resolve_model(requested, titles)
@@ -23,7 +24,7 @@ def show_picker() -> None:
             st.session_state["model"] = resolved
         else:
             rewrite_query_param("model", resolved, cards[resolved].title if resolved in cards else resolved)
-    # one that is not in the menu stays chosen: `current_model.load` gets it, or says why not
+    # one that is not in the menu stays chosen: `current_model.load_model` gets it, or says why not
     unlisted = {resolved} - {None, *cards, *titles}
     name = st.selectbox(
         text["model"],
@@ -31,7 +32,7 @@ def show_picker() -> None:
         key="model",
         bind="query-params",
         format_func=lambda n: cards[n].title if n in cards else n,
-        on_change=current_model.forget_error,
+        on_change=current_model.FIRST.forget_problem,
         accept_new_options=permissions.allows("downloads"),
         help=text["model help" if permissions.allows("downloads") else "off downloads"],
         placeholder=text["choose one"],

@@ -17,7 +17,7 @@ from app.menu import GROUPS, PAGES
 from app.server import render_slots
 from app.shell import address, copy_link, lecture_mode, missing_photo_or_model, model_picker, photo_picker, selection
 from app.state.memory import garbage_collection, media_files, visitors
-from app.state.models import current_model, second_model
+from app.state.visit import current_model, second_model
 from app.widgets import outlier_masking
 
 ICON = Path(__file__).parents[1] / "static" / "icon.svg"  # a material icon here would be fetched from outside
@@ -51,12 +51,13 @@ def run_page() -> None:
     with render_slots.acquire(priority=same_page):  # a click before a page that is opened: who moves a slider looks at it
         if not same_page:
             selection.enter_page(row.slug)
+            for choice in (current_model.FIRST, second_model.SECOND):
+                choice.forget_problem()
         restore_pending(another_page=not same_page)
         outlier_masking.read_address(entered=not same_page, uses_model=row.uses_model)
         lecture_text = texts.prose("lecture")
         head = st.container(horizontal=True, vertical_alignment="center")
         head.title(page.title, anchor=False)
-        current_model.enter_page(row.slug)
         _sidebar(row.uses_model)
         with st.sidebar:
             lecture_mode.toggle(lecture_text, row.slug)
@@ -88,6 +89,6 @@ def _sidebar(pickers: bool = True) -> None:
             key="theme",
             target="_mode",
             lang=texts.language(),
-            corrections=[*current_model.stale_query_params(), *second_model.stale_query_params()],
+            corrections=[*current_model.FIRST.stale_query_params(), *second_model.SECOND.stale_query_params()],
             ticket=visitors.reload_ticket(),
         )

@@ -10,8 +10,8 @@ from app import texts
 from app.components.gallery.gallery import gallery
 from app.shell import missing_photo_or_model, photo_titles, query_controls
 from app.shell.address import rewrite_query_param
-from app.state.photos import sample_photos
-from app.state.uploads import uploaded_photo
+from app.state.photos import sample_photos, uploaded_photo
+from app.streamlit_selectors import fill_selectors
 from app.texts import escape_markdown
 
 FILE_TYPES = ["image", "heic", "heif"]  # the file picker's filter; what can be shown is for `open_photo` to say
@@ -70,7 +70,7 @@ def uploader(key: str) -> None:
 def translate_upload_button() -> None:
     """The word on the buttons of all uploaders of a page, in the visitor's language: Streamlit has no setting for it."""
     if texts.language() != texts.DEFAULT:
-        word = "[data-testid=stFileUploaderDropzone] > span button [data-testid=stMarkdownContainer] p"
+        word = fill_selectors(":st(file-dropzone) > span button :st(markdown-container) p")
         label = texts.prose("common")["upload"]
         st.html(f'<style>{word} {{ font-size: 0 }} {word}::after {{ content: "{label}"; font-size: 1rem }}</style>')
 

@@ -6,8 +6,7 @@ from functools import lru_cache
 import streamlit as st
 
 from app import texts
-from app.state.photos import sample_photos
-from app.state.uploads import uploaded_photo
+from app.state.photos import sample_photos, uploaded_photo
 from vitcore.translation import say, speaking
 
 

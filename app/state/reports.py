@@ -1,4 +1,4 @@
-"""Reports of one photo, made once and kept: handouts, rollout's animation and its last frame, quizzes."""
+"""Reports of one photo, made once and kept: handouts of a model and of two, rollout's animation and its last frame, quizzes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from app.state.memory import memory_cache
+from app.state.model_ref import ModelRef
 from app.state.models import loaded_models, model_weights
 from app.state.photos import sample_photos
-from app.state.recordings import block_activations, recordings
+from app.state.recordings import block_activations, model_comparisons, recordings
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
@@ -35,10 +36,23 @@ def handout(
     from vitcore.report.handout import handout as made
     from vitcore.report.report_settings import ReportOrigin
 
-    credit = photo_credit(name)
+    credit = sample_photos.photo_credit(name)
     file = f"assets/samples/{name}.jpg" if credit else rec.photo.name
     origin = ReportOrigin(address=address, lacking=lacking, credit=credit, file=file, lang=lang, cautions=cautions)
     return made(_vit, rec, settings, origin, model_side(rec.model, _vit))
+
+
+def comparison_handout(
+    first: str, second: str, key: str, names: tuple[str, str], origin: ReportOrigin, sample: str, mask_outliers: bool
+) -> bytes:
+    """The handout of two models; `sample` is the photo's name in the gallery, empty for one that a visitor brought."""
+    from vitcore.report import comparison_handout as of_two
+
+    comparison, vits = model_comparisons.from_keys(first, second, key, mask_outliers)
+    file = f"assets/samples/{sample}.jpg" if sample else comparison.recordings[0].rec.photo.name
+    refs = ModelRef.parse(first), ModelRef.parse(second)  # the shell knows models, not variants of them
+    command = "" if refs[1].variant else of_two.comparison_command(refs[0].name, refs[1].name, file, mask_outliers)
+    return of_two.comparison_handout(comparison, vits, names, replace(origin, credit=sample_photos.photo_credit(sample)), command)
 
 
 @memory_cache.cached
@@ -57,11 +71,6 @@ def last_frame(rec: Recording, settings: ReportSettings, lang: str, mode: Any, _
     return last(_vit, rec, settings, mode)
 
 
-def photo_credit(name: str) -> dict[str, str]:
-    """The gallery's row of a photo; nothing for one that a visitor brought."""
-    return next((row for row in sample_photos.samples() if row["id"] == name), {})
-
-
 @memory_cache.cached
 def quiz(rec: Recording, seed: int, lang: str, mask_outliers: bool, _vit: Vit) -> Quiz:
     """The quiz of a seed on a photo and a model, drawn once a language; it holds neither. `mask_outliers`: outlier tokens."""
@@ -75,7 +84,7 @@ def quiz_handout(model: str, key: str, seed: int, name: str, origin: ReportOrigi
     from vitcore.quiz.quiz_handout import quiz_handout as make_quiz_handout
 
     vit, rec = recordings.from_key(model, key, "mean")
-    credit = photo_credit(name)
+    credit = sample_photos.photo_credit(name)
     known = replace(origin, credit=credit, file=f"assets/samples/{name}.jpg" if credit else rec.photo.name)
     return make_quiz_handout(_quiz_material(vit, rec, seed, mask_outliers), quiz(rec, seed, origin.lang, mask_outliers, vit), known)
 

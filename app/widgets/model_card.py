@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
+from app.state.models import uploaded_model
 from app.state.training import films
-from app.state.uploads import uploaded_model
 from app.widgets import model_card_tables, paper_comparison
 from vitcore.models import local_files
 from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS, ModelCard, ModelError

@@ -16,9 +16,9 @@ from app.state.recordings import outlier_tokens
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from app.state.visit.visit import Visit
     from vitcore.forward.recording import Recording
     from vitcore.grid import Grid
-    from vitcore.models.load_model import Vit
 
 QUERY_KEY = "mask_outliers"  # in the address
 OLD_QUERY_KEYS = ("b_mask_outliers",)  # what links from before had for one side of the rollout lab
@@ -64,41 +64,42 @@ def set_masking(masked: bool) -> None:
     _write_address()
 
 
-def applies_to(vit: Vit, rec: Recording) -> bool:
+def applies_to(visit: Visit) -> bool:
     """Whether they are to be masked and this photo has any."""
-    return is_on() and vit.is_global and bool(_outlier_count(rec))
+    return is_on() and visit.vit.is_global and bool(_outlier_count(visit))
 
 
-def recording_to_show(vit: Vit, rec: Recording) -> Recording:
+def recording_to_show(visit: Visit) -> Recording:
     """The recording that this visitor's maps are read from: with outlier tokens masked, where that is set."""
-    return outlier_tokens.mask_outliers(rec) if applies_to(vit, rec) else rec
+    return outlier_tokens.mask_outliers(visit.recording) if applies_to(visit) else visit.recording
 
 
-def _outlier_count(rec: Recording) -> int:
-    return len(outlier_tokens.find_outliers(rec).patches)
+def _outlier_count(visit: Visit) -> int:
+    return len(outlier_tokens.find_outliers(visit.recording).patches)
 
 
-def distances_to_show(vit: Vit, rec: Recording) -> tuple[Recording, str]:
+def distances_to_show(visit: Visit) -> tuple[Recording, str]:
     """The recording whose distances are to be shown, and what is said of outlier tokens: masked where all heads are at hand."""
     from vitcore.outlier_sentences import masked_outliers_sentence
 
-    if not applies_to(vit, rec):
+    rec = visit.recording
+    if not applies_to(visit):
         return rec, ""
-    if len(rec.maps) < vit.blocks:
+    if len(rec.maps) < visit.vit.blocks:
         return rec, texts.prose("outliers")["distances unmasked"]
-    return outlier_tokens.mask_outliers(rec), masked_outliers_sentence(_outlier_count(rec))
+    return outlier_tokens.mask_outliers(rec), masked_outliers_sentence(_outlier_count(visit))
 
 
-def outliers_in_map(vit: Vit, rec: Recording, values: NDArray, attended: bool = True, masked: bool | None = None) -> MapOutliers:
+def outliers_in_map(visit: Visit, values: NDArray, attended: bool = True, masked: bool | None = None) -> MapOutliers:
     """What a map (rows, cols) of this photo shows of its outlier tokens; `masked`: whether it is of masked attention."""
     from vitcore.analysis.outlier_tokens import outliers_in_map
     from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
 
-    patches: Any = outlier_tokens.find_outliers(rec).patches if vit.is_global else []
-    if applies_to(vit, rec) if masked is None else masked:
+    patches: Any = outlier_tokens.find_outliers(visit.recording).patches if visit.vit.is_global else []
+    if applies_to(visit) if masked is None else masked:
         return MapOutliers([], masked_outliers_sentence(len(patches)), len(patches), True)
     found = [int(patch) for patch in outliers_in_map(values, patches)] if len(patches) else []
-    return MapOutliers(found, outlier_sentence(found, rec.grid, attended), len(patches), False)
+    return MapOutliers(found, outlier_sentence(found, visit.grid, attended), len(patches), False)
 
 
 def outliers_of_patches(patches: list[int], count: int, grid: Grid) -> MapOutliers:
@@ -129,15 +130,15 @@ def note_and_switch(outliers: MapOutliers, place: str, maskable: bool = True, al
             st.markdown(text["not maskable"])
 
 
-def switch_if_any(vit: Vit, rec: Recording, place: str) -> None:
+def switch_if_any(visit: Visit, place: str) -> None:
     """The switch where a page has nothing to say of outlier tokens; nothing where the photo has none."""
-    if count := _outlier_count(rec):
+    if count := _outlier_count(visit):
         _toggle(place, count)
 
 
-def masking_switch(vit: Vit, rec: Recording, place: str) -> bool:
+def masking_switch(visit: Visit, place: str) -> bool:
     """The setting among a page's other settings; off, and not to be touched, where the photo has no outlier tokens."""
-    text, count = texts.prose("outliers"), _outlier_count(rec)
+    text, count = texts.prose("outliers"), _outlier_count(visit)
     if count:
         return _toggle(place, count)
     return st.toggle(text["mask none"], False, key=f"no_{QUERY_KEY}", disabled=True, help=text["mask none help"])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.state.models.model_ref import ModelRef
+from app.state.model_ref import ModelRef
 
 PLAIN = st.text(st.characters(exclude_characters="@~"), max_size=20)
 REFS = st.builds(ModelRef, PLAIN.filter(bool), PLAIN, PLAIN)

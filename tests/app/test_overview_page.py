@@ -15,10 +15,9 @@ from visitor import MAIN, App
 
 import vitcore
 from app import texts
-from app.shell import current_recording
+from app.shell import current_visit
 from app.state import landing_figures
-from app.state.photos import sample_photos
-from app.state.uploads import uploaded_photo
+from app.state.photos import sample_photos, uploaded_photo
 from vitcore.figures.attention import resize_for_figure
 from vitcore.figures.heat_overlay import fine_detail, heat_colours, scale_top
 from vitcore.images import sharp_crop
@@ -58,7 +57,7 @@ def test_the_picture_that_ships_is_what_is_computed_now(rec, shipped):
 
 
 def test_the_first_picture_needs_no_model():
-    with patch.object(current_recording, "load", lambda *_, **__: st.stop()):
+    with patch.object(current_visit, "load_visit", lambda *_, **__: st.stop()):
         at = AppTest.from_file(str(MAIN), default_timeout=60).run()
     assert not at.exception
     assert json.loads(at.get_by_key("gathered_first").proto.json)["image"].startswith("data:image/webp")

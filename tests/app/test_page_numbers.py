@@ -12,6 +12,7 @@ from app import texts
 from app.state.jobs import average_distance
 from app.state.models import model_weights
 from app.state.photos import sample_photos
+from app.state.recordings.distance_table import DistanceTable
 from app.views.distance import distance_sentences
 from vitcore.analysis import attention_distance, filter_patterns, filters, patches, position_embeddings
 from vitcore.grid import Grid
@@ -257,7 +258,8 @@ def test_where_near_heads_end(px, words, monkeypatch):
     monkeypatch.setattr(distance_sentences.st, "markdown", told.append)
     grid = Grid(4, 4, 8)
     table = attention_distance.uniform_distance_px(grid) / 8 * np.array(px)
-    distance_sentences.show_details(table, table, np.zeros((3, 2)), None, "renormalise", grid, texts.prose("distance", "en"))
+    distances = DistanceTable(table, table, np.zeros((3, 2)), None, grid)
+    distance_sentences.show_details(distances, "renormalise", texts.prose("distance", "en"))
     assert any(words in said for said in told) and sum("near: they look no farther" in said for said in told) == (
         "No head" not in words
     )

@@ -6,8 +6,7 @@ from files import HOSTILE_NAMES, animated, bad, corners, flat, saved
 from PIL import Image
 from visitor import SLUGS, App
 
-from app.state.photos import sample_photos
-from app.state.uploads import uploaded_photo
+from app.state.photos import sample_photos, uploaded_photo
 from vitcore.images import printable_name
 
 

@@ -120,7 +120,7 @@ def test_a_class_of_another_model_is_forgotten(kinds, offer):
 
 
 def test_classes_of_one_name_are_told_apart(shipped):
-    from app.views.rollout.rollout_request import unique_class_names
+    from app.views.rollout.rollout_visit import unique_class_names
 
     assert unique_class_names(("crane", "cat", "crane")) == ["crane (0)", "cat", "crane (2)"]
     assert len(set(unique_class_names(shipped.labels))) == len(shipped.labels)

@@ -36,7 +36,7 @@ def found(text: texts.Prose, step: str, variant: str, part: str = "") -> str | N
         pass
 
     seen = Seen()
-    seen.text = text
+    seen.texts = text
     return Step(row.key, row.equation, row.draw_picture, row.question_facts, lambda _: variant).text_key(seen, part)
 
 

@@ -8,9 +8,10 @@ from trained import a_run, give_model
 from visitor import App
 
 from app import texts
-from app.state.models import loaded_models, second_model
+from app.state.models import loaded_models
 from app.state.photos import sample_photos
 from app.state.recordings import recordings
+from app.state.visit import second_model
 from app.views.compare import preset_pairs, summary_and_handout
 from vitcore.forward.compare_models import compare, record_tokens
 from vitcore.forward.mask_outliers import outliers_in_recording

@@ -17,8 +17,7 @@ from visitor import App
 
 from app import permissions, texts
 from app.state.memory import memory_cache, visitors
-from app.state.models import loaded_models, model_menu
-from app.state.uploads import uploaded_file, uploaded_model
+from app.state.models import loaded_models, model_menu, uploaded_file, uploaded_model
 from vitcore.models import load_model
 
 TEXT = texts.prose("bring", "en")

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.menu import PAGES
-from app.shell import current_recording
+from app.shell import current_visit
 
 MAIN = Path(__file__).parents[2] / "app" / "main.py"
 PAGES_OF_MAIN: dict = {}  # which file is at which address: AppTest learns it from a first run, here once for all visitors
@@ -24,7 +24,7 @@ class App:
         self.at.context = {"theme": theme} | ({"locale": locale} if locale else {})
         self.at.query_params = dict(address)
         if not PAGES_OF_MAIN:
-            with patch.object(current_recording, "load", lambda *_, **__: st.stop()):
+            with patch.object(current_visit, "load_visit", lambda *_, **__: st.stop()):
                 PAGES_OF_MAIN.update(AppTest.from_file(str(MAIN), default_timeout=120).run()._registered_pages)
         self.at._registered_pages = dict(PAGES_OF_MAIN)
         self.go(slug)

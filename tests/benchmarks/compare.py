@@ -31,9 +31,9 @@ def ms(run: Callable[[], object], clock: Callable[[], float] = time.perf_counter
 def both(runs: int, first: str, second: str) -> None:
     """As the app does it, whose caches are emptied between: both and all that compares them, and each alone."""
     from app.state.memory import memory_cache
-    from app.state.models import loaded_models, model_comparisons
+    from app.state.models import loaded_models
     from app.state.photos import sample_photos
-    from app.state.recordings import recordings
+    from app.state.recordings import model_comparisons, recordings
     from vitcore.images import open_photo
 
     one = loaded_models.loaded(first)

@@ -91,8 +91,7 @@ def visits(address: str, count: int, watch: Watch) -> None:
     """The same visits whenever they are asked for."""
     from served import Visit
 
-    from app.state.photos import sample_photos
-    from app.state.uploads import uploaded_photo
+    from app.state.photos import sample_photos, uploaded_photo
 
     rng, names = random.Random(0), [row["id"] for row in sample_photos.samples()]
     for number in range(count):

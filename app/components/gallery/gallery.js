@@ -22,7 +22,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       setTriggerValue("picked", row.id)
       // in a popover it would cover what was chosen
       const escape = new KeyboardEvent("keydown", { key: "Escape", cancelable: true })
-      if (parentElement.host?.closest("[data-testid=stPopoverBody]")) document.dispatchEvent(escape)
+      if (parentElement.host?.closest(":st(popover-body)")) document.dispatchEvent(escape)
     }
   })
 }

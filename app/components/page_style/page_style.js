@@ -32,14 +32,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
     document.addEventListener("scroll", down, { signal: s.end.signal, capture: true, passive: true })
   }
   const another = page !== undefined && page !== data.page
-  if (another || (data.lecture && lecture === false)) document.querySelector("[data-testid=stMain]")?.scrollTo({ top: 0, behavior: "instant" })
+  if (another || (data.lecture && lecture === false)) document.querySelector(":st(main)")?.scrollTo({ top: 0, behavior: "instant" })
   const left = lecture && !data.lecture
   if (page !== data.page) arrives()
   if (chosen !== undefined && chosen !== data.chosen) closeDrawer()
   ;({ page, lecture, chosen, far } = data)
   Object.assign(root.dataset, { mode: data.mode, page })
   root.toggleAttribute("data-lecture", data.lecture)
-  if (left) document.querySelector("[data-testid=stSidebarContent]")?.scrollTo({ top: 0, behavior: "instant" }) // to the pages, not to the switch
+  if (left) document.querySelector(":st(sidebar-content)")?.scrollTo({ top: 0, behavior: "instant" }) // to the pages, not to the switch
   s.measure = () => {
     const scale = Math.max(1, Math.round(parseFloat(getComputedStyle(root).fontSize) / 4) / 4)
     const narrow = window.innerWidth <= PHONE_PX ? window.innerWidth : 0
@@ -67,7 +67,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
 
 // Whether the page comes in for the first time: what stands below something that is not there yet is shown after it.
 function arrives() {
-  const app = document.querySelector("[data-testid=stApp]")
+  const app = document.querySelector(":st(app)")
   const runs = () => !["notRunning", undefined].includes(app?.dataset.testScriptState)
   if (!runs()) return
   root.dataset.arriving = ""
@@ -82,7 +82,7 @@ function arrives() {
 // Whether the page is being scrolled down: the bar of a lecture gives way.
 let above = 0
 function down({ target }) {
-  if (target.dataset?.testid !== "stMain") return
+  if (!target.matches?.(":st(main)")) return
   const top = target.scrollTop
   if (Math.abs(top - above) > 2) root.toggleAttribute("data-down", top > above && top > 40)
   above = top
@@ -90,17 +90,17 @@ function down({ target }) {
 
 // On a narrow screen the open menu covers the page that was chosen from it, and the photo.
 function putAway({ target }) {
-  if (target.closest?.("[data-testid=stSidebarNavLink]")) closeDrawer()
+  if (target.closest?.(":st(sidebar-nav-link)")) closeDrawer()
 }
 
 function closeDrawer() {
   if (window.innerWidth > DRAWER_PX) return
-  document.querySelector("[data-testid=stSidebar][data-collapsed=false] [data-testid=stSidebarCollapseButton] button")?.click()
+  document.querySelector(":st(sidebar)[data-collapsed=false] :st(sidebar-collapse-button) button")?.click()
 }
 
 // What was chosen in the list of ready pairs lies below that list.
 function outOfTheWay({ target }) {
-  if (!target.closest?.("[data-testid=stPopoverBody] [class*=st-key-ready_] button")) return
+  if (!target.closest?.(":st(popover-body) [class*=st-key-ready_] button")) return
   document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", cancelable: true }))
 }
 
@@ -108,7 +108,7 @@ function outOfTheWay({ target }) {
 // once something was done it is hidden, until the pointer moves, Tab goes on, or the sign itself is touched.
 function hush({ type, key, target, movementX, movementY }) {
   if (type === "pointermove") return movementX || movementY ? root.removeAttribute("data-hushed") : undefined
-  const asked = target.closest?.("[data-testid=stTooltipIcon]") && !target.closest("a, [data-testid^=stBaseButton]")
+  const asked = target.closest?.(":st(tooltip-icon)") && !target.closest("a, :st(any-button)")
   root.toggleAttribute("data-hushed", key !== "Tab" && !asked)
   if (type === "keydown") root.setAttribute("data-keys-known", "")
 }
@@ -116,12 +116,12 @@ function hush({ type, key, target, movementX, movementY }) {
 // Only Streamlit's menu sets its theme without a new visit; nobody sees it open. The page is drawn again by `theme.js`, once.
 function lightOrDark(event) {
   const asked = event.target.closest?.(".st-key-light_dark button")
-  const menu = document.querySelector("[data-testid=stMainMenuButton]")
+  const menu = document.querySelector(":st(main-menu-button)")
   if (!asked || !menu) return
   event.stopPropagation()
-  const wanted = root.dataset.mode === "dark" ? "Light" : "Dark"
+  const wanted = root.dataset.mode === "dark" ? ":st(theme-light)" : ":st(theme-dark)"
   const choose = frames => {
-    const item = document.querySelector(`[data-testid=stMainMenuItem-theme-${wanted}]`)
+    const item = document.querySelector(wanted)
     if (!item && frames) return requestAnimationFrame(() => choose(frames - 1))
     item?.click()
     if (menu.getAttribute("aria-expanded") === "true") menu.click()
@@ -150,13 +150,13 @@ function answerIntoView({ target }) {
     come.disconnect()
     intoSight(answer)
   })
-  come.observe(document.querySelector("[data-testid=stMain]"), { childList: true, subtree: true })
+  come.observe(document.querySelector(":st(main)"), { childList: true, subtree: true })
   setTimeout(() => come.disconnect(), ANSWERED_MS)
 }
 
 // In a lecture, what is opened is seen: it comes up from below the edge as it unfolds.
 function intoView({ target }) {
-  const box = target.closest?.("[data-testid=stExpander] summary")?.parentElement
+  const box = target.closest?.(":st(expander) summary")?.parentElement
   if (box && !box.open && root.hasAttribute("data-lecture")) intoSight(box)
 }
 
@@ -174,11 +174,11 @@ const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 // Streamlit 1.67 puts the groups of its menu, which hold the items, into one list: no list to a screen reader. Each group is one.
 function mend() {
   // As attributes: a style sheet that asked for them by :has would style the whole page again at every change of anything.
-  const menu = document.querySelector("[data-testid=stSidebar]")
+  const menu = document.querySelector(":st(sidebar)")
   const shut = menu?.dataset.collapsed === "true" ? "shut" : "open"
   if (root.dataset.menu !== shut) root.dataset.menu = shut
-  root.toggleAttribute("data-embedded", !document.querySelector("[data-testid=stMainMenuButton]"))
-  for (const group of document.querySelectorAll("ul[data-testid=stSidebarNavItems] > :not(li, [role=list])")) {
+  root.toggleAttribute("data-embedded", !document.querySelector(":st(main-menu-button)"))
+  for (const group of document.querySelectorAll("ul:st(sidebar-nav-items) > :not(li, [role=list])")) {
     group.parentElement.setAttribute("role", "group")
     group.setAttribute("role", "list")
   }

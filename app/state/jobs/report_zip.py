@@ -13,7 +13,8 @@ from app import texts
 from app.state.jobs.stoppable_job import StoppableJob
 from app.state.memory import memory_cache, visitors
 from app.state.models import loaded_models
-from app.state.reports import model_side, photo_credit
+from app.state.photos.sample_photos import photo_credit
+from app.state.reports import model_side
 
 if TYPE_CHECKING:
     from vitcore.images import Photo

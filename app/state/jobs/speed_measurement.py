@@ -18,10 +18,10 @@ from subprocess import DEVNULL, PIPE, Popen
 from typing import TYPE_CHECKING, Any
 
 from app import permissions
-from app.state.models.model_ref import ModelRef
+from app.state.model_ref import ModelRef
+from app.state.models import uploaded_model
 from app.state.training import runs
 from app.state.training.training_processes import process_environment
-from app.state.uploads import uploaded_model
 from vitcore.translation import retell
 
 if TYPE_CHECKING:

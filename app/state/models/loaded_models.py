@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from app import permissions, texts
 from app.state.memory import memory_cache
-from app.state.models import model_menu
-from app.state.models.model_ref import CHECKPOINTS, RANDOM, ModelRef
+from app.state.model_ref import CHECKPOINTS, RANDOM, ModelRef
+from app.state.models import model_menu, uploaded_model
+from app.state.models.uploaded_model import MODEL_ID
 from app.state.training import runs
-from app.state.uploads import uploaded_model
-from app.state.uploads.uploaded_model import MODEL_ID
 from vitcore.architectures import paper_models
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from app.state.models import uploaded_model
+from app.state.models.uploaded_model import MODEL_ID
 from app.state.training import runs
-from app.state.uploads import uploaded_model
-from app.state.uploads.uploaded_model import MODEL_ID
 from vitcore.architectures import paper_models
 from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS, ModelCard
 

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vitcore.analysis.filters import PrincipalComponents
+    from vitcore.analysis.filters import ComponentKinds, PrincipalComponents
     from vitcore.analysis.position_embeddings import MirrorSymmetry
     from vitcore.architectures.model_summary import ModulePart, Table1Row
+    from vitcore.grid import Grid
     from vitcore.models.embeddings import RelativePositions
     from vitcore.models.load_model import Vit
 
@@ -63,6 +64,44 @@ def filter_components(model: str) -> PrincipalComponents | None:
     return None if kernel is None else filters.principal_components(kernel)
 
 
+class ComponentsNeeded(NamedTuple):
+    """How many components hold half of a model's variance, and how many hold the `share` of it that is spoken of."""
+
+    half: int
+    most: int
+    share: float
+
+
+def components_needed(components: PrincipalComponents) -> ComponentsNeeded:
+    """How many components it takes."""
+    from vitcore.analysis.filters import MAX_COMPONENTS, components_for_variance
+
+    half, most = (components_for_variance(components.variance, share) for share in (0.5, MAX_COMPONENTS))
+    return ComponentsNeeded(half, most, MAX_COMPONENTS)
+
+
+def component_tiles(components: PrincipalComponents, count: int, scale: str = "symmetric") -> NDArray[np.uint8]:
+    """The first components as pictures."""
+    from vitcore.analysis.filters import components_as_picture
+
+    return components_as_picture(components.vectors[:count], scale)
+
+
+def component_kinds(components: PrincipalComponents, count: int) -> ComponentKinds:
+    """How many of the first components are colour, how many light and dark, how many smooth."""
+    from vitcore.analysis.filters import component_kinds
+
+    return component_kinds(components.vectors[:count])
+
+
+def filter_overlap(one: PrincipalComponents, other: PrincipalComponents, count: int) -> tuple[float, float] | None:
+    """How much of the spaces of the first components is shared, and by chance; None for filters of other shapes."""
+    from vitcore.analysis.model_similarity import subspace_overlap
+
+    first, second = one.vectors[:count], other.vectors[:count]
+    return (subspace_overlap(first, second), count / first[0].size) if first.shape == second.shape else None
+
+
 @memory_cache.cached
 def position_similarity(model: str, rows: int = 0, cols: int = 0, method: str = "paper") -> NDArray[np.float64] | None:
     """Cosines of a model's position embeddings (N, N), at its own grid or interpolated to rows × cols."""
@@ -93,6 +132,13 @@ class InterpolatedPosition(NamedTuple):
         return float(abs(self.difference).max())
 
 
+def matching_position(chosen: int, grid: Grid, other: Grid) -> int:
+    """The place in another grid that holds a position."""
+    from vitcore.analysis.position_embeddings import matching_patch
+
+    return matching_patch(chosen, grid, other)
+
+
 def interpolated_position(model: str, side: int, place: int) -> InterpolatedPosition:
     """The cosines of the position `place` of `side` × `side`, in both ways of interpolation."""
     paper, timm = (position_similarity(model, side, side, way) for way in ("paper", "timm"))
@@ -109,6 +155,40 @@ def nearest_position(model: str, patch: int) -> tuple[int, float] | None:
     others[patch] = -2  # less than any cosine
     most = int(others.argmax())
     return most, others[most]
+
+
+def distance_correlation(cosine: NDArray, grid: Grid) -> float:
+    """How closely similarity follows distance: the correlation of the cosines (N, N) with it."""
+    from vitcore.analysis.position_embeddings import correlation_with_distance
+
+    return correlation_with_distance(cosine, grid)
+
+
+def random_similarity(count: int, width: int) -> NDArray[np.float64]:
+    """The cosines (N, N) of as many random position embeddings."""
+    from vitcore.analysis.position_embeddings import position_similarity, random_position_embeddings
+
+    return position_similarity(random_position_embeddings(count, width))
+
+
+class PositionFacts(NamedTuple):
+    """What is found of a position: the most like it; its neighbours, by their way; how alike corners are; the least to mention."""
+
+    most: int
+    most_cosine: float
+    neighbours: dict[str, tuple[int, float]]
+    corners: tuple[float, float, float]  # down, up, and the mean
+    least: float
+
+
+def position_facts(cosine: NDArray, chosen: int, grid: Grid) -> PositionFacts:
+    """What the cosines (N, N) say of a position."""
+    from vitcore.analysis import position_embeddings as found
+
+    most, alike = found.most_similar_position(cosine, chosen)
+    places, near = found.neighbours(chosen, grid), found.neighbour_cosines(cosine, chosen, grid)
+    neighbours = {way: (places[way], near[way]) for way in near}
+    return PositionFacts(most, alike, neighbours, found.corner_cosines(cosine, grid), found.MIRROR)
 
 
 def position_embedding(vit: Vit, patch: int) -> NDArray[np.float32] | None:

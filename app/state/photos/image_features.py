@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from app.state.memory import memory_cache
 from app.state.photos.sample_photos import digest
-from app.state.training import runs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,14 +39,13 @@ def features_of_photos(
     """
     import numpy as np
 
-    version = runs.model_version(vit.name)
-    features_by_photo = [memory_cache.CACHE.peek(_key(version, trained, digest(photo))) for photo in photos]
+    features_by_photo = [memory_cache.CACHE.peek(_key(vit.name, trained, digest(photo))) for photo in photos]
     missing = [i for i, features in enumerate(features_by_photo) if features is None]
     for start in range(0, len(missing), BATCH):
         rows = missing[start : start + BATCH]
         for i, features in zip(rows, _forward(vit, [photos[i] for i in rows], trained), strict=True):
             features_by_photo[i] = features
-            memory_cache.CACHE.put(_key(version, trained, digest(photos[i])), features)
+            memory_cache.CACHE.put(_key(vit.name, trained, digest(photos[i])), features)
         on_progress(start + len(rows), len(missing))
     return np.stack(features_by_photo)
 
@@ -64,8 +62,8 @@ def _draws(digest: str, shots: int, _x: NDArray[np.float32], _labels: NDArray[np
     return few_shot_over_draws(_x, _labels, shots)
 
 
-def _key(version: str, trained: bool, digest: str) -> memory_cache.Key:
-    return __name__, version, trained, digest
+def _key(model: str, trained: bool, digest: str) -> memory_cache.Key:
+    return __name__, model, trained, digest
 
 
 def _forward(vit: Vit, photos: list[bytes], trained: bool) -> NDArray[np.float32]:
@@ -75,12 +73,12 @@ def _forward(vit: Vit, photos: list[bytes], trained: bool) -> NDArray[np.float32
     from vitcore.train.evaluation.accuracy import extract_features
 
     if not trained:
-        vit = _untrained(runs.model_version(vit.name), vit)
+        vit = _untrained(vit.name, vit)
     return extract_features(vit, Photos("photos", photos, np.full(len(photos), -1)))
 
 
 @memory_cache.cached
-def _untrained(version: str, _vit: Vit) -> Vit:
+def _untrained(model: str, _vit: Vit) -> Vit:
     from vitcore.models.random_weights import with_random_weights
 
     return with_random_weights(_vit)

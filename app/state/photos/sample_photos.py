@@ -40,6 +40,11 @@ def open_cached(digest: str, name: str, lang: str, owner: str, _data: bytes | Pa
     return replace(open_photo(_data, name), whose=owner)
 
 
+def photo_credit(name: str) -> dict[str, str]:
+    """The gallery's row of a photo; nothing for one that a visitor brought."""
+    return next((row for row in samples() if row["id"] == name), {})
+
+
 def sample_files() -> list[tuple[str, bytes]]:
     """The gallery's photos: (name, bytes)."""
     return [(f"{row['id']}.jpg", (SAMPLES / f"{row['id']}.jpg").read_bytes()) for row in samples()]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from app.state.memory import memory_cache
 from app.state.recordings import outlier_tokens
+from vitcore.translation import percent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
     from vitcore.analysis.head_descriptions import HeadDescription
     from vitcore.forward.recording import Recording
+    from vitcore.grid import Grid
 
 MAX_BYTES = 800_000  # of attention at once; of more, the browser is given some queries only
 THUMBNAIL_CELLS = 16  # cells a side of a thumbnail, at most
@@ -76,6 +79,65 @@ def describe_heads(rec: Recording, blocks: tuple[int, ...]) -> dict[int, list[He
 
     tokens, px, left_px = outlier_tokens.find_outliers(rec).tokens, rec.distance_px, rec.distance_renormalised_px
     return {b: describe_heads(rec.maps[b], px[b], left_px[b], rec.grid, tokens) for b in blocks}
+
+
+def _whole_percent(share: float) -> float:
+    """Percent without digits; what is more than 0 and less than half a percent stays below 1."""
+    return round(100 * share) or (0.5 if share > 0 else 0)
+
+
+def _head_card(head: HeadDescription, grid: Grid, named: int) -> dict[str, Any]:
+    """A head's numbers, rounded as they are shown, and its words; the browser makes the sentence.
+
+    `named` tokens have a share each, the registers after them one together.
+    """
+    from vitcore.analysis.attention_distance import uniform_distance_px
+    from vitcore.analysis.head_descriptions import OUTLIER_SHARE
+
+    reach = head.reach_px / max(uniform_distance_px(grid), 1e-9)
+    shares = [*head.shares[:named], *([sum(head.shares[named:])] if head.shares[named:] else [])]
+    return {
+        "bits": round(head.entropy_bits, 1), "spread": round(2**head.entropy_bits),
+        "px": round(head.distance_px), "reach": round(100 * reach),
+        "offset": round(100 * head.by_offset), "shares": [_whole_percent(share) for share in shares], "words": head.words,
+        "sink": head.sink, "outlying": _whole_percent(head.outlying) if head.outlying >= OUTLIER_SHARE else None,
+    }  # fmt: skip
+
+
+def head_cards(rec: Recording, named: int) -> dict[int, list[dict[str, Any]]]:
+    """The cards of the heads of each block whose maps were kept; `named` tokens before the patches have a name each."""
+    found = describe_heads(rec, tuple(rec.maps))
+    return {block: [_head_card(head, rec.grid, named) for head in heads] for block, heads in found.items()}
+
+
+def head_rule_facts(grid: Grid) -> dict[str, str]:
+    """The thresholds by which heads are called what they are, on this grid."""
+    from vitcore.analysis import head_descriptions
+    from vitcore.analysis.attention_distance import uniform_distance_px
+
+    px = uniform_distance_px(grid)
+    return {
+        "sink": percent(head_descriptions.SINK_SHARE, 0), "even": percent(head_descriptions.EVEN_ENTROPY_SHARE, 0),
+        "bits": f"{math.log2(grid.tokens):.1f}",
+        "local": percent(head_descriptions.LOCAL_REACH, 0), "local_px": f"{head_descriptions.LOCAL_REACH * px:.0f}",
+        "global": percent(head_descriptions.GLOBAL_REACH, 0), "global_px": f"{head_descriptions.GLOBAL_REACH * px:.0f}",
+        "px": f"{px:.0f}", "positional": percent(head_descriptions.POSITIONAL_SHARE, 0),
+    }  # fmt: skip
+
+
+class CodingRange(NamedTuple):
+    """Weights as bytes: the powers of two they span, the largest relative error, and what less is 0."""
+
+    span: float
+    worst: float
+    least: float
+
+
+def coding_range() -> CodingRange:
+    """That of `vitcore.analysis.attention_as_bytes`."""
+    from vitcore.analysis.attention_as_bytes import LEAST, SPAN, WORST
+
+    return CodingRange(SPAN, WORST, LEAST)
 
 
 def thumbnail_shape(rec: Recording) -> tuple[int, int]:

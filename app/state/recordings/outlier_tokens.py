@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from app.state.memory import memory_cache
 
@@ -33,6 +33,28 @@ class MaskingEffect:
     def even_share(self) -> float:
         """An even share of the map without them."""
         return float(self.after.mean())
+
+
+class OutlierRule(NamedTuple):
+    """By which a token is an outlier: its norm over the median, its robust score; and one in how many patches there are at most."""
+
+    times: float
+    score: float
+    one_in: int
+
+
+def outlier_rule() -> OutlierRule:
+    """The rule of `vitcore.analysis.outlier_tokens`."""
+    from vitcore.analysis.outlier_tokens import ONE_IN, SCORE, TIMES
+
+    return OutlierRule(TIMES, SCORE, ONE_IN)
+
+
+def mask_weights(rec: Recording, weights: NDArray) -> NDArray:
+    """Attention weights (…, T) with the photo's outlier tokens masked."""
+    from vitcore.analysis.outlier_tokens import mask_keys
+
+    return mask_keys(weights, find_outliers(rec).tokens)
 
 
 @memory_cache.cached

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from app.state.memory import memory_cache
 from app.state.recordings import outlier_tokens, recordings
@@ -12,11 +12,58 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from vitcore.analysis.relevance import RelevanceMethod
+    from vitcore.forward.compare_models import Comparison
     from vitcore.forward.recording import Recording
     from vitcore.forward.relevance import Relevance
     from vitcore.models.load_model import Vit
 
 Settings = tuple[tuple[str, float | str], ...]  # of a method, by name
+
+
+class ResidualEffect(NamedTuple):
+    """How much the rollouts of two tokens differ, with the residual connection and without; the rank correlation of the first's."""
+
+    with_residual: float
+    without_residual: float
+    rank_correlation: float  # NaN where a map is flat
+
+
+class MapDifference(NamedTuple):
+    """One map less another, (rows, cols) percentage points of each map's total, and how alike the two order the patches."""
+
+    points: NDArray[np.float64]
+    rank_correlation: float  # NaN where a map is flat
+
+
+def defined_methods(has_attention: bool) -> dict[str, RelevanceMethod]:
+    """The methods, by name, that are defined for a model with attention over one grid, or without."""
+    from vitcore.analysis.relevance import METHODS
+
+    return {name: method for name, method in METHODS.items() if has_attention or not method.needs_attention}
+
+
+def map_difference(left: NDArray, right: NDArray) -> MapDifference:
+    """How two maps differ."""
+    from vitcore.analysis.relevance import difference_points, rank_correlation
+
+    return MapDifference(difference_points(left, right), rank_correlation(left, right))
+
+
+@memory_cache.cached
+def residual_effect(rec: Recording, patch: int | None, other: int, mask_outliers: bool, _vit: Vit) -> ResidualEffect:
+    """What the residual connection changes in the rollouts of a patch (or where the answer is read) and of another."""
+    from vitcore.analysis.relevance import rank_correlation
+    from vitcore.analysis.rollout import map_overlap
+
+    maps, differences = [], []
+    for residual in (0.5, 0.0):
+        settings: Settings = (("discard_ratio", 0.0), ("first_block", 0), ("fusion", "mean"), ("residual", residual))
+        settings += (("mask_outliers", True),) if mask_outliers else ()
+        one, two = (rollout_map(rec, query, settings, _vit) for query in (patch, other))
+        differences.append(max(0.0, 1 - map_overlap(one, two)))
+        maps.append(one)
+    return ResidualEffect(differences[0], differences[1], rank_correlation(*maps))
 
 
 @memory_cache.cached
@@ -61,8 +108,8 @@ def _recording_and_settings(vit: Vit, rec: Recording, settings: Settings) -> tup
 
 
 @memory_cache.cached
-def heat_overlay(rec: Recording, map_key: Hashable, signed: bool, _values: NDArray, _top: float) -> str:
-    """A map in colours up to its top, to be laid on the photo, as a data address; `map_key` says which map it is."""
+def heat_overlay(source: Recording | Comparison, map_key: Hashable, signed: bool, _values: NDArray, _top: float) -> str:
+    """A map in colours up to its top, to be laid on the photo, as a data address; `map_key`: which map of the source."""
     from vitcore.figures.heat_overlay import heat_colours
     from vitcore.figures.theme import pixels_to_data_uri
 
@@ -76,3 +123,12 @@ def fine_detail(rec: Recording) -> bytes:
     from vitcore.figures.theme import encode_image
 
     return encode_image(fine_detail(recordings.input_picture(rec)[0], rec.grid), photo=True)[0]
+
+
+def shown_values(method: str, values: NDArray) -> NDArray[np.float64]:
+    """A method's map as it is shown: integrated gradients as they are, gradient rollout in percent, others in percent of all."""
+    from vitcore.analysis.relevance import absolute_shares
+
+    if method == "integrated_gradients":
+        return values
+    return 100 * (values if method == "gradient_rollout" else absolute_shares(values))

@@ -17,6 +17,7 @@ from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.train import run_folder
 
 if TYPE_CHECKING:
+    from vitcore.analysis.training_film import EmergedStructure
     from vitcore.train.film_files import Film, FilmAccuracy
 
 RECORDINGS = asset("recordings")
@@ -105,3 +106,19 @@ def film_curve_figures(key: str, records: int, last: int, theme: str, lang: str,
     from app.state.training import film_figures
 
     return {name: chart_spec(fig) for name, fig in film_figures.curve_figures(_log, theme, last=last, log_steps=True).items()}
+
+
+def emerged_structure(film: Film, frame: int) -> EmergedStructure:
+    """What is there in one frame: smooth filters, near positions alike, heads that part."""
+    from vitcore.analysis.training_film import emerged_structure
+
+    return emerged_structure(film.arrays, frame, film.grid)
+
+
+def most_changed_head(film: Film, frame: int) -> tuple[int, int, float, float]:
+    """The block and the head whose distance has changed most since the first frame; its distances then and now, px."""
+    from vitcore.analysis.attention_distance import most_changed_head
+
+    first, now = film.array_at("distance_px", 0), film.array_at("distance_px", frame)
+    block, head = most_changed_head(first, now)
+    return block, head, float(first[block, head]), float(now[block, head])

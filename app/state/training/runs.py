@@ -11,7 +11,7 @@ from typing import Any
 
 from app import texts
 from app.state.memory import memory_cache
-from app.state.models.model_ref import ModelRef
+from app.state.model_ref import ModelRef
 from app.state.training.training_processes import LIVE_STATES, find_run, run_state
 from vitcore.models.model_cards import ModelCard
 from vitcore.train import run_folder

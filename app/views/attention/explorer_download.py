@@ -2,86 +2,61 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from app import texts
-from app.components import page_theme
 from app.components.figure import downloads
 from app.state.recordings import attention_bytes, recordings
 from app.views.attention import explorer_message
+from app.views.attention.explorer_message import ExplorerVisit
 from app.widgets import outlier_masking
 from vitcore.translation import percent
 
-if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
-    from vitcore.grid import Grid
-    from vitcore.images import Photo
-    from vitcore.models.load_model import Vit
 
-
-def download_button(vit: Vit, photo: Photo, rec: Recording, state: dict[str, Any], text: texts.Prose) -> None:
+def download_button(visit: ExplorerVisit) -> None:
     """What is seen, as a figure to take along: the photo, the pinned patch, and the heads of the chosen layer."""
     from vitcore import figures
     from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES, scale_top
 
-    grid, token = rec.grid, state["token"]  # a download keeps these, no recording
-    queried = attention_bytes.token_weights(rec, state["block"], token, state["column"])
-    shown, mode = grid.to_map(queried), page_theme.current()
-    photo_weights = _photo_weights(rec, state, queried)
-    head_scale = state["head"] is not None and not state["rolled"] and state["shared"]
+    grid, text, mode = visit.grid, visit.texts, visit.mode  # a download keeps these, no recording
+    queried = attention_bytes.token_weights(visit.recording, visit.layer, visit.token, visit.column)
+    shown, photo_weights = grid.to_map(queried), _photo_weights(visit, queried)
+    head_scale = visit.head is not None and not visit.rolled and visit.shared
     even, on = 1 / grid.tokens, grid.to_map(photo_weights)
     most = float((shown if head_scale else on).max())
-    top = max(most, MIN_TOP_IN_EVEN_SHARES * even) if head_scale or state["log"] else scale_top(on, even)
-    model, key = vit.name, photo.key
-    names = explorer_message.prefix_token_labels(vit, text)
+    top = max(most, MIN_TOP_IN_EVEN_SHARES * even) if head_scale or visit.log else scale_top(on, even)
+    model, key = visit.vit.name, visit.photo.key
+    names = explorer_message.prefix_token_labels(visit)
     about = " · ".join(f"{name} {percent(float(share))}" for name, share in zip(names, photo_weights, strict=False))
-    patches = tuple(one - grid.prefix for one in (token, state["second"]) if one is not None and one >= grid.prefix)
-    unit, title = (
-        text["rollout weight" if state["rolled"] else "weight"],
-        _picture_title(grid, explorer_message.prefix_tokens_in_sentence(vit, text), len(queried), state, text),
-    )
-    style, log, shared = state["style"], state["log"], state["shared"]
-    outliers = [outlier_masking.outliers_in_map(vit, rec, one, not state["column"]) for one in (grid.to_map(photo_weights), *shown)]
-    marks, note = [one.patches for one in outliers], text["how printed"].format(block=state["block"])
+    patches = tuple(one - grid.prefix for one in (visit.token, visit.second) if one is not None and one >= grid.prefix)
+    unit, title = text["rollout weight" if visit.rolled else "weight"], _picture_title(visit, len(queried))
+    style, log, shared = visit.style, visit.log, visit.shared
+    outliers = [outlier_masking.outliers_in_map(visit, one, not visit.column) for one in (on, *shown)]
+    marks, note = [one.patches for one in outliers], text["how printed"].format(block=visit.layer)
     downloads(
         lambda: figures.attention_explorer(
-            grid.to_map(photo_weights),
-            shown,
-            recordings.input_picture_from_key(model, key),
-            grid,
-            title,
-            unit,
-            mode,
-            top=top,
-            subtitle=about,
-            style=style,
-            log_scale=log,
-            shared_scale=shared,
-            query_patches=patches,
-            outlier_patches=marks,
+            on, shown, recordings.input_picture_from_key(model, key), grid, title, unit, mode, top=top, subtitle=about, style=style,
+            log_scale=log, shared_scale=shared, query_patches=patches, outlier_patches=marks,
         ),
-        "heads",
-        text.joined((note, outliers[0].sentence)),
-        subjects=(photo.name, vit.display_name),
-        file_stem=f"heads-layer-{state['block']}",
+        "heads", text.joined((note, outliers[0].sentence)), subjects=visit.subjects, file_stem=f"heads-layer-{visit.layer}",
         attention=shown,
-    )
+    )  # fmt: skip
 
 
-def _photo_weights(rec: Recording, state: dict[str, Any], queried: Any) -> Any:
+def _photo_weights(visit: ExplorerVisit, queried: Any) -> Any:
     """The weights (T,) that light the photo: of a head, of the mean of all, or of rollout as the browser reads it."""
-    if state["rolled"]:
-        return attention_bytes.rollout_weights(rec, state["token"], state["column"])
-    return queried.mean(0) if state["head"] is None else queried[state["head"]]
+    if visit.rolled:
+        return attention_bytes.rollout_weights(visit.recording, visit.token, visit.column)
+    return queried.mean(0) if visit.head is None else queried[visit.head]
 
 
-def _picture_title(grid: Grid, names: list[str], heads: int, state: dict[str, Any], text: texts.Prose) -> str:
+def _picture_title(visit: ExplorerVisit, heads: int) -> str:
     """What the picture says above the photo."""
-    token, block, head = state["token"], state["block"], state["head"]
-    patch = token - grid.prefix
+    text, grid = visit.texts, visit.grid
+    patch = visit.token - grid.prefix
     row, col = grid.row_col(max(patch, 0))
-    name = names[token] if patch < 0 else text["patch"].format(patch=patch, row=row, col=col)
-    by = text.fill("mean of heads" if head is None else "one head", block=block, head=head, heads=heads)
-    text_key = ("rolled " if state["rolled"] else "asks ") + ("column" if state["column"] else "row")
-    title = outlier_masking.masked_title(text[text_key].format(token=name), state["mask"])
-    return f"{title} · {text['all layers'] if state['rolled'] else by}"
+    names = explorer_message.prefix_tokens_in_sentence(visit)
+    name = names[visit.token] if patch < 0 else text["patch"].format(patch=patch, row=row, col=col)
+    by = text.fill("mean of heads" if visit.head is None else "one head", block=visit.layer, head=visit.head, heads=heads)
+    text_key = ("rolled " if visit.rolled else "asks ") + ("column" if visit.column else "row")
+    title = outlier_masking.masked_title(text[text_key].format(token=name), visit.mask)
+    return f"{title} · {text['all layers'] if visit.rolled else by}"

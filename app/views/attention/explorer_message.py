@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import base64
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from app import texts
 from app.components.component_files import media_url
-from app.state.recordings import attention_bytes, outlier_tokens, recordings, relevance_maps
+from app.state.recordings import attention_bytes, outlier_tokens
+from app.state.visit.visit import Visit
 from app.widgets import outlier_masking
-from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    from vitcore.analysis.head_descriptions import HeadDescription
-    from vitcore.forward.recording import Recording
     from vitcore.grid import Grid
-    from vitcore.models.load_model import Vit
 
 TEXT_KEYS = (
     "canvas", "photo", "tokens", "heads", "head", "patch", "compare", "compare help", "play", "stop", "strip", "strip about",
@@ -30,39 +28,60 @@ TITLE_KEYS = ("asks row", "asks column", "rolled row", "rolled column")  # of th
 KEYBOARD_KEYS = ("hold", "arrows", "shift", "brackets", "digits", "mean", "c", "r", "space", "strip")
 
 
-def explorer_message(vit: Vit, rec: Recording, state: dict[str, Any], text: texts.Prose) -> dict[str, Any]:
-    """What the component is given: a few kilobytes, and addresses of the rest."""
-    from vitcore.analysis.attention_as_bytes import SPAN
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExplorerVisit(Visit):
+    """What the explorer shows: two pinned tokens, by their places in the sequence, and how.
+
+    `column`: what they are given, not what they give; `rolled`: through all layers; `mask`: without outlier tokens.
+    """
+
+    token: int
+    second: int | None
+    column: bool
+    rolled: bool
+    style: str
+    log: bool
+    shared: bool
+    mask: bool
+
+
+def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any]:
+    """What the component is given: a few kilobytes, and addresses of the rest; `outliers` are the photo's outlier tokens."""
     from vitcore.figures.heat_overlay import darkened_lut
     from vitcore.figures.theme import HEAT, SEQUENTIAL, lut
 
-    grid, names = rec.grid, prefix_token_labels(vit, text)
-    prefix_kinds = _prefix_kinds(vit)
-    pinned = tuple(token for token in (state["token"], state["second"]) if token is not None)
+    vit, rec, grid, text = visit.vit, visit.recording, visit.grid, visit.texts
+    prefix_kinds = _prefix_kinds(visit)
+    pinned = tuple(token for token in (visit.token, visit.second) if token is not None)
     queries = attention_bytes.sent_queries(rec, pinned, vit.heads)  # the same tokens answer for the heads and for rollout
-    maps, step = _attention_urls(vit, rec, state, queries)
-    chosen = {name: state[name] for name in ("token", "second", "block", "head", "column", "rolled", "mask")}
-    heads_by_block = attention_bytes.describe_heads(rec, tuple(rec.maps))
-    detail = media_url(relevance_maps.fine_detail(rec), "image/jpeg", "detail")
+    maps, step = _attention_urls(visit, queries)
     colours = {"solid": lut(SEQUENTIAL), "bar": lut(HEAT), "heat": darkened_lut(SEQUENTIAL)}
-    strip = attention_bytes.thumbnails(rec, state["token"], state["column"])
+    strip = attention_bytes.thumbnails(rec, visit.token, visit.column)
     rows, cols = attention_bytes.thumbnail_shape(rec)
     all_blocks_kept = len(rec.maps) == vit.blocks
     return {
-        "state": chosen,
+        "state": {
+            "token": visit.token,
+            "second": visit.second,
+            "block": visit.layer,
+            "head": visit.head,
+            "column": visit.column,
+            "rolled": visit.rolled,
+            "mask": visit.mask,
+        },
         "heads": vit.heads,
-        "names": names,
-        "spoken": prefix_tokens_in_sentence(vit, text),
+        "names": prefix_token_labels(visit),
+        "spoken": prefix_tokens_in_sentence(visit),
         "share_names": [text["the token"].format(name=text[name]) for name in (*prefix_kinds, "registers")],
-        "span": SPAN,
+        "span": attention_bytes.coding_range().span,
         "class": "class token" in prefix_kinds,
-        "outliers": state["outliers"],
-        "style": state["style"],
-        "log": state["log"],
-        "shared": state["shared"],
+        "outliers": _outlier_facts(outliers, visit.mask, text),
+        "style": visit.style,
+        "log": visit.log,
+        "shared": visit.shared,
         "maps": maps,
-        "photo": media_url(recordings.input_picture(rec)[1], "image/jpeg", "photo"),
-        "detail": detail,
+        "photo": visit.photo_url,
+        "detail": visit.detail_url,
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
         "atlas": {
             "url": media_url(strip, "application/octet-stream", "strip"),
@@ -71,10 +90,10 @@ def explorer_message(vit: Vit, rec: Recording, state: dict[str, Any], text: text
             "whole": all_blocks_kept,
             "heads": vit.heads if all_blocks_kept else 1,
         },
-        "rollout": _rollout_url(rec, state, queries) if state["rolled"] else None,
-        "cards": {block: [_head_card(head, grid, len(prefix_kinds)) for head in heads] for block, heads in heads_by_block.items()},
+        "rollout": _rollout_url(visit, queries) if visit.rolled else None,
+        "cards": attention_bytes.head_cards(rec, len(prefix_kinds)),
         "colours": {name: base64.b64encode(table.tobytes()).decode() for name, table in colours.items()},
-        "words": _message_texts(vit, text, state["mask"]),
+        "words": _message_texts(visit),
         "rules": _head_rules(grid, text),
         "most_bits": round(math.log2(grid.tokens), 1),
         "keys": [
@@ -84,18 +103,18 @@ def explorer_message(vit: Vit, rec: Recording, state: dict[str, Any], text: text
     }
 
 
-def _message_texts(vit: Vit, text: texts.Prose, mask: bool) -> dict[str, str]:
+def _message_texts(visit: ExplorerVisit) -> dict[str, str]:
     """The explorer's words; where the number of heads is in them, the page fills in the layer alone."""
-    with_counts = {word: text.fill(word, heads=vit.heads, block="{block}") for word in ("cards", "mean of heads")}
-    titles = {word: outlier_masking.masked_title(text[word], mask) for word in TITLE_KEYS}
+    text = visit.texts
+    with_counts = {word: text.fill(word, heads=visit.vit.heads, block="{block}") for word in ("cards", "mean of heads")}
+    titles = {word: outlier_masking.masked_title(text[word], visit.mask) for word in TITLE_KEYS}
     own = {"mask": texts.prose("outliers")["mask"], "hold": texts.prose("common")["hold"]}
     return {word: text[word] for word in TEXT_KEYS} | with_counts | titles | own
 
 
-def _attention_urls(
-    vit: Vit, rec: Recording, state: dict[str, Any], queries: list[int] | None
-) -> tuple[list[dict[str, Any] | None], int]:
+def _attention_urls(visit: ExplorerVisit, queries: list[int] | None) -> tuple[list[dict[str, Any] | None], int]:
     """Where each block's attention is, None for what isn't at hand; and every how many patches hover is answered."""
+    vit, rec = visit.vit, visit.recording
     mime = "application/octet-stream"
     urls: list[dict[str, Any] | None] = [None] * vit.blocks
     if queries is None and len(rec.maps) == vit.blocks:
@@ -103,70 +122,44 @@ def _attention_urls(
             urls[block] = {"url": media_url(data, mime, f"block{block}")}
         return urls, 1
     tokens = tuple(queries or range(rec.grid.tokens))
-    column = state["column"] and queries is not None  # where all queries are sent, the browser turns the arrow itself
-    data = attention_bytes.of_tokens(rec, state["block"], tokens, column)
-    urls[state["block"]] = {"url": media_url(data, mime, "block"), "queries": queries}
+    column = visit.column and queries is not None  # where all queries are sent, the browser turns the arrow itself
+    data = attention_bytes.of_tokens(rec, visit.layer, tokens, column)
+    urls[visit.layer] = {"url": media_url(data, mime, "block"), "queries": queries}
     return urls, attention_bytes.query_stride(rec, vit.heads)
 
 
-def _rollout_url(rec: Recording, state: dict[str, Any], queries: list[int] | None) -> dict[str, Any]:
+def _rollout_url(visit: ExplorerVisit, queries: list[int] | None) -> dict[str, Any]:
     """Where rollout is."""
-    data = attention_bytes.rollout_bytes(rec, tuple(queries) if queries else None, state["column"] and bool(queries))
+    column = visit.column and bool(queries)
+    data = attention_bytes.rollout_bytes(visit.recording, tuple(queries) if queries else None, column)
     return {"url": media_url(data, "application/octet-stream", "rollout"), "queries": queries}
 
 
-def prefix_token_labels(vit: Vit, text: texts.Prose) -> list[str]:
+def prefix_token_labels(visit: Visit) -> list[str]:
     """The tokens before the patches: class and distillation token where the model has them, else registers."""
-    prefix_kinds = _prefix_kinds(vit)
-    registers = vit.grid.prefix - len(prefix_kinds)
+    text, prefix_kinds = visit.texts, _prefix_kinds(visit)
+    registers = visit.grid.prefix - len(prefix_kinds)
     return [text[name] for name in prefix_kinds] + [text["register"].format(number=i) for i in range(registers)]
 
 
-def prefix_tokens_in_sentence(vit: Vit, text: texts.Prose) -> list[str]:
+def prefix_tokens_in_sentence(visit: Visit) -> list[str]:
     """Those names as a sentence has them: the class token, but register 0."""
-    named_count = len(_prefix_kinds(vit))
-    names = prefix_token_labels(vit, text)
-    return [text["the token"].format(name=name) for name in names[:named_count]] + names[named_count:]
+    named_count, names = len(_prefix_kinds(visit)), prefix_token_labels(visit)
+    return [visit.texts["the token"].format(name=name) for name in names[:named_count]] + names[named_count:]
 
 
-def _prefix_kinds(vit: Vit) -> list[str]:
-    from vitcore.forward.block_activations import prefix_token_names
-
-    return [f"{name} token" for name in prefix_token_names(vit) if not name.startswith("register")]
+def _prefix_kinds(visit: Visit) -> list[str]:
+    return [f"{name} token" for name in visit.prefix_names if not name.startswith("register")]
 
 
-def _whole_percent(share: float) -> float:
-    """Percent without digits; what is more than 0 and less than half a percent stays below 1."""
-    return round(100 * share) or (0.5 if share > 0 else 0)
-
-
-def _head_card(head: HeadDescription, grid: Grid, named: int) -> dict[str, Any]:
-    """A head's numbers, rounded as they are shown, and its words; the browser makes the sentence.
-
-    `named` tokens have a share each, the registers after them one together.
-    """
-    from vitcore.analysis.attention_distance import uniform_distance_px
-    from vitcore.analysis.head_descriptions import OUTLIER_SHARE
-
-    reach = head.reach_px / max(uniform_distance_px(grid), 1e-9)
-    shares = [*head.shares[:named], *([sum(head.shares[named:])] if head.shares[named:] else [])]
-    return {
-        "bits": round(head.entropy_bits, 1), "spread": round(2**head.entropy_bits),
-        "px": round(head.distance_px), "reach": round(100 * reach),
-        "offset": round(100 * head.by_offset), "shares": [_whole_percent(share) for share in shares], "words": head.words,
-        "sink": head.sink, "outlying": _whole_percent(head.outlying) if head.outlying >= OUTLIER_SHARE else None,
-    }  # fmt: skip
-
-
-def outlier_facts(rec: Recording, masked: bool, text: texts.Prose) -> dict[str, Any]:
+def _outlier_facts(patches: list[int], masked: bool, text: texts.Prose) -> dict[str, Any]:
     """The photo's outlier tokens (patches), and what is said where some of them hold much of a map: by their place and number."""
-    from vitcore.analysis.outlier_tokens import ONE_IN
     from vitcore.outlier_sentences import masked_outliers_sentence, outlier_count_phrase, outlier_sentence_about
 
-    patches = outlier_tokens.find_outliers(rec).patches.tolist()
     counts = range(1, len(patches) + 1)
     return {
-        "patches": patches, "one_in": ONE_IN, "masked": masked_outliers_sentence(len(patches)) if masked else "",
+        "patches": patches, "one_in": outlier_tokens.outlier_rule().one_in,
+        "masked": masked_outliers_sentence(len(patches)) if masked else "",
         "called": {place: [outlier_count_phrase(count, place) for count in counts] for place in ("corner", "edge", "")},
         "attended": outlier_sentence_about("{who}", True), "other": outlier_sentence_about("{who}", False),
         "counted": [text.fill("outliers here", count=count) for count in counts],
@@ -175,16 +168,6 @@ def outlier_facts(rec: Recording, masked: bool, text: texts.Prose) -> dict[str, 
 
 def _head_rules(grid: Grid, text: texts.Prose) -> dict[str, list[str]]:
     """Each word by which a head may be called: its name, and its rule with the thresholds filled in."""
-    from vitcore.analysis import head_descriptions
-    from vitcore.analysis.attention_distance import uniform_distance_px
-
-    px = uniform_distance_px(grid)
-    facts = {
-        "sink": percent(head_descriptions.SINK_SHARE, 0), "even": percent(head_descriptions.EVEN_ENTROPY_SHARE, 0),
-        "bits": f"{math.log2(grid.tokens):.1f}",
-        "local": percent(head_descriptions.LOCAL_REACH, 0), "local_px": f"{head_descriptions.LOCAL_REACH * px:.0f}",
-        "global": percent(head_descriptions.GLOBAL_REACH, 0), "global_px": f"{head_descriptions.GLOBAL_REACH * px:.0f}",
-        "px": f"{px:.0f}", "positional": percent(head_descriptions.POSITIONAL_SHARE, 0),
-    }  # fmt: skip
+    facts = attention_bytes.head_rule_facts(grid)
     order = ("sink", "outliers", "even", "local", "global", "mixed", "positional", "spread")
     return {word: [text[f"rule {word}"], text[f"rule {word} is"].format(**facts)] for word in order}

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
 
 import streamlit as st
 
 from app import texts
+from app.components import page_theme
 from app.components.explorer.explorer import explorer
 from app.components.figure import explain, lead
 from app.components.pending_choices import mark_drawn, restore_pending
 from app.shell import query_controls, selection
 from app.state.models import loaded_models
-from app.state.photos import current_photo
-from app.state.recordings import outlier_tokens, recordings
+from app.state.recordings import attention_bytes, outlier_tokens, recordings
+from app.state.visit import current_photo
+from app.state.visit.visit import Visit
 from app.views.attention import explorer_download, explorer_message, pinned_tokens
+from app.views.attention.explorer_message import ExplorerVisit
 from app.widgets import outlier_masking
 from vitcore.translation import percent
-
-if TYPE_CHECKING:
-    from vitcore.grid import Grid
-    from vitcore.images import Photo
-    from vitcore.models.load_model import Vit
 
 DIRECTIONS = ("gives", "gets")
 TARGETS = {
@@ -36,53 +34,47 @@ TARGETS = {
 @st.fragment
 def show_explorer(model: str, text: texts.Prose) -> None:
     """The page below its first sentence; runs on its own when something on it is touched, and holds nothing in between."""
-    vit, photo = loaded_models.loaded(model), current_photo.load()
+    vit, photo = loaded_models.loaded(model), current_photo.load_photo()
+    visit = Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo), mode=page_theme.current(), texts=text)
     outlier_masking.set_masking(outlier_masking.is_on())  # a touch in the picture sets it; the address follows
     restore_pending("direction", "lit", "log", "one_scale", *TARGETS.values(), *pinned_tokens.FIELDS.values())
-    grid = vit.grid
-    state = _controls(vit, photo, grid, text)
-    rec = recordings.recording(vit, photo, state["block"])
-    state["outliers"] = explorer_message.outlier_facts(rec, state["mask"], text)
-    rec = outlier_tokens.mask_outliers(rec) if state["mask"] else rec
+    explorer_visit, outliers = _controls(visit), outlier_tokens.find_outliers(visit.recording).patches.tolist()
     with lead():
-        explorer(
-            explorer_message.explorer_message(vit, rec, state, text),
-            key="explorer",
-            targets=TARGETS,
-            directions=DIRECTIONS,
-            pin=pinned_tokens.pin_token,
-        )
-    from vitcore.analysis.attention_as_bytes import LEAST, WORST
-
-    explain(text["how"].format(worst=percent(WORST), least=f"{LEAST:.6f}"), text["limits"])
+        explorer(explorer_message.explorer_message(explorer_visit, outliers), key="explorer", targets=TARGETS,
+                 directions=DIRECTIONS, pin=pinned_tokens.pin_token)  # fmt: skip
+    coding = attention_bytes.coding_range()
+    explain(text["how"].format(worst=percent(coding.worst), least=f"{coding.least:.6f}"), text["limits"])
     with st.container(horizontal=True, vertical_alignment="center"):
-        explorer_download.download_button(vit, photo, rec, state, text)
-        if state["outliers"]["patches"]:
+        explorer_download.download_button(explorer_visit)
+        if outliers:
             st.page_link("views/outliers/page.py", label=text["to outliers"], icon=":material/flare:",
-                         query_params={selection.LAYER: str(state["block"])})  # fmt: skip
+                         query_params={selection.LAYER: str(explorer_visit.layer)})  # fmt: skip
         st.page_link("views/compare/page.py", label=text["to compare"], icon=":material/compare:",
-                     query_params={"picture": "attention", selection.LAYER: str(state["block"])})  # fmt: skip
-    st.session_state["_pinned"] = max(state["token"] - grid.prefix, 0) if state["token"] >= grid.prefix else None
+                     query_params={"picture": "attention", selection.LAYER: str(explorer_visit.layer)})  # fmt: skip
+    token, prefix = explorer_visit.token, visit.grid.prefix
+    st.session_state["_pinned"] = token - prefix if token >= prefix else None
     mark_drawn()
 
 
-def _controls(vit: Vit, photo: Photo, grid: Grid, text: texts.Prose) -> dict[str, Any]:
+def _controls(visit: Visit) -> ExplorerVisit:
     """The controls that keep what is chosen in the address bar; the picture and its keys set them too."""
     from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES
 
+    text, vit = visit.texts, visit.vit
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="explorer_controls"):
         block = query_controls.layer_slider(text["block"], vit, vit.blocks // 2, width=104)
         head = query_controls.head_menu(text["head control"], vit.heads, text["mean"], width=104, help=text["head help"])
         direction = query_controls.button_row(text, "direction", list(DIRECTIONS))
-        token, second = pinned_tokens.patch_fields(grid, explorer_message.prefix_token_labels(vit, text), text)
+        token, second = pinned_tokens.patch_fields(visit.grid, explorer_message.prefix_token_labels(visit), text)
         with st.popover(text["drawing"], icon=":material/tune:"):
             style = query_controls.button_row(text, "lit", ["heat", "light"])
             log = st.toggle(text["log"], key="log", bind="query-params", help=text["log help"])
             about = text.fill("shared help", least=f"{MIN_TOP_IN_EVEN_SHARES:g}")
             shared = st.toggle(text["shared"], key="one_scale", bind="query-params", help=about)
             rolled = st.toggle(text["rolled"], key="rolled", bind="query-params", help=text["rolled help"])
-            mask = outlier_masking.masking_switch(vit, recordings.recording(vit, photo), "drawing")
-    return {
-        "block": block, "head": head, "column": direction == DIRECTIONS[1], "token": token, "second": second,
-        "rolled": rolled, "style": style, "log": log, "shared": shared, "mask": mask,
-    }  # fmt: skip
+            mask = outlier_masking.masking_switch(visit, "drawing")
+    rec = recordings.recording(vit, visit.photo, block)
+    return replace(visit, recording=outlier_tokens.mask_outliers(rec) if mask else rec, layer=block, head=head).extend(
+        ExplorerVisit, token=token, second=second, column=direction == DIRECTIONS[1], rolled=rolled, style=style, log=log,
+        shared=shared, mask=mask,
+    )  # fmt: skip

@@ -4,13 +4,13 @@ import streamlit as st
 
 from app import texts
 from app.components.figure import aside
-from app.shell import current_recording
+from app.shell import current_visit
 from app.views.attention import pinned_tokens
 from app.views.attention.explorer_view import show_explorer
 
 text = texts.prose("attention")
 first = aside(text["intro"])
-vit, *_ = current_recording.load(needs_attention_for=text["what"])
+vit = current_visit.load_visit(text, needs_attention=True).vit
 if vit.structure.axes:
     first.caption(text["axial"])
 if st.session_state.get("_page") != "attention":  # entered

@@ -6,10 +6,9 @@ import streamlit as st
 
 from app import texts
 from app.state.memory import memory_cache
-from app.state.models import loaded_models
-from app.state.photos import current_photo
+from app.state.models import loaded_models, uploaded_model
 from app.state.recordings import recordings
-from app.state.uploads import uploaded_model
+from app.state.visit import current_photo
 from app.texts import Prose
 from app.views.bring import opening_questions
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
@@ -81,7 +80,7 @@ def _open_button(model: uploaded_model.UploadedModel, text: Prose) -> None:
 def _photo_problem(model: uploaded_model.UploadedModel) -> str | None:
     """Why the photo can't be looked at through it, though it was loaded."""
     try:
-        recordings.recording(loaded_models.loaded(model.version), current_photo.load())
+        recordings.recording(loaded_models.loaded(model.version), current_photo.load_photo())
     except (ModelError, memory_cache.MemoryBudgetError) as error:
         uploaded_model.drop_cached(model.version)
         model.options = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import texts
-from app.state.uploads import uploaded_model
+from app.state.models import uploaded_model
 from app.texts import Prose
 from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, answer_text
 

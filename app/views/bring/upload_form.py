@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import permissions, texts
 from app.shell import photo_picker
-from app.state.uploads import uploaded_model
+from app.state.models import uploaded_model
 from app.texts import Prose
 
 UPLOADER_STATE, PROBLEM_STATE = ("_own_turn", "_own_problem")  # which uploader it is: a new one lets go of what the last one held

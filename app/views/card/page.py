@@ -5,14 +5,14 @@ import streamlit as st
 from app import texts
 from app.components import page_theme
 from app.components.figure import figure
-from app.shell import current_recording
+from app.shell import current_visit
 from app.state.models import model_menu, model_weights
 from app.views.card import speed_section, table1_row
 from app.widgets import model_card
 
 text = texts.prose("card")
 st.markdown(text["intro"])
-vit = current_recording.load_model()
+vit = current_visit.load_model()
 
 from vitcore import figures  # noqa: E402
 

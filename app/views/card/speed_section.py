@@ -14,8 +14,8 @@ from app.components.figure import figure
 from app.components.page_style.page_style import scaled_px
 from app.shell import query_controls
 from app.state.jobs import speed_measurement
-from app.state.models.model_ref import ModelRef
-from app.state.uploads.uploaded_model import MODEL_ID
+from app.state.model_ref import ModelRef
+from app.state.models.uploaded_model import MODEL_ID
 from app.texts import Prose
 from app.views.card import speed_sentences
 from vitcore.translation import percent

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.components.component_files import media_url
 from app.components.figure import explain, figure, lead
-from app.components.picture.picture import picture
 from app.shell import photo_titles, query_controls
 from app.state.models import model_weights
-from app.state.recordings import outlier_tokens
+from app.state.recordings import model_comparisons, outlier_tokens
 from app.views.compare.model_pair import ModelPair, side_columns
-from app.widgets import colour_bar, outlier_masking
+from app.widgets import outlier_masking
+from app.widgets.position_tiles import position_tiles
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
@@ -28,9 +27,9 @@ def show_distances(pair: ModelPair, comparison: Comparison) -> None:
     """One dot per head over depth, on axes that reach as far of what each model sees."""
     from vitcore.report import comparison_handout
 
-    text = pair.text
+    text = pair.texts
     cls = query_controls.button_row(text, "cls", ["drop", "renormalise"])
-    recordings_and_notes = [outlier_masking.distances_to_show(vit, rec) for vit, rec in zip(pair.vits, pair.recs, strict=True)]
+    recordings_and_notes = [outlier_masking.distances_to_show(one) for one in pair.visits]
     px = [rec.distance_px if cls == "drop" else rec.distance_renormalised_px for rec, _ in recordings_and_notes]
     among = [rec.distance_renormalised_px for rec, _ in recordings_and_notes]
     st.markdown(texts.escape_markdown(comparison_handout.attention_distance_sentence(among, pair.vits)))
@@ -58,7 +57,7 @@ def show_token_similarity(pair: ModelPair, comparison: Comparison) -> None:
     from vitcore import figures
     from vitcore.report import comparison_handout
 
-    text = pair.text
+    text = pair.texts
     left, right = lead().columns([3, 2], gap="large")
     with left:
         fig = figures.cka_heatmap(comparison.cka, pair.names, pair.mode)
@@ -83,22 +82,17 @@ def show_token_similarity(pair: ModelPair, comparison: Comparison) -> None:
 def show_filters(pair: ModelPair, comparison: Comparison | None) -> None:
     """The first principal components of both, and how much of the spaces that they span is the same."""
     from vitcore import figures
-    from vitcore.analysis import filters as of_filters
-    from vitcore.analysis.model_similarity import subspace_overlap
     from vitcore.figures.drawing import fit_figure_to_width
 
-    text = pair.text
+    text = pair.texts
     parts = [model_weights.filter_components(vit.name) for vit in pair.vits]
     count = min([COMPONENTS_SHOWN, *(len(part.variance) for part in parts if part)])
     if parts[0] and parts[1]:
-        needed = [of_filters.components_for_variance(part.variance, of_filters.MAX_COMPONENTS) for part in parts if part]
-        st.markdown(
-            texts.escape_markdown(text.fill("needed", share=percent(of_filters.MAX_COMPONENTS, 0), one=needed[0], two=needed[1]))
-        )
-        one, two = (part.vectors[:count] for part in parts if part)
-        if one.shape == two.shape:
-            shared, chance = subspace_overlap(one, two), count / one[0].size
-            st.markdown(text.fill("overlap", count=count, shared=percent(shared, 0), chance=percent(chance, 0)))
+        one, two = (model_weights.components_needed(part) for part in parts if part)
+        st.markdown(texts.escape_markdown(text.fill("needed", share=percent(one.share, 0), one=one.most, two=two.most)))
+        if overlap := model_weights.filter_overlap(parts[0], parts[1], count):
+            shared, chance = (percent(share, 0) for share in overlap)
+            st.markdown(text.fill("overlap", count=count, shared=shared, chance=chance))
         else:
             st.markdown(text["no overlap"])
     for (place, key, name), part in zip(side_columns(pair), parts, strict=True):
@@ -107,7 +101,7 @@ def show_filters(pair: ModelPair, comparison: Comparison | None) -> None:
                 st.info(text["no filters"])
                 continue
             fig = fit_figure_to_width(
-                figures.filters(of_filters.components_as_picture(part.vectors[:count]), part.variance, pair.mode), PICTURE_WIDTH_PX
+                figures.filters(model_weights.component_tiles(part, count), part.variance, pair.mode), PICTURE_WIDTH_PX
             )
             alt = f"{text['picture.filters']}: {name}"
             arrays: Any = {f"components_{key}": part.vectors, f"variance_{key}": part.variance}
@@ -117,57 +111,40 @@ def show_filters(pair: ModelPair, comparison: Comparison | None) -> None:
 
 def show_positions(pair: ModelPair, comparison: Comparison | None) -> None:
     """The tiles of both, and how closely similarity follows distance in each."""
-    from vitcore.analysis.position_embeddings import correlation_with_distance
-    from vitcore.figures.theme import DIVERGING
-
-    text = pair.text
+    text = pair.texts
     cosines = [model_weights.position_similarity(vit.name) for vit in pair.vits]
-    same = pair.vits[0].grid.rows == pair.vits[1].grid.rows and pair.vits[0].grid.cols == pair.vits[1].grid.cols
+    first, second = (vit.grid for vit in pair.vits)
+    same = (first.rows, first.cols) == (second.rows, second.cols)
     if cosines[0] is not None and cosines[1] is not None:
-        one, two = (correlation_with_distance(c, vit.grid) for c, vit in zip(cosines, pair.vits, strict=True) if c is not None)
+        one, two = (
+            model_weights.distance_correlation(c, vit.grid) for c, vit in zip(cosines, pair.vits, strict=True) if c is not None
+        )
         numbers = {"one": f"{round(one, 2) + 0:.2f}", "two": f"{round(two, 2) + 0:.2f}"}  # no "-0.00"
         st.markdown(texts.escape_markdown(text["follows"].format(**numbers)))
-    chosen = _position_input(pair) if same and all(cosine is not None for cosine in cosines) else None
+    chosen = (
+        query_controls.patch_input(text["position"], pair.vit.grid, width=130)
+        if same and all(cosine is not None for cosine in cosines)
+        else None
+    )
     for (place, key, name), vit, cosine in zip(side_columns(pair), pair.vits, cosines, strict=True):
         with place:
             if cosine is None:
                 st.info(text["no positions"])
                 continue
-            grid = vit.grid
-            picture(
-                media_url(model_weights.similarity_tiles_png(vit.name), "image/png", f"tiles_{key}"),
-                grid.rows,
-                grid.cols,
-                grid.step_px,
-                key=f"{key}_tiles",
-                target="patch",
-                label=f"{text['picture.positions']}: {name}",
-                selected=chosen,
-                gutter_px=grid.patch_px / 8,
-                lines=False,
-                smooth=False,
-                group="tiles" if same else "",
-                values=None if chosen is None else cosine[chosen].tolist(),
-                unit=text["cosine"],
-            )
-            colour_bar.colour_strip(DIVERGING, -1, 1, text["cosine"], f"{key}_cosine")
+            label, values = f"{text['picture.positions']}: {name}", None if chosen is None else cosine[chosen].tolist()
+            position_tiles(vit, chosen, label, text["cosine"], f"tiles_{key}", key=f"{key}_tiles", scale_key=f"{key}_cosine",
+                           group="tiles" if same else "", values=values, unit=text["cosine"])  # fmt: skip
     explain(text["how positions"], text["limits positions"])
-
-
-def _position_input(pair: ModelPair) -> int:
-    grid = pair.vits[0].grid
-    return query_controls.patch_input(pair.text["position"], grid, width=130)
 
 
 def show_answers(pair: ModelPair, comparison: Comparison | None) -> None:
     """The five likeliest classes of both, on one axis, and how alike the answers are."""
     from vitcore import figures
-    from vitcore.analysis.model_similarity import prediction_agreement
     from vitcore.report import comparison_handout
 
-    text, (a, b) = pair.text, pair.recs
+    text = pair.texts
     if comparison is None:  # else it stands above
-        agreed = prediction_agreement(a.logits, b.logits, (a.labels, b.labels), (a.output, b.output))
+        agreed = model_comparisons.answer_agreement(*pair.recs)
         st.markdown(texts.escape_markdown(comparison_handout.agreement_sentence(agreed, [rec.top_classes(1) for rec in pair.recs])))
     photo_titles.imagenet_name_caption([label for rec in pair.recs for label, _ in rec.top_classes()])
     for (place, key, name), rec in zip(side_columns(pair), pair.recs, strict=True):

@@ -13,8 +13,7 @@ from app.components.component_files import media_url
 from app.components.figure import aside, downloads, explain
 from app.components.picture.picture import picture
 from app.shell import query_controls, selection
-from app.state.models import model_comparisons
-from app.state.recordings import outlier_tokens
+from app.state.recordings import model_comparisons, outlier_tokens, relevance_maps
 from app.views.compare.model_pair import ModelPair, side_columns
 from app.widgets import colour_bar, outlier_masking
 
@@ -29,7 +28,7 @@ PairKey = tuple[str, str, str]  # both models and the photo, by what they are ke
 
 def show_rollout(pair: ModelPair, comparison: Comparison) -> None:
     """What was gathered through all layers."""
-    text = pair.text
+    text = pair.texts
     with st.container(horizontal=True, vertical_alignment="bottom"):
         cell = _place_input(pair, comparison)
         with st.popover(text["settings"], icon=":material/tune:", key="rollout_settings"):
@@ -48,7 +47,7 @@ def show_attention(pair: ModelPair, comparison: Comparison) -> None:
     """What is attended to in one layer; in the other model, in the layer at the same depth."""
     from vitcore.forward.compare_models import layer_at_same_depth
 
-    text = pair.text
+    text = pair.texts
     blocks, heads = [vit.blocks for vit in pair.vits], min(vit.heads for vit in pair.vits)
     deep = max(blocks)
     key = _query_key("both_layer", selection.LAYER, shared=blocks[0] == deep)
@@ -78,7 +77,7 @@ def _place_key(comparison: Comparison) -> str:
 
 def _place_input(pair: ModelPair, comparison: Comparison) -> int | None:
     """The place that is asked, or None for where the answer is read."""
-    text, count, key = pair.text, comparison.grid.rows * comparison.grid.cols, _place_key(comparison)
+    text, count, key = pair.texts, comparison.grid.rows * comparison.grid.cols, _place_key(comparison)
     label = texts.prose("patches")["patch"] if key == selection.PATCH else text["place"]
     asks = st.toggle(text["ask"], key="ask", bind="query-params", value=False, help=text["ask help"])
     middle = (comparison.grid.rows // 2) * comparison.grid.cols + comparison.grid.cols // 2
@@ -91,7 +90,7 @@ def _show_maps(pair: ModelPair, comparison: Comparison, maps: MapPair, kind: str
     from vitcore.figures.heat_overlay import heat_colour_scale, scale_top
     from vitcore.report import comparison_handout
 
-    text = pair.text
+    text = pair.texts
     aside(key="aside_grid").caption(comparison_handout.common_grid_sentence(comparison.grid))
     both, unit = maps.stacked, text[f"unit {kind}"]
     most, even = scale_top(both), maps.even_share
@@ -100,7 +99,7 @@ def _show_maps(pair: ModelPair, comparison: Comparison, maps: MapPair, kind: str
     for which, ((place, key, name), mask) in enumerate(zip(side_columns(pair), maps.both, strict=True)):
         outliers_of_both.append(map_outliers := _map_outliers(comparison, which, mask))
         with place:
-            drawn = model_comparisons.heat_overlay(comparison, (kind, map_key, key), most, mask)
+            drawn = relevance_maps.heat_overlay(comparison, (kind, map_key, key), False, mask, most)
             label = f"{text[f'picture.{kind}']}: {name}"
             _draw_map(comparison, f"{key}_map", label, drawn, 100 * mask, unit, cell, 100 * even, map_outliers)
             colour_bar.map_scale_bar(scale, f"{key}_scale")
@@ -132,7 +131,7 @@ def _joint_outliers(pair: ModelPair, outliers_of_both: list[outlier_masking.MapO
     """What is said below both: of each by its letter."""
     sentences = [f"{letter}: {one.sentence}" for letter, one in zip("AB", outliers_of_both, strict=True) if one.sentence]
     return outlier_masking.MapOutliers(
-        [], pair.text.joined(sentences), max(one.total for one in outliers_of_both), any(one.masked for one in outliers_of_both)
+        [], pair.texts.joined(sentences), max(one.total for one in outliers_of_both), any(one.masked for one in outliers_of_both)
     )
 
 
@@ -150,12 +149,12 @@ def _show_difference(
 
     marks = sorted({cell for one in outliers_of_both for cell in one.patches})
     map_outliers = outlier_masking.MapOutliers(
-        marks, pair.text.joined(dict.fromkeys(one.sentence for one in outliers_of_both if one.patches)), 0, False
+        marks, pair.texts.joined(dict.fromkeys(one.sentence for one in outliers_of_both if one.patches)), 0, False
     )
-    text, values = pair.text, maps.difference
+    text, values = pair.texts, maps.difference
     most = relevance_scale_top(values, True, 100 / values.size)
     st.markdown(f"## {text['difference']}")
-    drawn = model_comparisons.signed_overlay(comparison, map_key, most, values)
+    drawn = relevance_maps.heat_overlay(comparison, map_key, True, values, most)
     _draw_map(comparison, "differ", text["difference"], drawn, values, text["points"], cell, map_outliers=map_outliers)
     colour_bar.map_scale_bar(heat_colour_scale(values, most, text["points"], signed=True), "differ_scale")
 

@@ -8,36 +8,46 @@ from typing import TYPE_CHECKING
 
 from app import texts
 from app.components.figure import lead
-from app.state.models.model_ref import ModelRef
+from app.state.model_ref import ModelRef
+from app.state.visit.visit import Visit
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-    from vitcore.figures.theme import Mode
     from vitcore.forward.compare_models import Comparison
     from vitcore.forward.recording import Recording
-    from vitcore.images import Photo
     from vitcore.models.load_model import Vit
 
 TwoNames = tuple[str, str]
 
 
-@dataclass(frozen=True, eq=False)
-class ModelPair:
-    """Two models on one photo; `comparison` is None where one of them does not attend over one grid."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ModelPair(Visit):
+    """The visit of the first model, and the same photo through the second; `comparison` is None where one has no one grid."""
 
-    text: texts.Prose
-    vits: tuple[Vit, Vit]
-    recs: tuple[Recording, Recording]
+    second: Visit
     names: TwoNames  # in the visitor's language, as plain text
-    photo: Photo
     comparison: Comparison | None
-    mode: Mode
+
+    @property
+    def visits(self) -> tuple[Visit, Visit]:
+        """Both, the first first."""
+        return self, self.second
+
+    @property
+    def vits(self) -> tuple[Vit, Vit]:
+        """Both models."""
+        return self.vit, self.second.vit
+
+    @property
+    def recs(self) -> tuple[Recording, Recording]:
+        """Both recordings."""
+        return self.recording, self.second.recording
 
     @property
     def key(self) -> tuple[str, str, str]:
         """What tells this pair from others, for what is kept."""
-        return self.vits[0].name, self.vits[1].name, self.photo.key
+        return self.vit.name, self.second.vit.name, self.photo.key
 
     def file_subjects(self, *sides: str) -> tuple[str, ...]:
         """What a file of these sides ("a", "b") is named for: the photo, and the models."""

@@ -2,48 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app import permissions, texts
-from app.components import page_theme
 from app.components.page_style.page_style import scaled_px
-from app.shell import query_controls
+from app.shell import current_visit, query_controls
 from app.state.memory import memory_cache
-from app.state.models import current_model, loaded_models, model_comparisons, model_menu, second_model
-from app.state.models.model_ref import CHECKPOINTS, ModelRef
+from app.state.model_ref import CHECKPOINTS, ModelRef
+from app.state.models import loaded_models, model_menu
+from app.state.recordings import model_comparisons
+from app.state.visit import current_model, second_model
 from app.views.compare import preset_pairs
 from app.views.compare.model_pair import ModelPair
 from app.widgets import outlier_masking
 from vitcore.models.model_cards import DEFAULT_MODEL
 
 if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
-    from vitcore.images import Photo
+    from app.state.visit.visit import Visit
     from vitcore.models.load_model import Vit
 
 
-def choose_pair(text: texts.Prose, first: Vit, photo: Photo, rec: Recording) -> ModelPair:
+def choose_pair(visit: Visit) -> ModelPair:
     """The row of pickers, and the pair that they name; says on the page what could not be had."""
+    text, first, photo = visit.texts, visit.vit, visit.photo
     with st.container(horizontal=True, vertical_alignment="bottom"):
         _first_menu(text)
         requested = _second_menu(text, first)
         size = st.empty()
         preset_pairs.presets_popover(text, first)
-    progress_bar = st.empty()
-
-    def progress(done: int, total: int) -> None:
-        label = texts.prose("common")["downloading"].format(done=done / 1e6, total=total / 1e6)
-        progress_bar.progress(done / max(total, 1), label)
-
-    with st.spinner(texts.prose("common")["loading"]):
+    with current_visit.download_progress(st.empty()) as progress:
         base = second_model.try_load(first, requested, progress)
-    progress_bar.empty()
-    if base is None and requested != second_model.RANDOM:
-        second_model.fall_back(requested)
-        st.rerun()  # the picker was drawn before it was known
+    if second_model.SECOND.needs_rerun:
+        st.rerun()
     with size:
         wanted = _size_menu(text, base)
     other = base and second_model.try_resize(base, wanted)
@@ -51,32 +44,30 @@ def choose_pair(text: texts.Prose, first: Vit, photo: Photo, rec: Recording) -> 
         if base is not None:
             _show_failure(text, requested)
         if other is None:
-            st.warning(f"{texts.escape_markdown(second_model.load_problem())} {text['instead']}", icon=":material/cloud_off:")
-            _try_again_button(second_model.forget_problem)
+            sentence = f"{texts.escape_markdown(second_model.variant_problem())} {text['instead']}"
+            current_visit.show_model_problem(sentence, second_model.forget_variant_problem, "again")
             requested, other = second_model.RANDOM, loaded_models.load_variant(first, second_model.RANDOM)
-        second_recording, vits = model_comparisons.recording(other, photo), (first, other)
+        second = replace(visit, vit=other, recording=model_comparisons.recording_with_tokens(other, photo))
         both = first.is_global and other.is_global
         comparison = (
-            model_comparisons.compare(first.name, other.name, photo.key, vits, photo, outlier_masking.is_on()) if both else None
+            model_comparisons.compare(first.name, other.name, photo.key, (first, other), photo, outlier_masking.is_on())
+            if both
+            else None
         )
     except memory_cache.MemoryBudgetError:
         st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
         st.stop()
     names = first.card.title, _second_title(text, first, other, requested)
-    return ModelPair(text, vits, (rec, second_recording), names, photo, comparison, page_theme.current())
+    return visit.extend(ModelPair, second=second, names=names, comparison=comparison)
 
 
 def _show_failure(text: texts.Prose, shown: str) -> None:
     """Why B is not the model that was asked for last, and the way to ask again."""
-    if failed := second_model.last_failure(shown):
+    second_model.SECOND.succeed(shown)
+    if problem := second_model.SECOND.problem:
         title = model_menu.menu()[shown].title if shown in model_menu.menu() else _special_names(text).get(shown, shown)
-        sentence = text.joined((failed.reason, text["stays"].format(model=title)))
-        st.warning(texts.escape_markdown(sentence), icon=":material/cloud_off:")
-        _try_again_button(second_model.try_again)
-
-
-def _try_again_button(callback: Callable[[], None]) -> None:
-    st.button(texts.prose("common")["try again"], on_click=callback, icon=":material/refresh:", key="again")
+        sentence = text.joined((problem.reason, text["stays"].format(model=title)))
+        current_visit.show_model_problem(texts.escape_markdown(sentence), second_model.SECOND.try_again, "again")
 
 
 def _special_names(text: texts.Prose) -> dict[str, str]:
@@ -113,7 +104,7 @@ def _first_menu(text: texts.Prose) -> None:
 
 def choose_first() -> None:
     """What is chosen here is chosen in the sidebar."""
-    current_model.forget_error()
+    current_model.FIRST.forget_problem()
     st.session_state["model"] = st.session_state["a_model"]
 
 
@@ -127,7 +118,7 @@ def _second_menu(text: texts.Prose, first: Vit) -> str:
         return {one: words[f"b.{one}"] for one in special} | {name: card.title for name, card in cards.items()}
 
     names = titles()
-    second_model.reset_picker()
+    second_model.SECOND.reset_picker()
     if st.session_state.get("b") in CHECKPOINTS and st.session_state["b"] not in special:
         st.session_state["b"] = second_model.RANDOM
     others = [titles(lang) for lang in texts.LANGUAGES]

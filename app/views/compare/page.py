@@ -6,14 +6,13 @@ import streamlit as st
 
 from app import texts
 from app.components.figure import aside
-from app.shell import current_recording, query_controls
-from app.state.models import model_comparisons
+from app.shell import current_visit, query_controls
+from app.state.recordings import model_comparisons
 from app.views.compare import chart_pairs, map_pairs, model_pickers, summary_and_handout
 
 text = texts.prose("compare")
 aside(text["intro"])
-vit, photo, rec = current_recording.load(record=model_comparisons.recording)
-pair = model_pickers.choose_pair(text, vit, photo, rec)
+pair = model_pickers.choose_pair(current_visit.load_visit(text, record=model_comparisons.recording_with_tokens))
 pictures: dict[str, Callable] = {
     "filters": chart_pairs.show_filters,
     "positions": chart_pairs.show_positions,
@@ -29,7 +28,7 @@ if pair.comparison:
 else:
     for one in pair.vits:
         if not one.is_global:
-            current_recording.show_undefined(one, text["what"])
+            current_visit.show_undefined(one, text["what"])
 if st.session_state.get("picture", "rollout") not in pictures:
     st.session_state["picture"] = next(iter(pictures))
 names = "&emsp;".join(f"**{key}** {texts.escape_markdown(name)}" for key, name in zip("AB", pair.names, strict=True))

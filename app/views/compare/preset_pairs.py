@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import streamlit as st
 
 from app import permissions, texts
-from app.state.models import current_model, second_model
 from app.state.training import runs
+from app.state.visit import current_model, second_model
 from vitcore.models.model_cards import MODEL_CARDS
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ def _smaller_size(first: Vit) -> str:
 
 def choose_preset(preset: PresetPair) -> None:
     """Show this pair."""
-    current_model.forget_error()
-    second_model.forget_problem()
+    current_model.FIRST.forget_problem()
+    second_model.forget_variant_problem()
     st.session_state.update(
         {"b": preset.second, "b_px": preset.size, "picture": preset.picture} | ({"model": preset.first} if preset.first else {})
     )

@@ -11,9 +11,8 @@ import streamlit as st
 from app import texts
 from app.components.copyable_text.copyable_text import copyable_text
 from app.shell import copy_link
-from app.state.models import model_comparisons
-from app.state.models.model_ref import ModelRef
-from app.state.uploads import uploaded_photo
+from app.state import reports
+from app.state.model_ref import ModelRef
 from app.views.compare.model_pair import ModelPair
 from app.widgets import outlier_masking
 from vitcore.file_names import file_name
@@ -32,7 +31,7 @@ def show_numbers(pair: ModelPair) -> None:
     """Rank correlation of rollouts, CKA of tokens at the same depth, and how many of the likeliest five are shared."""
     from vitcore.report import comparison_handout
 
-    text, comparison = pair.text, pair.comparison
+    text, comparison = pair.texts, pair.comparison
     if comparison is None:
         return
     answers = comparison.answers
@@ -52,7 +51,7 @@ def teacher_note(pair: ModelPair) -> None:
     """Say so where one of the two was taught by the other: that they are alike was the aim."""
     for vit, other in (pair.vits, pair.vits[::-1]):
         if other.card.title in (vit.card.teacher, vit.card.looker):
-            sentence = pair.text["taught"].format(model=vit.card.title, teacher=other.card.title)
+            sentence = pair.texts["taught"].format(model=vit.card.title, teacher=other.card.title)
             st.caption(f":material/school: {sentence}")
 
 
@@ -61,18 +60,18 @@ def handout_button(pair: ModelPair) -> None:
     from vitcore.report.comparison_handout import comparison_command
     from vitcore.report.report_settings import ReportOrigin
 
-    text = pair.text
+    text = pair.texts
     if pair.comparison is None:
         return
     st.markdown(f"## {text['take title']}")
-    own = uploaded_photo.current() is not None and st.session_state.get("photo") == uploaded_photo.PHOTO_ID
-    sample = "" if own else pair.photo.name.removesuffix(".jpg")
     origin = ReportOrigin(
-        address=_comparison_link(own), lacking=copy_link.what_link_lacks(texts.prose("report"), "compare"), lang=texts.language()
+        address=_comparison_link(bool(pair.photo.whose)),
+        lacking=copy_link.what_link_lacks(texts.prose("report"), "compare"),
+        lang=texts.language(),
     )
     st.markdown(text["take about"])
     st.download_button(
-        text["take get"], partial(make_handout, pair.key, pair.names, origin, sample, texts.table(), outlier_masking.is_on()),
+        text["take get"], partial(make_handout, pair.key, pair.names, origin, pair.sample, texts.table(), outlier_masking.is_on()),
         file_name("html", "compare", *pair.file_subjects("a", "b")), "text/html",
         key="compare_html", icon=":material/print:", type="primary", on_click="ignore",
     )  # fmt: skip
@@ -92,7 +91,7 @@ def make_handout(
 ) -> bytes:
     """The handout, where no visitor's language is known; what waits for it holds no model and no photo."""
     with speaking(words):
-        return model_comparisons.handout(*pair_key, names, origin, sample, mask_outliers)
+        return reports.comparison_handout(*pair_key, names, origin, sample, mask_outliers)
 
 
 def _comparison_link(own: bool) -> str:

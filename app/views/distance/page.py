@@ -3,24 +3,23 @@
 import streamlit as st
 
 from app import texts
-from app.components import page_theme
 from app.components.figure import aside, downloads, explain, lead, plot
-from app.shell import current_recording, photo_picker, query_controls
+from app.shell import current_visit, photo_picker, query_controls
 from app.state.photos import sample_photos
+from app.state.recordings.distance_table import DistanceTable
 from app.views.distance import distance_sentences
 from app.views.distance.average_progress import average_with_progress
 from app.widgets import outlier_masking
 
 text = texts.prose("distance")
 first = aside(text["intro"])
-vit, photo, rec = current_recording.load(needs_attention_for=text["what"])
+visit = current_visit.load_visit(text, needs_attention=True)
+vit, rec, grid = visit.vit, visit.recording, visit.grid
 if touched := st.session_state.pop("_head", None):  # a dot of the figure
     st.switch_page("views/attention/page.py", query_params=distance_sentences.head_address(*touched))
 
 from vitcore import figures  # noqa: E402
-from vitcore.analysis import attention_distance  # noqa: E402
 
-grid, mode = rec.grid, page_theme.current()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     cls = query_controls.button_row(text, "cls", ["drop", "renormalise"], help=text["cls help"])
     over = query_controls.button_row(text, "over", ["photo", "samples", "folder"])
@@ -33,44 +32,42 @@ files = None
 notes = st.container()  # always: what stands below keeps its place, and is not drawn anew, when something comes or goes
 if over == "folder":
     files = notes.file_uploader(text["folder"], photo_picker.FILE_TYPES, "directory", key="folder", max_upload_size=25)
-seen, masked = outlier_masking.distances_to_show(vit, rec) if over == "photo" else (rec, "")
+seen, masked = outlier_masking.distances_to_show(visit) if over == "photo" else (rec, "")
 if outlier_masking.is_on() and over != "photo":
     masked = texts.prose("outliers")["distances unmasked"]
 if masked:
     notes.caption(masked)
 if over == "photo":
     with notes:
-        outlier_masking.switch_if_any(vit, rec, "distance")
-    images, both, spread = 1, (seen.distance_px, seen.distance_renormalised_px, seen.prefix_attention_share), None
+        outlier_masking.switch_if_any(visit, "distance")
+    images = 1
+    table = DistanceTable(seen.distance_px, seen.distance_renormalised_px, seen.prefix_attention_share, None, grid)
 else:
     given = [(f.name, f.getvalue()) for f in files or ()] if over == "folder" else sample_photos.sample_files()
     average = average_with_progress(vit, given, progress)
     if average is None:
         st.info(text["choose"])
         st.stop()
-    images, both, spread = average.averaged_count, tuple(average.mean_px), average.spread_px
+    images = average.averaged_count
+    dropped, renormalised, share = average.mean_px
+    table = DistanceTable(dropped, renormalised, share, average.spread_px if images > 1 else None, grid)
     for problem in average.problems[:5]:
         notes.caption(f":material/broken_image: {texts.escape_markdown(problem)}")
-dropped, renormalised, share = both
-distance_px = {"drop": dropped, "renormalise": renormalised}[cls]
+distance_px = table.dropped if cls == "drop" else table.renormalised
 
 with aside(key="aside_found"):
-    named = distance_sentences.show_headline(dropped, renormalised, cls, grid, text)
+    named = distance_sentences.show_headline(table, cls, text)
 fig = figures.attention_distance(
-    distance_px,
-    grid,
-    attention_distance.uniform_distance_px(grid),
-    cls,
-    images,
-    mode,
-    prefix_attention_share=share if grid.prefix else None,
+    distance_px, grid, table.uniform_px, cls, images, visit.mode, prefix_attention_share=table.share if grid.prefix else None
 )
 with lead():
     plot(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), distance_sentences.remember_head)
 explain(text["how"], text["limits"])
-downloads(lambda: fig, "distance", text["how"], subjects=(photo.name if images == 1 else f"{images} photos", vit.display_name),
-          distance_px=distance_px, prefix_share=share)  # fmt: skip
-named += distance_sentences.show_details(dropped, renormalised, share, spread if images > 1 else None, cls, grid, text)
+photos = visit.photo.name if images == 1 else f"{images} photos"
+downloads(
+    lambda: fig, "distance", text["how"], subjects=(photos, vit.display_name), distance_px=distance_px, prefix_share=table.share
+)
+named += distance_sentences.show_details(table, cls, text)
 distance_sentences.head_links(named, text)
 st.dataframe(
     {text["layer"]: range(vit.blocks)} | {text["head"].format(head=h): distance_px[:, h].round(1) for h in range(vit.heads)},

@@ -7,13 +7,13 @@ from app.components import page_theme
 from app.components.figure import aside, figure, lead
 from app.components.page_style.page_style import scaled_px
 from app.shell import query_controls
-from app.state.models import current_model
 from app.state.photos import image_features
+from app.state.visit import current_model
 from app.views.fewshot import accuracy_sentences, photo_collections
 
 text = texts.prose("fewshot")
 aside(text["intro"])
-vit = current_model.load(lambda done, total: None)
+vit = current_model.load_model(lambda done, total: None)
 source = query_controls.button_row(text, "examples", ["pieces", "digits", "own"])
 given = photo_collections.collection_of_source(text, source)
 if given is not None and source != "own":

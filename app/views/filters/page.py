@@ -5,9 +5,8 @@ from dataclasses import asdict
 import streamlit as st
 
 from app import texts
-from app.components import page_theme
 from app.components.figure import aside, downloads, explain, figure, lead, plot
-from app.shell import current_recording, query_controls
+from app.shell import current_visit, query_controls
 from app.state.models import model_weights
 from app.state.recordings import recordings
 from app.views.filters import clicked_filter, filter_sentences
@@ -15,13 +14,13 @@ from vitcore.translation import percent
 
 text = texts.prose("filters")
 aside(text["intro"])
-vit, photo, rec = current_recording.load()
+visit = current_visit.load_visit(text)
+vit, rec, mode = visit.vit, visit.recording, visit.mode
 
 from vitcore import figures  # noqa: E402
-from vitcore.analysis import filters  # noqa: E402
 from vitcore.figures.theme import pixels_to_data_uri  # noqa: E402
 
-components, mode = model_weights.filter_components(vit.name), page_theme.current()
+components = model_weights.filter_components(vit.name)
 if components is None:
     st.info(text["none"])
     st.stop()
@@ -33,11 +32,13 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     count = query_controls.slider(text["components"], "components", 1, min(most, 98), min(28, most), width=300)
     scale = query_controls.button_row(text, "scale", ["symmetric", "minmax"], help=text["scale help"])
 subject = text["root"] if rooted else text["subject"]
-tiles, looks = filters.components_as_picture(components.vectors[:count], scale), []
-half, many = (filters.components_for_variance(components.variance, share) for share in (0.5, filters.MAX_COMPONENTS))
-found = aside(text["needed"].format(share=percent(filters.MAX_COMPONENTS, 0), most=many, all=most, half=half), key="aside_found")
+tiles, looks = model_weights.component_tiles(components, count, scale), []
+needed = model_weights.components_needed(components)
+found = aside(
+    text["needed"].format(share=percent(needed.share, 0), most=needed.most, all=most, half=needed.half), key="aside_found"
+)
 if tiles.shape[-1] == 3:
-    kinds = filters.component_kinds(components.vectors[:count])
+    kinds = model_weights.component_kinds(components, count)
     found.markdown(text.fill("looks", count=count, **asdict(kinds)))
     looks = filter_sentences.filter_descriptions(vit.name, count)
 large, small = lead().columns([3, 1], gap="large")

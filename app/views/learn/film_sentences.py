@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
+from app.state.training import films
 from app.widgets import model_card
 from vitcore.translation import decimal, percent, say
 
@@ -35,10 +36,7 @@ def held_out_photos(film: Film, text: texts.Prose) -> str:
 
 def show_snapshot_findings(film: Film, frame: int, firsts: dict[str, int | None], text: texts.Prose) -> None:
     """What is there at this snapshot, and what is not, in sentences."""
-    from vitcore.analysis.attention_distance import most_changed_head
-    from vitcore.analysis.training_film import emerged_structure
-
-    signs = emerged_structure(film.arrays, frame, film.grid)
+    signs = films.emerged_structure(film, frame)
     facts: list[tuple[str, bool, float | None, dict[str, Any]]] = [
         ("filters", signs.filters, signs.smooth, {"smooth": percent(signs.smooth or 0, 0)}),
         ("positions", signs.positions, signs.correlation, {"correlation": decimal(signs.correlation or 0, 2)}),
@@ -51,10 +49,9 @@ def show_snapshot_findings(film: Film, frame: int, firsts: dict[str, int | None]
             told = text[f"{name} yes" if there else f"{name} no"]
             lines.append(f"{mark} {told.format(**numbers)}")
     if frame:
-        begun, now = film.array_at("distance_px", 0), film.array_at("distance_px", frame)
-        block, head = most_changed_head(begun, now)
+        block, head, before_px, now_px = films.most_changed_head(film, frame)
         lines.append(":material/swap_vert: " + text["head changed"].format(
-            block=block, head=head, first=f"{begun[block, head]:.1f}", now=f"{now[block, head]:.1f}"))  # fmt: skip
+            block=block, head=head, first=f"{before_px:.1f}", now=f"{now_px:.1f}"))  # fmt: skip
     else:  # as many lines as later, so that nothing jumps while it plays
         lines.append(":material/swap_vert: " + text["head unchanged"])
     whens = [

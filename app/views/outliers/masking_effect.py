@@ -7,70 +7,56 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.components import page_theme
-from app.components.component_files import media_url
 from app.components.figure import downloads, explain, figure
 from app.components.player.player import player
-from app.shell import current_recording, query_controls, selection
-from app.state.recordings import outlier_tokens, recordings, relevance_maps
+from app.shell import query_controls, selection
+from app.state.recordings import outlier_tokens
 from app.widgets import colour_bar, model_card
 from app.widgets.outlier_masking import QUERY_KEY, masking_switch
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
-    from vitcore.images import Photo
-    from vitcore.models.load_model import Vit
-
+    from app.state.visit.visit import Visit
 
 HARDLY_CHANGED, MUCH_CHANGED = (0.95, 0.7)  # rank correlations: what more is hardly a change, and what less is much of one
 PICTURE_WIDTH_PX = 540  # about half a page: a picture made for a whole one would stand in empty space
 
 
-def show_norms_per_layer(vit: Vit, photo: Photo, rec: Recording, text: texts.Prose) -> None:
+def show_norms_per_layer(visit: Visit) -> None:
     """The norms on the photo after each layer, playing and as small pictures."""
     from vitcore import figures
     from vitcore.figures.charts.token_norms import norm_strip_top
     from vitcore.figures.theme import HEAT
 
-    grid, words = rec.grid, texts.prose("rollout")
-    outliers = outlier_tokens.find_outliers(rec)
-    shown, file = recordings.input_picture(rec)
+    text, grid, shown, mode, words = visit.texts, visit.grid, visit.input_picture, visit.mode, texts.prose("rollout")
+    outliers = outlier_tokens.find_outliers(visit.recording)
     captions = [text.fill("frame", layer=layer, count=int(high.sum()), most=f"{times.max():.3g}")
             for layer, (high, times) in enumerate(zip(outliers.high, outliers.times, strict=True))]  # fmt: skip
     player(
-        media_url(file, "image/jpeg", "photo"), media_url(relevance_maps.fine_detail(rec), "image/jpeg", "detail"),
-        outlier_tokens.norm_heat_maps(rec), (grid.rows, grid.cols),
+        visit.photo_url, visit.detail_url, outlier_tokens.norm_heat_maps(visit.recording), (grid.rows, grid.cols),
         [text["strip layer"].format(layer=layer, count=int(high.sum())) for layer, high in enumerate(outliers.high)], captions,
         grid.image_px[1] / grid.image_px[0], {word: words[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
         key="norms_by_layer", label=text["strip alt"], marks=[high.nonzero()[0].tolist() for high in outliers.high],
     )  # fmt: skip
     colour_bar.colour_strip(HEAT, 0, norm_strip_top(outliers), text["norm unit"], "norms_by_layer_scale")
-    mode = page_theme.current()
-    downloads(
-        lambda: figures.norm_strip(outliers, shown, grid, mode),
-        "norm_strip",
-        text["map how"],
-        subjects=(photo.name, vit.display_name),
-        times=outliers.times,
-    )
+    downloads(lambda: figures.norm_strip(outliers, shown, grid, mode), "norm_strip", text["map how"], subjects=visit.subjects,
+              times=outliers.times)  # fmt: skip
 
 
-def show_masking_effect(vit: Vit, photo: Photo, rec: Recording, block: int, text: texts.Prose) -> None:
+def show_masking_effect(visit: Visit) -> None:
     """How much attention goes to outlier tokens, two pictures, and the ways to the pages where they can be masked."""
     from vitcore import figures
     from vitcore.figures.drawing import fit_figure_to_width
     from vitcore.figures.heat_overlay import scale_top
 
-    grid = rec.grid
+    rec, grid, block, readout, text = visit.recording, visit.grid, visit.layer, visit.readout, visit.texts
     outliers = outlier_tokens.find_outliers(rec)
     if not len(outliers.patches):
         st.info(text["nothing to mask"], icon=":material/info:")
         return
     patches, answer = outlier_tokens.attention_share(rec)
     most = int(patches.argmax())
-    readout = current_recording.readout_name(vit)
     st.markdown(text.fill("drawn" if most == block else "drawn elsewhere", count=len(outliers.patches), block=block,
                           layer=most, here=percent(patches[block], 0), share=percent(patches[most], 0),
                           even=percent(len(outliers.patches) / grid.tokens), answer=percent(answer[most], 0),
@@ -83,29 +69,22 @@ def show_masking_effect(vit: Vit, photo: Photo, rec: Recording, block: int, text
                           alike=f"{rank_agreement:.2f}", much=text[much], readout=readout, block=block,
                           count=len(outliers.patches)))  # fmt: skip
     top, even = scale_top(effect.after), effect.even_share
-    shown = recordings.input_picture(rec)[0]
     for place, key, amounts in zip(st.columns(2, gap="large"), ("before", "after"), (effect.before, effect.after), strict=True):
         with place:
             title, about = text[f"side {key}"], text[f"{source} about"].format(block=block, readout=readout)
             drawn = fit_figure_to_width(
-                figures.attention_on_photo(amounts, shown, grid, title, top, page_theme.current(), about, even), PICTURE_WIDTH_PX
+                figures.attention_on_photo(amounts, visit.input_picture, grid, title, top, visit.mode, about, even),
+                PICTURE_WIDTH_PX,
             )
             drawn = figures.frame_outliers(drawn, outliers.patches, grid)
             arrays: Any = {f"{source}_{key}": amounts}
-            figure(
-                drawn,
-                f"masking_{key}",
-                f"{title}: {about}",
-                subjects=(photo.name, vit.display_name),
-                file_stem=f"{source} {key}",
-                **arrays,
-            )
+            figure(drawn, f"masking_{key}", f"{title}: {about}", subjects=visit.subjects, file_stem=f"{source} {key}", **arrays)
     explain(text["masking how"], text["masking limits"])
     if score := model_card.localisation_score(DEFAULT_MODEL):
         measured = text["measured"].format(photos=score.photos, before=score.rollout_auc, after=score.masked_rollout_auc)
-        whose = text["measured here" if vit.card.name == DEFAULT_MODEL else "measured elsewhere"]
+        whose = text["measured here" if visit.vit.card.name == DEFAULT_MODEL else "measured elsewhere"]
         st.markdown(text.joined([measured, whose, texts.prose("common")["plausible"]]))
-    masking_switch(vit, rec, "here")
+    masking_switch(visit, "here")
     with st.container(horizontal=True):
         for patch in outliers.patches[:4]:
             st.page_link("views/attention/page.py", label=text["to patch"].format(patch=patch), icon=":material/arrow_forward:",

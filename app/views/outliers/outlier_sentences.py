@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app.state.recordings import outlier_tokens
 from app.texts import Prose
 from vitcore.translation import percent
 
@@ -18,12 +19,10 @@ MAX_NAMED = 12  # patches that a sentence lists
 
 def show_summary(outliers: OutlierTokens, grid: Grid, text: Prose) -> None:
     """Whether there are outlier tokens, from which layer on, and where they lie."""
-    from vitcore.analysis.outlier_tokens import TIMES
-
-    largest = outliers.times.max(1)
+    largest, least = outliers.times.max(1), outlier_tokens.outlier_rule().times
     if not len(outliers.patches):
         layer = int(largest.argmax())
-        st.markdown(text["none"].format(least=TIMES, times=f"{largest[layer]:.1f}", layer=layer))
+        st.markdown(text["none"].format(least=least, times=f"{largest[layer]:.1f}", layer=layer))
         return
     start = int(outliers.first[outliers.patches].min())
     facts = {
@@ -32,7 +31,7 @@ def show_summary(outliers: OutlierTokens, grid: Grid, text: Prose) -> None:
         "first": start,
         "patches": _patch_list(outliers.patches.tolist(), text),
     }
-    sentence = text.fill("some", **facts, least=TIMES, times=f"{largest[start]:.0f}")
+    sentence = text.fill("some", **facts, least=least, times=f"{largest[start]:.0f}")
     if start:
         sentence += " " + text["before"].format(before=start - 1, times=f"{largest[start - 1]:.1f}")
     corners, rim = grid.on_border(outliers.patches)

@@ -1,50 +1,49 @@
 """Outlier tokens: the patches a model keeps other things in, found by their norms, and what attention is without them."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from app import texts
-from app.components import page_theme
 from app.components.figure import aside, figure, lead
-from app.shell import current_recording, query_controls
-from app.state.recordings import outlier_tokens, recordings
+from app.shell import current_visit, query_controls
+from app.state.recordings import outlier_tokens
 from app.views.outliers import masking_effect, outlier_sentences
 
 text = texts.prose("outliers")
 aside(text["intro"])
-vit, photo, rec = current_recording.load(needs_attention_for=text["what"])
+visit = current_visit.load_visit(text, needs_attention=True)
 
 from vitcore import figures  # noqa: E402
-from vitcore.analysis.outlier_tokens import SCORE, TIMES  # noqa: E402
 from vitcore.figures.drawing import fit_figure_to_width  # noqa: E402
-from vitcore.forward.block_activations import prefix_token_names  # noqa: E402
 
-mode, names = page_theme.current(), prefix_token_names(vit)
-outliers = outlier_tokens.find_outliers(rec)
-shown = recordings.input_picture(rec)[0]
+mode, names = visit.mode, visit.prefix_names
+outliers, rule = outlier_tokens.find_outliers(visit.recording), outlier_tokens.outlier_rule()
 with st.container(horizontal=True, gap="medium", key="found"):
-    block = query_controls.layer_slider(text["block"], vit, vit.blocks - 1, width=300)
+    block = query_controls.layer_slider(text["block"], visit.vit, visit.vit.blocks - 1, width=300)
+    visit = replace(visit, layer=block)
     with st.container(key="first_found"):
-        outlier_sentences.show_summary(outliers, rec.grid, text)
+        outlier_sentences.show_summary(outliers, visit.grid, text)
 with aside(key="aside_layer"):
     outlier_sentences.show_layer(outliers, block, text)
     outlier_sentences.show_prefix_norms(outliers, names, text)
 
 left, right = lead().columns(2, gap="large")
 with left:
-    norm_map = figures.norm_map(outliers, block, shown, rec.grid, mode)
+    norm_map = figures.norm_map(outliers, block, visit.input_picture, visit.grid, mode)
     figure(fit_figure_to_width(norm_map, masking_effect.PICTURE_WIDTH_PX), "norm_map",
            text.fill("map alt", block=block, count=int(outliers.high[block].sum())), text["map how"], text["map limits"],
-           subjects=(photo.name, vit.display_name),
+           subjects=visit.subjects,
            norms=outliers.norms, cuts=outliers.thresholds, outliers=outliers.high)  # fmt: skip
 with right:
     figure(figures.norm_histogram(outliers, block, names, mode), "norm_histogram", text["histogram alt"].format(block=block),
-           text["histogram how"].format(least=TIMES, score=SCORE), text["histogram limits"])  # fmt: skip
+           text["histogram how"].format(least=rule.times, score=rule.score), text["histogram limits"])  # fmt: skip
 
 st.markdown(f"## {text['depth title']}")
 figure(figures.norms_by_depth(outliers, names, mode, block), "norms_by_depth", text["depth alt"], text["depth how"])
-masking_effect.show_norms_per_layer(vit, photo, rec, text)
+masking_effect.show_norms_per_layer(visit)
 
 st.markdown(f"## {text['masking title']}")
-masking_effect.show_masking_effect(vit, photo, rec, block, text)
+masking_effect.show_masking_effect(visit)
 with st.expander(text["why title"], icon=":material/help:"):
     st.markdown(text["why"])

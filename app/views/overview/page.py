@@ -4,9 +4,8 @@ import streamlit as st
 
 from app import texts
 from app.components import page_theme
-from app.shell import current_recording, photo_picker, selection
+from app.shell import current_visit, photo_picker, selection
 from app.state import landing_figures
-from app.state.recordings import recordings
 from app.views.overview.page_preview import page_preview
 from app.views.overview.rollout_picture import show_rollout
 from app.widgets import outlier_masking
@@ -38,14 +37,15 @@ below = st.container()
 figures_place = below if ready else first
 status_place = figures_place.container()  # where it is said that a model is loaded: not above a picture that is there
 with figures_place, st.skeleton(height=560) if entered else st.container(), intro_place:
-    vit, photo, rec = current_recording.load(current_recording.LAST_BLOCK, status_place=status_place)
+    visit = current_visit.load_visit(text, current_visit.LAST_BLOCK, status_place=status_place)
+    vit = visit.vit
     if (touched := st.session_state.pop("_touched", None)) is not None:  # a patch of the first picture
         st.switch_page("views/attention/page.py", query_params={selection.PATCH: str(touched)})
-    read, lang = outlier_masking.recording_to_show(vit, rec), texts.language()
+    read, lang = outlier_masking.recording_to_show(visit), texts.language()
     if not vit.is_global:
         picture_column.info(texts.escape_markdown(vit.why_undefined(text["rollout what"])), icon=":material/info:")
     elif not ready:
-        shown = recordings.input_picture(rec)[0]
+        shown, photo = visit.input_picture, visit.photo
         ready = landing_figures.cached_figures(
             "first", read, mode, lang, lambda: landing_figures.rollout_picture(read, photo.key, vit.pooling, shown)
         )
@@ -54,8 +54,8 @@ with figures_place, st.skeleton(height=560) if entered else st.container(), intr
     of_photo = landing_figures.cached_figures("photo", read, mode, lang, lambda: landing_figures.photo_previews(vit, read, mode))
     of_model = landing_figures.cached_figures("model", vit.name, mode, lang, lambda: landing_figures.model_previews(vit, mode))
 facts = {
-    "readout": current_recording.readout_name(vit),
-    "layers": ", ".join(map(str, landing_figures.sampled_blocks(rec))),
+    "readout": visit.readout,
+    "layers": ", ".join(map(str, landing_figures.sampled_blocks(visit.recording))),
     "near": of_model["near"],
 }
 st.header(text["doors title"])

@@ -7,48 +7,44 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.state.models import model_weights
+from app.state.recordings import photo_patches
 from app.texts import Prose
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from app.state.visit.visit import Visit
     from vitcore.models.load_model import Vit
 
 MAX_NAMED = 8  # patches of one kind whose numbers are said
 
 
-def prefix_phrase(vit: Vit, text: Prose) -> str:
+def prefix_phrase(visit: Visit, text: Prose) -> str:
     """What stands before the patches in the sequence, as the end of a sentence; empty where nothing does."""
-    from vitcore.forward.block_activations import prefix_token_names
-
-    if not (names := prefix_token_names(vit)):
+    if not visit.prefix_names:
         return ""
-    return text["before class"] if _class_token_alone(vit) else text.fill("before some", count=len(names))
+    return text["before class"] if _class_token_alone(visit) else text.fill("before some", count=len(visit.prefix_names))
 
 
-def _class_token_alone(vit: Vit) -> bool:
+def _class_token_alone(visit: Visit) -> bool:
     """Whether all that is no patch is the token the answer is read from."""
-    from vitcore.forward.block_activations import prefix_token_names
-
-    return prefix_token_names(vit) == ("class",) and vit.pooling == "class token"
+    return visit.prefix_names == ("class",) and visit.vit.pooling == "class token"
 
 
-def token_count_sentence(vit: Vit, patches: int, text: Prose) -> str:
+def token_count_sentence(visit: Visit, patches: int, text: Prose) -> str:
     """How many tokens the model reads, and which of them are no patches; empty where it does not read one token a patch."""
-    if vit.grid.patches != patches:
+    grid = visit.vit.grid
+    if grid.patches != patches:
         return ""
-    before = vit.grid.prefix
-    key = "tokens class" if _class_token_alone(vit) else "tokens" if before else "tokens bare"
-    return text.fill(key, tokens=vit.grid.tokens, count=patches, before=before)
+    key = "tokens class" if _class_token_alone(visit) else "tokens" if grid.prefix else "tokens bare"
+    return text.fill(key, tokens=grid.tokens, count=patches, before=grid.prefix)
 
 
 def show_identical_patches(vit: Vit, parts: NDArray, chosen: int, width: int, text: Prose) -> None:
     """Said of any model that cuts patches; `parts` are the photo's (N, P, P, C), `width` the numbers of an embedding."""
-    from vitcore.analysis import patches
-
     sentences = [text["same hybrid" if vit.hybrid else "same"].format(d=width)]
     sentences.append(text["same no positions" if model_weights.position_similarity(vit.name) is None else "same positions"])
-    if not vit.hybrid and (others := patches.identical_patches(parts, chosen)):
+    if not vit.hybrid and (others := photo_patches.identical_patches(parts, chosen)):
         named = ", ".join(map(str, others[:MAX_NAMED])) + ("…" if len(others) > MAX_NAMED else "")
         sentences.append(text.fill("same here", patch=chosen, count=len(others), others=named))
     st.markdown(text.joined(sentences))

@@ -5,52 +5,49 @@ from functools import partial
 import streamlit as st
 
 from app import texts
-from app.components import page_theme
-from app.components.component_files import media_url
 from app.components.copyable_text.copyable_text import copyable_text
 from app.components.figure import aside, downloads, explain, lead, plot
 from app.components.picture.picture import picture
-from app.shell import current_recording, query_controls
-from app.state.recordings import recordings
+from app.shell import current_visit, query_controls
+from app.state.recordings import photo_patches, recordings
 from app.views.patches import identical_patches, shuffle_question
 
 text = texts.prose("patches")
 aside(text["intro"])
-vit, photo, rec = current_recording.load()
+visit = current_visit.load_visit(text)
+vit, rec, mode = visit.vit, visit.recording, visit.mode
 
 from vitcore import figures  # noqa: E402
-from vitcore.analysis import patches  # noqa: E402
 from vitcore.figures.patches import patch_area_text  # noqa: E402
 from vitcore.images import crop_sentence  # noqa: E402
 
 if vit.patches is None:
     st.info(text["no patches"])
     st.stop()
-grid, mode = vit.patches, page_theme.current()
+grid = vit.patches
 high, wide = grid.image_px
-cuts, embeddings = patches.split_patches(rec.model_input.pixels, grid), recordings.patch_embeddings(rec)
-cropped = media_url(recordings.input_picture(rec)[1], "image/jpeg", "photo")
+cuts, embeddings = photo_patches.split_patches(rec, grid), recordings.patch_embeddings(rec)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     gutter = query_controls.slider(text["gutter"], "gutter", 0, 8, 1, width=220)
     chosen = query_controls.patch_input(text["patch"], grid, width=140, help=text["from 0"])
     mixed = st.toggle(text["mix"], key="shuffle", bind="query-params")
     seed = query_controls.number_input(text["seed"], "seed", 100, width=140, help=text["seed help"]) if mixed else 0
-order = patches.shuffle_order(grid.patches, seed) if mixed else None
+order = photo_patches.shuffle_order(grid.patches, seed) if mixed else None
 if order is not None and rec.labels:  # beside the switch
-    shuffle_question.show_question(vit, photo, rec, seed, text)
+    shuffle_question.show_question(visit, seed)
 
 left, right = lead().columns([3, 2], gap="large")
 with left:
     st.markdown("## " + text["count"].format(high=high, wide=wide, area=patch_area_text(grid), count=grid.patches))
     picture(
-        cropped, grid.rows, grid.cols, grid.step_px, key="split", label=text["split"],
+        visit.photo_url, grid.rows, grid.cols, grid.step_px, key="split", label=text["split"],
         target="patch", selected=chosen, gutter_px=gutter, order=None if order is None else order.tolist(),
     )  # fmt: skip
-    st.markdown(identical_patches.token_count_sentence(vit, grid.patches, text))
+    st.markdown(identical_patches.token_count_sentence(visit, grid.patches, text))
     explain(text["how"])
     downloads(
         partial(figures.patches, rec.model_input.pixels, grid, gutter, mode), "patches", text["how"],
-        subjects=(photo.name, vit.display_name), patches=cuts, embeddings=embeddings,
+        subjects=visit.subjects, patches=cuts, embeddings=embeddings,
     )  # fmt: skip
 with right:
     row, col = grid.row_col(chosen)
@@ -61,7 +58,7 @@ with right:
     plot(drawn, "one_patch", text["one alt"].format(patch=chosen))
     story = text["one hybrid" if vit.hybrid else "one"]
     st.caption(story.format(n=cuts[chosen].size, d=embeddings.shape[1], place=grid.prefix + slot, patch=chosen,
-                            last=grid.tokens - 1, before=identical_patches.prefix_phrase(vit, text)))  # fmt: skip
+                            last=grid.tokens - 1, before=identical_patches.prefix_phrase(visit, text)))  # fmt: skip
     if order is not None:
         st.markdown(shuffle_question.current_slot_sentence(order, chosen, grid, text))
     identical_patches.show_identical_patches(vit, cuts, chosen, embeddings.shape[1], text)
@@ -69,7 +66,7 @@ with right:
         copyable_text(" ".join(map(str, cuts[chosen].ravel())), key="numbers")
 
 st.markdown(f"## {text['seen title']}")
-st.markdown(crop_sentence(photo.image, rec.model_input))
+st.markdown(crop_sentence(visit.photo.image, rec.model_input))
 one, two = st.columns(2, gap="large")
 one.image(recordings.outlined_photo(rec), caption=text["outlined"], alt=text["outlined alt"])
 two.image(rec.model_input.pixels, text["seen"].format(wide=wide, high=high), width="stretch", alt=text["seen alt"])

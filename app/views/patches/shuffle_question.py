@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app import texts
-from app.components import page_theme
 from app.components.figure import plot
-from app.state.recordings import shuffled_patches
+from app.state.recordings import photo_patches
 from app.texts import Prose
 from app.widgets import guess
 from vitcore.translation import percent
@@ -18,19 +17,17 @@ from vitcore.translation import percent
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from vitcore.forward.recording import Recording
+    from app.state.visit.visit import Visit
     from vitcore.grid import Grid
-    from vitcore.images import Photo
-    from vitcore.models.load_model import Vit
 
 ROUNDING_ERROR = 1e-3  # sums of the same terms in another order differ by less, in half precision too
 Answer = list[tuple[str, float]]  # classes and probabilities, the likeliest first
 
 
-def show_question(vit: Vit, photo: Photo, rec: Recording, seed: int, text: Prose) -> None:
+def show_question(visit: Visit, seed: int) -> None:
     """A question to guess first; its answer opens with the charts, and says what follows from them."""
-    answers = shuffled_patches.top_answers(rec, seed)
-    before, after, without_positions = shuffled_patches.top_probabilities(rec, seed)
+    text, answers = visit.texts, photo_patches.top_answers(visit.recording, seed)
+    before, after, without_positions = photo_patches.top_probabilities(visit.recording, seed)
     stays = answers[1][0][0] == answers[0][0][0] and after >= 0.8 * before
     facts = {"label": texts.escape_markdown(answers[0][0][0]), "before": percent(before), "after": percent(after)}
     facts |= {"now": texts.escape_markdown(answers[1][0][0]), "now_share": percent(answers[1][0][1])}
@@ -40,7 +37,7 @@ def show_question(vit: Vit, photo: Photo, rec: Recording, seed: int, text: Prose
         options = [text["guess stays"], text["guess changes"]]
         explanation = text["shuffle stays" if stays else "shuffle changes"].format(**facts)
         with guess.guess_and_answer("shuffle", options, 0 if stays else 1, explanation):
-            _answer_charts(answers, text)
+            _answer_charts(answers, visit.mode, text)
             if len(answers) == 3:
                 st.caption(text["shuffle moved"])
             if without_positions is not None:
@@ -76,10 +73,10 @@ def _same_answer(one: Answer, other: Answer) -> bool:
     return close and [name for name, _ in one] == [name for name, _ in other]
 
 
-def _answer_charts(answers: list[Answer], text: Prose) -> None:
+def _answer_charts(answers: list[Answer], mode: Any, text: Prose) -> None:
     from vitcore import figures
 
     titles = text["in order"], text["positions stay"], text["positions move"]
     for place, title, answer in zip(st.columns(3), titles, answers, strict=False):
         with place:
-            plot(figures.predictions(answer, page_theme.current(), title), title, text["answers alt"].format(title=title))
+            plot(figures.predictions(answer, mode, title), title, text["answers alt"].format(title=title))

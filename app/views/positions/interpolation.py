@@ -17,11 +17,10 @@ from vitcore.grid import Grid
 def show_interpolation(model: str, grid: Grid, chosen: int, mode: Any, text: Prose) -> None:
     """A slider of how many patches a side, and three maps of the place that holds the chosen position."""
     from vitcore import figures
-    from vitcore.analysis.position_embeddings import matching_patch
 
     side = query_controls.slider(text["side"], "side", 4, 32, min(32, grid.rows * 3 // 2), width=320)
     new = Grid(side, side, grid.patch_px, grid.prefix)
-    place = matching_patch(chosen, grid, new)
+    place = model_weights.matching_position(chosen, grid, new)
     both = model_weights.interpolated_position(model, side, place)
     titles = {"paper": text["way.paper"], "timm": text["way.timm"], "": text["difference"]}
     cosines = {"paper": both.paper, "timm": both.timm, "": both.difference}

@@ -5,29 +5,24 @@ from functools import partial
 import streamlit as st
 
 from app import texts
-from app.components import page_theme
-from app.components.component_files import media_url
 from app.components.figure import aside, downloads, explain, figure, lead, plot
-from app.components.picture.picture import picture
-from app.shell import current_recording, query_controls
+from app.shell import current_visit, query_controls
 from app.state.models import model_weights
 from app.views.positions import interpolation, position_sentences, relative_positions
-from app.widgets import colour_bar
+from app.widgets.position_tiles import position_tiles
 
 text = texts.prose("positions")
 first = aside(text["intro"])
-vit, photo, rec = current_recording.load()
+visit = current_visit.load_visit(text)
+vit, grid, mode = visit.vit, visit.grid, visit.mode
 if by_hand := bool(vit.card.interpolated or vit.card.teacher):
     first.caption(f":material/info: {text['interpolated' if vit.card.interpolated else 'interpolated taught']}")
 
 from vitcore import figures  # noqa: E402
-from vitcore.analysis import position_embeddings as places  # noqa: E402
-from vitcore.figures.theme import DIVERGING  # noqa: E402
 from vitcore.translation import decimal  # noqa: E402
 
-grid, mode = rec.grid, page_theme.current()
 cosine = model_weights.position_similarity(vit.name)
-relative_positions.show_relative_positions(vit, rec, text, has_table=cosine is not None)
+relative_positions.show_relative_positions(visit, has_table=cosine is not None)
 if cosine is None:
     if not vit.is_global:
         st.info(text["none part"].format(rows=grid.rows, cols=grid.cols))
@@ -41,23 +36,10 @@ with right:
     figure(figures.position_similarity_tile(cosine, grid, chosen, mode), "tile", text["tile alt"], text["tile"],
            subjects=(vit.display_name,), file_stem=f"position {chosen}", cosine=cosine[chosen])  # fmt: skip
     position_sentences.show_position_sentences(cosine, chosen, vit, text)
-    st.metric(text["correlation"], decimal(places.correlation_with_distance(cosine, grid), 2), help=text["correlation help"])
+    st.metric(text["correlation"], decimal(model_weights.distance_correlation(cosine, grid), 2), help=text["correlation help"])
 with left:
     st.markdown(f"## {text['tiles title']}")
-    picture(
-        media_url(model_weights.similarity_tiles_png(vit.name), "image/png", "tiles"),
-        grid.rows,
-        grid.cols,
-        grid.step_px,
-        key="touch",
-        target="patch",
-        label=text["tiles"],
-        selected=chosen,
-        gutter_px=grid.patch_px / 8,
-        lines=False,
-        smooth=False,
-    )
-    colour_bar.colour_strip(DIVERGING, -1, 1, text["cosine"], "positions_scale")
+    position_tiles(vit, chosen, text["tiles"], text["cosine"], "tiles", key="touch", scale_key="positions_scale")
     explain(text["how"], text["limits"])
     downloads(
         partial(figures.position_similarity, cosine, grid, mode),
@@ -67,8 +49,8 @@ with left:
         cosine=cosine,
     )
     if st.toggle(text["untrained"], key="untrained", bind="query-params"):
-        noise = places.position_similarity(places.random_position_embeddings(grid.patches, vit.module.embed_dim))
-        about = text["untrained about"].format(correlation=decimal(places.correlation_with_distance(noise, grid), 2))
+        noise = model_weights.random_similarity(grid.patches, vit.module.embed_dim)
+        about = text["untrained about"].format(correlation=decimal(model_weights.distance_correlation(noise, grid), 2))
         plot(figures.position_similarity(noise, grid, mode, about, 450), "untrained_tiles", text["untrained"])
         explain(text["untrained how"].format(**{"and": text["and interpolation"] if by_hand else ""}))
 

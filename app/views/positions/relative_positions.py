@@ -6,20 +6,18 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.components import page_theme
 from app.components.figure import figure
 from app.shell import query_controls, selection
 from app.state.models import model_weights
-from app.texts import Prose
 from vitcore.translation import decimal
 
 if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
-    from vitcore.models.load_model import Vit
+    from app.state.visit.visit import Visit
 
 
-def show_relative_positions(vit: Vit, rec: Recording, text: Prose, has_table: bool) -> None:
+def show_relative_positions(visit: Visit, has_table: bool) -> None:
     """The picture where one is defined; else, unless there is a table `has_table`, one sentence on why there is none."""
+    vit, text, grid = visit.vit, visit.texts, visit.grid
     offsets = model_weights.relative_positions(vit.name, 0, vit)
     if offsets is None:
         if vit.is_global and not has_table:
@@ -36,14 +34,14 @@ def show_relative_positions(vit: Vit, rec: Recording, text: Prose, has_table: bo
         heads = len(offsets.values)
         if heads > 1:
             head = query_controls.number_input(text["head"], selection.HEAD, heads)
-    values, grid, kind = offsets.values[head], rec.grid, offsets.kind
+    values, kind = offsets.values[head], offsets.kind
     most, least = int(values.argmax()), int(values.argmin())
     from vitcore import figures
 
     limit = 1.0 if kind == "rotation" else max(round(float(abs(values).max()) + 0.005, 2), 0.01)
     title = text[f"{kind} of"].format(layer=block, head=head) if heads > 1 else text[f"{kind} all"]
     with left:
-        fig = figures.cosine_map(values, grid, title, page_theme.current(), grid.middle, text[f"{kind} unit"], limit)
+        fig = figures.cosine_map(values, grid, title, visit.mode, grid.middle, text[f"{kind} unit"], limit)
         figure(
             fig,
             "by_offset",

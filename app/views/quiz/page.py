@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import texts
-from app.shell import current_recording, lecture_mode
+from app.shell import current_visit, lecture_mode
 from app.state import reports
 from app.views.quiz import question_view, quiz_download
 from app.widgets import outlier_masking
@@ -11,23 +11,23 @@ from app.widgets import outlier_masking
 text = texts.prose("quiz")
 if not lecture_mode.is_on():
     st.markdown(text["intro"])
-vit, photo, rec = current_recording.load()
+visit = current_visit.load_visit(text)
 stepper, sheet_place = st.container(), st.container()
 row = st.container(horizontal=True, vertical_alignment="bottom")
 with row:
     seed = question_view.seed_input(text)
 with st.spinner(text["drawing"]):
-    mask_outliers = outlier_masking.applies_to(vit, rec)
-    quiz = reports.quiz(rec, seed, texts.language(), mask_outliers, vit)
+    mask_outliers = outlier_masking.applies_to(visit)
+    quiz = reports.quiz(visit.recording, seed, texts.language(), mask_outliers, visit.vit)
 if not quiz.questions:
     st.info(text["none"], icon=":material/info:")
     st.stop()
-sheet = question_view.QuizSheet((*outlier_masking.recording_to_show(vit, rec).key, seed), quiz, text)
+sheet = question_view.QuizSheet((*outlier_masking.recording_to_show(visit).key, seed), quiz, text)
 with row:
     place = question_view.question_input(sheet)
     question_view.next_quiz_button(text)
-    if vit.is_global and not lecture_mode.is_on():
-        outlier_masking.switch_if_any(vit, rec, "quiz")
+    if visit.vit.is_global and not lecture_mode.is_on():
+        outlier_masking.switch_if_any(visit, "quiz")
 with stepper:
     question_view.show_stepper(sheet, place)
 with sheet_place:
@@ -35,4 +35,4 @@ with sheet_place:
     if not lecture_mode.is_on():
         question_view.show_score(sheet)
 if not lecture_mode.is_on():
-    quiz_download.handout_button(text, vit, photo, seed, mask_outliers)
+    quiz_download.handout_button(visit, seed, mask_outliers)

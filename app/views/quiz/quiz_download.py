@@ -11,38 +11,37 @@ from app import texts
 from app.components.copyable_text.copyable_text import copyable_text
 from app.shell import copy_link
 from app.state import reports
-from app.state.uploads import uploaded_model, uploaded_photo
+from app.state.models import uploaded_model
 from vitcore.file_names import file_name
 from vitcore.translation import speaking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from vitcore.images import Photo
-    from vitcore.models.load_model import Vit
+    from app.state.visit.visit import Visit
     from vitcore.report.report_settings import ReportOrigin
 
 
-def handout_button(text: texts.Prose, vit: Vit, photo: Photo, seed: int, mask_outliers: bool) -> None:
+def handout_button(visit: Visit, seed: int, mask_outliers: bool) -> None:
     """The file, made when it is asked for, and the shell's command for the same."""
     from vitcore.quiz.quiz_handout import quiz_command
     from vitcore.report.report_settings import ReportOrigin
 
-    own = uploaded_photo.current() is not None and st.session_state.get("photo") == uploaded_photo.PHOTO_ID
-    sample = "" if own else photo.name.removesuffix(".jpg")
+    text, vit, photo = visit.texts, visit.vit, visit.photo
     lacking = copy_link.what_link_lacks(texts.prose("report"), "quiz")
     origin = ReportOrigin(address=copy_link.page_link({"quiz_seed": seed}), lacking=lacking, lang=texts.language())
     st.markdown(f"## {text['take title']}")
     st.markdown(text["take about"])
     st.download_button(
-        text["take get"], partial(make_handout, vit.name, photo.key, seed, sample, origin, texts.table(), mask_outliers),
-        file_name("html", f"quiz-{seed}", photo.name, vit.display_name),
+        text["take get"], partial(make_handout, vit.name, photo.key, seed, visit.sample, origin, texts.table(), mask_outliers),
+        file_name("html", f"quiz-{seed}", *visit.subjects),
         "text/html", key="quiz_html", icon=":material/print:", on_click="ignore",
     )  # fmt: skip
     if st.session_state.get("model") != uploaded_model.MODEL_ID:
         st.caption(text["take shell"])
         copyable_text(
-            quiz_command(photo.name if own else f"assets/samples/{photo.name}", vit.display_name, seed, mask_outliers), key="shell"
+            quiz_command(photo.name if photo.whose else f"assets/samples/{photo.name}", vit.display_name, seed, mask_outliers),
+            key="shell",
         )
 
 

@@ -7,40 +7,36 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.components import page_theme
 from app.components.page_style.page_style import scaled_px
 from app.shell import copy_link, query_controls
 from app.state import reports
-from app.state.photos import current_photo
 from app.state.recordings import recordings
-from app.state.uploads import uploaded_photo
 from app.widgets import model_card, outlier_masking
 from vitcore.file_names import file_name
 from vitcore.translation import speaking
 
 if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
-    from vitcore.images import Photo
+    from app.state.visit.visit import Visit
     from vitcore.models.load_model import Vit
     from vitcore.report.report_settings import ReportSettings
 
 
-def rollout_settings(text: texts.Prose, vit: Vit) -> ReportSettings:
+def rollout_settings(visit: Visit) -> ReportSettings:
     """The rollout's settings, under the same names in the address as on its own page."""
     from vitcore.report.report_settings import ReportSettings
 
-    grid = vit.grid
+    text, grid = visit.texts, visit.grid
     copy_link.restore_settings("report")
     with st.expander(text["settings"], icon=":material/tune:"), st.container(horizontal=True, vertical_alignment="bottom"):
         helps = texts.prose("common")
         fusion = query_controls.button_row(text, "fusion", ["mean", "max", "min"], help=helps["fusion help"])
         discard = query_controls.slider(text["discard"], "discard", 0, 95, 0, width=200, help=helps["discard help"])
         residual = query_controls.slider(text["residual"], "residual", 0, 95, 50, width=200, help=helps["residual help"])
-        first = query_controls.slider(text["first"], "first", 0, vit.blocks - 1, 0, width=160, help=helps["first help"])
+        first = query_controls.slider(text["first"], "first", 0, visit.vit.blocks - 1, 0, width=160, help=helps["first help"])
         patch_wanted = st.toggle(text["ask"], key="ask", bind="query-params", value=False)
         query = query_controls.patch_input(text["query"], grid, width=140, disabled=not patch_wanted)
         pin = _pinned_patch(text, grid.patches)
-        mask = outlier_masking.masking_switch(vit, recordings.recording(vit, current_photo.load()), "report")
+        mask = outlier_masking.masking_switch(visit, "report")
     chosen: Any = fusion
     return ReportSettings(
         fusion=chosen,
@@ -65,19 +61,19 @@ def _pinned_patch(text: texts.Prose, count: int) -> int | None:
     )  # fmt: skip
 
 
-def handout(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, settings: ReportSettings, slug: str) -> None:
+def handout(visit: Visit, settings: ReportSettings) -> None:
     """The handout: its picture, and the file with its size."""
+    text = visit.texts
     st.markdown(f"### {text['handout title']}")
     st.markdown(text["handout about"])
-    own = uploaded_photo.current() is not None and st.session_state.get("photo") == uploaded_photo.PHOTO_ID
-    name = "" if own else photo.name.removesuffix(".jpg")
     with st.spinner(text["handout making"], show_time=True):
-        page = reports.handout(rec, settings, texts.language(), copy_link.report_link(settings),
-                                copy_link.what_link_lacks(text, slug), name, model_card.cautions(vit), vit)  # fmt: skip
+        lacking, cautions = copy_link.what_link_lacks(text, "report"), model_card.cautions(visit.vit)
+        address = copy_link.report_link(settings)
+        page = reports.handout(visit.recording, settings, texts.language(), address, lacking, visit.sample, cautions, visit.vit)
     st.download_button(
         text["handout get"].format(size=readable_size(text, len(page))),
         lambda: page,
-        file_name("html", "handout", photo.name, vit.display_name),
+        file_name("html", "handout", *visit.subjects),
         "text/html",
         key="handout_html",
         icon=":material/print:",
@@ -87,24 +83,24 @@ def handout(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, settings:
     st.iframe(page.decode(), height=560, alt=text["handout alt"])  # a stranger's words in it are escaped; it has no script
 
 
-def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, chosen_settings: ReportSettings) -> None:
+def animation(visit: Visit, chosen_settings: ReportSettings) -> None:
     """Rollout through the layers, still until somebody wants it to move, and its two files."""
     from vitcore.figures.theme import file_to_data_uri
     from vitcore.report.report_numbers import rollout_map
 
+    text, vit, rec, mode = visit.texts, visit.vit, visit.recording, visit.mode
     st.markdown(f"### {text['animation title']}")
     st.markdown(text["animation about"])
-    mode = page_theme.current()
     report_arguments = rec, chosen_settings, texts.language(), mode
     with st.spinner(text["animation making"], show_time=True):
         moving = reports.animation(*report_arguments, "webp", vit)
     plays = st.toggle(text["animation play"], key="animation_plays")
     shown = file_to_data_uri(moving, "image/webp") if plays else reports.last_frame(*report_arguments, vit)
     st.image(shown, alt=text.fill("animation alt", count=vit.blocks - chosen_settings.first_block), width=scaled_px(420))
-    outlier_masking.note_and_switch(outlier_masking.outliers_in_map(vit, rec, rollout_map(rec, chosen_settings)), "animation")
+    outlier_masking.note_and_switch(outlier_masking.outliers_in_map(visit, rollout_map(rec, chosen_settings)), "animation")
     words = texts.table()
 
-    model, image, fusion = vit.name, photo.key, chosen_settings.fusion
+    model, image, fusion = vit.name, visit.photo.key, chosen_settings.fusion
 
     def gif() -> bytes:
         """Made when asked for, where no visitor's language is known; a page that waits holds no model and no recording."""
@@ -113,7 +109,7 @@ def animation(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording, chosen_
         with speaking(words):
             return made(*recordings.from_key(model, image, fusion), chosen_settings, "gif", mode=mode)
 
-    of = "rollout", photo.name, vit.display_name
+    of = "rollout", *visit.subjects
     with st.container(horizontal=True):
         st.download_button(
             text["animation webp"].format(size=readable_size(text, len(moving))),

@@ -1,31 +1,33 @@
 """Take it away: a handout, an animation, and a ZIP of everything for many photos; and what a link to a page carries."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from app import texts
 from app.components.copyable_text.copyable_text import copyable_text
-from app.shell import copy_link, current_recording
+from app.shell import copy_link, current_visit
 from app.state.recordings import recordings
 from app.views.report import handout_section, zip_section
 
 text = texts.prose("report")
 st.markdown(text["intro"])
-vit, photo, rec = current_recording.load(current_recording.LAST_BLOCK, needs_attention_for=text["what"])
+visit = current_visit.load_visit(text, current_visit.LAST_BLOCK, needs_attention=True)
 
 st.markdown(f"## {text['one title']}")
-settings = handout_section.rollout_settings(text, vit)
-rec = recordings.with_fusion(vit, rec, settings.fusion)
+settings = handout_section.rollout_settings(visit)
+fused = replace(visit, recording=recordings.with_fusion(visit.vit, visit.recording, settings.fusion))
 left, right = st.columns(2, gap="large")
 with left:
-    handout_section.handout(text, vit, photo, rec, settings, "report")
+    handout_section.handout(fused, settings)
 with right:
-    handout_section.animation(text, vit, photo, rec, settings)
+    handout_section.animation(fused, settings)
 
 st.markdown(f"## {text['many title']}")
 st.markdown(text["many about"])
-zip_section.show_zip(text, vit, settings)
+zip_section.show_zip(text, visit.vit, settings)
 st.caption(text["shell"])
-copyable_text(handout_section.shell_command(vit, settings), key="shell")
+copyable_text(handout_section.shell_command(visit.vit, settings), key="shell")
 
 st.markdown(f"## {text['link title']}")
 st.markdown(text["link about"])

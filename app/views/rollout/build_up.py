@@ -12,35 +12,33 @@ from app.components.player.player import player
 from app.state.recordings import relevance_maps
 from app.texts import Prose
 from app.views.rollout import rollout_sentences
-from app.views.rollout.rollout_request import RolloutRequest
+from app.views.rollout.rollout_visit import RolloutVisit
 from app.widgets import colour_bar, outlier_masking
 from vitcore.translation import percent, percent_in_two_digits
 
 
-def show_build_up(request: RolloutRequest, settings: dict[str, Any]) -> None:
+def show_build_up(visit: RolloutVisit, settings: dict[str, Any]) -> None:
     """Rollout after each block, playing and as small pictures."""
     from vitcore import figures
     from vitcore.figures.relevance import rollout_per_layer_scale
 
-    text, grid = request.text, request.rec.grid
+    text, grid = visit.texts, visit.grid
     settings_used: dict[str, Any] = {"discard_ratio": 0.0, "residual": 0.5, "first_block": 0, "fusion": "mean"} | settings
-    if outlier_masking.applies_to(request.vit, request.rec):
+    if outlier_masking.applies_to(visit):
         settings_used |= {outlier_masking.QUERY_KEY: True}
-    maps, frames = relevance_maps.rollout_per_layer(
-        request.rec, request.query_patch, tuple(sorted(settings_used.items())), request.vit
-    )
-    layers, map_outliers = (range(len(maps)), [outlier_masking.outliers_in_map(request.vit, request.rec, one) for one in maps])
+    maps, frames = relevance_maps.rollout_per_layer(visit.recording, visit.patch, tuple(sorted(settings_used.items())), visit.vit)
+    layers, map_outliers = (range(len(maps)), [outlier_masking.outliers_in_map(visit, one) for one in maps])
     first = int(settings_used["first_block"])
     player(
-        request.photo_url,
-        request.detail_url,
+        visit.photo_url,
+        visit.detail_url,
         frames,
         (grid.rows, grid.cols),
         [text["layer"].format(layer=i) for i in layers],
         [
             text.joined(
                 (
-                    _layer_caption(float(maps[i].sum()), i, first, rollout_sentences.prefix_kind(request), text),
+                    _layer_caption(float(maps[i].sum()), i, first, rollout_sentences.prefix_kind(visit), text),
                     map_outliers[i].sentence,
                 )
             )
@@ -49,7 +47,7 @@ def show_build_up(request: RolloutRequest, settings: dict[str, Any]) -> None:
         grid.image_px[1] / grid.image_px[0],
         {word: text[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
         key="build_up",
-        label=request.title_from_layer(text["build-up label"].format(who=request.query_phrase), settings_used),
+        label=visit.title_from_layer(text["build-up label"].format(who=visit.query_phrase), settings_used),
         marks=[one.patches for one in map_outliers],
     )
     colour_bar.map_scale_bar(rollout_per_layer_scale(maps), "rollout_per_layer_scale")
@@ -58,11 +56,11 @@ def show_build_up(request: RolloutRequest, settings: dict[str, Any]) -> None:
     )  # each picture says it itself
     how_to_read = text.joined((text["build-up how"], text["build-up from"].format(first=first) if first else ""))
     explain(how_to_read, text["build-up limits"])
-    photo_shown, mode, title = (request.photo_shown, request.mode, request.title_from_layer(text["build-up title"], settings_used))
+    photo_shown, mode, title = (visit.input_picture, visit.mode, visit.title_from_layer(text["build-up title"], settings_used))
     note = text.joined((how_to_read, map_outliers[-1].sentence))
     downloads(
         lambda: figures.rollout_per_layer(maps, photo_shown, grid, title, mode=mode),
-        "build_up", note, subjects=(request.photo.name, request.vit.display_name), file_stem="rollout build-up", build_up=maps,
+        "build_up", note, subjects=visit.subjects, file_stem="rollout build-up", build_up=maps,
     )  # fmt: skip
 
 
@@ -76,26 +74,13 @@ def _layer_caption(share: float, layer: int, first: int, before: str, text: Pros
     return text["frame"].format(where=where, share=percent(share, 0), rest=rest)
 
 
-def show_residual_effect(request: RolloutRequest) -> None:
+def show_residual_effect(visit: RolloutVisit) -> None:
     """Why the residual connection is part of rollout, with what it changes here."""
-    from vitcore.analysis.relevance import rank_correlation
-    from vitcore.analysis.rollout import map_overlap
-
-    other = (
-        request.rec.grid.middle if request.query_patch is None else 0
-    )  # another token: the middle patch, or the first beside a patch
-    difference_by_residual, maps = {}, []
-    for residual in (0.5, 0.0):
-        settings: Any = (("discard_ratio", 0.0), ("first_block", 0), ("fusion", "mean"), ("residual", residual))
-        settings += ((outlier_masking.QUERY_KEY, True),) if outlier_masking.applies_to(request.vit, request.rec) else ()
-        one, two = (relevance_maps.rollout_map(request.rec, q, settings, request.vit) for q in (request.query_patch, other))
-        difference_by_residual[residual] = percent_in_two_digits(max(0.0, 1 - map_overlap(one, two)))
-        maps.append(one)
-    who = request.text["a patch"].format(patch=other)
-    st.markdown(
-        request.text["identity"].format(
-            who=request.query_phrase, other=who, with_it=difference_by_residual[0.5], without=difference_by_residual[0.0]
-        )
-    )
-    if not math.isnan(rank := rank_correlation(*maps)):
-        st.markdown(request.text["identity map"].format(who=request.query_phrase, rank=f"{rank:.2f}"))
+    other = visit.grid.middle if visit.patch is None else 0  # another token: the middle patch, or the first beside a patch
+    effect = relevance_maps.residual_effect(visit.recording, visit.patch, other, outlier_masking.applies_to(visit), visit.vit)
+    facts = {"with_it": effect.with_residual, "without": effect.without_residual}
+    shares = {name: percent_in_two_digits(share) for name, share in facts.items()}
+    who = visit.texts["a patch"].format(patch=other)
+    st.markdown(visit.texts["identity"].format(who=visit.query_phrase, other=who, **shares))
+    if not math.isnan(effect.rank_correlation):
+        st.markdown(visit.texts["identity map"].format(who=visit.query_phrase, rank=f"{effect.rank_correlation:.2f}"))

@@ -8,19 +8,18 @@ from app.components.figure import downloads, explain
 from app.components.picture.picture import picture
 from app.state.recordings import relevance_maps
 from app.views.rollout.method_panel import MethodMap
-from app.views.rollout.rollout_request import RolloutRequest
+from app.views.rollout.rollout_visit import RolloutVisit
 from app.widgets import colour_bar, outlier_masking
 
 
-def show_difference(request: RolloutRequest, left: MethodMap, right: MethodMap) -> None:
+def show_difference(visit: RolloutVisit, left: MethodMap, right: MethodMap) -> None:
     """Left minus right in percentage points of each map's total, and how alike the two order the patches."""
     from vitcore import figures
-    from vitcore.analysis.relevance import difference_points, rank_correlation
     from vitcore.figures.heat_overlay import heat_colour_scale
     from vitcore.figures.relevance import relevance_scale_top
 
-    text, grid = request.text, request.rec.grid
-    values, rank_agreement = difference_points(left.values, right.values), rank_correlation(left.values, right.values)
+    text, grid = visit.texts, visit.grid
+    values, rank_agreement = relevance_maps.map_difference(left.values, right.values)
     least, unit = (100 / grid.patches, text["points"])  # the scale reaches an even share: maps that hardly differ look like nothing
     most = relevance_scale_top(values, True, least)
     same = left.method is right.method  # the same twice, with other settings
@@ -28,14 +27,14 @@ def show_difference(request: RolloutRequest, left: MethodMap, right: MethodMap) 
             "right": text["right"] if same else text[f"method.{right.method.name}"]}  # fmt: skip
     title = text["difference"].format(**pair)
     map_outliers = outlier_masking.outliers_in_map(
-        request.vit, request.rec, values, attended=False, masked=left.outliers.masked and right.outliers.masked
+        visit, values, attended=False, masked=left.outliers.masked and right.outliers.masked
     )
-    photo_shown, mode = request.photo_shown, request.mode
+    photo_shown, mode = visit.input_picture, visit.mode
     one, two = st.columns(2, gap="large")
     with one:
         st.markdown(f"## {title}")
         picture(
-            request.photo_url,
+            visit.photo_url,
             grid.rows,
             grid.cols,
             grid.step_px,
@@ -44,9 +43,9 @@ def show_difference(request: RolloutRequest, left: MethodMap, right: MethodMap) 
             target="patch",
             also_choose=("ask", True),
             overlay=relevance_maps.heat_overlay(
-                request.rec, (left.cache_key(request), right.cache_key(request)), True, values, most
+                visit.recording, (left.cache_key(visit), right.cache_key(visit)), True, values, most
             ),
-            detail=request.detail_url,
+            detail=visit.detail_url,
             values=values.ravel().tolist(),
             unit=unit,
             lines=False,
@@ -69,6 +68,6 @@ def show_difference(request: RolloutRequest, left: MethodMap, right: MethodMap) 
                 figures.relevance(values, photo_shown, grid, title, unit, signed=True, mode=mode, min_top=least),
                 map_outliers.patches, grid,
             ),
-            "difference", text["difference how"].format(**pair), subjects=(request.photo.name, request.vit.display_name),
+            "difference", text["difference how"].format(**pair), subjects=visit.subjects,
             file_stem=f"{left.method.name} less {right.method.name}", difference=values,
         )  # fmt: skip

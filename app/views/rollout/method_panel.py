@@ -16,7 +16,7 @@ from app.shell import copy_link, query_controls, selection
 from app.state.memory import memory_cache
 from app.state.recordings import relevance_maps
 from app.views.rollout import method_settings, rollout_sentences
-from app.views.rollout.rollout_request import RolloutRequest
+from app.views.rollout.rollout_visit import RolloutVisit
 from app.widgets import colour_bar, outlier_masking
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ class MethodMap:
     outliers: outlier_masking.MapOutliers
     relevance: Relevance | None = None
 
-    def cache_key(self, request: RolloutRequest) -> Hashable:
+    def cache_key(self, visit: RolloutVisit) -> Hashable:
         """What tells this map from others of the same photo and model."""
-        asked = request.target_class if self.method.asks_class else request.query_patch
+        asked = visit.target_class if self.method.asks_class else visit.patch
         return self.method.name, asked, tuple(sorted(self.settings.items()))
 
 
 def method_panel(
-    request: RolloutRequest,
+    visit: RolloutVisit,
     prefix: str,
     place: DeltaGenerator,
     changes_place: DeltaGenerator,
@@ -58,96 +58,86 @@ def method_panel(
 
     In `changes_place` stands which settings are not as usual, of the side that is `side_name` so.
     """
-    from vitcore.analysis.relevance import METHODS
-
-    text = request.text
+    text = visit.texts
     with place:
-        defined = [name for name, method in METHODS.items() if request.vit.is_global or not method.needs_attention]
+        defined = relevance_maps.defined_methods(visit.vit.is_global)
         methods = {name: text[f"method.{name}"] for name in defined}
         others = [{m: texts.prose(text.page, lang)[f"method.{m}"] for m in defined} for lang in texts.LANGUAGES]
-        first = (
-            ("chefer" if prefix and request.target_class is not None else "rollout")
-            if request.vit.is_global
-            else defined[not prefix]
-        )
-        name = query_controls.select_menu(
-            text[f"{prefix}method"], methods, f"{prefix}method", others, index=list(methods).index(first)
-        )
-        method, above = METHODS[name], st.container()
+        usual = "chefer" if prefix and visit.target_class is not None else "rollout"
+        place_of_usual = list(defined).index(usual) if visit.vit.is_global else int(not prefix)
+        name = query_controls.select_menu(text[f"{prefix}method"], methods, f"{prefix}method", others, index=place_of_usual)
+        method, above = defined[name], st.container()
         box = settings_place or st.expander(text["settings"], expanded=True, key=f"{prefix}settings")
         below = st.container()
-    if method.asks_class and request.target_class is None:
+    if method.asks_class and visit.target_class is None:
         above.info(text["no class to ask"], icon=":material/info:")
         return None
     with box:
-        values = method_settings.setting_controls(request, method, prefix)
+        values = method_settings.setting_controls(visit, method, prefix)
     if not prefix:  # the left side's go along to the handout, even if a visitor leaves while this page computes
         copy_link.remember_settings(text.page)
     with above:
         try:
-            method_map = _compute_map(request, method, method_settings.vitcore_settings(request, method, values))
+            method_map = _compute_map(visit, method, method_settings.vitcore_settings(visit, method, values))
         except memory_cache.MemoryBudgetError:
             st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
             return None
-        _draw_map(request, method_map, prefix)
+        _draw_map(visit, method_map, prefix)
         outlier_masking.note_and_switch(
             method_map.outliers, f"{prefix}gathered", maskable=not method.asks_class, always_switch=True
         )
-        _strongest_patch(request, method_map, prefix)
-        if name == "rollout" and (localisation := rollout_sentences.localisation_sentence(request)):
+        _strongest_patch(visit, method_map, prefix)
+        if name == "rollout" and (localisation := rollout_sentences.localisation_sentence(visit)):
             st.markdown(localisation)
-        _download(request, method_map, prefix)
+        _download(visit, method_map, prefix)
     with changes_place:
         method_settings.show_changed_settings(text, prefix, values, side_name)
     with below:
-        _explanations(request, method_map)
+        _explanations(visit, method_map)
     return method_map
 
 
-def _strongest_patch(request: RolloutRequest, method_map: MethodMap, prefix: str) -> None:
+def _strongest_patch(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
     """Which patch gave most or stands out most; of what follows attention, a way to where it, or the asked patch, looks itself."""
     patch = int(abs(method_map.shown_values).argmax())
-    row, col = request.rec.grid.row_col(patch)
-    sentence = request.text[
+    row, col = visit.grid.row_col(patch)
+    sentence = visit.texts[
         "most" if not method_map.method.asks_class else "stands out" if method_map.method.signed else "spoke most"
     ]
-    label = request.rec.labels[request.target_class] if request.target_class is not None else ""
+    label = visit.recording.labels[visit.target_class] if visit.target_class is not None else ""
     share = f"{method_map.shown_values.flat[patch]:.3g}"
     st.markdown(
         sentence.format(patch=patch, row=row, col=col, share=share, unit=method_map.unit, label=texts.escape_markdown(label))
     )
     if method_map.method.asks_class:
         return
-    there = patch if request.query_patch is None else request.query_patch
+    there = patch if visit.patch is None else visit.patch
     # no link: Streamlit drops from one what a control of the page that is left holds, and carries over what that held
-    if st.button(request.text["to explorer"].format(patch=there), key=f"{prefix}to_explorer", icon=":material/arrow_forward:",
+    if st.button(visit.texts["to explorer"].format(patch=there), key=f"{prefix}to_explorer", icon=":material/arrow_forward:",
                  type="tertiary", on_click=choose, args=(selection.PATCH, there)):  # fmt: skip
         st.switch_page("views/attention/page.py", query_params={})  # unsaid, Streamlit refuses to drop bound ones
 
 
-def _compute_map(request: RolloutRequest, method: RelevanceMethod, chosen: dict[str, Any]) -> MethodMap:
+def _compute_map(visit: RolloutVisit, method: RelevanceMethod, chosen: dict[str, Any]) -> MethodMap:
     """The map of a method, and how it is shown."""
-    from vitcore.analysis.relevance import absolute_shares
-
-    title = request.title_from_layer(request.text[f"title.{method.name}"], chosen)
-    unit = request.text[f"unit.{method.name}"]
+    title = visit.title_from_layer(visit.texts[f"title.{method.name}"], chosen)
+    unit = visit.texts[f"unit.{method.name}"]
     items = tuple(sorted(chosen.items()))
     if not method.asks_class:
-        rollout_map = relevance_maps.rollout_map(request.rec, request.query_patch, items, request.vit)
-        map_outliers = outlier_masking.outliers_in_map(request.vit, request.rec, rollout_map)
-        rollout_title = outlier_masking.masked_title(title.format(who=request.query_phrase), map_outliers.masked)
+        rollout_map = relevance_maps.rollout_map(visit.recording, visit.patch, items, visit.vit)
+        map_outliers = outlier_masking.outliers_in_map(visit, rollout_map)
+        rollout_title = outlier_masking.masked_title(title.format(who=visit.query_phrase), map_outliers.masked)
         return MethodMap(method, chosen, rollout_map, 100 * rollout_map, unit, rollout_title, map_outliers)
-    assert request.target_class is not None, "asked for by `side`"
-    with st.spinner(request.text["computing"]):
-        computed = relevance_maps.relevance(request.rec, method.name, request.target_class, items, request.vit)
-    shown = {"integrated_gradients": computed.maps, "gradient_rollout": 100 * computed.maps}.get(method.name)
-    class_title = title.format(label=request.rec.labels[request.target_class])
-    map_outliers = outlier_masking.outliers_in_map(request.vit, request.rec, computed.maps, method.needs_attention, masked=False)
-    shown = 100 * absolute_shares(computed.maps) if shown is None else shown
+    assert visit.target_class is not None, "asked for by `side`"
+    with st.spinner(visit.texts["computing"]):
+        computed = relevance_maps.relevance(visit.recording, method.name, visit.target_class, items, visit.vit)
+    shown = relevance_maps.shown_values(method.name, computed.maps)
+    class_title = title.format(label=visit.recording.labels[visit.target_class])
+    map_outliers = outlier_masking.outliers_in_map(visit, computed.maps, method.needs_attention, masked=False)
     return MethodMap(method, chosen, computed.maps, shown, unit, class_title, map_outliers, computed)
 
 
-def _draw_map(request: RolloutRequest, method_map: MethodMap, prefix: str) -> None:
+def _draw_map(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
     """The picture of a side, with its scale; or as the paper draws it, beside the photo."""
     from vitcore.figures.attention import paper_style_note, paper_style_photo
     from vitcore.figures.heat_overlay import heat_colour_scale
@@ -155,17 +145,17 @@ def _draw_map(request: RolloutRequest, method_map: MethodMap, prefix: str) -> No
     from vitcore.figures.theme import pixels_to_data_uri
 
     grid, signed, most = (
-        request.rec.grid,
+        visit.grid,
         method_map.method.signed,
         relevance_scale_top(method_map.shown_values, method_map.method.signed),
     )
     st.markdown(f"## {texts.escape_markdown(method_map.title)}")
     arguments: dict[str, Any] = {
         "key": f"{prefix}gathered",
-        "label": f"{request.text[f'method.{method_map.method.name}']}: {method_map.title}",
+        "label": f"{visit.texts[f'method.{method_map.method.name}']}: {method_map.title}",
         "target": "patch",
         "also_choose": ("ask", True),
-        "selected": None if method_map.method.asks_class else request.query_patch,
+        "selected": None if method_map.method.asks_class else visit.patch,
         "lines": False,
         "values": method_map.shown_values.ravel().tolist(),
         "unit": method_map.unit,
@@ -173,47 +163,47 @@ def _draw_map(request: RolloutRequest, method_map: MethodMap, prefix: str) -> No
         "marks": method_map.outliers.patches,
         "marks_sentence": method_map.outliers.sentence,
     }
-    if request.style == "paper" and not signed:
+    if visit.style == "paper" and not signed:
         beside, place = st.columns(2)
-        beside.image(request.photo_shown)
-        drawn = pixels_to_data_uri(paper_style_photo(method_map.values, request.photo_shown, grid), photo=True)
+        beside.image(visit.input_picture)
+        drawn = pixels_to_data_uri(paper_style_photo(method_map.values, visit.input_picture, grid), photo=True)
         with place:
             picture(drawn, grid.rows, grid.cols, grid.step_px, **arguments)
         said = paper_style_note()
         st.caption(said[0].upper() + said[1:])
         return
-    overlay = relevance_maps.heat_overlay(request.rec, method_map.cache_key(request), signed, method_map.shown_values, most)
-    picture(request.photo_url, grid.rows, grid.cols, grid.step_px, overlay=overlay, detail=request.detail_url, **arguments)
+    overlay = relevance_maps.heat_overlay(visit.recording, method_map.cache_key(visit), signed, method_map.shown_values, most)
+    picture(visit.photo_url, grid.rows, grid.cols, grid.step_px, overlay=overlay, detail=visit.detail_url, **arguments)
     colour_bar.map_scale_bar(heat_colour_scale(method_map.shown_values, most, method_map.unit, signed), f"{prefix}gathered_scale")
 
 
-def _explanations(request: RolloutRequest, method_map: MethodMap) -> None:
+def _explanations(visit: RolloutVisit, method_map: MethodMap) -> None:
     """What a side measures, what it can't tell, and where it is from."""
-    text, name = request.text, method_map.method.name
+    text, name = visit.texts, method_map.method.name
     if method_map.relevance and method_map.relevance.gaps:
         st.caption(
             text["complete"].format(
                 rise=method_map.relevance.rises[0], gap=method_map.relevance.gaps[0], total=method_map.values.sum()
             )
         )
-    explain(_how_to_read(request, name), text[f"limits.{name}"])
+    explain(_how_to_read(visit, name), text[f"limits.{name}"])
     st.markdown(text[f"source.{name}"])  # a caption's links are too faint to read
 
 
-def _how_to_read(request: RolloutRequest, method: str) -> str:
-    how = request.text[f"how.{method}"]
-    return request.text.joined((how, rollout_sentences.rest_sentence(request))) if method == "rollout" else how
+def _how_to_read(visit: RolloutVisit, method: str) -> str:
+    how = visit.texts[f"how.{method}"]
+    return visit.texts.joined((how, rollout_sentences.rest_sentence(visit))) if method == "rollout" else how
 
 
-def _download(request: RolloutRequest, method_map: MethodMap, prefix: str) -> None:
+def _download(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
     """The picture and its numbers, to take along."""
     from vitcore import figures
 
-    text, name = request.text, method_map.method.name
-    grid, photo_shown = request.rec.grid, request.photo_shown  # downloads keep what they name, not all of `request`
-    start = None if method_map.method.asks_class else request.query_patch
-    style, mode, marks = request.style, request.mode, method_map.outliers.patches
-    note = text.joined((_how_to_read(request, name), method_map.outliers.sentence))
+    text, name = visit.texts, method_map.method.name
+    grid, photo_shown = visit.grid, visit.input_picture  # downloads keep what they name, not all of `visit`
+    start = None if method_map.method.asks_class else visit.patch
+    style, mode, marks = visit.style, visit.mode, method_map.outliers.patches
+    note = text.joined((_how_to_read(visit, name), method_map.outliers.sentence))
     downloads(
         lambda: figures.frame_outliers(
             figures.relevance(
@@ -233,7 +223,7 @@ def _download(request: RolloutRequest, method_map: MethodMap, prefix: str) -> No
         ),
         f"{prefix}{name}",
         note,
-        subjects=(request.photo.name, request.vit.display_name),
+        subjects=visit.subjects,
         file_stem=name,
         **{name: method_map.values},
     )

@@ -11,7 +11,7 @@ from app.shell import query_controls
 from app.widgets import outlier_masking
 
 if TYPE_CHECKING:
-    from app.views.rollout.rollout_request import RolloutRequest
+    from app.views.rollout.rollout_visit import RolloutVisit
     from vitcore.analysis.relevance import RelevanceMethod
 
 DEFAULTS: dict[str, Any] = {"fusion": "mean", "discard": 0, "residual": 50, "first": 0, "baseline": "mean", "steps": 24}
@@ -21,15 +21,15 @@ PERCENT_SETTINGS = ("discard", "residual")
 VITCORE_NAMES = {"discard": "discard_ratio", "first": "first_block"}  # where the control is called otherwise
 
 
-def setting_controls(request: RolloutRequest, method: RelevanceMethod, prefix: str) -> dict[str, Any]:
+def setting_controls(visit: RolloutVisit, method: RelevanceMethod, prefix: str) -> dict[str, Any]:
     """The controls of a side, drawn; what each is set to, by its name."""
-    text, helps = request.text, texts.prose("common")
+    text, helps = visit.texts, texts.prose("common")
     values: dict[str, Any] = {}
     if "fusion" in method.settings:
         ways, fusion_help = ["mean", "max", "min"], helps["fusion help"]
         values["fusion"] = query_controls.button_row(text, f"{prefix}fusion", ways, text_key="fusion", help=fusion_help)
     if "residual" in method.settings:
-        for key, most in (("discard", 95), ("residual", 95), ("first", request.vit.blocks - 1)):
+        for key, most in (("discard", 95), ("residual", 95), ("first", visit.vit.blocks - 1)):
             values[key] = query_controls.slider(text[key], f"{prefix}{key}", 0, most, DEFAULTS[key], help=helps[f"{key} help"])
     if "steps" in method.settings:
         values["baseline"] = query_controls.button_row(text, f"{prefix}baseline", ["mean", "black", "white"], text_key="baseline")
@@ -39,12 +39,10 @@ def setting_controls(request: RolloutRequest, method: RelevanceMethod, prefix: s
     return values
 
 
-def vitcore_settings(request: RolloutRequest, method: RelevanceMethod, values: dict[str, Any]) -> dict[str, Any]:
+def vitcore_settings(visit: RolloutVisit, method: RelevanceMethod, values: dict[str, Any]) -> dict[str, Any]:
     """The same as `vitcore` takes them: shares of 1; and whether outlier tokens are masked, where they are."""
     settings = {VITCORE_NAMES.get(key, key): value / 100 if key in PERCENT_SETTINGS else value for key, value in values.items()}
-    return settings | (
-        {outlier_masking.QUERY_KEY: True} if not method.asks_class and outlier_masking.applies_to(request.vit, request.rec) else {}
-    )
+    return settings | ({outlier_masking.QUERY_KEY: True} if not method.asks_class and outlier_masking.applies_to(visit) else {})
 
 
 def show_changed_settings(text: texts.Prose, prefix: str, values: dict[str, Any], side: str) -> None:

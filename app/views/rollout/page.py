@@ -4,17 +4,18 @@ import streamlit as st
 
 from app import texts
 from app.components.figure import aside, lead
-from app.shell import current_recording
-from app.views.rollout import build_up, map_difference, method_panel, rollout_request
+from app.shell import current_visit
+from app.views.rollout import build_up, map_difference, method_panel, rollout_visit
 
 text = texts.prose("rollout")
 first = aside(text["intro"])
-vit, photo, rec = current_recording.load()
+visit = current_visit.load_visit(text)
+vit = visit.vit
 if vit.structure.axes:
     first.caption(text["axial"])
 if not vit.is_global:
-    current_recording.show_undefined(vit, text["what"])
-asked, compare = rollout_request.request_controls(text, vit, photo, rec)
+    current_visit.show_undefined(vit, text["what"])
+asked, compare = rollout_visit.request_controls(visit)
 
 unusual = st.container()
 if compare:
@@ -34,5 +35,5 @@ if not vit.is_global:
 with st.expander(text["identity title"], icon=":material/help:", key="identity_added"):
     build_up.show_residual_effect(asked)
 settings = left.settings if left and not left.method.asks_class else {}
-st.header(asked.title_from_layer(text["build-up title"], settings), anchor=rollout_request.BUILD_UP_ANCHOR)
+st.header(asked.title_from_layer(text["build-up title"], settings), anchor=rollout_visit.BUILD_UP_ANCHOR)
 build_up.show_build_up(asked, settings)

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from app.views.rollout.rollout_request import RolloutRequest
+from app.views.rollout.rollout_visit import RolloutVisit
 from app.widgets import model_card
 
 
-def prefix_kind(request: RolloutRequest) -> str:
+def prefix_kind(visit: RolloutVisit) -> str:
     """Which tokens stand before the patches: "class" alone, "some", or none."""
-    from vitcore.forward.block_activations import prefix_token_names
-
-    names = prefix_token_names(request.vit)
+    names = visit.prefix_names
     return "class" if names == ("class",) else "some" if names else ""
 
 
-def rest_sentence(request: RolloutRequest) -> str:
+def rest_sentence(visit: RolloutVisit) -> str:
     """Who has what is missing to 100 %; empty where nothing is."""
-    kind = prefix_kind(request)
-    return request.text[f"rest {kind}"] if kind else ""
+    kind = prefix_kind(visit)
+    return visit.texts[f"rest {kind}"] if kind else ""
 
 
-def localisation_sentence(request: RolloutRequest) -> str:
+def localisation_sentence(visit: RolloutVisit) -> str:
     """How well rollout finds the object, and on which model that was measured; empty where nothing is known."""
-    score, text = model_card.localisation_score(request.vit.name), request.text
+    score, text = model_card.localisation_score(visit.vit.name), visit.texts
     if score is None:
         return ""
     rollout, prior = (score.rollout_auc, score.centre_auc)  # in the digits of the card: rounded once more they could turn round
     verdict = "worse" if rollout < prior else "better" if rollout > prior else "alike"
-    is_this_model = score.model == request.vit.name
+    is_this_model = score.model == visit.vit.name
     card = model_card.card_by_name(score.model)
     model = text["this model"] if is_this_model else card.title if card else score.model
     return text.joined((

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
+from app.components.figure import plot
 from app.components.layer_pictures.layer_pictures import layer_pictures
 from app.components.picture.picture import picture
 from app.components.vectors.vectors import attention_row, vector_row, vectors
 from app.shell import photo_titles
 from app.state.recordings import block_activations, outlier_tokens
-from app.views.story.story_step import Step, StoryState, story_chart
+from app.views.story.story_step import Step, StoryVisit
 from app.views.story.token_steps import token_name, token_name_in_sentence
 from app.widgets import colour_bar, guess, outlier_masking
 from vitcore.translation import percent
@@ -24,31 +25,30 @@ TOKENS_SHOWN = 5  # tokens shown of those that are attended to most
 RESIDUAL_STREAM = "z_{%s}"
 
 
-def _block_kind(story: StoryState) -> str:
+def _block_kind(story: StoryVisit) -> str:
     return " other" if story.activations is None else ""
 
 
-def _most_attended(story: StoryState, weights: NDArray) -> list[int]:
+def _most_attended(story: StoryVisit, weights: NDArray) -> list[int]:
     """The others that the pinned token attends to most by its weights (T,); its own share is asked for."""
     order = [int(t) for t in (-weights).argsort()[: TOKENS_SHOWN + 1]]
     return [t for t in order if t != story.token][:TOKENS_SHOWN]
 
 
-def _draw_attention(story: StoryState) -> None:
+def _draw_attention(story: StoryVisit) -> None:
     """The photo lit by what the chosen head attends to; masked outlier tokens are left out of it, not of the numbers beside it."""
-    from vitcore.analysis.outlier_tokens import mask_keys
     from vitcore.figures.heat_overlay import heat_colour_scale, heat_colours, scale_top
     from vitcore.figures.theme import pixels_to_data_uri
 
-    grid = story.rec.grid
+    grid = story.grid
     if story.activations is None:
         return
     row = story.activations.weights[story.head]
-    if outlier_masking.applies_to(story.vit, story.rec):
-        row = mask_keys(row, outlier_tokens.find_outliers(story.rec).tokens)
+    if outlier_masking.applies_to(story):
+        row = outlier_tokens.mask_weights(story.recording, row)
     weights, most = row[grid.prefix :], [t - grid.prefix for t in _most_attended(story, row) if t >= grid.prefix]
-    found = outlier_masking.outliers_in_map(story.vit, story.rec, weights)
-    even, unit = 1 / grid.tokens, story.text["attended unit"]
+    found = outlier_masking.outliers_in_map(story, weights)
+    even, unit = 1 / grid.tokens, story.texts["attended unit"]
     top = scale_top(weights, even)
     shares: list[float | None] = [100 * share for share in weights.tolist()]
     if not guess.has_guessed("block"):
@@ -63,19 +63,19 @@ def _draw_attention(story: StoryState) -> None:
     )  # fmt: skip
     colour_bar.map_scale_bar(heat_colour_scale(100 * weights, 100 * top, unit, even_share=100 * even), "story_attended_scale")
     more = texts.prose("outliers")["numbers unmasked"] if found.masked else ""
-    outlier_masking.note_and_switch(found._replace(sentence=story.text.joined((found.sentence, more))), "attended")
+    outlier_masking.note_and_switch(found._replace(sentence=story.texts.joined((found.sentence, more))), "attended")
 
 
-def _draw_block(story: StoryState) -> None:
+def _draw_block(story: StoryVisit) -> None:
     if story.activations is None:
-        st.info(story.text["other blocks"])
+        st.info(story.texts["other blocks"])
         return
     st.markdown(f"##### {story.fill_text('block title')}")
     vectors(_attention_rows(story) + _mlp_rows(story), key="story_block", label=story.fill_text("block title"))
 
 
-def _attention_rows(story: StoryState) -> list[dict[str, Any]]:
-    x, h, text = story.activations, story.head, story.text
+def _attention_rows(story: StoryVisit) -> list[dict[str, Any]]:
+    x, h, text = story.activations, story.head, story.texts
     before, mid = RESIDUAL_STREAM % (story.layer), RESIDUAL_STREAM.replace("z", "z′") % (story.layer + 1)
     width, narrow = (story.fill_text("of many", count=n) for n in (x.x_in.size, x.q.shape[1]))
     return [
@@ -98,8 +98,8 @@ def _attention_rows(story: StoryState) -> list[dict[str, Any]]:
     ]
 
 
-def _mlp_rows(story: StoryState) -> list[dict[str, Any]]:
-    x, text = story.activations, story.text
+def _mlp_rows(story: StoryVisit) -> list[dict[str, Any]]:
+    x, text = story.activations, story.texts
     mid, after = RESIDUAL_STREAM.replace("z", "z′") % (story.layer + 1), RESIDUAL_STREAM % (story.layer + 1)
     width = story.fill_text("of many", count=x.x_in.size)
     bend = r"\rm{GELU}" if "GELU" in type(getattr(story.vit.module.blocks[x.block].mlp, "act", x)).__name__ else "σ"
@@ -115,16 +115,15 @@ def _mlp_rows(story: StoryState) -> list[dict[str, Any]]:
     ]
 
 
-def _attended_tokens(story: StoryState) -> list[dict[str, str]]:
+def _attended_tokens(story: StoryVisit) -> list[dict[str, str]]:
     """The tokens attended to most: a picture or a letter, the weight, and the score it came from."""
     from vitcore.figures.theme import pixels_to_data_uri
-    from vitcore.forward.block_activations import prefix_token_names
 
-    prefix, shown = story.rec.grid.prefix, []
+    prefix, shown = story.grid.prefix, []
     for token in _most_attended(story, story.activations.weights[story.head]):
         weight = percent(float(story.activations.weights[story.head, token]))
         if token < prefix:
-            name = token_name(story, prefix_token_names(story.vit)[token])
+            name = token_name(story, story.prefix_names[token])
             shown.append({"sign": name[0].upper(), "weight": weight, "name": name})
         else:
             image = pixels_to_data_uri(story.patch_pixels[token - prefix])
@@ -132,29 +131,27 @@ def _attended_tokens(story: StoryState) -> list[dict[str, str]]:
     return shown
 
 
-def _ask_self_attention(story: StoryState) -> tuple[dict[str, Any], int]:
+def _ask_self_attention(story: StoryVisit) -> tuple[dict[str, Any], int]:
     if story.activations is None:
         return {}, 1
     weights = story.activations.weights[story.head]
     own, even = float(weights[story.token]), 1 / weights.size
     most = int(weights.argmax())
-    who = story.fill_text("patch named", other=most - story.rec.grid.prefix)
-    if most < story.rec.grid.prefix:
-        from vitcore.forward.block_activations import prefix_token_names
-
-        who = token_name_in_sentence(story, prefix_token_names(story.vit)[most])
+    who = story.fill_text("patch named", other=most - story.grid.prefix)
+    if most < story.grid.prefix:
+        who = token_name_in_sentence(story, story.prefix_names[most])
     right = 0 if own >= 0.5 else 1 if own > even else 2
     times = f"{own / even:.{0 if own >= 10 * even else 1}f}"
     beside = story.fill_text("more than even" if own > even else "less than even", times=times, even=percent(even))
     return {"own": percent(own), "beside": beside, "who": who, "most": percent(float(weights[most]))}, right
 
 
-def _draw_depth(story: StoryState) -> None:
+def _draw_depth(story: StoryVisit) -> None:
     from vitcore.outlier_sentences import outlier_sentence
 
-    share = block_activations.logit_lens(story.rec, story.vit)
+    share = block_activations.logit_lens(story.recording, story.vit)
     tiles, known, marked = [], guess.has_guessed("depth"), set[int]()
-    read = outlier_masking.recording_to_show(story.vit, story.rec)
+    read = outlier_masking.recording_to_show(story)
     for block, (image, marks) in enumerate(block_activations.attention_on_photo_per_layer(read)):
         marked |= {*marks}
         words = ""
@@ -167,41 +164,41 @@ def _draw_depth(story: StoryState) -> None:
                 "image": image,
                 "name": name,
                 "words": words,
-                "alt": story.text.joined((story.fill_text("depth alt", number=block), outlier_sentence(marks, story.rec.grid))),
+                "alt": story.texts.joined((story.fill_text("depth alt", number=block), outlier_sentence(marks, story.grid))),
             }
         )
     st.markdown(f"##### {story.fill_text('depth title')}")
     layer_pictures(tiles, key="story_depth", label=story.fill_text("depth title"))
-    count = len(outlier_tokens.find_outliers(story.rec).patches)
-    outlier_masking.note_and_switch(outlier_masking.outliers_of_patches(sorted(marked), count, story.rec.grid), "depth")
+    count = len(outlier_tokens.find_outliers(story.recording).patches)
+    outlier_masking.note_and_switch(outlier_masking.outliers_of_patches(sorted(marked), count, story.grid), "depth")
     if known:
         _draw_logit_lens(story)
 
 
-def _lens_below_answer(story: StoryState) -> None:
+def _lens_below_answer(story: StoryVisit) -> None:
     """For who opens the answer without a guess, in it."""
     if not guess.has_guessed("depth"):
         _draw_logit_lens(story)
 
 
-def _draw_logit_lens(story: StoryState) -> None:
-    share = block_activations.logit_lens(story.rec, story.vit)
+def _draw_logit_lens(story: StoryVisit) -> None:
+    share = block_activations.logit_lens(story.recording, story.vit)
     if share is not None:
         from vitcore.figures.story_steps import logit_lens
 
-        story_chart(logit_lens(share, story.vit.labels, story.mode, output=story.vit.output), "story_lens", story.text["lens alt"])
+        plot(logit_lens(share, story.vit.labels, story.mode, output=story.vit.output), "story_lens", story.texts["lens alt"])
 
 
-def _depth_kind(story: StoryState) -> str:
+def _depth_kind(story: StoryVisit) -> str:
     return "" if story.vit.labels else " headless"
 
 
-def _ask_leading_class(story: StoryState) -> tuple[dict[str, Any], int]:
-    leading = block_activations.leading_classes(story.rec, story.vit)
+def _ask_leading_class(story: StoryVisit) -> tuple[dict[str, Any], int]:
+    leading = block_activations.leading_classes(story.recording, story.vit)
     if leading is None:
         return {}, 0
     (first, last, since), blocks = leading, story.vit.blocks
-    pictured = story.text["pictured"].format(layer=since - 1) if since else ""  # the pictures count layers from 0
+    pictured = story.texts["pictured"].format(layer=since - 1) if since else ""  # the pictures count layers from 0
     facts = {
         "label": texts.escape_markdown(story.vit.labels[last]),
         "since": since,
@@ -211,32 +208,36 @@ def _ask_leading_class(story: StoryState) -> tuple[dict[str, Any], int]:
     return facts, 0 if since <= 1 else 1 if since <= blocks - 2 else 2
 
 
-def _draw_answer(story: StoryState) -> None:
+def _draw_answer(story: StoryVisit) -> None:
     if story.vit.labels:
         from vitcore.figures.story_steps import logits_and_probabilities
 
-        rec = story.rec
+        rec = story.recording
         drawn = logits_and_probabilities(rec.logits, rec.probabilities, rec.labels, story.mode, output=rec.output)
-        story_chart(drawn, "story_answer", story.text["answer alt"])
-        photo_titles.imagenet_name_caption([label for label, _ in story.rec.top_classes()])
+        plot(drawn, "story_answer", story.texts["answer alt"])
+        photo_titles.imagenet_name_caption([label for label, _ in story.recording.top_classes()])
         return
     row = vector_row(
-        story.text["pooled"], "y", story.rec.logits, unit=story.fill_text("of many", count=story.rec.logits.size), sign=""
+        story.texts["pooled"],
+        "y",
+        story.recording.logits,
+        unit=story.fill_text("of many", count=story.recording.logits.size),
+        sign="",
     )
-    vectors([row], key="story_pooled", label=story.text["pooled"], flat=True)
+    vectors([row], key="story_pooled", label=story.texts["pooled"], flat=True)
 
 
-def _ask_probability_ratio(story: StoryState) -> tuple[dict[str, Any], int]:
+def _ask_probability_ratio(story: StoryVisit) -> tuple[dict[str, Any], int]:
     if len(story.vit.labels) < 2:
         return {}, 1
     import math
 
-    second, first = sorted(story.rec.logits.tolist())[-2:]
+    second, first = sorted(story.recording.logits.tolist())[-2:]
     times = math.exp(gap := round(first - second, 2))  # of the gap as it is shown, so that anybody may check it
     return {"gap": gap, "times": f"{float(f'{times:.3g}'):,.{max(0, 2 - int(math.log10(times)))}f}"}, 1
 
 
-def _readout_kind(story: StoryState) -> str:
+def _readout_kind(story: StoryVisit) -> str:
     if not story.vit.labels:
         return " headless"
     if story.vit.output == "sigmoid":
@@ -244,7 +245,7 @@ def _readout_kind(story: StoryState) -> str:
     return {"class token": "", "class and distillation tokens": " distilled"}.get(story.vit.pooling, " pooled")
 
 
-def _block_equations(_: StoryState) -> str:
+def _block_equations(_: StoryVisit) -> str:
     return (
         r"z'_\ell = \mathrm{MSA}(\mathrm{LN}(z_{\ell-1})) + z_{\ell-1} \quad (2)"
         "\n"
@@ -252,18 +253,18 @@ def _block_equations(_: StoryState) -> str:
     )
 
 
-def _readout_equation(story: StoryState) -> str:
+def _readout_equation(story: StoryVisit) -> str:
     if story.vit.pooling == "class token":
         return r"y_\ell = \mathrm{LN}(z_\ell^0), \quad \ell = 0 \dots L" + "\n" + r"y = y_L \quad (4)"
     return r"y_\ell = \mathrm{pool}(\mathrm{LN}(z_\ell)), \quad \ell = 0 \dots L"
 
 
-def _softmax_equation(story: StoryState) -> str:
+def _softmax_equation(story: StoryVisit) -> str:
     if story.vit.output == "sigmoid":
         return r"p_i = \frac{1}{1 + e^{-y_i}}"
     if story.vit.labels:
         return r"p_i = \frac{e^{\,y_i}}{\sum_j e^{\,y_j}}"
-    return rf"y \in \mathbb{{R}}^{{{story.rec.logits.size}}}"
+    return rf"y \in \mathbb{{R}}^{{{story.recording.logits.size}}}"
 
 
 BLOCK_STEPS = (

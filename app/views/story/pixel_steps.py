@@ -6,100 +6,101 @@ from typing import Any
 
 import streamlit as st
 
+from app.components.figure import plot
 from app.components.page_style.page_style import page_size
 from app.components.picture.picture import picture
 from app.components.vectors.vectors import vector_row, vectors
 from app.state.recordings import block_activations
-from app.views.story.story_step import Step, StoryState, story_chart
+from app.views.story.story_step import Step, StoryVisit
 
 
-def hybrid_kind(story: StoryState) -> str:
+def hybrid_kind(story: StoryVisit) -> str:
     """Hybrids cut feature maps, not pixels."""
     return " hybrid" if story.vit.hybrid else ""
 
 
-def _clickable_photo(story: StoryState, key: str, gutter_px: float = 0) -> None:
-    grid = story.rec.grid
+def _clickable_photo(story: StoryVisit, key: str, gutter_px: float = 0) -> None:
+    grid = story.grid
     picture(
-        story.photo_url, grid.rows, grid.cols, grid.step_px, key=key, label=story.text["photo"], target="patch",
+        story.photo_url, grid.rows, grid.cols, grid.step_px, key=key, label=story.texts["photo"], target="patch",
         selected=story.patch, gutter_px=gutter_px, lines=bool(gutter_px),
     )  # fmt: skip
 
 
-def _draw_pixels(story: StoryState) -> None:
+def _draw_pixels(story: StoryVisit) -> None:
     from vitcore.figures.story_steps import colour_channels
 
     photo, beside = st.columns([4, 1], gap="small")
     with photo:
         _clickable_photo(story, "story_pixels")
     with beside, st.container(horizontal=True):
-        for name, shown in zip(("red", "green", "blue"), colour_channels(story.rec.model_input.pixels), strict=True):
-            st.image(shown, story.text[name], width=round(104 * page_size().scale), alt=story.text[f"{name} channel"])
+        for name, shown in zip(("red", "green", "blue"), colour_channels(story.recording.model_input.pixels), strict=True):
+            st.image(shown, story.texts[name], width=round(104 * page_size().scale), alt=story.texts[f"{name} channel"])
 
 
-def _ask_pixel_count(story: StoryState) -> tuple[dict[str, Any], int]:
+def _ask_pixel_count(story: StoryVisit) -> tuple[dict[str, Any], int]:
     wide, high = story.photo.image.size
     return {"own_wide": wide, "own_high": high, "own_all": f"{3 * wide * high:,}"}, 1
 
 
-def _crop_note(story: StoryState) -> None:
+def _crop_note(story: StoryVisit) -> None:
     """Which part of the photo it is: the rest of the story is about that alone."""
     from vitcore.images import crop_sentence
 
-    st.markdown(crop_sentence(story.photo.image, story.rec.model_input))
+    st.markdown(crop_sentence(story.photo.image, story.recording.model_input))
 
 
-def _draw_patches(story: StoryState) -> None:
-    _clickable_photo(story, "story_patches", max(story.rec.grid.step_px) / 8)
+def _draw_patches(story: StoryVisit) -> None:
+    _clickable_photo(story, "story_patches", max(story.grid.step_px) / 8)
 
 
-def _ask_patch_count(story: StoryState) -> tuple[dict[str, Any], int]:
-    return {"more": 4 * story.rec.grid.patches}, 1
+def _ask_patch_count(story: StoryVisit) -> tuple[dict[str, Any], int]:
+    return {"more": 4 * story.grid.patches}, 1
 
 
-def _draw_flattened(story: StoryState) -> None:
+def _draw_flattened(story: StoryVisit) -> None:
     if story.vit.hybrid:
-        projected = block_activations.project_patch(story.rec, story.patch, story.vit)
+        projected = block_activations.project_patch(story.recording, story.patch, story.vit)
         if projected is None:
-            st.info(story.text["other projection"])
+            st.info(story.texts["other projection"])
             return
-        name, count = story.text["features"], story.fill_text("of many", count=projected.x_p.size)
+        name, count = story.texts["features"], story.fill_text("of many", count=projected.x_p.size)
         vectors([vector_row(name, "x_{p}", projected.x_p.ravel(), unit=count)], key="story_features", label=name, flat=True)
         return
     from vitcore.figures.story_steps import flattened_patch
 
     patch, given = story.patch_pixels[story.patch], story.normalised_patch
-    story_chart(flattened_patch(patch, given, story.mode), "story_flattened", story.fill_text("flattened alt"))
+    plot(flattened_patch(patch, given, story.mode), "story_flattened", story.fill_text("flattened alt"))
 
 
-def same_width_note(story: StoryState) -> None:
+def same_width_note(story: StoryVisit) -> None:
     """Where a patch and its embedding are as many numbers: nothing makes them so."""
-    projected = block_activations.project_patch(story.rec, story.patch, story.vit)
+    projected = block_activations.project_patch(story.recording, story.patch, story.vit)
     if projected is None or story.vit.hybrid:
         return
     if projected.x_p.size == story.facts["numbers"] == story.facts["width"]:
         st.caption(story.fill_text("same width"))
 
 
-def _ask_next_row(story: StoryState) -> tuple[dict[str, Any], int]:
-    return {"further": 3 * story.rec.grid.step_px[1]}, 2
+def _ask_next_row(story: StoryVisit) -> tuple[dict[str, Any], int]:
+    return {"further": 3 * story.grid.step_px[1]}, 2
 
 
-def _size_equation(story: StoryState) -> str:
-    high, wide = story.rec.grid.image_px
+def _size_equation(story: StoryVisit) -> str:
+    high, wide = story.grid.image_px
     return rf"x \in \mathbb{{R}}^{{H \times W \times C}} = \mathbb{{R}}^{{{high} \times {wide} \times 3}}"
 
 
-def _division_equation(story: StoryState) -> str:
-    grid = story.rec.grid
+def _division_equation(story: StoryVisit) -> str:
+    grid = story.grid
     (high, wide), (side, across) = grid.image_px, grid.step_px
     return rf"N = \frac{{HW}}{{P^2}} = \frac{{{high} \cdot {wide}}}{{{side} \cdot {across}}} = {grid.patches}"
 
 
-def _rows_equation(story: StoryState) -> str:
-    projected = block_activations.project_patch(story.rec, story.patch, story.vit)
+def _rows_equation(story: StoryVisit) -> str:
+    projected = block_activations.project_patch(story.recording, story.patch, story.vit)
     numbers = story.facts["numbers"] if projected is None else projected.x_p.size
-    rows = rf"x_p \in \mathbb{{R}}^{{N \times (P^2 C)}} = \mathbb{{R}}^{{{story.rec.grid.patches} \times {numbers}}}"
+    rows = rf"x_p \in \mathbb{{R}}^{{N \times (P^2 C)}} = \mathbb{{R}}^{{{story.grid.patches} \times {numbers}}}"
     return rows if story.vit.hybrid else rows + "\n" + r"x = \frac{v / 255 - \mu}{\sigma}"
 
 

@@ -11,7 +11,7 @@ from app.components.pending_choices import choose
 from app.components.stepper.stepper import stepper
 from app.shell import query_controls, selection
 from app.views.story import block_steps, pixel_steps, token_steps
-from app.views.story.story_step import Step, StoryState
+from app.views.story.story_step import Step, StoryVisit
 from app.widgets import guess
 
 if TYPE_CHECKING:
@@ -45,13 +45,13 @@ def layer_and_head_inputs(text: Prose, vit: Vit) -> tuple[int, int]:
     return layer, query_controls.slider(text["head"], selection.HEAD, 0, vit.heads - 1, 0, width=200)
 
 
-def show_step(story: StoryState, number: int) -> None:
+def show_step(story: StoryVisit, number: int) -> None:
     """A step: its words, equation and question on the left, its picture on the right."""
     step = STORY_STEPS[number - 1]
     with st.container(key="a_step"):
         left, right = st.columns([2, 3], gap="large")
     with left:
-        st.header(f"{number} · {story.text[f'{step.key} name']}", anchor=False)
+        st.header(f"{number} · {story.texts[f'{step.key} name']}", anchor=False)
         st.markdown(story.fill_text(step.text_key(story) or step.key))
         with st.container(gap=None):
             for line in step.equation(story).split("\n"):  # KaTeX cuts off what it aligns, by a pixel or two
@@ -60,30 +60,30 @@ def show_step(story: StoryState, number: int) -> None:
             step.draw_below_text(story)
         _question(story, step)
         if st.session_state.get("lecture"):
-            with st.expander(story.text["notes title"], icon=":material/co_present:", key=f"notes_{step.key}"):
+            with st.expander(story.texts["notes title"], icon=":material/co_present:", key=f"notes_{step.key}"):
                 st.markdown(story.fill_text(step.text_key(story, "notes") or ""))
     with right:
         step.draw_picture(story)
         for part, title in (("how", "how title"), ("limits", "limits title")):
             if key := step.text_key(story, part):
-                st.caption(f"**{story.text[title]}** {story.fill_text(key)}")
+                st.caption(f"**{story.texts[title]}** {story.fill_text(key)}")
     if number < len(STORY_STEPS):  # at the end of what was read, where the stepper is out of sight
-        name = story.text["next"].format(name=story.text[f"{STORY_STEPS[number].key} name"])
+        name = story.texts["next"].format(name=story.texts[f"{STORY_STEPS[number].key} name"])
         st.button(name, icon=":material/arrow_forward:", key="next_step", on_click=choose, args=("step", number + 1))
     else:
         _next_pages(story)
 
 
-def _next_pages(story: StoryState) -> None:
+def _next_pages(story: StoryVisit) -> None:
     """Where to go after the last step: the pinned patch in the explorer, and what the answer was gathered from."""
     with st.container(horizontal=True):
         for page, key, given in (("attention", "to explorer", {selection.PATCH: str(story.patch)}), ("rollout", "to lab", {})):
             st.page_link(f"views/{page}/page.py", label=story.fill_text(key), icon=":material/arrow_forward:", query_params=given)
 
 
-def _question(story: StoryState, step: Step) -> None:
+def _question(story: StoryVisit, step: Step) -> None:
     """A question to think about before the answer is shown; a guess is said to be right or not in the answer."""
-    text, (facts, right) = story.text, step.question_facts(story)
+    text, (facts, right) = story.texts, step.question_facts(story)
     with st.container(border=True):
         st.markdown(f"**{text['predict']}** {story.fill_text(step.text_key(story, 'question') or '', **facts)}")
         options = story.fill_text(step.text_key(story, "options") or "", **facts).split(" | ")

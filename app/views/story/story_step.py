@@ -7,71 +7,45 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from app.components.component_files import media_url
-from app.components.figure import plot
-from app.state.recordings import block_activations, recordings, relevance_maps
-from app.texts import Prose
+from app.state.recordings import block_activations, photo_patches, recordings
+from app.state.visit.visit import Visit
 from vitcore.translation import decimal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from vitcore.forward.recording import Recording
-    from vitcore.images import Photo
-    from vitcore.models.load_model import Vit
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StoryVisit(Visit):
+    """The visit with a pinned patch; `layer` and `head` (from 0) are those of the step inside a block."""
 
-@dataclass(frozen=True, eq=False)
-class StoryState:
-    """One photo, one model, one pinned patch; `layer` and `head` (from 0) are those of the step inside a block."""
-
-    vit: Vit
-    photo: Photo
-    rec: Recording
     patch: int
-    layer: int
     head: int
-    mode: Any
-    text: Prose
 
     @property
     def token(self) -> int:
         """The pinned patch's place in the sequence."""
-        return self.rec.grid.prefix + self.patch
-
-    @cached_property
-    def photo_url(self) -> str:
-        """What the model sees, at the photo's own sharpness."""
-        return media_url(recordings.input_picture(self.rec)[1], "image/jpeg", "photo")
-
-    @cached_property
-    def detail_url(self) -> str:
-        """The photo's fine detail, under heat."""
-        return media_url(relevance_maps.fine_detail(self.rec), "image/jpeg", "detail")
+        return self.grid.prefix + self.patch
 
     @cached_property
     def patch_pixels(self) -> NDArray:
         """(N, P, P, 3) patches."""
-        from vitcore.analysis.patches import split_patches
-
-        return split_patches(self.rec.model_input.pixels, self.rec.grid)
+        return photo_patches.split_patches(self.recording, self.grid)
 
     @cached_property
     def normalised_patch(self) -> NDArray:
         """(P, P, 3) values of the pinned patch as the model gets them."""
-        from vitcore.analysis.patches import normalise_pixels
-
-        return normalise_pixels(self.patch_pixels[self.patch], self.vit.mean, self.vit.std)
+        return photo_patches.normalise_patch(self.patch_pixels[self.patch], self.vit)
 
     @cached_property
     def embeddings(self) -> NDArray:
         """(N, D) patch embeddings before positions."""
-        return recordings.patch_embeddings(self.rec)
+        return recordings.patch_embeddings(self.recording)
 
     @cached_property
     def facts(self) -> dict[str, Any]:
         """Numbers any text may name."""
-        grid = self.rec.grid
+        grid = self.grid
         (high, wide), (row, col) = grid.image_px, grid.row_col(self.patch)
         side, across = grid.step_px
         return {
@@ -98,7 +72,7 @@ class StoryState:
             "head": self.head,
             "last": self.vit.blocks - 1,
             "classes": f"{len(self.vit.labels):,}",
-            "readout": self.text[self.vit.pooling],
+            "readout": self.texts[self.vit.pooling],
             "value": self.patch_pixels[self.patch].flat[0],
             "given": decimal(self.normalised_patch.flat[0], 2),
         }
@@ -106,14 +80,14 @@ class StoryState:
     @cached_property
     def activations(self) -> Any:
         """What the chosen layer does to the pinned patch's token, or None."""
-        return block_activations.trace_token(self.rec, self.layer, self.token, self.vit)
+        return block_activations.trace_token(self.recording, self.layer, self.token, self.vit)
 
     def fill_text(self, key: str, **more_facts: Any) -> str:
         """A text with its numbers filled in."""
-        return self.text.fill(key, **self.facts | more_facts)
+        return self.texts.fill(key, **self.facts | more_facts)
 
 
-def same_for_every_model(_: StoryState) -> str:
+def same_for_every_model(_: StoryVisit) -> str:
     """A step that is told in the same words for every model."""
     return ""
 
@@ -128,22 +102,17 @@ class Step:
     """
 
     key: str
-    equation: Callable[[StoryState], str]
-    draw_picture: Callable[[StoryState], None]
-    question_facts: Callable[[StoryState], tuple[dict[str, Any], int]]
-    model_kind: Callable[[StoryState], str] = same_for_every_model
-    draw_below_text: Callable[[StoryState], None] | None = None
-    draw_below_answer: Callable[[StoryState], None] | None = None
+    equation: Callable[[StoryVisit], str]
+    draw_picture: Callable[[StoryVisit], None]
+    question_facts: Callable[[StoryVisit], tuple[dict[str, Any], int]]
+    model_kind: Callable[[StoryVisit], str] = same_for_every_model
+    draw_below_text: Callable[[StoryVisit], None] | None = None
+    draw_below_answer: Callable[[StoryVisit], None] | None = None
 
-    def text_key(self, story: StoryState, part: str = "") -> str | None:
+    def text_key(self, story: StoryVisit, part: str = "") -> str | None:
         """The key of a part ("", "how", "question", …) of this step's texts for this model; None where there is none."""
         for name in (f"{self.key}{self.model_kind(story)}", self.key):
             key = f"{name} {part}".strip()
-            if key in story.text:
+            if key in story.texts:
                 return key
         return None
-
-
-def story_chart(fig: Any, key: str, alt: str) -> None:
-    """A figure of the story."""
-    plot(fig, key, alt)

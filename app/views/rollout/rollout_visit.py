@@ -2,65 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app import texts
-from app.components import page_theme
-from app.components.component_files import media_url
 from app.components.figure import aside
 from app.components.page_style.page_style import scaled_px
-from app.shell import current_recording, lecture_mode, photo_titles, query_controls
+from app.shell import lecture_mode, photo_titles, query_controls
 from app.shell.address import rewrite_query_param
-from app.state.recordings import recordings, relevance_maps
+from app.state.visit.visit import Visit
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    from PIL import Image
-
-    from vitcore.figures.theme import Mode
     from vitcore.forward.recording import Recording
-    from vitcore.images import Photo
     from vitcore.models.load_model import Vit
 
 BUILD_UP_ANCHOR = "build-up"  # where on the page it is
 
 
-@dataclass(frozen=True, eq=False)
-class RolloutRequest:
-    """What the page looks at and asks: a photo through a model, a patch or the answer, a class, and how to draw it."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RolloutVisit(Visit):
+    """What the page asks: the patch (None: where the answer is read), a class (None: the model has none); how it is drawn."""
 
-    text: texts.Prose
-    vit: Vit
-    photo: Photo
-    rec: Recording
-    query_patch: int | None  # the patch that is asked; None: where the answer is read
-    target_class: int | None  # the class that is asked; None: the model has none
+    target_class: int | None
     style: str
-    mode: Mode
-    photo_shown: Image.Image
-    photo_url: str
-    detail_url: str  # of the photo, as `figures.heat_overlay` adds it to heat
 
     @property
     def query_phrase(self) -> str:
         """Who gathered, in words."""
-        if self.query_patch is None:
-            return self.text["the readout"].format(readout=current_recording.readout_name(self.vit))
-        return self.text["a patch"].format(patch=self.query_patch)
+        if self.patch is None:
+            return self.texts["the readout"].format(readout=self.readout)
+        return self.texts["a patch"].format(patch=self.patch)
 
     def title_from_layer(self, title: str, settings: dict[str, Any]) -> str:
         """A title, saying so where rollout leaves out the first layers; what else is in braces there stays."""
         first, last = settings.get("first_block", 0), self.vit.blocks - 1
         key = "of last layer" if first == last else "from layer"
-        return self.text[key].format(title=title, first=first, last=last) if first else title
+        return self.texts[key].format(title=title, first=first, last=last) if first else title
 
 
-def request_controls(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) -> tuple[RolloutRequest, bool]:
+def request_controls(visit: Visit) -> tuple[RolloutVisit, bool]:
     """The row of controls that both sides share; the second: whether there are two sides."""
-    grid = rec.grid
+    text, vit, rec, grid = visit.texts, visit.vit, visit.recording, visit.grid
     with st.container(key="asking"):  # a lecture has it beside the pictures: `page_style.css`
         with st.container(horizontal=True, vertical_alignment="bottom"):
             target = _class_menu(text, vit, rec)
@@ -79,13 +64,9 @@ def request_controls(text: texts.Prose, vit: Vit, photo: Photo, rec: Recording) 
         with aside(key="aside_name"):
             photo_titles.imagenet_name_caption([label for label, _ in rec.top_classes()])
     if vit.is_global and vit.pooling != "class token":
-        st.caption(text["no class token"].format(readout=current_recording.readout_name(vit)))
-    photo_shown, file = recordings.input_picture(rec)
-    photo_url = media_url(file, "image/jpeg", "photo")
-    query_patch = query if asks_patch else None
-    theme = page_theme.current()
-    detail_url = media_url(relevance_maps.fine_detail(rec), "image/jpeg", "detail")
-    return RolloutRequest(text, vit, photo, rec, query_patch, target, style, theme, photo_shown, photo_url, detail_url), compare
+        st.caption(text["no class token"].format(readout=visit.readout))
+    asked = replace(visit, patch=query if asks_patch else None)
+    return asked.extend(RolloutVisit, target_class=target, style=style), compare
 
 
 def unique_class_names(labels: tuple[str, ...]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a model answers when a photo's patches are shuffled, with their positions or without, or all stand at one place."""
+"""The patches a photo is cut into; and what a model answers when they are shuffled, with their positions or without."""
 
 from __future__ import annotations
 
@@ -8,7 +8,40 @@ from app.state.memory import memory_cache
 from app.state.models import loaded_models
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from vitcore.forward.recording import Recording
+    from vitcore.grid import Grid
+    from vitcore.models.load_model import Vit
+
+
+def split_patches(rec: Recording, grid: Grid) -> NDArray[np.uint8]:
+    """(N, P, P, 3) patches of what the model sees."""
+    from vitcore.analysis.patches import split_patches
+
+    return split_patches(rec.model_input.pixels, grid)
+
+
+def normalise_patch(patch: NDArray, vit: Vit) -> NDArray[np.float64]:
+    """(P, P, 3) values of a patch as the model gets them."""
+    from vitcore.analysis.patches import normalise_pixels
+
+    return normalise_pixels(patch, vit.mean, vit.std)
+
+
+def identical_patches(parts: NDArray, patch: int) -> list[int]:
+    """The other patches (of N, P, P, 3) with the same pixels."""
+    from vitcore.analysis.patches import identical_patches
+
+    return identical_patches(parts, patch)
+
+
+def shuffle_order(count: int, seed: int) -> NDArray[np.int64]:
+    """The patch that each slot shows, drawn by a seed."""
+    from vitcore.analysis.patches import shuffle_order
+
+    return shuffle_order(count, seed)
 
 
 @memory_cache.cached

@@ -1,30 +1,27 @@
-"""What two models make of one photo, computed once and kept: their tokens, the comparison, maps on one grid, the handout."""
+"""What two models make of one photo, computed once and kept: their tokens, the comparison, maps on one grid."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from app.state import reports
 from app.state.memory import memory_cache
-from app.state.models.model_ref import ModelRef
 from app.state.recordings import outlier_tokens, recordings, relevance_maps
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from vitcore.analysis.model_similarity import PredictionAgreement
     from vitcore.forward.compare_models import Comparison, MapPair, TokenRecording
     from vitcore.forward.recording import Recording
     from vitcore.images import Photo
     from vitcore.models.load_model import Vit
-    from vitcore.report.report_settings import ReportOrigin
 
 Settings = tuple[tuple[str, float | str], ...]
 
 
-def recording(vit: Vit, photo: Photo, block: int | None = None) -> Recording:
+def recording_with_tokens(vit: Vit, photo: Photo, block: int | None = None) -> Recording:
     """As the session's; the tokens are kept from the same forward pass, where it is the first."""
     if vit.is_global:
         _tokens(vit.name, photo.key, vit, photo)
@@ -51,7 +48,7 @@ def compare(first: str, second: str, key: str, vits: tuple[Vit, Vit], photo: Pho
     """The comparison of two models that attend over one grid each; with `mask_outliers`, of attention to other tokens."""
     from vitcore.forward.compare_models import TokenRecording
 
-    one, two = (TokenRecording(recording(vit, photo), _tokens(vit.name, key, vit, photo)) for vit in vits)
+    one, two = (TokenRecording(recording_with_tokens(vit, photo), _tokens(vit.name, key, vit, photo)) for vit in vits)
     return replace(_compare(first, second, key, mask_outliers, (one, two)), recordings=(one, two))
 
 
@@ -94,24 +91,6 @@ def attention_maps(
 
 
 @memory_cache.cached
-def heat_overlay(comparison: Comparison, map_key: Hashable, top: float, _values: NDArray) -> str:
-    """A map in colours up to `top`, to be laid on the photo, as a data address."""
-    from vitcore.figures.heat_overlay import heat_colours
-    from vitcore.figures.theme import pixels_to_data_uri
-
-    return pixels_to_data_uri(heat_colours(_values, top))
-
-
-@memory_cache.cached
-def signed_overlay(comparison: Comparison, map_key: Hashable, top: float, _values: NDArray) -> str:
-    """A difference in red and blue, to be laid on the photo, as a data address."""
-    from vitcore.figures.heat_overlay import heat_colours
-    from vitcore.figures.theme import pixels_to_data_uri
-
-    return pixels_to_data_uri(heat_colours(_values, top, signed=True))
-
-
-@memory_cache.cached
 def common_photo_files(comparison: Comparison) -> tuple[bytes, bytes]:
     """The part of the photo that both models see, and its fine detail on the grid of both, as JPEG files."""
     from PIL import Image
@@ -131,14 +110,8 @@ def from_keys(first: str, second: str, key: str, mask_outliers: bool = False) ->
     return compare(first, second, key, (one, two), rec.photo, mask_outliers), (one, two)
 
 
-def handout(
-    first: str, second: str, key: str, names: tuple[str, str], origin: ReportOrigin, sample: str, mask_outliers: bool
-) -> bytes:
-    """The handout of two models; `sample` is the photo's name in the gallery, empty for one that a visitor brought."""
-    from vitcore.report.comparison_handout import comparison_command, comparison_handout
+def answer_agreement(one: Recording, other: Recording) -> PredictionAgreement | None:
+    """How the answers of two models agree; None where they don't tell the same classes apart."""
+    from vitcore.analysis.model_similarity import prediction_agreement
 
-    comparison, vits = from_keys(first, second, key, mask_outliers)
-    file = f"assets/samples/{sample}.jpg" if sample else comparison.recordings[0].rec.photo.name
-    refs = ModelRef.parse(first), ModelRef.parse(second)  # the shell knows models, not variants of them
-    command = "" if refs[1].variant else comparison_command(refs[0].name, refs[1].name, file, mask_outliers)
-    return comparison_handout(comparison, vits, names, replace(origin, credit=reports.photo_credit(sample)), command)
+    return prediction_agreement(one.logits, other.logits, (one.labels, other.labels), (one.output, other.output))

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from app import permissions, texts
 from app.state.memory import memory_cache, visitors
-from app.state.models.model_ref import ModelRef
-from app.state.uploads import uploaded_file
+from app.state.model_ref import ModelRef
+from app.state.models import uploaded_file
 from vitcore.models.checkpoint_inspection.open_questions import answer_text
 from vitcore.models.model_cards import OWN_FILE, ModelCard, ModelError
 

@@ -8,15 +8,14 @@ import streamlit as st
 
 from app import texts
 from app.state.memory import visitors
-from app.state.photos import sample_photos
-from app.state.uploads import uploaded_photo
+from app.state.photos import sample_photos, uploaded_photo
 from vitcore.assets import SAMPLES, samples
 
 if TYPE_CHECKING:
     from vitcore.images import Photo
 
 
-def load() -> Photo:
+def load_photo() -> Photo:
     """The chosen photo: a sample, or the visitor's own."""
     chosen, own = st.session_state.get("photo"), uploaded_photo.current()
     if chosen == uploaded_photo.PHOTO_ID and own:

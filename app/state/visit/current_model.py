@@ -1,0 +1,45 @@
+"""The model that the visitor has chosen; where it can't be loaded, the one before stays, and the page says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from app import texts
+from app.state.memory.memory_cache import MemoryBudgetError
+from app.state.models import loaded_models, model_menu
+from app.state.recordings import recordings
+from app.state.visit import current_photo
+from app.state.visit.model_choice import ModelChoice
+from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
+
+if TYPE_CHECKING:
+    from vitcore.models.load_model import Vit
+
+FIRST = ModelChoice("model", DEFAULT_MODEL)
+
+
+def load_model(progress: Callable[[int, int], None]) -> Vit:
+    """The chosen model, downloaded if need be; when it can't be had, the one there was (`problem_sentence` says why)."""
+    name, last = FIRST.wanted, FIRST.shown
+    try:
+        model = loaded_models.fetch_and_load(name, name in (last, DEFAULT_MODEL), progress)
+        if name != last:  # a model may load and still not attend over one grid of patches
+            recordings.recording(model, current_photo.load_photo())
+    except (ModelError, MemoryBudgetError) as error:
+        fallback = DEFAULT_MODEL if model_menu.is_gone(last) else last  # a run's, or the visitor's own, may be gone by now
+        model = loaded_models.loaded(model_menu.model_version(fallback))
+        FIRST.fail(name, error, fallback)
+    else:
+        FIRST.succeed(name)
+    return model
+
+
+def problem_sentence() -> str:
+    """Why the model that was asked for is not the one shown, and which one is; empty where it is."""
+    problem, text, cards = FIRST.problem, texts.prose("common"), model_menu.menu()
+    if problem is None:
+        return ""
+    title = cards[FIRST.shown].title if FIRST.shown in cards else FIRST.shown
+    tried = text["tried"].format(count=problem.tries) + " " if problem.tries > 1 else ""
+    return f"{problem.reason} {tried}" + text["stays"].format(model=title)

@@ -1,0 +1,99 @@
+"""The model that stands beside the chosen one: another, or the chosen one otherwise (random weights, other input, other step)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import texts
+from app.state.memory.memory_cache import MemoryBudgetError
+from app.state.model_ref import CHECKPOINTS, ModelRef
+from app.state.model_ref import RANDOM as RANDOM
+from app.state.models import loaded_models
+from app.state.training import runs
+from app.state.visit.model_choice import ModelChoice
+from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
+
+if TYPE_CHECKING:
+    from vitcore.models.load_model import Vit
+
+SECOND = ModelChoice("b", RANDOM)
+VARIANT_PROBLEM_STATE = "_b_variant_problem"
+ITSELF = "itself"
+OWN_SIZE = "own"  # the input size that a model was made for
+SIZE_FACTORS = (0.5, 0.75, 1.5, 2)  # of its rows and columns
+LEAST, MOST = 4, 1600  # rows or columns, and patches
+
+
+def run_checkpoints(name: str) -> list[str]:
+    """The checkpoints of `runs/<id>`, by the names of their folders: its state at up to two steps."""
+    path = runs.model_folder(ModelRef.parse(name).name)
+    return [which for which in CHECKPOINTS if path and (path / which / "model.safetensors").is_file()]
+
+
+def input_sizes(vit: Vit) -> dict[str, tuple[int, int]]:
+    """Other input sizes (height, width) a model can be given, by name; none where its positions can't be resampled.
+
+    None of a checkpoint either: what is opened again at another size is the model that its run has written.
+    """
+    resamples = vit.is_global and not vit.structure.axes and hasattr(vit.module, "set_input_size")
+    if not resamples or ModelRef.parse(vit.name).outermost not in ("", RANDOM):
+        return {}
+    (high, wide), grid = vit.grid.step_px, vit.grid
+    shapes = [(round(grid.rows * factor), round(grid.cols * factor)) for factor in SIZE_FACTORS]
+    fit = [(r, c) for r, c in shapes if min(r, c) >= LEAST and r * c <= MOST and (r, c) != (grid.rows, grid.cols)]
+    return {f"{r * high}x{c * wide}": (r * high, c * wide) for r, c in fit}
+
+
+def load_second(first: Vit, requested: str, progress: Callable[[int, int], None]) -> Vit:
+    """The model that is asked for at its own input size, downloaded if need be. Raises: ModelError, MemoryBudgetError."""
+    if requested == RANDOM:
+        return loaded_models.load_variant(first, RANDOM)
+    if requested == ITSELF:
+        return first
+    if requested in run_checkpoints(first.name):
+        path = runs.model_folder(ModelRef.parse(first.name).name)
+        assert path, "it has steps"
+        return loaded_models.load_variant(first, f"{requested}.{(path / requested / 'model.safetensors').stat().st_mtime_ns}")
+    return loaded_models.fetch_and_load(requested, requested == DEFAULT_MODEL, progress)
+
+
+def try_load(first: Vit, requested: str, progress: Callable[[int, int], None]) -> Vit | None:
+    """The same; None where it can't be had: `SECOND` has the problem, or where no other model stands in `variant_problem`."""
+    if requested == RANDOM:
+        return _try_variant(first, RANDOM)
+    try:
+        return load_second(first, requested, progress)
+    except (ModelError, MemoryBudgetError) as error:
+        SECOND.fail(requested, error, SECOND.shown if SECOND.shown != requested else RANDOM)
+        return None
+
+
+def try_resize(vit: Vit, size: str) -> Vit | None:
+    """A model at one of its `input_sizes`, or as it is at OWN_SIZE; None where it can't be had (`variant_problem`)."""
+    return _try_variant(vit, size) if size in input_sizes(vit) else vit
+
+
+def _try_variant(vit: Vit, variant: str) -> Vit | None:
+    """It is tried once, and again after `forget_variant_problem` or another variant."""
+    problems = st.session_state.setdefault(VARIANT_PROBLEM_STATE, {})
+    if (vit.name, variant) in problems:
+        return None
+    try:
+        return loaded_models.load_variant(vit, variant)
+    except (ModelError, MemoryBudgetError) as error:
+        problems.clear()
+        problems[vit.name, variant] = str(error) or texts.prose("common")["no room now"]
+        return None
+
+
+def variant_problem() -> str:
+    """Why a variant of a model could not be had."""
+    return next(iter(st.session_state.get(VARIANT_PROBLEM_STATE, {}).values()), "")
+
+
+def forget_variant_problem() -> None:
+    """Let it be tried again."""
+    st.session_state[VARIANT_PROBLEM_STATE] = {}

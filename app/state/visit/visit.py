@@ -1,0 +1,85 @@
+"""What a page looks at: a model, a photo and their recording, the theme, the page's texts, and what is selected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from app.components.component_files import media_url
+from app.state.recordings import recordings, relevance_maps
+from vitcore.translation import say
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+    from app.texts import Prose
+    from vitcore.forward.recording import Recording
+    from vitcore.grid import Grid
+    from vitcore.images import Photo
+    from vitcore.models.load_model import Vit
+
+VisitKind = TypeVar("VisitKind", bound="Visit")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Visit:
+    """One run of a page, made by the frame; `patch` None: where the answer is read, `head` None: the mean of heads.
+
+    What a page leaves behind (a download, a callback) names what it needs and holds no visit: no model could make way.
+    """
+
+    vit: Vit
+    photo: Photo
+    recording: Recording
+    mode: Any  # the theme, "light" or "dark"
+    texts: Prose
+    patch: int | None = None
+    layer: int = 0
+    head: int | None = None
+
+    def extend(self, kind: type[VisitKind], **more: Any) -> VisitKind:
+        """The same with what else a page's parts look at."""
+        return kind(**{field.name: getattr(self, field.name) for field in fields(self)} | more)
+
+    @property
+    def grid(self) -> Grid:
+        """The grid of the model's tokens."""
+        return self.recording.grid
+
+    @property
+    def subjects(self) -> tuple[str, str]:
+        """What files are named for: the photo and the model."""
+        return self.photo.name, self.vit.display_name
+
+    @property
+    def sample(self) -> str:
+        """The photo's name in the gallery; empty for one that a visitor brought."""
+        return "" if self.photo.whose else self.photo.name.removesuffix(".jpg")
+
+    @property
+    def prefix_names(self) -> tuple[str, ...]:
+        """The names of the tokens before the patches: "class", "register 0", …"""
+        from vitcore.forward.block_activations import prefix_token_names
+
+        return prefix_token_names(self.vit)
+
+    @property
+    def readout(self) -> str:
+        """Where the model's answer is read, in the visitor's language."""
+        return say(self.vit.pooling)
+
+    @property
+    def input_picture(self) -> Image.Image:
+        """What the model sees, at the photo's own sharpness."""
+        return recordings.input_picture(self.recording)[0]
+
+    @cached_property
+    def photo_url(self) -> str:
+        """The address of that picture."""
+        return media_url(recordings.input_picture(self.recording)[1], "image/jpeg", "photo")
+
+    @cached_property
+    def detail_url(self) -> str:
+        """The address of the photo's fine detail, as it is added to heat."""
+        return media_url(relevance_maps.fine_detail(self.recording), "image/jpeg", "detail")
