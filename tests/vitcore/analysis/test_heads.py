@@ -58,17 +58,13 @@ def described(w: np.ndarray, outliers: np.ndarray = NONE) -> head_descriptions.H
     return found
 
 
-def test_entropy_of_known_heads():
-    stack = np.stack([uniform(), itself(), 0.5 * at(3) + 0.5 * at(4)])
-    assert head_descriptions.entropy_bits(stack, GRID) == pytest.approx([np.log2(GRID.tokens), 0, 1], abs=1e-5)
-
-
-def test_entropy_equals_scipys():
+def test_entropy_of_known_heads_and_scipys():
     from scipy.stats import entropy
 
     w = noise()
-    expected = entropy(w[GRID.prefix :], base=2, axis=1).mean()
-    assert head_descriptions.entropy_bits(w[None], GRID)[0] == pytest.approx(expected, rel=1e-5)
+    stack = np.stack([uniform(), itself(), 0.5 * at(3) + 0.5 * at(4), w])
+    expected = [np.log2(GRID.tokens), 0, 1, entropy(w[GRID.prefix :], base=2, axis=1).mean()]
+    assert head_descriptions.entropy_bits(stack, GRID) == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
 
 def test_shares_on_prefix_tokens_are_the_patches_own():
