@@ -61,7 +61,7 @@ test("an outlier stands out with more than an even share, and few others as high
   assert.deepEqual(out([0, 1, 1, 1, 1, 1, 20], []), [], "none is known")
   assert.deepEqual(out([0, 1, 1, 1, 1, 1, 20], [5]), [5])
   assert.deepEqual(out([90, 1, 1, 1, 1, 1, 1], [5]), [], "it has an even share, whatever the class token has")
-  assert.deepEqual(out([0, 1, 1, 1, 1, 30, 20], [5]), [5], "one of five others has more")
+  assert.deepEqual(out([0, 1, 1, 1, 1, 30, 20], [5], 5), [5], "one of five others has more: one in five")
   assert.deepEqual(out([0, 1, 1, 1, 30, 30, 20], [5]), [], "two of five are too many")
 })
 

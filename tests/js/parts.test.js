@@ -14,6 +14,7 @@ const TOPS = [
   { what: "the largest", values: amounts(10, 4), even: 0.1, top: 4 },
   { what: "a nearly flat map", values: amounts(10), even: 1, top: 2.5 },
   { what: "a tower among few", values: amounts(39, 100), even: 0.1, top: 100 },
+  { what: "a tower among just enough", values: amounts(40, 100), even: 0.1, top: 5 },
   { what: "a tower among many", values: amounts(100, 100), even: 0.1, top: 1 },
   { what: "high, but no tower", values: amounts(100, 5), even: 0.1, top: 5 },
   { what: "towers that are many", values: amounts(100, ...Array(4).fill(100)), even: 0.1, top: 5 },
