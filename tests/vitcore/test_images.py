@@ -134,56 +134,37 @@ def test_damaged_exif_does_not_spoil_a_good_picture():
 # Colour
 
 
-def test_alpha_is_composited_on_white():
-    image = Image.new("RGBA", (60, 40), (200, 0, 0, 0))
-    image.paste((0, 0, 200, 128), (0, 0, 30, 40))
-    photo = open_photo(files.saved(image, "PNG"))
-    assert photo.image.mode == "RGB"
-    assert colour_at(photo.image, 50, 20).tolist() == [255, 255, 255]
-    assert close(colour_at(photo.image, 5, 5), (127, 127, 227), 2)
-    assert any("white" in note for note in photo.notes)
+WHITE, LEFT, RIGHT = (255, 255, 255), (10, 10), (50, 10)
 
 
-def transparent(mode):
-    if mode == "P":
-        image = Image.new("P", (60, 40), 1)
-        image.putpalette([0, 255, 0, 200, 10, 20])
-        image.paste(0, (30, 0, 60, 40))
-        return image, {"transparency": 0}
-    if mode == "RGB":
-        image = files.flat((200, 10, 20))
-        image.paste((1, 2, 3), (30, 0, 60, 40))
-        return image, {"transparency": (1, 2, 3)}
-    image = Image.new("LA", (60, 40), (60, 255))
-    image.paste((0, 0), (30, 0, 60, 40))
-    return image, {}
+def halves(mode: str, left, right, palette: tuple[int, ...] = ()) -> Image.Image:
+    """A picture of two colours, side by side."""
+    image = Image.new(mode, (60, 40), right)
+    image.paste(left, (0, 0, 30, 40))
+    if palette:
+        image.putpalette(palette)
+    return image
 
 
-@pytest.mark.parametrize("mode, left", [("P", (200, 10, 20)), ("RGB", (200, 10, 20)), ("LA", (60, 60, 60))])
-def test_other_transparency_is_white_too(mode, left):
-    image, options = transparent(mode)
-    photo = open_photo(files.saved(image, "PNG", **options))
-    assert photo.image.mode == "RGB"
-    assert close(colour_at(photo.image, 10, 10), left, 1)
-    assert colour_at(photo.image, 50, 10).tolist() == [255, 255, 255]
+RED_ONE = (200, 10, 20)
+MODES = {  # a picture, how it is saved, its colours at the left and at the right, within what, and what is said
+    "alpha": (halves("RGBA", (0, 0, 200, 128), (200, 0, 0, 0)), {}, ((127, 127, 227), WHITE), 2, "white"),
+    "a transparent palette": (halves("P", 1, 0, (0, 255, 0, *RED_ONE)), {"transparency": 0}, (RED_ONE, WHITE), 1, ""),
+    "a transparent colour": (halves("RGB", RED_ONE, (1, 2, 3)), {"transparency": (1, 2, 3)}, (RED_ONE, WHITE), 1, ""),
+    "grey and alpha": (halves("LA", (60, 255), (0, 0)), {}, ((60,) * 3, WHITE), 1, ""),
+    "grey": (halves("L", 77, 77), {}, ((77,) * 3,) * 2, 0, ""), "bilevel": (halves("1", 1, 1), {}, (WHITE,) * 2, 0, ""),
+    "a palette": (halves("P", 5, 5, (*range(15), 9, 99, 199)), {}, ((9, 99, 199),) * 2, 0, ""),
+    "CMYK": (halves("CMYK", (0, 255, 255, 0), (0, 255, 255, 0)), {"quality": 95}, ((255, 0, 0),) * 2, 54, "CMYK"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("mode, stored, shown", [("L", 77, (77,) * 3), ("1", 1, (255,) * 3), ("P", 5, None)])
-def test_grayscale_bilevel_and_palette(mode, stored, shown):
-    image = Image.new(mode, (60, 40), stored)
-    if mode == "P":
-        image.putpalette([*range(15), 9, 99, 199])
-        shown = (9, 99, 199)
-    photo = open_photo(files.saved(image, "PNG"))
-    assert photo.image.mode == "RGB" and tuple(colour_at(photo.image, 30, 20)) == shown
-
-
-def test_cmyk_jpeg():
-    photo = open_photo(files.saved(Image.new("CMYK", (60, 40), (0, 255, 255, 0)), "JPEG", quality=95))
-    assert photo.image.mode == "RGB"
-    red, green, blue = colour_at(photo.image, 30, 20)
-    assert red > 200 and green < 60 and blue < 60
-    assert any("CMYK" in note for note in photo.notes)
+@pytest.mark.parametrize("kind", MODES)
+def test_every_mode_is_srgb_on_white(kind):
+    image, options, colours, within, note = MODES[kind]
+    photo = open_photo(files.saved(image, "JPEG" if kind == "CMYK" else "PNG", **options))
+    assert photo.image.mode == "RGB" and note in " ".join(photo.notes)
+    for (x, y), colour in zip((LEFT, RIGHT), colours, strict=True):
+        assert close(colour_at(photo.image, x, y), colour, 0 if colour == WHITE else within)
 
 
 RAMP = np.linspace(0, 65535, 60, dtype=np.uint16)[None].repeat(40, 0)
@@ -245,13 +226,10 @@ def test_the_first_frame_of_several(kind):
         assert "3 frames: the first one is shown." in photo.notes
 
 
-def test_formats_not_listed_are_refused():
+def test_formats_not_listed_are_refused_and_a_digest_names_the_file():
     """A parser nobody asked for is a door nobody watches."""
     for kind in ("ICO", "PPM", "TGA", "PCX"):
         assert "not a picture" in refusal(files.saved(files.flat(), kind))
-
-
-def test_a_digest_names_the_file():
     one, two = files.saved(files.flat(), "PNG"), files.saved(files.flat(files.BLUE), "PNG")
     assert open_photo(one).digest == open_photo(io.BytesIO(one)).digest != open_photo(two).digest
 

@@ -67,14 +67,17 @@ def own(tmp_path):
     return SimpleNamespace(file=file, card=file.with_suffix(".json"), facts=facts, module=module)
 
 
-def test_a_file_with_its_card(own):
+@torch.inference_mode()
+def test_a_file_with_its_card_and_without_it_is_inferred(own):
+    x = torch.randn(1, 3, 32, 32)
     vit = load(own.file)
     assert (vit.name, vit.card.title, vit.card.good_for) == ("mine", "Mine", "tests")
     assert (vit.mean, vit.std, len(vit.labels)) == ((0.5,) * 3, (0.25,) * 3, 10)
-    x = torch.randn(1, 3, 32, 32)
-    with torch.inference_mode():
-        assert torch.equal(vit.module(x), own.module(x))
-    assert load(str(own.file)).name == "mine"
+    assert torch.equal(vit.module(x), own.module(x)) and load(str(own.file)).name == "mine"
+    own.card.unlink()
+    vit = load(own.file, answers={"heads": 3, "normalise": "half"})
+    assert (vit.name, vit.mean, vit.heads, vit.blocks) == ("mine", (0.5,) * 3, 3, 3)
+    assert torch.equal(vit.module(x), own.module(x))
 
 
 def test_half_precision_files_are_read_as_32_bits(own):
@@ -88,18 +91,9 @@ def test_half_precision_files_are_read_as_32_bits(own):
 def test_another_input_size(own, noise, image_px, rows, cols):
     vit = load(own.file, image_px=image_px)
     assert (vit.grid.rows, vit.grid.cols, vit.grid.patch_px) == (rows, cols, 8)
-    assert np.allclose(
-        load_model.position_embeddings(vit), load_model.resample_positions(load(own.file), rows, cols, "timm"), atol=1e-6
-    )
+    expected = load_model.resample_positions(load(own.file), rows, cols, "timm")
+    assert np.allclose(load_model.position_embeddings(vit), expected, atol=1e-6)
     assert record(vit, noise()).rollout().shape == (rows, cols)
-
-
-def test_a_file_without_its_card_is_inferred(own):
-    own.card.unlink()
-    vit, x = load(own.file, answers={"heads": 3, "normalise": "half"}), torch.randn(1, 3, 32, 32)
-    assert (vit.name, vit.mean, vit.heads, vit.blocks) == ("mine", (0.5,) * 3, 3, 3)
-    with torch.inference_mode():
-        assert torch.equal(vit.module(x), own.module(x))
 
 
 DAMAGED_CARDS = {
@@ -187,9 +181,8 @@ def test_labels_that_do_not_fit(tmp_path, labels):
 def test_the_papers_pre_training_head(tmp_path):
     module = model_file(tmp_path / "mine.safetensors", mlp_head=True, labels=ANIMALS)
     vit, x = load(tmp_path / "mine.safetensors"), torch.randn(2, 3, 32, 32)
-    assert {k for k in vit.module.state_dict() if k.startswith("head.")} == {
-        "head.0.weight", "head.0.bias", "head.2.weight", "head.2.bias",
-    }  # fmt: skip
+    head = [name for name in vit.module.state_dict() if name.startswith("head.")]
+    assert head == ["head.0.weight", "head.0.bias", "head.2.weight", "head.2.bias"]
     with torch.inference_mode():
         assert torch.equal(vit.module(x), module(x)) and vit.module(x).shape == (2, 10)
         assert vit.module.forward_head(vit.module.forward_features(x), pre_logits=True).shape == (2, 24)
@@ -241,9 +234,25 @@ def hub(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def no_hub(tmp_path, monkeypatch):
-    """An address where nobody answers."""
+def by_hand(tmp_path, monkeypatch):
+    """The folder of models placed by hand, where no hub answers."""
     point_at("http://127.0.0.1:9", tmp_path, monkeypatch)
+    (tmp_path / "by-hand").mkdir()
+    return tmp_path / "by-hand"
+
+
+def test_a_hub_that_cannot_be_reached_and_a_file_placed_by_hand(by_hand, small):
+    with pytest.raises(ModelError, match="can't be reached") as refused:
+        load(SMALL)
+    (note,), place = refused.value.__notes__, by_hand / f"{SMALL}.safetensors"
+    assert str(place) in note and f"timm/{SMALL}" in note
+    assert str(place) not in str(refused.value), "a visitor reads no server's path"
+    module, data = small
+    place.write_bytes(data)
+    assert torch.equal(load(SMALL).module.pos_embed, module.pos_embed)
+    assert load(SMALL, image_px=(160, 192)).grid.image_px == (160, 192)
+    place.write_bytes(data[:5000])
+    assert SMALL in refusal(load, SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -299,14 +308,6 @@ def test_names_timm_does_not_know_are_not_asked_for(hub):
     assert [line for line in hub.asked if "/resolve/" in line] == []
 
 
-def test_a_hub_that_cannot_be_reached(no_hub, tmp_path):
-    with pytest.raises(ModelError, match="can't be reached") as refused:
-        load(SMALL)
-    (note,) = refused.value.__notes__
-    place = str(tmp_path / "by-hand" / f"{SMALL}.safetensors")
-    assert place in note and f"timm/{SMALL}" in note and place not in str(refused.value), "a visitor reads no server's path"
-
-
 def test_an_error_of_the_transport(hub, small, monkeypatch):
     import huggingface_hub
 
@@ -325,22 +326,6 @@ def test_a_mistake_of_ours_does_not_read_as_a_hub_out_of_reach(hub, small, monke
     monkeypatch.setattr("vitcore.models.hub._progress_bar", lambda: None)  # called with one argument
     with pytest.raises(TypeError, match="positional argument"):
         load(SMALL)
-
-
-@pytest.fixture
-def by_hand(no_hub, tmp_path):
-    (tmp_path / "by-hand").mkdir()
-    return tmp_path / "by-hand"
-
-
-def test_a_file_placed_by_hand(by_hand, small):
-    module, data = small
-    (by_hand / f"{SMALL}.safetensors").write_bytes(data)
-    vit = load(SMALL)
-    assert torch.equal(vit.module.pos_embed, module.pos_embed)
-    assert load(SMALL, image_px=(160, 192)).grid.image_px == (160, 192)
-    (by_hand / f"{SMALL}.safetensors").write_bytes(data[:5000])
-    assert SMALL in refusal(load, SMALL)
 
 
 def test_a_model_whose_patch_is_one_number(by_hand):
