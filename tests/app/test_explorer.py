@@ -51,7 +51,7 @@ def close(found: np.ndarray, expected: np.ndarray) -> None:
     assert np.abs(found[~small] / expected[~small] - 1).max(initial=0) <= attention_as_bytes.WORST + 1e-6
 
 
-def test_bytes_decode_to_the_recordings_numbers(files, rec):
+def test_bytes_decode_to_the_recordings_numbers_and_cards_say_what_it_says(files, rec):
     data = given(App("attention", photo="astronaut"))
     for block in (0, 6, 11):
         codes = block_of(data, files, block)
@@ -61,6 +61,19 @@ def test_bytes_decode_to_the_recordings_numbers(files, rec):
         close(attention_as_bytes.decode_weights(codes[:, token])[:, 1:].reshape(3, 16, 16), shown)
     assert max(len(files[spec["url"]]) for spec in data["maps"]) <= 800_000
     assert len({spec["url"] for spec in data["maps"]}) == 12
+    out = outliers_in_recording(rec).tokens
+    for block in range(12):
+        distances = rec.distance_px[block], rec.distance_renormalised_px[block]
+        described = head_descriptions.describe_heads(rec.maps[block], *distances, rec.grid, out)
+        for card, head in zip(data["cards"][str(block)], described, strict=True):
+            assert card["px"] == round(head.distance_px) and card["bits"] == round(head.entropy_bits, 1)
+            assert card["spread"] == round(2**head.entropy_bits) and card["words"] == list(head.words)
+            assert card["shares"] == [round(100 * head.shares[0]) or 0.5], "0.5: less than a whole percent"
+    assert data["rollout"] is None, "sent only when asked for"
+    data = given(App("attention", photo="astronaut", rolled="true"))
+    found = attention_as_bytes.decode_weights(np.frombuffer(files[data["rollout"]["url"]], np.uint8).reshape(257, 257))
+    for token in (0, 100):
+        close(found[token], rollout(rec.fused["mean"], token, prefix=1))
 
 
 def test_the_strip_is_the_pinned_tokens(files, rec):
@@ -148,28 +161,6 @@ def test_a_patch_chosen_on_another_page_is_pinned_in_place_of_the_class_token(fi
     assert pins(app.go("patches").go("attention"))[0] == 0, "nothing else was chosen"
     assert pins(app.go("patches").set(patch=37).go("attention"))[:3] == (38, None, 37)
     assert pick(app, token=54).go("positions").fine().values()["patch"] == 53
-
-
-def test_rollout_equals_the_recordings(files, rec):
-    assert given(App("attention", photo="astronaut"))["rollout"] is None, "sent only when asked for"
-    data = given(App("attention", photo="astronaut", rolled="true"))
-    found = attention_as_bytes.decode_weights(np.frombuffer(files[data["rollout"]["url"]], np.uint8).reshape(257, 257))
-    for token in (0, 100):
-        close(found[token], rollout(rec.fused["mean"], token, prefix=1))
-
-
-def test_cards_say_what_the_recording_says(files, rec):
-    data = given(App("attention", photo="astronaut"))
-    out = outliers_in_recording(rec).tokens
-    for block in range(12):
-        described = head_descriptions.describe_heads(
-            rec.maps[block], rec.distance_px[block], rec.distance_renormalised_px[block], rec.grid, out
-        )
-        for card, head in zip(data["cards"][str(block)], described, strict=True):
-            assert card["px"] == round(head.distance_px) and card["bits"] == round(head.entropy_bits, 1)
-            assert card["spread"] == round(2**head.entropy_bits)
-            assert card["words"] == list(head.words)
-            assert card["shares"] == [round(100 * head.shares[0]) or 0.5], "0.5: less than a whole percent"
 
 
 def test_a_large_model_sends_some_queries_and_says_so(files, make_vit, offer, photo):

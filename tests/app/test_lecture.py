@@ -65,31 +65,30 @@ def test_notes_are_for_the_presenter():
     assert [m.value for m in box.markdown] == [notes]
 
 
+def resized(app: App, *size: float) -> dict:
+    """How the first figure is laid out where type and screen are so large."""
+    app.at.session_state["_size"] = PageSize(*size)
+    return app.run().fine().charts()[0]["layout"]
+
+
 @pytest.mark.parametrize("slug", ["filters", "distance"])
-def test_figures_grow_with_the_type(slug):
+def test_figures_grow_with_the_type_but_no_higher_than_a_projector_has_room_for(slug):
     app = App(slug).fine()
     small = app.charts()[0]["layout"]
-    app.at.session_state["_size"] = PageSize(1.5)
-    large = app.run().fine().charts()[0]["layout"]
+    large = resized(app, 1.5)
     for sizes in zip(*([one["font"]["size"], one["margin"]["t"], one["height"]] for one in (small, large)), strict=True):
         assert sizes[1] == pytest.approx(1.5 * sizes[0])
-
-
-def test_a_chart_is_no_higher_than_a_projector_has_room_for():
-    app = App("distance").fine()
-    app.at.session_state["_size"] = PageSize(1.5, 0, 1000)
-    layout = app.run().fine().charts()[0]["layout"]
-    assert layout["height"] == 520
-    room = 520 - layout["margin"]["t"] - layout["margin"]["b"]
-    letter = 0.55 * 1.2 * layout["font"]["size"]  # Plotly writes an axis's title a fifth larger
-    assert len(layout["yaxis"]["title"]["text"]) * letter < room, "the axis's title is not over the figure's"
+    if slug == "distance":
+        layout = resized(app, 1.5, 0, 1000)
+        room = 520 - layout["margin"]["t"] - layout["margin"]["b"]
+        letter = 0.55 * 1.2 * layout["font"]["size"]  # Plotly writes an axis's title a fifth larger
+        assert layout["height"] == 520 and len(layout["yaxis"]["title"]["text"]) * letter < room, "not over the figure's title"
 
 
 def test_a_picture_on_a_phone_has_no_empty_space_around_it():
     app = App("filters").fine()
     tall, usual = (chart["layout"]["height"] for chart in app.charts()[:2])
-    app.at.session_state["_size"] = PageSize(1.0, 390)
-    layout = app.run().fine().charts()[0]["layout"]
+    layout = resized(app, 1.0, 390)
     wide = 390 - 32 - layout["margin"]["l"] - layout["margin"]["r"]
     shape = layout["yaxis"]["range"][0] / layout["xaxis"]["range"][1]
     assert layout["height"] == pytest.approx(wide * shape + layout["margin"]["t"] + layout["margin"]["b"], abs=1)

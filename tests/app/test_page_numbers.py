@@ -95,9 +95,16 @@ def test_the_average_can_be_stopped_and_goes_on_and_says_which_head_changes_most
     assert f"give or take {px.std(0)[block, head]:.1f} px" in app.text("markdown")
 
 
-def test_a_photo_in_hand_is_not_added_once_the_average_is_stopped(monkeypatch, shipped):
-    """The run that the button interrupts is in the middle of a photo, beside the run that says how many there are."""
-    mean, record = average_distance.AverageDistance(2), vitcore.record
+def test_a_photo_in_hand_is_not_added_once_the_average_is_stopped_and_two_runs_count_it_once(monkeypatch, shipped):
+    """The run that the button interrupts is in the middle of a photo, beside the run that says how many there are; and a page
+    that begins anew while its former run is still looking at a photo: the former one gives up."""
+    photos, record = sample_photos.sample_files()[:4], vitcore.record
+    mean = average_distance.AverageDistance(len(photos))
+    former = average_distance.add_photos(shipped, photos, mean)
+    assert next(former) == 1
+    assert list(average_distance.add_photos(shipped, photos, mean)) == [2, 3, 4]
+    assert list(former) == [] and (mean.done_count, mean.averaged_count) == (4, 4)
+    mean = average_distance.AverageDistance(2)
 
     def stopped_meanwhile(*given, **how):
         if mean.done_count == 1:
@@ -105,7 +112,7 @@ def test_a_photo_in_hand_is_not_added_once_the_average_is_stopped(monkeypatch, s
         return record(*given, **how)
 
     monkeypatch.setattr("vitcore.forward.recording.record", stopped_meanwhile)
-    assert list(average_distance.add_photos(shipped, [(f"{name}.jpg", sample(name)) for name in THREE[:2]], mean)) == [1]
+    assert list(average_distance.add_photos(shipped, photos[:2], mean)) == [1]
     assert (mean.done_count, mean.averaged_count) == (1, 1)
 
 
@@ -222,30 +229,21 @@ def test_patches_with_the_same_pixels_are_named_and_what_tells_them_apart_is_sai
     rec = vitcore.record(shipped, sample("astronaut"))
     parts = patches.split_patches(rec.model_input.pixels, shipped.grid)
     one, others = next((i, found) for i in range(len(parts)) if (found := patches.identical_patches(parts, i)))
-    app = App("patches", photo="astronaut", patch=str(one)).fine()
-    (said,) = [said for said in app.sentences("markdown") if "made of the pixels alone" in said]
-    assert "become the same 192 numbers" in said and "their tokens differ by position alone" in said
-    assert f"In this photo {len(others)} other patches have the same pixels as patch {one}: {others[0]}" in said
-    (said,) = [said for said in app.set(patch=0).sentences("markdown") if "made of the pixels alone" in said]
-    assert "In this photo" not in said or patches.identical_patches(parts, 0)
+
+    def said(app: App) -> str:
+        (said,) = [said for said in app.fine().sentences("markdown") if "made of the pixels alone" in said]
+        return said
+
+    app = App("patches", photo="astronaut", patch=str(one))
+    assert "become the same 192 numbers" in said(app) and "their tokens differ by position alone" in said(app)
+    assert f"In this photo {len(others)} other patches have the same pixels as patch {one}: {others[0]}" in said(app)
+    assert "In this photo" not in said(app.set(patch=0)) or patches.identical_patches(parts, 0)
     offer({"no-positions": kinds["no-positions"]})
-    app = App("patches", model="no-positions", shuffle="true").fine()
-    (said,) = [said for said in app.sentences("markdown") if "made of the pixels alone" in said]
-    assert "adds no learned position embedding" in said and "differ by position" not in said
+    app = App("patches", model="no-positions", shuffle="true")
+    assert "adds no learned position embedding" in said(app) and "differ by position" not in said(app)
     assert "Nothing tells this model where a patch is" in app.text("caption")
     ordered, scrambled = (bars(app.chart(title)) for title in ("Patches in", "Patches shuffled, positions stay"))
     assert np.allclose([p for _, p in ordered], [p for _, p in scrambled], atol=1e-2)
-
-
-def test_an_average_that_two_runs_of_a_page_go_on_with_counts_every_photo_once(shipped):
-    """A page that begins anew while its former run is still looking at a photo: the former one gives up."""
-    photos = sample_photos.sample_files()[:4]
-    mean = average_distance.AverageDistance(len(photos))
-    former = average_distance.add_photos(shipped, photos, mean)
-    assert next(former) == 1
-    assert list(average_distance.add_photos(shipped, photos, mean)) == [2, 3, 4]
-    assert list(former) == []
-    assert (mean.done_count, mean.averaged_count) == (4, 4)
 
 
 def test_shuffling_is_explained_by_what_it_changes(shipped, first):

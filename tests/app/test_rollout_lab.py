@@ -1,11 +1,14 @@
 """The rollout lab: both sides are vitcore's to the last digit, what isn't defined is said, and a link keeps it all."""
 
+import base64
+import io
 import json
 import re
 import time
 
 import numpy as np
 import pytest
+from PIL import Image
 from scipy.stats import spearmanr
 from visitor import App
 
@@ -15,6 +18,8 @@ from app.state.photos import sample_photos
 from vitcore.analysis.relevance import METHODS, absolute_shares
 from vitcore.analysis.rollout import rollout_per_layer
 from vitcore.assets import asset
+from vitcore.figures.heat_overlay import heat_colours
+from vitcore.figures.relevance import rollout_per_layer_top
 from vitcore.forward.relevance import relevance
 from vitcore.models.model_cards import DEFAULT_MODEL
 
@@ -174,14 +179,18 @@ def test_how_well_rollout_finds_the_object_is_said_of_the_model_it_was_measured_
 # The build-up
 
 
-def test_the_build_up_has_the_settings_of_the_left_rollout(first):
+def test_the_build_up_has_the_settings_of_the_left_rollout_and_is_one_picture_of_all_layers(first):
     app = App("rollout", fusion="max", residual="30", ask="true", query="40").fine()
     rows = rollout_per_layer(first.fused["max"], 41, residual=0.3)
-    on_patches = rows[:, 1:].sum(1)
     told = app.component("build_up")
-    assert told["names"] == [f"layer {i}" for i in range(12)]
-    assert [re.findall(r"(\d+) %", c)[0] for c in told["captions"]] == [f"{100 * share:.0f}" for share in on_patches]
-    assert "patch 40" in told["label"]
+    assert told["names"] == [f"layer {i}" for i in range(12)] and "patch 40" in told["label"]
+    assert [re.findall(r"(\d+) %", c)[0] for c in told["captions"]] == [f"{100 * share:.0f}" for share in rows[:, 1:].sum(1)]
+    strip = np.asarray(Image.open(io.BytesIO(base64.b64decode(told["frames"].partition(",")[2]))))
+    maps = first.grid.to_map(rows)
+    expected = heat_colours(maps, rollout_per_layer_top(maps))
+    assert strip.shape == (12 * first.grid.rows, first.grid.cols, 3)
+    assert np.abs(strip.astype(int) - expected.reshape(strip.shape)).max() <= 1
+    assert len(told["frames"]) < 40_000 and told["detail"]
 
 
 def test_the_layer_rollout_begins_at_is_said(first):
@@ -206,24 +215,6 @@ def test_the_layer_rollout_begins_at_is_said(first):
     assert "The build-up, layer by layer" in app.sentences("header"), "the plain rollout, from layer 0"
 
 
-def test_the_build_up_is_one_picture_of_all_layers(first):
-    import base64
-    import io
-
-    from PIL import Image
-
-    from vitcore.figures.heat_overlay import heat_colours
-    from vitcore.figures.relevance import rollout_per_layer_top
-
-    told = App("rollout").fine().component("build_up")
-    strip = np.asarray(Image.open(io.BytesIO(base64.b64decode(told["frames"].partition(",")[2]))))
-    maps = first.grid.to_map(rollout_per_layer(first.fused["mean"], 0))
-    expected = heat_colours(maps, rollout_per_layer_top(maps))
-    assert strip.shape == (12 * first.grid.rows, first.grid.cols, 3)
-    assert np.abs(strip.astype(int) - expected.reshape(strip.shape)).max() <= 1
-    assert len(told["frames"]) < 40_000 and told["detail"]
-
-
 # Words and time
 
 
@@ -238,7 +229,9 @@ def test_every_method_says_what_it_measures_what_it_cannot_tell_and_its_source(l
     assert text.keys() == texts.prose("rollout", "en").keys()
 
 
-def test_a_map_is_computed_once(monkeypatch, nothing_is_cached):
+def test_a_map_is_computed_once_and_a_setting_of_rollout_is_answered_soon(monkeypatch, nothing_is_cached):
+    """The bar is 150 ms; AppTest adds its own, so this is a guard against a mistake, not a measurement: of the processor's time,
+    whatever else the machine does."""
     import vitcore.forward.relevance as module
 
     asked, compute = [], module.relevance
@@ -248,12 +241,6 @@ def test_a_map_is_computed_once(monkeypatch, nothing_is_cached):
         app.set(fusion=fusion).fine()
     app.set(b_method="grad_cam").set(b_method="chefer").fine()
     assert asked == ["chefer", "grad_cam"]
-
-
-def test_a_setting_of_rollout_is_answered_soon():
-    """The bar is 150 ms; AppTest adds its own, so this is a guard against a mistake, not a measurement: of the processor's time,
-    whatever else the machine does."""
-    app = App("rollout").set(discard=30).fine()
     took = []
     for discard in (40, 50, 60, 70, 80):
         begin = time.process_time()

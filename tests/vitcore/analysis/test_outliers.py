@@ -55,7 +55,7 @@ def weights(*shape, seed=0):
     return w / w.sum(-1, keepdims=True)
 
 
-def test_masking_is_the_softmax_without_these_keys():
+def test_masking_is_the_softmax_without_these_keys_and_without_any_nothing_is_touched():
     scores = np.random.default_rng(1).standard_normal((3, 7, 7)).astype(np.float32)
     tokens = np.isin(np.arange(7), [2, 6])
     left = np.where(tokens, -np.inf, scores)
@@ -64,9 +64,6 @@ def test_masking_is_the_softmax_without_these_keys():
     assert masked == pytest.approx(expected, abs=1e-6)
     assert (masked[..., tokens] == 0).all() and masked.sum(-1) == pytest.approx(1, abs=1e-6)
     assert masked[:, 2].max() > 0  # a masked token still asks
-
-
-def test_without_a_token_to_mask_nothing_is_touched():
     w = weights(2, 4, 4).astype(np.float16)
     assert mask_keys(w, np.zeros(4, bool)) is w
     with pytest.raises(ValueError, match="must be left"):

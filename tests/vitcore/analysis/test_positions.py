@@ -45,11 +45,16 @@ def test_cosines_of_a_model_leave_prefix_tokens_out(make_vit, kind):
 # Cosines
 
 
-def test_cosines_by_hand():
+def test_cosines_by_hand_and_tiles_in_reading_order():
     cosine = position_similarity(np.array([[1, 0], [3, 3], [-2, 0], [0, 5]], np.float32))
     half = 0.5**0.5
     expected = [[1, half, -1, 0], [half, 1, -half, half], [-1, -half, 1, 0], [0, half, 0, 1]]
     assert np.allclose(cosine, expected, atol=1e-12)
+    grid, cosine = Grid(2, 3, 8), np.arange(36).reshape(6, 6)
+    cut = similarity_tiles(cosine, grid)
+    assert cut.shape == (2, 3, 2, 3)
+    for patch in range(6):
+        assert (cut[grid.row_col(patch)] == cosine[patch].reshape(2, 3)).all()
 
 
 def test_models_without_learned_positions_say_so(make_vit):
@@ -57,16 +62,6 @@ def test_models_without_learned_positions_say_so(make_vit):
     assert load_model.position_embeddings(vit) is None
     with pytest.raises(load_model.ModelError, match="no learned absolute position"):
         load_model.resample_positions(vit, 5, 5)
-
-
-def test_tiles_are_in_reading_order():
-    grid = Grid(2, 3, 8)
-    cosine = np.arange(36).reshape(6, 6)
-    cut = similarity_tiles(cosine, grid)
-    assert cut.shape == (2, 3, 2, 3)
-    for patch in range(6):
-        row, col = grid.row_col(patch)
-        assert (cut[row, col] == cosine[patch].reshape(2, 3)).all()
 
 
 # Correlation with distance
@@ -88,7 +83,7 @@ def test_cosines_that_fall_or_rise_with_distance(grid):
     assert correlation_with_distance(far, grid) == pytest.approx(1)
 
 
-def test_smooth_positions_correlate_negatively_and_random_ones_do_not():
+def test_smooth_positions_correlate_negatively_and_random_ones_do_not(shipped):
     grid = Grid(8, 8, 16)
     row, col = np.divmod(np.arange(64), 8)
     waves = np.arange(1, 9)[:, None] / 16
@@ -96,12 +91,8 @@ def test_smooth_positions_correlate_negatively_and_random_ones_do_not():
     assert correlation_with_distance(position_similarity(smooth), grid) < -0.9
     random = np.random.default_rng(0).standard_normal((64, 256))
     assert abs(correlation_with_distance(position_similarity(random), grid)) < 0.1
-
-
-def test_the_shipped_model_knows_where_its_patches_sit(shipped):
     cosine = position_similarity(load_model.position_embeddings(shipped))
-    assert cosine.shape == (256, 256)
-    assert correlation_with_distance(cosine, shipped.grid) <= -0.4
+    assert cosine.shape == (256, 256) and correlation_with_distance(cosine, shipped.grid) <= -0.4
 
 
 # Interpolation
