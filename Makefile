@@ -7,6 +7,7 @@ PORT ?= 8501
 PY := $(VENV)/bin/python
 APP_READY := $(VENV)/.app-ready
 DEV_READY := $(VENV)/.dev-ready
+TSC_READY := tests/js/node_modules/.package-lock.json
 
 # An environment made by uv has no pip of its own.
 install = if $(PY) -m pip --version >/dev/null 2>&1; then $(PY) -m pip install -r $(1); \
@@ -16,7 +17,7 @@ install = if $(PY) -m pip --version >/dev/null 2>&1; then $(PY) -m pip install -
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help app test test-slow lint bench clean browser
+.PHONY: help app test test-slow lint bench clean browser types
 
 help: ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -25,7 +26,7 @@ help: ## list these verbs
 app: $(APP_READY) ## install what is missing, then open the app on http://localhost:PORT
 	$(VENV)/bin/streamlit run app/main.py --server.port $(PORT)
 
-test: $(DEV_READY) browser ## every test but the slow ones; those with a browser after the others, whatever these say
+test: $(DEV_READY) browser types ## every test but the slow ones; those with a browser after the others, whatever these say
 	@trap 'exit 130' INT; failed=0; set -x; \
 	$(PY) -m pytest -m "not slow and not browser" -n auto --maxprocesses 4 --dist worksteal --durations=10 || failed=1; \
 	$(PY) -m pytest -m "not slow and browser" -n auto --maxprocesses 3 --dist worksteal --durations=10 tests/browser || failed=1; \
@@ -34,11 +35,12 @@ test: $(DEV_READY) browser ## every test but the slow ones; those with a browser
 test-slow: $(DEV_READY) browser ## the slow tests
 	$(PY) -m pytest -m slow
 
-lint: $(DEV_READY) ## style, types, and which room imports which
+lint: $(DEV_READY) $(TSC_READY) ## style, types, and which room imports which
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports --no-cache
+	$(VENV)/bin/node tests/js/node_modules/typescript/bin/tsc -p tests/js
 
 bench: $(DEV_READY) ## time what is claimed to be fast
 	@for file in tests/benchmarks/*.py; do \
@@ -51,6 +53,13 @@ clean: ## remove caches and builds; keep .venv and runs
 
 browser: $(DEV_READY)
 	@PYTHON=$(PY) sh tests/browser/install.sh
+
+types: $(DEV_READY)
+	@$(MAKE) --no-print-directory $(TSC_READY) || echo "Types of JavaScript are not checked: TypeScript could not be installed."
+
+$(TSC_READY): tests/js/package-lock.json | $(DEV_READY)
+	$(VENV)/bin/npm ci --prefix tests/js --no-audit --no-fund --loglevel=error --fetch-retries=1
+	@touch $@
 
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

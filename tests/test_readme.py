@@ -41,10 +41,14 @@ def folder(tmp_path, photo_file, monkeypatch):
     return tmp_path
 
 
-def test_there_is_something_to_run():
+def test_every_verb_is_shown_and_files_it_points_to_are_there():
     assert any("import vitcore" in code for code in PYTHON), "no block shows the notebook"
-    assert any("python -m vitcore" in code for code in SHELL), "no block shows the shell"
     assert any("make app" in code for _, code in BLOCK.findall(README)), "no block shows how to start"
+    for verb in ("patches", "filters", "positions", "distance", "rollout", "models", "report", "compare"):
+        assert any(f"python -m vitcore {verb}" in code for code in SHELL), verb
+    links = {target for target in re.findall(r"\]\(([^)#\s]+)", README) if "://" not in target}
+    assert len(links) >= 3
+    assert [link for link in sorted(links) if not (ROOT / link).exists()] == []
 
 
 @pytest.mark.parametrize("code", PYTHON, ids=first_line)
@@ -61,17 +65,6 @@ def test_shell_blocks(code, folder, capsys, monkeypatch):
         assert words[:3] == ["python", "-m", "vitcore"], f"a line of another kind: let this test run it with sh: {line}"
         assert main(words[3:]) == 0, (line, capsys.readouterr().err)
     assert any(folder.rglob("*.png")) or any(folder.rglob("config.json")) or "--out" not in code, "nothing was written"
-
-
-def test_every_verb_is_shown():
-    for verb in ("patches", "filters", "positions", "distance", "rollout", "models", "report", "compare"):
-        assert any(f"python -m vitcore {verb}" in code for code in SHELL), verb
-
-
-def test_files_it_points_to_are_there():
-    links = {target for target in re.findall(r"\]\(([^)#\s]+)", README) if "://" not in target}
-    assert len(links) >= 3
-    assert [link for link in sorted(links) if not (ROOT / link).exists()] == []
 
 
 def test_figures_of_the_model_that_ships_are_its_cards():

@@ -41,13 +41,10 @@ def test_what_windows_can_not_have_is_seen(name):
     assert bad(PurePosixPath(name))
 
 
-def test_every_path_is_legal_everywhere(paths):
+def test_every_path_is_legal_everywhere_and_no_two_differ_only_in_case(paths):
+    """Folders, too: on macOS and Windows `App/` and `app/` are one. Where links need a right, git leaves a text in their place."""
     assert len(paths) > 200
-    assert [str(path) for path in paths if bad(path)] == []
-
-
-def test_no_two_paths_differ_only_in_case(paths):
-    """Folders, too: on macOS and Windows `App/` and `app/` are one."""
+    assert [str(path) for path in paths if bad(path) or (ROOT / path).is_symlink()] == []
     every = {str(place) for path in paths for place in (path, *path.parents)}
     folded = Counter(name.casefold() for name in every)
     assert [name for name in sorted(every) if folded[name.casefold()] > 1] == []
@@ -59,11 +56,6 @@ def test_the_top_level_holds_what_it_should(paths):
     assert {name for name in folders if not name.startswith(".")} == FOLDERS
     extra = {name for name in files - FILES if not name.startswith(".")}
     assert FILES <= files and [name for name in extra if not re.fullmatch(r"requirements[\w-]*\.txt", name)] == []
-
-
-def test_nothing_is_a_link(paths):
-    """Where links need a right of their own, git leaves a text file in their place."""
-    assert [str(path) for path in paths if (ROOT / path).is_symlink()] == []
 
 
 OURS = sorted([*(ROOT / "app").rglob("*.py"), *(ROOT / "vitcore").rglob("*.py")])
@@ -93,19 +85,12 @@ def _unsaid(call: ast.Call) -> bool:
     return False
 
 
-def test_texts_are_read_as_utf_8_on_every_system():
-    assert len(OURS) > 100
-    assert {str(path): found for path in OURS if (found := unsaid(path))} == {}
-
-
-def test_no_pickle_is_trusted():
-    assert {str(path): found for path in OURS if (found := trusting(path))} == {}
-
-
-def test_trust_is_seen(tmp_path):
+def test_texts_are_read_as_utf_8_on_every_system_and_no_pickle_is_trusted(tmp_path):
     source = tmp_path / "source.py"
     source.write_text("torch.load(f)\ntorch.load(f, weights_only=True)\nnp.load(f, allow_pickle=True)\nopen(f)\nopen(f, 'rb')")
     assert trusting(source) == ["torch.load(f)", "np.load(f, allow_pickle=True)"] and unsaid(source) == ["open(f)"]
+    assert len(OURS) > 100
+    assert {str(path): found for path in OURS if (found := unsaid(path) + trusting(path))} == {}
 
 
 def trusting(path: Path) -> list[str]:

@@ -15,16 +15,37 @@ from streamlit import runtime
 from app.streamlit_selectors import fill_selectors
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from streamlit.components.v2.types import ComponentRenderer
 
 COMPONENTS_DIR = Path(__file__).parent
 URL_SLOTS = "_addresses"  # place → content of what it held last, and in which slot of it that is; the latest last
 SLOTS_PER_PLACE = 4
+IMPORT = re.compile(r'^import \{.*\} from "(.+)"\n', re.MULTILINE)
+EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
 
 def read_source(name: str) -> str:
     """The text of a file below this folder, with Streamlit's selectors filled in."""
     return fill_selectors((COMPONENTS_DIR / name).read_text(encoding="utf-8"))
+
+
+def read_script(name: str) -> str:
+    """The text of a JavaScript module below this folder and of all that it imports, as one module: Streamlit takes no second.
+
+    Each is in it once, after what it imports itself; so no two of them may declare the same name.
+    """
+    return "\n".join(_joined_scripts(COMPONENTS_DIR / name, set()))
+
+
+def _joined_scripts(file: Path, taken: set[Path]) -> Iterator[str]:
+    taken.add(file)
+    script = file.read_text(encoding="utf-8")
+    for part in IMPORT.findall(script):
+        if (imported := (file.parent / part).resolve()) not in taken:
+            yield from _joined_scripts(imported, taken)
+    yield EXPORT.sub("", IMPORT.sub("", script))
 
 
 def media_url(data: bytes, mime: str, place: str) -> str:
@@ -45,12 +66,13 @@ def media_url(data: bytes, mime: str, place: str) -> str:
 
 
 @lru_cache(maxsize=64)  # a few in each language
-def translated_component(name: str, js: str = "", **words: str) -> ComponentRenderer:
-    """The component of `<name>/<name>.html`, its `{blanks}` filled in; `js`: what its script is made of, if not of one file.
+def translated_component(name: str, **words: str) -> ComponentRenderer:
+    """The component of `<name>/<name>.html`, its `{blanks}` filled in.
 
     What a person can use has its name from the first moment: the script comes later, and a screen reader may not wait for it.
     """
-    scripts = [read_source(f"{name}/{part}.js") for part in (js or name).split()]
     page = re.sub(r"\{(\w+)\}", lambda blank: html.escape(words[blank[1]]), read_source(f"{name}/{name}.html"))
     component_name = f"inside_vit_{name}_{zlib.crc32(page.encode()):08x}"
-    return st.components.v2.component(component_name, html=page, css=read_source(f"{name}/{name}.css"), js="\n".join(scripts))
+    return st.components.v2.component(
+        component_name, html=page, css=read_source(f"{name}/{name}.css"), js=read_script(f"{name}/{name}.js")
+    )

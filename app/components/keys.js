@@ -6,12 +6,12 @@ const MOVED = "input, textarea, select, canvas, video, [contenteditable=true], [
   "[role=option], [role=menuitem], [role=combobox], [role=spinbutton], [role=application], [role=dialog], [role=listbox]"
 
 // Somebody writes, something open wants the key, another has had it, or it is a shortcut of the browser's.
-function taken(event) {
+export function taken(event) {
   if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return true
   return Boolean(event.composedPath()[0].matches?.(TEXT) || document.querySelector(OPEN))
 }
 
 // The same for a key that moves something: what has the focus may be moved by it itself.
-function needed(event) {
+export function needed(event) {
   return taken(event) || event.composedPath().some(node => node.matches?.(MOVED))
 }

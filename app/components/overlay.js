@@ -2,10 +2,10 @@
 // Put before the scripts of components that draw it.
 
 const BARE_MS = 250 // a press so long is no click
-const LEAST_TOP = 2.5, TOWERS = 5, FEW = 40 // see there
+export const LEAST_TOP = 2.5, TOWERS = 5, FEW = 40 // see there
 
 // A map's colours, a pixel a patch (of `source`: x, y, width, height; several fade into each other), and the photo's detail on top.
-function heatOnPhoto(ctx, maps, detail, wide, high) {
+export function heatOnPhoto(ctx, maps, detail, wide, high) {
   ctx.save()
   ctx.imageSmoothingEnabled = false
   for (const { image, source, part = 1 } of maps) {
@@ -21,12 +21,14 @@ function heatOnPhoto(ctx, maps, detail, wide, high) {
   ctx.restore()
 }
 
-const there = image => Boolean(image?.complete && image.naturalWidth)
+/** @param {HTMLImageElement | null | undefined} image */
+export const there = image => Boolean(image?.complete && image.naturalWidth)
 
-// The top of the colour scale of amounts, from index `from` on: `scale_top` in Python.
-function scaleTop(values, from, even) {
+/** The top of the colour scale of amounts, from index `from` on: `scale_top` in Python.
+ * @param {Float32Array} values @param {number} from @param {number} even */
+export function scaleTop(values, from, even) {
   const sorted = Float64Array.from(values.subarray(from)).sort()
-  const most = sorted.at(-1)
+  const most = sorted[sorted.length - 1]
   const quantile = share => {
     const at = share * (sorted.length - 1), below = Math.floor(at)
     return sorted[below] + (at - below) * ((sorted[below + 1] ?? most) - sorted[below])
@@ -36,10 +38,11 @@ function scaleTop(values, from, even) {
   return Math.max(end, LEAST_TOP * even)
 }
 
-// While the pointer (a finger, too) or the key P is held down on `element`, `show(true)`, and then `show(false)`.
-// What it gives says, once, whether the click that comes now was such a press.
-function holding(element, show) {
-  let timer = null, held = false, bare = false
+/** While the pointer (a finger, too) or the key P is held down on `element`, `show(true)`, and then `show(false)`.
+ * What it gives says, once, whether the click that comes now was such a press.
+ * @param {HTMLElement} element @param {(bare: boolean) => void} show */
+export function holding(element, show) {
+  let timer = 0, held = false, bare = false
   const turn = on => {
     clearTimeout(timer)
     if (on !== bare) show((bare = on))

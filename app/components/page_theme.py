@@ -7,9 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from app.components.component_files import read_source
+from app.components.component_files import read_script
 
-_COMPONENT = st.components.v2.component("inside_vit_theme", html="<i hidden>\n</i>", js=read_source("page_theme.js"))
+_COMPONENT = st.components.v2.component("inside_vit_theme", html="<i hidden>\n</i>", js=read_script("page_theme.js"))
 
 
 def watch_theme(

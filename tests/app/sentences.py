@@ -104,13 +104,8 @@ def experiment_words() -> Iterator[str]:
         yield from filter(None, (w for claim in one.claims for w in (claim.sentence, claim.unit, claim.source, claim.quick)))
         for cell in (*one.cells(True), *one.cells(False)):
             places = [] if one.numbers or one.x_measure else [x for _, x in cell.chart_places]
-            yield from {*(curve.removesuffix(TWICE_AS_LONG_SUFFIX) for curve, _ in cell.chart_places), *places} - {
-                "ViT",
-                "ResNet",
-                "MLP",
-                "Adam",
-                "SGD",
-            }
+            curves = (curve.removesuffix(TWICE_AS_LONG_SUFFIX) for curve, _ in cell.chart_places)
+            yield from {*curves, *places} - {"ViT", "ResNet", "MLP", "Adam", "SGD"}
 
 
 def paper_words() -> set[str]:

@@ -73,16 +73,10 @@ def test_every_setting_is_in_the_address(slug):
     unbound = {key for key, control in app.controls.items() if not control.proto.query_param_key}
     # a camera is not opened by a link, nor a guess made; the language and the masking of outlier tokens write their own address;
     # bar and Compare show `model` again
-    assert {key for key in unbound if not key.startswith(("guess_", "mask_outliers_"))} <= {
-        "camera_on",
-        "lang",
-        "animation_plays",
-        "bar_model",
-        "a_model",
-    }
-    assert {k: v for k, v in app.values().items() if k not in unbound - AROUND.keys()} == {
-        key: value for key, (_, value) in given.items()
-    } | AROUND
+    named = {key for key in unbound if not key.startswith(("guess_", "mask_outliers_"))}
+    assert named <= {"camera_on", "lang", "animation_plays", "bar_model", "a_model"}
+    shown = {k: v for k, v in app.values().items() if k not in unbound - AROUND.keys()}
+    assert shown == {key: value for key, (_, value) in given.items()} | AROUND
     assert all(control.proto.query_param_key == key for key, control in app.controls.items() if key not in unbound)
 
 

@@ -42,11 +42,6 @@ def lines(monkeypatch):
     speed_measurement._end_process()
 
 
-def click(app: App, key: str) -> App:
-    app.at.button(key=key).click()
-    return app.run().fine()
-
-
 def until(true) -> None:
     end = time.monotonic() + 120
     while not true() and time.monotonic() < end:
@@ -67,11 +62,7 @@ def test_the_row_and_the_nearest_of_table_1():
     assert "has the shape of ViT-Base" in said(12, (768,), 86_567_656)
     assert "about as many as ViT-Base" in said(16, (256, 2048), 86_000_000, 0) and "no tokens" in said(1, (2,), 3, 0)
     assert "3.2× those of the nearest in Table 1, ViT-Huge (632 M)" in said(48, (1664,), 2_000_000_000)
-    assert (
-        table1_row.number_range((64, 512, 64)) == "64"
-        and table1_row.number_range((64, 128, 512)) == "64–512"
-        and table1_row.number_range(()) == ""
-    )
+    assert [table1_row.number_range(of) for of in ((64, 512, 64), (64, 128, 512), ())] == ["64", "64–512", ""]
 
 
 def test_its_accuracy_is_said_beside_the_papers():
@@ -82,16 +73,14 @@ def test_its_accuracy_is_said_beside_the_papers():
     assert "Its accuracy is lower" not in said, "no verdict without the reservation"
     assert "ViT-Ti/16 names 75.5 % of those right (timm's own table) and 37 to 62 % of these" in said
     assert "It has 5.6 M parameters; the smallest model of Table 1, ViT-Base, has 86 M" in said
-    shown = app.at.dataframe[1].value.to_numpy().tolist()
-    assert shown == [
-        ["Inside ViT Ti/8 · 128 px", "60.8", "1,328 validation photos of Imagenette, Imagewoof"],
-        ["Inside ViT Ti/8 · 128 px", "34.1", "1,500 validation photos of Tiny ImageNet"],
-        ["ViT-Ti/16, its teacher", "61.5", "1,328 validation photos of Imagenette, Imagewoof"],
-        ["ViT-Ti/16, its teacher", "36.9", "1,500 validation photos of Tiny ImageNet"],
-        ["ViT-Ti/16, its teacher", "75.5", "the 50,000 validation photos of ImageNet-1k"],
-        ["ViT-L/32 pre-trained on ImageNet (Table 5)", "71.16", "the 50,000 validation photos of ImageNet-1k"],
-        ["ViT-H/14 pre-trained on JFT-300M (Table 2)", "88.55", "the 50,000 validation photos of ImageNet-1k"],
-    ]
+    kinds, tiny, whole = ("1,328 validation photos of Imagenette, Imagewoof", "1,500 validation photos of Tiny ImageNet",
+                          "the 50,000 validation photos of ImageNet-1k")  # fmt: skip
+    own, teacher = "Inside ViT Ti/8 · 128 px", "ViT-Ti/16, its teacher"
+    assert app.at.dataframe[1].value.to_numpy().tolist() == [
+        [own, "60.8", kinds], [own, "34.1", tiny], [teacher, "61.5", kinds], [teacher, "36.9", tiny], [teacher, "75.5", whole],
+        ["ViT-L/32 pre-trained on ImageNet (Table 5)", "71.16", whole],
+        ["ViT-H/14 pre-trained on JFT-300M (Table 2)", "88.55", whole],
+    ]  # fmt: skip
     assert "49,320 crops of photos in all; the paper's data sets hold 1,300,000 to 303,000,000 photos" in said
 
 
@@ -112,16 +101,12 @@ def test_only_what_is_known_is_set_beside_the_paper():
         trained = {"measured": {"accuracy mine": {"top1": top1}}, "image_views": views}
         return " ".join(paper_comparison.comparison_paragraphs(ModelCard("mine", "Mine", 5.0, 0, ""), trained, classes))
 
-    assert (
-        own(60.0, classes=10) == ""
-        and paper_comparison.comparison_paragraphs(ModelCard("mine", "Mine", 5.0, 0, ""), {}, 1000) == []
-    )
+    assert own(60.0, classes=10) == ""
+    assert paper_comparison.comparison_paragraphs(ModelCard("mine", "Mine", 5.0, 0, ""), {}, 1000) == []
     assert "lower than that of any" in own(71.16) and "**Why:**" not in own(71.16), "how much it saw is not known"
     for said_of in (own(60.0), own(71.2)):
-        assert (
-            said_of.startswith("**On numbers alone")
-            and said_of.count("of other photos, so they can't be compared directly.**") == 1
-        )
+        assert said_of.startswith("**On numbers alone")
+        assert said_of.count("of other photos, so they can't be compared directly.**") == 1
     assert said().startswith("**Its accuracy is higher") and "compared" not in said(), "the same photos"
     assert "**Why:**" in own(60.0, views=5000)
     assert "**Why:**" not in own(60.0, views=10_000_000), "as many as seven times ImageNet"
@@ -132,7 +117,7 @@ def test_it_is_measured_watched_and_kept(lines):
     lines(profile(), profile(ONE), profile(ONE, TWO), profile(ONE, TWO, largest_batch=9, memory_gb=0.5))
     app = App("card").fine()
     assert len(app.charts()) == 1 and any("has not been measured yet" in said for said in app.sentences("caption"))
-    click(app, "measure")
+    app.press("measure")
     until(lambda: speed_measurement.running_measurement() is None)
     app.run().fine()
     (said,) = [said for said in app.sentences("markdown") if "images a second" in said and "at best" in said]
@@ -147,11 +132,11 @@ def test_it_is_measured_watched_and_kept(lines):
 
 def test_it_can_be_stopped_and_what_was_done_stays(lines):
     lines(profile(), profile(ONE), then="import time; time.sleep(60)")
-    app = click(App("card").fine(), "measure")
+    app = App("card").fine().press("measure")
     until(lambda: speed_measurement.running_measurement().done_count == 1)
     process = speed_measurement.running_measurement().process
     assert "measure" not in [button.key for button in app.run().fine().at.button], "two at once would slow each other"
-    click(app, "stop_measuring")
+    app.press("stop_measuring")
     until(lambda: speed_measurement.running_measurement() is None)
     assert process.poll() is not None
     app.run().fine()
@@ -161,7 +146,7 @@ def test_it_can_be_stopped_and_what_was_done_stays(lines):
 
 def test_a_process_that_dies_is_said(lines):
     lines(then="raise SystemExit(3)")
-    app = click(App("card").fine(), "measure")
+    app = App("card").fine().press("measure")
     until(lambda: speed_measurement.running_measurement() is None)
     assert app.run().fine().sentences("warning") == ["The process that measured ended before it was done."]
 

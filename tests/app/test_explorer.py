@@ -51,7 +51,7 @@ def close(found: np.ndarray, expected: np.ndarray) -> None:
     assert np.abs(found[~small] / expected[~small] - 1).max(initial=0) <= attention_as_bytes.WORST + 1e-6
 
 
-def test_bytes_decode_to_the_recordings_numbers(files, rec):
+def test_bytes_decode_to_the_recordings_numbers_and_cards_say_what_it_says(files, rec):
     data = given(App("attention", photo="astronaut"))
     for block in (0, 6, 11):
         codes = block_of(data, files, block)
@@ -61,6 +61,19 @@ def test_bytes_decode_to_the_recordings_numbers(files, rec):
         close(attention_as_bytes.decode_weights(codes[:, token])[:, 1:].reshape(3, 16, 16), shown)
     assert max(len(files[spec["url"]]) for spec in data["maps"]) <= 800_000
     assert len({spec["url"] for spec in data["maps"]}) == 12
+    out = outliers_in_recording(rec).tokens
+    for block in range(12):
+        distances = rec.distance_px[block], rec.distance_renormalised_px[block]
+        described = head_descriptions.describe_heads(rec.maps[block], *distances, rec.grid, out)
+        for card, head in zip(data["cards"][str(block)], described, strict=True):
+            assert card["px"] == round(head.distance_px) and card["bits"] == round(head.entropy_bits, 1)
+            assert card["spread"] == round(2**head.entropy_bits) and card["words"] == list(head.words)
+            assert card["shares"] == [round(100 * head.shares[0]) or 0.5], "0.5: less than a whole percent"
+    assert data["rollout"] is None, "sent only when asked for"
+    data = given(App("attention", photo="astronaut", rolled="true"))
+    found = attention_as_bytes.decode_weights(np.frombuffer(files[data["rollout"]["url"]], np.uint8).reshape(257, 257))
+    for token in (0, 100):
+        close(found[token], rollout(rec.fused["mean"], token, prefix=1))
 
 
 def test_the_strip_is_the_pinned_tokens(files, rec):
@@ -71,34 +84,26 @@ def test_the_strip_is_the_pinned_tokens(files, rec):
         close(attention_as_bytes.decode_weights(strip), np.stack([rec.grid.to_map(pick(rec.maps[b], 40)) for b in range(12)]))
 
 
-def test_an_address_opens_the_view_it_names(files):
+def test_an_address_opens_the_view_it_names_and_controls_reach_the_picture(files):
+    """What a click sends is in the browser's tests."""
     app = App(
         "attention", token="40", second="77", block="3", one_head="1", direction="Who attends to it", rolled="true", log="true",
         one_scale="true", lit="darkness",
     )  # fmt: skip
-    data = given(app)
-    assert data["state"] == {"token": 40, "second": 77, "block": 3, "head": 1, "column": True, "rolled": True, "mask": False}
-    assert (data["log"], data["shared"], data["style"]) == (True, True, "light")
+    data, state = given(app), {"token": 40, "second": 77, "block": 3, "head": 1, "column": True, "rolled": True, "mask": False}
+    assert data["state"] == state and (data["log"], data["shared"], data["style"]) == (True, True, "light")
+    app.set(patch=4, second_patch=8, layer=2, one_head=2).fine()
+    assert given(app)["state"] == state | {"token": 5, "second": 9, "block": 2, "head": 2}
+    assert given(app.set(second_patch=None))["state"]["second"] is None
 
 
-@pytest.mark.parametrize(
-    ("address", "state"),
-    [
-        ({"token": "9999", "second": "9999", "block": "99", "one_head": "99"},
-         {"token": 137, "second": None, "block": 6, "head": None}),
-        ({"token": "x", "second": "", "block": "-1", "direction": "up"}, {"token": 137, "second": None, "column": False}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("address", "state"), [
+    ({"token": "9999", "second": "9999", "block": "99", "one_head": "99"},
+     {"token": 137, "second": None, "block": 6, "head": None}),
+    ({"token": "x", "second": "", "block": "-1", "direction": "up"}, {"token": 137, "second": None, "column": False}),
+])  # fmt: skip
 def test_a_nonsense_address_is_put_right(files, address, state):
     assert given(App("attention", **address))["state"].items() >= state.items()
-
-
-def test_controls_reach_the_picture(files):
-    """What a click sends is in the browser's tests."""
-    app = App("attention").fine()
-    app.set(patch=4, second_patch=8, layer=2, one_head=2, rolled=True).fine()
-    assert given(app)["state"] == {"token": 5, "second": 9, "block": 2, "head": 2, "column": False, "rolled": True, "mask": False}
-    assert given(app.set(second_patch=None))["state"]["second"] is None
 
 
 def pins(app: App) -> tuple:
@@ -158,29 +163,6 @@ def test_a_patch_chosen_on_another_page_is_pinned_in_place_of_the_class_token(fi
     assert pick(app, token=54).go("positions").fine().values()["patch"] == 53
 
 
-def test_rollout_equals_the_recordings(files, rec):
-    assert given(App("attention", photo="astronaut"))["rollout"] is None, "sent only when asked for"
-    data = given(App("attention", photo="astronaut", rolled="true"))
-    found = attention_as_bytes.decode_weights(np.frombuffer(files[data["rollout"]["url"]], np.uint8).reshape(257, 257))
-    for token in (0, 100):
-        close(found[token], rollout(rec.fused["mean"], token, prefix=1))
-
-
-def test_cards_say_what_the_recording_says(files, rec):
-    data = given(App("attention", photo="astronaut"))
-    out = outliers_in_recording(rec).tokens
-    for block in range(12):
-        described = head_descriptions.describe_heads(
-            rec.maps[block], rec.distance_px[block], rec.distance_renormalised_px[block], rec.grid, out
-        )
-        for card, head in zip(data["cards"][str(block)], described, strict=True):
-            assert card["px"] == round(head.distance_px) and card["bits"] == round(head.entropy_bits, 1)
-            assert card["spread"] == round(2**head.entropy_bits)
-            assert card["words"] == list(head.words) and card["shares"] == [round(100 * head.shares[0]) or 0.5], (
-                "0.5: less than a whole percent"
-            )
-
-
 def test_a_large_model_sends_some_queries_and_says_so(files, make_vit, offer, photo):
     """Neither all blocks nor all queries: what is pinned is exact, the rest a lattice."""
     import vitcore
@@ -188,9 +170,7 @@ def test_a_large_model_sends_some_queries_and_says_so(files, make_vit, offer, ph
     vit = make_vit(img_size=320, patch_size=8, num_heads=4, reg_tokens=2)
     vit = replace(vit, card=replace(vit.card, name="large"))
     offer(large=vit)
-    session_limit = recordings.KEEP_MAPS_MB
-    try:
-        recordings.KEEP_MAPS_MB = 20
+    with patch.object(recordings, "KEEP_MAPS_MB", 20):
         app = App("attention", model="large", photo="astronaut", token="700", second="3", block="1")
         data = given(app)
         rec = vitcore.record(vit, photo, maps=[1], fusions=("mean",))
@@ -205,13 +185,10 @@ def test_a_large_model_sends_some_queries_and_says_so(files, make_vit, offer, ph
         data = given(app.set(direction="gets", rolled=True))
         spec = data["maps"][1]
         close(attention_as_bytes.decode_weights(block_of(data, files, 1)), rec.maps[1][:, :, spec["queries"]].swapaxes(1, 2))
-        rolled = attention_as_bytes.decode_weights(
-            np.frombuffer(files[data["rollout"]["url"]], np.uint8).reshape(-1, rec.grid.tokens)
-        )
+        rolled = np.frombuffer(files[data["rollout"]["url"]], np.uint8).reshape(-1, rec.grid.tokens)
+        rolled = attention_as_bytes.decode_weights(rolled)
         at = data["rollout"]["queries"].index(700)
         close(rolled[at, :5], np.array([rollout(rec.fused["mean"], t, prefix=3)[700] for t in range(5)]))
-    finally:
-        recordings.KEEP_MAPS_MB = session_limit
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -251,14 +228,11 @@ def test_thumbnails_of_a_large_grid_are_means():
     assert attention_bytes._downsample(maps[:, :16, :16], 16, 16).dtype == np.float16
 
 
-def test_addresses_lead_to_the_bytes(rec):
+def test_addresses_lead_to_the_bytes_and_a_link_may_write_a_photo_with_a_capital():
     """The media store, not the stand-in of the other tests."""
-    data = App("attention").fine().component("explorer")
+    app = App("attention", photo="Rocket", patch="100").fine()
+    assert app.values()["patch"] == 100 and app.at.session_state["photo"] == "rocket"
+    assert "No photo here" not in app.text("markdown")
+    data = app.component("explorer")
     places = [spec["url"] for spec in data["maps"]] + [data["photo"], data["atlas"]["url"]]
     assert all(place.startswith("mock/media/") for place in places) and len(set(places)) == 14
-
-
-def test_a_link_that_writes_a_photo_with_a_capital_is_understood():
-    app = App("attention", photo="Rocket", patch="100").fine()
-    assert app.values()["patch"] == 100
-    assert not any("No photo here" in said for said in app.sentences("markdown")) and app.at.session_state["photo"] == "rocket"

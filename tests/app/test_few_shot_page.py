@@ -27,17 +27,12 @@ def said(of: FewShotDraws, names: list[str]) -> str:
 def test_two_classes_are_named_and_more_are_counted():
     one = draws([-1, 0, 1, -1, 1, 1], [0, -1, 0, 1, -1, 1])
     told = said(one, ["Cat", "Macaw"])
-    assert (
-        "88 % of the other 4 photos are classified right by the features of A model**, as “Cat” or “Macaw” (" in told
-        and "classes" not in told
-    )
+    assert "88 % of the other 4 photos" in told and "as “Cat” or “Macaw” (" in told and "classes" not in told
     assert "among 3 classes (" in said(one, ["Cat", "Macaw", "Crab"])
     ((place, caption),) = accuracy_sentences.mistaken_photos(one, LABELS, ["Cat", "Macaw"], WORDS)
-    assert (place, caption) == (2, "This photo of “Cat”, taken for “Macaw” in 50 % of the draws that ask about it")
+    assert place == 2 and caption.startswith("This photo of “Cat”, taken for “Macaw” in 50 %")
     ((_, caption),) = accuracy_sentences.mistaken_photos(one, LABELS, ["Cat", "Macaw", "Crab"], WORDS)
-    assert caption == (
-        "This photo of “Cat”, taken for another class in 50 % of the draws that ask about it, most often for “Macaw”"
-    )
+    assert "taken for another class in 50 %" in caption and caption.endswith("most often for “Macaw”")
     for kind, begins in (("pieces", "This piece of “Cat”, taken"), ("digits", "This digit Cat, taken")):
         assert accuracy_sentences.mistaken_photos(one, LABELS, ["Cat", "Macaw"], WORDS, kind)[0][1].startswith(begins)
 
@@ -94,6 +89,6 @@ def test_the_page_says_how_pixels_do_and_which_photo_is_mistaken():
 
 def test_the_page_with_two_classes():
     app = App("fewshot").fine()
-    assert any("among 5 classes" in one for one in app.sentences("markdown"))
+    assert "among 5 classes" in app.text("markdown")
     app.set(told_apart_pieces=[0, 1], shots=1).fine()
-    assert any("as “Red panda” or “Chelsea the cat” (" in one for one in app.sentences("markdown"))
+    assert "as “Red panda” or “Chelsea the cat” (" in app.text("markdown")

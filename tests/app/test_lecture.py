@@ -1,7 +1,5 @@
 """Lecture mode: on every page, in the address, with pickers, neighbours, closed notes, a way out, and larger figures."""
 
-import json
-
 import pytest
 from nameless import Nameless
 from visitor import App
@@ -42,19 +40,19 @@ def test_a_lecture_goes_on_from_page_to_page_and_ends_and_begins_on_each(subtest
 def test_a_link_opens_a_lecture():
     app = App("overview", "dark", lecture="true").fine()
     usual = {"scale": 1, "narrow": 0, "high": 0}
-    assert (
-        dressed(app) | usual
-        == {"lecture": True, "mode": "dark", "page": "overview", "chosen": "en red-panda", "far": dressed(app)["far"]} | usual
-    )
+    shown = {"lecture": True, "mode": "dark", "page": "overview", "chosen": "en red-panda", "far": dressed(app)["far"]}
+    assert dressed(app) | usual == shown | usual
     assert dressed(app)["far"]["ViT-Ti/16"] == "23 MB download" and "Inside ViT Ti/8 · 128 px" not in dressed(app)["far"]
     assert app.controls["lecture"].proto.query_param_key == "lecture"
 
 
-def test_it_begins_at_a_button_beside_the_title():
-    app = App("patches").fine()
-    next(button for button in app.at.button if button.key == "to_lecture").click()
-    app.run().fine()
+def test_it_begins_at_a_button_beside_the_title_and_the_bar_says_which_photo_and_model():
+    app = App("patches").fine().press("to_lecture")
     assert dressed(app)["lecture"] and "to_lecture" not in {button.key for button in app.at.button}
+    labels = [box.proto.popover.label for box in app.at.get("popover")]
+    assert any("Red panda" in label and "Inside ViT" in label for label in labels)
+    app.set(photo="cat").fine()
+    assert any("Chelsea" in box.proto.popover.label for box in app.at.get("popover"))
 
 
 def test_notes_are_for_the_presenter():
@@ -67,51 +65,34 @@ def test_notes_are_for_the_presenter():
     assert [m.value for m in box.markdown] == [notes]
 
 
+def resized(app: App, *size: float) -> dict:
+    """How the first figure is laid out where type and screen are so large."""
+    app.at.session_state["_size"] = PageSize(*size)
+    return app.run().fine().charts()[0]["layout"]
+
+
 @pytest.mark.parametrize("slug", ["filters", "distance"])
-def test_figures_grow_with_the_type(slug):
+def test_figures_grow_with_the_type_but_no_higher_than_a_projector_has_room_for(slug):
     app = App(slug).fine()
     small = app.charts()[0]["layout"]
-    app.at.session_state["_size"] = PageSize(1.5)
-    large = app.run().fine().charts()[0]["layout"]
-    for part in (("font", "size"), ("margin", "t"), ("height",)):
-        before, after = small, large
-        for name in part:
-            before, after = before[name], after[name]
-        assert after == pytest.approx(1.5 * before), part
-
-
-def test_a_chart_is_no_higher_than_a_projector_has_room_for():
-    app = App("distance").fine()
-    app.at.session_state["_size"] = PageSize(1.5, 0, 1000)
-    layout = app.run().fine().charts()[0]["layout"]
-    assert layout["height"] == 520
-    room = 520 - layout["margin"]["t"] - layout["margin"]["b"]
-    letter = 0.55 * 1.2 * layout["font"]["size"]  # Plotly writes an axis's title a fifth larger
-    assert len(layout["yaxis"]["title"]["text"]) * letter < room, "the axis's title is not over the figure's"
+    large = resized(app, 1.5)
+    for sizes in zip(*([one["font"]["size"], one["margin"]["t"], one["height"]] for one in (small, large)), strict=True):
+        assert sizes[1] == pytest.approx(1.5 * sizes[0])
+    if slug == "distance":
+        layout = resized(app, 1.5, 0, 1000)
+        room = 520 - layout["margin"]["t"] - layout["margin"]["b"]
+        letter = 0.55 * 1.2 * layout["font"]["size"]  # Plotly writes an axis's title a fifth larger
+        assert layout["height"] == 520 and len(layout["yaxis"]["title"]["text"]) * letter < room, "not over the figure's title"
 
 
 def test_a_picture_on_a_phone_has_no_empty_space_around_it():
     app = App("filters").fine()
-    tall = app.charts()[0]["layout"]["height"]
-    app.at.session_state["_size"] = PageSize(1.0, 390)
-    layout = app.run().fine().charts()[0]["layout"]
+    tall, usual = (chart["layout"]["height"] for chart in app.charts()[:2])
+    layout = resized(app, 1.0, 390)
     wide = 390 - 32 - layout["margin"]["l"] - layout["margin"]["r"]
     shape = layout["yaxis"]["range"][0] / layout["xaxis"]["range"][1]
-    assert (
-        layout["height"] == pytest.approx(wide * shape + layout["margin"]["t"] + layout["margin"]["b"], abs=1)
-        and layout["height"] < tall
-    )
-    assert (
-        app.charts()[1]["layout"]["height"] == json.loads(App("filters").at.get("plotly_chart")[1].proto.spec)["layout"]["height"]
-    )
-
-
-def test_the_bar_says_which_photo_and_model():
-    app = App("patches").fine()
-    labels = [box.proto.popover.label for box in app.at.get("popover")]
-    assert any("Red panda" in label and "Inside ViT" in label for label in labels)
-    app.set(photo="cat").fine()
-    assert any("Chelsea" in box.proto.popover.label for box in app.at.get("popover"))
+    assert layout["height"] == pytest.approx(wide * shape + layout["margin"]["t"] + layout["margin"]["b"], abs=1)
+    assert layout["height"] < tall and app.charts()[1]["layout"]["height"] == usual
 
 
 @pytest.mark.parametrize("given", [{}, {"lecture": "true"}])

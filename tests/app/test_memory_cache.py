@@ -20,6 +20,10 @@ def block(kilobytes: int = 100) -> np.ndarray:
     return np.zeros(kilobytes * KB, np.uint8)
 
 
+def weight(held: object) -> int:
+    return sum(buffer_bytes(held).values())
+
+
 @pytest.fixture
 def store() -> memory_cache.MemoryCache:
     return memory_cache.MemoryCache(lambda: 1000 * KB)
@@ -43,22 +47,17 @@ class Pair:
     other: object
 
 
-def test_what_things_weigh():
-    array = np.zeros((100, 100), np.float32)
-    module = torch.nn.Linear(100, 50)
-    assert sum(buffer_bytes(array).values()) == 40_000
-    assert sum(buffer_bytes(array[:10]).values()) == 40_000, "a part keeps the whole alive"
-    assert sum(buffer_bytes(Pair(array, array.T)).values()) == 40_000, "once"
-    assert sum(buffer_bytes(module).values()) == 4 * (100 * 50 + 50)
-    assert sum(buffer_bytes([module, module.weight]).values()) == pytest.approx(20_200, abs=100)
-    assert sum(buffer_bytes(Image.new("RGB", (100, 50))).values()) == 4 * 100 * 50
-    assert sum(buffer_bytes({"a": b"x" * 5000, "b": [b"y" * 5000]}).values()) == pytest.approx(10_000, rel=0.05)
-    assert sum(buffer_bytes(None).values()) == sum(buffer_bytes(3.5).values()) == 0
-
-
-def test_a_recording_weighs_what_its_arrays_do(rec):
-    arrays = [*rec.fused.values(), *rec.maps.values()]
-    assert sum(a.nbytes for a in arrays) < sum(buffer_bytes(rec).values()) < sum(a.nbytes for a in arrays) * 1.5
+def test_what_things_weigh(rec):
+    array, module = np.zeros((100, 100), np.float32), torch.nn.Linear(100, 50)
+    assert weight(array) == weight(array[:10]) == 40_000, "a part keeps the whole alive"
+    assert weight(Pair(array, array.T)) == 40_000, "once"
+    assert weight(module) == 4 * (100 * 50 + 50)
+    assert weight([module, module.weight]) == pytest.approx(20_200, abs=100)
+    assert weight(Image.new("RGB", (100, 50))) == 4 * 100 * 50
+    assert weight({"a": b"x" * 5000, "b": [b"y" * 5000]}) == pytest.approx(10_000, rel=0.05)
+    assert weight(None) == weight(3.5) == 0
+    arrays = sum(a.nbytes for a in [*rec.fused.values(), *rec.maps.values()])
+    assert arrays < weight(rec) < 1.5 * arrays
 
 
 # The store
@@ -158,9 +157,8 @@ def test_who_needs_room_waits_for_others(store):
 def test_what_the_process_takes_beyond_the_usual_is_taken_off(store, monkeypatch):
     fill(store, *"abcdefghi")
     for more, left in ((-1, "abcdefghi"), (0, "abcdefghi"), (300 * KB, "defghi"), (memory_cache.GB, "fghi")):
-        monkeypatch.setattr(
-            memory_cache, "process_memory", lambda taken=store.bytes + memory_cache.USUAL_PROCESS_BYTES + more: taken
-        )
+        taken = store.bytes + memory_cache.USUAL_PROCESS_BYTES + more
+        monkeypatch.setattr(memory_cache, "process_memory", lambda taken=taken: taken)
         store.measure_process()
         assert names(store) == left
     monkeypatch.setattr(memory_cache, "process_memory", lambda: 0)

@@ -54,7 +54,7 @@ def test_a_planted_outlier_is_found_and_what_it_draws_is_said(planted, own, offe
     assert here in said and most != 0, "of the layer that is drawn"
     assert f"In no layer is it more than in layer {most}: {100 * drawn[most]:.0f} %" in said
     gone = own.rollout().flat[62]
-    assert any(f"{100 * gone:.1f} % is with the outlier token" in said for said in app.sentences("markdown"))
+    assert f"{100 * gone:.1f} % is with the outlier token" in app.text("markdown")
 
 
 def test_it_says_whether_masking_changes_the_order_of_the_others_and_an_even_share(planted, own, offer):

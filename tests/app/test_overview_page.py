@@ -27,8 +27,21 @@ def pixels(address: str) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))).convert("RGB"))
 
 
-def titles(app: App) -> list[str]:
-    return [title.value for title in app.at.title]
+def title(app: App) -> str:
+    (title,) = app.fine().at.title
+    return title.value
+
+
+def test_every_picture_has_words_and_the_doors_open():
+    menu = texts.prose("menu", "en")
+    app = App("overview", lecture="true", photo="cat").fine()  # bound to the address, which Streamlit guards
+    for slug in ("patches", "attention", "positions", "filters", "distance", "answer"):
+        spec = app.component(f"door_{slug}")
+        assert len(spec["alt"]) > 10 and spec["title"] and spec["traces"], slug
+    for page in ("story", "learn"):
+        assert title(app.go("overview").press(f"door_{page}")) == menu[page]
+    app.go("overview").at.session_state["_touched"] = 37  # what a click on the first picture puts there
+    assert title(app.run()) == menu["attention"] and app.values()["patch"] == 37
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +69,8 @@ def test_the_picture_that_ships_is_what_is_computed_now(rec, shipped):
     assert pixels(kept["image"]).shape == seen.shape and np.abs(pixels(kept["image"]) - seen).mean() < 4
 
 
-def test_the_first_picture_needs_no_model():
+def test_the_first_picture_is_small_and_needs_no_model():
+    assert landing_figures.PICTURE_FILE.stat().st_size < 150_000
     with patch.object(current_visit, "load_visit", lambda *_, **__: st.stop()):
         at = AppTest.from_file(str(MAIN), default_timeout=60).run()
     assert not at.exception
@@ -65,11 +79,7 @@ def test_the_first_picture_needs_no_model():
     assert at.get_by_key("own_file")
 
 
-def test_what_is_first_is_small():
-    assert landing_figures.PICTURE_FILE.stat().st_size < 150_000
-
-
-def test_any_other_photo_is_computed(shipped):
+def test_any_other_photo_and_model_is_computed(kinds, offer, shipped):
     panda = "“lesser panda” is ImageNet's name for what this photo shows: Red panda."
     assert panda in App("overview").fine().sentences("caption")
     app = App("overview", photo="cat").fine()
@@ -79,9 +89,6 @@ def test_any_other_photo_is_computed(shipped):
     assert np.allclose(told["values"], 100 * other.rollout().ravel(), atol=2e-4)
     seen = np.asarray(resize_for_figure(sharp_crop(other.photo, other.model_input)).convert("RGB")).astype(int)
     assert np.abs(pixels(told["image"]) - seen).mean() < 4
-
-
-def test_any_other_model_is_computed(kinds, offer):
     offer(wide=kinds["wide"])
     told = App("overview", model="wide").fine().component("gathered_first")
     grid = kinds["wide"].grid
@@ -102,30 +109,6 @@ def test_a_visitor_brings_a_photo_right_there():
     assert app.component("gathered_first")["image"] != before
     mine = app.component("door_patches")
     assert mine != App("overview").component("door_patches")
-
-
-def test_the_doors_open(subtests):
-    app = App("overview", lecture="true", photo="cat")  # bound to the address, which Streamlit guards
-    for door, page in (("door_story", "story"), ("door_learn", "learn")):
-        with subtests.test(door):
-            app.go("overview").fine().at.get_by_key(door).click()
-            assert titles(app.run().fine()) == [texts.prose("menu", "en")[page]]
-
-
-def test_a_patch_of_the_first_picture_opens_the_explorer_at_it(shipped):
-    app = App("overview").fine()
-    app.at.session_state["_touched"] = 37  # what a click puts there
-    app.run().fine()
-    assert titles(app) == [texts.prose("menu", "en")["attention"]]
-    assert app.values()["patch"] == 37
-
-
-def test_every_picture_has_words(subtests):
-    app = App("overview").fine()
-    for slug in ("patches", "attention", "positions", "filters", "distance", "answer"):
-        with subtests.test(slug):
-            spec = app.component(f"door_{slug}")
-            assert len(spec["alt"]) > 10 and spec["title"] and spec["traces"]
 
 
 def test_pictures_of_photo_and_model_are_kept_apart(kinds, offer):

@@ -74,38 +74,18 @@ def test_every_page_opens_in_both_modes(monkeypatch, setting, slug):
     assert app.at.title
 
 
-def test_the_train_page_says_what_is_off_and_why(public):
-    app = App("train").fine()
-    assert said("off trainings") in app.sentences("info")[0]
-    assert not {"photos_from", "photos_path", "run_name"} & app.controls.keys()
-    assert [b.label for b in app.at.button if b.label in ("Start training", "Measure the time on this machine")] == []
-
-
-def test_runs_can_be_watched_and_that_is_all(public):
+def test_the_train_page_says_what_is_off_and_why_and_runs_can_be_watched_and_that_is_all(public):
     a_run(state="failed", message="/home/somebody/photos can't be read", problems=["/home/somebody/a.jpg is empty."])
+    app = App("train").fine()
+    assert said("off trainings") in app.sentences("info")[0] and len(app.at.dataframe) == 1
+    assert not {"photos_from", "photos_path", "run_name"} & app.controls.keys()
+    assert not {b.label for b in app.at.button} & {"Start training", "Measure the time on this machine"}
     app = App("train", run="demo").fine()
-    shown = " ".join([*app.sentences("error"), *app.sentences("caption"), *app.sentences("markdown")])
-    assert "somebody" not in shown
-    assert {b.label for b in app.at.button} & {"Stop", "Resume", "Delete"} == set()
-    seen = App("train").fine()
-    assert len(seen.at.dataframe) == 1
+    assert "somebody" not in app.text() and not {b.label for b in app.at.button} & {"Stop", "Resume", "Delete"}
 
 
 @pytest.mark.parametrize("lang", texts.LANGUAGES)
-def test_a_model_outside_the_menu_is_not_downloaded(monkeypatch, public, lang):
-    asked = []
-    monkeypatch.setattr(load_model, "fetch_weights", lambda name, progress=None: asked.append(name))
-    app = App("patches", model=STRANGE, lang=lang).fine()
-    told = " ".join(app.sentences("warning"))
-    why = texts.prose("common", lang)["off downloads"]
-    assert asked == [] and why in told and MODEL_CARDS[0].title in told, "why, and which one is shown"
-    monkeypatch.setattr(texts, "language", lambda: lang)
-    with pytest.raises(load_model.ModelError) as refused:
-        loaded_models.fetch_and_load(STRANGE, False, print)
-    assert asked == [] and str(refused.value) == texts.prose("common", lang)["off downloads"]
-
-
-def test_in_local_mode_it_is(monkeypatch):
+def test_a_model_outside_the_menu_is_downloaded_in_local_mode_only(monkeypatch, lang):
     asked = []
 
     def fetch(name, progress=None):
@@ -115,6 +95,13 @@ def test_in_local_mode_it_is(monkeypatch):
     monkeypatch.setattr(load_model, "fetch_weights", fetch)
     App("patches", model=STRANGE).fine()
     assert asked == [STRANGE]
+    monkeypatch.setenv("INSIDE_VIT_PUBLIC", "1")
+    told, why = App("patches", model=STRANGE, lang=lang).fine().text("warning"), texts.prose("common", lang)["off downloads"]
+    assert why in told and MODEL_CARDS[0].title in told, "why, and which one is shown"
+    monkeypatch.setattr(texts, "language", lambda: lang)
+    with pytest.raises(load_model.ModelError) as refused:
+        loaded_models.fetch_and_load(STRANGE, False, print)
+    assert asked == [STRANGE] and str(refused.value) == why
 
 
 # Messages made by hand

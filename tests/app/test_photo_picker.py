@@ -15,27 +15,17 @@ def shown(app: App) -> str:
     return app.component("split")["image"]
 
 
-def test_a_good_photo_becomes_the_photo():
+def test_a_good_photo_becomes_the_photo_and_stays_from_page_to_page():
     app = App("patches").fine()
     before = shown(app)
     app.upload("mine.png", saved(corners((300, 200)), "PNG")).fine()
-    assert app.values()["photo"] == uploaded_photo.PHOTO_ID
-    assert any("mine.png" in said for said in app.sentences("caption"))
-    assert shown(app) != before and not app.at.error
     mine = shown(app)
-    app.set(photo="cat").fine()
-    assert shown(app) != mine
-    app.set(photo=uploaded_photo.PHOTO_ID).fine()
-    assert shown(app) == mine
-
-
-def test_the_photo_stays_from_page_to_page():
-    app = App("patches").upload("mine.png", saved(corners((300, 200)), "PNG"))
-    mine = shown(app)
+    assert mine != before and not app.at.error and "mine.png" in app.text("caption")
     for slug in SLUGS:
-        app.go(slug).fine()
-        assert app.values()["photo"] == uploaded_photo.PHOTO_ID
+        assert app.go(slug).fine().values()["photo"] == uploaded_photo.PHOTO_ID
     assert shown(app.go("patches")) == mine
+    assert shown(app.set(photo="cat").fine()) != mine
+    assert shown(app.set(photo=uploaded_photo.PHOTO_ID).fine()) == mine
 
 
 BAD = bad()
@@ -57,9 +47,10 @@ def test_a_bad_file_is_one_sentence_and_the_photo_stays():
     assert not app.at.error and shown(app) != before
 
 
-def test_what_was_wrong_is_old_news_once_another_photo_is_chosen():
-    app = App("patches").upload("text.jpg", BAD["text.jpg"]).fine()
-    assert len(app.at.error) == 1
+def test_a_name_is_not_markdown_and_what_was_wrong_is_old_news_once_another_photo_is_chosen():
+    app = App("patches").upload("![](x)*_`$a$:red[b].jpg", b"")
+    (error,) = app.at.error
+    assert error.value.startswith(r"\!\[\]\(x\)\*\_\`\$a\$\:red\[b\].jpg is empty")
     assert not app.set(photo="cat").fine().at.error
 
 
@@ -72,11 +63,6 @@ def test_hostile_names_are_shown_as_they_are():
         app.upload(name, saved(corners(), "PNG")).fine()
         assert app.values()["photo"] == uploaded_photo.PHOTO_ID
         assert any(printable_name(name).strip() in said for said in app.sentences("caption")), name
-
-
-def test_a_name_is_not_markdown():
-    app = App("patches").upload("![](x)*_`$a$:red[b].jpg", b"")
-    assert app.at.error[0].value.startswith(r"\!\[\]\(x\)\*\_\`\$a\$\:red\[b\].jpg is empty")
 
 
 ODD = {
@@ -98,17 +84,13 @@ def test_an_odd_photo_is_shown_with_a_note(name):
 
 def test_a_link_to_an_own_photo_says_what_is_missing_and_takes_it():
     app = App("patches", photo=uploaded_photo.PHOTO_ID, gutter="3").fine()
-    title = sample_photos.samples()[0]["title"]
-    assert any("is not here" in said and title in said for said in app.sentences("markdown"))
+    first = sample_photos.samples()[0]
+    assert any("is not here" in said and first["title"] in said for said in app.sentences("markdown"))
     app.upload("mine.png", saved(corners((300, 200)), "PNG"), key="missing_file").fine()
     assert app.values()["photo"] == uploaded_photo.PHOTO_ID and app.values()["gutter"] == 3
-    assert not any("is not here" in said for said in app.sentences("markdown"))
-    without = App("patches", photo=uploaded_photo.PHOTO_ID)
-    without.at.get_by_key("go_without").click()
-    assert not any("is not here" in said for said in without.run().fine().sentences("markdown"))
-
-
-def test_somebody_elses_upload_is_not_in_a_link():
+    assert "is not here" not in app.text("markdown")
+    without = App("patches", photo=uploaded_photo.PHOTO_ID).press("go_without")
+    assert "is not here" not in without.text("markdown")
     app = App("patches", photo="mine.png").fine()
-    assert app.values()["photo"] == sample_photos.samples()[0]["id"]
+    assert app.values()["photo"] == first["id"], "somebody else's upload is not in a link"
     assert uploaded_photo.PHOTO_ID not in app.at.selectbox(key="photo").options

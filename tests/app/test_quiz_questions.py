@@ -35,11 +35,9 @@ def test_the_page_asks_what_vitcore_asks_and_tells_the_answer_when_it_is_asked_f
         assert [one["words"] for one in sent["options"]] == ["" if c.words in "ABCD" else c.words for c in question.choices]
         assert sent["right"] is None and not any(one["told"] for one in sent["options"])
         assert not any(question.explanation in said for kind in ("info", "success", "warning") for said in app.sentences(kind))
-        app.at.get_by_key("quiz_reveal").click()
-        sent = app.run().fine().component("quiz_choice")
-        assert sent["right"] == question.correct_choice and [one["told"] for one in sent["options"]] == [
-            choice.number_text for choice in question.choices
-        ]
+        sent = app.press("quiz_reveal").component("quiz_choice")
+        assert sent["right"] == question.correct_choice
+        assert [one["told"] for one in sent["options"]] == [choice.number_text for choice in question.choices]
         (said,) = app.sentences("info")
         assert said == TEXT["it is"].format(letter=question.correct_letter, why=question.explanation)
         assert f"See it: {MENU[question.page]}" in [link.label for link in app.at.get("page_link")]
@@ -48,19 +46,17 @@ def test_the_page_asks_what_vitcore_asks_and_tells_the_answer_when_it_is_asked_f
 
 def test_right_and_wrong_answers_are_counted_and_another_quiz_begins_anew(quiz):
     app = App("quiz", photo="cat", quiz_seed="7").fine()
-    assert any("None answered yet" in said for said in app.sentences("markdown"))
+    assert "None answered yet" in app.text("markdown")
     pick(app, 0, quiz.questions[0].correct_choice)
-    assert app.sentences("success") and any("1 of 1" in said for said in app.sentences("markdown"))
-    app.at.get_by_key("quiz_next").click()
-    assert app.run().fine().values()["question"] == 2
+    assert app.sentences("success") and "1 of 1" in app.text("markdown")
+    assert app.press("quiz_next").values()["question"] == 2
     pick(app, 1, (quiz.questions[1].correct_choice + 1) % 3)
-    assert app.sentences("warning") and any("1 of 2" in said for said in app.sentences("markdown"))
-    app.at.get_by_key("quiz_another").click()
-    app.run().fine()
+    assert app.sentences("warning") and "1 of 2" in app.text("markdown")
+    app.press("quiz_another")
     assert app.values()["quiz_seed"] == 8 and app.values()["question"] == 1
-    assert any("None answered yet" in said for said in app.sentences("markdown"))
+    assert "None answered yet" in app.text("markdown")
     app.set(lecture=True).fine()
-    assert app.component("quiz_choice")["large"] and not any("answered yet" in said for said in app.sentences("markdown"))
+    assert app.component("quiz_choice")["large"] and "answered yet" not in app.text("markdown")
 
 
 def test_the_file_is_of_the_same_quiz(quiz):
@@ -74,4 +70,4 @@ def test_fewer_questions_are_said(kinds, offer):
     offer(windows=kinds["windows"])
     app = App("quiz", model="windows").fine()
     count = int(app.controls["question"].max)
-    assert count < 10 and any("Fewer than 10" in said for said in app.sentences("caption"))
+    assert count < 10 and "Fewer than 10" in app.text("caption")

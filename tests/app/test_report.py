@@ -6,6 +6,8 @@ import io
 import json
 import re
 import shutil
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -27,6 +29,7 @@ from vitcore.figures import print_figure
 from vitcore.models import load_model
 from vitcore.report import bundle
 from vitcore.report import html_page as pages
+from vitcore.report.report_settings import ReportSettings
 from vitcore.train import run_folder as on_disk
 
 TINY_SETTINGS = {"fusion": "max", "discard": 40, "residual": 30, "first": 2}
@@ -67,9 +70,28 @@ def labels(app: App, kind: str = "download_button") -> list[str]:
     return [element.label for element in app.at.get(kind)]
 
 
-def button(app: App, key: str) -> App:
-    app.at.get_by_key(key).click()
-    return app.run()
+def test_the_handout_says_where_it_came_from_in_the_visitor_s_language(tiny_app):
+    app = tiny_app("report", photo="cat").fine()
+    page = shown(app)
+    assert "Stefan van der Walt" in page and "<h1>Chelsea the cat</h1>" in page and 'class="caution"' not in page
+    assert "python -m vitcore report assets/samples/cat.jpg --model tiny --out report" in page
+    assert any(label.startswith("Handout, HTML, ") for label in labels(app))
+    for lang in ("zh-CN", "zh-TW"):
+        app = tiny_app("report", lang=lang).fine()
+        assert f'<html lang="{lang}">' in shown(app)
+        assert app.at.title[0].value == texts.prose("menu", lang)["report"]
+
+
+def test_the_handout_of_ones_own_photo_says_what_a_link_lacks(tiny_app):
+    app = tiny_app("report").upload("my cat.jpg", saved(corners(), "JPEG")).fine()
+    text = texts.prose("report", "en")
+    page, lacks, send = shown(app), text["lacks photo"], text["send handout"]
+    assert "<h1>my cat.jpg</h1>" in page and lacks in html.unescape(page)
+    assert send not in html.unescape(page), "who reads it has it"
+    assert "'my cat.jpg'" in html.unescape(page), "the command names the file"
+    assert app.sentences("info") == [f"{lacks} {send}"]
+    page = shown(app.upload("cat.jpg", saved(corners(), "JPEG")).fine())
+    assert "Stefan van der Walt" not in page and "<h1>cat.jpg</h1>" in page, "a gallery photo's name brings no credits"
 
 
 # The handout
@@ -87,36 +109,6 @@ def test_the_handout_s_numbers_are_the_app_s(settings, shipped):
     assert np.allclose([share for _, share in said["top5"]], [share for _, share in rec.top_classes()], atol=1e-6)
     found = filters.principal_components(load_model.first_kernel(shipped))
     assert np.allclose(said["filters_variance"], found.variance[:28])
-
-
-def test_the_handout_says_where_it_came_from(tiny_app):
-    app = tiny_app("report", photo="cat").fine()
-    page = shown(app)
-    assert "Stefan van der Walt" in page and "<h1>Chelsea the cat</h1>" in page
-    assert "python -m vitcore report assets/samples/cat.jpg --model tiny --out report" in page
-    assert any(label.startswith("Handout, HTML, ") for label in labels(app))
-
-
-def test_the_handout_of_ones_own_photo_says_what_a_link_lacks(tiny_app):
-    app = tiny_app("report").upload("my cat.jpg", saved(corners(), "JPEG")).fine()
-    text = texts.prose("report", "en")
-    page, lacks, send = shown(app), text["lacks photo"], text["send handout"]
-    assert "<h1>my cat.jpg</h1>" in page and lacks in html.unescape(page)
-    assert send not in html.unescape(page), "who reads it has it"
-    assert "'my cat.jpg'" in html.unescape(page), "the command names the file"
-    assert app.sentences("info") == [f"{lacks} {send}"]
-
-
-def test_an_upload_with_a_gallery_photo_s_name_gets_no_credits(tiny_app):
-    app = tiny_app("report").upload("cat.jpg", saved(corners(), "JPEG")).fine()
-    assert "Stefan van der Walt" not in shown(app) and "<h1>cat.jpg</h1>" in shown(app)
-
-
-@pytest.mark.parametrize("lang", ["zh-CN", "zh-TW"])
-def test_the_handout_speaks_the_visitor_s_language(lang, tiny_app):
-    app = tiny_app("report", lang=lang).fine()
-    assert f'<html lang="{lang}">' in shown(app)
-    assert app.at.title[0].value == texts.prose("menu", lang)["report"]
 
 
 def test_the_address_in_the_handout(monkeypatch, tiny_app):
@@ -179,46 +171,9 @@ def folders(app: App) -> set[str]:
     return {name.split("/")[0] for name in archive(app).namelist() if "/" in name} - {"model"}
 
 
-def test_a_zip_of_many_photos(tiny_app, three):
-    app = button(tiny_app("report", discard="40").fine(), "begin").fine()
-    assert folders(app) == {"cat", "crab"}, "the damaged one is left out"
-    (said,) = app.sentences("warning")
-    assert "rocket.jpg is damaged" in said
-    assert any(label.startswith("ZIP, ") for label in labels(app))
-    with np.load(io.BytesIO(archive(app).read("cat/numbers.npz"))) as kept:
-        assert np.array_equal(kept["rollout"], np.array(numbers(App("report", model="tiny", photo="cat", discard="40"))["rollout"]))
-    assert "Stefan van der Walt" in archive(app).read("cat/handout.html").decode()
-    assert app.at.session_state["_batch"].photos == [], "what is done with is not held"
-    assert "begin" in [b.key for b in button(app, "again").fine().at.button]
-
-
-def test_a_zip_is_made_with_what_the_page_says_now(tiny_app, three, monkeypatch):
-    """The button is touched before the page has answered to what was set last."""
-    monkeypatch.setattr(report_zip, "add_reports", lambda one: [])
-    app = tiny_app("report", discard="40").fine()
-    app.at.get_by_key("discard").set_value(70)
-    batch = button(app, "begin").fine().at.session_state["_batch"]
-    assert batch.bundle.settings.discard == pytest.approx(0.7)
-
-
-def test_the_zip_can_be_stopped_go_on_and_end_early(tiny_app, three, monkeypatch):
-    go_on = report_zip.add_reports
-    app = tiny_app("report").fine()
-    with monkeypatch.context() as patch:
-
-        def stopped_after_one(one):
-            yield next(go_on(one))
-            one.stop()  # what the button does, in the run that interrupts this one
-
-        patch.setattr(report_zip, "add_reports", stopped_after_one)
-        button(app, "begin").fine()
-    assert any("Stopped after 1 of 3 photos." in said for said in app.sentences("markdown"))
-    assert "zip" not in [d.key for d in app.at.get("download_button")]
-    early = button(app, "enough").fine()
-    assert folders(early) == {"cat"} and any(label.startswith("ZIP, ") for label in labels(early))
-
-
-def test_a_stopped_zip_goes_on_where_it_was(tiny_app, three, monkeypatch):
+@pytest.fixture
+def stopped(tiny_app, three, monkeypatch):
+    """The page whose ZIP was stopped after one photo, and how many were there each time."""
     seen, go_on = [], report_zip.add_reports
     app = tiny_app("report").fine()
     with monkeypatch.context() as patch:
@@ -226,11 +181,24 @@ def test_a_stopped_zip_goes_on_where_it_was(tiny_app, three, monkeypatch):
         def stopped_after_one(one):
             seen.append(next(go_on(one)))
             yield seen[-1]
-            one.stop()
+            one.stop()  # what the button does, in the run that interrupts this one
 
         patch.setattr(report_zip, "add_reports", stopped_after_one)
-        button(app, "begin").fine()
-    button(app, "go_on").fine()
+        app.press("begin")
+    return app, seen
+
+
+def test_the_zip_can_be_stopped_go_on_and_end_early(stopped):
+    app, _ = stopped
+    assert "Stopped after 1 of 3 photos." in app.text("markdown")
+    assert "zip" not in [d.key for d in app.at.get("download_button")]
+    app.press("enough")
+    assert folders(app) == {"cat"} and any(label.startswith("ZIP, ") for label in labels(app))
+
+
+def test_a_stopped_zip_goes_on_where_it_was(stopped):
+    app, seen = stopped
+    app.press("go_on")
     assert seen == [1] and folders(app) == {"cat", "crab"}
     names = archive(app).namelist()
     assert len(names) == len(set(names)), "no photo is in it twice"
@@ -246,7 +214,7 @@ def test_a_run_that_was_overtaken_adds_nothing(meanwhile, tiny_app, three):
     app = tiny_app("report").fine()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report_zip.st, "session_state", {})
-        report_zip.start_job("tiny", sample_photos.sample_files(), takeaway_settings(), True)
+        report_zip.start_job("tiny", sample_photos.sample_files(), ReportSettings(), True)
         one = report_zip.current_job()
     old = report_zip.add_reports(one)
     assert next(old) == 1
@@ -262,77 +230,71 @@ def test_a_run_that_was_overtaken_adds_nothing(meanwhile, tiny_app, three):
     assert len(one.bundle.photos) == 1 and app is not None
 
 
-def takeaway_settings():
-    from vitcore.report.report_settings import ReportSettings
-
-    return ReportSettings()
-
-
-def test_ones_own_photos(tiny_app, printed_once):
+def test_ones_own_photos_and_when_none_can_be_read(tiny_app, printed_once):
     app = tiny_app("report", which="own").fine()
     assert app.at.get_by_key("begin").disabled
-    picker = app.at.get_by_key("batch")
+    app.at.get_by_key("batch").upload("text.jpg", b"I am not a photograph.")
+    app.run().press("begin")
+    assert app.sentences("error") == ["None of the photos could be read."]
+    assert "zip" not in [d.key for d in app.at.get("download_button")]
+    picker = app.press("again").at.get_by_key("batch")
     for name in ("one.png", "../two.png"):
         picker.upload(name, saved(corners(), "PNG"))
     picker.upload("text.jpg", b"I am not a photograph.")
-    app.run().fine()
-    button(app, "begin").fine()
-    assert folders(app) == {"one", "two"}
-    assert any("text.jpg" in said for said in app.sentences("warning"))
+    app.run().press("begin")
+    assert folders(app) == {"one", "two"} and "text.jpg" in app.text("warning")
 
 
-def test_when_no_photo_can_be_read(tiny_app):
-    app = tiny_app("report", which="own").fine()
-    app.at.get_by_key("batch").upload("text.jpg", b"I am not a photograph.")
-    button(app.run(), "begin").fine()
-    assert app.sentences("error") == ["None of the photos could be read."]
-    assert "zip" not in [d.key for d in app.at.get("download_button")]
-    button(app, "again").fine()
-    assert "begin" in [b.key for b in app.at.button]
+def test_a_zip_of_many_photos(tiny_app, three):
+    app = tiny_app("report", discard="40").fine().press("begin")
+    assert folders(app) == {"cat", "crab"}, "the damaged one is left out"
+    (said,) = app.sentences("warning")
+    assert "rocket.jpg is damaged" in said
+    assert any(label.startswith("ZIP, ") for label in labels(app))
+    with np.load(io.BytesIO(archive(app).read("cat/numbers.npz"))) as kept:
+        assert np.array_equal(kept["rollout"], np.array(numbers(App("report", model="tiny", photo="cat", discard="40"))["rollout"]))
+    assert "Stefan van der Walt" in archive(app).read("cat/handout.html").decode()
+    assert app.at.session_state["_batch"].photos == [], "what is done with is not held"
+    assert "begin" in [b.key for b in app.press("again").at.button]
+
+
+def test_a_zip_is_made_with_what_the_page_says_now(tiny_app, three, monkeypatch):
+    """The button is touched before the page has answered to what was set last."""
+    monkeypatch.setattr(report_zip, "add_reports", lambda one: [])
+    app = tiny_app("report", discard="40").fine()
+    app.at.get_by_key("discard").set_value(70)
+    batch = app.press("begin").at.session_state["_batch"]
+    assert batch.bundle.settings.discard == pytest.approx(0.7)
 
 
 def test_a_zip_that_grows_too_large_says_so(tiny_app, three, monkeypatch):
     monkeypatch.setattr(report_zip, "MAX_ZIP_BYTES", 2**20)
-    app = button(tiny_app("report").fine(), "begin").fine()
+    app = tiny_app("report").fine().press("begin")
     assert folders(app) == {"cat"} and any("larger than 1 MB" in said for said in app.sentences("warning"))
 
 
 # The link
 
 
-def test_the_link_is_under_every_title(tiny_app):
+def test_the_link_is_under_every_title_and_says_what_it_lacks(tiny_app, monkeypatch, tmp_path):
     text = texts.prose("report", "en")
-    for slug in ("overview", "patches", "report", "train"):
-        app = App(slug).fine()
-        assert app.component("copy_link")["label"] == text["copy"] and app.component("copy_link")["note"] == ""
-
-
-def test_the_link_says_what_it_lacks(tiny_app):
-    text = texts.prose("report", "en")
+    for slug in ("overview", "report", "train"):
+        link = App(slug).fine().component("copy_link")
+        assert (link["label"], link["note"]) == (text["copy"], "")
     app = tiny_app("patches").upload("mine.jpg", saved(corners(), "JPEG")).fine()
     assert app.component("copy_link")["note"] == f"{text['lacks photo']} {text['send handout']}"
     assert app.set(photo="cat").fine().component("copy_link")["note"] == ""
-
-
-def test_a_model_trained_here_does_not_travel(monkeypatch, tmp_path):
     run_folder(tmp_path / "runs" / "mine")
     monkeypatch.setattr(on_disk, "RUNS_FOLDER", tmp_path / "runs")
     note = App("patches", model="runs/mine").fine().component("copy_link")["note"]
-    text = texts.prose("report", "en")
-    assert note == f"{text['lacks model']} {text['send handout']}"
+    assert note == f"{text['lacks model']} {text['send handout']}", "a model trained here does not travel"
     shutil.rmtree(tmp_path / "runs")
 
 
 def test_nothing_here_needs_a_heavy_import_early():
-    import subprocess
-    import sys
-
-    script = "import sys, streamlit; before = set(sys.modules);"
-    script += "import app.state.jobs.report_zip, app.state.reports;"
-    script += "print(*sorted(set(sys.modules) - before))"
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=Path(report_zip.__file__).parents[3], capture_output=True, text=True, check=True
-    )
+    script = "import sys, streamlit; before = set(sys.modules); import app.state.jobs.report_zip, app.state.reports;"
+    command = [sys.executable, "-c", script + "print(*sorted(set(sys.modules) - before))"]  # a Python that has imported nothing
+    done = subprocess.run(command, cwd=Path(report_zip.__file__).parents[3], capture_output=True, text=True, check=True)
     assert not {"torch", "plotly", "timm", "matplotlib"} & set(done.stdout.split())
 
 
@@ -341,7 +303,3 @@ def test_the_handout_says_what_the_app_says_of_the_model():
     said = html.unescape(shown(App("report", photo="cat").fine()))
     assert "Taught, not found: every layer imitates the same layer of ViT-Ti/16" in said and "Weak at naming" in said
     assert 'class="caution"' in said
-
-
-def test_a_handout_of_a_model_without_a_teacher_has_no_caution(tiny_app):
-    assert 'class="caution"' not in shown(tiny_app("report", photo="cat").fine())

@@ -1,11 +1,14 @@
 """The rollout lab: both sides are vitcore's to the last digit, what isn't defined is said, and a link keeps it all."""
 
+import base64
+import io
 import json
 import re
 import time
 
 import numpy as np
 import pytest
+from PIL import Image
 from scipy.stats import spearmanr
 from visitor import App
 
@@ -15,6 +18,8 @@ from app.state.photos import sample_photos
 from vitcore.analysis.relevance import METHODS, absolute_shares
 from vitcore.analysis.rollout import rollout_per_layer
 from vitcore.assets import asset
+from vitcore.figures.heat_overlay import heat_colours
+from vitcore.figures.relevance import rollout_per_layer_top
 from vitcore.forward.relevance import relevance
 from vitcore.models.model_cards import DEFAULT_MODEL
 
@@ -69,15 +74,12 @@ def test_two_rollouts_their_difference_and_their_correlation(settings, first):
     assert float(app.at.metric[0].value) == pytest.approx(spearmanr(one.ravel(), two.ravel()).statistic, abs=0.006)
 
 
-def test_a_side_does_not_touch_the_other():
+def test_a_side_does_not_touch_the_other_and_may_stand_alone():
     app = App("rollout", b_method="rollout").fine()
     before = values(app)
+    assert np.allclose(values(app, "differ"), 0)
     app.set(b_fusion="min").fine()
     assert np.array_equal(values(app), before) and not np.allclose(values(app, "b_gathered"), before)
-    assert np.allclose(values(App("rollout", b_method="rollout").fine(), "differ"), 0)
-
-
-def test_one_side_alone():
     app = App("rollout", compare="false").fine()
     assert "b_method" not in app.controls and not app.at.metric
     assert values(app).size == 256 and app.component("build_up")
@@ -86,37 +88,37 @@ def test_one_side_alone():
 # The class that is asked
 
 
+LIKELIEST = "the model's own answer"
+
+
 def test_the_class_is_the_likeliest_until_one_is_chosen(shipped, first):
     app = App("rollout").fine()
     (top, _), (second, share_of_second), *_ = first.top_classes()
-    assert any(f"What spoke for {top}" in said for said in app.sentences("markdown"))
-    button = next(b for b in app.at.button if b.label.startswith(second))
-    assert share_of_second < 0.0005 and button.label == f"{second} < 0.1 %", "little, and not nothing"
-    button.click()
-    app.run().fine()
-    assert app.values()["class"] == second
-    assert any(f"What spoke for {second}" in said for said in app.sentences("markdown"))
+    assert f"What spoke for {top}" in app.text("markdown")
+    assert share_of_second < 0.0005
+    app.press(f"{second} < 0.1 %")  # little, and not nothing
+    assert app.values()["class"] == second and f"What spoke for {second}" in app.text("markdown")
     expected = absolute_shares(relevance(shipped, first.model_input.pixels, "chefer", shipped.labels.index(second)).maps)
     assert np.allclose(values(app, "b_gathered"), 100 * expected.ravel(), rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("given", ["340", "zebra"])
-def test_a_link_names_a_class_by_its_number_or_its_name(given, shipped):
+@pytest.mark.parametrize(("address", "setting"), [
+    *(({"class": given}, "zebra") for given in ("340", "zebra")),
+    *(({"class": given}, LIKELIEST) for given in ("1000", "-1", "no such animal", "1e3")),
+    *(({"method": given}, "grad_cam") for given in ("grad_cam", "Grad-CAM")),
+    ({"method": texts.prose("rollout", "zh-TW")["method.chefer"]}, "chefer"),
+], ids=str)  # fmt: skip
+def test_a_link_names_a_class_by_number_or_name_and_a_method_by_key_or_in_any_language(address, setting, shipped):
     assert shipped.labels[340] == "zebra"
-    app = App("rollout", **{"class": given}).fine()
-    assert app.values()["class"] == "zebra"
-    assert any("What spoke for zebra" in said for said in app.sentences("markdown"))
-
-
-@pytest.mark.parametrize("given", ["1000", "-1", "no such animal", "1e3"])
-def test_a_class_there_is_not_is_the_likeliest(given):
-    assert App("rollout", **{"class": given}).fine().values()["class"] == "the model's own answer"
+    app = App("rollout", **address).fine()
+    assert app.values()[next(iter(address))] == setting
+    assert setting != "zebra" or "What spoke for zebra" in app.text("markdown")
 
 
 def test_a_class_of_another_model_is_forgotten(kinds, offer):
     offer(registers=kinds["registers"])
     app = App("rollout", **{"class": "zebra"}).fine().set(model="registers").fine()
-    assert app.values()["class"] == "the model's own answer"
+    assert app.values()["class"] == LIKELIEST
 
 
 def test_classes_of_one_name_are_told_apart(shipped):
@@ -124,12 +126,6 @@ def test_classes_of_one_name_are_told_apart(shipped):
 
     assert unique_class_names(("crane", "cat", "crane")) == ["crane (0)", "cat", "crane (2)"]
     assert len(set(unique_class_names(shipped.labels))) == len(shipped.labels)
-
-
-def test_a_method_in_another_language_or_by_its_key(shipped):
-    for given in ("grad_cam", "Grad-CAM", texts.prose("rollout", "zh-TW")["method.chefer"]):
-        app = App("rollout", method=given).fine()
-        assert app.values()["method"] == ("chefer" if "Chefer" in given else "grad_cam")
 
 
 # What isn't defined
@@ -141,7 +137,7 @@ def test_a_model_without_a_head_has_no_class_to_ask_for(kinds, offer):
     assert "class" not in app.controls and app.values()["b_method"] == "rollout" and app.at.metric
     for method in (m for m in METHODS if METHODS[m].asks_class):
         app.set(b_method=method).fine()
-        assert any("no class to ask for" in said for said in app.sentences("info"))
+        assert "no class to ask for" in app.text("info")
         assert not app.at.metric and app.component("build_up")
 
 
@@ -183,14 +179,18 @@ def test_how_well_rollout_finds_the_object_is_said_of_the_model_it_was_measured_
 # The build-up
 
 
-def test_the_build_up_has_the_settings_of_the_left_rollout(first):
+def test_the_build_up_has_the_settings_of_the_left_rollout_and_is_one_picture_of_all_layers(first):
     app = App("rollout", fusion="max", residual="30", ask="true", query="40").fine()
     rows = rollout_per_layer(first.fused["max"], 41, residual=0.3)
-    on_patches = rows[:, 1:].sum(1)
     told = app.component("build_up")
-    assert told["names"] == [f"layer {i}" for i in range(12)]
-    assert [re.findall(r"(\d+) %", c)[0] for c in told["captions"]] == [f"{100 * share:.0f}" for share in on_patches]
-    assert "patch 40" in told["label"]
+    assert told["names"] == [f"layer {i}" for i in range(12)] and "patch 40" in told["label"]
+    assert [re.findall(r"(\d+) %", c)[0] for c in told["captions"]] == [f"{100 * share:.0f}" for share in rows[:, 1:].sum(1)]
+    strip = np.asarray(Image.open(io.BytesIO(base64.b64decode(told["frames"].partition(",")[2]))))
+    maps = first.grid.to_map(rows)
+    expected = heat_colours(maps, rollout_per_layer_top(maps))
+    assert strip.shape == (12 * first.grid.rows, first.grid.cols, 3)
+    assert np.abs(strip.astype(int) - expected.reshape(strip.shape)).max() <= 1
+    assert len(told["frames"]) < 40_000 and told["detail"]
 
 
 def test_the_layer_rollout_begins_at_is_said(first):
@@ -215,24 +215,6 @@ def test_the_layer_rollout_begins_at_is_said(first):
     assert "The build-up, layer by layer" in app.sentences("header"), "the plain rollout, from layer 0"
 
 
-def test_the_build_up_is_one_picture_of_all_layers(first):
-    import base64
-    import io
-
-    from PIL import Image
-
-    from vitcore.figures.heat_overlay import heat_colours
-    from vitcore.figures.relevance import rollout_per_layer_top
-
-    told = App("rollout").fine().component("build_up")
-    strip = np.asarray(Image.open(io.BytesIO(base64.b64decode(told["frames"].partition(",")[2]))))
-    maps = first.grid.to_map(rollout_per_layer(first.fused["mean"], 0))
-    expected = heat_colours(maps, rollout_per_layer_top(maps))
-    assert strip.shape == (12 * first.grid.rows, first.grid.cols, 3)
-    assert np.abs(strip.astype(int) - expected.reshape(strip.shape)).max() <= 1
-    assert len(told["frames"]) < 40_000 and told["detail"]
-
-
 # Words and time
 
 
@@ -247,7 +229,9 @@ def test_every_method_says_what_it_measures_what_it_cannot_tell_and_its_source(l
     assert text.keys() == texts.prose("rollout", "en").keys()
 
 
-def test_a_map_is_computed_once(monkeypatch, nothing_is_cached):
+def test_a_map_is_computed_once_and_a_setting_of_rollout_is_answered_soon(monkeypatch, nothing_is_cached):
+    """The bar is 150 ms; AppTest adds its own, so this is a guard against a mistake, not a measurement: of the processor's time,
+    whatever else the machine does."""
     import vitcore.forward.relevance as module
 
     asked, compute = [], module.relevance
@@ -257,12 +241,6 @@ def test_a_map_is_computed_once(monkeypatch, nothing_is_cached):
         app.set(fusion=fusion).fine()
     app.set(b_method="grad_cam").set(b_method="chefer").fine()
     assert asked == ["chefer", "grad_cam"]
-
-
-def test_a_setting_of_rollout_is_answered_soon():
-    """The bar is 150 ms; AppTest adds its own, so this is a guard against a mistake, not a measurement: of the processor's time,
-    whatever else the machine does."""
-    app = App("rollout").set(discard=30).fine()
     took = []
     for discard in (40, 50, 60, 70, 80):
         begin = time.process_time()
@@ -271,26 +249,21 @@ def test_a_setting_of_rollout_is_answered_soon():
     assert sorted(took)[2] < 1.0
 
 
-def test_a_patch_that_is_chosen_and_not_asked_is_said():
+def test_a_patch_that_is_chosen_and_not_asked_is_said_and_the_one_that_gave_most(first):
     app = App("rollout", query="100").fine()
-    told = "Patch 100 is chosen but not asked"
-    assert any(told in one for one in app.sentences("caption"))
-    assert not any("is chosen but" in one for one in app.set(ask=True).fine().sentences("caption"))
+    assert "Patch 100 is chosen but not asked" in app.text("caption")
+    given = first.rollout()
+    patch = int(given.argmax())
+    row, col = divmod(patch, given.shape[1])
+    said = f"Patch {patch} (row {row}, column {col}) has the largest share, {100 * given.max():.3g} % of the total."
+    assert said in app.sentences("markdown")
+    assert "is chosen but" not in app.set(ask=True).fine().text("caption")
 
 
 def test_what_is_not_as_usual_is_said_and_put_back():
     app = App("rollout", fusion="max", discard="90", b_method="rollout").fine()
     (said,) = [one for one in app.sentences("markdown") if one.startswith("**Left: these settings are not the usual ones.**")]
     assert "max (usually mean)" in said and "90 (usually 0)" in said and "Residual" not in said
-    app.at.get_by_key("as_usual").click()
-    app.run().fine()
+    app.press("as_usual")
     assert app.values()["fusion"] == "mean" and app.values()["discard"] == 0
-    assert not any("not the usual" in one for one in app.sentences("markdown"))
-
-
-def test_the_patch_that_gave_most_is_said_and_can_be_opened(first):
-    given = first.rollout()
-    patch = int(given.argmax())
-    row, col = divmod(patch, given.shape[1])
-    said = f"Patch {patch} (row {row}, column {col}) has the largest share, {100 * given.max():.3g} % of the total."
-    assert said in App("rollout").fine().sentences("markdown")
+    assert "not the usual" not in app.text("markdown")

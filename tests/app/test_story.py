@@ -66,9 +66,10 @@ def test_a_step_is_short_and_complete(step, lang):
         assert 1 <= len(sentences) <= 5
 
 
-def test_nine_steps_all_tested():
+def test_nine_steps_all_tested_and_links_lead_to_the_right_ones():
     assert [row.key for row in step_view.STORY_STEPS] == list(VARIANTS) and len(step_view.STORY_STEPS) == 9
     assert step_view.STORY_STEPS[step_view.BLOCK_STEP - 1].key == "block"
+    assert step_view.STORY_STEPS[LOGIT_LENS_STORY_STEP - 1].key == "depth", "the quiz leads there"
 
 
 @pytest.mark.parametrize("lang", ["zh-CN", "zh-TW"])
@@ -109,27 +110,25 @@ def test_every_step_of_every_kind_of_model(kind, kinds, offer):
     app.set(step=step_view.BLOCK_STEP).set(layer=vit.blocks - 1).fine()
 
 
-def said(app: App) -> str:
-    return " ".join([*app.sentences("markdown"), *app.sentences("info"), *app.sentences("caption")])
-
-
 def test_how_its_positions_came_about_and_which_side_of_e_is_which():
     """Of the model that ships: both sides of E are 192, its positions are the teacher's, its class token is one."""
     app = App("story", step="4").fine()
-    assert "E has 192 rows, one for each number of the patch (x_p), and 192 columns" in said(app)
+    assert "E has 192 rows, one for each number of the patch (x_p), and 192 columns" in app.text()
     coincidence = "8 · 8 · 3 = 192 follows from the patch; D = 192 was chosen"
-    assert coincidence in said(app) and coincidence in said(App("story", step="3").fine())
+    assert coincidence in app.text() and coincidence in App("story", step="3").fine().text("markdown", "info", "caption")
     asked = next(one for one in app.set(step=5).fine().sentences("markdown") if "Predict first" in one)
     assert asked.endswith("the one most similar to that of patch 136?"), "and nothing of rows and columns, which is the answer"
-    (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
+    answer = app.answer
     assert "like those of its teacher, interpolated" in answer and answer.endswith("puts in rows and columns by hand.")
-    assert "a learned vector, the same for every photo. What it knows at the end, it has" in said(app.set(step=6).fine())
+    assert "a learned vector, the same for every photo. What it knows at the end, it has" in app.set(step=6).fine().text(
+        "markdown", "info", "caption"
+    )
 
 
 def test_what_is_cut_off_is_said_before_anything_is_asked():
     told = "the model sees its middle 300 × 300, scaled to 128 × 128. What lies outside is cut off: 33 % of it."
     for page in ("story", "patches"):
-        assert told in said(App(page, photo="cat").fine())
+        assert told in App(page, photo="cat").fine().text()
 
 
 @pytest.mark.parametrize(("interpolated", "teacher", "data", "kind"), [
@@ -148,18 +147,21 @@ def test_a_model_s_card_says_how_its_positions_came_about(monkeypatch, interpola
 def test_what_is_different_is_said(kinds, offer):
     offer(kinds)
     hybrid = App("story", model="hybrid")
-    assert "a convolutional network reads the photo first" in said(hybrid.set(step=2))
-    assert "no pixels are flattened" in said(hybrid.set(step=3)) and not hybrid.charts()
-    assert "not little pictures" in said(hybrid.set(step=4)) and not hybrid.charts()
-    assert "adds no learned position" in said(App("story", model="no-positions", step="5"))
+    assert "a convolutional network reads the photo first" in hybrid.set(step=2).text()
+    assert "no pixels are flattened" in hybrid.set(step=3).text() and not hybrid.charts()
+    assert "not little pictures" in hybrid.set(step=4).text() and not hybrid.charts()
+    assert "adds no learned position" in App("story", model="no-positions", step="5").text()
     bare = App("story", model="no-class-token")
-    assert "no class token" in said(bare.set(step=6)) and "attention pool" in said(bare)
-    assert "attention pool" in said(bare.set(step=9))
+    assert "no class token" in bare.set(step=6).text() and "attention pool" in bare.text("markdown", "info", "caption")
+    assert "attention pool" in bare.set(step=9).text()
     distilled = App("story", model="distilled", step="6")
-    assert "[D] a distillation token" in said(distilled) and "What they know at the end, they have gathered" in said(distilled)
+    assert (
+        "[D] a distillation token" in distilled.text("markdown", "info", "caption")
+        and "What they know at the end, they have gathered" in distilled.text()
+    )
     headless = App("story", model="no-head")
-    assert "no answer to follow" in said(headless.set(step=8)) and not headless.charts()
-    assert "names no class" in said(headless.set(step=9)) and not headless.charts()
+    assert "no answer to follow" in headless.set(step=8).text() and not headless.charts()
+    assert "names no class" in headless.set(step=9).text() and not headless.charts()
 
 
 def test_blocks_of_another_build_are_not_told_wrongly(make_module, offer):
@@ -167,7 +169,7 @@ def test_blocks_of_another_build_are_not_told_wrongly(make_module, offer):
 
     offer(other=vitcore.models.load_model.wrap_module(make_module(block_fn=ResPostBlock), "other"))
     app = App("story", model="other", step="7").fine()
-    assert "not built as Eq. 2 and 3" in said(app)
+    assert "not built as Eq. 2 and 3" in app.text()
     assert not [c for c in app.at.get("bidi_component") if str(c.proto.id).endswith("story_block")]
 
 
@@ -185,7 +187,6 @@ def test_numbers_inside_a_block_are_the_models(shipped, panda):
     rows = app.component("story_block")["rows"]
     vectors = [x.x_in, x.normed, x.q[1], x.k[1], x.v[1], None, x.heads[1], x.attended, x.after_attention, x.normed2, x.hidden,
                x.mlp, x.x_out]  # fmt: skip
-    assert len(rows) == len(vectors)
     for row, values in zip(rows, vectors, strict=True):
         if values is not None:
             np.testing.assert_allclose(row["values"], values[:24], rtol=2e-3, atol=1e-3)
@@ -194,37 +195,28 @@ def test_numbers_inside_a_block_are_the_models(shipped, panda):
     assert [look["weight"] for look in rows[5]["looks"]] == [f"{100 * x.weights[1, t]:.1f} %" for t in most]
     values = app.component("story_attended")["values"]
     assert values[40] is None, "what the patch keeps for itself is asked first"
-    app.set(guess_block=1).fine()
-    known = app.component("story_attended")["values"]
+    known = app.set(guess_block=1).fine().component("story_attended")["values"]
     np.testing.assert_allclose(known, 100 * x.weights[1, 1:], rtol=1e-4)
     assert [*values[:40], *values[41:]] == [*known[:40], *known[41:]]
 
 
-def test_many_times_an_even_share_is_a_plain_number(shipped, panda):
-    app = App("story", step="7", patch="136").set(layer=2, one_head=0).fine()
-    weights = trace_token(shipped, panda.model_input.pixels, 2, 137).weights[0]
-    (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
-    assert weights[137] > 0.5 and f"{weights[137] * len(weights):.0f} times an even share" in answer
-
-
-@pytest.mark.parametrize(("layer", "head"), [(3, 1), (11, 0)])
-def test_the_answer_inside_a_block_names_the_largest_weight(layer, head, shipped, panda):
-    app = App("story", step="7", patch="40").set(layer=layer, one_head=head).fine()
-    weights = trace_token(shipped, panda.model_input.pixels, layer, 41).weights[head]
-    (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
-    most = int(weights.argmax())
-    own = f"{100 * weights[41]:.1f} %" if layer == 3 else "< 0.1 %"
-    even = 1 / len(weights)
-    assert weights[41] < even
-    assert answer.startswith(f"**{own}**, no more than an even share of {100 * even:.1f} %.")
-    assert f"{100 * weights[most]:.1f} %." in answer
+@pytest.mark.parametrize(("layer", "head", "patch"), [(3, 1, 40), (11, 0, 40), (2, 0, 136)])
+def test_the_answer_inside_a_block_names_the_largest_weight(layer, head, patch, shipped, panda):
+    answer = App("story", step="7", patch=str(patch)).set(layer=layer, one_head=head).fine().answer
+    weights = trace_token(shipped, panda.model_input.pixels, layer, 1 + patch).weights[head]
+    own, most, even = weights[1 + patch], int(weights.argmax()), 1 / len(weights)
+    if patch == 136:
+        assert own > 0.5 and f"{own * len(weights):.0f} times an even share" in answer, "a plain number"
+        return
+    assert own < even and (own >= 0.0005) == (most == 0) == (layer == 3), "both are seen"
+    shown = f"{100 * own:.1f} %" if layer == 3 else "< 0.1 %"
+    assert answer.startswith(f"**{shown}**, no more than an even share of {100 * even:.1f} %.")
     assert f"Most goes to {f'patch {most - 1}' if most else 'the class token'}:" in answer
-    assert (most == 0) == (layer == 3), "both are seen"
+    assert f"{100 * weights[most]:.1f} %." in answer
 
 
 def test_the_projection_shows_the_embedding(shipped, panda):
-    app = App("story", step="4", patch="40").fine()
-    (fig,) = app.charts()
+    (fig,) = App("story", step="4", patch="40").fine().charts()
     written = [re.sub("<.?b>", "", a["text"]) for a in fig["layout"]["annotations"] if a["text"].startswith("<b>")]
     expected = project_patch(shipped, panda.model_input.pixels, 40).embedding[:6]
     assert written == [f"{v:+.2f}".replace("-", "−") for v in expected]
@@ -238,18 +230,22 @@ def test_the_lens_shows_what_the_head_says(shipped, panda):
     tiles = app.set(guess_depth=1).fine().component("story_depth")["tiles"]
     assert app.chart("Probabilities of the leading")
     assert [t["words"] for t in tiles] == [f"{shipped.labels[row.argmax()]} {100 * row.max():.0f}\u00a0%" for row in share[1:]]
-    (answer,) = [e.markdown[0].value for e in app.at.expander if e.label == "Show the answer"]
+    answer = app.answer
     since = int(re.search(r"\*\*(\d+)\*\*", answer)[1])
     best = share.argmax(1)
     assert (best[since:] == best[-1]).all() and (since == 0 or best[since - 1] != best[-1])
 
 
-def test_logits_and_shares_of_the_answer(shipped, panda):
+def test_logits_and_shares_of_the_answer_and_how_many_times_likelier_follows_from_the_gap_that_is_shown(shipped, panda):
     app = App("story", step="9").fine()
     assert "Go on: patch 136 in the attention explorer" in [link.proto.label for link in app.at.get("page_link")]
     bars = app.chart("Logits")["layout"]["annotations"]
     name, share = panda.top_classes(1)[0]
     assert bars[0]["text"] == f"{name}: logit {panda.logits.max():.2f} → {100 * share:.1f} %"
+    gap, times = re.search(r"e\^\{(.*?)\}.*\*\*([\d,.]+) times", app.answer).groups()
+    assert f"{np.exp(float(gap)):.2e}" == f"{float(times.replace(',', '')):.2e}"
+    second, first = np.sort(panda.logits)[-2:]
+    assert gap == f"{first - second:.2f}"
 
 
 def test_a_guess_is_told_right_from_wrong():
@@ -269,14 +265,11 @@ def test_a_guess_is_told_right_from_wrong():
 # Moving
 
 
-def test_the_patch_is_carried_from_step_to_step_and_page_to_page():
+def test_the_patch_is_carried_from_step_to_step_and_page_to_page_and_a_nonsense_step_is_the_first():
     app = App("story", patch="17")
     for number in (3, 5, 7):
         assert app.set(step=number).fine().values()["patch"] == 17
     assert app.go("patches").fine().values()["patch"] == 17
-
-
-def test_a_nonsense_step_is_the_first(kinds, offer):
     for nonsense in ("0", "10", "-3", "x"):
         assert App("story", step=nonsense).fine().values()["step"] == 1
 
@@ -291,22 +284,10 @@ def test_notes_are_for_the_presenter_only():
     assert app.component("steps")["clicker"] is True
 
 
-def test_how_many_times_likelier_follows_from_the_gap_that_is_shown(shipped, panda):
-    (answer,) = [e.markdown[0].value for e in App("story", step="9").fine().at.expander if e.label == "Show the answer"]
-    gap, times = re.search(r"e\^\{(.*?)\}.*\*\*([\d,.]+) times", answer).groups()
-    assert f"{np.exp(float(gap)):.2e}" == f"{float(times.replace(',', '')):.2e}"
-    second, first = np.sort(panda.logits)[-2:]
-    assert gap == f"{first - second:.2f}"
-
-
 def test_the_map_of_positions_comes_with_the_answer():
     app = App("story", step="5", patch="40").fine()
     (answer,) = [e for e in app.at.expander if e.label == "Show the answer"]
     assert len(answer.get("plotly_chart")) == len(app.charts()) == 1
-
-
-def test_the_quiz_leads_to_the_step_with_the_logit_lens():
-    assert step_view.STORY_STEPS[LOGIT_LENS_STORY_STEP - 1].key == "depth"
 
 
 def test_what_reaches_the_model_of_a_patch_is_said_as_it_is_computed(shipped):
@@ -314,4 +295,4 @@ def test_what_reaches_the_model_of_a_patch_is_said_as_it_is_computed(shipped):
     given = project_patch(shipped, rec.model_input.pixels, 7).x_p
     app = App("story", photo="cat", patch="7", step="3").fine()
     value = rec.model_input.pixels[0, 7 * rec.grid.patch_px, 0]
-    assert f"the first, {value}, becomes {decimal(given[0, 0, 0], 2)}." in said(app)
+    assert f"the first, {value}, becomes {decimal(given[0, 0, 0], 2)}." in app.text()

@@ -62,9 +62,10 @@ def test_every_setting_is_in_the_address():
     assert all(control.proto.query_param_key == key for key, control in bound.items())
 
 
-@pytest.mark.parametrize(
-    "address", [{"frame": "7"}, {"frame": "x"}, {"film": "runs/../.."}, {"film": "/etc/passwd"}, {"scene": ""}]
-)
+NONSENSE = [{"frame": "7"}, {"frame": "x"}, {"film": "runs/../.."}, {"film": "/etc/passwd"}, {"scene": ""}]
+
+
+@pytest.mark.parametrize("address", NONSENSE, ids=str)
 def test_a_nonsense_address_falls_back(address):
     a_run()
     app = App("learn", **address).fine()
@@ -104,8 +105,7 @@ def test_a_page_that_is_behind_does_not_turn_the_film_back(monkeypatch):
     monkeypatch.setattr(film_player, "FRAME_S", 0)
     a_run()
     app = App("learn", frame="0").fine()
-    next(b for b in app.at.button if b.key == "play").click()
-    assert app.run().values()["frame"] == 1 and app.run().values()["frame"] == 3
+    assert app.press("play").values()["frame"] == 1 and app.run().values()["frame"] == 3
     assert app.set(frame=1).values()["frame"] == 10, "not the visitor's choice: it was sent, and not answered yet"
     assert app.set(frame=3).values()["frame"] == 40
     for late in (3, 10):
@@ -116,23 +116,16 @@ def test_a_page_that_is_behind_does_not_turn_the_film_back(monkeypatch):
     assert app.set(frame=10).fine().values()["frame"] == 10, "the visitor's choice"
 
 
-def test_a_visitor_who_moves_the_slider_while_it_plays_is_followed(monkeypatch):
-    monkeypatch.setattr(film_player, "FRAME_S", 0)
-    a_run()
-    app = App("learn", frame="0").fine()
-    next(b for b in app.at.button if b.key == "play").click()
-    assert app.run().values()["frame"] == 1
-    assert app.set(frame=10).values()["frame"] == 40
-
-
-def test_it_can_be_paused(monkeypatch):
+def test_it_can_be_paused_and_who_moves_the_slider_while_it_plays_is_followed(monkeypatch):
     monkeypatch.setattr(film_player, "FRAME_S", 0)
     a_run()
     app = App("learn", frame="0").fine()
     for expected in ("Pause", "Play"):
-        next(b for b in app.at.button if b.key == "play").click()
-        assert app.run().fine().at.get_by_key("play").label == expected
+        assert app.press("play").at.get_by_key("play").label == expected
     assert app.values()["frame"] == app.run().values()["frame"] == 1
+    app = App("learn", frame="0").fine().press("play")
+    assert app.values()["frame"] == 1
+    assert app.set(frame=10).values()["frame"] == 40
 
 
 def test_a_run_that_is_being_trained_is_followed():
@@ -148,13 +141,10 @@ def test_a_run_that_is_being_trained_is_followed():
         assert app.controls["frame"].options == ["0", "1", "3", "10", "40"]
 
 
-def test_the_first_snapshot_of_a_run():
-    a_run(steps=(0,))
+def test_the_first_snapshot_of_a_run_and_another_film_begins_at_its_end():
+    a_run("new", steps=(0,))
     app = App("learn").fine()
     assert "frame" not in app.controls and len(pictures(app)) == 6 and app.at.get_by_key("play").disabled
-
-
-def test_another_film_begins_at_its_end():
     a_run("long")
     a_run("short", steps=(0, 1, 3))
     app = App("learn", film="runs/long", frame="10").fine()
@@ -219,7 +209,7 @@ def test_a_training_of_ones_own_is_followed_and_left_alone(make_module, noise, m
             film.folder.path / "status.json", json.dumps(run_folder.read_status(film.folder) | {"pid": 12345})
         )
         app = App("learn", film="runs/mine").fine()
-        assert any("A training filmed from outside" in said for said in app.sentences("markdown"))
+        assert "A training filmed from outside" in app.text("markdown")
         assert pictures(app) == ["filters", "positions", "distance", "rollout", "last_block", "answer", "loss"]
         film.frame(make_module(seed=1), 70, last=True, loss=1.0)
         assert app.run().fine().values()["frame"] == 70

@@ -18,6 +18,7 @@ from app.state.training import runs, training_processes
 from app.views.train import model_kinds, recipe_form, run_panel
 from vitcore.cli import commands, train
 from vitcore.train import run_folder
+from vitcore.train.learning import training_cost
 from vitcore.train.learning.training_cost import TrainingCost
 from vitcore.train.presets import PRESETS
 from vitcore.train.recipe import recipe_fields, with_changes
@@ -55,9 +56,27 @@ def button(app: App, label: str):
     return next(b for b in app.at.button if b.label == label)
 
 
-def press(app: App, label: str) -> App:
-    button(app, label).click()
-    return app.run().fine()
+def test_a_model_that_cannot_be_built_is_said(monkeypatch):
+    monkeypatch.setattr(training_cost, "params_and_forward_flop", lambda *_: 1 / 0)
+    assert filled(App("train"), steps=317).sentences("error") == ["division by zero"]
+
+
+def test_what_it_costs_is_measured_when_asked_and_again_if_that_failed(monkeypatch):
+    measured, answers = [], [MemoryError("out of memory"), TrainingCost(1, 2.0, 0.5, 180.0)]
+
+    def measure(recipe, classes):
+        measured.append(classes)
+        if isinstance(answer := answers.pop(0), Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(training_cost, "training_cost", measure)
+    app = filled(App("train"), steps=313)
+    assert [m.label for m in app.at.metric] == ["Parameters", "FLOP a step"] and not measured
+    assert "out of memory" in app.press("Measure the time on this machine").text("caption")
+    assert {m.label: m.value for m in app.run().fine().at.metric}["The whole run"] == "3 min"
+    filled(app, steps=301)
+    assert len(app.at.metric) == 2 and measured == [18, 18], "another recipe, another measurement"
 
 
 # The form
@@ -72,13 +91,30 @@ def test_every_preset_has_a_control_for_every_field(preset):
     assert f"vitcore train {preset} --data samples" in app.component("command")["text"]
 
 
-def test_the_form_makes_the_recipe(asked):
-    app = filled(App("train"), **TINY, decay="linear", flip=False, lr_peak=5e-4, rand_augment="rand-m9-n2")
-    press(app.set(run_name="mine"), "Start training")
-    recipe = run_folder.read_recipe(run_folder.find_run("mine"))
-    expected = TINY | {"decay": "linear", "flip": False, "lr_peak": 5e-4, "rand_augment": "rand-m9-n2"}
-    assert recipe == with_changes(PRESETS["image_folder_tiny"](), expected)
-    assert run_folder.read_source(run_folder.find_run("mine")) == "samples"
+def test_the_form_makes_the_recipe_and_a_run_is_a_process_of_its_own(asked, tmp_path):
+    changes = TINY | {"decay": "linear", "flip": False, "lr_peak": 5e-4, "rand_augment": "rand-m9-n2"}
+    app = filled(App("train"), **changes).set(run_name="mine").press("Start training")
+    run = run_folder.find_run("mine")
+    assert run_folder.read_recipe(run) == with_changes(PRESETS["image_folder_tiny"](), changes)
+    assert run_folder.read_source(run) == "samples"
+    ((command, options),) = asked
+    assert command == [sys.executable, "-m", "vitcore", "train", "--resume", "mine"]
+    assert options["start_new_session"] and Path(options["cwd"]) == training_processes.VITCORE_ROOT
+    assert options["env"]["VITCORE_RUNS"] == str(tmp_path / "runs")
+    assert (run.path / "output.txt").exists()
+    assert app.values()["run"] == "mine" and app.controls["run"].proto.query_param_key == "run"
+    app.set(run="a new one").fine()
+    assert app.at.dataframe[0].value["run"].tolist() == ["mine"]
+
+
+def test_what_is_started_is_what_the_page_says_now_and_without_a_name_it_is_preset_and_time(asked):
+    """The button is touched before the page has answered to what was typed last."""
+    app = App("train").fine()
+    app.at.get_by_key("image_folder_tiny.steps").set_value(31)
+    app.press("Start training")
+    name = app.values()["run"]
+    assert name.startswith("image_folder_tiny-2") and len(asked) == 1
+    assert run_folder.read_recipe(run_folder.find_run(name)).steps == 31
 
 
 @pytest.mark.parametrize(("preset", "changes"), [
@@ -125,47 +161,6 @@ def test_what_is_out_of_range_is_said(values, said):
     assert "Start training" not in [b.label for b in app.at.button]
 
 
-def test_a_model_that_cannot_be_built_is_said(monkeypatch):
-    from vitcore.train.learning import training_cost
-
-    monkeypatch.setattr(training_cost, "params_and_forward_flop", lambda *_: 1 / 0)
-    assert filled(App("train"), steps=317).sentences("error") == ["division by zero"]
-
-
-def test_what_it_costs_is_measured_when_asked(monkeypatch):
-    from vitcore.train.learning import training_cost
-
-    measured = []
-    monkeypatch.setattr(
-        training_cost, "training_cost", lambda recipe, classes: measured.append(classes) or TrainingCost(1, 2.0, 0.5, 180.0)
-    )
-    app = App("train").fine()
-    assert [m.label for m in app.at.metric] == ["Parameters", "FLOP a step"] and not measured
-    press(app, "Measure the time on this machine")
-    assert {m.label: m.value for m in app.at.metric}["The whole run"] == "3 min"
-    filled(app, steps=301)
-    assert len(app.at.metric) == 2 and measured == [18], "another recipe, another measurement"
-
-
-def test_a_measurement_that_failed_is_tried_again(monkeypatch):
-    from vitcore.train.learning import training_cost
-
-    answers = [MemoryError("out of memory"), TrainingCost(1, 2.0, 0.5, 180.0)]
-
-    def measure(recipe, classes):
-        answer = answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    monkeypatch.setattr(training_cost, "training_cost", measure)
-    app = filled(App("train"), steps=313)
-    press(app, "Measure the time on this machine")
-    assert "out of memory" in app.sentences("caption")
-    app.run().fine()
-    assert {m.label: m.value for m in app.at.metric}["The whole run"] == "3 min"
-
-
 # The photos
 
 
@@ -186,57 +181,26 @@ def test_a_folder_is_counted(tmp_path):
     assert "does not exist" in app.set(photos_path="/nowhere").sentences("warning")[0]
 
 
-def test_what_is_downloaded_is_left_for_the_run():
-    app = App("train").set(photos_from="cifar10").fine()
-    assert any("assume 10 classes" in said for said in app.sentences("caption"))
-    app.set(photos_from="hub").set(photos_hub="owner/name").fine()
-    assert "--data hf:owner/name" in app.component("command")["text"]
-
-
-def test_a_link_opens_no_path():
+def test_a_link_opens_no_path_and_what_is_downloaded_is_left_for_the_run():
     app = App("train", photos_from="folder", photos_path="/etc").fine()
     assert app.values()["photos_from"] == "samples" and "photos_path" not in app.controls
     app.set(photos_from="folder")
     assert app.values()["photos_path"] == ""
     assert not any(app.controls[key].proto.query_param_key for key in ("photos_from", "photos_path"))
+    assert "assume 10 classes" in app.set(photos_from="cifar10").fine().text("caption")
+    app.set(photos_from="hub").set(photos_hub="owner/name").fine()
+    assert "--data hf:owner/name" in app.component("command")["text"]
 
 
 # Starting, stopping, going on
 
 
-def test_a_run_is_a_process_of_its_own(asked, tmp_path):
-    app = press(filled(App("train"), **TINY).set(run_name="mine"), "Start training")
-    (command, options), run = asked[0], run_folder.find_run("mine")
-    assert command == [sys.executable, "-m", "vitcore", "train", "--resume", "mine"]
-    assert options["start_new_session"] and Path(options["cwd"]) == training_processes.VITCORE_ROOT
-    assert options["env"]["VITCORE_RUNS"] == str(tmp_path / "runs")
-    assert (run.path / "output.txt").exists()
-    assert app.values()["run"] == "mine" and app.controls["run"].proto.query_param_key == "run"
-    app.set(run="a new one").fine()
-    assert app.at.dataframe[0].value["run"].tolist() == ["mine"]
-
-
 @pytest.mark.parametrize(("name", "said"), [("../up", "can't be a run's name"), ("taken", "There is a run 'taken' already")])
 def test_a_name_that_cannot_be_had(name, said, asked):
     run_folder.create_run("taken", PRESETS["image_folder_tiny"](), "samples")
-    app = press(App("train").set(run_name=name), "Start training")
+    app = App("train").set(run_name=name).press("Start training")
     assert said in app.sentences("error")[0]
     assert not asked and app.values()["run"] == "a new one"
-
-
-def test_what_is_started_is_what_the_page_says_now(asked):
-    """The button is touched before the page has answered to what was typed last."""
-    app = App("train").fine()
-    app.at.get_by_key("run_name").set_value("mine")
-    app.at.get_by_key("image_folder_tiny.steps").set_value(31)
-    press(app, "Start training")
-    steps = json.loads((run_folder.find_run("mine").path / "recipe.json").read_text(encoding="utf-8"))["steps"]
-    assert app.values()["run"] == "mine" and steps == 31 and len(asked) == 1
-
-
-def test_without_a_name_it_is_preset_and_time(asked):
-    app = press(App("train"), "Start training")
-    assert app.values()["run"].startswith("image_folder_tiny-2")
 
 
 def test_stop_asks_the_process_that_holds_the_run(monkeypatch):
@@ -249,7 +213,7 @@ def test_stop_asks_the_process_that_holds_the_run(monkeypatch):
     assert not killed, "nobody holds it, so whose number is that?"
     with FileLock(run.path / "lock"):
         app = App("train", run="demo").fine()
-        press(app, "Stop")
+        app.press("Stop")
         assert killed == [(12345, signal.SIGTERM)]
         assert button(app, "Stop").disabled and runs.run_status("demo").state == "stopping"
         (run.path / "status.json").write_text(json.dumps(word | {"pid": training_processes.os.getpid()}))
@@ -259,46 +223,32 @@ def test_stop_asks_the_process_that_holds_the_run(monkeypatch):
     assert runs.run_status("demo").state == "stopped"
 
 
-def test_resume_goes_on(asked):
+def test_resume_goes_on_or_says_what_went_wrong(asked, monkeypatch):
     a_run(state="stopped").checkpoint.mkdir()
-    app = App("train", run="demo").fine()
-    press(app, "Resume")
+    App("train", run="demo").press("Resume")
     assert asked[0][0][-2:] == ["--resume", "demo"]
-
-
-def test_what_went_wrong_with_resuming_is_said(monkeypatch):
-    a_run(state="stopped")
-    app = App("train", run="demo").fine()
-    (run_folder.find_run("demo").path / "checkpoint").mkdir(exist_ok=True)
 
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(training_processes, "Popen", full)
-    press(app.run(), "Resume")
+    app = App("train", run="demo").press("Resume")
     assert app.sentences("error") == ["The training could not be started: No space left on device."]
 
 
-def test_a_run_is_deleted_after_a_question():
+def test_a_run_is_deleted_after_a_question_unless_it_is_trained():
     for name in ("demo", "other"):
-        a_run(name)
-    app = App("train", run="demo").fine()
-    press(app, "Delete")
-    assert any("all its files" in said for said in app.sentences("markdown")) and runs.run_ids() != ["other"]
-    press(app, "Keep it")
-    assert sorted(runs.run_ids()) == ["demo", "other"]
-    press(app, "Delete")
-    press(app, "Delete it")
-    assert runs.run_ids() == ["other"] and [path.name for path in run_folder.RUNS_FOLDER.iterdir()] == ["other"]
-    assert app.values()["run"] == run_panel.NEW_RUN
-
-
-def test_a_run_that_is_trained_is_not_deleted():
-    run = a_run(state="running")
-    with FileLock(run.path / "lock"):
+        a_run(name, state="running")
+    with FileLock(run_folder.find_run("demo").path / "lock"):
         assert "is being trained" in training_processes.delete_run("demo")
     assert training_processes.delete_run("../demo") == training_processes.delete_run("nothing") == ""
-    assert runs.run_ids() == ["demo"]
+    app = App("train", run="demo").press("Delete")
+    assert "all its files" in app.text("markdown")
+    app.press("Keep it")
+    assert sorted(runs.run_ids()) == ["demo", "other"]
+    app.press("Delete").press("Delete it")
+    assert runs.run_ids() == ["other"] and [path.name for path in run_folder.RUNS_FOLDER.iterdir()] == ["other"]
+    assert app.values()["run"] == run_panel.NEW_RUN
 
 
 def test_the_last_step_is_read_from_the_end_of_the_log():
@@ -347,27 +297,21 @@ def test_what_a_run_says_is_read_in_the_visitor_s_language_and_an_older_run_s_as
     assert app.sentences("error") == ["训练 demo 正由另一个进程进行。"]
     assert {"a.jpg 是空的。", "b.jpg is odd."} <= {said.replace("\\", "") for said in app.sentences("caption")}
     word = json.loads((run.path / "status.json").read_text())
-    assert (word["message"], word["problems"]) == (
-        "run demo is being trained by another process.",
-        ["a.jpg is empty.", "b.jpg is odd."],
-    )
+    assert word["message"] == "run demo is being trained by another process."
+    assert word["problems"] == ["a.jpg is empty.", "b.jpg is odd."]
     run_folder.write_atomically(run.path / "status.json", json.dumps({k: v for k, v in word.items() if k != "parts"}))
     assert (runs.run_status("demo").message, runs.run_status("demo").problems) == (word["message"], tuple(word["problems"]))
 
 
-def test_a_failed_run_says_why():
+def test_a_failed_run_says_why_and_one_that_cannot_be_read_too():
     run = a_run(state="failed", message="the loss is not a number at step 7: try a lower lr_peak")
     (run.path / "output.txt").write_text("step 6 loss 3\nstep 7 loss nan\n")
     app = App("train", run="demo").fine()
     assert "try a lower lr_peak" in app.sentences("error")[0]
     assert app.component("printed")["text"].splitlines()[-1] == "step 7 loss nan"
     assert "Resume" not in [b.label for b in app.at.button], "there is no checkpoint"
-
-
-def test_a_run_that_cannot_be_read_is_said():
-    run = a_run()
     (run.path / "recipe.json").write_text('{"version": 99}')
-    assert "version 99" in App("train", run="demo").fine().sentences("error")[0]
+    assert "version 99" in app.run().fine().sentences("error")[0]
 
 
 @pytest.mark.parametrize("name", ["../..", "/etc", "nobody", "…", ""])

@@ -45,10 +45,10 @@ def test_both_rollouts_and_their_difference_are_the_librarys(expected):
     shown = [metric.value for metric in app.at.metric]
     mean = np.mean([value for *_, value in expected.cka_per_layer])
     assert shown == [f"{expected.rank_correlation:.2f}", f"{mean:.2f}", f"{expected.answers.shared_top5} / 5"]
-    assert any(f"Rank correlation over 256 places: {shown[0]}." in said for said in app.sentences("markdown"))
+    assert f"Rank correlation over 256 places: {shown[0]}." in app.text("markdown")
     called = [said for said in app.sentences("markdown") if said.startswith("**A** Inside ViT Ti/8 · 128 px&emsp;**B** ")]
     assert len(called) == 1 and any(re.search(r"there [AB] has", said) for said in app.sentences("markdown"))
-    assert any("Patch by patch" in said for said in app.sentences("caption"))
+    assert "Patch by patch" in app.text("caption")
 
 
 def test_every_picture_of_both_with_its_number(expected):
@@ -70,27 +70,22 @@ def test_outliers_that_can_decide_how_alike_tokens_are_are_named():
     assert any(told in one for one in said) and not any(one.startswith("B has") for one in said)
 
 
-def test_another_input_is_resampled_and_said():
+def test_another_input_is_resampled_and_said_and_random_weights_take_it():
     app = App("compare", b="itself", b_px="64x64").fine()
     assert app.component("b_map")["rows"] == app.component("a_map")["rows"] == 8
     assert any("Resampled" in said and "8×8" in said for said in app.sentences("caption"))
-    assert any("Inside ViT Ti/8 · 128 px, given 64 px" in said for said in app.sentences("markdown"))
-
-
-def test_random_weights_take_another_input():
+    assert "Inside ViT Ti/8 · 128 px, given 64 px" in app.text("markdown")
     app = App("compare", b="random", b_px="64x64").fine()
     assert not app.at.warning and app.component("b_map")["rows"] == 8
-    redrawn = loaded_models.loaded(f"{DEFAULT_MODEL}~random~64x64")
-    assert redrawn.grid.image_px == (64, 64)
-    trained = loaded_models.loaded(f"{DEFAULT_MODEL}~64x64").module.state_dict()
-    kernel = "patch_embed.proj.weight"
-    assert not np.allclose(redrawn.module.state_dict()[kernel], trained[kernel])
+    redrawn, trained = (loaded_models.loaded(f"{DEFAULT_MODEL}~{kind}64x64") for kind in ("random~", ""))
+    kernels = [vit.module.state_dict()["patch_embed.proj.weight"] for vit in (redrawn, trained)]
+    assert redrawn.grid.image_px == (64, 64) and not np.allclose(*kernels)
 
 
 def test_models_of_other_depths_are_asked_at_the_same_depth(kinds, offer):
     offer({"registers": kinds["registers"]})
     app = App("compare", b="registers", picture="attention", both_layer="11").fine()
-    assert any("beside layer 11 of A stands the layer at the same depth, layer 2 of B" in c for c in app.sentences("caption"))
+    assert "beside layer 11 of A stands the layer at the same depth, layer 2 of B" in app.text("caption")
     assert app.controls["one_head"].options == [str(i) for i in range(3)]
     app.set(layer=0, one_head=2, ask=True).set(query=15).fine()
     assert app.component("b_map")["selected"] == 15
@@ -110,8 +105,7 @@ def test_what_can_not_be_had_is_said_and_random_weights_stand_in(monkeypatch):
     assert app.values()["b"] == "random" and app.component("b_map"), "B goes back to the one before"
     app.set(picture="answers").fine()
     assert asked == [MODEL_CARDS[1].name], "not at every touch"
-    next(button for button in app.at.button if button.label == "Try again").click()
-    app.run().fine()
+    app.press("Try again")
     assert asked == 2 * [MODEL_CARDS[1].name]
     assert app.values()["b"] == "random" and app.at.warning
     app.set(b="itself").fine()
@@ -131,13 +125,10 @@ def test_in_public_only_models_of_the_menu(monkeypatch):
 
 def test_a_ready_pair_is_one_touch():
     app = App("compare")
-    next(button for button in app.at.button if button.label == TEXT["ready size"]).click()
-    app.run().fine()
+    app.press(TEXT["ready size"])
     assert app.values() | {"b": "itself", "b_px": "64x64", "picture": "rollout"} == app.values()
-    listed = {name for one in preset_pairs.PRESET_PAIRS for name in (one.first, one.second) if name} - {
-        second_model.RANDOM,
-        second_model.ITSELF,
-    }
+    named = {name for one in preset_pairs.PRESET_PAIRS for name in (one.first, one.second) if name}
+    listed = named - {second_model.RANDOM, second_model.ITSELF}
     assert listed - {card.name for card in MODEL_CARDS} == preset_pairs.UNLISTED_MB.keys(), "the size of every download is known"
 
 

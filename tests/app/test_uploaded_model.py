@@ -63,15 +63,6 @@ def drop(app: App, name: str, data: bytes) -> App:
     return app.upload(name, data, key(app, "own_model_"))
 
 
-def press(app: App, name: str) -> App:
-    app.at.button(key=name).click()
-    return app.run()
-
-
-def said(app: App) -> str:
-    return " ".join(s for kind in ("markdown", "caption", "info", "error") for s in app.sentences(kind))
-
-
 def opened(app: App) -> load_model.Vit:
     """The model that this visitor has opened."""
     return loaded_models.loaded(memory_cache.CACHE.peek((uploaded_model.STORE_KEY, app.at.session_state["_visitor"])).version)
@@ -79,7 +70,7 @@ def opened(app: App) -> load_model.Vit:
 
 def test_a_file_is_found_out_asked_about_and_opened_for_every_page(good, disk, make_module):
     app = drop(App("bring").fine(), "my-vit.safetensors", good).fine()
-    shown = said(app)
+    shown = app.text()
     assert not app.at.error and "my-vit.safetensors" in shown
     assert "| width | 24 |" in shown and "| patch | 8×8 px |" in shown and "| grid | 4×4, 32×32 px |" in shown
     heads = app.controls[key(app, "own_heads")]
@@ -87,7 +78,7 @@ def test_a_file_is_found_out_asked_about_and_opened_for_every_page(good, disk, m
     assert any(path.name == "my-vit.safetensors" for path in disk.rglob("*")), "it waits on disk"
 
     app.set(**{key(app, "own_heads"): "3"}).fine()
-    press(app, "own_open").fine()
+    app.press("own_open")
     assert not app.at.error, app.sentences("error")
     app.go("rollout").fine()
     assert app.values()["model"] == uploaded_model.MODEL_ID and len(app.component("gathered")["values"]) == 16
@@ -99,12 +90,11 @@ def test_a_file_is_found_out_asked_about_and_opened_for_every_page(good, disk, m
     for slug in ("overview", "attention", "report"):
         assert app.go(slug).fine().values()["model"] == uploaded_model.MODEL_ID and not app.at.warning
     visitor = app.at.session_state["_visitor"]
-    assert visitor not in said(app), "a visitor's name stays a secret"
+    assert visitor not in app.text(), "a visitor's name stays a secret"
 
-    press(app.go("bring").fine(), "own_forget").fine()
-    assert list(disk.iterdir()) == [] and not [
-        k for k in memory_cache.CACHE.keys() if visitor in str(k) and uploaded_model.MODEL_ID in str(k)
-    ]
+    app.go("bring").fine().press("own_forget")
+    kept = [k for k in memory_cache.CACHE.keys() if visitor in str(k) and uploaded_model.MODEL_ID in str(k)]
+    assert list(disk.iterdir()) == [] == kept
     assert app.go("rollout").fine().values()["model"] != uploaded_model.MODEL_ID
 
 
@@ -112,20 +102,20 @@ def test_answers_that_nobody_gave_stand_as_assumed_until_they_are_confirmed(good
     app = drop(App("bring").fine(), "mine.safetensors", good).fine()
     assert {"own_crop", "own_interpolation"} <= {k.rsplit("_", 2)[0] for k in app.controls if k.startswith("own_")}
     app.set(**{key(app, "own_heads"): "3"}).fine()
-    press(app, "own_open").fine()
+    app.press("own_open")
     assumed = opened(app).assumed
     assert assumed["activation"] == "gelu" and assumed["crop"] == "center"
     shown = " ".join(app.go("rollout").fine().sentences("caption"))
     assert "not proven" in shown and "activation=gelu" in shown, "in the line under the title"
     app.go("bring").fine().set(**{key(app, "own_confirm"): True}).fine()
-    press(app, "own_open").fine()
+    app.press("own_open")
     assert not opened(app).assumed
     assert "not proven" not in " ".join(app.go("rollout").fine().sentences("caption"))
 
 
 def test_nobody_else_opens_it_and_a_link_says_that_it_is_missing(good):
     app = drop(App("bring"), "mine.safetensors", good)
-    press(app, "own_open").fine()
+    app.press("own_open")
     for address in (uploaded_model.MODEL_ID, "你的模型"):
         other = App("rollout", model=address).fine()
         assert other.values()["model"] != uploaded_model.MODEL_ID and len(other.component("gathered")["values"]) == 256
@@ -136,7 +126,7 @@ def test_nobody_else_opens_it_and_a_link_says_that_it_is_missing(good):
 
 
 def test_all_of_it_is_gone_with_the_visitor(good, disk, monkeypatch):
-    app = press(drop(App("bring"), "mine.safetensors", good), "own_open").fine()
+    app = drop(App("bring"), "mine.safetensors", good).press("own_open")
     visitor = app.at.session_state["_visitor"]
     assert list(disk.iterdir())
     monkeypatch.setattr(visitors.runtime, "exists", lambda: False)
@@ -188,9 +178,9 @@ def test_a_bad_file_is_one_sentence_leaves_nothing_and_the_next_one_works(good, 
         assert list(disk.iterdir()) == [], name
     assert "this must not run" not in capsys.readouterr().out
     drop(app, "good.safetensors", good).fine()
-    assert not app.at.error and "good.safetensors" in said(app)
+    assert not app.at.error and "good.safetensors" in app.text()
     drop(app, "notes.txt", b"no model").fine()
-    assert app.at.error and "good.safetensors" in said(app), "the one there was stays"
+    assert app.at.error and "good.safetensors" in app.text(), "the one there was stays"
 
 
 def test_what_does_not_fit_is_listed_and_not_opened(weights):
@@ -200,10 +190,10 @@ def test_what_does_not_fit_is_listed_and_not_opened(weights):
     app = drop(App("bring"), "odd.safetensors", save(damaged)).fine()
     (error,) = app.sentences("error")
     assert "2 tensors do not fit" in error and "own_open" not in {b.key for b in app.at.button}
-    assert "misshapen: blocks.0.attn.proj.weight is 5×24, not 24×24" in said(app)
-    assert "missing: blocks.1.norm1.bias" in said(app)
+    assert "misshapen: blocks.0.attn.proj.weight is 5×24, not 24×24" in app.text()
+    assert "missing: blocks.1.norm1.bias" in app.text()
     spoiled = dict(weights) | {"norm.weight": torch.full((24,), float("nan"))}
-    app = press(drop(app, "nan.safetensors", save(spoiled)), "own_open").fine()
+    app = drop(app, "nan.safetensors", save(spoiled)).press("own_open")
     assert "no numbers" in app.sentences("error")[0] and app.at.title[0].value == texts.prose("menu", "en")["bring"]
 
 
@@ -225,7 +215,7 @@ def test_ids_of_the_hub_are_off_in_public(monkeypatch):
     monkeypatch.setattr("vitcore.models.hub_ids.fetch_hub_folder", lambda name, *_: asked.append(name))
     monkeypatch.setenv("INSIDE_VIT_PUBLIC", "1")
     app = App("bring").fine()
-    assert "own_hub" not in app.controls and texts.prose("common", "en")["off downloads"] in said(app)
+    assert "own_hub" not in app.controls and texts.prose("common", "en")["off downloads"] in app.text()
     monkeypatch.setattr(texts, "language", lambda: "en")
     with pytest.raises(permissions.NotAllowedError):
         uploaded_model.fetch_hub_model("owner/name", print)
@@ -239,11 +229,11 @@ def test_an_id_of_the_hub_is_brought_like_a_file(monkeypatch, tmp_path, weights)
     monkeypatch.setattr("vitcore.models.hub_ids.fetch_hub_folder", lambda name, *_: folder)
     pasted = " https://huggingface.co/someone/some-vit/blob/main/config.json"
     app = App("bring").set(own_hub=pasted).fine()
-    press(app, "own_fetch").fine()
-    assert "hf-hub:someone/some-vit" in said(app) and not app.at.error
-    press(app, "own_open").fine()
+    app.press("own_fetch")
+    assert "hf-hub:someone/some-vit" in app.text() and not app.at.error
+    app.press("own_open")
     assert app.go("patches").fine().values()["model"] == uploaded_model.MODEL_ID
-    press(app.go("bring"), "own_forget")
+    app.go("bring").press("own_forget")
     assert (folder / "model.safetensors").exists(), "the cache of the hub is not the visitor's"
 
 
@@ -256,8 +246,8 @@ def test_a_directory_in_a_zip_needs_no_answers_and_brings_its_labels(tmp_path, d
     there = {f"hf/{f.name}": f.read_bytes() for f in (tmp_path / "hf").iterdir()}
     app = drop(App("bring"), "hf.zip", zipped(**there | {"../../evil.json": b"{}", "hf/run.py": b"print()"})).fine()
     assert sorted(f.suffix for f in disk.rglob("*.*") if f.is_file()) == [".json", ".safetensors"]
-    assert not any(k.startswith(("own_heads", "own_eps")) for k in app.controls) and "beagle, castle" in said(app)
-    press(app, "own_open").fine()
+    assert not any(k.startswith(("own_heads", "own_eps")) for k in app.controls) and "beagle, castle" in app.text()
+    app.press("own_open")
     assert opened(app).labels == tuple(IDS) and opened(app).heads == 2
 
 
@@ -266,10 +256,10 @@ def test_labels_and_another_size(good):
     app.upload("few.txt", b"one\ntwo\n", key(app, "own_labels_")).fine()
     assert app.sentences("error") == [TEXT.fill("labels count", count=2, classes=10)]
     app.upload("names.json", json.dumps(IDS).encode(), key(app, "own_labels_")).fine()
-    assert not app.at.error and "beagle, castle" in said(app)
+    assert not app.at.error and "beagle, castle" in app.text()
     app.set(**{key(app, "own_resize"): True}).fine()
     app.set(**{key(app, "own_high"): 48, key(app, "own_wide"): 64, key(app, "own_way"): "paper"}).fine()
-    press(app, "own_open").fine()
+    app.press("own_open")
     vit = opened(app)
     assert (vit.grid.rows, vit.grid.cols) == (6, 8) and vit.labels == tuple(IDS)
     assert app.go("patches").fine().component("split")["cols"] == 8
@@ -283,10 +273,8 @@ def test_the_paper_s_names_are_taken(monkeypatch, kinds, offer):
     app = App("patches").set(model="R26+S/32").fine()
     assert app.values()["model"] == name and not app.at.warning
     assert "no trained weights" in App("patches", model="ViT-Ti/8").fine().sentences("warning")[0]
-    assert (
-        model_menu.resolve_name("ViT-S/16") == "vit_small_patch16_224.augreg_in21k_ft_in1k"
-        and model_menu.resolve_name("../x") == "../x"
-    )
+    assert model_menu.resolve_name("ViT-S/16") == "vit_small_patch16_224.augreg_in21k_ft_in1k"
+    assert model_menu.resolve_name("../x") == "../x"
 
 
 def test_what_was_dropped_is_let_go_of_by_streamlit(good):

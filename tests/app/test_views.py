@@ -51,7 +51,7 @@ def test_every_page_shows_every_setting_of_every_kind_of_model(kind, kinds, offe
 # What isn't defined is said
 
 
-def test_a_hybrid_says_it_has_no_patch_filters(kinds, offer):
+def test_a_hybrid_says_it_has_no_patch_filters_and_not_that_patches_are_pixels(kinds, offer):
     offer(hybrid=kinds["hybrid"])
     app = App("filters", model="hybrid").fine()
     (said,) = app.sentences("info")
@@ -60,14 +60,9 @@ def test_a_hybrid_says_it_has_no_patch_filters(kinds, offer):
         "The first 28 principal components", "Component 1 enlarged", "Variance explained by the first k components"
     ]  # fmt: skip
     assert "k" not in app.controls, "a photo can't be rebuilt from a root convolution"
-
-
-def test_a_hybrid_does_not_say_that_patches_are_pixels(kinds, offer):
-    offer(hybrid=kinds["hybrid"])
-    app = App("patches", model="hybrid", shuffle="true").fine()
-    assert any("In a hybrid a patch is a cell" in said for said in app.sentences("caption"))
-    assert not any("Eq. 1" in said or "the answer is the same" in said for said in app.sentences("caption"))
-    assert any("does not bring the answer back" in said for said in app.sentences("caption"))
+    said = App("patches", model="hybrid", shuffle="true").fine().text("caption")
+    assert "In a hybrid a patch is a cell" in said and "does not bring the answer back" in said
+    assert "Eq. 1" not in said and "the answer is the same" not in said
 
 
 @pytest.mark.parametrize("kind", IN_PART)
@@ -106,27 +101,23 @@ def test_no_positions_is_said(kinds, offer):
 
 
 @pytest.mark.parametrize(("kind", "readout"), [("no-class-token", "attention pool"), ("mean-of-patches", "mean of patches")])
-def test_no_class_token_is_said(kind, readout, kinds, offer):
+def test_no_class_token_is_said_and_nothing_of_one_that_is_there(kind, readout, kinds, offer):
     offer({kind: kinds[kind]})
     app = App("rollout", model=kind).fine()
-    assert any(f"reads its answer from the {readout}" in c for c in app.sentences("caption"))
-    assert any(f"What the {readout} gathered" in m for m in app.sentences("markdown"))
-    assert any("no class token" in c for c in app.go("distance").fine().sentences("caption"))
+    assert f"reads its answer from the {readout}" in app.text("caption")
+    assert f"What the {readout} gathered" in app.text("markdown")
+    assert "no class token" in app.go("distance").fine().text("caption")
     app.go("overview").fine()
     assert f"What the {readout} gathered" in [header.value for header in app.at.header]
-    assert any(f"carried information to the {readout}" in c for c in app.sentences("caption"))
-    assert not any("class token" in c for c in app.sentences("caption"))
-
-
-@pytest.mark.parametrize("slug", ["rollout", "distance"])
-def test_nothing_is_said_of_a_class_token_that_is_there(slug):
-    assert not any("no class token" in c for c in App(slug).sentences("caption"))
+    assert f"carried information to the {readout}" in app.text("caption") and "class token" not in app.text("caption")
+    for slug in ("rollout", "distance"):
+        assert "no class token" not in App(slug).text("caption")
 
 
 def test_a_model_without_a_head_shows_no_answer(kinds, offer):
     offer({"no-head": kinds["no-head"]})
     app = App("overview", model="no-head").fine()
-    assert any("no classification head" in said for said in app.sentences("info"))
+    assert "no classification head" in app.text("info")
     assert app.component("door_distance") and not any(c.key == "door_answer" for c in app.pictures())
     assert app.set(model=DEFAULT_MODEL).fine().component("door_answer")["alt"] == "The five likeliest classes"
 

@@ -48,6 +48,11 @@ class App:
             self.at.get_by_key(key).set_value(value)
         return self.run()
 
+    def press(self, button: str) -> "App":
+        """Press a button, by its key or its label."""
+        next(one for one in self.at.button if button in (one.key, one.label)).click()
+        return self.run().fine()
+
     def upload(self, name: str, data: bytes, key: str = "file") -> "App":
         """Drop in a photo."""
         self.at.get_by_key(key).clear().upload(name, data)
@@ -67,6 +72,18 @@ class App:
     def sentences(self, kind: str) -> list[str]:
         """The texts of one kind ("error", "warning", "info", "caption", "markdown"), without Markdown's backslashes."""
         return [re.sub(r"\\([^a-zA-Z0-9\s])", r"\1", element.value) for element in self.at.get(kind)]
+
+    def text(self, *kinds: str) -> str:
+        """All that is said on the page, or all of these kinds, in one."""
+        return "\n".join(
+            one for kind in kinds or ("markdown", "caption", "info", "error", "warning") for one in self.sentences(kind)
+        )
+
+    @property
+    def answer(self) -> str:
+        """The words in the fold that holds the answer to a question."""
+        (answer,) = [fold.markdown[0].value for fold in self.at.expander if fold.label == "Show the answer"]
+        return answer
 
     def component(self, key: str) -> dict:
         """What Python sent to a component of ours."""

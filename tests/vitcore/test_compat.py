@@ -57,18 +57,14 @@ print(timm.is_model('vit_tiny_patch16_224'))
     assert held and set(held) == {"False"} and known == "True"
 
 
-def test_declaring_twice_does_nothing():
+def test_declaring_twice_does_nothing_and_what_is_declared_is_what_torchvision_asks_for():
+    import torch
+
     from vitcore.models import torchvision_ops
 
     declare_torchvision_ops()
     before = len(torchvision_ops._declared)
     declare_torchvision_ops()
     assert len(torchvision_ops._declared) == before
-
-
-def test_what_is_declared_is_what_torchvision_asks_for():
-    import torch
-
     for name, schema in SCHEMAS.items():
-        assert schema.startswith(f"{name}(")
-        assert hasattr(torch.ops.torchvision, name)
+        assert schema.startswith(f"{name}(") and hasattr(torch.ops.torchvision, name)

@@ -104,33 +104,23 @@ def test_a_mirror_is_named_where_there_is_one():
     found = position_embeddings.mirror_symmetries(position_embeddings.position_similarity(spots), grid)
     assert [one.way for one in found] == ["sides"] and found[0].cosine == pytest.approx(1)
     assert found[0].elsewhere < 0.8
-    assert (
-        position_embeddings.mirror_symmetries(
-            position_embeddings.position_similarity(position_embeddings.random_position_embeddings(64, 192)), grid
-        )
-        == []
-    )
+    noise = position_embeddings.position_similarity(position_embeddings.random_position_embeddings(64, 192))
+    assert position_embeddings.mirror_symmetries(noise, grid) == []
 
 
-def test_the_mirror_of_the_model_that_ships(shipped):
+def test_the_mirror_of_the_model_that_ships_and_untrained_positions_that_show_no_grid(shipped):
     cosine, grid = position_embeddings.position_similarity(load_model.position_embeddings(shipped)), shipped.grid
     (sides,) = [one for one in position_embeddings.mirror_symmetries(cosine, grid) if one.way == "sides"]
     image = cosine.reshape(16, 16, 16, 16)
     alike = [image[r, c, r, 15 - c] for r in range(16) for c in range(16) if abs(15 - 2 * c) >= 8]
     assert sides.cosine == pytest.approx(np.mean(alike)) and sides.cosine - sides.elsewhere > 0.2
-
-
-def test_untrained_positions_show_no_grid(shipped):
     noise = position_embeddings.position_similarity(position_embeddings.random_position_embeddings(256, 192))
-    assert abs(position_embeddings.correlation_with_distance(noise, shipped.grid)) < 0.02
+    assert abs(position_embeddings.correlation_with_distance(noise, grid)) < 0.02
 
 
-def test_the_head_that_changes_most():
+def test_the_head_that_changes_most_and_what_two_maps_have_in_common():
     before, after = np.zeros((2, 3)), np.array([[1, -5, 2], [4, 0, 0]])
     assert attention_distance.most_changed_head(before, after) == (0, 1)
-
-
-def test_what_two_maps_have_in_common():
     one = np.array([[3.0, 1.0], [0.0, 0.0]])
     assert map_overlap(one, 7 * one) == 1 and map_overlap(one, one[::-1]) == 0
     assert map_overlap(one, np.ones((2, 2))) == pytest.approx(0.5)

@@ -14,15 +14,11 @@ from vitcore.outlier_sentences import masked_outliers_sentence, outlier_patch_na
 def test_which_patches_they_are_is_said(patches, who):
     grid = Grid(3, 4, 16)
     assert outlier_patch_names(patches, grid) == who
-    assert (
-        outlier_sentence(patches, grid) == f"{who}, not what the model looks at."
-        and outlier_sentence(patches, grid, False) == f"{who}."
-    )
+    assert outlier_sentence(patches, grid) == f"{who}, not what the model looks at."
+    assert outlier_sentence(patches, grid, False) == f"{who}."
 
 
 def test_nothing_is_said_of_nothing_and_masked_ones_are_counted():
     assert outlier_sentence([], Grid(3, 4, 16)) == "" == masked_outliers_sentence(0)
-    assert (
-        masked_outliers_sentence(1) == "1 outlier token is masked here."
-        and masked_outliers_sentence(4) == "4 outlier tokens are masked here."
-    )
+    assert masked_outliers_sentence(1) == "1 outlier token is masked here."
+    assert masked_outliers_sentence(4) == "4 outlier tokens are masked here."

@@ -25,26 +25,20 @@ def downloads(monkeypatch, tmp_path) -> list[str]:
 def test_the_shape_is_that_of_the_model(tiny):
     name = "vit_tiny_patch16_224"
     module = timm.create_model(name)
-    assert (
-        size_of_timm_model(name) == size_of_module(module, load_model.wrap_module(module, name).structure)
-        and size_of_timm_model(name).tokens == 197
-    )
-    assert (size_of_timm_model(name).blocks, size_of_timm_model(name).heads, size_of_timm_model(name).width) == (12, 3, 192)
-    assert size_of_timm_model(name).weights_bytes == sum(p.nbytes for p in module.parameters())
+    size = size_of_timm_model(name)
+    assert size == size_of_module(module, load_model.wrap_module(module, name).structure)
+    assert (size.blocks, size.heads, size.width, size.tokens) == (12, 3, 192, 197)
+    assert size.weights_bytes == sum(p.nbytes for p in module.parameters())
     assert size_of_module(tiny.module, tiny.structure).tokens == 17
-
-
-def test_what_has_no_grid_is_refused_before_it_is_downloaded(downloads):
-    with pytest.raises(load_model.ModelError, match=r"tnt_s_patch16_224"):
-        hub.fetch_weights("tnt_s_patch16_224")
-    assert downloads == []
 
 
 @pytest.mark.parametrize("name", ["vit_small_patch14_dinov2.lvd142m", "vit_small_r26_s32_224.augreg_in21k_ft_in1k",
                                   "deit_tiny_distilled_patch16_224.fb_in1k", "cait_xxs24_224.fb_dist_in1k"])  # fmt: skip
-def test_what_is_one_is_downloaded(downloads, name):
-    assert str(hub.fetch_weights(name)) == "there"
-    assert downloads[-1] == f"timm/{name}"
+def test_what_has_a_grid_is_downloaded_and_what_has_none_refused_before(downloads, name):
+    with pytest.raises(load_model.ModelError, match=r"tnt_s_patch16_224"):
+        hub.fetch_weights("tnt_s_patch16_224")
+    assert downloads == []
+    assert str(hub.fetch_weights(name)) == "there" and downloads[-1] == f"timm/{name}"
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])

@@ -16,26 +16,16 @@ from vitcore.train.presets import preset
 RECORDINGS = Path(__file__).parents[2] / "assets" / "recordings"
 
 
-@pytest.fixture(scope="module")
-def film() -> film_files.Film:
-    return film_files.open_film(RECORDINGS / f"{DEFAULT_MODEL}.safetensors")
+def shipped_film(name: str):
+    """A fixture: the film of this name."""
+    return pytest.fixture(scope="module")(lambda: film_files.open_film(RECORDINGS / f"{name}.safetensors"))
 
 
-@pytest.fixture(scope="module")
-def masked() -> film_files.Film:
-    return film_files.open_film(RECORDINGS / "masked-patches.safetensors")
+film, masked, alone = map(shipped_film, (DEFAULT_MODEL, "masked-patches", "labels-alone"))
 
 
-@pytest.fixture(scope="module")
-def alone() -> film_files.Film:
-    return film_files.open_film(RECORDINGS / "labels-alone.safetensors")
-
-
-def test_they_are_small():
+def test_they_are_small_and_the_film_ends_at_the_model_that_ships(film, shipped):
     assert sum(file.stat().st_size for file in RECORDINGS.iterdir()) <= 15e6
-
-
-def test_the_film_ends_at_the_model_that_ships(film, shipped):
     np.testing.assert_allclose(film.array_at("kernel", -1), load_model.patch_kernel(shipped), atol=2e-3)
     np.testing.assert_allclose(film.array_at("positions", -1), load_model.position_embeddings(shipped), atol=2e-3)
 
@@ -58,19 +48,13 @@ def test_they_say_how_many_photos_they_were_measured_on(film, alone):
     assert film.accuracy().photos == 600
 
 
-def test_positions_come_to_know_the_grid(film):
+def test_it_comes_to_know_the_grid_to_look_near_and_to_name_what_it_sees(film):
+    """At first every head looks about as far as uniform attention, and every one of 1000 classes is as likely as any other; at
+    the end block 0 has near and far heads, a castle is a castle, and a dog some dog."""
     near = [correlation_with_distance(position_similarity(film.array_at("positions", i)), film.grid) for i in (0, -1)]
     assert abs(near[0]) < 0.1 and near[1] <= -0.5
-
-
-def test_heads_part_company(film):
-    """At first every head looks about as far as uniform attention; at the end block 0 has near and far ones."""
     spread = np.ptp(film.arrays["distance_px"][:, 0], axis=1)
     assert spread[0] < 3 and spread[-1] > 25
-
-
-def test_it_comes_to_name_what_it_sees(film):
-    """At first every one of 1000 classes is as likely as any other; at the end a castle is a castle, and a dog some dog."""
     first, last = (np.mean([film.top(i, k)[0][1] for k in range(len(film.names))]) for i in (0, -1))
     assert first < 0.005 and last > 0.1
     assert "castle" in [label for label, _ in film.top(-1, film.names.index("castle"))]
@@ -86,19 +70,15 @@ def test_masked_colours_come_nearer_the_truth(masked):
     assert error[-1] < 0.6 * error[0] and error[-1] < flat
 
 
-def test_labels_alone_say_what_they_were(alone):
-    """No teacher in its command; its card says photos, steps and accuracy; 24 frames and more."""
+def test_labels_alone_say_what_they_were_and_what_comes_by_itself(alone):
+    """No teacher in its command; its card says photos, steps and accuracy; 24 frames and more. From labels alone: smooth
+    filters and a sense of place; no head of layer 0 comes to look nearer than another."""
     assert alone.task == "classify" and len(alone.steps) >= 24
     assert alone.command.split()[3:5] == ["train", "labels_alone"] and "teacher" not in alone.command
     assert int(alone.steps[-1]) == preset("labels_alone").steps
     step, right, photos = alone.accuracy()
     assert step == alone.steps[-1] and right > 50, "ten kinds: one in ten by chance"
-    assert photos == preset("labels_alone").evaluate_most
-    assert "Imagenette" in alone.data
-
-
-def test_what_comes_by_itself(alone):
-    """From labels alone: smooth filters and a sense of place; no head of layer 0 comes to look nearer than another."""
+    assert photos == preset("labels_alone").evaluate_most and "Imagenette" in alone.data
     first, last = (emerged_structure(alone.arrays, i, alone.grid) for i in (0, -1))
     assert not (first.filters or first.positions or first.heads)
     assert last.filters and last.positions and not last.heads

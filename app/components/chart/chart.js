@@ -1,5 +1,7 @@
 // A chart drawn in place: pictures, points, lines, bars; what stays keeps its element, so that it glides and never blinks.
 
+import { fillHover, ticksOf } from "./chart_words.js"
+
 const NS = "http://www.w3.org/2000/svg"
 const states = new WeakMap()
 const LEAST = 40 // px of room for the data, however narrow the page: less would be negative beside wide labels
@@ -58,7 +60,7 @@ function frame(root, s) {
 }
 
 function layout(wide, height, x, y) {
-  const left = y.visible === false ? 0 : em * (34 + 7 * Math.max(...marks(y, 5).map(t => t.label.length)))
+  const left = y.visible === false ? 0 : em * (34 + 7 * Math.max(...ticksOf(y, 5).map(t => t.label.length)))
   const bottom = x.visible === false ? 2 : 44 * em
   const at = (axis, from, to) => {
     const [low, high] = axis.range
@@ -74,7 +76,7 @@ function layout(wide, height, x, y) {
 }
 
 function drawAxes(g, place, x, y) {
-  const ticks = [...marks(x, place.w / 70 / em).map(t => ({ ...t, axis: "x" })), ...marks(y, place.h / 30 / em).map(t => ({ ...t, axis: "y" }))]
+  const ticks = [...ticksOf(x, place.w / 70 / em).map(t => ({ ...t, axis: "x" })), ...ticksOf(y, place.h / 30 / em).map(t => ({ ...t, axis: "y" }))]
   const [lines, words, titles] = pool(g, "g", 3)
   const { left, top, w, h } = place
   pool(lines, "line", ticks.length).forEach((line, i) => {
@@ -97,30 +99,6 @@ function drawAxes(g, place, x, y) {
     set(text, { ...where, "text-anchor": "middle" })
   })
 }
-
-function marks(axis, most) {
-  if (axis.visible === false) return []
-  if (axis.tickvals) return axis.tickvals.map((value, i) => ({ value, label: String(axis.ticktext?.[i] ?? value) }))
-  const [low, high] = axis.range[0] < axis.range[1] ? axis.range : [axis.range[1], axis.range[0]]
-  if (axis.type === "log") {
-    const ticks = []
-    for (let e = Math.ceil(low); e <= Math.floor(high); e++) ticks.push({ value: 10 ** e, label: short(10 ** e) })
-    return ticks
-  }
-  let step = axis.dtick || nice((high - low) / Math.max(2, most))
-  while (axis.dtick && (high - low) / step > 2 * Math.max(1, most)) step *= 2
-  const ticks = []
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9; k++) ticks.push({ value: k * step, label: short(k * step) })
-  return ticks
-}
-
-function nice(step) {
-  const power = 10 ** Math.floor(Math.log10(step))
-  return power * [1, 2, 5, 10].find(m => m * power >= step)
-}
-
-const short = v => Math.abs(v) >= 10000 ? `${+(v / 1000).toPrecision(3)}k`
-  : v && Math.abs(v) < 0.01 ? (+v.toPrecision(3)).toExponential().replace("e-", "e−") : String(+v.toPrecision(6))
 
 function drawTraces(g, place, traces) {
   pool(g, "g", traces.length).forEach((layer, i) => {
@@ -265,16 +243,11 @@ function nearest(traces, place, px, py) {
     t.x.forEach((x, i) => {
       if (x === null || t.y[i] === null) return
       const far = (place.x(x) - px) ** 2 + (place.y(t.y[i]) - py) ** 2
-      if (far < best) [best, words] = [far, t.hovers[i]?.replace(/<br>/g, " · ") ?? fill(t.hover, x, t.y[i])]
+      if (far < best) [best, words] = [far, t.hovers[i]?.replace(/<br>/g, " · ") ?? fillHover(t.hover, x, t.y[i])]
     })
   }
   return words
 }
-
-const fill = (template, x, y) => template.replace(/<br>/g, " · ").replace(/%\{([xy])(?::\.(\d+)f|:,)?\}/g, (_, name, digits) => {
-  const value = name === "x" ? x : y
-  return digits === undefined ? value.toLocaleString("en", { maximumSignificantDigits: 6 }) : value.toFixed(digits)
-})
 
 function pool(parent, tag, count) {
   while (parent.childElementCount > count) parent.lastChild.remove()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app.components.component_files import read_source
+from app.components.component_files import read_script, read_source
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vitcore.figures.drawing import Axis, Drawing, Label, Mark, Outline, RasterLayer, Rule
 
 _CHART = st.components.v2.component(
-    "inside_vit_chart", html=read_source("chart/chart.html"), css=read_source("chart/chart.css"), js=read_source("chart/chart.js")
+    "inside_vit_chart", html=read_source("chart/chart.html"), css=read_source("chart/chart.css"), js=read_script("chart/chart.js")
 )
 
 

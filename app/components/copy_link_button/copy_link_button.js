@@ -1,6 +1,8 @@
 // Copies the address of the page as it is now; where the browser does not let us, shows it to be copied by hand. What it says goes
 // after a while if it is short, else when something else is touched, or with Escape.
 
+import { copyText } from "../clipboard.js"
+
 const BRIEF_MS = 5000, EDGE_PX = 16
 const states = new WeakMap()
 

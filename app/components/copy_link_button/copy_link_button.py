@@ -15,6 +15,4 @@ def copy_link_button(
     At another `place` or with another note, what was said is forgotten.
     """
     data = {"label": label, "copied": copied, "failed": failed, "note": note, "place": place, "ids": dict(ids or {})}
-    translated_component("copy_link_button", "../clipboard copy_link_button", label=label, field=field)(
-        data=data, key=key, width="content"
-    )
+    translated_component("copy_link_button", label=label, field=field)(data=data, key=key, width="content")

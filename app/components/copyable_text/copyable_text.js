@@ -1,5 +1,7 @@
 // Shows the text, and copies it; where the browser does not let us, marks it to be copied by hand.
 
+import { copyText } from "../clipboard.js"
+
 const timers = new WeakMap()
 
 export default function ({ data, parentElement }) {

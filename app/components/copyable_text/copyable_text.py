@@ -8,4 +8,4 @@ def copyable_text(written: str, *, key: str) -> None:
     """Show it in the font of code, its lines wrapped, with a button that copies it; the page's words are in `common.md`."""
     text = texts.prose("common")
     data = {"text": written, "copied": text["copied"], "failed": text["copy by hand"]}
-    translated_component("copyable_text", "../clipboard copyable_text", label=text["copy"])(data=data, key=key)
+    translated_component("copyable_text", label=text["copy"])(data=data, key=key)

@@ -12,7 +12,6 @@ import streamlit as st
 from app.components.component_files import translated_component
 from app.components.pending_choices import choose
 
-SCRIPTS = "../outlined ../overlay explorer_read explorer_words explorer_touch explorer"
 LABELS = ("canvas", "tokens", "heads", "compare", "compare help", "play", "strip", "rules", "keys", "mask")
 
 PINNED_TOKENS = ("token", "second")  # tokens, by their places in the sequence
@@ -51,4 +50,4 @@ def explorer(
 
     names = {name.replace(" ", "_"): data["words"][name] for name in LABELS}
     sent = data | {"n": st.session_state.get(f"{key}_n", 0)}
-    translated_component("explorer", SCRIPTS, **names)(data=sent, key=key, on_chosen_change=chosen)
+    translated_component("explorer", **names)(data=sent, key=key, on_chosen_change=chosen)

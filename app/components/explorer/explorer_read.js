@@ -1,20 +1,26 @@
 // The explorer's reading part: attention as bytes, fetched once by address, and one token's weights out of it.
 
-const states = new WeakMap()
-const KEPT = 48 // blocks the browser remembers
+import { LEAST_TOP } from "../overlay.js"
 
-function decodeTable(span) {
+/** @typedef {{ prefix: number, rows: number, cols: number }} Grid Tokens before the patches, and the patches. */
+/** @typedef {{ bytes: Uint8Array, tokens: number, all?: boolean, nearest?: Int16Array, queries?: number[], count?: number }} AttentionMap */
+
+export const KEPT = 48 // blocks the browser remembers
+
+/** What each of the 256 bytes stands for: 0, and `span` powers of two up to 1.
+ * @param {number} span */
+export function decodeTable(span) {
   return Float32Array.from({ length: 256 }, (_, code) => (code ? 2 ** ((-span * (255 - code)) / 254) : 0))
 }
 
 // What `spec` names, or null while it is on its way; `done` is called when it has come.
-function fetched(s, spec, done) {
+export function fetched(s, spec, done) {
   const known = s.bytes.get(spec.url)
   if (known !== undefined) return known
   s.bytes.set(spec.url, null)
   // relative: media lies beside the page, whatever path the app is served below
   fetch(spec.url)
-    .then(answer => (answer.ok ? answer.arrayBuffer() : Promise.reject(new Error(answer.status))))
+    .then(answer => (answer.ok ? answer.arrayBuffer() : Promise.reject(new Error(answer.statusText))))
     .then(buffer => {
       s.bytes.set(spec.url, reader(new Uint8Array(buffer), spec, s.data.grid))
       for (const url of s.bytes.keys()) {
@@ -27,14 +33,16 @@ function fetched(s, spec, done) {
   return null
 }
 
-// `queries`: the tokens whose rows (or, with `column`, columns) were sent; null where all were.
-function reader(bytes, spec, grid) {
+/** `queries`: the tokens whose rows (or, with `column`, columns) were sent; null where all were.
+ * @param {Uint8Array} bytes @param {{ queries: number[] | null }} spec @param {Grid} grid @returns {AttentionMap} */
+export function reader(bytes, spec, grid) {
   const tokens = grid.prefix + grid.rows * grid.cols
   if (!spec.queries) return { bytes, tokens, all: true }
   const nearest = Int16Array.from({ length: tokens }, (_, token) => nearestOf(token, spec.queries, grid))
   return { bytes, tokens, nearest, queries: spec.queries, count: spec.queries.length }
 }
 
+/** @param {number} token @param {number[]} queries @param {Grid} grid */
 function nearestOf(token, queries, grid) {
   const exact = queries.indexOf(token)
   if (exact >= 0 || token < grid.prefix) return Math.max(exact, 0)
@@ -49,13 +57,16 @@ function nearestOf(token, queries, grid) {
   return best
 }
 
-const place = (token, grid) => [Math.floor((token - grid.prefix) / grid.cols), (token - grid.prefix) % grid.cols]
+/** @param {number} token @param {Grid} grid */
+export const place = (token, grid) => [Math.floor((token - grid.prefix) / grid.cols), (token - grid.prefix) % grid.cols]
 
-// The token that answers for this one: itself, or where only some were sent the nearest of them.
-const answering = (map, token) => (map.all ? token : map.queries[map.nearest[token]])
+/** The token that answers for this one: itself, or where only some were sent the nearest of them.
+ * @param {AttentionMap} map @param {number} token */
+export const answering = (map, token) => (map.all ? token : map.queries[map.nearest[token]])
 
-// One head's weights from `token` to every token, or (column) from every token to it, into `out`.
-function read(map, head, token, column, table, out) {
+/** One head's weights from `token` to every token, or (column) from every token to it, into `out`.
+ * @param {AttentionMap} map @param {number} head @param {number} token @param {boolean} column @param {Float32Array} table @param {Float32Array} out */
+export function read(map, head, token, column, table, out) {
   const { bytes, tokens } = map
   if (map.all && column) {
     for (let i = 0, at = head * tokens * tokens + token; i < tokens; i++, at += tokens) out[i] = table[bytes[at]]
@@ -66,8 +77,9 @@ function read(map, head, token, column, table, out) {
   return out
 }
 
-// Of a token's weights, a row a head, those of one head, or the mean of all.
-function chosen(rows, head, out) {
+/** Of a token's weights, a row a head, those of one head, or the mean of all.
+ * @param {Float32Array[]} rows @param {number | null} head @param {Float32Array} out */
+export function chosen(rows, head, out) {
   if (head !== null) out.set(rows[head])
   else {
     out.fill(0)
@@ -76,15 +88,17 @@ function chosen(rows, head, out) {
   return out
 }
 
-function largest(values, from) {
+/** @param {Float32Array} values @param {number} from */
+export function largest(values, from) {
   let at = from
   for (let i = from; i < values.length; i++) if (values[i] > values[at]) at = i
   return at
 }
 
-// Outlier tokens (patches) that hold much of a map: more than an even share, and at most one in so many of the others has as
-// much (`analysis.outlier_tokens.outliers_in_map`).
-function standingOut(values, from, { patches, one_in: oneIn }) {
+/** Outlier tokens (patches) that hold much of a map: more than an even share, and at most one in so many of the others has as
+ * much (`analysis.outlier_tokens.outliers_in_map`).
+ * @param {Float32Array} values @param {number} from @param {{ patches: number[], one_in: number }} outliers */
+export function standingOut(values, from, { patches, one_in: oneIn }) {
   if (!patches.length) return []
   const others = values.length - from - patches.length
   let sum = 0
@@ -100,7 +114,7 @@ function standingOut(values, from, { patches, one_in: oneIn }) {
 
 // Colours 0…255 as the browser keeps pixels: of small maps, of the photo's bar, on the photo before its detail is added, and
 // black that lets through what is attended to.
-function palettes(texts) {
+export function palettes(texts) {
   const pixel = (r, g, b, a) => ((a << 24) | (b << 16) | (g << 8) | r) >>> 0
   const of = text => {
     const rgb = Uint8Array.from(atob(text), c => c.charCodeAt(0))
@@ -110,17 +124,19 @@ function palettes(texts) {
 }
 
 // Pixels of a map, one a patch, off the page.
-function smallMap(rows, cols) {
+export function smallMap(rows, cols) {
   const canvas = Object.assign(document.createElement("canvas"), { width: cols, height: rows })
   const ctx = canvas.getContext("2d")
   const image = ctx.createImageData(cols, rows)
   return { canvas, ctx, image, pixels: new Uint32Array(image.data.buffer) }
 }
 
-const DECADES = 3 // of the logarithmic scale
+export const DECADES = 3 // of the logarithmic scale
 
-// Weights of the patches as a small map, coloured from 0 (or a thousandth) to `top`.
-function fill(small, values, from, top, log, colours) {
+/** Weights of the patches as a small map, coloured from 0 (or a thousandth) to `top`.
+ * @param {{ pixels: Uint32Array, ctx: any, image: any }} small
+ * @param {Float32Array} values @param {number} from @param {number} top @param {boolean} log @param {Uint32Array} colours */
+export function fill(small, values, from, top, log, colours) {
   const { pixels } = small
   const times = top > 0 ? 255 / top : 0
   for (let i = 0; i < pixels.length; i++) {
@@ -130,3 +146,7 @@ function fill(small, values, from, top, log, colours) {
   }
   small.ctx.putImageData(small.image, 0, 0)
 }
+
+// An even share of what a token gives, and what a colour scale reaches at least: a nearly even map is nearly flat.
+export const even = ({ data: { grid } }) => 1 / (grid.prefix + grid.rows * grid.cols)
+export const least = s => LEAST_TOP * even(s)

@@ -1,5 +1,10 @@
 // The explorer's parts, made once for a model, and what they do when touched: by mouse, by keys, by a finger.
 
+import { decodeTable, palettes, place, smallMap } from "./explorer_read.js"
+import { clamp, fillIn, label, say } from "./explorer_words.js"
+import { mapFor, prefetch, schedule } from "./explorer_draw.js"
+import { holding } from "../overlay.js"
+
 function make(tag, into, facts = {}) {
   const element = Object.assign(document.createElement(tag), facts)
   into.append(element)
@@ -7,7 +12,7 @@ function make(tag, into, facts = {}) {
 }
 
 // Cards, tiles and the strip for this many heads, blocks and prefix tokens.
-function build(s) {
+export function build(s) {
   const { data, root } = s
   const { grid, heads, names } = data
   const tokens = grid.prefix + grid.rows * grid.cols
@@ -81,18 +86,6 @@ function wording(s) {
   }
 }
 
-// The two colour bars: the photo's, which has none where it is light and dark, and that of the small maps.
-function bars(s) {
-  s.root.classList.toggle("no-scale", s.data.style === "light")
-  const paints = { look: s.colours.bar, all: s.colours.solid }
-  for (const [where, colours] of Object.entries(paints)) {
-    const ctx = s.root.querySelector(`.${where} .scale canvas`).getContext("2d")
-    const image = ctx.createImageData(256, 1)
-    new Uint32Array(image.data.buffer).set(colours)
-    ctx.putImageData(image, 0, 0)
-  }
-}
-
 // The strip: one column a layer, one row a head
 
 function buildAtlas(s) {
@@ -140,33 +133,35 @@ function rove(s, e, cell) {
   s.roving.button.focus()
 }
 
-function drawAtlas(s) {
-  const { atlas, cards, shared, log, words } = s.data
-  const bytes = fetched(s, atlas, () => drawAtlas(s))?.bytes
-  s.root.querySelector(".strip p").textContent = fillIn(words["strip about"], { token: nameOf(s, s.data.state.token) })
-  for (const cell of s.atlas.flat()) {
-    const facts = cards[cell.block]?.[cell.head]
-    const word = facts && headline(s, facts).word
-    cell.button.title = fillIn(cell.head === null ? words["mean of one"] : words["one head"], cell) + (word ? `: ${fillIn(words["over all"], { word })}` : "")
-    cell.button.setAttribute("aria-label", cell.button.title)
-  }
-  if (!bytes) return
-  const cells = atlas.rows * atlas.cols
-  const values = Float32Array.from(bytes, code => s.table[code])
-  const all = values.reduce((a, b) => Math.max(a, b), 0)
-  s.atlas.flat().forEach(cell => {
-    const i = cell.block * atlas.heads + cell.row
-    const part = values.subarray(i * cells, (i + 1) * cells)
-    fill(s.thumb, part, 0, Math.max(shared ? all : part[largest(part, 0)], least(s)), log, s.colours.solid)
-    s.thumbs.drawImage(s.thumb.canvas, cell.block * atlas.cols, cell.row * atlas.rows)
-  })
+// Touch
+
+// Tell Python, once, when the keys have come to rest.
+function commit(s, delay = 0) {
+  clearTimeout(s.timer)
+  s.timer = setTimeout(() => {
+    s.timer = null
+    s.n += 1
+    s.sent = performance.now()
+    // only what was chosen here, for a control may have been touched meanwhile; and all that Python has not answered to
+    // yet, for of two messages that arrive together it hears the later
+    s.said.push([s.n, s.changed])
+    s.changed = {}
+    s.send({ n: s.n, ...Object.assign({}, ...s.said.map(([, what]) => what)) })
+  }, delay)
 }
 
-// Touch
+function change(s, what, delay = 0) {
+  Object.assign(s.st, what)
+  Object.assign(s.changed, what)
+  label(s)
+  schedule(s)
+  say(s)
+  commit(s, delay)
+}
 
 const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 
-function listen(s) {
+export function listen(s) {
   const hit = s.root.querySelector(".hit")
   const at = e => {
     const box = hit.getBoundingClientRect()

@@ -1,13 +1,15 @@
 // The explorer's words: every sentence comes from Python; here the facts are filled in.
 
-const fillIn = (text, facts) => text.replace(/\{(\w+)\}/g, (_, key) => facts[key] ?? "")
+import { DECADES, answering, chosen, even, largest, least, place, read, standingOut } from "./explorer_read.js"
+
+export const fillIn = (text, facts) => text.replace(/\{(\w+)\}/g, (_, key) => facts[key] ?? "")
 const POINTS = matchMedia("(hover: hover)").matches // else nothing is pointed at before it is touched
-const clamp = (value, count) => Math.max(0, Math.min(count - 1, value))
+export const clamp = (value, count) => Math.max(0, Math.min(count - 1, value))
 const digits = value => Number(value.toPrecision(2)).toString()
 const percent = value => digits(100 * value) + " %"
 
 // A token as a sentence has it: "the class token"; on a button its name stands alone.
-function nameOf(s, token) {
+export function nameOf(s, token) {
   const { grid, spoken, words } = s.data
   if (token < grid.prefix) return spoken[token]
   const [row, col] = place(token, grid)
@@ -16,7 +18,7 @@ function nameOf(s, token) {
 
 
 // What changes with every touch: titles, the largest weight, the value under the pointer, the scales.
-function tell(s) {
+export function tell(s) {
   const { data, st, shown, lit } = s
   const { words, grid } = data
   const q = q => s.root.querySelector(q)
@@ -50,7 +52,7 @@ function tell(s) {
 }
 
 // Which outlier tokens hold much of what lights the photo, or that they are masked; and the switch beside it.
-function outlying(s) {
+export function outlying(s) {
   const { outliers, grid } = s.data
   const line = s.root.querySelector(".outlying")
   const rim = patch => [patch % grid.cols, Math.floor(patch / grid.cols)].map((at, i) => at === 0 || at === (i ? grid.rows : grid.cols) - 1)
@@ -63,7 +65,7 @@ function outlying(s) {
   line.querySelector("button").setAttribute("aria-pressed", String(!!outliers.masked))
 }
 
-function title(s, token) {
+export function title(s, token) {
   const { words } = s.data
   const { rolled, column } = s.st
   return `${fillIn(words[(rolled ? "rolled " : "asks ") + (column ? "column" : "row")], { token })} · ${by(s)}`
@@ -86,17 +88,16 @@ function by(s) {
 }
 
 // The value under the pointer: of a small map, or what the pinned token gives to the patch pointed at.
-function pointed(s) {
+export function pointed(s) {
   const { st, data, peek } = s
   const { words, grid } = data
-  let [from, to, value, more] = []
+  let from, to, value, more
   if (peek) {
     ;[from, to] = [s.shown[peek.which], peek.token]
     value = s.values[peek.which]?.[peek.head]?.[to]
     more = fillIn(words["one head"], { head: peek.head, block: st.block })
   } else if (s.hover !== null) {
-    const map = mapFor(s, st.block)
-    if (!map) return ""
+    const { map } = s
     ;[from, to] = [answering(map, st.token), s.hover]
     const rolled = st.rolled && data.rollout ? s.bytes.get(data.rollout.url) : null
     const of = rolled ? [0] : st.head !== null ? [st.head] : [...Array(data.heads).keys()]
@@ -112,7 +113,7 @@ function pointed(s) {
 }
 
 // For those who listen: after a choice has come to rest.
-function say(s) {
+export function say(s) {
   clearTimeout(s.saying)
   s.saying = setTimeout(() => {
     const q = q => s.root.querySelector(q).textContent
@@ -122,7 +123,7 @@ function say(s) {
 }
 
 // A head in words: what it is called, its numbers, and the rule that gave the name.
-function headline(s, head) {
+export function headline(s, head) {
   const { words, rules, names, grid, share_names: shared, most_bits: most } = s.data
   const word = head.words.map(w => fillIn(words["word " + w], { token: names[head.sink] ?? "" })).join(", ")
   const spread = fillIn(words.facts, { spread: head.spread, tokens: grid.prefix + grid.rows * grid.cols })
@@ -134,7 +135,7 @@ function headline(s, head) {
 }
 
 // What a choice changes: names, cards, pressed buttons, the layer strip.
-function label(s) {
+export function label(s) {
   const { data, st } = s
   const { words } = data
   const cards = data.cards[st.block] || []

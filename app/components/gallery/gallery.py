@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from app.components.component_files import media_url, read_source
+from app.components.component_files import media_url, read_script, read_source
 from app.components.pending_choices import choose
 
 _GALLERY = st.components.v2.component(
     "inside_vit_gallery", html="<div class='photos' role='group'>\n</div>", css=read_source("gallery/gallery.css"),
-    js=read_source("gallery/gallery.js"),
+    js=read_script("gallery/gallery.js"),
 )  # fmt: skip
 
 

@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from app.components.component_files import read_source
+from app.components.component_files import read_script, read_source
 
 _COMPONENT = st.components.v2.component(
     "inside_vit_layer_pictures",
     html="<ol>\n</ol>",
     css=read_source("layer_pictures/layer_pictures.css"),
-    js=read_source("layer_pictures/layer_pictures.js"),
+    js=read_script("layer_pictures/layer_pictures.js"),
 )
 
 

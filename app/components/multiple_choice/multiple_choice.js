@@ -1,5 +1,7 @@
 // The choices of a question as buttons; A to D and 1 to 4 pick one unless a person writes, and nothing is picked twice.
 
+import { taken } from "../keys.js"
+
 const LETTERS = "ABCD"
 const states = new WeakMap()
 

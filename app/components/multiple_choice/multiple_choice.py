@@ -64,7 +64,7 @@ def multiple_choice(
         "name": name,
         "marks": list(verdict_labels),
     }
-    translated_component("multiple_choice", "../keys multiple_choice", label=label)(
+    translated_component("multiple_choice", label=label)(
         data=data, key=key, on_picked_change=partial(_pick, key, len(options), on_pick)
     )
 

@@ -1,6 +1,8 @@
 // Light or dark, lecture mode and the page, as attributes of the document that page_style.css dresses; Escape leaves the lecture, Page Up
 // and Down turn the page. Tells Python the size of type and phone.
 
+import { taken } from "../keys.js"
+
 const root = document.documentElement
 const OWN_ESCAPE = "[data-escape]" // a component that has something to undo first
 const PHONE_PX = 640 // below it Streamlit stacks columns
@@ -9,6 +11,8 @@ const TOUCH_PX = 44 // a finger's target
 const ANSWERED_MS = 10000 // the server's, on a slow line
 const UNFOLDED_MS = 1000 // Streamlit's own animation takes half as long
 const states = new WeakMap()
+/** @param {string} selector @returns {HTMLElement | null} */
+const find = selector => document.querySelector(selector)
 let page, lecture, chosen // what was shown last
 let far = {} // what is said of options in menus, by what they are called
 
@@ -32,7 +36,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     document.addEventListener("scroll", down, { signal: s.end.signal, capture: true, passive: true })
   }
   const another = page !== undefined && page !== data.page
-  if (another || (data.lecture && lecture === false)) document.querySelector(":st(main)")?.scrollTo({ top: 0, behavior: "instant" })
+  if (another || (data.lecture && lecture === false)) find(":st(main)")?.scrollTo({ top: 0, behavior: "instant" })
   const left = lecture && !data.lecture
   if (page !== data.page) arrives()
   if (chosen !== undefined && chosen !== data.chosen) closeDrawer()
@@ -54,7 +58,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (!way) return
     event.preventDefault() // scrolling
     event.stopPropagation() // a slider that has the focus
-    document.querySelector(`.st-key-${way} a`)?.click()
+    find(`.st-key-${way} a`)?.click()
   }
   requestAnimationFrame(s.measure) // once the style sheet counts
   return () => {
@@ -67,7 +71,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
 
 // Whether the page comes in for the first time: what stands below something that is not there yet is shown after it.
 function arrives() {
-  const app = document.querySelector(":st(app)")
+  const app = find(":st(app)")
   const runs = () => !["notRunning", undefined].includes(app?.dataset.testScriptState)
   if (!runs()) return
   root.dataset.arriving = ""
@@ -95,7 +99,7 @@ function putAway({ target }) {
 
 function closeDrawer() {
   if (window.innerWidth > DRAWER_PX) return
-  document.querySelector(":st(sidebar)[data-collapsed=false] :st(sidebar-collapse-button) button")?.click()
+  find(":st(sidebar)[data-collapsed=false] :st(sidebar-collapse-button) button")?.click()
 }
 
 // What was chosen in the list of ready pairs lies below that list.
@@ -106,6 +110,7 @@ function outOfTheWay({ target }) {
 
 // What Streamlit says of the place under the pointer stays while the pointer rests there, over the page that a key has turned:
 // once something was done it is hidden, until the pointer moves, Tab goes on, or the sign itself is touched.
+/** @param {any} event */
 function hush({ type, key, target, movementX, movementY }) {
   if (type === "pointermove") return movementX || movementY ? root.removeAttribute("data-hushed") : undefined
   const asked = target.closest?.(":st(tooltip-icon)") && !target.closest("a, :st(any-button)")
@@ -116,12 +121,12 @@ function hush({ type, key, target, movementX, movementY }) {
 // Only Streamlit's menu sets its theme without a new visit; nobody sees it open. The page is drawn again by `theme.js`, once.
 function lightOrDark(event) {
   const asked = event.target.closest?.(".st-key-light_dark button")
-  const menu = document.querySelector(":st(main-menu-button)")
+  const menu = find(":st(main-menu-button)")
   if (!asked || !menu) return
   event.stopPropagation()
   const wanted = root.dataset.mode === "dark" ? ":st(theme-light)" : ":st(theme-dark)"
   const choose = frames => {
-    const item = document.querySelector(wanted)
+    const item = find(wanted)
     if (!item && frames) return requestAnimationFrame(() => choose(frames - 1))
     item?.click()
     if (menu.getAttribute("aria-expanded") === "true") menu.click()
@@ -145,12 +150,12 @@ function answerIntoView({ target }) {
   const key = guess && [...guess.classList].find(name => name.startsWith("st-key-guess_")).replace("guess_", "answer_")
   if (!key) return
   const come = new MutationObserver(() => {
-    const answer = document.querySelector(`[class*="${key}_True"] details[open]`)
+    const answer = find(`[class*="${key}_True"] details[open]`)
     if (!answer) return
     come.disconnect()
     intoSight(answer)
   })
-  come.observe(document.querySelector(":st(main)"), { childList: true, subtree: true })
+  come.observe(find(":st(main)"), { childList: true, subtree: true })
   setTimeout(() => come.disconnect(), ANSWERED_MS)
 }
 
@@ -174,15 +179,15 @@ const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 // Streamlit 1.67 puts the groups of its menu, which hold the items, into one list: no list to a screen reader. Each group is one.
 function mend() {
   // As attributes: a style sheet that asked for them by :has would style the whole page again at every change of anything.
-  const menu = document.querySelector(":st(sidebar)")
+  const menu = find(":st(sidebar)")
   const shut = menu?.dataset.collapsed === "true" ? "shut" : "open"
   if (root.dataset.menu !== shut) root.dataset.menu = shut
-  root.toggleAttribute("data-embedded", !document.querySelector(":st(main-menu-button)"))
+  root.toggleAttribute("data-embedded", !find(":st(main-menu-button)"))
   for (const group of document.querySelectorAll("ul:st(sidebar-nav-items) > :not(li, [role=list])")) {
     group.parentElement.setAttribute("role", "group")
     group.setAttribute("role", "list")
   }
-  for (const option of document.querySelectorAll("[role=listbox] [role=option]")) {
+  for (const option of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[role=listbox] [role=option]"))) {
     const said = far[option.textContent]
     if (said) option.dataset.far = said
     else delete option.dataset.far // a list that scrolls uses its rows again

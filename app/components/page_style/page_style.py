@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from app.components.component_files import read_source
+from app.components.component_files import read_script, read_source
 from app.components.pending_choices import choose
 
 _COMPONENT = st.components.v2.component(
     "inside_vit_page_style",
     html="<i hidden>\n</i>",
     css=read_source("page_style/page_style.css"),
-    js=read_source("keys.js") + read_source("page_style/page_style.js"),
+    js=read_script("page_style/page_style.js"),
     isolate_styles=False,
 )
 

@@ -1,5 +1,8 @@
 // The picture a person can point at: draws patches on a canvas, answers hover itself, sends clicks to Python.
 
+import { framed } from "../outlined.js"
+import { heatOnPhoto, holding, there } from "../overlay.js"
+
 const states = new WeakMap()
 const groups = new Map() // pictures that point at the same patch together: the name of a group, and what shows it in each
 
@@ -91,7 +94,7 @@ function layout(canvas, s) {
   return { scale, w: cell[1] * scale, h: cell[0] * scale, gap: gutter * scale, high: (rows * cell[0] + (rows - 1) * gutter) * scale }
 }
 
-function slotAt(event, canvas, s) {
+export function slotAt(event, canvas, s) {
   const { w, h, gap } = layout(canvas, s)
   const box = canvas.getBoundingClientRect()
   const col = Math.floor((event.clientX - box.left) / (w + gap))
@@ -100,7 +103,7 @@ function slotAt(event, canvas, s) {
   return inside ? row * s.data.cols + col : null
 }
 
-function describe(slot, data) {
+export function describe(slot, data) {
   if (slot === null || slot === undefined) return (data.overlay && data.words.hold) || "\u00a0"
   const patch = patchIn(slot, data)
   const row = Math.floor(patch / data.cols)
@@ -162,6 +165,7 @@ function grid(ctx, rows, cols, w, h) {
   ctx.stroke()
 }
 
+/** @param {CanvasRenderingContext2D} ctx @param {number[]} corner @param {number} w @param {number} h @param {string} colour @param {number} width */
 function outline(ctx, [x, y], w, h, colour, width) {
   ctx.strokeStyle = "rgba(0,0,0,.75)"
   ctx.lineWidth = width + 2

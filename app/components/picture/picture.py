@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from app import texts
-from app.components.component_files import read_source
+from app.components.component_files import read_script, read_source
 from app.components.pending_choices import choose
 from vitcore.translation import say
 
@@ -14,7 +14,7 @@ _PICTURE = st.components.v2.component(
     "inside_vit_picture",
     html=read_source("picture/picture.html"),
     css=read_source("picture/picture.css"),
-    js=read_source("outlined.js") + read_source("overlay.js") + read_source("picture/picture.js"),
+    js=read_script("picture/picture.js"),
 )
 
 
@@ -76,7 +76,7 @@ def picture(
 
 _SCALE = st.components.v2.component(
     "inside_vit_scale", html="<div class='row'><span></span><div class='bar'></div><span></span><b></b>\n</div>",
-    css=read_source("picture/scale.css"), js=read_source("picture/scale.js"),
+    css=read_source("picture/scale.css"), js=read_script("picture/scale.js"),
 )  # fmt: skip
 
 

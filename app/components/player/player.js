@@ -1,6 +1,10 @@
 // A few maps on a photo, one after the other: all frames come at once as one tall image, and playing needs no server.
 // The arrow keys go from one to the next wherever the focus is, unless it is on what moves by them itself.
 
+import { needed } from "../keys.js"
+import { framed } from "../outlined.js"
+import { heatOnPhoto, holding, there } from "../overlay.js"
+
 const HOLD_MS = 1100, FADE_MS = 220
 const PLAY = "M4 2.5v11l9-5.5z", PAUSE = "M3.5 2.5h3v11h-3zM9.5 2.5h3v11h-3z"
 const states = new WeakMap()
@@ -61,7 +65,7 @@ function load(source, s) {
 }
 
 function controls(s) {
-  const { words, captions } = s.data
+  const { captions } = s.data
   const play = s.root.querySelector(".play"), slider = s.root.querySelector("input")
   slider.max = captions.length - 1
   slider.oninput = () => {
@@ -73,7 +77,7 @@ function controls(s) {
 }
 
 function thumbs(s) {
-  const box = s.root.querySelector(".thumbs"), { captions, names, words } = s.data
+  const box = s.root.querySelector(".thumbs"), { captions, names } = s.data
   while (box.childElementCount > captions.length) box.lastChild.remove()
   while (box.childElementCount < captions.length) {
     const button = document.createElement("button")

@@ -17,7 +17,7 @@ def player(
     """
     hold = texts.prose("common")["hold"]
     named = {name: words[name] for name in ("play", "layer", "layers")}
-    translated_component("player", "../keys ../outlined ../overlay player", **named, hold=hold)(
+    translated_component("player", **named, hold=hold)(
         data={"image": image, "detail": detail, "frames": frames, "rows": shape[0], "cols": shape[1], "names": names,
               "captions": captions, "ratio": ratio, "words": words | {"hold": hold}, "label": label,
               "marks": [list(one) for one in marks]},

@@ -1,5 +1,7 @@
 // The stepper: buttons for the steps, before and after; arrow keys, Home and End turn the page unless something else needs them.
 
+import { needed, taken } from "../keys.js"
+
 const states = new WeakMap()
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -62,10 +64,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
 }
 
 function item(_, i) {
-  const [li, button, number, name] = ["li", "button", "span", "span"].map(tag => document.createElement(tag))
+  const li = document.createElement("li"), button = document.createElement("button")
+  const [number, name] = [0, 1].map(() => document.createElement("span"))
   button.type = "button"
   number.className = "number"
-  number.textContent = i + 1
+  number.textContent = String(i + 1)
   name.className = "name"
   button.append(number, name)
   li.append(button)

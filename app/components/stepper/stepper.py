@@ -23,4 +23,4 @@ def stepper(
             choose(target, int(st.session_state[key].to))
 
     data = {"names": names, "spoken": spoken, "step": step, "clicker": clicker, "titled": titled}
-    translated_component("stepper", "../keys stepper", label=label, before=before, after=after)(data=data, key=key, on_to_change=go)
+    translated_component("stepper", label=label, before=before, after=after)(data=data, key=key, on_to_change=go)

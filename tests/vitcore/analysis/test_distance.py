@@ -50,36 +50,32 @@ def test_known_answers(row, prefix):
     assert mean_distance_px(spread, one, "renormalise") == pytest.approx(uniform, abs=5e-7)
 
 
-@pytest.mark.parametrize("grid", SHAPES, ids=str)
-def test_a_head_that_looks_at_itself_looks_0_px_far(grid):
-    assert mean_distance_px(np.eye(grid.tokens), grid) == 0
-    assert mean_distance_px(np.eye(grid.tokens), grid, "renormalise") == 0
-
-
-def test_next_door_is_one_patch():
-    grid = Grid(14, 14, 16)
+def neighbourhood(rows: int, cols: int) -> np.ndarray:
+    """(196, 196) even weights on the patches at most so many rows and columns away, on a grid of 14×14."""
     row, col = np.divmod(np.arange(196), 14)
-    right = np.zeros((196, 196))
-    right[np.arange(196), 14 * row + np.where(col == 13, 12, col + 1)] = 1
-    assert mean_distance_px(of_patches(right, 1), grid) == 16
-    down = np.zeros((196, 196))
-    down[np.arange(196), 14 * np.where(row == 13, 12, row + 1) + col] = 1
-    assert mean_distance_px(of_patches(down, 1), grid) == 16
+    near = (abs(row[:, None] - row) <= rows) & (abs(col[:, None] - col) <= cols)
+    return near / near.sum(1, keepdims=True)
 
 
-def test_the_3_by_3_neighbourhood():
-    grid = Grid(14, 14, 16)
-    row, col = np.divmod(np.arange(196), 14)
-    near = (abs(row[:, None] - row) <= 1) & (abs(col[:, None] - col) <= 1)
-    weights = near / near.sum(1, keepdims=True)
-    assert mean_distance_px(of_patches(weights, 1), grid) == pytest.approx(16.698065, abs=5e-7)
+def next_door(step: int) -> np.ndarray:
+    """(196, 196): all weight on the patch to the right (1) or below (14); at the edge, on the one before."""
+    at = np.arange(196)
+    there = np.where((at % 14 == 13) if step == 1 else (at >= 182), at - step, at + step)
+    return np.eye(196)[there]
 
 
-def test_patches_that_are_not_square():
-    grid = Grid(1, 2, 8, prefix=0, patch_w_px=24)
-    assert mean_distance_px(np.array([[0.25, 0.75], [0.5, 0.5]]), grid) == (0.75 * 24 + 0.5 * 24) / 2
-    grid = Grid(2, 1, 8, prefix=0, patch_w_px=24)
-    assert mean_distance_px(np.array([[0.25, 0.75], [0.5, 0.5]]), grid) == (0.75 * 8 + 0.5 * 8) / 2
+@pytest.mark.parametrize(
+    ("weights", "px"), [(next_door(1), 16), (next_door(14), 16), (neighbourhood(0, 0), 0), (neighbourhood(1, 1), 16.698065)],
+    ids=["right", "down", "itself", "3 by 3"],
+)  # fmt: skip
+def test_heads_that_look_near(weights, px):
+    assert mean_distance_px(of_patches(weights, 1), Grid(14, 14, 16)) == pytest.approx(px, abs=5e-7)
+
+
+@pytest.mark.parametrize(("rows", "cols", "step_px"), [(1, 2, 24), (2, 1, 8)])
+def test_patches_that_are_not_square(rows, cols, step_px):
+    grid = Grid(rows, cols, 8, prefix=0, patch_w_px=24)
+    assert mean_distance_px(np.array([[0.25, 0.75], [0.5, 0.5]]), grid) == (0.75 + 0.5) * step_px / 2
 
 
 def test_half_on_the_class_token_reads_half_the_distance():
@@ -93,6 +89,7 @@ def test_half_on_the_class_token_reads_half_the_distance():
 @pytest.mark.parametrize("grid", SHAPES, ids=str)
 @pytest.mark.parametrize("cls", ["drop", "renormalise"])
 def test_it_is_the_double_sum_of_the_definition(grid, cls):
+    assert mean_distance_px(np.eye(grid.tokens), grid, cls) == 0, "a head that looks at itself looks 0 px far"
     weights = softmaxed(2, 3, grid.tokens, grid.tokens)
     px = mean_distance_px(weights, grid, cls)
     assert px.shape == (2, 3)

@@ -30,35 +30,20 @@ def rows_of(given):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_components_are_an_orthonormal_basis(shape):
-    found = principal_components(kernel(shape))
+def test_components_are_an_orthonormal_basis_that_shares_out_the_variance_as_scikit_learns(shape):
+    """Up to sign; and the sign does not depend on the kernel's."""
+    found, rows = principal_components(kernel(shape)), rows_of(kernel(shape)).astype(np.float64)
     count = min(shape[0], int(np.prod(shape[1:])))
     assert found.vectors.shape == (count, shape[2], shape[3], shape[1])
-    basis = found.vectors.reshape(count, -1)
+    basis, share = found.vectors.reshape(count, -1), found.variance
     assert np.allclose(basis @ basis.T, np.eye(count), atol=1e-10)
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_variance_is_shared_out(shape):
-    share = principal_components(kernel(shape)).variance
-    assert share.sum() == pytest.approx(1, abs=1e-12)
-    assert (np.diff(share) <= 1e-15).all() and share.min() >= 0
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_they_are_scikit_learns_up_to_sign(shape):
-    found, rows = principal_components(kernel(shape)), rows_of(kernel(shape)).astype(np.float64)
+    assert share.sum() == pytest.approx(1, abs=1e-12) and (np.diff(share) <= 1e-15).all() and share.min() >= 0
     count = min(shape[0] - 1, rows.shape[1])  # centred samples have one dimension less
     theirs = PCA(count, svd_solver="full").fit(rows)
-    ours = found.vectors.reshape(len(found.vectors), -1)[:count]
-    alike = abs((ours * theirs.components_).sum(1))
-    assert np.allclose(alike, 1, atol=1e-8)
-    assert np.allclose(found.variance[:count], theirs.explained_variance_ratio_, atol=1e-10)
-
-
-def test_signs_do_not_depend_on_the_sign_of_the_kernel():
-    given = kernel((64, 3, 4, 4))
-    assert np.allclose(principal_components(given).vectors, principal_components(-given).vectors, atol=1e-8)
+    assert np.allclose(abs((basis[:count] * theirs.components_).sum(1)), 1, atol=1e-8)
+    assert np.allclose(share[:count], theirs.explained_variance_ratio_, atol=1e-10)
+    if shape == SHAPES[0]:
+        assert np.allclose(found.vectors, principal_components(-kernel(shape)).vectors, atol=1e-8)
 
 
 def test_a_known_colour_ramp_is_found_the_right_way_up():
@@ -146,24 +131,14 @@ def test_noise_is_told_no_pattern():
 # Pictures
 
 
-def test_zero_is_mid_grey_and_the_largest_is_full_scale():
-    vectors = np.array([[-2.0, 0, 1, 2], [0, 0, 0.5, 0.1]]).reshape(2, 2, 2, 1)
-    drawn = components_as_picture(vectors).reshape(2, 4)
-    assert drawn.dtype == np.uint8
-    assert drawn.tolist() == [[0, 128, 191, 255], [128, 128, 255, 153]]
-
-
-def test_minmax_stretches_each_to_its_own_range():
-    vectors = np.array([[1.0, 2, 3, 5], [-4, -4, 0, 0]]).reshape(2, 2, 2, 1)
-    assert components_as_picture(vectors, "minmax").reshape(2, 4).tolist() == [[0, 64, 128, 255], [0, 0, 255, 255]]
-
-
-@pytest.mark.parametrize("scale", ["symmetric", "minmax"])
-def test_a_component_of_zeros_is_no_trouble(scale):
-    assert np.ptp(components_as_picture(np.zeros((1, 2, 2, 3)), scale)) == 0
-
-
-def test_an_unknown_scale_is_refused():
+@pytest.mark.parametrize(("scale", "numbers", "drawn"), [
+    ("symmetric", [[-2.0, 0, 1, 2], [0, 0, 0.5, 0.1]], [[0, 128, 191, 255], [128, 128, 255, 153]]),
+    ("minmax", [[1.0, 2, 3, 5], [-4, -4, 0, 0]], [[0, 64, 128, 255], [0, 0, 255, 255]]),
+])  # fmt: skip
+def test_zero_is_mid_grey_or_each_has_its_own_range(scale, numbers, drawn):
+    found = components_as_picture(np.array(numbers).reshape(2, 2, 2, 1), scale).reshape(2, 4)
+    assert found.dtype == np.uint8 and found.tolist() == drawn
+    assert np.ptp(components_as_picture(np.zeros((1, 2, 2, 3)), scale)) == 0, "zeros are no trouble"
     with pytest.raises(ValueError, match="'symmetric' or 'minmax'"):
         components_as_picture(np.zeros((1, 2, 2, 3)), "log")
 
@@ -171,36 +146,19 @@ def test_an_unknown_scale_is_refused():
 # Rebuilding
 
 
-@pytest.fixture(scope="module")
-def cuts():
-    return np.random.default_rng(5).integers(0, 256, (30, 4, 4, 3)).astype(np.uint8)
-
-
-def test_all_components_of_a_full_rank_kernel_rebuild_exactly(cuts):
+def test_error_falls_with_every_component_of_a_full_rank_kernel_until_all_rebuild_exactly():
+    cuts = np.random.default_rng(5).integers(0, 256, (30, 4, 4, 3)).astype(np.uint8)
     found = principal_components(kernel((64, 3, 4, 4)))
     assert len(found.variance) == 48
-    drawn = reconstruct_patches(cuts, found, 48)
-    assert np.allclose(drawn.patches, cuts, atol=1e-8)
-    assert drawn.rmse == pytest.approx(0, abs=1e-8) and drawn.kept == pytest.approx(1)
-
-
-def test_error_falls_with_every_component(cuts):
-    found = principal_components(kernel((64, 3, 4, 4)))
     drawn = [reconstruct_patches(cuts, found, k) for k in range(1, 49)]
-    assert (np.diff([d.rmse for d in drawn]) < 0).all()
-    assert (np.diff([d.kept for d in drawn]) > 0).all()
-
-
-def test_the_error_is_that_of_the_picture_drawn(cuts):
-    drawn = reconstruct_patches(cuts, principal_components(kernel((64, 3, 4, 4))), 7)
-    assert drawn.patches.shape == cuts.shape
-    assert drawn.rmse == pytest.approx(np.sqrt(((drawn.patches - cuts) ** 2).mean()))
-    assert 0 < drawn.kept < 1
-
-
-def test_mid_grey_needs_no_component(cuts):
-    drawn = reconstruct_patches(np.full((2, 4, 4, 3), 127.5), principal_components(kernel((64, 3, 4, 4))), 1)
-    assert np.array_equal(drawn.patches, np.full((2, 4, 4, 3), 127.5))
+    assert (np.diff([d.rmse for d in drawn]) < 0).all() and (np.diff([d.kept for d in drawn]) > 0).all()
+    assert np.allclose(drawn[-1].patches, cuts, atol=1e-8)
+    assert drawn[-1].rmse == pytest.approx(0, abs=1e-8) and drawn[-1].kept == pytest.approx(1)
+    seven = drawn[6]
+    assert seven.patches.shape == cuts.shape and 0 < seven.kept < 1
+    assert seven.rmse == pytest.approx(np.sqrt(((seven.patches - cuts) ** 2).mean())), "that of the picture drawn"
+    grey = np.full((2, 4, 4, 3), 127.5)
+    assert np.array_equal(reconstruct_patches(grey, found, 1).patches, grey), "mid-grey needs no component"
 
 
 # Models
@@ -214,13 +172,9 @@ def test_the_shipped_models_filters(shipped):
     assert 28 / 192 < found.variance[:28].sum() < 1
 
 
-def test_a_hybrid_shows_its_root_convolution_as_it_is_applied(hybrid):
-    assert load_model.patch_kernel(hybrid) is None
+def test_a_hybrid_shows_its_root_convolution_as_it_is_applied(hybrid, shipped):
+    assert load_model.patch_kernel(hybrid) is None and load_model.root_kernel(shipped) is None
     root = load_model.root_kernel(hybrid)
     assert root.shape == (64, 3, 7, 7)
     assert np.allclose(root.mean((1, 2, 3)), 0, atol=1e-5) and np.allclose(root.var((1, 2, 3)), 1, atol=1e-3)
     assert principal_components(root).vectors.shape == (64, 7, 7, 3)
-
-
-def test_plain_models_have_no_root_convolution(shipped):
-    assert load_model.root_kernel(shipped) is None

@@ -58,23 +58,23 @@ def described(w: np.ndarray, outliers: np.ndarray = NONE) -> head_descriptions.H
     return found
 
 
-def test_entropy_of_known_heads():
-    stack = np.stack([uniform(), itself(), 0.5 * at(3) + 0.5 * at(4)])
-    assert head_descriptions.entropy_bits(stack, GRID) == pytest.approx([np.log2(GRID.tokens), 0, 1], abs=1e-5)
-
-
-def test_entropy_equals_scipys():
+def test_entropy_of_known_heads_and_scipys():
     from scipy.stats import entropy
 
     w = noise()
-    expected = entropy(w[GRID.prefix :], base=2, axis=1).mean()
-    assert head_descriptions.entropy_bits(w[None], GRID)[0] == pytest.approx(expected, rel=1e-5)
+    stack = np.stack([uniform(), itself(), 0.5 * at(3) + 0.5 * at(4), w])
+    expected = [np.log2(GRID.tokens), 0, 1, entropy(w[GRID.prefix :], base=2, axis=1).mean()]
+    assert head_descriptions.entropy_bits(stack, GRID) == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
 
-def test_shares_on_prefix_tokens_are_the_patches_own():
+def test_shares_on_prefix_tokens_are_the_patches_own_and_without_any_there_is_no_sink():
     w = 0.75 * at(0) + 0.25 * at(1)
     w[:2] = 0  # what prefix tokens look at doesn't count
     assert head_descriptions.prefix_shares(w[None], GRID)[0] == pytest.approx([0.75, 0.25])
+    grid = Grid(4, 4, 8, prefix=0)
+    w = np.full((1, 16, 16), 1 / 16)
+    (found,) = head_descriptions.describe_heads(w, mean_distance_px(w, grid), mean_distance_px(w, grid), grid, np.zeros(16, bool))
+    assert found.shares == () and found.sink is None and found.words == ("even",)
 
 
 def test_variance_explained_by_the_offset():
@@ -141,13 +141,6 @@ def test_words_change_at_their_thresholds():
     assert word(shares=(0.2, 0.5), reach=0.1) == ("sink",) and word(shares=(0.49, 0.49)) == ("mixed",)
     assert word(outlying=0.5, reach=0.95) == ("outliers",) and word(outlying=0.49, reach=0.95) == ("global",)
     assert word(offset=0.5) == ("mixed", "positional") and word(offset=0.49) == ("mixed",)
-
-
-def test_without_prefix_tokens_there_is_no_sink():
-    grid = Grid(4, 4, 8, prefix=0)
-    w = np.full((1, 16, 16), 1 / 16)
-    (found,) = head_descriptions.describe_heads(w, mean_distance_px(w, grid), mean_distance_px(w, grid), grid, np.zeros(16, bool))
-    assert found.shares == () and found.sink is None and found.words == ("even",)
 
 
 # The byte code

@@ -31,8 +31,8 @@ def test_planted_outliers_are_found_where_they_are_and_from_when_on():
 @pytest.mark.parametrize("sigma", [0, 1e-4, 0.05, 0.3, 0.8, 1.2])
 def test_smooth_norms_have_no_outliers_however_wide_they_spread(sigma):
     patches = np.exp(sigma * np.linspace(-2.8, 2.8, 256))  # to 29 times the median: widest
-    assert not find_outlier_tokens(np.tile(patches, (2, 1)), 0).patches.size
-    assert not find_outlier_tokens(spread(sigma=min(sigma, 0.8)), 1).patches.size
+    for norms, prefix in ((np.tile(patches, (2, 1)), 0), (spread(sigma=min(sigma, 0.8)), 1), (np.zeros((2, 10)), 1)):
+        assert not find_outlier_tokens(norms, prefix).patches.size
 
 
 def test_the_cut_is_five_times_the_median_or_a_score_of_3_5():
@@ -50,16 +50,12 @@ def test_the_unit_of_the_norms_does_not_matter(scale, seed):
     assert find_outlier_tokens(norms, 1).patches.tolist() == [8, 98]
 
 
-def test_norms_of_zero_are_no_error():
-    assert not find_outlier_tokens(np.zeros((2, 10)), 1).patches.size
-
-
 def weights(*shape, seed=0):
     w = np.exp(2 * np.random.default_rng(seed).standard_normal(shape)).astype(np.float32)
     return w / w.sum(-1, keepdims=True)
 
 
-def test_masking_is_the_softmax_without_these_keys():
+def test_masking_is_the_softmax_without_these_keys_and_without_any_nothing_is_touched():
     scores = np.random.default_rng(1).standard_normal((3, 7, 7)).astype(np.float32)
     tokens = np.isin(np.arange(7), [2, 6])
     left = np.where(tokens, -np.inf, scores)
@@ -68,9 +64,6 @@ def test_masking_is_the_softmax_without_these_keys():
     assert masked == pytest.approx(expected, abs=1e-6)
     assert (masked[..., tokens] == 0).all() and masked.sum(-1) == pytest.approx(1, abs=1e-6)
     assert masked[:, 2].max() > 0  # a masked token still asks
-
-
-def test_without_a_token_to_mask_nothing_is_touched():
     w = weights(2, 4, 4).astype(np.float16)
     assert mask_keys(w, np.zeros(4, bool)) is w
     with pytest.raises(ValueError, match="must be left"):
@@ -110,18 +103,20 @@ def test_many_outliers_do_not_hide_each_other_and_dim_ones_are_not_named():
     assert outliers_in_map(values, [3, 15]).tolist() == []  # those that are bright are no outliers here
 
 
-@pytest.mark.parametrize("values", [np.zeros((4, 4)), np.ones((4, 4)), np.eye(4)], ids=["black", "even", "elsewhere"])
-def test_nothing_stands_out_of_a_map_that_gives_outliers_little(values):
-    assert outliers_in_map(values, [1, 4]).tolist() == [] == outliers_in_map(values, []).tolist()
-
-
-def test_less_than_an_even_share_is_little_even_where_others_have_nothing():
+def spikes(third: float) -> np.ndarray:
+    """Patches 50 to 52 have much of 100, patch 3 this, and the others nothing."""
     values = np.zeros(100)
     values[50:53] = [10, 20, 30]
-    values[3] = 1e-6
-    assert outliers_in_map(values, [3]).tolist() == []
-    values[3] = 2.0
-    assert outliers_in_map(values, [3]).tolist() == [3]
+    values[3] = third
+    return values
+
+
+@pytest.mark.parametrize(("values", "outliers", "named"), [
+    (np.zeros((4, 4)), [1, 4], []), (np.ones((4, 4)), [1, 4], []), (np.eye(4), [1, 4], []), (np.eye(4), [], []),
+    (spikes(1e-6), [3], []), (spikes(2.0), [3], [3]),
+], ids=["black", "even", "elsewhere", "no outliers", "less than an even share", "more"])  # fmt: skip
+def test_nothing_stands_out_of_a_map_that_gives_outliers_little(values, outliers, named):
+    assert outliers_in_map(values, outliers).tolist() == named
 
 
 def test_on_the_gallery_the_rule_names_exactly_the_corners_that_are_among_the_brightest(shipped):

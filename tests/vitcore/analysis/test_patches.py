@@ -9,37 +9,26 @@ from vitcore.grid import Grid
 from vitcore.models import load_model
 
 GRIDS = [Grid(4, 4, 8), Grid(2, 3, 8, 0), Grid(3, 2, 5, 5, patch_w_px=7), Grid(1, 1, 16)]
-each_grid = pytest.mark.parametrize("grid", GRIDS, ids=str)
+
+
+@pytest.mark.parametrize("grid", GRIDS, ids=str)
+def test_cut_and_join_undo_each_other_and_flat_rows_are_row_by_row_colour_by_colour(grid):
+    pixels = pixels_of(grid)
+    blocks = split_patches(pixels, grid)
+    high, wide = grid.step_px
+    assert blocks.shape == (grid.patches, high, wide, 3)
+    assert np.array_equal(join_patches(blocks, grid), pixels)
+    for i, block in enumerate(blocks):
+        left, top, right, bottom = grid.box_px(i)
+        assert np.array_equal(block, pixels[top:bottom, left:right])
+    rows = flatten_patches(blocks)
+    assert rows.shape == (grid.patches, blocks[0].size)
+    for y, x, c in [(0, 0, 0), (0, 0, 2), (0, wide - 1, 1), (high - 1, 0, 0), (high - 1, wide - 1, 2)]:
+        assert (rows[:, (y * wide + x) * 3 + c] == blocks[:, y, x, c]).all()
 
 
 def pixels_of(grid, seed=0):
     return np.random.default_rng(seed).integers(0, 256, (*grid.image_px, 3), np.uint8)
-
-
-@each_grid
-def test_cut_and_join_undo_each_other(grid):
-    pixels = pixels_of(grid)
-    blocks = split_patches(pixels, grid)
-    assert blocks.shape == (grid.patches, *grid.step_px, 3)
-    assert np.array_equal(join_patches(blocks, grid), pixels)
-
-
-@each_grid
-def test_a_patch_is_the_pixels_of_its_box(grid):
-    pixels = pixels_of(grid)
-    for i, block in enumerate(split_patches(pixels, grid)):
-        left, top, right, bottom = grid.box_px(i)
-        assert np.array_equal(block, pixels[top:bottom, left:right])
-
-
-@each_grid
-def test_flat_rows_are_row_by_row_colour_by_colour(grid):
-    blocks = split_patches(pixels_of(grid), grid)
-    rows = flatten_patches(blocks)
-    assert rows.shape == (grid.patches, blocks[0].size)
-    high, wide = grid.step_px
-    for y, x, c in [(0, 0, 0), (0, 0, 2), (0, wide - 1, 1), (high - 1, 0, 0), (high - 1, wide - 1, 2)]:
-        assert (rows[:, (y * wide + x) * 3 + c] == blocks[:, y, x, c]).all()
 
 
 KINDS = [{}, {"img_size": (32, 48)}, {"img_size": (40, 48), "patch_size": (8, 16)}, {"reg_tokens": 4, "no_embed_class": True}]

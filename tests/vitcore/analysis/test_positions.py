@@ -24,39 +24,37 @@ KINDS = {
     "no prefix": {"class_token": False, "global_pool": "avg"},
     "rectangle": {"img_size": (32, 56)},
 }
-each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
-# Cosines
-
-
-def test_cosines_by_hand():
-    cosine = position_similarity(np.array([[1, 0], [3, 3], [-2, 0], [0, 5]], np.float32))
-    half = 0.5**0.5
-    expected = [[1, half, -1, 0], [half, 1, -half, half], [-1, -half, 1, 0], [0, half, 0, 1]]
-    assert np.allclose(cosine, expected, atol=1e-12)
-
-
-@each_kind
-def test_cosines_of_a_model(make_vit, kind):
-    vit = make_vit(**kind)
-    cosine = position_similarity(load_model.position_embeddings(vit))
-    assert cosine.shape == (vit.grid.patches,) * 2
-    assert np.allclose(np.diag(cosine), 1, atol=1e-12) and np.allclose(cosine, cosine.T)
-    assert abs(cosine).max() <= 1
-    patches = vit.module.pos_embed[0, -vit.grid.patches :]
-    for i, j in [(0, 0), (0, 1), (3, 9), (15, 2)]:
-        expected = torch.cosine_similarity(patches[i], patches[j], dim=0)
-        assert cosine[i, j] == pytest.approx(float(expected), abs=1e-6)
-
-
-@each_kind
-def test_prefix_tokens_are_left_out(make_vit, kind):
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_cosines_of_a_model_leave_prefix_tokens_out(make_vit, kind):
     vit = make_vit(**kind)
     table = vit.module.pos_embed[0]
     own = 0 if kind.get("no_embed_class") else vit.grid.prefix
     assert len(table) == own + vit.grid.patches
     assert np.array_equal(load_model.position_embeddings(vit), table[own:].numpy())
+    cosine = position_similarity(load_model.position_embeddings(vit))
+    assert cosine.shape == (vit.grid.patches,) * 2
+    assert np.allclose(np.diag(cosine), 1, atol=1e-12) and np.allclose(cosine, cosine.T)
+    assert abs(cosine).max() <= 1
+    for i, j in [(0, 0), (0, 1), (3, 9), (15, 2)]:
+        expected = torch.cosine_similarity(table[own + i], table[own + j], dim=0)
+        assert cosine[i, j] == pytest.approx(float(expected), abs=1e-6)
+
+
+# Cosines
+
+
+def test_cosines_by_hand_and_tiles_in_reading_order():
+    cosine = position_similarity(np.array([[1, 0], [3, 3], [-2, 0], [0, 5]], np.float32))
+    half = 0.5**0.5
+    expected = [[1, half, -1, 0], [half, 1, -half, half], [-1, -half, 1, 0], [0, half, 0, 1]]
+    assert np.allclose(cosine, expected, atol=1e-12)
+    grid, cosine = Grid(2, 3, 8), np.arange(36).reshape(6, 6)
+    cut = similarity_tiles(cosine, grid)
+    assert cut.shape == (2, 3, 2, 3)
+    for patch in range(6):
+        assert (cut[grid.row_col(patch)] == cosine[patch].reshape(2, 3)).all()
 
 
 def test_models_without_learned_positions_say_so(make_vit):
@@ -64,16 +62,6 @@ def test_models_without_learned_positions_say_so(make_vit):
     assert load_model.position_embeddings(vit) is None
     with pytest.raises(load_model.ModelError, match="no learned absolute position"):
         load_model.resample_positions(vit, 5, 5)
-
-
-def test_tiles_are_in_reading_order():
-    grid = Grid(2, 3, 8)
-    cosine = np.arange(36).reshape(6, 6)
-    cut = similarity_tiles(cosine, grid)
-    assert cut.shape == (2, 3, 2, 3)
-    for patch in range(6):
-        row, col = grid.row_col(patch)
-        assert (cut[row, col] == cosine[patch].reshape(2, 3)).all()
 
 
 # Correlation with distance
@@ -95,7 +83,7 @@ def test_cosines_that_fall_or_rise_with_distance(grid):
     assert correlation_with_distance(far, grid) == pytest.approx(1)
 
 
-def test_smooth_positions_correlate_negatively_and_random_ones_do_not():
+def test_smooth_positions_correlate_negatively_and_random_ones_do_not(shipped):
     grid = Grid(8, 8, 16)
     row, col = np.divmod(np.arange(64), 8)
     waves = np.arange(1, 9)[:, None] / 16
@@ -103,12 +91,8 @@ def test_smooth_positions_correlate_negatively_and_random_ones_do_not():
     assert correlation_with_distance(position_similarity(smooth), grid) < -0.9
     random = np.random.default_rng(0).standard_normal((64, 256))
     assert abs(correlation_with_distance(position_similarity(random), grid)) < 0.1
-
-
-def test_the_shipped_model_knows_where_its_patches_sit(shipped):
     cosine = position_similarity(load_model.position_embeddings(shipped))
-    assert cosine.shape == (256, 256)
-    assert correlation_with_distance(cosine, shipped.grid) <= -0.4
+    assert cosine.shape == (256, 256) and correlation_with_distance(cosine, shipped.grid) <= -0.4
 
 
 # Interpolation
@@ -141,19 +125,13 @@ def test_timms_interpolation_is_timms(make_vit, image, rows, cols):
     assert np.array_equal(load_model.resample_positions(vit, rows, cols, "timm"), expected.numpy())
 
 
-@pytest.mark.parametrize("method", ["paper", "timm"])
-def test_the_same_size_changes_nothing(tiny, method):
-    assert np.array_equal(load_model.resample_positions(tiny, 4, 4, method), load_model.position_embeddings(tiny))
-
-
-def test_the_two_ways_differ_and_only_the_papers_keeps_corners(tiny):
-    paper, timms = (load_model.resample_positions(tiny, 7, 7, way) for way in ("paper", "timm"))
-    corners, old = [0, 6, 42, 48], load_model.position_embeddings(tiny)[[0, 3, 12, 15]]
-    assert np.allclose(paper[corners], old, atol=1e-6)
-    assert not np.allclose(timms[corners], old, atol=1e-3)
-
-
-def test_an_unknown_method_is_refused(tiny):
+def test_the_same_size_changes_nothing_and_another_keeps_corners_the_papers_way_only(tiny):
+    old = load_model.position_embeddings(tiny)
+    for method in ("paper", "timm"):
+        assert np.array_equal(load_model.resample_positions(tiny, 4, 4, method), old)
+    paper, timms = (load_model.resample_positions(tiny, 7, 7, way)[[0, 6, 42, 48]] for way in ("paper", "timm"))
+    assert np.allclose(paper, old[[0, 3, 12, 15]], atol=1e-6)
+    assert not np.allclose(timms, old[[0, 3, 12, 15]], atol=1e-3)
     with pytest.raises(ValueError, match="'paper', 'timm' or 'transformers'"):
         load_model.resample_positions(tiny, 7, 7, "nearest")
 

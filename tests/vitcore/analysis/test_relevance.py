@@ -38,15 +38,22 @@ def test_chefer_by_hand():
     assert chefer_relevance(np.stack([second, first])).tolist() == [2, 1]
 
 
-@pytest.mark.parametrize("start", [0, 3, "mean"])
-def test_chefer_is_a_row_of_the_matrix_that_grows(start):
+@pytest.mark.parametrize("start", [0, 3, 5, "mean"])
+def test_chefer_is_a_row_of_the_matrix_that_grows_and_a_pool_the_mean_of_its_tokens(start):
     positive = random_positive()
     r = np.eye(7)
     for block in positive:
         r = r + block @ r
-    begin = np.full(7, 1 / 7) if start == "mean" else start
+    pool = np.full(7, 1 / 7)
+    begin, kept = (pool, pool.copy()) if start == "mean" else (start, start)
     expected = (r - np.eye(7)).mean(0) if start == "mean" else (r - np.eye(7))[start]
     assert np.allclose(chefer_relevance(positive, begin), expected, rtol=1e-12)
+    rows = np.stack([gradient_rollout(positive, token, prefix=0) for token in range(7)])
+    from_start = rows.mean(0) if start == "mean" else rows[start]
+    assert np.allclose(gradient_rollout(positive, begin, prefix=0), from_start, atol=1e-14)
+    for method in (chefer_relevance, gradient_rollout):
+        assert not method(np.zeros((4, 7, 7)), begin).any(), "nothing comes from nothing"
+    assert np.array_equal(begin, kept), "a start is not written to"
 
 
 @pytest.mark.parametrize("residual, ratio, first", [(0.5, 0.0, 0), (0.2, 0.4, 1), (0.0, 0.0, 2), (1.0, 0.0, 0)])
@@ -58,26 +65,6 @@ def test_gradient_rollout_is_rollout_less_what_never_left(start, residual, ratio
     expected = rollout_matrix(positive, **chosen)[start]
     expected[start] -= residual ** (4 - first)
     assert np.allclose(gradient_rollout(positive, start, **chosen), expected, rtol=0, atol=1e-14)
-
-
-def test_from_a_pool_it_is_the_mean_of_its_tokens():
-    positive = random_positive()
-    rows = np.stack([gradient_rollout(positive, token, prefix=0) for token in range(7)])
-    assert np.allclose(gradient_rollout(positive, np.full(7, 1 / 7), prefix=0), rows.mean(0), atol=1e-14)
-
-
-@pytest.mark.parametrize("start", [0, 5, "mean"])
-def test_nothing_comes_from_nothing(start):
-    begin = np.full(7, 1 / 7) if start == "mean" else start
-    for method in (chefer_relevance, gradient_rollout):
-        assert not method(np.zeros((4, 7, 7)), begin).any()
-
-
-def test_a_start_is_not_written_to():
-    start, kept = np.full(7, 1 / 7), np.full(7, 1 / 7)
-    for method in (chefer_relevance, gradient_rollout):
-        method(random_positive(), start)
-        assert np.array_equal(start, kept)
 
 
 # Maps
@@ -101,14 +88,11 @@ def test_shares_of_a_map():
     assert difference_points(np.array([[1.0, -3.0]]), np.array([[2.0, 2.0]])).tolist() == [[-25, -125]]
 
 
-def test_rank_correlation_is_spearmans():
+def test_rank_correlation_is_spearmans_and_sees_order_only():
     """1 − 6·Σd²/(n(n² − 1)) without equal values: d is 1, 1, 0, 1, 1; with them, 4.5/√(5 · 4.5) of mean ranks."""
     assert rank_correlation(np.array([1, 2, 3, 4, 5]), np.array([20, 10, 30, 99, 40])) == pytest.approx(1 - 6 * 4 / 120)
     assert rank_correlation(np.array([[1, 2], [3, 4]]), np.array([[1, 1], [2, 3]])) == pytest.approx(4.5 / np.sqrt(5 * 4.5))
     assert np.isnan(rank_correlation(np.ones((2, 2)), np.arange(4).reshape(2, 2)))
-
-
-def test_rank_correlation_sees_order_only():
     a = np.random.default_rng(0).random((4, 5))
     assert rank_correlation(a, np.exp(9 * a)) == pytest.approx(1)
     assert rank_correlation(a, -(a**3)) == pytest.approx(-1)

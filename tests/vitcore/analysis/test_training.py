@@ -24,14 +24,11 @@ def test_a_curve_is_what_was_measured():
     assert all(len(part) == 0 for part in training_film.log_curve(log, "val_loss"))
 
 
-def test_bins_keep_the_mean():
+def test_bins_keep_the_mean_and_those_of_the_logarithm_are_narrow_at_first():
     steps = np.arange(1, 101)
     where, means = training_film.bin_curve(steps, steps * 2.0, 10)
     assert len(where) == 10 and np.allclose(means, 2 * where) and np.isclose(where[0], 5.5)
     assert training_film.bin_curve(steps, steps, 100)[0] is steps, "few enough as they are"
-
-
-def test_bins_of_the_logarithm_are_narrow_at_first():
     where, _ = training_film.bin_curve(np.arange(1, 1001), np.ones(1000), 6, log_steps=True)
     ratios = where[1:] / where[:-1]
     assert len(where) == 6 and ratios.max() / ratios.min() < 1.6
@@ -44,17 +41,11 @@ def test_one_patch_does_not_darken_the_others():
     assert training_film.shares_scale_top(shares) == 0.01
 
 
-def test_only_replaced_patches_show_another():
+def test_only_replaced_patches_show_another_and_only_corrupted_ones_are_painted_and_count():
     given = training_film.paint_corruption(photo(), FATE, np.array([0, 1, 0, 3]), GRID)
     assert given[::2, ::2, 0].tolist() == [[10, 20], [10, 40]]
-
-
-def test_every_corrupted_patch_is_painted():
     colours = np.full((4, 3), 99, np.uint8)
     assert training_film.paint_patches(photo(), FATE, colours, GRID)[::2, ::2, 1].tolist() == [[10, 99], [99, 99]]
-
-
-def test_the_error_is_of_corrupted_patches():
     said, true = np.zeros((4, 3), np.uint8), np.full((4, 3), 30, np.uint8)
     true[0] = 255  # was not asked for
     assert training_film.colour_error(said, true, FATE) == 30
@@ -66,8 +57,8 @@ def film_arrays(table, distance_px, kernel=None):
     return arrays if kernel is None else arrays | {"kernel": kernel[None]}
 
 
-def test_what_has_appeared_is_what_there_is():
-    grid = Grid(4, 4, 8, 1)
+def test_what_has_appeared_is_what_there_is_and_noise_has_nothing():
+    grid, rng = Grid(4, 4, 8, 1), np.random.default_rng(1)
     row, col = np.divmod(np.arange(16), 4)
     place = np.stack([np.cos(row), np.sin(row), np.cos(col), np.sin(col)], 1)
     even = uniform_distance_px(grid)
@@ -75,23 +66,14 @@ def test_what_has_appeared_is_what_there_is():
     found = emerged_structure(film_arrays(place, [0.3 * even, 0.9 * even], flat), 0, grid)
     assert found.filters and found.positions and found.heads
     assert (found.near, found.far) == pytest.approx((0.3, 0.9))
-
-
-def test_noise_has_nothing():
-    grid, rng = Grid(4, 4, 8, 1), np.random.default_rng(1)
-    even = uniform_distance_px(grid)
     arrays = film_arrays(rng.normal(size=(16, 64)), [0.98 * even, 1.02 * even], rng.normal(size=(8, 3, 8, 8)))
     found = emerged_structure(arrays, 0, grid)
     assert not (found.filters or found.positions or found.heads)
     assert emerged_structure(film_arrays(np.zeros((16, 8)), [even]), 0, grid).correlation == 0  # nothing is like nothing
-
-
-def test_a_class_token_in_the_table_is_left_out():
-    grid, rng = Grid(4, 4, 8, 1), np.random.default_rng(1)
     table = rng.normal(size=(16, 8))
     with_class = np.concatenate([np.full((1, 8), 9.0), table])
     one, other = (emerged_structure(film_arrays(t, [1.0]), 0, grid).correlation for t in (table, with_class))
-    assert one == other
+    assert one == other, "a class token in the table is left out"
 
 
 def test_when_each_thing_was_first_there():

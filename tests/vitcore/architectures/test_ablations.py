@@ -85,15 +85,11 @@ def test_a_table_at_the_stem_is_timms_own():
         assert torch.allclose(ours(x), theirs(x), atol=1e-6)
 
 
-def test_a_row_and_a_column_make_a_position():
+def test_a_row_and_a_column_make_a_position_and_relative_logits_are_queries_times_offsets():
     table = model({"positions": "2d", "positions_at": "stem"}).pos_embed[0, 1:].detach().view(4, 4, 24)
     assert torch.equal(table[1, 0, :12], table[1, 3, :12]) and torch.equal(table[0, 2, 12:], table[3, 2, 12:])
     assert not torch.equal(table[0, 0, :12], table[1, 0, :12])
-
-
-def test_relative_logits_are_queries_times_offsets():
-    module = model({"positions": "relative", "positions_at": "shared"})
-    offsets, q = module.places[0], torch.randn(2, 3, 17, 8)
+    offsets, q = model({"positions": "relative", "positions_at": "shared"}).places[0], torch.randn(2, 3, 17, 8)
     found = offsets(q)
     for a, b in ((0, 0), (3, 16), (16, 3), (9, 10)):
         assert torch.allclose(found[:, :, a, b], q[:, :, a] @ offsets.offsets_embed[a - b + 16], atol=1e-6)
@@ -115,14 +111,13 @@ def test_the_product_of_row_and_column_maps_is_dense_attention():
     assert torch.allclose(one[1, 2, 3, 0, 1], of_columns[3, 1, 2, 0] * of_rows[0, 1, 3, 1])
 
 
-def test_what_is_spread_does_what_the_block_does():
+@pytest.mark.parametrize(("axis", "lines", "length"), [("row", 3, 4), ("column", 4, 3)])
+def test_what_is_spread_does_what_the_block_does(axis, lines, length):
     """With identity values the weights of a line, spread over all patches, give the line's own sum."""
-    weights, x = torch.rand(3, 2, 4, 4).softmax(-1), torch.randn(3 * 4, 5)
-    by_line = torch.stack([weights[r] @ x.view(3, 4, 5)[r] for r in range(3)], 1).reshape(2, 12, 5)
-    assert torch.allclose(axial_vit.spread_axis_attention(weights, "row", 3, 4) @ x, by_line, atol=1e-6)
-    weights = torch.rand(4, 2, 3, 3).softmax(-1)
-    by_line = torch.stack([weights[c] @ x.view(3, 4, 5)[:, c] for c in range(4)], 2).reshape(2, 12, 5)
-    assert torch.allclose(axial_vit.spread_axis_attention(weights, "column", 3, 4) @ x, by_line, atol=1e-6)
+    weights, x = torch.rand(lines, 2, length, length).softmax(-1), torch.randn(3 * 4, 5)
+    grid = x.view(3, 4, 5) if axis == "row" else x.view(3, 4, 5).transpose(0, 1)
+    by_line = torch.stack([weights[i] @ grid[i] for i in range(lines)], 1 if axis == "row" else 2).reshape(2, 12, 5)
+    assert torch.allclose(axial_vit.spread_axis_attention(weights, axis, 3, 4) @ x, by_line, atol=1e-6)
 
 
 def test_a_patch_reaches_beyond_its_row_and_column_only_in_two_steps():

@@ -31,23 +31,17 @@ def bare(folder, classes=3, place=True, **more):
     return folder / "bare.pth"
 
 
-def test_everything_assumed_is_said_by_load(tmp_path):
+def test_everything_assumed_is_said_by_load_and_what_is_told_is_not_assumed(tmp_path, recwarn):
+    """16 positions of random values may be 2×8, too; those of training know their neighbours."""
+    file = bare(tmp_path, place=False)
+    assert load_model.inspect(file).assumed_answers()["grid"] == "4x4"
     file = bare(tmp_path)
-    with pytest.warns(AssumedAnswersWarning, match=r"heads=3.*normalise=imagenet.*crop=center"):
-        vit = load_model.load(file)
-    assert dict(vit.assumed) == ALL
-
-
-def test_what_is_told_is_not_assumed(tmp_path, recwarn):
-    vit = load_model.load(bare(tmp_path), answers=TRUE)
+    assert "grid" not in load_model.inspect(file).assumed_answers()
+    vit = load_model.load(file, answers=TRUE)
     assert not vit.assumed and not [w for w in recwarn if w.category is AssumedAnswersWarning]
     assert "Resize(size=(32, 32)" in str(vit.transform) and "bilinear" in str(vit.transform), "squashed, not cut"
-
-
-def test_a_square_that_positions_do_not_show_is_assumed(tmp_path):
-    """16 positions of random values may be 2×8, too; those of training know their neighbours."""
-    assert load_model.inspect(bare(tmp_path, place=False)).assumed_answers()["grid"] == "4x4"
-    assert "grid" not in load_model.inspect(bare(tmp_path)).assumed_answers()
+    with pytest.warns(AssumedAnswersWarning, match=r"heads=3.*normalise=imagenet.*crop=center"):
+        assert dict(load_model.load(file).assumed) == ALL
 
 
 def test_a_mean_might_be_a_maximum(tmp_path):

@@ -277,9 +277,8 @@ def test_openclips_tower(changes, prefix, tmp_path):
 @torch.inference_mode()
 def test_a_timm_model_inside_openclip(tmp_path):
     module = timm_vit(**CLASSIC, class_token=False, global_pool="map", num_classes=0)
-    save_file(
-        {f"visual.trunk.{k}": v for k, v in module.state_dict().items()} | {"text.x": torch.ones(2)}, tmp_path / "a.safetensors"
-    )
+    state = {f"visual.trunk.{k}": v for k, v in module.state_dict().items()}
+    save_file(state | {"text.x": torch.ones(2)}, tmp_path / "a.safetensors")
     x = photos(32, 32)
     same(tmp_path / "a.safetensors", x, module(x))
 

@@ -46,36 +46,28 @@ def test_weights_of_another_kind_of_model_are_not_fetched(hub, repository):
     assert not any("model.safetensors" in line for line in hub.asked)
 
 
-REFUSALS = {
-    401: ("RepoNotFound", "no model some/vit"),
-    403: ("GatedRepo", "owners"),
-    404: ("RepoNotFound", "no model"),
-    500: ("", "error"),
-}
+REFUSALS = {  # how the hub answers, and what is said
+    "401": ({"says": 401, "code": "RepoNotFound"}, "no model some/vit"), "403": ({"says": 403, "code": "GatedRepo"}, "owners"),
+    "404": ({"says": 404, "code": "RepoNotFound"}, "no model"), "500": ({"says": 500, "code": ""}, "error"),
+    "slow": ({"waits": 0.5}, "can't be reached"), "half a file": ({"cut": 50_000}, "some/vit"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("status", REFUSALS)
-def test_a_hub_that_refuses(hub, repository, status):
-    code, said = REFUSALS[status]
-    hub.files["some/vit"], hub.says, hub.code = repository[1], status, code
-    with pytest.raises(ModelError, match=said):
-        load_model.load(ID)
-    hub.says = 0
-    assert load_model.load(ID).name == ID, "a second try works"
-
-
-def test_a_hub_that_is_slow(hub, repository, monkeypatch):
-    monkeypatch.setattr(hub_ids, "TIMEOUT_SECONDS", 0.1)
-    hub.files["some/vit"], hub.waits = repository[1], 0.5
-    with pytest.raises(ModelError, match="can't be reached"):
-        load_model.load(ID)
-
-
-def test_half_a_file(hub, repository, tmp_path):
-    hub.files["some/vit"], hub.cut = {"model.safetensors": repository[1]["model.safetensors"]}, 50_000
-    with pytest.raises(ModelError, match="some/vit"):
-        load_model.load(ID)
-    hub.files["some/vit"], hub.cut = repository[1], None
+@pytest.mark.parametrize("kind", REFUSALS)
+def test_a_hub_that_refuses(hub, repository, monkeypatch, kind):
+    answer, said = REFUSALS[kind]
+    usual = {name: getattr(hub, name) for name in answer}
+    hub.files["some/vit"] = repository[1]
+    with monkeypatch.context() as patch:
+        if kind == "slow":
+            patch.setattr(hub_ids, "TIMEOUT_SECONDS", 0.1)
+        if kind == "half a file":
+            hub.files["some/vit"] = {"model.safetensors": repository[1]["model.safetensors"]}
+        vars(hub).update(answer)
+        with pytest.raises(ModelError, match=said):
+            load_model.load(ID)
+    vars(hub).update(usual)
+    hub.files["some/vit"] = repository[1]
     assert load_model.load(ID).name == ID, "a second try works"
 
 

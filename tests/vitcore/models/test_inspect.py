@@ -100,12 +100,10 @@ def test_files_without_names(text, tmp_path):
         read_class_names(tmp_path / "gone")
 
 
-@pytest.mark.parametrize(
-    ("rows", "cols"),
-    [(18, 32), (14, 16), (20, 32), (8, 16), (24, 6), (16, 16)],
-    ids=["as many as a square", "with the class token as many as a square", "a prime number with it", "3 times 43 with it",
-         "tall", "square"],
-)  # fmt: skip
+@pytest.mark.parametrize(("rows", "cols"), [(18, 32), (14, 16), (20, 32), (8, 16), (24, 6), (16, 16)], ids=[
+    "as many as a square", "with the class token as many as a square", "a prime number with it", "3 times 43 with it", "tall",
+    "square",
+])  # fmt: skip
 def test_a_shape_that_the_positions_tell(rows, cols, tmp_path):
     """Of the shipped model at another size: whatever else so many tokens could be, its neighbours are alike in one shape only."""
     resized = load_model.load(image_px=(8 * rows, 8 * cols))

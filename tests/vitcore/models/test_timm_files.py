@@ -70,22 +70,15 @@ def test_what_names_do_not_tell_is_asked(name, tmp_path):
     same(load_model.load(tmp_path / "bare.pth"), module)
 
 
-def test_no_positions_and_no_architecture_that_fits_is_refused(tmp_path):
-    module = lively(timm.create_model("vit_tiny_patch16_224", depth=1, img_size=32, num_classes=3, pos_embed="none"))
-    torch.save(module.state_dict(), tmp_path / "bare.pth")
-    with pytest.raises(load_model.ModelError, match="holds no positions"):
-        load_model.load(tmp_path / "bare.pth")
-
-
-def test_blocks_that_only_a_name_promises_are_not_built(tmp_path, monkeypatch):
-    """Ten thousand for each architecture would take minutes."""
-    monkeypatch.setattr(timm, "create_model", lambda *_, **__: pytest.fail("it builds a model"))
-    state = {"patch_embed.proj.weight": torch.zeros(384, 3, 16, 16), "blocks.9999.norm1.weight": torch.zeros(384)}
-    torch.save(state, tmp_path / "bare.pth")
-    with pytest.raises(load_model.ModelError, match="holds no positions"):
-        load_model.load(tmp_path / "bare.pth")
-
-
-def test_a_plain_model_is_asked_nothing_of_it(tmp_path):
-    torch.save(model("vit_tiny_patch16_224", depth=1, img_size=32).state_dict(), tmp_path / "bare.pth")
-    assert "architecture" not in {q.key for q in load_model.inspect(tmp_path / "bare.pth").questions}
+def test_no_positions_and_no_architecture_that_fits_is_refused_and_a_plain_model_asked_nothing(tmp_path, monkeypatch):
+    """Blocks that only a name promises are not built: ten thousand for each architecture would take minutes."""
+    file = tmp_path / "bare.pth"
+    torch.save(model("vit_tiny_patch16_224", depth=1, img_size=32).state_dict(), file)
+    assert "architecture" not in {q.key for q in load_model.inspect(file).questions}
+    nowhere = model("vit_tiny_patch16_224", depth=1, img_size=32, pos_embed="none").state_dict()
+    promised = {"patch_embed.proj.weight": torch.zeros(384, 3, 16, 16), "blocks.9999.norm1.weight": torch.zeros(384)}
+    for state in (nowhere, promised):
+        torch.save(state, file)
+        with pytest.raises(load_model.ModelError, match="holds no positions"):
+            load_model.load(file)
+        monkeypatch.setattr(timm, "create_model", lambda *_, **__: pytest.fail("it builds a model"))

@@ -9,7 +9,6 @@ from PIL import Image
 
 import vitcore
 from vitcore.figures.relevance import rollout_per_layer_top
-from vitcore.models import load_model
 from vitcore.report.animation import MAX_BYTES, REST_MS, SIDES_PX, _runs, animation, animation_end_frame
 from vitcore.report.report_numbers import rollout_per_layer
 from vitcore.report.report_pictures import layer_range_words
@@ -40,19 +39,15 @@ def test_a_frame_a_layer(kind, shipped, rec):
     assert image.info["duration"] == REST_MS, "it rests at the end"
 
 
-def test_frames_begin_with_the_first_layer_asked(shipped, rec):
+def test_frames_begin_with_the_first_layer_asked_and_the_still_is_the_last(shipped, rec):
     assert len(frames(animation(shipped, rec, ReportSettings(first_block=9)))) == 3
     assert (layer_range_words(9, 9), layer_range_words(9, 11)) == ("layer 9", "layers 9–11")
-
-
-def test_the_still_is_the_last_frame(shipped, rec):
-    last = frames(animation(shipped, rec))[-1]
-    whole = animation_end_frame(shipped, rec)
+    last, whole = frames(animation(shipped, rec))[-1], animation_end_frame(shipped, rec)
     assert whole.size == last.size
     assert np.abs(np.asarray(whole, np.int16) - np.asarray(last, np.int16)).mean() < 4, "WebP loses a little"
 
 
-def test_one_scale_for_all_frames(shipped, rec):
+def test_one_scale_for_all_frames(rec):
     """Where two frames' amounts are the same so are their colours: the last frame is drawn with the first's scale."""
     found = rollout_per_layer(rec, ReportSettings())
     top = rollout_per_layer_top(found)
@@ -65,26 +60,17 @@ def test_it_shrinks_until_it_is_small_enough(shipped, rec):
     small = animation(shipped, rec, ReportSettings(), "gif", max_bytes=len(large) // 2)
     assert len(small) <= len(large) // 2
     assert Image.open(io.BytesIO(small)).width < Image.open(io.BytesIO(large)).width <= SIDES_PX[0]
+    with pytest.raises(ValueError, match="webp or gif"):
+        animation(shipped, rec, ReportSettings(), "mp4")
 
 
-def test_a_large_model_s_animation_fits(noise):
-    from tests.conftest import timm_vit
-
-    vit = load_model.wrap_module(timm_vit(img_size=384, patch_size=16, embed_dim=24, depth=24, num_heads=3), "large")
-    rec = vitcore.record(vit, noise(0, (1600, 1200)))
-    data = animation(vit, rec, ReportSettings(), "gif")
+def test_a_large_model_s_animation_fits_and_a_wide_one_s_has_room_for_words(make_vit, noise):
+    vit = make_vit(img_size=384, patch_size=16, embed_dim=24, depth=24, num_heads=3)
+    data = animation(vit, vitcore.record(vit, noise(0, (1600, 1200))), ReportSettings(), "gif")
     assert len(data) <= MAX_BYTES and len(frames(data)) == 24
-
-
-def test_a_wide_grid(make_vit, noise):
     vit = make_vit(img_size=(24, 48))
     wide, high = frames(animation(vit, vitcore.record(vit, noise())))[0].size
     assert wide == SIDES_PX[0] and high < 0.85 * wide, "as wide as the photo, with room for words"
-
-
-def test_other_kinds_are_refused(shipped, rec):
-    with pytest.raises(ValueError, match="webp or gif"):
-        animation(shipped, rec, ReportSettings(), "mp4")
 
 
 @pytest.mark.parametrize("font", ["Inside ViT SC", "Inside ViT TC"])

@@ -1,0 +1,150 @@
+// What several components are made of: the colour scale's top, a press that is held, keys, ticks, words under a picture.
+
+import assert from "node:assert/strict"
+import { mock, test } from "node:test"
+import { copyText } from "../../app/components/clipboard.js"
+import { fillHover, ticksOf } from "../../app/components/chart/chart_words.js"
+import { needed, taken } from "../../app/components/keys.js"
+import { framed } from "../../app/components/outlined.js"
+import { holding, scaleTop, there } from "../../app/components/overlay.js"
+import { describe, slotAt } from "../../app/components/picture/picture.js"
+
+const amounts = (count, ...towers) => Float32Array.from([7, ...Array(count - towers.length).fill(1), ...towers])
+const TOPS = [
+  { what: "the largest", values: amounts(10, 4), even: 0.1, top: 4 },
+  { what: "a nearly flat map", values: amounts(10), even: 1, top: 2.5 },
+  { what: "a tower among few", values: amounts(39, 100), even: 0.1, top: 100 },
+  { what: "a tower among just enough", values: amounts(40, 100), even: 0.1, top: 5 },
+  { what: "a tower among many", values: amounts(100, 100), even: 0.1, top: 1 },
+  { what: "high, but no tower", values: amounts(100, 5), even: 0.1, top: 5 },
+  { what: "towers that are many", values: amounts(100, ...Array(4).fill(100)), even: 0.1, top: 5 },
+]
+for (const { what, values, even, top } of TOPS)
+  test(`the top of the colour scale: ${what}`, () => assert.equal(scaleTop(values, 1, even), top))
+
+test("an image is there once it is loaded and has a size", () => {
+  assert.deepEqual([undefined, null, { complete: false, naturalWidth: 3 }, { complete: true, naturalWidth: 0 }, { complete: true, naturalWidth: 3 }].map(there),
+    [false, false, false, false, true])
+})
+
+/** An element that is pressed, and what was shown of it. */
+function pressed() {
+  const element = new EventTarget(), shown = []
+  const wasHeld = holding(element, bare => shown.push(bare))
+  const send = (type, facts = {}) => element.dispatchEvent(Object.assign(new Event(type, { cancelable: true }), facts))
+  return { shown, wasHeld, send }
+}
+
+test("a short press is a click", () => {
+  mock.timers.enable({ apis: ["setTimeout"] })
+  const { shown, wasHeld, send } = pressed()
+  send("pointerdown")
+  mock.timers.tick(249)
+  send("pointerup")
+  mock.timers.tick(1000)
+  assert.deepEqual([shown, wasHeld(), send("contextmenu")], [[], false, true])
+  mock.timers.reset()
+})
+
+for (const end of ["pointerup", "pointercancel", "pointerleave", "blur"])
+  test(`a long press shows the bare photo until ${end}, and is no click, once`, () => {
+    mock.timers.enable({ apis: ["setTimeout"] })
+    const { shown, wasHeld, send } = pressed()
+    send("pointerdown")
+    mock.timers.tick(250)
+    assert.deepEqual([shown, send("contextmenu")], [[true], false], "no menu of the browser's")
+    send(end)
+    assert.deepEqual([shown, wasHeld(), wasHeld()], [[true, false], true, false])
+    mock.timers.reset()
+  })
+
+test("the key P is held as well, without a shortcut", () => {
+  const { shown, send } = pressed()
+  send("keydown", { key: "p", ctrlKey: true })
+  assert.deepEqual(shown, [])
+  assert.equal(send("keydown", { key: "P" }), false)
+  send("keydown", { key: "p" }) // the system repeats it
+  send("keyup", { key: "p" })
+  assert.deepEqual(shown, [true, false])
+})
+
+const OPEN = Symbol("a popover")
+const node = kind => ({ matches: selector => selector.split(", ").includes(kind) })
+const KEYS = [
+  { what: "nothing in the way", path: [node("body")], taken: false, needed: false },
+  { what: "another has had it", path: [node("body")], event: { defaultPrevented: true }, taken: true, needed: true },
+  { what: "a shortcut", path: [node("body")], event: { ctrlKey: true }, taken: true, needed: true },
+  { what: "shift", path: [node("body")], event: { shiftKey: true }, taken: true, needed: true },
+  { what: "somebody writes", path: [node("textarea")], taken: true, needed: true },
+  { what: "a slider has the focus", path: [node("[role=slider]"), node("body")], taken: false, needed: true },
+  { what: "the focus is within a dialog", path: [node("b"), node("[role=dialog]")], taken: false, needed: true },
+  { what: "a popover is open", path: [node("body")], open: OPEN, taken: true, needed: true },
+]
+for (const { what, path, event = {}, open = null, ...expected } of KEYS)
+  test(`a key: ${what}`, () => {
+    globalThis.document = { querySelector: () => open }
+    const key = { composedPath: () => path, ...event }
+    assert.deepEqual({ taken: taken(key), needed: needed(key) }, expected)
+  })
+
+test("a text is in the clipboard, or the page says so", async () => {
+  const written = []
+  const clipboard = writeText => Object.defineProperty(globalThis, "navigator", { value: { clipboard: writeText && { writeText } }, configurable: true })
+  clipboard(async text => written.push(text))
+  assert.deepEqual([await copyText("a"), written], [true, ["a"]])
+  clipboard(async () => { throw new Error("not allowed") })
+  assert.equal(await copyText("a"), false)
+  clipboard(undefined) // plain http
+  assert.equal(await copyText("a"), false)
+})
+
+test("a frame lies within its patch, twice, the dark one first", () => {
+  const drawn = []
+  framed({ set strokeStyle(colour) { drawn.push(colour) }, strokeRect: (...box) => drawn.push(box) }, [0, 5], 2, 3, 300, 200)
+  const boxes = [[8, 8, 84, 84], [208, 108, 84, 84]]
+  assert.deepEqual(drawn, ["rgba(0,0,0,.85)", ...boxes, "#4FC3D9", ...boxes])
+  framed({ strokeRect: () => assert.fail("no patch, no frame") }, undefined, 2, 3, 300, 200)
+})
+
+const AXES = [
+  { what: "none", axis: { visible: false, range: [0, 1] }, most: 5, labels: [] },
+  { what: "given", axis: { tickvals: [0, 2], ticktext: ["a"], range: [0, 1] }, most: 5, labels: ["a", "2"] },
+  { what: "round steps", axis: { range: [0, 1] }, most: 5, labels: ["0", "0.2", "0.4", "0.6", "0.8", "1"] },
+  { what: "upside down", axis: { range: [10, 0] }, most: 2, labels: ["0", "5", "10"] },
+  { what: "from below zero", axis: { range: [-1.5, 1.5] }, most: 3, labels: ["-1", "0", "1"] },
+  { what: "small", axis: { range: [0, 0.004] }, most: 2, labels: ["0", "2e−3", "4e−3"] },
+  { what: "thousands", axis: { range: [0, 20000] }, most: 2, labels: ["0", "10k", "20k"] },
+  { what: "a step of its own", axis: { range: [0, 3], dtick: 1 }, most: 5, labels: ["0", "1", "2", "3"] },
+  { what: "a step of its own where there is no room", axis: { range: [0, 11], dtick: 1 }, most: 2, labels: ["0", "4", "8"] },
+  { what: "logarithmic", axis: { range: [-2.1, 1.2], type: "log" }, most: 5, labels: ["0.01", "0.1", "1", "10"] },
+]
+for (const { what, axis, most, labels } of AXES)
+  test(`the ticks of an axis: ${what}`, () => assert.deepEqual(ticksOf(axis, most).map(tick => tick.label), labels))
+
+test("a point says its numbers as Plotly would", () => {
+  assert.equal(fillHover("layer %{x}<br>%{y:.2f} px", 3, 12.345), "layer 3 · 12.35 px")
+  assert.equal(fillHover("%{x:,}", 1234567.8, 0), "1,234,570")
+})
+
+const WORDS = { patch: "patch {patch} (row {row}, column {col})", times: "{times} even shares", outlier: "outlier", slot: "slot {slot}: {place}", hold: "hold P" }
+const PICTURE = { rows: 2, cols: 3, cell: [16, 8], gutter: 4, words: WORDS, unit: "%", order: null, values: null, marks: null }
+const PLACES = [
+  { what: "no patch", slot: null, data: {}, said: "\u00a0" },
+  { what: "no patch, with heat", slot: undefined, data: { overlay: "x" }, said: "hold P" },
+  { what: "where it is", slot: 4, data: {}, said: "patch 4 (row 1, column 1) · x 8–15, y 16–31 px" },
+  { what: "its value", slot: 0, data: { values: [0.12345] }, said: "patch 0 (row 0, column 0) · x 0–7, y 0–15 px · 0.123 %" },
+  { what: "no value of its own", slot: 0, data: { values: [null] }, said: "patch 0 (row 0, column 0) · x 0–7, y 0–15 px" },
+  { what: "in even shares", slot: 0, data: { values: [0.3], even: 0.08 }, said: "patch 0 (row 0, column 0) · x 0–7, y 0–15 px · 0.3 % · 3.8 even shares" },
+  { what: "an outlier", slot: 5, data: { marks: [5] }, said: "patch 5 (row 1, column 2) · x 16–23, y 16–31 px · outlier" },
+  { what: "moved", slot: 0, data: { order: [5, 1, 2, 3, 4, 0] }, said: "slot 0: patch 5 (row 1, column 2) · x 16–23, y 16–31 px" },
+  { what: "left in its place", slot: 1, data: { order: [5, 1, 2, 3, 4, 0] }, said: "patch 1 (row 0, column 1) · x 8–15, y 0–15 px" },
+]
+for (const { what, slot, data, said } of PLACES)
+  test(`the words under a picture: ${what}`, () => assert.equal(describe(slot, { ...PICTURE, ...data }), said))
+
+test("the patch under the pointer, gutters counted with the patch before", () => {
+  const canvas = { clientWidth: 64, getBoundingClientRect: () => ({ left: 10, top: 20 }) } // twice the picture's 32 px
+  const at = (x, y) => slotAt({ clientX: 10 + x, clientY: 20 + y }, canvas, { data: PICTURE })
+  assert.deepEqual([at(0, 0), at(23, 0), at(24, 0), at(0, 39), at(0, 40), at(71, 79)], [0, 0, 1, 0, 3, 5])
+  assert.deepEqual([at(-1, 0), at(0, -1), at(72, 0), at(0, 80)], [null, null, null, null])
+})
