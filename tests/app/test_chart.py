@@ -39,13 +39,15 @@ def test_every_figure_can_be_told(drawn):
         assert len(spec["x"]["range"]) == len(spec["y"]["range"]) == 2, name
 
 
-def test_numbers_are_those_of_the_figure(drawn, rec):
+def test_numbers_are_those_of_the_figure_and_a_picture_covers_its_axes(drawn, rec):
     spec = chart_spec(drawn["distance"])
     dots = [t for t in spec["traces"] if t["kind"] == "points"]
     assert np.allclose([t["y"] for t in dots], rec.distance_px.T, atol=1e-4)
     assert spec["lines"][0]["across"] and spec["lines"][0]["y"] == [50.0, 50.0]
     bars = chart_spec(drawn["answer"])["traces"][0]
     assert np.allclose(bars["x"], [100 * p for _, p in rec.top_classes()], atol=1e-4)
+    (image,) = (trace for trace in chart_spec(drawn["rollout"])["traces"] if trace["kind"] == "image")
+    assert np.allclose([image["left"], image["top"], image["wide"], image["high"]], [0, 0, 16, 16])
 
 
 def test_a_colour_bar_has_the_palette_the_ends_and_the_unit_of_its_figure(drawn):
@@ -55,9 +57,3 @@ def test_a_colour_bar_has_the_palette_the_ends_and_the_unit_of_its_figure(drawn)
         assert scale["colours"] == gradient_stops(palette, 16) and len(scale["colours"]) == 17
         marker = next(t.marker for t in drawn[name].to_plotly().data if t.type == "scatter" and t.marker.showscale)
         assert (scale["low"], scale["high"], scale["unit"]) == (marker.cmin, marker.cmax, marker.colorbar.title.text)
-
-
-def test_a_picture_covers_its_axes(drawn):
-    spec = chart_spec(drawn["rollout"])
-    (image,) = (trace for trace in spec["traces"] if trace["kind"] == "image")
-    assert np.allclose([image["left"], image["top"], image["wide"], image["high"]], [0, 0, 16, 16])

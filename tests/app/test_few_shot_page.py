@@ -80,15 +80,12 @@ def test_accuracies_that_read_the_same_are_not_called_better():
     assert "from 2 pieces a class on" in accuracy_sentences.pixel_comparison(one, other, WORDS, "pieces")
 
 
-def test_the_page_says_how_pixels_do_and_which_photo_is_mistaken():
-    app = App("fewshot", examples="digits").fine()
-    assert sum("The model's features are" in one and "better than raw pixels" in one for one in app.sentences("markdown")) == 1
-    captions = [one.caption for image in app.at.get("imgs") + app.at.get("image") for one in image.proto.imgs]
-    assert captions and all(one.startswith("This digit ") for one in captions)
-
-
-def test_the_page_with_two_classes():
+def test_the_page_says_how_pixels_do_and_which_photo_is_mistaken_and_names_two_classes():
     app = App("fewshot").fine()
     assert "among 5 classes" in app.text("markdown")
     app.set(told_apart_pieces=[0, 1], shots=1).fine()
     assert "as “Red panda” or “Chelsea the cat” (" in app.text("markdown")
+    app = App("fewshot", examples="digits").fine()
+    assert sum("The model's features are" in one and "better than raw pixels" in one for one in app.sentences("markdown")) == 1
+    captions = [one.caption for image in app.at.get("imgs") + app.at.get("image") for one in image.proto.imgs]
+    assert captions and all(one.startswith("This digit ") for one in captions)

@@ -34,15 +34,23 @@ def lacking(font: str, *languages: str) -> set[str]:
     return {char for char in CUT.characters(*languages) if ord(char) not in known}
 
 
-@pytest.mark.parametrize(("script", "lang"), CUT.SCRIPTS.items())
-def test_printed_figures_have_every_character(script, lang):
-    assert lacking(f"vitcore/figures/fonts/inside-vit-{script.lower()}.otf", lang) == set(), "run tests/fonts.py"
+FONTS = {f"vitcore/figures/fonts/inside-vit-{script.lower()}.otf": (lang,) for script, lang in CUT.SCRIPTS.items()}
+FONTS |= {f"app/static/fonts/noto-sans-chinese-{weight}.woff2": tuple(CUT.SCRIPTS.values()) for weight in ("regular", "bold")}
 
 
-@pytest.mark.parametrize("weight", ["regular", "bold"])
-def test_pages_have_every_character(weight):
-    pytest.importorskip("brotli")
-    assert lacking(f"app/static/fonts/noto-sans-chinese-{weight}.woff2", *CUT.SCRIPTS.values()) == set(), "run tests/fonts.py"
+@pytest.mark.parametrize("font", FONTS)
+def test_printed_figures_and_pages_have_every_character(font):
+    if font.endswith("woff2"):
+        pytest.importorskip("brotli")
+    assert lacking(font, *FONTS[font]) == set(), "run tests/fonts.py"
+
+
+def test_fonts_are_small_and_in_the_package():
+    sizes = {file.name: file.stat().st_size / 1000 for folder in (CUT.PRINTED, CUT.SHOWN) for file in folder.iterdir()}
+    assert {name: size for name, size in sizes.items() if size > KB_A_FONT} == {}
+    assert sizes["noto-sans-chinese-menu.woff2"] < 5
+    assert FONTS_FOLDER == ROOT / "vitcore" / "figures" / "fonts" and len(list(FONTS_FOLDER.glob("*.otf"))) == 2
+    assert "fonts/*" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
 def test_the_menu_of_languages_has_a_font_of_its_own():
@@ -50,12 +58,6 @@ def test_the_menu_of_languages_has_a_font_of_its_own():
     known = TTFont(CUT.SHOWN / "noto-sans-chinese-menu.woff2").getBestCmap()
     shown = "".join(texts.LANGUAGES.values()) + (MAIN.parent / "texts.py").read_text(encoding="utf-8")
     assert {char for char in shown if CUT.CHINESE.match(char)} == {chr(code) for code in known} == set(CUT.MENU)
-
-
-def test_fonts_are_small():
-    sizes = {file.name: file.stat().st_size / 1000 for folder in (CUT.PRINTED, CUT.SHOWN) for file in folder.iterdir()}
-    assert {name: size for name, size in sizes.items() if size > KB_A_FONT} == {}
-    assert sizes["noto-sans-chinese-menu.woff2"] < 5
 
 
 @pytest.mark.parametrize("lang", CUT.SCRIPTS.values())
@@ -81,8 +83,3 @@ def test_each_script_is_printed_in_its_own_font():
             fig = figures.predictions([("a", 0.5)], title="直角")
             pictures.append(np.asarray(Image.open(io.BytesIO(figures.print_figure(fig)))))
     assert pictures[0].shape == pictures[1].shape and (pictures[0] != pictures[1]).any()
-
-
-def test_the_fonts_are_in_the_package():
-    assert FONTS_FOLDER == ROOT / "vitcore" / "figures" / "fonts" and len(list(FONTS_FOLDER.glob("*.otf"))) == 2
-    assert "fonts/*" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")

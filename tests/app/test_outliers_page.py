@@ -53,18 +53,11 @@ def test_a_planted_outlier_is_found_and_what_it_draws_is_said(planted, own, offe
     (said,) = [said for said in app.sentences("markdown") if said.startswith("Other tokens attend")]
     assert here in said and most != 0, "of the layer that is drawn"
     assert f"In no layer is it more than in layer {most}: {100 * drawn[most]:.0f} %" in said
-    gone = own.rollout().flat[62]
-    assert f"{100 * gone:.1f} % is with the outlier token" in app.text("markdown")
-
-
-def test_it_says_whether_masking_changes_the_order_of_the_others_and_an_even_share(planted, own, offer):
-    offer(planted=planted)
-    told = " ".join(App("outliers", model="planted").set(of="rollout").fine().sentences("markdown"))
-    grid, seen = own.grid, outliers_in_recording(own)
     before, after = (rec.rollout().ravel() for rec in (own, mask_outlier_tokens(own)))
-    rest = [place for place in range(grid.patches) if place not in seen.patches]
+    rest = [place for place in range(own.grid.patches) if place not in seen.patches]
     alike = spearmanr(before[rest], after[rest]).statistic
     much = "hardly changes" if alike >= 0.95 else "changes much" if alike < 0.7 else "changes somewhat"
+    told = app.text("markdown")
     assert f"{100 * before[62]:.1f} % is with the outlier token. An even share would be {100 * before.mean():.1f} %." in told
     assert f"the order of the other patches {much}: rank correlation {alike:.2f}" in told
 

@@ -32,10 +32,16 @@ def test_a_layer_or_head_chosen_on_one_page_is_chosen_on_all(key, pages):
             assert app.go(other).fine().values()[key] == value, (slug, other)
 
 
-def test_the_middle_layer_is_a_choice_too_where_it_is_a_pages_default():
+def test_a_pages_default_is_a_choice_too():
+    """The middle layer, and the mean of all heads."""
     app = App("attention").set(layer=3).set(layer=6)
     assert LAYER not in app.at.query_params
     assert app.go("outliers").fine().values()[LAYER] == 6
+    app.go("attention").set(one_head=2)
+    assert app.go("story").set(step=7).fine().values()[HEAD] == 2
+    assert app.go("attention").set(one_head=None).fine().values()[HEAD] is None
+    assert app.go("story").fine().values()[HEAD] == 0, "the story looks into one"
+    assert app.go("attention").fine().values()[HEAD] is None
 
 
 def test_what_nobody_chose_stays_behind():
@@ -50,14 +56,6 @@ def test_what_nobody_chose_stays_behind():
     assert not {PATCH, LAYER, HEAD} & {*app.at.query_params}
 
 
-def test_the_mean_of_all_heads_is_a_choice():
-    app = App("attention").set(one_head=2)
-    assert app.go("story").set(step=7).fine().values()[HEAD] == 2
-    assert app.go("attention").set(one_head=None).fine().values()[HEAD] is None
-    assert app.go("story").fine().values()[HEAD] == 0, "the story looks into one"
-    assert app.go("attention").fine().values()[HEAD] is None
-
-
 def follow(app: App, slug: str, **address: str) -> App:
     """A link of a page that shows none of the three: Streamlit drops from one what the page that is left holds."""
     app.go("overview").at.query_params = address
@@ -65,41 +63,30 @@ def follow(app: App, slug: str, **address: str) -> App:
 
 
 def test_a_link_counts_more_than_what_was_chosen():
+    """The lab's is by its token: that page has a control of the patch, so that Streamlit drops a patch from its links."""
     app = App("positions").set(patch=37)
     assert follow(app, "patches", patch="9").values()[PATCH] == 9
     assert app.go("positions").fine().values()[PATCH] == 9
     app.go("outliers").set(layer=2)
     assert follow(app, "attention", layer="6").values()[LAYER] == 6, "this page's default"
     assert app.go("outliers").fine().values()[LAYER] == 6
-
-
-def test_the_labs_link_to_another_patch_leads_there():
-    """By its token: this page has a control of the patch, so that Streamlit drops a patch from its links."""
     app = App("rollout", ask="true").set(patch=37)
     app.at.query_params = {"token": "54"}
-    app.go("attention").fine()
-    assert app.values()[PATCH] == 53 and "token" not in app.at.query_params
+    assert app.go("attention").fine().values()[PATCH] == 53 and "token" not in app.at.query_params
     assert app.go("rollout").fine().values()[PATCH] == 53
 
 
-@pytest.mark.parametrize(
-    ("slug", "address", "selection"),
-    [
-        ("positions", {"position": "9"}, {PATCH: 9}),
-        ("rollout", {"query": "9", "ask": "true"}, {PATCH: 9}),
-        ("report", {"query": "9", "ask": "true"}, {PATCH: 9}),
-        ("compare", {"query": "9", "ask": "true", "b": "itself"}, {PATCH: 9}),
-        ("compare", {"position": "9", "picture": "positions", "b": "itself"}, {PATCH: 9}),
-        ("attention", {"block": "3", "one_head": "2"}, {LAYER: 3, HEAD: 2}),
-        ("attention", {"block": "3", "head": "2"}, {LAYER: 3, HEAD: 1}),
-        ("outliers", {"block": "3"}, {LAYER: 3}),
-        ("story", {"step": "7", "in_head": "2"}, {HEAD: 2}),
-        ("story", {"step": "7", "of_head": "2"}, {HEAD: 1}),
-        ("compare", {"picture": "attention", "both_layer": "3", "both_head": "2", "b": "itself"}, {LAYER: 3, HEAD: 2}),
-        ("compare", {"picture": "attention", "both_head": "head 1", "b": "itself"}, {HEAD: 1}),
-        ("compare", {"picture": "attention", "both_head": "mean of all", "b": "itself"}, {HEAD: None}),
-    ],
-)
+@pytest.mark.parametrize(("slug", "address", "selection"), [
+    ("positions", {"position": "9"}, {PATCH: 9}), ("rollout", {"query": "9", "ask": "true"}, {PATCH: 9}),
+    ("report", {"query": "9", "ask": "true"}, {PATCH: 9}), ("compare", {"query": "9", "ask": "true", "b": "itself"}, {PATCH: 9}),
+    ("compare", {"position": "9", "picture": "positions", "b": "itself"}, {PATCH: 9}),
+    ("attention", {"block": "3", "one_head": "2"}, {LAYER: 3, HEAD: 2}),
+    ("attention", {"block": "3", "head": "2"}, {LAYER: 3, HEAD: 1}), ("outliers", {"block": "3"}, {LAYER: 3}),
+    ("story", {"step": "7", "in_head": "2"}, {HEAD: 2}), ("story", {"step": "7", "of_head": "2"}, {HEAD: 1}),
+    ("compare", {"picture": "attention", "both_layer": "3", "both_head": "2", "b": "itself"}, {LAYER: 3, HEAD: 2}),
+    ("compare", {"picture": "attention", "both_head": "head 1", "b": "itself"}, {HEAD: 1}),
+    ("compare", {"picture": "attention", "both_head": "mean of all", "b": "itself"}, {HEAD: None}),
+])  # fmt: skip
 def test_an_old_link_leads_to_the_same_and_is_written_anew(slug, address, selection):
     app = App(slug, **address).fine()
     assert {key: app.values()[key] for key in selection} == selection

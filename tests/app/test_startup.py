@@ -43,12 +43,9 @@ def test_the_first_frame_is_drawn_before_anything_heavy_is_imported(first):
     """Title, sidebar and the page's first words are sent; the model is not asked for yet."""
     assert {"app.shell.current_visit", "app.menu", "app.state.visit.current_model"} <= set(first["frame"])
     assert heavy(first["frame"]) - heavy(first["alone"]) == set(), "beyond what Streamlit does itself"
+    assert heavy(first["alone"]) <= {"plotly"}, "of Streamlit alone"
 
 
 def test_waiting_threads_sleep(first):
     """Without it a busy neighbour makes a forward pass many times slower; it counts only before torch is loaded."""
     assert first["policy"] == "PASSIVE"
-
-
-def test_streamlit_alone_takes_plotly_and_nothing_else_that_is_heavy(first):
-    assert heavy(first["alone"]) <= {"plotly"}

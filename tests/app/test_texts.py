@@ -40,14 +40,10 @@ def blanks(text: str) -> Counter:
 
 
 @each_language
-def test_every_language_has_the_same_pages(lang):
-    assert sorted(file.stem for file in (texts.TEXTS_FOLDER / lang).glob("*.md")) == PAGES
-    assert (texts.TEXTS_FOLDER / lang / "vitcore.toml").exists()
-
-
-@each_language
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_has_the_same_keys_and_facts_in_every_language(name, lang):
+    files = texts.TEXTS_FOLDER / lang
+    assert sorted(file.stem for file in files.glob("*.md")) == PAGES and (files / "vitcore.toml").exists()
     english, other = page(name, texts.DEFAULT), page(name, lang)
     assert other.keys() == english.keys()
     assert {key: blanks(text) for key, text in other.items()} == {key: blanks(text) for key, text in english.items()}
@@ -59,8 +55,7 @@ def test_no_key_is_written_twice(name, lang):
     raw = (texts.TEXTS_FOLDER / lang / f"{name}.md").read_text(encoding="utf-8")
     prose = re.findall(r"^## (.+)$", raw, flags=re.M)
     labels = re.findall(r"^- ([^:\n]+): ", raw.partition("## labels")[2], flags=re.M)
-    twice = [key for key, count in Counter([*prose, *labels]).items() if count > 1]
-    assert twice == []
+    assert [key for key, count in Counter([*prose, *labels]).items() if count > 1] == []
 
 
 @each_language
@@ -178,9 +173,7 @@ def asked() -> tuple[set[str], list[re.Pattern]]:
     return plain, [re.compile(p) for p in patterns if re.search(r"\w", p.replace(".+", ""))]
 
 
-COMPOSED = (
-    "story",
-)  # of a step, the kind of model and the part, each a string of its own (`app.views.story.story_step.Step.text_key`)
+COMPOSED = ("story",)  # of a step, kind of model and part, each a string of its own (`app.views.story.story_step.Step.text_key`)
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -296,32 +289,25 @@ def title(app: App) -> str:
 TITLES = {lang: page("menu", lang)["patches"] for lang in texts.LANGUAGES}
 
 
-@pytest.mark.parametrize("lang", texts.LANGUAGES)
-def test_the_address_says_the_language(lang):
-    app = App("patches", lang=lang).fine()
+@pytest.mark.parametrize(("given", "lang"), [
+    *(({"lang": lang}, lang) for lang in texts.LANGUAGES), ({"locale": "zh-HK"}, "zh-TW"),
+    ({"locale": "zh-HK", "lang": "en"}, "en"), ({"locale": "fr"}, "en"), ({"lang": "tlh"}, "en"),
+], ids=str)  # fmt: skip
+def test_the_address_says_the_language_else_the_browser_does(given, lang):
+    app = App("patches", **given).fine()
     assert title(app) == TITLES[lang] and app.values()["lang"] == lang
 
 
-def test_the_browser_says_the_language_unless_the_address_does():
-    assert title(App("patches", locale="zh-HK")) == TITLES["zh-TW"]
-    assert title(App("patches", locale="zh-HK", lang="en")) == TITLES["en"]
-    assert title(App("patches", locale="fr")) == TITLES["en"]
-
-
-def test_the_menu_says_the_language_and_every_page_keeps_it():
+def test_the_menu_says_the_language_and_every_page_and_its_settings_keep_it():
     app = App("patches").fine()
     app.set(lang="zh-TW").fine()
-    assert "zh-TW" in app.at.query_params["lang"]
-    assert title(app) == TITLES["zh-TW"]
+    assert "zh-TW" in app.at.query_params["lang"] and title(app) == TITLES["zh-TW"]
     for slug in [*SLUGS, "train", "learn"]:
-        app.go(slug).fine()
-        assert title(app) == page("menu", "zh-TW")[slug]
-    app.set(lang="en").fine()
-    assert title(app.go("patches")) == TITLES["en"]
-
-
-def test_a_language_that_is_not_spoken_is_ignored():
-    assert title(App("patches", lang="tlh").fine()) == TITLES["en"]
+        assert title(app.go(slug).fine()) == page("menu", "zh-TW")[slug]
+    app.go("distance").set(cls="renormalise", lang="zh-CN").fine()
+    assert app.values()["cls"] == "renormalise"
+    app.go("patches").set(patch=7, gutter=3).set(lang="en").fine()
+    assert (app.values()["patch"], app.values()["gutter"], title(app)) == (7, 3, TITLES["en"])
 
 
 @each_language
@@ -332,14 +318,6 @@ def test_a_link_opens_the_same_view_in_another_language(lang):
         assert page("distance", lang)["cls.renormalise"] in app.controls["cls"].options[1]
     for film in ("Inside ViT Ti/8, from noise to names", "Inside ViT Ti/8，从噪声到名称", "vit-tiny-patch8-128"):
         assert App("learn", lang=lang, film=film).fine().values()["film"] == "vit-tiny-patch8-128"
-
-
-def test_settings_stay_when_the_language_changes():
-    app = App("distance", cls="renormalise", lang="zh-CN").fine()
-    app.set(lang="zh-TW").fine()
-    assert app.values()["cls"] == "renormalise"
-    app.go("patches").set(patch=7, gutter=3).set(lang="en").fine()
-    assert (app.values()["patch"], app.values()["gutter"]) == (7, 3)
 
 
 # What is kept, and what other processes say
@@ -362,12 +340,10 @@ def test_what_a_training_said_is_said_again_in_the_reader_s_language():
         raise ValueError(translation.say("{name} is empty.", name=Path("a.jpg")))
     except ValueError as error:
         problem = str(error)
-    one = translation.say(
-        "None of the {count} {count:photo|photos} of {name} can be read: {first}", count=np.int64(1), name="mine", first=problem
-    )
-    small = translation.say(
-        "{name} is {width}×{height} px; both sides need at least {least} px.", name="b", width=4, height=9, least=8
-    )
+    none = "None of the {count} {count:photo|photos} of {name} can be read: {first}"
+    one = translation.say(none, count=np.int64(1), name="mine", first=problem)
+    sizes = "{name} is {width}×{height} px; both sides need at least {least} px."
+    small = translation.say(sizes, name="b", width=4, height=9, least=8)
     told = json.loads(json.dumps([translation.parts(said) for said in (one, pickle.loads(pickle.dumps(small)), "Free {x}.")]))
     assert told[0]["facts"]["first"] == {"sentence": "{name} is empty.", "facts": {"name": "a.jpg"}, "text": "a.jpg is empty."}
     assert [translation.retell(part) for part in told] == [one, small, "Free {x}."]

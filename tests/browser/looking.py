@@ -3,13 +3,14 @@
 import base64
 import contextlib
 import io
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
-from playwright.sync_api import Locator, Page, TimeoutError
+from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 LONG_MS = 120_000  # for what is computed, and for the first visitor, who waits for torch to be loaded
 COLOURS = ("color-contrast", "link-in-text-block")  # what axe can find in the dark that it did not find in the light
@@ -153,6 +154,40 @@ def serious(page: Page, part: str | None = None, also: tuple[str, ...] = (), the
         for rule in violations for node in rule["nodes"]
         if rule["impact"] in ("serious", "critical") or rule["id"] in also
     ]  # fmt: skip
+
+
+FOCUSED = """() => {
+  let e = document.activeElement
+  while (e?.shadowRoot?.activeElement) e = e.shadowRoot.activeElement
+  return [e.tagName, e.getAttribute("aria-label") || e.title || e.innerText || ""]
+}"""
+
+
+def number(page: Page, label: str) -> Locator:
+    return page.get_by_role("spinbutton", name=label, exact=True)
+
+
+def slider(page: Page, label: str) -> Locator:
+    return page.get_by_role("group", name=label, exact=True).get_by_role("slider")
+
+
+def languages(page: Page) -> Locator:
+    """The menu of languages."""
+    return page.get_by_test_id("stSidebar").get_by_role("combobox", name=re.compile("语言"))
+
+
+def follow(page: Page, name: str) -> Page:
+    """Go to a page by its name in the menu."""
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name=name, exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+    return page
+
+
+def copied(page: Page) -> str:
+    """Press Copy link; what is on the clipboard then."""
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.locator(".st-key-copy_link output")).to_contain_text("Copied.")
+    return page.evaluate("navigator.clipboard.readText()")
 
 
 def too_wide(page: Page) -> int:

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from looking import LONG_MS, at_rest, changed, in_both, pick, resize, said_by, serious, too_wide
+from looking import LONG_MS, at_rest, changed, in_both, languages, pick, resize, said_by, serious, slider, too_wide
 from playwright.sync_api import Locator, Page, expect
 
 import vitcore
@@ -18,9 +18,8 @@ PHOTO = "red-panda"
 
 
 @pytest.fixture(scope="module")
-def rec() -> vitcore.Recording:
-    vit = vitcore.load()
-    return vitcore.record(vit, f"assets/samples/{PHOTO}.jpg", maps=range(vit.blocks))
+def rec(shipped) -> vitcore.Recording:
+    return vitcore.record(shipped, f"assets/samples/{PHOTO}.jpg", maps=range(shipped.blocks))
 
 
 def ready(page: Page) -> Page:
@@ -60,10 +59,6 @@ def control(page: Page, label: str) -> Locator:
 def field(page: Page, key: str) -> Locator:
     """The field of a pinned patch."""
     return page.locator(f".st-key-{key} input")
-
-
-def layer(page: Page) -> Locator:
-    return page.get_by_role("group", name="Layer", exact=True).get_by_role("slider")
 
 
 def pixels(page: Page, selector: str = "canvas.map0") -> list[str]:
@@ -155,7 +150,7 @@ def test_by_keys(visit):
     page.keyboard.press("[")
     page.keyboard.press("[")
     expect(title(page)).to_contain_text("layer 5")
-    expect(layer(page)).to_have_value("5")
+    expect(slider(page, "Layer")).to_have_value("5")
     at_rest(page)
     page.keyboard.press("2")
     expect(control(page, "Head")).to_have_value("2")
@@ -186,7 +181,7 @@ def test_space_plays_through_the_layers(visit, server):
     page.keyboard.press("Space")
     expect(title(page)).to_contain_text("layer 11, head 0")
     expect(page.get_by_role("button", name="Play layers")).to_be_visible()
-    expect(layer(page)).to_have_value("11")
+    expect(slider(page, "Layer")).to_have_value("11")
     at_rest(page)
     assert layers(heads()) == [9, 10, 11]
     assert layers(drawn())[-1] == 11 and layers(drawn()) == sorted(layers(drawn())), "the picture goes with them"
@@ -197,7 +192,7 @@ def test_space_plays_through_the_layers(visit, server):
     page.keyboard.press("Space")
     expect(cards_title(page)).to_contain_text(re.compile(r"layer 1(?!\d)"))
     at_rest(page)
-    expect(layer(page)).to_have_value("1")
+    expect(slider(page, "Layer")).to_have_value("1")
     expect(title(page)).to_contain_text("layer 1, head 0")
     expect(page.get_by_role("button", name="Play layers")).to_be_visible()
     assert layers(heads()) == [9, 10, 11, 0, 1], "from the first, until it is stopped"
@@ -229,7 +224,7 @@ def test_the_strip_leads_into_a_head(visit):
     expect(title(page)).to_contain_text("layer 2, head 2")
     expect(control(page, "Head")).to_have_value("2")
     expect(cell).to_have_attribute("aria-pressed", "true")
-    expect(layer(page)).to_have_value("2")
+    expect(slider(page, "Layer")).to_have_value("2")
     at_rest(page)
     cell.focus()
     page.keyboard.press("ArrowRight")
@@ -283,7 +278,7 @@ def test_a_link_opens_the_same_view(visit, lag):
     expect(field(page, "patch")).to_have_value("73")
     expect(field(page, "second_patch")).to_have_value("178")
     expect(control(page, "Head")).to_have_value("1")
-    expect(layer(page)).to_have_value("8")
+    expect(slider(page, "Layer")).to_have_value("8")
     page.mouse.move(5, 5)
     ready(page)
     for part in ("[?&]patch=73", "second_patch=178", "layer=8", "one_head=1", "direction="):
@@ -304,7 +299,7 @@ def test_clicks_in_quick_succession_all_count(visit):
     expect(field(page, "patch")).to_have_value("73")
     expect(field(page, "second_patch")).to_have_value("178")
     expect(control(page, "Head")).to_have_value("1")
-    expect(layer(page)).to_have_value("7")
+    expect(slider(page, "Layer")).to_have_value("7")
     at_rest(page)
     expect(title(page)).to_contain_text("layer 7, head 1")
 
@@ -374,8 +369,7 @@ def test_other_languages(visit, lang, words):
 def test_the_menu_of_languages_changes_the_words_and_not_the_picture(visit):
     page = ready(visit("attention?layer=3&patch=100"))
     before = pixels(page) + pixels(page, "canvas.lit")
-    menu = page.get_by_test_id("stSidebar").get_by_role("combobox", name=re.compile("语言"))
-    pick(page, menu, "简体中文")
+    pick(page, languages(page), "简体中文")
     expect(title(page)).to_contain_text("在看谁")
     assert pixels(ready(page)) + pixels(page, "canvas.lit") == before
     point(page, 3, 5)

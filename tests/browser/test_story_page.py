@@ -6,17 +6,12 @@ import statistics
 from collections.abc import Iterator
 
 import pytest
-from looking import at_rest, in_both, serious, too_wide
+from looking import FOCUSED, at_rest, in_both, number, serious, slider, too_wide
 from playwright.sync_api import Page, expect
 
 from app import texts
 
 STEPS = ("pixels", "patches", "flattened", "projection", "position", "sequence", "block", "depth", "answer")
-FOCUSED = """() => {
-  let e = document.activeElement
-  while (e?.shadowRoot?.activeElement) e = e.shadowRoot.activeElement
-  return [e.tagName, e.getAttribute("aria-label") || e.innerText || ""]
-}"""
 
 
 def at(page: Page, step: int, text: dict[str, str]) -> None:
@@ -126,17 +121,17 @@ def test_back_and_forward(visit):
 def test_keys_that_something_else_needs_turn_no_page(visit):
     text = texts.prose("story", "en")
     page = at_rest(visit("story?step=2"))
-    page.get_by_role("spinbutton", name=text["patch"], exact=True).focus()
+    number(page, text["patch"]).focus()
     page.keyboard.press("ArrowRight")
     at(page, 2, text)
     page.locator("canvas[role=application]").focus()
     for key in ("ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)
-    expect(page.get_by_role("spinbutton", name=text["patch"], exact=True)).to_have_value("138")
+    expect(number(page, text["patch"])).to_have_value("138")
     at(page, 2, text)
     page.goto(page.url.replace("step=2", "step=7"))
     at(at_rest(page), 7, text)
-    layer = page.get_by_role("group", name=text["layer"], exact=True).get_by_role("slider")
+    layer = slider(page, text["layer"])
     layer.focus()
     page.keyboard.press("ArrowRight")
     expect(page).to_have_url(re.compile(r"layer=7"))
@@ -155,7 +150,7 @@ def test_a_link_opens_the_same_step_for_somebody_else(visit):
     expect(page).to_have_url(re.compile("patch=35"))
     other = at_rest(visit(page.url))
     at(other, 7, text)
-    expect(other.get_by_role("spinbutton", name=text["patch"], exact=True)).to_have_value("35")
+    expect(number(other, text["patch"])).to_have_value("35")
     expect(other.get_by_role("heading", name="Patch 35 in layer 6, head 0")).to_be_visible()
 
 

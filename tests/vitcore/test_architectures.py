@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import timm
 import torch
+from torch import nn
 
 from tests.conftest import lively
 from vitcore.analysis.relevance import METHODS
@@ -108,15 +109,10 @@ def test_models_that_attend_otherwise_or_not_at_all(name, noise):
     assert not vit.is_global and rec.distance_px.size == 0 and rec.fused["mean"].size == 0
     assert np.array_equal(rec.logits, predict(vit, rec.model_input.pixels)) and len(rec.top_classes()) == 5
     spoken_for(vit, rec.model_input.pixels, [name for name in METHODS if name not in ATTENTION])
-    said = {
-        sentence(relevance, vit, rec.model_input.pixels, method, 1 if METHODS[method].asks_class else None) for method in ATTENTION
-    }
+    pixels = rec.model_input.pixels
+    said = {sentence(relevance, vit, pixels, method, 1 if METHODS[method].asks_class else None) for method in ATTENTION}
     assert len(said) == len(ATTENTION) and all(name in one for one in said)
-    assert (
-        sentence(rec.rollout)
-        and sentence(logit_lens, vit, rec.model_input.pixels)
-        and sentence(trace_token, vit, rec.model_input.pixels, 0, 0)
-    )
+    assert sentence(rec.rollout) and sentence(logit_lens, vit, pixels) and sentence(trace_token, vit, pixels, 0, 0)
     assert ("no attention" in said.pop()) == (not vit.structure.sizes)
     kernel = load_model.first_kernel(vit)
     assert kernel is None or kernel.shape[1] == 3
@@ -156,13 +152,11 @@ def test_the_grid_of_features_lies_as_the_picture_does(name):
             assert most == (bottom, right)
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_models_in_which_no_grid_is_found(name):
+NO_VISION = {"nothing": nn.Identity, "a layer": lambda: nn.Linear(3, 4), "layers": lambda: nn.Sequential(nn.ReLU())}
+
+
+@pytest.mark.parametrize("name", [*REFUSED, *NO_VISION])
+def test_models_in_which_no_grid_is_found_and_modules_that_are_no_vision_models(name):
     with meta_device():
-        module = timm.create_model(name, pretrained=False)
+        module = NO_VISION[name]() if name in NO_VISION else timm.create_model(name, pretrained=False)
     assert name in sentence(load_model.wrap_module, module, name)
-
-
-@pytest.mark.parametrize("module", [torch.nn.Identity(), torch.nn.Linear(3, 4), torch.nn.Sequential(torch.nn.ReLU())], ids=repr)
-def test_modules_that_are_no_vision_models(module):
-    assert "thing" in sentence(load_model.wrap_module, module, "thing")
