@@ -152,7 +152,8 @@ ROOMS = {  # what each may import of vitcore, and no more
         "architectures.meta_device architectures.paper_models errors grid images models.attention_structure "
         "models.checkpoint_inspection models.embeddings models.formats models.hub models.hub_ids models.local_files "
         "models.model_cards models.torchvision_ops models.vit probabilities translation",
-    "models/local_files.py": "architectures.build_model assets errors models.formats models.model_cards translation",
+    "models/local_files.py":
+        "architectures.build_model architectures.classifier_head assets errors models.formats models.model_cards translation",
     "models/meta_models.py":
         "architectures models.attention_structure models.local_files models.model_cards models.torchvision_ops translation",
     "models/model_cards.py": "errors translation",

@@ -8,6 +8,7 @@ from streamlit.file_util import get_static_dir
 
 from app.menu import PAGES
 from app.server import first_paint
+from app.streamlit_selectors import fill_selectors
 
 STREAMLITS = (Path(get_static_dir()) / "index.html").read_text(encoding="utf-8")
 
@@ -23,7 +24,7 @@ def asked(path: str):
 
 
 def test_every_page_is_streamlits_with_our_styles_in_its_head(subtests):
-    styles = first_paint.HEAD.read_text(encoding="utf-8")
+    styles = fill_selectors(first_paint.HEAD.read_text(encoding="utf-8"))
     for path in ("/", *(f"/{row.slug}" for row in PAGES)):
         with subtests.test(path):
             answer = asked(path)

@@ -43,5 +43,5 @@ def test_tables_of_one_part_are_told_apart():
 
 def test_what_the_pointer_is_told_has_short_lines():
     """A line of 60 characters is cut off where the chart is narrow."""
-    told = [line for dots in charts.state_of_the_art_chart().data for said in dots.text for line in said.split("<br>")]
+    told = [line for dots in charts.state_of_the_art_chart().to_plotly().data for said in dots.text for line in said.split("<br>")]
     assert "ImageNet + JFT-300M unlabelled" in told and max(map(len, told)) <= 32

@@ -142,7 +142,7 @@ def printed_once():
     kept = {}
 
     def once(fig, kind="png", note=""):
-        asked = (fig.to_json(), kind, note, texts.language())
+        asked = (fig.to_plotly().to_json(), kind, note, texts.language())
         if asked not in kept:
             kept[asked] = print_figure(fig, kind, note)
         return kept[asked]

@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from vitcore.architectures.classifier_head import place_pooler
 from vitcore.assets import asset
 from vitcore.errors import first_line
 from vitcore.models.formats import SUFFIXES
@@ -82,6 +81,7 @@ def load_weights_into(module: Any, file: Path, as_it_is: bool = False) -> None:
     import timm  # noqa: F401
     from timm.models.vision_transformer import checkpoint_filter_fn
 
+    from vitcore.architectures.classifier_head import place_pooler
     from vitcore.models.formats import checkpoint_layout, weight_files
 
     tree = weight_files.read_weights_tree(file)

@@ -221,7 +221,7 @@ def test_shipped_results_are_whole_and_of_these_recipes(file):
     ) * len(one.measures)
     assert len(results.rows) == len(results.seeds()) * len(cells) * len(one.measures)
     fig = chart_from_results(one, results)
-    assert sum(len(trace.x) for trace in fig.data if trace.customdata is not None) == len(results.seeds()) * len(cells)
+    assert sum(len(trace.x) for trace in fig.to_plotly().data if trace.customdata is not None) == len(results.seeds()) * len(cells)
 
 
 @pytest.mark.slow

@@ -47,12 +47,13 @@ def test_savings_are_read_between_two_of_the_front():
 
 
 def test_every_number_is_drawn():
-    drawn = {tuple(point) for trace in charts.compute_chart("ImageNet").data for point in zip(trace.x, trace.y, strict=True)}
+    traces = charts.compute_chart("ImageNet").to_plotly().data
+    drawn = {tuple(point) for trace in traces for point in zip(trace.x, trace.y, strict=True)}
     assert drawn == {(run.exaflops, run.accuracy) for run in tables.pretraining_runs("ImageNet")}
-    assert sum(len(trace.x) for trace in charts.vtab_chart().data) == 19 * 3
-    assert sum(len(trace.x) for trace in charts.position_embeddings_chart().data) == 8
-    assert sum(len(trace.x) for trace in charts.data_size_chart("CIFAR-10").data) == 14
-    art = list(charts.state_of_the_art_chart("ImageNet").data)
+    assert sum(len(trace.x) for trace in charts.vtab_chart().to_plotly().data) == 19 * 3
+    assert sum(len(trace.x) for trace in charts.position_embeddings_chart().to_plotly().data) == 8
+    assert sum(len(trace.x) for trace in charts.data_size_chart("CIFAR-10").to_plotly().data) == 14
+    art = list(charts.state_of_the_art_chart("ImageNet").to_plotly().data)
     assert sum(len(trace.x) for trace in art) == 5 and max(art[0].error_y.array) == 0.04
 
 
