@@ -34,14 +34,14 @@ def read_source(name: str) -> str:
 def read_script(name: str) -> str:
     """The text of a JavaScript module below this folder and of all that it imports, as one module: Streamlit takes no second.
 
-    Each is in it once, after what it imports itself; so no two of them may declare the same name.
+    Streamlit's selectors are filled in. Each is in it once, after what it imports itself; so no two may declare the same name.
     """
     return "\n".join(_joined_scripts(COMPONENTS_DIR / name, set()))
 
 
 def _joined_scripts(file: Path, taken: set[Path]) -> Iterator[str]:
     taken.add(file)
-    script = file.read_text(encoding="utf-8")
+    script = fill_selectors(file.read_text(encoding="utf-8"))
     for part in IMPORT.findall(script):
         if (imported := (file.parent / part).resolve()) not in taken:
             yield from _joined_scripts(imported, taken)

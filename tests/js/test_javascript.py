@@ -63,11 +63,14 @@ def mistakes(bundles: dict[str, str]) -> str:
 
 
 def test_what_streamlit_gets_is_one_module():
-    """Nothing is left to import, and no name is declared twice."""
+    """Nothing is left to import, no name is declared twice, and Streamlit's selectors are filled in."""
     files = sorted(COMPONENTS.rglob("*.js"))
     bundles = {file.name: read_script(file.relative_to(COMPONENTS).as_posix()) for file in files}
     assert len(bundles) > 20 and mistakes(bundles) == ""
     assert [name for name, text in bundles.items() if re.search(r"^import |^export (?!default)", text, re.MULTILINE)] == []
+    assert [name for name, text in bundles.items() if ":st(" in text] == [] and "[data-testid=stSidebar]" in bundles[
+        "page_style.js"
+    ]
     assert "export function taken" in (COMPONENTS / "keys.js").read_text(encoding="utf-8")
     assert [name for name, text in bundles.items() if text.count("\nfunction taken(") == 1] == [
         "keys.js", "multiple_choice.js", "page_style.js", "player.js", "stepper.js"
