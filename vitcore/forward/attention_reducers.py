@@ -34,17 +34,17 @@ class DistanceReducer:
     """Mean distance of every head (arXiv 2010.11929 App. D.7), and its share of attention on prefix tokens."""
 
     def __init__(self, vit: Vit) -> None:
-        self.prefix, self.far_and_ones = vit.grid.prefix, _far_and_ones(vit.grid)
+        self.grid = vit.grid
         self.sums = torch.zeros(vit.blocks, vit.grid.patches, vit.heads, 2)  # over patches: distances weighed, and weights
 
     def add(self, block: int, heads: slice, weights: Tensor) -> None:
-        patches = weights[:, self.prefix :, self.prefix :]
-        self.sums[block, :, heads] = torch.bmm(patches.transpose(0, 1), self.far_and_ones)
+        patches = weights[:, self.grid.prefix :, self.grid.prefix :]
+        self.sums[block, :, heads] = torch.bmm(patches.transpose(0, 1), _far_and_ones(self.grid))
 
     def distances(self) -> tuple[Tensor, Tensor, Tensor]:
         """(L, H) each: mean distance with what prefix tokens get dropped, renormalised, and the share that they get."""
         walked, left = self.sums.unbind(-1)
-        if not self.prefix:
+        if not self.grid.prefix:
             left = torch.ones(())
         renormalised = (walked / left.clamp(min=1e-12)).mean(1)
         return walked.mean(1), renormalised, (1 - left.expand_as(walked).mean(1)).clamp(min=0)
@@ -157,7 +157,7 @@ def check_heads(vit: Vit, block: int, heads: int) -> None:
     """Raises: ModelError, for attention in other blocks, or of more or fewer heads, than were seen when the model was opened."""
     if block >= vit.blocks or heads != vit.heads // (1 if vit.structure.axes else vit.structure.calls):
         raise ModelError("the attention of {name} is not one call of {heads} {heads:head|heads} in each block",
-                         name=vit.name, heads=vit.heads)  # fmt: skip
+                         name=vit.display_name, heads=vit.heads)  # fmt: skip
 
 
 def check_blocks(vit: Vit, calls: int) -> None:
@@ -165,7 +165,7 @@ def check_blocks(vit: Vit, calls: int) -> None:
     block = calls // vit.structure.calls
     if block != vit.blocks:
         raise ModelError("{name} attends over all its tokens in {block} of its {blocks} blocks only",
-                         name=vit.name, block=block, blocks=vit.blocks)  # fmt: skip
+                         name=vit.display_name, block=block, blocks=vit.blocks)  # fmt: skip
 
 
 def _weights_of_heads(event: AttentionEvent, buffer: Tensor) -> Iterator[tuple[slice, Tensor]]:

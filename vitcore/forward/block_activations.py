@@ -83,7 +83,7 @@ def trace_token(vit: Vit, pixels: NDArray[np.uint8], block: int, token: int) -> 
     calls: list[AttentionEvent] = []
 
     def watch(event: AttentionEvent) -> None:
-        if "norm1" in in_out:  # the block has begun
+        if "norm1" in in_out and "" not in in_out:  # inside the block: a pool behind it attends, too
             calls.append(event)
 
     with AttentionCapture(watch):

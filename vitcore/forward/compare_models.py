@@ -28,7 +28,7 @@ from vitcore.analysis.relevance import absolute_shares, difference_points, rank_
 from vitcore.forward.attention_reducers import read_only
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 from vitcore.forward.module_swaps import with_block_hooks
-from vitcore.forward.onednn_linear import with_onednn_linears
+from vitcore.forward.onednn_linear import with_inplace_gelu, with_onednn_linears
 from vitcore.forward.recording import Recording, record, to_model_input
 from vitcore.images import Photo
 from vitcore.models.model_cards import ModelError
@@ -151,7 +151,7 @@ def tokens_of_recording(vit: Vit, rec: Recording) -> TokenRecording:
     if not vit.is_global:
         raise ModelError(vit.why_undefined(say("a comparison of blocks")))
     states: list[Tensor] = []
-    _keeping_tokens(with_onednn_linears(vit.module), states)(to_model_input(vit, rec.model_input.pixels))
+    _keeping_tokens(with_inplace_gelu(with_onednn_linears(vit.module)), states)(to_model_input(vit, rec.model_input.pixels))
     return TokenRecording(rec, _stack_patches(states, vit.grid.prefix))
 
 

@@ -229,7 +229,6 @@ class _PatchTap(nn.Module):
     def __init__(self, part: nn.Module, grid: Grid, layout: str) -> None:
         super().__init__()
         self.part, self.grid, self.layout, self.patches = part, grid, layout, nn.Identity()
-        self.eval()
 
     def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """What the part makes of x; of tokens, patches are seen as they go in, of pictures of features as they come out."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw
+from PIL import Image
 
 from vitcore.images.crop import Crop
 from vitcore.images.photo import Photo
@@ -41,6 +41,8 @@ def sharp_crop(photo: Photo, crop: Crop, side_px: int = 768) -> NDArray[np.uint8
 
 def outline_crop(photo: Photo, crop: Crop, side_px: int = 768) -> Image.Image:
     """The whole photo with what the model does not see dimmed and the crop outlined."""
+    from PIL import ImageDraw
+
     scale = side_px / max(photo.image.size)
     size = round(photo.image.width * scale) or 1, round(photo.image.height * scale) or 1
     whole = photo.image.resize(size, Image.Resampling.BICUBIC)

@@ -134,5 +134,4 @@ def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
     upright = ImageOps.exif_transpose(image)
     if turned:
         notes.append(say("Turned upright as its EXIF orientation says."))
-    plain = upright.mode == "RGB" and not upright.info.keys() & {"icc_profile", "transparency"}
-    return upright if plain else to_srgb(upright, name, notes), notes
+    return to_srgb(upright, name, notes), notes

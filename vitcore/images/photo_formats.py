@@ -52,7 +52,7 @@ def to_srgb(image: Image.Image, name: str, notes: list[str]) -> Image.Image:
         notes.append(say("CMYK inks were converted to RGB."))
     if profile and image.mode in ("RGB", "RGBA", "CMYK"):
         image = _from_profile(image.convert("RGB") if image.mode == "RGBA" else image, profile)
-    return image.convert("RGB")
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _to_8_bits(image: Image.Image, name: str, notes: list[str]) -> Image.Image:

@@ -90,7 +90,8 @@ def infer_architecture(
     asked = [*_questions(block, inferred, known, likely), *head_questions(inferred, known)]
     if inferred["num_classes"] and "output" not in known:
         asked.append(output_question(inferred["num_classes"]))
-    if POOLER + "weight" in state and inferred["num_classes"]:
+    plain = inferred.get("global_pool") == "token" and not inferred.get("distilled")
+    if POOLER + "weight" in state and inferred["num_classes"] and plain:
         asked = [*(q for q in asked if q.key != "pool"), OpenQuestion("pool", "token", ("token", "pooler", *POOLINGS[1:]))]
     if "normalise" not in known:
         asked.append(OpenQuestion("normalise", NORMALISATIONS[_colours(inferred, likely)], tuple(NORMALISATIONS.values())))
