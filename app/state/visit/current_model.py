@@ -37,9 +37,9 @@ def load_model(progress: Callable[[int, int], None]) -> Vit:
 
 def problem_sentence() -> str:
     """Why the model that was asked for is not the one shown, and which one is; empty where it is."""
-    problem, text, cards = FIRST.problem, texts.prose("common"), model_menu.menu()
-    if problem is None:
+    if (problem := FIRST.problem) is None:
         return ""
+    text, cards = texts.prose("common"), model_menu.menu()
     title = cards[FIRST.shown].title if FIRST.shown in cards else FIRST.shown
     tried = text["tried"].format(count=problem.tries) + " " if problem.tries > 1 else ""
     return f"{problem.reason} {tried}" + text["stays"].format(model=title)

@@ -72,7 +72,7 @@ class ModelChoice:
     def stale_query_params(self) -> list[tuple[str, str, str]]:
         """What a link's address may still say, and should not: the parameter, its value, and the right one, none for the usual."""
         problem = self.problem
-        if problem is None or self.needs_rerun or self.wanted != problem.fallback:
+        if problem is None or self.needs_rerun or self.wanted != problem.fallback or problem.fallback == problem.name:
             return []
         return [(self.control, problem.query_value, "" if problem.fallback == self.default else problem.fallback)]
 

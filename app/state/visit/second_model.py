@@ -67,6 +67,7 @@ def try_load(first: Vit, requested: str, progress: Callable[[int, int], None]) -
     try:
         return load_second(first, requested, progress)
     except (ModelError, MemoryBudgetError) as error:
+        forget_variant_problem()
         SECOND.fail(requested, error, SECOND.shown if SECOND.shown != requested else RANDOM)
         return None
 
