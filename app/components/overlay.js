@@ -1,11 +1,12 @@
 // Heat on a photo, as `vitcore/figures/heat_overlay.py` makes it, and the bare photo while the pointer or a key is held down.
-// Put before the scripts of components that draw it.
 
 const BARE_MS = 250 // a press so long is no click
 export const LEAST_TOP = 2.5, TOWERS = 5, FEW = 40 // see there
 
 // A map's colours, a pixel a patch (of `source`: x, y, width, height; several fade into each other), and the photo's detail on top.
+// Nothing until the detail is there: without it the colours hide the photo.
 export function heatOnPhoto(ctx, maps, detail, wide, high) {
+  if (!there(detail)) return
   ctx.save()
   ctx.imageSmoothingEnabled = false
   for (const { image, source, part = 1 } of maps) {
@@ -17,7 +18,7 @@ export function heatOnPhoto(ctx, maps, detail, wide, high) {
   ctx.imageSmoothingEnabled = true
   ctx.imageSmoothingQuality = "high"
   ctx.globalCompositeOperation = "lighter" // the sum of both
-  if (there(detail)) ctx.drawImage(detail, 0, 0, wide, high)
+  ctx.drawImage(detail, 0, 0, wide, high)
   ctx.restore()
 }
 

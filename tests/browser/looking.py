@@ -62,6 +62,15 @@ XMLHttpRequest.prototype.send = function (...all) {
   this.addEventListener("loadend", () => { window.sending--; speaks() })
   return send.apply(this, all)
 }
+const Picture = window.Image // of no page, of which our canvases are drawn
+window.pictures = new Set()
+window.Image = function (...all) {
+  const image = new Picture(...all)
+  window.pictures.add(image)
+  for (const end of ["load", "error"]) image.addEventListener(end, () => { window.pictures.delete(image); speaks() })
+  return image
+}
+window.Image.prototype = Picture.prototype
 for (const kind of ["keydown", "keyup", "pointerdown", "pointerup", "click", "input", "change"])
   window.addEventListener(kind, () => { window.touched = window.clock }, true)
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", speaks)
@@ -85,7 +94,7 @@ AT_REST = """quiet => {
   const { mode, settled, waiting } = document.documentElement.dataset
   if (app?.dataset.testScriptState !== "notRunning" || !mode || settled === undefined || waiting === "") return false
   if (window.clock - window.spoke < quiet.server || window.clock - window.touched < quiet.hand) return false
-  if (window.sending || document.querySelector(old)) return false
+  if (window.sending || document.querySelector(old) || ![...window.pictures].every(image => image.complete)) return false
   const ends = a => a.playState === "running" && a.effect?.getComputedTiming().iterations !== Infinity
   if (document.getAnimations().some(ends)) return false
   const shown = "[data-testid=stPlotlyChart], svg[role=img], canvas[role], img"

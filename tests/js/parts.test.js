@@ -6,7 +6,7 @@ import { copyText } from "../../app/components/clipboard.js"
 import { fillHover, ticksOf } from "../../app/components/chart/chart_words.js"
 import { needed, taken } from "../../app/components/keys.js"
 import { framed } from "../../app/components/outlined.js"
-import { holding, scaleTop, there } from "../../app/components/overlay.js"
+import { heatOnPhoto, holding, scaleTop, there } from "../../app/components/overlay.js"
 import { describe, slotAt } from "../../app/components/picture/picture.js"
 
 const amounts = (count, ...towers) => Float32Array.from([7, ...Array(count - towers.length).fill(1), ...towers])
@@ -147,4 +147,16 @@ test("the patch under the pointer, gutters counted with the patch before", () =>
   const at = (x, y) => slotAt({ clientX: 10 + x, clientY: 20 + y }, canvas, { data: PICTURE })
   assert.deepEqual([at(0, 0), at(23, 0), at(24, 0), at(0, 39), at(0, 40), at(71, 79)], [0, 0, 1, 0, 3, 5])
   assert.deepEqual([at(-1, 0), at(0, -1), at(72, 0), at(0, 80)], [null, null, null, null])
+})
+
+test("heat is drawn on a photo only with the photo's detail", () => {
+  const calls = []
+  const ctx = /** @type {any} */ ({ save() {}, restore() {}, drawImage: (/** @type {any} */ image) => calls.push(image) })
+  const detail = /** @type {any} */ ({ complete: false, naturalWidth: 0 })
+  heatOnPhoto(ctx, [{ image: "map" }], detail, 8, 8)
+  heatOnPhoto(ctx, [{ image: "map" }], null, 8, 8)
+  assert.deepEqual(calls, [])
+  Object.assign(detail, { complete: true, naturalWidth: 4 })
+  heatOnPhoto(ctx, [{ image: "map" }], detail, 8, 8)
+  assert.deepEqual(calls, ["map", detail])
 })

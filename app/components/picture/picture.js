@@ -147,7 +147,7 @@ function draw(canvas, s) {
     }
   }
   const heat = !s.bare && s.pictures.get(overlay), fine = s.pictures.get(detail)
-  if (there(heat) && there(fine)) heatOnPhoto(ctx, [{ image: heat }], fine, canvas.clientWidth, high)
+  if (there(heat)) heatOnPhoto(ctx, [{ image: heat }], fine, canvas.clientWidth, high)
   if (!s.bare) for (const patch of strongest) outline(ctx, at(slotOf(patch, s.data)), w, h, "#ffd60a", 2)
   if (lines && !gutter && !s.bare) grid(ctx, rows, cols, w, h)
   if (!s.bare) framed(ctx, s.data.marks, rows, cols, canvas.clientWidth, high)
