@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from files import SVG, corners, saved
-from looking import at_rest, canvas, changed, drawn, in_both, resize, serious, too_wide
+from looking import at_rest, canvas, changed, drawn, in_both, number, resize, serious, slider, too_wide
 from PIL import Image
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 import vitcore
 from app import texts
@@ -32,14 +32,6 @@ def touch(page: Page, row: int, col: int, rows: int = 16, cols: int = 16, *, cli
     box = canvas(page).bounding_box()
     where = {"x": (col + 0.5) / cols * box["width"], "y": (row + 0.5) / rows * box["height"]}
     (canvas(page).click if click else canvas(page).hover)(position=where)
-
-
-def number(page: Page, label: str) -> Locator:
-    return page.get_by_role("spinbutton", name=label, exact=True)
-
-
-def slider(page: Page, label: str) -> Locator:
-    return page.get_by_role("group", name=label, exact=True).get_by_role("slider")
 
 
 def choose(page: Page, option: str) -> None:

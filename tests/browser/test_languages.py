@@ -4,7 +4,7 @@ import re
 from functools import cache
 
 import pytest
-from looking import LONG_MS, at_rest, pick
+from looking import LONG_MS, at_rest, languages, pick
 from playwright.sync_api import Page, expect
 
 import vitcore
@@ -102,7 +102,7 @@ def test_the_browser_chooses_the_language_and_english_is_found(visit, server):
 
 def test_the_menu_chooses_the_language_and_the_address_keeps_it(visit):
     page = at_rest(visit("patches?patch=7"))
-    menu = page.get_by_test_id("stSidebar").get_by_role("combobox", name=re.compile("语言"))
+    menu = languages(page)
     pick(page, menu, "繁體中文")
     expect(page.locator("h1").first).to_have_text(TITLES["zh-TW"]["patches"])
     expect(page).to_have_url(re.compile("lang=zh-TW"))
@@ -118,7 +118,7 @@ def test_a_player_is_there_in_the_other_language_too(visit):
     page = at_rest(visit("rollout"))
     shown = page.locator("figure .thumbs button")
     frames = shown.count()
-    pick(page, page.get_by_test_id("stSidebar").get_by_role("combobox", name=re.compile("语言")), "繁體中文")
+    pick(page, languages(page), "繁體中文")
     expect(page.locator("h1").first).to_have_text(TITLES["zh-TW"]["rollout"])
     assert at_rest(page) and shown.count() == frames > 1
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from files import corners, saved
-from looking import LONG_MS, at_rest, in_both, resize, serious, too_wide
+from looking import LONG_MS, at_rest, copied, in_both, number, resize, serious, too_wide
 from playwright.sync_api import Page, expect
 
 from app import texts
@@ -111,22 +111,16 @@ def test_a_zip_of_the_gallery_can_be_stopped_and_finished(visit, tmp_path):
     expect(page.get_by_role("button", name="Make the ZIP of 18 photos")).to_be_visible(timeout=LONG_MS)
 
 
-def copied(page: Page) -> str:
-    page.get_by_role("button", name="Copy link").click()
-    expect(page.locator(".st-key-copy_link output")).to_contain_text("Copied.")
-    return page.evaluate("navigator.clipboard.readText()")
-
-
 def test_a_link_brings_back_the_view(visit):
     page = at_rest(visit("patches?photo=castle"))
-    page.get_by_role("spinbutton", name="Patch", exact=True).fill("77")
-    page.get_by_role("spinbutton", name="Patch", exact=True).press("Enter")
+    number(page, "Patch").fill("77")
+    number(page, "Patch").press("Enter")
     at_rest(page)
     address = copied(page)
     assert "photo=Neuschwanstein+Castle" in page.url, "what the menu says; a link says it the same in every language"
     assert "photo=castle" in address and "patch=77" in address
     again = at_rest(visit(address))
-    expect(again.get_by_role("spinbutton", name="Patch", exact=True)).to_have_value("77")
+    expect(number(again, "Patch")).to_have_value("77")
     expect(again.get_by_role("combobox", name="Photo")).to_have_value("Neuschwanstein Castle")
 
 

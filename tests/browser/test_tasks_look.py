@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from looking import at_rest, canvas, changed, drawn, too_wide
+from looking import at_rest, canvas, changed, drawn, follow, slider, too_wide
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
-from test_browser import choose, slider, touch
+from test_browser import choose, touch
 from test_explorer_page import place, ready, title
 
 import vitcore
@@ -28,13 +28,6 @@ def vit() -> vitcore.Vit:
 @pytest.fixture(scope="module")
 def rec(vit) -> vitcore.Recording:
     return vitcore.record(vit, PHOTO, maps=range(vit.blocks))
-
-
-def follow(page: Page, name: str) -> Page:
-    """Go to a page by its name in the menu."""
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name=name, exact=True).click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(name)
-    return page
 
 
 def most(page: Page) -> Locator:

@@ -9,9 +9,9 @@ import pytest
 import test_explorer_page as explorer
 import test_lab_page as lab
 from files import saved
-from looking import LONG_MS, at_rest, pick, resize
+from looking import LONG_MS, at_rest, copied, pick, resize, slider
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 from test_lecture_page import SIZE, chrome_is_hidden
 
 import vitcore
@@ -32,18 +32,11 @@ def rec(vit) -> vitcore.Recording:
     return vitcore.record(vit, SAMPLES / "red-panda.jpg")
 
 
-def copied(page: Page) -> str:
-    """Press Copy link; what is on the clipboard then."""
-    page.get_by_role("button", name="Copy link").click()
-    expect(page.get_by_text("Copied.", exact=True)).to_be_visible()
-    return page.evaluate("navigator.clipboard.readText()")
-
-
 def test_send_the_rollout_you_are_looking_at(visit):
     """Send a colleague exactly the picture you are looking at."""
     page = lab.at_rest(visit("rollout"))
     before = lab.look(lab.picture(page, "gathered"))
-    page.get_by_role("group", name="Residual weight, %", exact=True).get_by_role("slider").focus()
+    slider(page, "Residual weight, %").focus()
     for _ in range(4):
         page.keyboard.press("ArrowLeft")
     expect(page).to_have_url(re.compile("residual=46"))
@@ -61,7 +54,7 @@ def test_send_the_attention_you_are_looking_at(visit):
     page = explorer.ready(visit("attention"))
     page.mouse.click(*explorer.place(page, 6, 5))
     expect(page).to_have_url(re.compile("patch=101"))
-    page.get_by_role("group", name="Layer", exact=True).get_by_role("slider").focus()
+    slider(page, "Layer").focus()
     for _ in range(3):
         page.keyboard.press("ArrowLeft")
     expect(page).to_have_url(re.compile("layer=3"))
