@@ -100,7 +100,7 @@ def test_a_model_is_in_the_address_by_its_name_and_by_its_title(kinds, offer):
 def test_settings_stay_from_page_to_page_and_how_the_rollout_is_drawn_is_one():
     app = App("rollout", style="paper").fine()
     assert app.component("gathered")["overlay"] is None
-    heat = app.set(style="heat").fine().component("gathered")
+    heat = App("rollout").fine().component("gathered")
     assert heat["overlay"] and heat["detail"]
     app.set(first=3, fusion="max", ask=True).set(patch=17)
     app.go("patches").set(gutter=5).go("overview").go("rollout").fine()

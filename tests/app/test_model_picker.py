@@ -69,7 +69,9 @@ def test_a_download_says_how_far_it_is(kinds, offer):
 
 
 def test_names_that_could_do_harm():
-    app = App("patches", model=HARMFUL[0]).fine()
+    for name in (HARMFUL[0], "no_such_vit"):  # of a link
+        app = App("patches", model=name).fine()
+        assert app.at.warning and ("no_such_vit" in app.text("warning")) == (name == "no_such_vit")
     for name in ["no_such_vit", *HARMFUL]:
         app.set(model=name).fine()
         (said,) = app.sentences("warning")

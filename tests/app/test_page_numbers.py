@@ -175,7 +175,7 @@ def test_the_patch_on_the_page_is_the_patch(first):
     assert app.component("numbers")["text"].split() == [str(v) for v in numbers]
     assert "Patch 37: row 2, column 5" in app.text("markdown")
     assert "N = HW/P² = 128·128 / 8² = **256 patches**" in app.text("markdown")
-    assert "stands at place 38 of the sequence, which runs from 0 to 256" in app.text("caption")
+    assert "stands at place 38 of the sequence, which runs from 0 to 256; at place 0 stands the class token" in app.text("caption")
 
 
 def test_the_page_names_the_nearest_head_among_the_patches_and_opens_it(first):
@@ -183,10 +183,10 @@ def test_the_page_names_the_nearest_head_among_the_patches_and_opens_it(first):
     drawn, among = first.distance_px[0], first.distance_renormalised_px[0]
     near, far = int(among.argmin()), int(among.argmax())
     assert (near, far) == (drawn.argmin(), drawn.argmax()), "else both are named"
-    (said,) = [one for one in app.sentences("markdown") if "**In layer 0**" in one]
-    assert f"head {near} looks nearest and head {far} farthest" in said
-    for px in (drawn[near], drawn[far], among[near], among[far]):
-        assert f"{px:.1f}" in said
+    assert (
+        f"**In layer 0** head {near} looks nearest and head {far} farthest: as drawn (class token dropped) {drawn[near]:.1f} and "
+        f"{drawn[far]:.1f} px on average, among the patches alone (renormalised) {among[near]:.1f} and {among[far]:.1f} px."
+    ) in app.text("markdown")
     app.at.session_state["_head"] = (2, 1)  # what touching a dot puts there
     app.run().fine()
     assert (app.values()["layer"], app.values()["one_head"]) == (2, 1)
@@ -199,13 +199,18 @@ def test_the_page_says_what_holds_in_the_last_layer_and_where_near_heads_end(fir
     block = int(near[:, 0].max())
     head = int(px[block].argmin())
     said = App("distance").fine().text("markdown")
-    assert f"In the last layer, {last}," in said and f"head {drawn[last].argmin()} is lowest, {drawn[last].min():.1f} px" in said
-    assert f"head {px[last].argmin()} looks nearest, {px[last].min():.1f} px" in said
-    assert f"{len(near)} of {px.size} heads are near: they look no farther than {even / 2:.1f} px" in said
+    lowest = f"head {drawn[last].argmin()} is lowest, {drawn[last].min():.1f} px"
+    assert f"In the last layer, {last}, as drawn (class token dropped) {lowest}" in said
+    nearest = f"head {px[last].argmin()} looks nearest, {px[last].min():.1f} px on average"
+    assert f"among the patches alone (renormalised) {nearest}" in said
+    counted = f"{len(near)} of {px.size} heads are near: they look no farther than {even / 2:.1f} px"
+    assert f"{counted} among the patches (renormalised), 50 % of what even attention reads." in said
     far_block, far_head = np.argwhere(px == px.max())[0]
-    for one in (said, App("distance", cls="renormalise").fine().text("markdown")):
-        assert f"layer {far_block}, head {far_head} looks farthest among the patches (renormalised): {px.max():.1f} px" in one
-        assert f"{(px > even).sum()} of {px.size} heads look farther than even attention ({even:.1f} px)" in one
+    farthest = (
+        f"**Of all layers**, layer {far_block}, head {far_head} looks farthest among the patches (renormalised): "
+        f"{px.max():.1f} px. {(px > even).sum()} of {px.size} heads look farther than even attention ({even:.1f} px)."
+    )
+    assert farthest in said and farthest in App("distance", cls="renormalise").fine().text("markdown")
     assert f"The last near one is layer {block}, head {head}; layers {block + 1} to {last} have none." in said
     assert 0 < block < last - 1, "else it is said in other words"
 

@@ -278,7 +278,7 @@ def test_a_zip_that_grows_too_large_says_so(tiny_app, three, monkeypatch):
 
 def test_the_link_is_under_every_title_and_says_what_it_lacks(tiny_app, monkeypatch, tmp_path):
     text = texts.prose("report", "en")
-    for slug in ("overview", "report", "train"):
+    for slug in ("overview", "patches", "report", "train"):
         link = App(slug).fine().component("copy_link")
         assert (link["label"], link["note"]) == (text["copy"], "")
     app = tiny_app("patches").upload("mine.jpg", saved(corners(), "JPEG")).fine()

@@ -304,7 +304,7 @@ def test_the_menu_says_the_language_and_every_page_and_its_settings_keep_it():
     assert "zh-TW" in app.at.query_params["lang"] and title(app) == TITLES["zh-TW"]
     for slug in [*SLUGS, "train", "learn"]:
         assert title(app.go(slug).fine()) == page("menu", "zh-TW")[slug]
-    app.go("distance").set(cls="renormalise", lang="zh-CN").fine()
+    app.go("distance").set(cls="renormalise").set(lang="zh-CN").fine()
     assert app.values()["cls"] == "renormalise"
     app.go("patches").set(patch=7, gutter=3).set(lang="en").fine()
     assert (app.values()["patch"], app.values()["gutter"], title(app)) == (7, 3, TITLES["en"])

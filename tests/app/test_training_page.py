@@ -115,6 +115,9 @@ def test_what_is_started_is_what_the_page_says_now_and_without_a_name_it_is_pres
     name = app.values()["run"]
     assert name.startswith("image_folder_tiny-2") and len(asked) == 1
     assert run_folder.read_recipe(run_folder.find_run(name)).steps == 31
+    app = App("train").fine()
+    app.at.get_by_key("run_name").set_value("mine")
+    assert app.press("Start training").values()["run"] == "mine"
 
 
 @pytest.mark.parametrize(("preset", "changes"), [

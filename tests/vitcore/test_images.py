@@ -288,6 +288,7 @@ def test_which_part_of_the_photo_is_seen_in_words(size, share, mode, parts):
     said = crop_sentence(photo, crop_for_model(photo, transform_for(64, 64, share, mode), Grid(8, 8, 8)))
     assert said.startswith(f"The photo has {size[0]} × {size[1]} pixels") and all(part in said for part in parts)
     assert ("scaled to 64 × 64" in said) == (min(size) != 64) and ("cut off" in said) == (len(parts) == 2 and mode == "center")
+    assert ("proportions are changed" in said) == (mode == "squash")
 
 
 def test_a_crop_box_by_hand():

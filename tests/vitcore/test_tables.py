@@ -19,7 +19,7 @@ def rows_of(data):
     ({"x": np.array([255], np.uint8)}, ["x,0,,,,255"]), ({}, []),
 ], ids=["numbers", "words", "bytes", "nothing"])  # fmt: skip
 def test_every_number_with_its_place(data, rows):
-    assert to_csv(data).decode().splitlines() == ["array,i,j,k,l,value", *rows]
+    assert to_csv(data).decode() == "\n".join(["array,i,j,k,l,value", *rows, ""])
 
 
 @pytest.mark.parametrize("shape", [(), (5,), (2, 3), (2, 3, 2), (2, 1, 3, 2)])
