@@ -1,4 +1,4 @@
-// Which keys a page may take for its own; put before the scripts of components that listen for keys anywhere on the page.
+// Which keys a page may take for its own.
 
 const OPEN = ":st(popover-body), [role=dialog], [role=listbox], [role=menu]" // Escape closes these, not a lecture
 const TEXT = "input:not([type=range], [type=checkbox], [type=radio], [role=combobox]), textarea, [contenteditable=true]"

@@ -190,7 +190,6 @@ class Drawing:
     title: str
     subtitle: str = ""
     note: str = ""  # printed below it
-    alt: str = ""  # a text alternative; default: title and subtitle
     mode: Mode = "light"
     height_px: float = 480
     zoom: float = 1  # of type, marks, margins and height, on a screen that is far away
@@ -246,7 +245,7 @@ class Drawing:
     @property
     def text_alternative(self) -> str:
         """What is said of it where it is not seen."""
-        return self.alt or f"{self.title} {self.subtitle}".strip()
+        return f"{self.title} {self.subtitle}".strip()
 
 
 def picture_axes(size: tuple[float, float], x: Axis | None = None, y: Axis | None = None) -> dict[str, Any]:

@@ -52,7 +52,7 @@ export function tell(s) {
 }
 
 // Which outlier tokens hold much of what lights the photo, or that they are masked; and the switch beside it.
-export function outlying(s) {
+function outlying(s) {
   const { outliers, grid } = s.data
   const line = s.root.querySelector(".outlying")
   const rim = patch => [patch % grid.cols, Math.floor(patch / grid.cols)].map((at, i) => at === 0 || at === (i ? grid.rows : grid.cols) - 1)

@@ -87,12 +87,9 @@ def infer_architecture(
         inferred["backbone"] = _backbone(state)
     step = tuple(p * _reduction(inferred) for p in inferred["patch_size"])
     grid, ways, proven = _grid(state, _prefix(inferred), bool(inferred.get("reg_tokens")), step, known.get("size"))
-    asked = [*_questions(block, inferred, known, likely), *head_questions(inferred, known)]
+    asked = [*_questions(block, inferred, known, likely, POOLER + "weight" in state), *head_questions(inferred, known)]
     if inferred["num_classes"] and "output" not in known:
         asked.append(output_question(inferred["num_classes"]))
-    plain = inferred.get("global_pool") == "token" and not inferred.get("distilled")
-    if POOLER + "weight" in state and inferred["num_classes"] and plain:
-        asked = [*(q for q in asked if q.key != "pool"), OpenQuestion("pool", "token", ("token", "pooler", *POOLINGS[1:]))]
     if "normalise" not in known:
         asked.append(OpenQuestion("normalise", NORMALISATIONS[_colours(inferred, likely)], tuple(NORMALISATIONS.values())))
     of_grid = (_of_grid(grid or ways[0], ways, proven),) if ways else ()
@@ -275,8 +272,9 @@ def _neighbour_dissimilarity(table: Tensor, way: GridShape) -> float:
 
 
 def _questions(
-    block: Mapping[str, tuple[int, ...]], inferred: dict[str, Any], known: Mapping[str, Any], likely: Mapping[str, Any]
-) -> list[OpenQuestion]:
+    block: Mapping[str, tuple[int, ...]], inferred: dict[str, Any], known: Mapping[str, Any], likely: Mapping[str, Any],
+    pooler: bool,
+) -> list[OpenQuestion]:  # fmt: skip
     """Heads, activation, ε and pooling, as far as nothing says them; what is known goes into `inferred`."""
     width = inferred["embed_dim"]
     if "attn.q_norm.weight" in block:
@@ -302,10 +300,11 @@ def _questions(
         common = likely.get("eps", 1e-5 if clip else 1e-6)
         asked.append(OpenQuestion("eps", 1e-6 if "init_values" in inferred and not clip else common))
     unclear = inferred.get("global_pool") == "token" and inferred["num_classes"] and not inferred.get("distilled")
-    if unclear and "pool" in known:
+    if unclear and "pool" in known and not pooler:
         inferred |= {"global_pool": known["pool"], "fc_norm": False}
-    elif unclear:
-        asked.append(OpenQuestion("pool", likely.get("pool", "token"), POOLINGS))
+    elif unclear:  # no configuration says whether a head of one's own reads the pooler
+        pools = ("token", "pooler", *POOLINGS[1:]) if pooler else POOLINGS
+        asked.append(OpenQuestion("pool", likely.get("pool", "token"), pools))
     return asked
 
 
