@@ -237,7 +237,6 @@ CACHING = [
 KEEPING = [
     ROOT / "app" / "state" / f"{name}.py"
     for name in (
-        "landing_figures",
         "reports",
         "photos/image_features",
         "photos/sample_photos",
@@ -245,6 +244,7 @@ KEEPING = [
         "recordings/model_comparisons",
         "models/model_weights",
         "recordings/attention_bytes",
+        "recordings/look_bytes",
         "recordings/block_activations",
         "recordings/outlier_tokens",
         "recordings/recordings",

@@ -1,3 +1,5 @@
+import { fillIn } from "./text.js"
+
 /** A thin frame around each of these patches of a map, within it: seen on every heat, beside the frame of a patch that was asked.
  * @param {CanvasRenderingContext2D} ctx @param {number[]} patches @param {number} rows @param {number} cols @param {number} wide @param {number} high */
 export function framed(ctx, patches, rows, cols, wide, high) {
@@ -10,4 +12,15 @@ export function framed(ctx, patches, rows, cols, wide, high) {
       ctx.strokeRect((patch % cols) * w + inset, Math.floor(patch / cols) * h + inset, w - 2 * inset, h - 2 * inset)
     }
   }
+}
+
+/** Which outlier tokens hold much of a map, or that they are masked; empty where none does. `attended`: they are looked at.
+ * @param {number[]} marks @param {{ rows: number, cols: number }} grid
+ * @param {{ masked: string, called: Record<string, string[]>, attended: string, other: string }} outliers @param {boolean} attended */
+export function outlierSentence(marks, grid, outliers, attended) {
+  const rim = patch => [patch % grid.cols, Math.floor(patch / grid.cols)].map((at, i) => at === 0 || at === (i ? grid.rows : grid.cols) - 1)
+  const all = test => marks.every(patch => test(rim(patch)))
+  const where = all(([x, y]) => x && y) ? "corner" : all(([x, y]) => x || y) ? "edge" : ""
+  const who = marks.length ? outliers.called[where][marks.length - 1] : ""
+  return outliers.masked || (who && fillIn(attended ? outliers.attended : outliers.other, { who }))
 }

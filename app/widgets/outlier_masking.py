@@ -112,6 +112,19 @@ def outliers_of_patches(patches: list[int], count: int, grid: Grid) -> MapOutlie
     )
 
 
+def browser_facts(patches: list[int], masked: bool) -> dict[str, Any]:
+    """For a component that finds in the browser which outlier tokens (patches) hold much of a map: `outlined.js`."""
+    from vitcore.outlier_sentences import masked_outliers_sentence, outlier_count_phrase, outlier_sentence_about
+
+    counts = range(1, len(patches) + 1)
+    return {
+        "patches": patches, "one_in": outlier_tokens.outlier_rule().one_in,
+        "masked": masked_outliers_sentence(len(patches)) if masked else "",
+        "called": {place: [outlier_count_phrase(count, place) for count in counts] for place in ("corner", "edge", "")},
+        "attended": outlier_sentence_about("{who}", True), "other": outlier_sentence_about("{who}", False),
+    }  # fmt: skip
+
+
 def note_and_switch(outliers: MapOutliers, place: str, maskable: bool = True, always_switch: bool = False) -> None:
     """Below a map: the sentence, the way to their page, and the switch; nothing where nothing stands out.
 

@@ -34,7 +34,7 @@ def test_a_nonsense_number_falls_back_or_into_range():
 
 
 SETTINGS = {
-    "overview": {},
+    "overview": {"patch": ("9", 9), "layer": ("3", 3), "one_head": ("2", 2)},
     "card": {"pass": ("training", "training"), "largest": ("32", 32), "memory_gb": ("0.5", 0.5)},
     "patches": {"gutter": ("4", 4), "patch": ("7", 7), "shuffle": ("true", True), "seed": ("3", 3)},
     "filters": {"components": ("12", 12), "scale": ("minmax", "minmax"), "k": ("5", 5), "component": ("4", 4)},

@@ -101,17 +101,15 @@ def test_nothing_is_said_of_a_model_without_them(kinds, offer):
         assert not said(app) and not [key for key in app.controls if key.startswith("mask_outliers")], slug
 
 
-def test_the_first_picture_says_it_of_photos_on_both_sides_of_the_line(photos, shipped):
+def test_the_look_page_is_told_of_them_and_masks_them(photos, shipped):
+    """The browser finds which of them hold much of a map: `outlined.js`."""
     for name in photos:
         rec = recorded(shipped, name)
-        found = outliers_in_map(rec.rollout(), outliers_in_recording(rec).patches).tolist()
-        app = App("overview", photo=name).fine()
-        assert app.component("gathered_first")["marks"] == found and bool(said(app)) == bool(found)
-        masked = App("overview", photo=name, mask_outliers="true").fine()
-        assert masked.component("gathered_first")["values"] == pytest.approx(
-            (100 * mask_outlier_tokens(rec).rollout()).ravel().tolist(), abs=1e-3
-        )
-        assert said(masked) == [f"{len(outliers_in_recording(rec).patches)} outlier tokens are masked here."]
+        patches = outliers_in_recording(rec).patches.tolist()
+        plain, masked = (App("overview", photo=name, **more).fine().component("look") for more in ({}, {"mask_outliers": "true"}))
+        assert plain["outliers"]["patches"] == patches and plain["outliers"]["masked"] == ""
+        assert masked["outliers"]["masked"] == f"{len(patches)} outlier tokens are masked here." and masked["state"]["mask"]
+        assert plain["steps"] != masked["steps"], "of masked attention"
 
 
 def test_compare_says_it_of_each_side_and_masks_both(cornered, offer):

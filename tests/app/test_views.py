@@ -80,7 +80,9 @@ def test_what_is_not_defined_is_said_and_the_rest_is_shown(kind, kinds, offer):
     assert ("first convolution" in said) == (kind == "network") and len(app.charts()) >= 2
     (said,) = app.go("patches").fine().sentences("info") or [""]
     assert ("does not cut" in said) == (kind == "network")
-    assert app.go("overview").fine().component("door_answer") and app.component("door_filters")
+    look = app.go("overview").fine().component("look")
+    assert look["answer"] and {name for name, why in look["undefined"].items() if why} >= {"positions", "distance", "rollout"}
+    assert kind in look["undefined"]["rollout"] and look["maps"] == []
 
 
 def test_axial_attention_is_explained(kinds, offer):
@@ -95,7 +97,7 @@ def test_no_positions_is_said(kinds, offer):
     (said,) = app.sentences("info")
     assert "no learned absolute position embeddings" in said
     assert not app.charts() and "patch" not in app.controls
-    assert any("no learned absolute position" in said for said in app.go("overview").fine().sentences("info"))
+    assert "no learned absolute position" in app.go("overview").fine().component("look")["undefined"]["positions"]
     app.go("patches").set(shuffle=True).fine()
     assert [c["alt"] for c in app.charts()][:-1] == ["Patches in order: top 5", "Patches shuffled, positions stay: top 5"]
 
@@ -107,9 +109,8 @@ def test_no_class_token_is_said_and_nothing_of_one_that_is_there(kind, readout, 
     assert f"reads its answer from the {readout}" in app.text("caption")
     assert f"What the {readout} gathered" in app.text("markdown")
     assert "no class token" in app.go("distance").fine().text("caption")
-    app.go("overview").fine()
-    assert f"What the {readout} gathered" in [header.value for header in app.at.header]
-    assert f"carried information to the {readout}" in app.text("caption") and "class token" not in app.text("caption")
+    words = app.go("overview").fine().component("look")["words"]
+    assert words["readout"] == f"the {readout}" and "class token" not in app.text("caption")
     for slug in ("rollout", "distance"):
         assert "no class token" not in App(slug).text("caption")
 
@@ -117,9 +118,10 @@ def test_no_class_token_is_said_and_nothing_of_one_that_is_there(kind, readout, 
 def test_a_model_without_a_head_shows_no_answer(kinds, offer):
     offer({"no-head": kinds["no-head"]})
     app = App("overview", model="no-head").fine()
-    assert "no classification head" in app.text("info")
-    assert app.component("door_distance") and not any(c.key == "door_answer" for c in app.pictures())
-    assert app.set(model=DEFAULT_MODEL).fine().component("door_answer")["alt"] == "The five likeliest classes"
+    look = app.component("look")
+    assert look["distance"] and look["answer"] == [] and "no classification head" in look["answer note"]
+    look = app.set(model=DEFAULT_MODEL).fine().component("look")
+    assert len(look["answer"]) == 5 and look["answer note"] == ""
 
 
 def test_prose_has_every_word_a_page_asks_for():

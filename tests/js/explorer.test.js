@@ -129,8 +129,6 @@ function state({ st = {}, data = {}, ...more } = {}) {
 test("a token by name: the prefix as it is spoken, a patch with its place", () => {
   assert.deepEqual([0, 1, 6].map(token => wording.nameOf(state(), token)),
     ["the class token", "patch 0 (row 0, column 0)", "patch 5 (row 1, column 2)"])
-  assert.equal(wording.fillIn("{a} and {b}{c}", { a: 1, b: 0 }), "1 and 0")
-  assert.deepEqual([-1, 0, 2, 3].map(value => wording.clamp(value, 3)), [0, 0, 2, 2])
 })
 
 const TITLES = [

@@ -7,6 +7,7 @@ import { fillHover, ticksOf } from "../../app/components/chart/chart_words.js"
 import { needed, taken } from "../../app/components/keys.js"
 import { framed } from "../../app/components/outlined.js"
 import { heatOnPhoto, holding, scaleTop, there } from "../../app/components/overlay.js"
+import { clamp, digits, fillIn, percent } from "../../app/components/text.js"
 import { describe, slotAt } from "../../app/components/picture/picture.js"
 
 const amounts = (count, ...towers) => Float32Array.from([7, ...Array(count - towers.length).fill(1), ...towers])
@@ -21,6 +22,12 @@ const TOPS = [
 ]
 for (const { what, values, even, top } of TOPS)
   test(`the top of the colour scale: ${what}`, () => assert.equal(scaleTop(values, 1, even), top))
+
+test("words are filled in, numbers written short and kept in range", () => {
+  assert.equal(fillIn("{a} and {b}{c}", { a: 1, b: 0 }), "1 and 0")
+  assert.deepEqual([-1, 0, 2, 3].map(value => clamp(value, 3)), [0, 0, 2, 2])
+  assert.deepEqual([digits(0.0012345), percent(0.1234), percent(0)], ["0.0012", "12 %", "0 %"])
+})
 
 test("an image is there once it is loaded and has a size", () => {
   assert.deepEqual([undefined, null, { complete: false, naturalWidth: 3 }, { complete: true, naturalWidth: 0 }, { complete: true, naturalWidth: 3 }].map(there),

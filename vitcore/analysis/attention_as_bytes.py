@@ -23,6 +23,12 @@ def encode_weights(weights: NDArray) -> NDArray[np.uint8]:
     return np.clip(code, 0, 255).astype(np.uint8)
 
 
+def encode_signed(values: NDArray, most: float | None = None) -> NDArray[np.int8]:
+    """Numbers from −`most` to `most` (default: the largest absolute value) as −127…127, of the same shape."""
+    most = float(np.abs(values).max()) if most is None else most
+    return np.clip(np.round(127 * np.asarray(values, np.float64) / max(most, 1e-12)), -127, 127).astype(np.int8)
+
+
 def decode_weights(codes: NDArray[np.uint8] | bytes) -> NDArray[np.float32]:
     """The weights that codes stand for, of their shape; of bytes, a flat array."""
     if isinstance(codes, bytes):

@@ -32,6 +32,16 @@ def principal_components(kernel: NDArray) -> PrincipalComponents:
     return PrincipalComponents(vt.reshape(-1, *filters.shape[1:]), power / max(power.sum(), 1e-300))
 
 
+def component_parts(patches: NDArray, fitted: PrincipalComponents, count: int) -> NDArray[np.float64]:
+    """How much of each patch's embedding each of the first components makes, (N, `count`), signed.
+
+    Patches (N, P, P, C) as the model gets them. A filter is the mean filter plus a weighted sum of components, so this is the
+    patch's product with a component, times that component's standard deviation over filters; up to one factor for all.
+    """
+    flat = patches.reshape(len(patches), -1).astype(np.float64)
+    return (flat @ fitted.vectors[:count].reshape(min(count, len(fitted.vectors)), -1).T) * np.sqrt(fitted.variance[:count])
+
+
 MAX_COMPONENTS = 0.9  # of the variance: how many components hold it is said
 
 

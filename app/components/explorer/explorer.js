@@ -1,5 +1,6 @@
 // The attention explorer: point at a patch and all heads answer, drawn here from one block of bytes; a choice goes to Python.
 
+import { adoptChoices, fresh } from "../choices.js"
 import { label } from "./explorer_words.js"
 import { bars, drawAtlas, paint, prefetch, schedule } from "./explorer_draw.js"
 import { build, listen } from "./explorer_touch.js"
@@ -10,7 +11,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector("figure")
   let s = states.get(parentElement)
   if (!s) {
-    s = { bytes: new Map(), n: data.n, sent: -1e9, changed: {}, said: [], st: { ...data.state } }
+    s = fresh(data)
     states.set(parentElement, s)
   }
   if (s.root !== root) settle(s, root)
@@ -36,15 +37,9 @@ function settle(s, root) {
   listen(s)
 }
 
-// What Python says counts, unless it answers to less than what was chosen here meanwhile.
 function adopt(s, data) {
   s.data = data
-  s.said = s.said.filter(([n]) => n > data.n)
-  const waits = s.timer || (data.n < s.n && performance.now() - s.sent < 5000)
-  if (!waits) {
-    s.st = { ...data.state }
-    s.n = data.n
-  }
+  adoptChoices(s, data)
   const shape = JSON.stringify([data.heads, data.names, data.grid, data.atlas.heads, data.atlas.whole, data.maps.length, data.words.cards, data.coarse])
   if (shape !== s.shape) build(s)
   s.shape = shape

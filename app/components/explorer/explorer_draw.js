@@ -1,7 +1,8 @@
 // The explorer's drawing part: the lit photo, the map of each head, the strip, the colour bars.
 
 import { answering, chosen, even, fetched, fill, largest, least, place, read, standingOut } from "./explorer_read.js"
-import { fillIn, headline, nameOf, tell } from "./explorer_words.js"
+import { headline, nameOf, tell } from "./explorer_words.js"
+import { fillIn } from "../text.js"
 import { heatOnPhoto, scaleTop } from "../overlay.js"
 import { framed } from "../outlined.js"
 

@@ -115,13 +115,15 @@ export function standingOut(values, from, { patches, one_in: oneIn }) {
 // Colours 0…255 as the browser keeps pixels: of small maps, of the photo's bar, on the photo before its detail is added, and
 // black that lets through what is attended to.
 export function palettes(texts) {
-  const pixel = (r, g, b, a) => ((a << 24) | (b << 16) | (g << 8) | r) >>> 0
   const of = text => {
     const rgb = Uint8Array.from(atob(text), c => c.charCodeAt(0))
     return Uint32Array.from({ length: 256 }, (_, i) => pixel(rgb[3 * i], rgb[3 * i + 1], rgb[3 * i + 2], 255))
   }
-  return { solid: of(texts.solid), bar: of(texts.bar), heat: of(texts.heat), light: Uint32Array.from({ length: 256 }, (_, i) => pixel(0, 0, 0, 222 - Math.round(i * 222 / 255))) }
+  const light = Uint32Array.from({ length: 256 }, (_, i) => pixel(0, 0, 0, 222 - Math.round(i * 222 / 255)))
+  return { ...Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, of(text)])), light }
 }
+
+const pixel = (r, g, b, a) => ((a << 24) | (b << 16) | (g << 8) | r) >>> 0
 
 // Pixels of a map, one a patch, off the page.
 export function smallMap(rows, cols) {

@@ -1,7 +1,9 @@
 // The explorer's parts, made once for a model, and what they do when touched: by mouse, by keys, by a finger.
 
 import { decodeTable, palettes, place, smallMap } from "./explorer_read.js"
-import { clamp, fillIn, label, say } from "./explorer_words.js"
+import { choose, commit } from "../choices.js"
+import { clamp, fillIn } from "../text.js"
+import { label, say } from "./explorer_words.js"
 import { mapFor, prefetch, schedule } from "./explorer_draw.js"
 import { holding } from "../overlay.js"
 
@@ -135,28 +137,11 @@ function rove(s, e, cell) {
 
 // Touch
 
-// Tell Python, once, when the keys have come to rest.
-function commit(s, delay = 0) {
-  clearTimeout(s.timer)
-  s.timer = setTimeout(() => {
-    s.timer = null
-    s.n += 1
-    s.sent = performance.now()
-    // only what was chosen here, for a control may have been touched meanwhile; and all that Python has not answered to
-    // yet, for of two messages that arrive together it hears the later
-    s.said.push([s.n, s.changed])
-    s.changed = {}
-    s.send({ n: s.n, ...Object.assign({}, ...s.said.map(([, what]) => what)) })
-  }, delay)
-}
-
 function change(s, what, delay = 0) {
-  Object.assign(s.st, what)
-  Object.assign(s.changed, what)
+  choose(s, what, delay)
   label(s)
   schedule(s)
   say(s)
-  commit(s, delay)
 }
 
 const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }

@@ -1,12 +1,10 @@
 // The explorer's words: every sentence comes from Python; here the facts are filled in.
 
+import { digits, fillIn, percent } from "../text.js"
+import { outlierSentence } from "../outlined.js"
 import { DECADES, answering, chosen, even, largest, least, place, read, standingOut } from "./explorer_read.js"
 
-export const fillIn = (text, facts) => text.replace(/\{(\w+)\}/g, (_, key) => facts[key] ?? "")
 const POINTS = matchMedia("(hover: hover)").matches // else nothing is pointed at before it is touched
-export const clamp = (value, count) => Math.max(0, Math.min(count - 1, value))
-const digits = value => Number(value.toPrecision(2)).toString()
-const percent = value => digits(100 * value) + " %"
 
 // A token as a sentence has it: "the class token"; on a button its name stands alone.
 export function nameOf(s, token) {
@@ -55,11 +53,7 @@ export function tell(s) {
 function outlying(s) {
   const { outliers, grid } = s.data
   const line = s.root.querySelector(".outlying")
-  const rim = patch => [patch % grid.cols, Math.floor(patch / grid.cols)].map((at, i) => at === 0 || at === (i ? grid.rows : grid.cols) - 1)
-  const all = test => s.marks.every(patch => test(rim(patch)))
-  const where = all(([x, y]) => x && y) ? "corner" : all(([x, y]) => x || y) ? "edge" : ""
-  const who = s.marks.length ? outliers.called[where][s.marks.length - 1] : ""
-  const said = outliers.masked || (who && fillIn(s.st.column ? outliers.other : outliers.attended, { who }))
+  const said = outlierSentence(s.marks, grid, outliers, !s.st.column)
   line.hidden = !said
   line.querySelector("span").textContent = said
   line.querySelector("button").setAttribute("aria-pressed", String(!!outliers.masked))

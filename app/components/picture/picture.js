@@ -2,6 +2,7 @@
 
 import { framed } from "../outlined.js"
 import { heatOnPhoto, holding, there } from "../overlay.js"
+import { clamp } from "../text.js"
 
 const states = new WeakMap()
 const groups = new Map() // pictures that point at the same patch together: the name of a group, and what shows it in each
@@ -75,7 +76,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
 }
 
 const leave = s => groups.get(s.group)?.delete(s.follow)
-const clamp = (value, count) => Math.max(0, Math.min(count - 1, value))
 const patchIn = (slot, data) => (data.order ? data.order[slot] : slot)
 const slotOf = (patch, data) => (data.order && patch !== null ? data.order.indexOf(patch) : patch)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from app import texts
 from app.components.component_files import media_url
-from app.state.recordings import attention_bytes, outlier_tokens
+from app.state.recordings import attention_bytes
 from app.state.visit.visit import Visit
 from app.widgets import outlier_masking
 
@@ -75,7 +75,8 @@ def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any
         "share_names": [text["the token"].format(name=text[name]) for name in (*prefix_kinds, "registers")],
         "span": attention_bytes.coding_range().span,
         "class": "class token" in prefix_kinds,
-        "outliers": _outlier_facts(outliers, visit.mask, text),
+        "outliers": outlier_masking.browser_facts(outliers, visit.mask)
+        | {"counted": [text.fill("outliers here", count=count) for count in range(1, len(outliers) + 1)]},
         "style": visit.style,
         "log": visit.log,
         "shared": visit.shared,
@@ -150,20 +151,6 @@ def prefix_tokens_in_sentence(visit: Visit) -> list[str]:
 
 def _prefix_kinds(visit: Visit) -> list[str]:
     return [f"{name} token" for name in visit.prefix_names if not name.startswith("register")]
-
-
-def _outlier_facts(patches: list[int], masked: bool, text: texts.Prose) -> dict[str, Any]:
-    """The photo's outlier tokens (patches), and what is said where some of them hold much of a map: by their place and number."""
-    from vitcore.outlier_sentences import masked_outliers_sentence, outlier_count_phrase, outlier_sentence_about
-
-    counts = range(1, len(patches) + 1)
-    return {
-        "patches": patches, "one_in": outlier_tokens.outlier_rule().one_in,
-        "masked": masked_outliers_sentence(len(patches)) if masked else "",
-        "called": {place: [outlier_count_phrase(count, place) for count in counts] for place in ("corner", "edge", "")},
-        "attended": outlier_sentence_about("{who}", True), "other": outlier_sentence_about("{who}", False),
-        "counted": [text.fill("outliers here", count=count) for count in counts],
-    }  # fmt: skip
 
 
 def _head_rules(grid: Grid, text: texts.Prose) -> dict[str, list[str]]:

@@ -1,0 +1,47 @@
+// The Look page: the photo and the paper's five pictures; what is pointed at lights up in all of them, here in the browser.
+
+import { adoptChoices, fresh } from "../choices.js"
+import { decodeTable, palettes, smallMap } from "../explorer/explorer_read.js"
+import { schedule } from "./look_draw.js"
+import { build, listen } from "./look_touch.js"
+
+const states = new WeakMap()
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector("figure")
+  let s = states.get(parentElement)
+  if (!s) states.set(parentElement, (s = { ...fresh(data), images: new Map() }))
+  s.send = value => setTriggerValue("chosen", value)
+  s.data = data
+  adoptChoices(s, data)
+  if (s.root !== root) settle(s, root)
+  const shape = JSON.stringify([data.grid, data.heads, data.blocks, data.early, data.words, data.undefined, data.answer])
+  if (shape !== s.shape) {
+    s.table = decodeTable(data.span)
+    s.colours = palettes(data.colours)
+    s.signedRgb = Array.from(s.colours.signed, c => [c & 255, (c >> 8) & 255, (c >> 16) & 255])
+    s.small = smallMap(data.grid.rows, data.grid.cols)
+    s.lit = new Float32Array(data.grid.prefix + data.grid.rows * data.grid.cols)
+    build(s)
+  }
+  s.shape = shape
+  const photo = root.querySelector("img")
+  if (photo.getAttribute("src") !== data.photo) photo.src = data.photo
+  schedule(s)
+  return () => {
+    s.observer.disconnect()
+    for (const timer of [s.timer, s.saying]) clearTimeout(timer)
+    cancelAnimationFrame(s.frame)
+    cancelAnimationFrame(s.flying)
+    cancelAnimationFrame(s.playing)
+  }
+}
+
+// Into these elements: the first ones, or others that Streamlit has put in their place.
+function settle(s, root) {
+  s.observer?.disconnect()
+  Object.assign(s, { root, hover: null, over: null, step: null, playing: 0, flying: 0, flown: 0, shape: "" })
+  s.observer = new ResizeObserver(() => schedule(s))
+  s.observer.observe(root)
+  listen(s)
+}

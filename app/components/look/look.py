@@ -1,0 +1,43 @@
+"""The Look page's picture: the photo and the paper's five pictures answer to each other in the browser.
+
+What is chosen comes back to Python once. The message holds a few kilobytes; pictures, attention and embeddings are files of
+Streamlit's media store, which the browser fetches once.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from app.components.component_files import translated_component
+from app.components.pending_choices import choose
+
+LABELS = (
+    "photo", "canvas", "mask", "all layers", "layer", "heads", "after layer", "play",
+    *(f"{name} {part}" for name in ("patches", "filters", "positions", "distance", "rollout") for part in ("title", "more", "alt")),
+)  # fmt: skip
+
+
+def look(
+    data: dict[str, Any], *, key: str, targets: dict[str, str] | None = None, open_page: Callable[[str], None] | None = None
+) -> None:
+    """Draw what `data` says; a choice goes to st.session_state under `targets` (choice → key of its control).
+
+    `open_page` is told the name of the section whose page is to be opened.
+    """
+
+    def chosen() -> None:
+        given = st.session_state[key].chosen
+        if not isinstance(given, dict):
+            return
+        st.session_state[f"{key}_n"] = int(given.get("n") or 0)
+        for choice, control in (targets or {}).items():
+            if choice in given:
+                value = given[choice]
+                choose(control, bool(value) if choice == "mask" else None if value is None else int(value))
+        if open_page and (name := given.get("open")):
+            open_page(str(name))
+
+    names = {name.replace(" ", "_"): data["words"][name] for name in LABELS}
+    sent = data | {"n": st.session_state.get(f"{key}_n", 0)}
+    translated_component("look", **names)(data=sent, key=key, on_chosen_change=chosen)

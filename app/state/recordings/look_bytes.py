@@ -1,0 +1,124 @@
+"""What the Look page sends the browser beside attention, cached as bytes: embeddings, filters, positions, rollout by layer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from app.state.memory import memory_cache
+from app.state.models import loaded_models, model_weights
+from app.state.recordings import attention_bytes, photo_patches, recordings
+
+if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
+    from vitcore.grid import Grid
+
+MAX_COMPONENTS = 28  # of the filters, as the paper's Figure 7 has them
+COMPONENT_COLUMNS = 14
+TILES_A_SIDE = 7  # positions whose tiles are shown, as in the paper's Figure 7 of a 7 × 7 grid
+
+
+class FilterSheet(NamedTuple):
+    """The first components of a model's filters as a PNG of tiles, `cols` a row."""
+
+    png: bytes
+    count: int
+    cols: int
+
+
+@memory_cache.cached
+def filter_sheet(model: str) -> FilterSheet | None:
+    """None for a model without filters."""
+    from vitcore.figures.theme import encode_image, mosaic
+
+    components = model_weights.filter_components(model)
+    if components is None:
+        return None
+    tiles = model_weights.component_tiles(components, MAX_COMPONENTS)
+    cols = min(len(tiles), COMPONENT_COLUMNS)
+    if tiles.shape[-1] != 3:  # of one channel, or of many: the first is shown
+        tiles = tiles[..., :1].repeat(3, -1)
+    return FilterSheet(encode_image(mosaic(tiles, cols, zoom=4 if tiles.shape[1] < 12 else 2, gutter=4))[0], len(tiles), cols)
+
+
+@memory_cache.cached
+def component_parts(rec: Recording, count: int) -> bytes:
+    """How much of each patch's embedding each of the first components makes, N × `count` signed bytes."""
+    from vitcore.analysis.attention_as_bytes import encode_signed
+    from vitcore.analysis.filters import component_parts
+
+    vit, components = loaded_models.loaded(rec.model), model_weights.filter_components(rec.model)
+    assert components is not None, "only asked for models that have filters"
+    cut = photo_patches.normalise_patch(photo_patches.split_patches(rec, vit.patches or rec.grid), vit)
+    return encode_signed(component_parts(cut, components, count)).tobytes()
+
+
+@memory_cache.cached
+def embedding_bytes(rec: Recording) -> tuple[bytes, int]:
+    """Patch embeddings, N × D signed bytes on the scale of the largest, and D."""
+    from vitcore.analysis.attention_as_bytes import encode_signed
+
+    embeddings = recordings.patch_embeddings(rec)
+    return encode_signed(embeddings).tobytes(), embeddings.shape[1]
+
+
+@memory_cache.cached
+def input_png(rec: Recording) -> bytes:
+    """The pixels that the model sees, a PNG."""
+    from vitcore.figures.theme import encode_image
+
+    return encode_image(rec.model_input.pixels)[0]
+
+
+@memory_cache.cached
+def position_rows(model: str, patches: tuple[int, ...] | None) -> bytes:
+    """Cosine similarity of position embeddings, of all patches (None) or of some with all: signed bytes, 127 for 1."""
+    from vitcore.analysis.attention_as_bytes import encode_signed
+
+    cosine = model_weights.position_similarity(model)
+    assert cosine is not None, "only asked for models that have a table of positions"
+    return encode_signed(cosine if patches is None else cosine[list(patches)], 1).tobytes()
+
+
+@memory_cache.cached
+def rollout_steps(rec: Recording) -> bytes:
+    """Rollout from where the answer is read after each block, L × N codes."""
+    from vitcore.analysis.attention_as_bytes import encode_weights
+
+    return encode_weights(rec.rollout_per_layer()).tobytes()
+
+
+@memory_cache.cached
+def readout_heads(rec: Recording, block: int) -> bytes:
+    """What each head of a block gives each token where the answer is read from more tokens than one, H × T codes."""
+    import numpy as np
+
+    from vitcore.analysis.attention_as_bytes import encode_weights
+
+    maps = rec.maps[block].astype(np.float32)
+    return encode_weights(np.einsum("t,htk->hk", rec.pooling_weights, maps)).tobytes()
+
+
+def even_distance_px(rec: Recording) -> float:
+    """The mean distance of a head that attends to every patch alike."""
+    from vitcore.analysis.attention_distance import uniform_distance_px
+
+    return uniform_distance_px(rec.grid)
+
+
+def reads_class_token(rec: Recording) -> bool:
+    """Whether the answer is read at the first token alone."""
+    return rec.grid.prefix > 0 and float(rec.pooling_weights[0]) == 1.0
+
+
+def sampled_positions(grid: Grid) -> tuple[list[int], tuple[int, int]]:
+    """Patches spread evenly over the grid, at most 7 × 7, and how many rows and columns of them there are."""
+    rows, cols = (
+        [(2 * i + 1) * size // (2 * min(size, TILES_A_SIDE)) for i in range(min(size, TILES_A_SIDE))]
+        for size in (grid.rows, grid.cols)
+    )
+    return [grid.patch(row, col) for row in rows for col in cols], (len(rows), len(cols))
+
+
+def sent_patches(rec: Recording, pinned: int | None) -> list[int] | None:
+    """The tokens whose rows of a T × T matrix are sent: None for all, else a lattice and the pinned."""
+    return attention_bytes.sent_queries(rec, () if pinned is None else (rec.grid.prefix + pinned,), 1)

@@ -1,0 +1,146 @@
+"""The message to the Look page's component: words, numbers, and URLs of pictures and of attention as bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from app import texts
+from app.components.component_files import media_url
+from app.components.look.look import LABELS
+from app.state import landing_figures
+from app.state.recordings import attention_bytes, look_bytes, outlier_tokens
+from app.state.visit.visit import Visit
+from app.widgets import outlier_masking
+from vitcore.translation import percent, say
+
+if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
+
+BYTES = "application/octet-stream"
+TEXT_KEYS = (
+    *LABELS, "mean", "head", "stop", "patch", "mean of heads", "one head", "painted rollout", "painted step", "painted attention",
+    "painted position", "most", "here", "here cosine", "times", "times or more", "cosine", "patches caption", "filters caption",
+    "positions caption", "distance caption", "distance hollow", "distance one", "rollout caption", "layer axis", "readout short",
+)  # fmt: skip
+PICTURES = ("patches", "filters", "positions", "distance", "rollout")
+
+
+def early_message(ready: dict[str, Any], text: texts.Prose, mode: str) -> dict[str, Any]:
+    """What can be shown before there is a model: the photo, its rollout and the answer, as they were computed beforehand."""
+    nobody = {"patches": [], "one_in": 1, "masked": "", "called": {"": []}, "attended": "", "other": ""}
+    return {
+        "early": True, "mode": mode, "grid": ready["grid"], "photo": ready["image"], "detail": ready["detail"],
+        "values": ready["values"], "answer": _answer(ready["answer"]), "answer note": "",
+        "blocks": 1, "heads": 1, "maps": [], "span": 1, "middle": 0,
+        "undefined": dict.fromkeys(PICTURES, ""), "outliers": nobody, "state": _state(None, None, None, False),
+        "colours": ready["colours"], "words": _words(text, say(ready["readout"])),
+    }  # fmt: skip
+
+
+def look_message(visit: Visit, layer: int | None, masked: bool) -> dict[str, Any]:
+    """What the component is given; `layer` None: all layers, that is rollout."""
+    vit, rec, text = visit.vit, outlier_masking.recording_to_show(visit), visit.texts
+    grid = rec.grid if vit.is_global else vit.patches or rec.grid
+    outliers = outlier_tokens.find_outliers(visit.recording).patches.tolist() if vit.is_global else []
+    cut = vit.patches is not None and (vit.patches.rows, vit.patches.cols) == (grid.rows, grid.cols)
+    filters = look_bytes.filter_sheet(vit.name) if cut else None
+    positions = _positions(visit) if vit.is_global else None
+    why = {name: texts.escape_markdown(vit.why_undefined(text[f"{name} what"])) for name in ("patches", "distance", "rollout")}
+    undefined = {
+        "patches": "" if cut else why["patches"],
+        "filters": "" if filters else text["filters none"],
+        "positions": "" if positions else text["positions none"],
+        "distance": "" if vit.is_global else why["distance"],
+        "rollout": "" if vit.is_global else why["rollout"],
+    }
+    return {
+        "early": False, "mode": visit.mode,
+        "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
+        "photo": visit.photo_url, "detail": visit.detail_url, "answer": _answer(rec.top_classes()),
+        "pixels": media_url(look_bytes.input_png(rec), "image/png", "pixels") if cut else None,
+        "embedding": _embedding(rec) if cut else None,
+        "filters": _filters(rec, filters) if filters else None, "positions": positions,
+        "distance": _distance(rec) if vit.is_global else None,
+        "blocks": vit.blocks, "heads": vit.heads, "span": attention_bytes.coding_range().span,
+        "outliers": outlier_masking.browser_facts(outliers, masked), "undefined": undefined,
+        "answer note": "" if rec.top_classes() else text["answer none"], "colours": landing_figures.look_colours(),
+        "state": _state(visit.patch, layer, visit.head, masked), "words": _words(text, visit.readout), "middle": grid.middle,
+    } | (_attention(rec, visit, layer) if vit.is_global else {"maps": []})  # fmt: skip
+
+
+def _state(patch: int | None, layer: int | None, head: int | None, masked: bool) -> dict[str, Any]:
+    return {"patch": patch, "layer": layer, "head": head, "mask": masked}
+
+
+def _attention(rec: Recording, visit: Visit, layer: int | None) -> dict[str, Any]:
+    """Where each block's attention is, None for what isn't at hand, and where rollout is."""
+    vit, patch = visit.vit, visit.patch
+    pinned = () if patch is None else (rec.grid.prefix + patch,)
+    queries = attention_bytes.sent_queries(rec, pinned, vit.heads)
+    maps: list[dict[str, Any] | None] = [None] * vit.blocks
+    if queries is None and len(rec.maps) == vit.blocks:
+        for block, data in attention_bytes.all_blocks(rec).items():
+            maps[block] = {"url": media_url(data, BYTES, f"block{block}"), "queries": None}
+    elif layer is not None:
+        tokens = tuple(queries or range(rec.grid.tokens))
+        maps[layer] = {"url": media_url(attention_bytes.of_tokens(rec, layer, tokens, False), BYTES, "block"), "queries": queries}
+    some = look_bytes.sent_patches(rec, patch)
+    rollout = attention_bytes.rollout_bytes(rec, None if some is None else tuple(some), False)
+    return {
+        "maps": maps, "readouts": None if look_bytes.reads_class_token(rec) else _readouts(rec, vit.blocks),
+        "steps": {"url": media_url(look_bytes.rollout_steps(rec), BYTES, "steps")},
+        "rollout": {"url": media_url(rollout, BYTES, "rollout"), "queries": some},
+    }  # fmt: skip
+
+
+def _readouts(rec: Recording, blocks: int) -> list[dict[str, Any] | None]:
+    found = {block: look_bytes.readout_heads(rec, block) for block in rec.maps}
+    return [{"url": media_url(found[b], BYTES, f"readout{b}")} if b in found else None for b in range(blocks)]
+
+
+def _embedding(rec: Recording) -> dict[str, Any]:
+    data, dims = look_bytes.embedding_bytes(rec)
+    return {"url": media_url(data, BYTES, "embedding"), "dims": dims}
+
+
+def _filters(rec: Recording, sheet: look_bytes.FilterSheet) -> dict[str, Any]:
+    parts = look_bytes.component_parts(rec, sheet.count)
+    return {
+        "sheet": {"url": media_url(sheet.png, "image/png", "filters"), "count": sheet.count, "cols": sheet.cols},
+        "parts": {"url": media_url(parts, BYTES, "parts")},
+    }
+
+
+def _positions(visit: Visit) -> dict[str, Any] | None:
+    """Where the similarity of positions is; None for a model without a table of them."""
+    from app.state.models import model_weights
+
+    if model_weights.position_similarity(visit.vit.name) is None:
+        return None
+    rec = visit.recording
+    tiles, side = look_bytes.sampled_positions(rec.grid)
+    some = look_bytes.sent_patches(rec, visit.patch)
+    tokens = (
+        None if some is None else sorted({*(one for one in some if one >= rec.grid.prefix), *(rec.grid.prefix + t for t in tiles)})
+    )
+    data = look_bytes.position_rows(visit.vit.name, None if tokens is None else tuple(t - rec.grid.prefix for t in tokens))
+    return {"url": media_url(data, BYTES, "positions"), "queries": tokens, "tiles": tiles, "side": side}
+
+
+def _distance(rec: Recording) -> dict[str, Any]:
+    """Every head's mean distance, what it gives to tokens that are no patches, and the distance of even attention."""
+    return {
+        "px": [[round(float(value), 2) for value in heads] for heads in rec.distance_px],
+        "prefix": [[round(float(value), 3) for value in heads] for heads in rec.prefix_attention_share]
+        if rec.grid.prefix
+        else None,
+        "uniform": look_bytes.even_distance_px(rec),
+    }
+
+
+def _answer(likeliest: list[Any]) -> list[tuple[str, float, str]]:
+    return [(label, share, percent(share)) for label, share in likeliest]
+
+
+def _words(text: texts.Prose, readout: str) -> dict[str, str]:
+    return {key: text[key] for key in TEXT_KEYS} | {"readout": text["the readout"].format(readout=readout)}

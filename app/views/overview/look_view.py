@@ -1,0 +1,58 @@
+"""The Look page below its title: the linked pictures, and the same choices by number."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import texts
+from app.components import page_theme
+from app.components.look.look import look
+from app.components.page_style.page_style import scaled_px
+from app.components.pending_choices import mark_drawn, restore_pending
+from app.shell import photo_titles, query_controls, selection
+from app.state.models import loaded_models
+from app.state.recordings import recordings
+from app.state.visit import current_photo
+from app.state.visit.visit import Visit
+from app.views.overview.look_message import look_message
+from app.widgets import outlier_masking
+
+TARGETS = {"patch": selection.PATCH, "layer": selection.LAYER, "head": selection.HEAD, "mask": outlier_masking.STATE_KEY}
+PAGES = ("patches", "filters", "positions", "distance", "rollout")
+OPEN = "_open_page"
+
+
+@st.fragment
+def show_look(model: str, text: texts.Prose) -> None:
+    """The pictures; runs on its own when something is chosen, and holds nothing in between."""
+    if (page := st.session_state.pop(OPEN, None)) in PAGES:
+        st.switch_page(f"views/{page}/page.py")
+    vit, photo = loaded_models.loaded(model), current_photo.load_photo()
+    outlier_masking.set_masking(outlier_masking.is_on())  # a touch in the picture sets it; the address follows
+    restore_pending(*TARGETS.values())
+    pictures = st.container(key="lead")
+    with st.expander(text["by number"], icon=":material/tune:"), st.container(horizontal=True):
+        patch = _optional_number(
+            text["patch number"], selection.PATCH, (vit.grid if vit.is_global else vit.patches or vit.grid).patches
+        )
+        layer = _optional_number(text["layer number"], selection.LAYER, vit.blocks) if vit.is_global else None
+        head = query_controls.head_menu(text["heads"], vit.heads, text["mean"], width=160) if vit.is_global else None
+    visit = Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo, vit.blocks - 1 if layer is None else layer),
+                  mode=page_theme.current(), texts=text, patch=patch, head=head)  # fmt: skip
+    with pictures:
+        masked = outlier_masking.applies_to(visit)
+        look(look_message(visit, layer, masked), key="look", targets=TARGETS, open_page=_open_page)
+        photo_titles.imagenet_name_caption([label for label, _ in visit.recording.top_classes(2)])
+    mark_drawn()
+
+
+def _open_page(name: str) -> None:
+    st.session_state[OPEN] = name
+
+
+def _optional_number(label: str, key: str, count: int) -> int | None:
+    """One of the selection that all pages share, or none."""
+    query_controls.keep_in_range(key, 0, count - 1, None)
+    value = st.number_input(label, 0, count - 1, None, key=key, step=1, bind="query-params", width=scaled_px(160))
+    selection.note_value(key, value, None)
+    return value
