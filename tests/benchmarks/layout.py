@@ -6,7 +6,8 @@
 The script opens every page of the menu in Chromium, in English, with the photo and the model that the app begins with. It
 waits until the page is at rest and prints a table for each size. Only the main area counts; the sidebar is left out.
 
-- A picture is an image, canvas, SVG or video larger than 120×120 px; a table that Streamlit draws on a canvas is none.
+- A picture is an image, canvas, SVG or video larger than 120×120 px. Iframes, and tables on a canvas, are left out
+  with their words.
 - Top: of the highest picture, in px from the top of the window. Share: what pictures cover of the main area of the first
   screen; where pictures overlap, their area counts once.
 - Words: those that are seen with nothing unfolded. A formula is one word; words inside an SVG belong to the picture.
