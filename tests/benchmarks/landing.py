@@ -111,7 +111,8 @@ def visit(browser: Browser, address: str, width: int) -> dict[str, float]:
 
 def launched(playwright: Playwright) -> Browser:
     """Chromium: that of the path, else Playwright's own."""
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+    found = next(filter(None, map(shutil.which, names)), None)
     return playwright.chromium.launch(executable_path=found, args=FLAGS)
 
 
