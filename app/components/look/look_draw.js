@@ -105,7 +105,7 @@ function patches(s, section) {
   const image = imageOf(s, data.pixels)
   if (!image) return
   const base = section.querySelector(".base"), count = grid.prefix + grid.rows * grid.cols
-  const found = lines(count, base.clientWidth || 600, 110)
+  const found = lines(count, base.clientWidth || 600, 7.3 * s.em)
   const high = Math.ceil(found.rows * found.side)
   for (const canvas of section.querySelectorAll(".sequence canvas")) canvas.style.height = high + "px"
   s.sequence = found
@@ -249,44 +249,42 @@ function positions(s, section) {
 
 // 4: every head's mean distance, a dot a head; hollow where tokens that are no patches get half of it or more
 
-const LEFT = 44, BELOW = 32, ABOVE = 8
-
 function distance(s, section) {
   const { data } = s, { px, prefix, uniform } = data.distance
   const canvas = section.querySelector("canvas"), chosen = painted(s)
   const key = [chosen.kind, chosen.layer, chosen.head, canvas.clientWidth, devicePixelRatio, s.ink].join()
   if (key === s.distanceDrawn) return
   s.distanceDrawn = key
-  const { ctx, wide, high } = sized(canvas)
+  const { ctx, wide, high } = sized(canvas), [left, below, above] = [2.9 * s.em, 2.1 * s.em, 0.55 * s.em]
   const most = 1.08 * Math.max(uniform, ...px.flat())
-  const x = layer => LEFT + ((layer + 0.5) / px.length) * (wide - LEFT - 8), y = value => high - BELOW - (value / most) * (high - BELOW - ABOVE)
-  Object.assign(ctx, { font: `12px ${s.font}`, fillStyle: s.soft, strokeStyle: s.line, lineWidth: 1, textAlign: "right", textBaseline: "middle" })
+  const x = layer => left + ((layer + 0.5) / px.length) * (wide - left - 0.5 * s.em), y = value => high - below - (value / most) * (high - below - above)
+  Object.assign(ctx, { font: s.font, fillStyle: s.soft, strokeStyle: s.line, lineWidth: 1, textAlign: "right", textBaseline: "middle" })
   ctx.clearRect(0, 0, wide, high)
   const step = [10, 20, 25, 50, 100, 200].find(one => most / one <= 6) ?? 500
   for (let value = 0; value <= most; value += step) {
-    ctx.fillText(value === 0 ? "0" : `${value}`, LEFT - 8, y(value))
+    ctx.fillText(value === 0 ? "0" : `${value}`, left - 0.5 * s.em, y(value))
     ctx.beginPath()
-    ctx.moveTo(LEFT, y(value))
+    ctx.moveTo(left, y(value))
     ctx.lineTo(wide, y(value))
     ctx.stroke()
   }
   ctx.textAlign = "center"
   const every = Math.ceil(px.length / 16)
-  for (let layer = 0; layer < px.length; layer += every) ctx.fillText(`${layer}`, x(layer), high - BELOW + 12)
-  ctx.fillText(data.words["layer axis"], (LEFT + wide) / 2, high - 7)
+  for (let layer = 0; layer < px.length; layer += every) ctx.fillText(`${layer}`, x(layer), high - below + 0.8 * s.em)
+  ctx.fillText(data.words["layer axis"], (left + wide) / 2, high - 0.45 * s.em)
   ctx.setLineDash([5, 4])
   ctx.strokeStyle = s.soft
   ctx.beginPath()
-  ctx.moveTo(LEFT, y(uniform))
+  ctx.moveTo(left, y(uniform))
   ctx.lineTo(wide, y(uniform))
   ctx.stroke()
   ctx.setLineDash([])
   ctx.textAlign = "left"
-  ctx.fillText("px", 2, ABOVE + 2)
+  ctx.fillText("px", 2, above + 2)
   s.dots = px.flatMap((heads, layer) => heads.map((value, head) => {
     const at = [x(layer), y(value)], here = chosen.kind === "attention" && chosen.layer === layer && (chosen.head === null || chosen.head === head)
     ctx.beginPath()
-    ctx.arc(at[0], at[1], here ? 6 : 4, 0, 2 * Math.PI)
+    ctx.arc(at[0], at[1], (here ? 0.4 : 0.27) * s.em, 0, 2 * Math.PI)
     Object.assign(ctx, { fillStyle: here ? POINTED : s.accent, strokeStyle: here ? POINTED : s.accent, lineWidth: 1.5 })
     if (prefix?.[layer][head] >= 0.5) ctx.stroke()
     else ctx.fill()
@@ -301,13 +299,13 @@ function rollout(s, section) {
   const canvas = section.querySelector("canvas"), { ctx, wide, high } = sized(canvas)
   const ratio = (grid.cols * grid.step[1]) / (grid.rows * grid.step[0])
   const [pw, ph] = [Math.min(high * ratio, wide * 0.6), Math.min(high, (wide * 0.6) / ratio)]
-  const end = [wide - 46, high / 2], [w, h] = [pw / grid.cols, ph / grid.rows]
+  const end = [wide - 3 * s.em, high / 2], [w, h] = [pw / grid.cols, ph / grid.rows]
   const stream = (into, token, style) => {
     const [row, col] = place(token, grid), [x, y] = [(col + 0.5) * w, (row + 0.5) * h]
     Object.assign(into, style)
     into.beginPath()
     into.moveTo(x, y)
-    into.bezierCurveTo(Math.max(x, pw) + 30, y, end[0] - 90, end[1] + (y - end[1]) * 0.15, end[0] - 16, end[1])
+    into.bezierCurveTo(Math.max(x, pw) + 30, y, end[0] - 90, end[1] + (y - end[1]) * 0.15, end[0] - s.em, end[1])
     into.stroke()
   }
   const key = [data.steps.url, step, canvas.width, canvas.height, s.ink].join()
@@ -315,12 +313,12 @@ function rollout(s, section) {
   ctx.clearRect(0, 0, wide, high)
   ctx.drawImage(s.streams.canvas, 0, 0, wide, high)
   if (s.patch !== null) stream(ctx, grid.prefix + s.patch, { strokeStyle: POINTED, lineWidth: 2.5 })
-  Object.assign(ctx, { strokeStyle: s.ink, fillStyle: s.ink, lineWidth: 2, font: `12px ${s.font}`, textAlign: "center", textBaseline: "middle" })
+  Object.assign(ctx, { strokeStyle: s.ink, fillStyle: s.ink, lineWidth: 2, font: s.font, textAlign: "center", textBaseline: "middle" })
   ctx.beginPath()
-  ctx.arc(end[0], end[1], 15, 0, 2 * Math.PI)
+  ctx.arc(end[0], end[1], s.em, 0, 2 * Math.PI)
   ctx.stroke()
   const name = data.words["readout short"]
-  ctx.fillText(name, Math.min(end[0], wide - ctx.measureText(name).width / 2 - 2), end[1] + 28)
+  ctx.fillText(name, Math.min(end[0], wide - ctx.measureText(name).width / 2 - 2), end[1] + 2 * s.em)
 }
 
 // The photo with rollout up to a layer, and the strongest streams, kept until the layer changes; false where it isn't there yet.

@@ -19,7 +19,7 @@ function make(tag, into, facts = {}) {
 export function build(s) {
   const { data, root } = s, { grid, words } = data, q = q => root.querySelector(q)
   const style = getComputedStyle(root), css = name => style.getPropertyValue(name).trim()
-  Object.assign(s, { ink: css("--st-text-color"), soft: style.color, line: css("--st-border-color"), accent: css("--st-primary-color"), font: css("--st-font"), barOf: null,
+  Object.assign(s, { ink: css("--st-text-color"), soft: style.color, line: css("--st-border-color"), accent: css("--st-primary-color"), font: `${Math.max(12, Math.round(0.8 * parseFloat(style.fontSize)))}px ${css("--st-font")}`, em: parseFloat(style.fontSize), barOf: null,
     sequenceDrawn: "", tilesDrawn: "", distanceDrawn: "", streamsDrawn: "", similar: null })
   const ratio = (grid.cols * grid.step[1]) / (grid.rows * grid.step[0])
   q(".photo").style.aspectRatio = String(ratio)

@@ -21,7 +21,7 @@ class FilterSheet(NamedTuple):
     """The first components of a model's filters as a PNG of tiles, `cols` a row."""
 
     png: bytes
-    count: int
+    shown: int
     cols: int
 
 

@@ -104,9 +104,9 @@ def _embedding(rec: Recording) -> dict[str, Any]:
 
 
 def _filters(rec: Recording, sheet: look_bytes.FilterSheet) -> dict[str, Any]:
-    parts = look_bytes.component_parts(rec, sheet.count)
+    parts = look_bytes.component_parts(rec, sheet.shown)
     return {
-        "sheet": {"url": media_url(sheet.png, "image/png", "filters"), "count": sheet.count, "cols": sheet.cols},
+        "sheet": {"url": media_url(sheet.png, "image/png", "filters"), "count": sheet.shown, "cols": sheet.cols},
         "parts": {"url": media_url(parts, BYTES, "parts")},
     }
 
