@@ -16,7 +16,7 @@ TEST_IDS = {
     "plotly-chart": "stPlotlyChart", "popover-body": "stPopoverBody", "primary-button": "stBaseButton-primary",
     "progress": "stProgress", "selectbox": "stSelectbox", "sidebar": "stSidebar",
     "sidebar-collapse-button": "stSidebarCollapseButton", "sidebar-content": "stSidebarContent",
-    "sidebar-nav-items": "stSidebarNavItems", "sidebar-nav-link": "stSidebarNavLink", "skeleton": "stSkeleton",
+    "sidebar-nav-link": "stSidebarNavLink", "skeleton": "stSkeleton",
     "slider": "stSlider", "slider-tick-bar": "stSliderTickBar", "spinner": "stSpinner", "status-widget": "stStatusWidget",
     "theme-dark": "stMainMenuItem-theme-Dark", "theme-light": "stMainMenuItem-theme-Light", "toolbar": "stToolbar",
     "tooltip-icon": "stTooltipIcon", "vertical-block": "stVerticalBlock", "widget-label": "stWidgetLabel",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app import texts
 from app.components import page_theme
 from app.components.page_style.page_style import apply_style
+from app.menu import PAGES, ROOMS, PageRow
 from app.shell import glossary, photo_picker
 from app.state.models import model_menu
 from app.state.photos import sample_photos, uploaded_photo
@@ -16,19 +17,24 @@ from app.state.visit import current_model
 from app.widgets import model_card
 from vitcore.translation import say
 
+if TYPE_CHECKING:
+    from streamlit.navigation.page import StreamlitPage
+
 
 def is_on() -> bool:
     """Whether this is a lecture: the toggle in the sidebar, or `?lecture=true`."""
     return bool(st.session_state.get("lecture"))
 
 
-def toggle(text: texts.Prose, page: str) -> None:
+def toggle(text: texts.Prose, row: PageRow) -> None:
     """The switch, for the sidebar, and what dresses the page."""
+    paths = ["" if one is PAGES[0] else one.slug for one in (row, ROOMS.get(row.room, [row])[0])]
     st.toggle(text["lecture"], key="lecture", bind="query-params", help=text["lecture help"])
     apply_style(
         is_on(),
         page_theme.current(),
-        page,
+        row.slug,
+        paths,
         _photo_and_language(),
         key="dress",
         lecture_key="lecture",
@@ -62,16 +68,16 @@ def _download_sizes() -> dict[str, str]:
     return {card.title: size.format(size=card.download_mb) for card in model_menu.menu().values() if card.download_mb}
 
 
-def header_bar(text: texts.Prose, page: Any, pages: list[Any], uses_model: bool) -> None:
+def header_bar(text: texts.Prose, row: PageRow, pages: dict[str, StreamlitPage]) -> None:
     """The pickers in a popover; in a lecture also the pages before and after, a menu of all, and the way out.
 
     It is always there, and seen where there is room or no sidebar (`components/page_style/page_style.css`).
     """
     with st.container(horizontal=True, key="bar", gap="small", width="content", vertical_alignment="center", wrap=not is_on()):
         if is_on():
-            _previous_and_next(text, page, pages)
-            _page_menu(text, page, pages)
-        if uses_model:
+            _previous_and_next(text, row, pages)
+            _page_menu(text, row, pages)
+        if row.uses_model:
             _pickers(text)
         if is_on():
             _light_or_dark(text)
@@ -81,27 +87,26 @@ def header_bar(text: texts.Prose, page: Any, pages: list[Any], uses_model: bool)
                       on_click=st.session_state.update, kwargs={"lecture": False})  # fmt: skip
 
 
-def _previous_and_next(text: texts.Prose, page: Any, pages: list[Any]) -> None:
-    place = next((i for i, other in enumerate(pages) if other.title == page.title), 0)
-    in_story = pages[place].url_path == "story"  # whose steps come first
+def _previous_and_next(text: texts.Prose, row: PageRow, pages: dict[str, StreamlitPage]) -> None:
+    titles, place = texts.prose("menu"), PAGES.index(row)
     for step, icon, key in ((-1, ":material/arrow_back:", "before"), (1, ":material/arrow_forward:", "after")):
-        if 0 <= place + step < len(pages):
-            there = pages[place + step]
+        if 0 <= place + step < len(PAGES):
+            there = PAGES[place + step].slug
             with st.container(key=key, width="content"):
                 st.page_link(
-                    there,
-                    label=there.title,
+                    pages[there],
+                    label=titles[there],
                     icon=icon,
-                    help=text[f"{key} story" if in_story else key],
+                    help=text[f"{key} story" if row.slug == "story" else key],  # whose steps come first
                     icon_position="left" if step < 0 else "right",
                 )
 
 
-def _page_menu(text: texts.Prose, page: Any, pages: list[Any]) -> None:
+def _page_menu(text: texts.Prose, row: PageRow, pages: dict[str, StreamlitPage]) -> None:
     """A menu of all pages."""
-    there = st.menu_button(text["pages"], range(len(pages)), key="to_page", icon=":material/menu:",
-                           format_func=lambda i: pages[i].title)  # fmt: skip
-    if there is not None and pages[there].title != page.title:
+    there = st.menu_button(text["pages"], list(pages), key="to_page", icon=":material/menu:",
+                           format_func=texts.prose("menu").__getitem__)  # fmt: skip
+    if there not in (None, row.slug):
         st.switch_page(pages[there], query_params={})  # unsaid, Streamlit refuses to drop bound ones
 
 

@@ -40,7 +40,14 @@ def test_a_lecture_goes_on_from_page_to_page_and_ends_and_begins_on_each(subtest
 def test_a_link_opens_a_lecture():
     app = App("overview", "dark", lecture="true").fine()
     usual = {"scale": 1, "narrow": 0, "high": 0}
-    shown = {"lecture": True, "mode": "dark", "page": "overview", "chosen": "en red-panda", "far": dressed(app)["far"]}
+    shown = {
+        "lecture": True,
+        "mode": "dark",
+        "page": "overview",
+        "paths": ["", ""],
+        "chosen": "en red-panda",
+        "far": dressed(app)["far"],
+    }
     assert dressed(app) | usual == shown | usual
     assert dressed(app)["far"]["ViT-Ti/16"] == "23 MB download" and "Inside ViT Ti/8 · 128 px" not in dressed(app)["far"]
     assert app.controls["lecture"].proto.query_param_key == "lecture"

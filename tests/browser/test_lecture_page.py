@@ -126,10 +126,10 @@ def test_notes_project_nothing_until_they_are_opened(visit):
 
 def test_a_lecture_on_a_phone_goes_to_any_page_and_never_scrolls_sideways(visit, subtests):
     page = at_rest(visit("?lecture=true", width=390, height=844))
-    for title in ("Inside ViT", "Patches", "Attention distance", "Watch it learn"):
+    for title in ("Look", "Patches", "Attention distance", "Watch it learn"):
         with subtests.test(title):
             bar = page.locator(".st-key-bar")
-            if title != "Inside ViT":
+            if title != "Look":
                 bar.locator(".st-key-to_page button").click()
                 page.get_by_role("menuitem", name=title, exact=True).click()
             expect(page.get_by_role("heading", level=1)).to_have_text(title)

@@ -14,6 +14,7 @@ const states = new WeakMap()
 /** @param {string} selector @returns {HTMLElement | null} */
 const find = selector => document.querySelector(selector)
 let page, lecture, chosen // what was shown last
+let paths = [] // of the page, and of its room in the menu
 let far = {} // what is said of options in menus, by what they are called
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -40,7 +41,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const left = lecture && !data.lecture
   if (page !== data.page) arrives()
   if (chosen !== undefined && chosen !== data.chosen) closeDrawer()
-  ;({ page, lecture, chosen, far } = data)
+  ;({ page, lecture, chosen, far, paths } = data)
+  mark()
   Object.assign(root.dataset, { mode: data.mode, page })
   root.toggleAttribute("data-lecture", data.lecture)
   if (left) document.querySelector(":st(sidebar-content)")?.scrollTo({ top: 0, behavior: "instant" }) // to the pages, not to the switch
@@ -94,7 +96,7 @@ function down({ target }) {
 
 // On a narrow screen the open menu covers the page that was chosen from it, and the photo.
 function putAway({ target }) {
-  if (target.closest?.(":st(sidebar-nav-link)")) closeDrawer()
+  if (target.closest?.(":st(sidebar-nav-link), :st(popover-body) a:st(page-link)")) closeDrawer()
 }
 
 function closeDrawer() {
@@ -102,9 +104,9 @@ function closeDrawer() {
   find(":st(sidebar)[data-collapsed=false] :st(sidebar-collapse-button) button")?.click()
 }
 
-// What was chosen in the list of ready pairs lies below that list.
+// What was chosen in the list of ready pairs lies below that list, and a page below the menu that led to it.
 function outOfTheWay({ target }) {
-  if (!target.closest?.(":st(popover-body) [class*=st-key-ready_] button")) return
+  if (!target.closest?.(":st(popover-body) :is([class*=st-key-ready_] button, a:st(page-link))")) return
   document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", cancelable: true }))
 }
 
@@ -176,17 +178,32 @@ function intoSight(box) {
 
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 
-// Streamlit 1.67 puts the groups of its menu, which hold the items, into one list: no list to a screen reader. Each group is one.
+// Streamlit 1.67 marks in its menu only a page that is there itself, and no link of a page: the room is marked, and the page in it.
+function mark() {
+  for (const link of document.querySelectorAll(":st(sidebar-nav-link), :is(.st-key-room, :st(popover-body)) a:st(page-link)")) {
+    const path = link.getAttribute("href").replace(/[?#].*/, "").split("/").pop()
+    const room = paths[1] === path && link.matches(":st(sidebar-nav-link)") ? "true" : null
+    const now = paths[0] === path ? "page" : room
+    const fresh = link.getAttribute("aria-current") !== now
+    if (fresh && now) link.setAttribute("aria-current", now)
+    else if (fresh) link.removeAttribute("aria-current")
+    if (now && (fresh || root.dataset.settled === undefined)) inRow(link)
+  }
+}
+
+// A row that is longer than a phone is wide shows the page that is shown.
+function inRow(link) {
+  const row = link.closest(".st-key-room"), { right } = link.getBoundingClientRect()
+  if (row && right > row.getBoundingClientRect().right) row.scrollLeft += right - row.getBoundingClientRect().right
+}
+
 function mend() {
+  mark()
   // As attributes: a style sheet that asked for them by :has would style the whole page again at every change of anything.
   const menu = find(":st(sidebar)")
   const shut = menu?.dataset.collapsed === "true" ? "shut" : "open"
   if (root.dataset.menu !== shut) root.dataset.menu = shut
   root.toggleAttribute("data-embedded", !find(":st(main-menu-button)"))
-  for (const group of document.querySelectorAll("ul:st(sidebar-nav-items) > :not(li, [role=list])")) {
-    group.parentElement.setAttribute("role", "group")
-    group.setAttribute("role", "list")
-  }
   for (const option of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[role=listbox] [role=option]"))) {
     const said = far[option.textContent]
     if (said) option.dataset.far = said

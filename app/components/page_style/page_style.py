@@ -38,10 +38,19 @@ def scaled_px(px: int) -> int:
 
 
 def apply_style(
-    lecture: bool, mode: str, page: str, chosen: str, *, key: str, lecture_key: str, download_sizes: dict[str, str]
+    lecture: bool,
+    mode: str,
+    page: str,
+    paths: list[str],
+    chosen: str,
+    *,
+    key: str,
+    lecture_key: str,
+    download_sizes: dict[str, str],
 ) -> None:
     """Dress the page for a lecture, or for a desk; Escape ends a lecture: st.session_state[leaves] becomes False.
 
+    Links to `paths`, those of the page and of its room, are marked as what is shown.
     Another `page` than before begins at its top, and so does a lecture; where the menu covers the page, whatever else is `chosen`
     there (photo, language) closes it. An option of a menu named in `download_sizes` has its size at its end;
     in the option's own words it would be in the address.
@@ -55,5 +64,12 @@ def apply_style(
         if st.session_state[key].left:
             choose(lecture_key, False)
 
-    data = {"lecture": lecture, "mode": mode, "page": page, "chosen": chosen, "far": download_sizes} | page_size()._asdict()
+    data = {
+        "lecture": lecture,
+        "mode": mode,
+        "page": page,
+        "paths": paths,
+        "chosen": chosen,
+        "far": download_sizes,
+    } | page_size()._asdict()
     _COMPONENT(data=data, key=key, on_size_change=size_changed, on_left_change=lecture_left)
