@@ -34,4 +34,5 @@ PAGES = (
     PageRow("quiz", ":material/quiz:"),
     PageRow("report", ":material/download:"),
 )
+LECTURE = ("story", "attention", "patches", "filters", "positions", "distance", "rollout", "learn", "quiz")  # page after page
 ROOMS = {room: [row for row in PAGES if row.room == room] for room in dict.fromkeys(row.room for row in PAGES if row.room)}

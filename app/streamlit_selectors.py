@@ -8,7 +8,8 @@ import re
 TEST_IDS = {
     "any-button": "stBaseButton", "app": "stApp", "app-view-container": "stAppViewContainer",
     "caption-container": "stCaptionContainer", "column": "stColumn", "element-container": "stElementContainer",
-    "expander": "stExpander", "expander-icon": "stExpanderIcon", "file-dropzone": "stFileUploaderDropzone", "header": "stHeader",
+    "expander": "stExpander", "expander-icon": "stExpanderIcon", "file-dropzone": "stFileUploaderDropzone",
+    "file-dropzone-instructions": "stFileUploaderDropzoneInstructions", "header": "stHeader",
     "horizontal-block": "stHorizontalBlock", "icon-material": "stIconMaterial", "image": "stImage",
     "layout-wrapper": "stLayoutWrapper", "main": "stMain", "main-block-container": "stMainBlockContainer",
     "main-menu-button": "stMainMenuButton", "main-menu-popover": "stMainMenuPopover",

@@ -9,7 +9,7 @@ import streamlit as st
 from app import texts
 from app.components import page_theme
 from app.components.page_style.page_style import apply_style
-from app.menu import PAGES, ROOMS, PageRow
+from app.menu import LECTURE, PAGES, ROOMS, PageRow
 from app.shell import glossary, photo_picker
 from app.state.models import model_menu
 from app.state.photos import sample_photos, uploaded_photo
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from streamlit.navigation.page import StreamlitPage
 
 
+KEYS_ASKED = "_keys_asked"
+PLACE = "_lecture_place"  # of the last page of `LECTURE` that was shown
+
+
 def is_on() -> bool:
     """Whether this is a lecture: the toggle in the sidebar, or `?lecture=true`."""
     return bool(st.session_state.get("lecture"))
@@ -29,6 +33,7 @@ def is_on() -> bool:
 def toggle(text: texts.Prose, row: PageRow) -> None:
     """The switch, for the sidebar, and what dresses the page."""
     paths = ["" if one is PAGES[0] else one.slug for one in (row, ROOMS.get(row.room, [row])[0])]
+    common = texts.prose("common")
     st.toggle(text["lecture"], key="lecture", bind="query-params", help=text["lecture help"])
     apply_style(
         is_on(),
@@ -38,7 +43,9 @@ def toggle(text: texts.Prose, row: PageRow) -> None:
         _photo_and_language(),
         key="dress",
         lecture_key="lecture",
+        keys_key=KEYS_ASKED,
         download_sizes=_download_sizes(),
+        words={"drop": common["drop here"], "limit": common["file limit"]},
     )
 
 
@@ -88,17 +95,21 @@ def header_bar(text: texts.Prose, row: PageRow, pages: dict[str, StreamlitPage])
 
 
 def _previous_and_next(text: texts.Prose, row: PageRow, pages: dict[str, StreamlitPage]) -> None:
-    titles, place = texts.prose("menu"), PAGES.index(row)
-    for step, icon, key in ((-1, ":material/arrow_back:", "before"), (1, ":material/arrow_forward:", "after")):
-        if 0 <= place + step < len(PAGES):
-            there = PAGES[place + step].slug
+    """In the order of a lecture; from any other page back to where it was left, and on from there."""
+    titles, on_way = texts.prose("menu"), row.slug in LECTURE
+    place = LECTURE.index(row.slug) if on_way else st.session_state.get(PLACE, -1)
+    st.session_state[PLACE] = place
+    steps = ((place - on_way, ":material/arrow_back:", "before"), (place + 1, ":material/arrow_forward:", "after"))
+    for step, icon, key in steps:
+        if 0 <= step < len(LECTURE):
+            there = LECTURE[step]
             with st.container(key=key, width="content"):
                 st.page_link(
                     pages[there],
                     label=titles[there],
                     icon=icon,
                     help=text[f"{key} story" if row.slug == "story" else key],  # whose steps come first
-                    icon_position="left" if step < 0 else "right",
+                    icon_position="left" if key == "before" else "right",
                 )
 
 
@@ -142,6 +153,12 @@ def keyboard_hint(text: texts.Prose, page: str) -> None:
     if is_on() and begins == page:
         with st.container(key="by_keys_here"):
             st.caption(f":material/keyboard: {text['keys']}")
+
+
+def key_sheet(text: texts.Prose) -> None:
+    """All keys of the app, once a person has asked for them with a question mark."""
+    if st.session_state.pop(KEYS_ASKED, False):
+        st.dialog(text["keys title"], icon=":material/keyboard:")(st.markdown)(text["key sheet"])
 
 
 def presenter_notes(text: texts.Prose, shared: texts.Prose) -> None:

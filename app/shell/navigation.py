@@ -62,6 +62,7 @@ def run_page() -> None:
                     lecture_mode.start_button(lecture_text)
                 _pages_of_room(row, text, pages)
         lecture_mode.keyboard_hint(lecture_text, row.slug)
+        lecture_mode.key_sheet(lecture_text)
         if row.uses_model:
             missing_photo_or_model.show_missing_photo(photo_picker.uploader)
             missing_photo_or_model.show_missing_model()
