@@ -1,4 +1,4 @@
-"""The pages of the app, as rows of data; their titles are in `text/<lang>/menu.md`."""
+"""The pages of the app, as rows of data; their titles, and those of the rooms, are in `text/<lang>/menu.md`."""
 
 from dataclasses import dataclass
 
@@ -8,30 +8,31 @@ class PageRow:
     """A page: it is `views/<slug>/page.py`, its prose `text/<lang>/<slug>.md`, its address `/<slug>`; the first: `/`."""
 
     slug: str
-    icon: str
-    group: str  # of the menu
+    icon: str  # of the room, too, if the page is its first
+    room: str = ""  # of the menu; a page without one is for a class, at the foot of the sidebar
     uses_model: bool = True  # at the photo and through the model of the sidebar
 
 
 PAGES = (
     PageRow("overview", ":material/visibility:", "look"),
-    PageRow("story", ":material/auto_stories:", "look"),
-    PageRow("attention", ":material/touch_app:", "look"),
-    PageRow("card", ":material/id_card:", "look"),
-    PageRow("bring", ":material/upload_file:", "look", False),
-    PageRow("patches", ":material/grid_view:", "pictures"),
-    PageRow("filters", ":material/blur_on:", "pictures"),
-    PageRow("positions", ":material/grid_on:", "pictures"),
-    PageRow("distance", ":material/straighten:", "pictures"),
-    PageRow("rollout", ":material/center_focus_strong:", "pictures"),
-    PageRow("outliers", ":material/flare:", "pictures"),
-    PageRow("compare", ":material/compare:", "pictures"),
-    PageRow("train", ":material/model_training:", "train", False),
-    PageRow("learn", ":material/movie:", "train", False),
-    PageRow("fewshot", ":material/category:", "train", False),
+    PageRow("patches", ":material/grid_view:", "look"),
+    PageRow("filters", ":material/blur_on:", "look"),
+    PageRow("positions", ":material/grid_on:", "look"),
+    PageRow("distance", ":material/straighten:", "look"),
+    PageRow("story", ":material/auto_stories:", "story"),
+    PageRow("attention", ":material/touch_app:", "attention"),
+    PageRow("outliers", ":material/flare:", "attention"),
+    PageRow("rollout", ":material/center_focus_strong:", "why"),
+    PageRow("learn", ":material/movie:", "learn", False),
+    PageRow("train", ":material/model_training:", "learn", False),
+    PageRow("fewshot", ":material/category:", "learn", False),
+    PageRow("compare", ":material/compare:", "compare"),
+    PageRow("card", ":material/id_card:", "compare"),
+    PageRow("bring", ":material/upload_file:", "compare", False),
     PageRow("paper", ":material/menu_book:", "paper", False),
     PageRow("experiments", ":material/science:", "paper", False),
-    PageRow("quiz", ":material/quiz:", "take"),
-    PageRow("report", ":material/download:", "take"),
+    PageRow("quiz", ":material/quiz:"),
+    PageRow("report", ":material/download:"),
 )
-GROUPS = tuple(dict.fromkeys(row.group for row in PAGES))
+LECTURE = ("story", "attention", "patches", "filters", "positions", "distance", "rollout", "learn", "quiz")  # page after page
+ROOMS = {room: [row for row in PAGES if row.room == room] for room in dict.fromkeys(row.room for row in PAGES if row.room)}

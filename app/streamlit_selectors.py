@@ -8,7 +8,8 @@ import re
 TEST_IDS = {
     "any-button": "stBaseButton", "app": "stApp", "app-view-container": "stAppViewContainer",
     "caption-container": "stCaptionContainer", "column": "stColumn", "element-container": "stElementContainer",
-    "expander": "stExpander", "expander-icon": "stExpanderIcon", "file-dropzone": "stFileUploaderDropzone", "header": "stHeader",
+    "expander": "stExpander", "expander-icon": "stExpanderIcon", "file-dropzone": "stFileUploaderDropzone",
+    "file-dropzone-instructions": "stFileUploaderDropzoneInstructions", "header": "stHeader",
     "horizontal-block": "stHorizontalBlock", "icon-material": "stIconMaterial", "image": "stImage",
     "layout-wrapper": "stLayoutWrapper", "main": "stMain", "main-block-container": "stMainBlockContainer",
     "main-menu-button": "stMainMenuButton", "main-menu-popover": "stMainMenuPopover",
@@ -16,7 +17,7 @@ TEST_IDS = {
     "plotly-chart": "stPlotlyChart", "popover-body": "stPopoverBody", "primary-button": "stBaseButton-primary",
     "progress": "stProgress", "selectbox": "stSelectbox", "sidebar": "stSidebar",
     "sidebar-collapse-button": "stSidebarCollapseButton", "sidebar-content": "stSidebarContent",
-    "sidebar-nav-items": "stSidebarNavItems", "sidebar-nav-link": "stSidebarNavLink", "skeleton": "stSkeleton",
+    "sidebar-nav-link": "stSidebarNavLink", "skeleton": "stSkeleton",
     "slider": "stSlider", "slider-tick-bar": "stSliderTickBar", "spinner": "stSpinner", "status-widget": "stStatusWidget",
     "theme-dark": "stMainMenuItem-theme-Dark", "theme-light": "stMainMenuItem-theme-Light", "toolbar": "stToolbar",
     "tooltip-icon": "stTooltipIcon", "vertical-block": "stVerticalBlock", "widget-label": "stWidgetLabel",

@@ -11,6 +11,12 @@ export function taken(event) {
   return Boolean(event.composedPath()[0].matches?.(TEXT) || document.querySelector(OPEN))
 }
 
+// The same for a sign that is asked for with Shift, and typed into a menu, too.
+export function typed(event) {
+  if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return true
+  return Boolean(event.composedPath()[0].matches?.(`${TEXT}, [role=combobox]`) || document.querySelector(OPEN))
+}
+
 // The same for a key that moves something: what has the focus may be moved by it itself.
 export function needed(event) {
   return taken(event) || event.composedPath().some(node => node.matches?.(MOVED))

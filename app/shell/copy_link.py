@@ -18,6 +18,8 @@ from app.widgets import outlier_masking
 from vitcore.models.model_cards import DEFAULT_MODEL
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from vitcore.report.report_settings import ReportSettings
 
 ROLLOUT_SETTINGS = ("fusion", "discard", "residual", "first", "ask")
@@ -63,11 +65,12 @@ def link_advice(text: texts.Prose, slug: str) -> str:
     return text.joined((sentence, text["send handout"])) if sentence and slug not in ("train", "learn") else sentence
 
 
-def share_row(slug: str) -> None:
-    """By a page's title: the button that copies its address, the way to the handout, and the glossary."""
+def share_row(slug: str) -> DeltaGenerator:
+    """By a page's title: the button that copies its address, the way to the handout, and the glossary; what follows goes there."""
     text = texts.prose("report")
     note = link_advice(text, slug)
-    with st.container(horizontal=True, key="share", width="content", vertical_alignment="center", gap="small"):
+    row = st.container(horizontal=True, key="share", width="content", vertical_alignment="center", gap="xsmall", wrap=False)
+    with row:
         copy_link_button(
             text["copy"],
             texts.prose("common")["copied"],
@@ -81,6 +84,7 @@ def share_row(slug: str) -> None:
         if slug not in ("report", "train", "learn"):
             st.page_link("views/report/page.py", label=text["to handout"], icon=":material/print:")
         glossary.popover()
+    return row
 
 
 def report_link(settings: ReportSettings) -> str:

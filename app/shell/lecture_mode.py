@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app import texts
 from app.components import page_theme
 from app.components.page_style.page_style import apply_style
+from app.menu import LECTURE, PAGES, ROOMS, PageRow
 from app.shell import glossary, photo_picker
 from app.state.models import model_menu
 from app.state.photos import sample_photos, uploaded_photo
@@ -16,23 +17,35 @@ from app.state.visit import current_model
 from app.widgets import model_card
 from vitcore.translation import say
 
+if TYPE_CHECKING:
+    from streamlit.navigation.page import StreamlitPage
+
+
+KEYS_ASKED = "_keys_asked"
+PLACE = "_lecture_place"  # of the last page of `LECTURE` that was shown
+
 
 def is_on() -> bool:
     """Whether this is a lecture: the toggle in the sidebar, or `?lecture=true`."""
     return bool(st.session_state.get("lecture"))
 
 
-def toggle(text: texts.Prose, page: str) -> None:
+def toggle(text: texts.Prose, row: PageRow) -> None:
     """The switch, for the sidebar, and what dresses the page."""
+    paths = ["" if one is PAGES[0] else one.slug for one in (row, ROOMS.get(row.room, [row])[0])]
+    common = texts.prose("common")
     st.toggle(text["lecture"], key="lecture", bind="query-params", help=text["lecture help"])
     apply_style(
         is_on(),
         page_theme.current(),
-        page,
+        row.slug,
+        paths,
         _photo_and_language(),
         key="dress",
         lecture_key="lecture",
+        keys_key=KEYS_ASKED,
         download_sizes=_download_sizes(),
+        words={"drop": common["drop here"], "limit": common["file limit"]},
     )
 
 
@@ -62,16 +75,16 @@ def _download_sizes() -> dict[str, str]:
     return {card.title: size.format(size=card.download_mb) for card in model_menu.menu().values() if card.download_mb}
 
 
-def header_bar(text: texts.Prose, page: Any, pages: list[Any], uses_model: bool) -> None:
+def header_bar(text: texts.Prose, row: PageRow, pages: dict[str, StreamlitPage]) -> None:
     """The pickers in a popover; in a lecture also the pages before and after, a menu of all, and the way out.
 
     It is always there, and seen where there is room or no sidebar (`components/page_style/page_style.css`).
     """
     with st.container(horizontal=True, key="bar", gap="small", width="content", vertical_alignment="center", wrap=not is_on()):
         if is_on():
-            _previous_and_next(text, page, pages)
-            _page_menu(text, page, pages)
-        if uses_model:
+            _previous_and_next(text, row, pages)
+            _page_menu(text, row, pages)
+        if row.uses_model:
             _pickers(text)
         if is_on():
             _light_or_dark(text)
@@ -81,27 +94,30 @@ def header_bar(text: texts.Prose, page: Any, pages: list[Any], uses_model: bool)
                       on_click=st.session_state.update, kwargs={"lecture": False})  # fmt: skip
 
 
-def _previous_and_next(text: texts.Prose, page: Any, pages: list[Any]) -> None:
-    place = next((i for i, other in enumerate(pages) if other.title == page.title), 0)
-    in_story = pages[place].url_path == "story"  # whose steps come first
-    for step, icon, key in ((-1, ":material/arrow_back:", "before"), (1, ":material/arrow_forward:", "after")):
-        if 0 <= place + step < len(pages):
-            there = pages[place + step]
+def _previous_and_next(text: texts.Prose, row: PageRow, pages: dict[str, StreamlitPage]) -> None:
+    """In the order of a lecture; from any other page back to where it was left, and on from there."""
+    titles, on_way = texts.prose("menu"), row.slug in LECTURE
+    place = LECTURE.index(row.slug) if on_way else st.session_state.get(PLACE, -1)
+    st.session_state[PLACE] = place
+    steps = ((place - on_way, ":material/arrow_back:", "before"), (place + 1, ":material/arrow_forward:", "after"))
+    for step, icon, key in steps:
+        if 0 <= step < len(LECTURE):
+            there = LECTURE[step]
             with st.container(key=key, width="content"):
                 st.page_link(
-                    there,
-                    label=there.title,
+                    pages[there],
+                    label=titles[there],
                     icon=icon,
-                    help=text[f"{key} story" if in_story else key],
-                    icon_position="left" if step < 0 else "right",
+                    help=text[f"{key} story" if row.slug == "story" else key],  # whose steps come first
+                    icon_position="left" if key == "before" else "right",
                 )
 
 
-def _page_menu(text: texts.Prose, page: Any, pages: list[Any]) -> None:
+def _page_menu(text: texts.Prose, row: PageRow, pages: dict[str, StreamlitPage]) -> None:
     """A menu of all pages."""
-    there = st.menu_button(text["pages"], range(len(pages)), key="to_page", icon=":material/menu:",
-                           format_func=lambda i: pages[i].title)  # fmt: skip
-    if there is not None and pages[there].title != page.title:
+    there = st.menu_button(text["pages"], list(pages), key="to_page", icon=":material/menu:",
+                           format_func=texts.prose("menu").__getitem__)  # fmt: skip
+    if there not in (None, row.slug):
         st.switch_page(pages[there], query_params={})  # unsaid, Streamlit refuses to drop bound ones
 
 
@@ -137,6 +153,12 @@ def keyboard_hint(text: texts.Prose, page: str) -> None:
     if is_on() and begins == page:
         with st.container(key="by_keys_here"):
             st.caption(f":material/keyboard: {text['keys']}")
+
+
+def key_sheet(text: texts.Prose) -> None:
+    """All keys of the app, once a person has asked for them with a question mark."""
+    if st.session_state.pop(KEYS_ASKED, False):
+        st.dialog(text["keys title"], icon=":material/keyboard:")(st.markdown)(text["key sheet"])
 
 
 def presenter_notes(text: texts.Prose, shared: texts.Prose) -> None:

@@ -1,4 +1,4 @@
-"""What every page has around it: page config, navigation, the photo and model pickers; and then the page.
+"""What every page has around it: page config, rooms and their pages, the photo and model pickers; and then the page.
 
 Nothing heavy is imported here: torch and plotly wait until the page needs them.
 """
@@ -6,6 +6,7 @@ Nothing heavy is imported here: torch and plotly wait until the page needs them.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -13,12 +14,15 @@ from app import permissions, texts
 from app.components import page_theme
 from app.components.page_theme import watch_theme
 from app.components.pending_choices import mark_drawn, restore_pending
-from app.menu import GROUPS, PAGES
+from app.menu import PAGES, ROOMS, PageRow
 from app.server import render_slots
 from app.shell import address, copy_link, lecture_mode, missing_photo_or_model, model_picker, photo_picker, selection
 from app.state.memory import garbage_collection, media_files, visitors
 from app.state.visit import current_model, second_model
 from app.widgets import outlier_masking
+
+if TYPE_CHECKING:
+    from streamlit.navigation.page import StreamlitPage
 
 ICON = Path(__file__).parents[1] / "static" / "icon.svg"  # a material icon here would be fetched from outside
 
@@ -32,17 +36,9 @@ def run_page() -> None:
     permissions.limit_uploads()
     texts.forget_language()
     text = texts.prose("menu")
-    pages = {
-        row.slug: st.Page(
-            f"views/{row.slug}/page.py", title=text[row.slug], icon=row.icon, help=text[f"{row.slug} help"], url_path=row.slug,
-            default=row is PAGES[0],
-        )
-        for row in PAGES
-    }  # fmt: skip
-    page = st.navigation(
-        {text[f"group {group}"]: [pages[row.slug] for row in PAGES if row.group == group] for group in GROUPS}, expanded=True
-    )
-    row = next(row for row in PAGES if pages[row.slug] is page or pages[row.slug].title == page.title)
+    pages = {row.slug: _page(row, text) for row in PAGES}
+    page = st.navigation(list(pages.values()), expanded=True)
+    row = next(row for row in PAGES if pages[row.slug].url_path == page.url_path)
     address.drop_invalid_params()
     if row.uses_model:
         selection.translate_old_link(row.slug)
@@ -57,16 +53,16 @@ def run_page() -> None:
         outlier_masking.read_address(entered=not same_page, uses_model=row.uses_model)
         lecture_text = texts.prose("lecture")
         head = st.container(horizontal=True, vertical_alignment="center")
-        head.title(page.title, anchor=False)
-        _sidebar(row.uses_model)
-        with st.sidebar:
-            lecture_mode.toggle(lecture_text, row.slug)
+        head.title(text[row.slug], anchor=False)
+        _sidebar(row, text, pages)
         with head:
-            lecture_mode.header_bar(lecture_text, page, list(pages.values()), row.uses_model)
+            lecture_mode.header_bar(lecture_text, row, pages)
             if not lecture_mode.is_on():
-                copy_link.share_row(row.slug)
-                lecture_mode.start_button(lecture_text)
+                with copy_link.share_row(row.slug):
+                    lecture_mode.start_button(lecture_text)
+                _pages_of_room(row, text, pages)
         lecture_mode.keyboard_hint(lecture_text, row.slug)
+        lecture_mode.key_sheet(lecture_text)
         if row.uses_model:
             missing_photo_or_model.show_missing_photo(photo_picker.uploader)
             missing_photo_or_model.show_missing_model()
@@ -77,11 +73,27 @@ def run_page() -> None:
         mark_drawn()
 
 
-def _sidebar(pickers: bool = True) -> None:
-    """The photo and the model, on every page that shows them."""
+def _page(row: PageRow, text: texts.Prose) -> StreamlitPage:
+    """A page as Streamlit has it: the first of a room stands in the menu under the room's name, the others in no menu."""
+    first = row in [rows[0] for rows in ROOMS.values()]
+    return st.Page(
+        f"views/{row.slug}/page.py", title=text[f"room {row.room}" if first else row.slug], icon=row.icon,
+        help=text[f"{row.slug} help"], url_path=row.slug, default=row is PAGES[0], visibility="visible" if first else "hidden",
+    )  # fmt: skip
+
+
+def _pages_of_room(row: PageRow, text: texts.Prose, pages: dict[str, StreamlitPage]) -> None:
+    """Links to the pages of the room in one row, if it has several."""
+    if len(rows := ROOMS.get(row.room, [])) > 1:
+        with st.container(horizontal=True, key="room", gap=None, wrap=False):
+            for one in rows:
+                st.page_link(pages[one.slug], label=text[one.slug], width="content")
+
+
+def _sidebar(row: PageRow, text: texts.Prose, pages: dict[str, StreamlitPage]) -> None:
+    """The photo and the model, on every page that shows them; at the foot what a class needs, and the language."""
     with st.sidebar:
-        texts.language_menu()  # before the gallery: who can't read a page looks for it first
-        if pickers:
+        if row.uses_model:
             photo_picker.show_picker()
             model_picker.show_picker()
         watch_theme(
@@ -92,3 +104,9 @@ def _sidebar(pickers: bool = True) -> None:
             corrections=[*current_model.FIRST.stale_query_params(), *second_model.SECOND.stale_query_params()],
             ticket=visitors.reload_ticket(),
         )
+        lecture_mode.toggle(texts.prose("lecture"), row)
+        with st.container(horizontal=True, key="foot", gap="xsmall", wrap=False):
+            texts.language_menu()
+            with st.popover(text["class"], key="for_class"):
+                for one in (one for one in PAGES if not one.room):
+                    st.page_link(pages[one.slug], label=text[one.slug], icon=one.icon)

@@ -6,8 +6,10 @@ from visitor import App
 
 from app import texts
 from app.components.page_style.page_style import PageSize
-from app.menu import PAGES
+from app.menu import LECTURE, PAGES
+from app.shell import lecture_mode
 
+ASIDE = ("before", "after", "before story", "after story")
 TEXT = texts.prose("lecture", "en")
 MENU = texts.prose("menu", "en")
 
@@ -19,7 +21,7 @@ def dressed(app: App) -> dict:
 def test_a_lecture_goes_on_from_page_to_page_and_ends_and_begins_on_each(subtests):
     """And in what is there before any script has run, of every page, everything has its name."""
     app = App("overview", lecture="true")
-    for place, row in enumerate(PAGES):
+    for row in PAGES:
         with subtests.test(row.slug):
             assert dressed(app.go(row.slug).fine())["lecture"]
             app.at.get_by_key("leave").click()
@@ -30,18 +32,39 @@ def test_a_lecture_goes_on_from_page_to_page_and_ends_and_begins_on_each(subtest
             assert not [name for name, page in pages.items() if "{" in page], "a blank is not filled in"
             app.set(lecture=True).fine()
             assert dressed(app)["lecture"] and dressed(app)["mode"] == "light"
-            links = [link.label for link in app.at.get("page_link")]
-            for other in (place - 1, place + 1):
-                assert not 0 <= other < len(PAGES) or MENU[PAGES[other].slug] in links
             (menu,) = app.at.menu_button
             assert menu.options == [MENU[other.slug] for other in PAGES], "any page"
+
+
+def turns(app: App) -> list[str]:
+    """The pages that the bar leads to, before and after."""
+    return [link.label for link in app.at.get("page_link") if link.help in {TEXT[key] for key in ASIDE}]
+
+
+def test_the_next_page_is_that_of_the_lecture_and_a_detour_leads_back_to_it():
+    app = App("overview", lecture="true").fine()
+    assert turns(app) == [MENU["story"]], "it begins there"
+    for place, slug in enumerate(LECTURE):
+        around = [MENU[other] for other in (*LECTURE[max(0, place - 1) : place], *LECTURE[place + 1 : place + 2])]
+        assert turns(app.go(slug).fine()) == around
+    app.go("attention")
+    assert turns(app.go("card").fine()) == [MENU["attention"], MENU["patches"]]
+
+
+def test_a_question_mark_shows_the_keys_of_the_app_once():
+    app = App("train").fine()
+    sheet = TEXT["key sheet"]
+    assert sheet not in app.sentences("markdown")
+    app.at.session_state[lecture_mode.KEYS_ASKED] = True
+    assert sheet in [m.value for m in app.run().fine().at.markdown]
+    assert sheet not in [m.value for m in app.run().fine().at.markdown]
 
 
 def test_a_link_opens_a_lecture():
     app = App("overview", "dark", lecture="true").fine()
     usual = {"scale": 1, "narrow": 0, "high": 0}
-    shown = {"lecture": True, "mode": "dark", "page": "overview", "chosen": "en red-panda", "far": dressed(app)["far"]}
-    assert dressed(app) | usual == shown | usual
+    shown = {"lecture": True, "mode": "dark", "page": "overview", "paths": ["", ""], "chosen": "en red-panda"}
+    assert dressed(app) | usual == shown | usual | {key: dressed(app)[key] for key in ("far", "words")}
     assert dressed(app)["far"]["ViT-Ti/16"] == "23 MB download" and "Inside ViT Ti/8 · 128 px" not in dressed(app)["far"]
     assert app.controls["lecture"].proto.query_param_key == "lecture"
 

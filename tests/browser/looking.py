@@ -12,6 +12,9 @@ from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
+from app import texts
+from app.menu import PAGES, ROOMS, PageRow
+
 LONG_MS = 120_000  # for what is computed, and for the first visitor, who waits for torch to be loaded
 COLOURS = ("color-contrast", "link-in-text-block")  # what axe can find in the dark that it did not find in the light
 # After a hand was at the page Streamlit waits 200 ms for a slider or a field to come to rest before it tells the server; after
@@ -185,11 +188,26 @@ def languages(page: Page) -> Locator:
     return page.get_by_test_id("stSidebar").get_by_role("combobox", name=re.compile("语言"))
 
 
-def follow(page: Page, name: str) -> Page:
-    """Go to a page by its name in the menu."""
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name=name, exact=True).click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+def follow(page: Page, slug: str, lang: str = "en") -> Page:
+    """Go to a page as a person does: by its room in the menu and the row of links there, or by what is for a class."""
+    row = next(row for row in PAGES if row.slug == slug)
+    link = page.locator(f".st-key-room a[href='{_path(row)}']").filter(visible=True)
+    if not row.room:
+        page.locator(".st-key-for_class button").click()
+        page.get_by_test_id("stPopoverBody").locator(f"a[href$='{slug}']").filter(visible=True).click()
+    elif link.count():
+        link.click()
+    else:
+        first = ROOMS[row.room][0]
+        page.get_by_test_id("stSidebarNavLink").and_(page.locator(f"[href$='/{_path(first)}']")).click()
+        if row is not first:
+            link.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile(f"^\\s*{re.escape(texts.prose('menu', lang)[slug])}$"))
     return page
+
+
+def _path(row: PageRow) -> str:
+    return "" if row is PAGES[0] else row.slug
 
 
 def copied(page: Page) -> str:

@@ -2,7 +2,7 @@
 
 import re
 
-from looking import LONG_MS, at_rest, pick, serious, too_wide
+from looking import LONG_MS, at_rest, follow, pick, serious, too_wide
 from playwright.sync_api import expect
 from safetensors.torch import save
 
@@ -27,11 +27,10 @@ def test_a_model_is_dropped_opened_and_its_visitor_s_alone(visit, make_module):
     page.set_viewport_size({"width": 1440, "height": 1000})
     page.get_by_role("button", name=TEXT["open"]).click()
 
-    expect(page.get_by_role("heading", level=1)).to_have_text("Inside ViT", timeout=LONG_MS)
+    expect(page.get_by_role("heading", level=1)).to_have_text(texts.prose("menu", "en")["overview"], timeout=LONG_MS)
     expect(page.get_by_role("combobox", name="Model")).to_have_value("your-model", timeout=LONG_MS)
     expect(page).to_have_url(re.compile("model=your-model"))
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Attention distance", exact=True).click()
-    at_rest(page)
+    at_rest(follow(page, "distance"))
     expect(page.get_by_text("field-trip.safetensors").first).to_be_visible()
     other = at_rest(visit(page.url))
     expect(other.get_by_text("The model of this link is not here.")).to_be_visible()

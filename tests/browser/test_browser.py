@@ -8,20 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 from files import SVG, corners, saved
-from looking import at_rest, canvas, changed, drawn, in_both, number, resize, serious, slider, too_wide
+from looking import at_rest, canvas, changed, drawn, follow, in_both, number, resize, serious, slider, too_wide
 from PIL import Image
 from playwright.sync_api import Page, expect
 
 import vitcore
 from app import texts
-from app.menu import PAGES
+from app.menu import PAGES, ROOMS
 from vitcore.figures.theme import INK_COLOURS, hex_to_rgb
 
 ROOT = Path(__file__).parents[2]
 LOOKING = [row for row in PAGES if row.uses_model]  # the others are in test_training.py
 SLUGS = ["", *[row.slug for row in LOOKING[1:]]]  # the first page's address is the root
 NAMES = texts.prose("menu", "en")
-TITLES = {slug: NAMES[row.slug] for slug, row in zip(SLUGS, LOOKING, strict=True)}
 OTHERS = {"", "story", "attention", "rollout", "report", "quiz"}  # whose files here ask axe themselves
 ENOUGH = 4.5  # of contrast is what WCAG asks of words (AA)
 NAMED = "[data-testid=stPlotlyChart], [data-testid=stMain] img, [role=application]"
@@ -64,8 +63,7 @@ def test_bring_a_photo_and_follow_a_patch(visit):
     expect(page.get_by_role("figure", name="Patches shuffled, positions move along: top 5")).to_be_visible()
     expect(page.locator("figcaption")).to_contain_text(": patch 37 · row 2, column 5")
     for slug in ("rollout", "", "patches"):  # the photo stays from page to page
-        page.get_by_test_id("stSidebarNav").get_by_role("link", name=TITLES[slug], exact=True).click()
-        expect(page.get_by_role("heading", level=1)).to_have_text(TITLES[slug])
+        follow(page, slug or "overview")
         expect(page.get_by_role("combobox", name="Photo")).to_have_value("Your photo")
     expect(number(page, "Patch")).to_have_value("37")
 
@@ -75,10 +73,10 @@ def test_pages_opened_in_quick_succession_over_a_slow_line_come(visit):
     page = at_rest(visit("patches"))
     page.evaluate("window.lag = 600")  # ms
     links = page.get_by_test_id("stSidebarNav").get_by_role("link")
-    for slug in ("bring", "paper", "patches") * 2:
-        links.filter(has_text=NAMES[slug]).evaluate("link => link.click()")
+    for room in ("learn", "paper", "why") * 2:
+        links.filter(has_text=NAMES[f"room {room}"]).evaluate("link => link.click()")
         page.wait_for_timeout(100)  # the next is asked for before this one has come
-    expect(page.get_by_role("heading", level=1)).to_have_text(NAMES["patches"])
+    expect(page.get_by_role("heading", level=1)).to_have_text(NAMES["rollout"])
     at_rest(page)
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert drawn(page).any()
@@ -164,7 +162,8 @@ def test_the_keyboard_is_enough(visit):
         "Gap between patches, model pixels",
         "Patch",
         "Shuffle the patches",
-        *TITLES.values(),
+        *(NAMES[f"room {room}"] for room in ROOMS),
+        *(NAMES[row.slug] for row in ROOMS["look"]),
     ):
         assert control in names, f"{control} can't be reached: {names}"
     for key in ("ArrowUp", "ArrowUp", "ArrowLeft"):
@@ -315,7 +314,7 @@ def test_a_patch_is_touched_and_the_menu_opened_on_a_phone(visit, server):
 
 def test_a_nonsense_address_shows_the_page_it_names(visit):
     page = at_rest(visit("rollout?photo=nobody&cls=&query=1e400&first=-7&fusion=sum&ask=true&style=%00"))
-    expect(page.get_by_role("heading", level=1)).to_have_text("Rollout lab")
+    expect(page.get_by_role("heading", level=1)).to_have_text(NAMES["rollout"])
     expect(number(page, "Patch")).to_have_value("136")
     expect(page).not_to_have_url(re.compile("1e400|photo=nobody|cls|sum|first"))
     at_rest(page).reload()  # what is missing is said again, and to whom the address is sent

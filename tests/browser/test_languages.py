@@ -4,7 +4,7 @@ import re
 from functools import cache
 
 import pytest
-from looking import LONG_MS, at_rest, languages, pick
+from looking import LONG_MS, at_rest, follow, languages, pick
 from playwright.sync_api import Page, expect
 
 import vitcore
@@ -82,9 +82,7 @@ def test_no_page_says_a_word_of_english(visit, subtests, lang, first):
     page = at_rest(visit(f"{SLUGS[first]}?lang={lang}"))
     for slug in SLUGS[first::2]:
         with subtests.test(slug or "overview"):
-            page.get_by_test_id("stSidebarNavLink").and_(page.locator(f"[href$='/{slug}']")).click()
-            expect(page.locator("h1").first).to_have_text(re.compile(re.escape(TITLES[lang][slug or "overview"]) + "$"))
-            at_rest(page)
+            at_rest(follow(page, slug or "overview", lang))
             assert page.evaluate("document.documentElement.lang") == lang
             assert english(page) == []
 

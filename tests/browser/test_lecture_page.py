@@ -29,7 +29,11 @@ def test_into_a_lecture_and_out_again(visit):
     page.get_by_role("switch", name="Lecture mode").click(force=True)
     expect(page).to_have_url(re.compile("lecture=true"))
     chrome_is_hidden(page)
-    expect(page.get_by_text("Escape leaves the lecture")).to_be_in_viewport()
+    hint = page.locator("div:has(> .st-key-by_keys_here)")
+    hint.evaluate("e => { const [goes] = e.getAnimations(); goes.pause(); goes.currentTime = 0 }")
+    expect(page.get_by_text("Escape leaves the lecture")).to_be_in_viewport(ratio=1)
+    hint.evaluate("e => e.getAnimations()[0].play()")
+    expect(hint).to_be_hidden()  # by itself
     assert at_rest(page).get_by_test_id("stMain").evaluate("e => e.scrollTop") == 0, "it begins with the title"
     assert page.evaluate(SIZE) >= 20
     at_rest(page)
@@ -85,6 +89,23 @@ def test_the_bar_leaves_the_longest_title_free(visit):
         assert ends < page.locator(".st-key-bar").bounding_box()["x"], width
 
 
+def test_the_bar_gives_way_to_a_pointer_that_rests_but_not_to_keys(visit):
+    page = at_rest(visit("filters?lecture=true"))
+    bar = page.locator("div:has(> .st-key-bar)")
+    shown = "([e]) => getComputedStyle(e).opacity === '1'"
+    page.mouse.move(200, 500)
+    page.wait_for_function(shown, arg=[bar.element_handle()])
+    expect(page.locator("html")).to_have_attribute("data-idle", "")
+    page.wait_for_function("([e]) => getComputedStyle(e).opacity === '0'", arg=[bar.element_handle()])
+    page.keyboard.press("Tab")
+    bar.get_by_role("button", name="Exit lecture").focus()
+    page.wait_for_function(shown, arg=[bar.element_handle()])
+    page.get_by_test_id("stMain").focus()
+    page.wait_for_function("([e]) => getComputedStyle(e).opacity === '0'", arg=[bar.element_handle()])
+    page.mouse.move(210, 510)
+    page.wait_for_function(shown, arg=[bar.element_handle()])
+
+
 def test_pages_pickers_and_the_way_out_are_in_the_bar(visit):
     page = at_rest(visit("patches?lecture=true", width=1440, height=900))
     before = drawn(page)
@@ -126,10 +147,10 @@ def test_notes_project_nothing_until_they_are_opened(visit):
 
 def test_a_lecture_on_a_phone_goes_to_any_page_and_never_scrolls_sideways(visit, subtests):
     page = at_rest(visit("?lecture=true", width=390, height=844))
-    for title in ("Inside ViT", "Patches", "Attention distance", "Watch it learn"):
+    for title in ("Look", "Patches", "Attention distance", "Watch it learn"):
         with subtests.test(title):
             bar = page.locator(".st-key-bar")
-            if title != "Inside ViT":
+            if title != "Look":
                 bar.locator(".st-key-to_page button").click()
                 page.get_by_role("menuitem", name=title, exact=True).click()
             expect(page.get_by_role("heading", level=1)).to_have_text(title)

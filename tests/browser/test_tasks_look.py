@@ -36,7 +36,7 @@ def most(page: Page) -> Locator:
 
 def test_a_near_head_and_a_far_head(visit, rec):
     """Find the head in layer 0 that looks nearest, and the one that looks farthest: how far does each, in pixels?"""
-    page = at_rest(follow(at_rest(visit()), "Attention distance"))
+    page = at_rest(follow(at_rest(visit()), "distance"))
     drawn = rec.distance_px[0]  # with the class token dropped
     px = rec.distance_renormalised_px[0]  # among the patches: a head that looks at the class token is not near
     near, far = px.argmin(), px.argmax()
@@ -62,7 +62,7 @@ def test_what_the_class_token_used(visit, rec):
 
 def test_the_eye_and_its_two_arrows(visit, rec):
     """Put your finger on the animal's eye: what does that patch attend to in layer 5, and who attends to it?"""
-    page = ready(follow(at_rest(visit()), "Attention explorer"))
+    page = ready(follow(at_rest(visit()), "attention"))
     page.mouse.click(*place(page, *EYE))
     patch = EYE[0] * rec.grid.cols + EYE[1]
     token = rec.grid.prefix + patch
@@ -89,7 +89,7 @@ def test_the_eye_and_its_two_arrows(visit, rec):
 
 def test_what_shuffling_does_to_the_answer(visit, vit, rec):
     """What happens to the model's answer when the patches are shuffled, and when their positions move along?"""
-    page = at_rest(follow(at_rest(visit()), "Patches"))
+    page = at_rest(follow(at_rest(visit()), "patches"))
     page.get_by_label("Shuffle the patches").click(force=True)
     order = patches.shuffle_order(rec.grid.patches, 0)
     mixed = patches.join_patches(patches.split_patches(rec.model_input.pixels, rec.grid)[order], rec.grid)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from app_process import served
-from looking import at_rest, changed, resize, serious, too_wide
+from looking import at_rest, changed, follow, resize, serious, too_wide
 from playwright.sync_api import Page, expect
 
 TINY = {"Steps": "30", "Batch, images": "8", "Image side, px": "32", "Width": "24", "Blocks": "1"}
@@ -73,7 +73,7 @@ def test_train_a_model_and_watch_it_learn(visit):
     assert serious(page) == []
     narrow(page)
     watch_the_film(page)
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Train", exact=True).click()
+    follow(page, "train")
     page.get_by_role("link", name="Open its model in the app").click()
     expect(page.get_by_role("combobox", name="Model")).to_have_value("runs/mine")
     expect(page.get_by_text("trained here")).to_be_visible()

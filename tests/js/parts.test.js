@@ -4,10 +4,11 @@ import assert from "node:assert/strict"
 import { mock, test } from "node:test"
 import { copyText } from "../../app/components/clipboard.js"
 import { fillHover, ticksOf } from "../../app/components/chart/chart_words.js"
-import { needed, taken } from "../../app/components/keys.js"
+import { needed, taken, typed } from "../../app/components/keys.js"
 import { framed } from "../../app/components/outlined.js"
 import { heatOnPhoto, holding, scaleTop, there } from "../../app/components/overlay.js"
 import { clamp, digits, fillIn, percent } from "../../app/components/text.js"
+import { mayBePhoto, photoAmong } from "../../app/components/page_style/photo_drop.js"
 import { describe, slotAt } from "../../app/components/picture/picture.js"
 
 const amounts = (count, ...towers) => Float32Array.from([7, ...Array(count - towers.length).fill(1), ...towers])
@@ -78,21 +79,35 @@ test("the key P is held as well, without a shortcut", () => {
 const OPEN = Symbol("a popover")
 const node = kind => ({ matches: selector => selector.split(", ").includes(kind) })
 const KEYS = [
-  { what: "nothing in the way", path: [node("body")], taken: false, needed: false },
-  { what: "another has had it", path: [node("body")], event: { defaultPrevented: true }, taken: true, needed: true },
-  { what: "a shortcut", path: [node("body")], event: { ctrlKey: true }, taken: true, needed: true },
-  { what: "shift", path: [node("body")], event: { shiftKey: true }, taken: true, needed: true },
-  { what: "somebody writes", path: [node("textarea")], taken: true, needed: true },
-  { what: "a slider has the focus", path: [node("[role=slider]"), node("body")], taken: false, needed: true },
-  { what: "the focus is within a dialog", path: [node("b"), node("[role=dialog]")], taken: false, needed: true },
-  { what: "a popover is open", path: [node("body")], open: OPEN, taken: true, needed: true },
+  { what: "nothing in the way", path: [node("body")], taken: false, needed: false, typed: false },
+  { what: "another has had it", path: [node("body")], event: { defaultPrevented: true }, taken: true, needed: true, typed: true },
+  { what: "a shortcut", path: [node("body")], event: { ctrlKey: true }, taken: true, needed: true, typed: true },
+  { what: "shift", path: [node("body")], event: { shiftKey: true }, taken: true, needed: true, typed: false },
+  { what: "somebody writes", path: [node("textarea")], taken: true, needed: true, typed: true },
+  { what: "somebody looks for a name in a menu", path: [node("[role=combobox]")], taken: false, needed: true, typed: true },
+  { what: "a slider has the focus", path: [node("[role=slider]"), node("body")], taken: false, needed: true, typed: false },
+  { what: "the focus is within a dialog", path: [node("b"), node("[role=dialog]")], taken: false, needed: true, typed: false },
+  { what: "a popover is open", path: [node("body")], open: OPEN, taken: true, needed: true, typed: true },
 ]
 for (const { what, path, event = {}, open = null, ...expected } of KEYS)
   test(`a key: ${what}`, () => {
     globalThis.document = { querySelector: () => open }
     const key = { composedPath: () => path, ...event }
-    assert.deepEqual({ taken: taken(key), needed: needed(key) }, expected)
+    assert.deepEqual({ taken: taken(key), needed: needed(key), typed: typed(key) }, expected)
   })
+
+const DROPPED = [
+  { what: "a photo", files: [["a.jpg", "image/jpeg"]], taken: "a.jpg" },
+  { what: "HEIC, whose type no browser knows", files: [["a.HEIC", ""]], taken: "a.HEIC" },
+  { what: "the first photo of several files", files: [["a.txt", "text/plain"], ["b.png", "image/png"], ["c.png", "image/png"]], taken: "b.png" },
+  { what: "a model", files: [["a.safetensors", ""]], taken: undefined },
+  { what: "words", files: [], taken: undefined },
+]
+for (const { what, files, taken } of DROPPED)
+  test(`dropped: ${what}`, () => assert.equal(photoAmong(files.map(([name, type]) => ({ name, type })))?.name, taken))
+
+test("only files may be photos while they are dragged", () =>
+  assert.deepEqual([null, { types: ["text/plain"] }, { types: ["text/uri-list", "Files"] }].map(mayBePhoto), [false, false, true]))
 
 test("a text is in the clipboard, or the page says so", async () => {
   const written = []

@@ -1,7 +1,8 @@
 // Light or dark, lecture mode and the page, as attributes of the document that page_style.css dresses; Escape leaves the lecture, Page Up
 // and Down turn the page. Tells Python the size of type and phone.
 
-import { taken } from "../keys.js"
+import { taken, typed } from "../keys.js"
+import { takeDrops } from "./photo_drop.js"
 
 const root = document.documentElement
 const OWN_ESCAPE = "[data-escape]" // a component that has something to undo first
@@ -9,12 +10,17 @@ const PHONE_PX = 640 // below it Streamlit stacks columns
 const DRAWER_PX = 768 // below it Streamlit lays the menu over the page
 const TOUCH_PX = 44 // a finger's target
 const ANSWERED_MS = 10000 // the server's, on a slow line
+const IDLE_MS = 3000 // so long after the pointer has moved the bar of a lecture is seen
 const UNFOLDED_MS = 1000 // Streamlit's own animation takes half as long
 const states = new WeakMap()
+const pushed = new WeakMap() // rows of links: the page they show
 /** @param {string} selector @returns {HTMLElement | null} */
 const find = selector => document.querySelector(selector)
 let page, lecture, chosen // what was shown last
+let paths = [] // of the page, and of its room in the menu
 let far = {} // what is said of options in menus, by what they are called
+let words = { drop: "", limit: "" }
+let idle // the timer of a pointer that rests
 
 export default function ({ data, parentElement, setTriggerValue }) {
   let s = states.get(parentElement)
@@ -29,6 +35,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     document.addEventListener("click", outOfTheWay, { signal: s.end.signal })
     document.addEventListener("click", lightOrDark, { signal: s.end.signal, capture: true }) // before Python is asked
     root.addEventListener("keydown", event => s.key(event), { signal: s.end.signal, capture: true }) // before it closes
+    for (const kind of ["pointermove", "pointerdown"]) document.addEventListener(kind, awake, { signal: s.end.signal, passive: true })
+    takeDrops(() => words.drop, s.end.signal)
     for (const kind of ["keydown", "click", "scroll", "pointermove"]) document.addEventListener(kind, hush, { signal: s.end.signal, capture: true, passive: true })
     document.addEventListener("click", onward, { signal: s.end.signal })
     document.addEventListener("click", answerIntoView, { signal: s.end.signal, capture: true })
@@ -40,7 +48,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const left = lecture && !data.lecture
   if (page !== data.page) arrives()
   if (chosen !== undefined && chosen !== data.chosen) closeDrawer()
-  ;({ page, lecture, chosen, far } = data)
+  if (data.lecture && !lecture) awake()
+  ;({ page, lecture, chosen, far, paths, words } = data)
+  mark()
   Object.assign(root.dataset, { mode: data.mode, page })
   root.toggleAttribute("data-lecture", data.lecture)
   if (left) document.querySelector(":st(sidebar-content)")?.scrollTo({ top: 0, behavior: "instant" }) // to the pages, not to the switch
@@ -51,6 +61,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (scale !== data.scale || narrow !== data.narrow || high !== data.high) setTriggerValue("size", { scale, narrow, high })
   }
   s.key = event => {
+    if (event.key === "?" && !typed(event)) return setTriggerValue("keys", true)
     if (!data.lecture || taken(event)) return
     const path = event.composedPath()
     if (event.key === "Escape" && !path.some(node => node.matches?.(OWN_ESCAPE))) return setTriggerValue("left", true)
@@ -92,9 +103,18 @@ function down({ target }) {
   above = top
 }
 
+// Whether the pointer has moved of late: else the bar of a lecture gives way, too.
+/** @param {any} [event] */
+function awake(event) {
+  if (event?.type === "pointermove" && !event.movementX && !event.movementY) return
+  root.removeAttribute("data-idle")
+  clearTimeout(idle)
+  idle = setTimeout(() => root.setAttribute("data-idle", ""), IDLE_MS)
+}
+
 // On a narrow screen the open menu covers the page that was chosen from it, and the photo.
 function putAway({ target }) {
-  if (target.closest?.(":st(sidebar-nav-link)")) closeDrawer()
+  if (target.closest?.(":st(sidebar-nav-link), :st(popover-body) a:st(page-link)")) closeDrawer()
 }
 
 function closeDrawer() {
@@ -102,9 +122,9 @@ function closeDrawer() {
   find(":st(sidebar)[data-collapsed=false] :st(sidebar-collapse-button) button")?.click()
 }
 
-// What was chosen in the list of ready pairs lies below that list.
+// What was chosen in the list of ready pairs lies below that list, and a page below the menu that led to it.
 function outOfTheWay({ target }) {
-  if (!target.closest?.(":st(popover-body) [class*=st-key-ready_] button")) return
+  if (!target.closest?.(":st(popover-body) :is([class*=st-key-ready_] button, a:st(page-link))")) return
   document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", cancelable: true }))
 }
 
@@ -176,16 +196,39 @@ function intoSight(box) {
 
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 
-// Streamlit 1.67 puts the groups of its menu, which hold the items, into one list: no list to a screen reader. Each group is one.
+// Streamlit 1.67 marks in its menu only a page that is there itself, and no link of a page: the room is marked, and the page in it.
+function mark() {
+  for (const link of document.querySelectorAll(":st(sidebar-nav-link), :is(.st-key-room, :st(popover-body)) a:st(page-link)")) {
+    const path = link.getAttribute("href").replace(/[?#].*/, "").split("/").pop()
+    const room = paths[1] === path && link.matches(":st(sidebar-nav-link)") ? "true" : null
+    const now = paths[0] === path ? "page" : room
+    if (now) intoRow(link)
+    if (link.getAttribute("aria-current") === now) continue
+    if (now) link.setAttribute("aria-current", now)
+    else link.removeAttribute("aria-current")
+  }
+}
+
+// A row that is longer than a phone is wide is pushed, once, to the page that is shown.
+function intoRow(link) {
+  const row = window.innerWidth <= DRAWER_PX && link.closest(".st-key-room")
+  if (!row || pushed.get(row) === paths[0]) return
+  const over = link.getBoundingClientRect().right - row.getBoundingClientRect().right
+  if (over <= 0) return
+  row.scrollLeft += over
+  pushed.set(row, paths[0])
+}
+
 function mend() {
+  mark()
   // As attributes: a style sheet that asked for them by :has would style the whole page again at every change of anything.
   const menu = find(":st(sidebar)")
   const shut = menu?.dataset.collapsed === "true" ? "shut" : "open"
   if (root.dataset.menu !== shut) root.dataset.menu = shut
   root.toggleAttribute("data-embedded", !find(":st(main-menu-button)"))
-  for (const group of document.querySelectorAll("ul:st(sidebar-nav-items) > :not(li, [role=list])")) {
-    group.parentElement.setAttribute("role", "group")
-    group.setAttribute("role", "list")
+  for (const box of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(":st(file-dropzone-instructions) > div"))) {
+    const mb = /^\d+/.exec(box.textContent)
+    if (mb) box.dataset.limit = words.limit.replace("{mb}", mb[0])
   }
   for (const option of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[role=listbox] [role=option]"))) {
     const said = far[option.textContent]

@@ -38,13 +38,16 @@ def scaled_px(px: int) -> int:
 
 
 def apply_style(
-    lecture: bool, mode: str, page: str, chosen: str, *, key: str, lecture_key: str, download_sizes: dict[str, str]
-) -> None:
-    """Dress the page for a lecture, or for a desk; Escape ends a lecture: st.session_state[leaves] becomes False.
+    lecture: bool, mode: str, page: str, paths: list[str], chosen: str, *, key: str, lecture_key: str, keys_key: str,
+    download_sizes: dict[str, str], words: dict[str, str],
+) -> None:  # fmt: skip
+    """Dress the page for a lecture, or for a desk; Escape ends a lecture: st.session_state[lecture_key] becomes False.
 
+    Links to `paths`, those of the page and of its room, are marked as what is shown.
     Another `page` than before begins at its top, and so does a lecture; where the menu covers the page, whatever else is `chosen`
-    there (photo, language) closes it. An option of a menu named in `download_sizes` has its size at its end;
-    in the option's own words it would be in the address.
+    there (photo, language) closes it. A question mark asks for the keys: st.session_state[keys_key] becomes True. `words` say
+    what to do with a photo that is dragged over the page (drop), and how large a file may be (limit). An option of a menu named in
+    `download_sizes` has its size at its end; in the option's own words it would be in the address.
     """
 
     def size_changed() -> None:
@@ -55,5 +58,9 @@ def apply_style(
         if st.session_state[key].left:
             choose(lecture_key, False)
 
-    data = {"lecture": lecture, "mode": mode, "page": page, "chosen": chosen, "far": download_sizes} | page_size()._asdict()
-    _COMPONENT(data=data, key=key, on_size_change=size_changed, on_left_change=lecture_left)
+    def keys_asked() -> None:
+        st.session_state[keys_key] = bool(st.session_state[key].keys)
+
+    data = {"lecture": lecture, "mode": mode, "page": page, "paths": paths, "chosen": chosen, "far": download_sizes, "words": words}
+    told = {"on_size_change": size_changed, "on_left_change": lecture_left, "on_keys_change": keys_asked}
+    _COMPONENT(data=data | page_size()._asdict(), key=key, **told)

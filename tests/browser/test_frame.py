@@ -1,0 +1,152 @@
+"""The frame of every page in a real browser: the rooms and their pages, what stands in sight, and what is done anywhere."""
+
+import base64
+import re
+
+import pytest
+from files import corners, saved
+from looking import at_rest, changed, drawn, follow, resize, too_wide
+from playwright.sync_api import Locator, Page, expect
+
+from app import texts
+from app.menu import PAGES, ROOMS
+
+NAMES = texts.prose("menu", "en")
+
+
+def named(links: Locator) -> list[str]:
+    """What links say, without their icons."""
+    return links.filter(visible=True).locator("p").all_inner_texts()
+
+
+def test_seven_rooms_and_the_pages_of_each_in_one_row(visit, subtests):
+    page = at_rest(visit("filters"))
+    menu = page.get_by_test_id("stSidebarNav").get_by_role("link")
+    assert named(menu) == [NAMES[f"room {room}"] for room in ROOMS] and len(ROOMS) == 7
+    for slug in ("filters", "story", "outliers", "bring", "quiz"):
+        with subtests.test(slug):
+            at_rest(follow(page, slug))
+            room = next(row.room for row in PAGES if row.slug == slug)
+            assert named(page.locator("[data-testid=stSidebarNavLink][aria-current]")) == ([NAMES[f"room {room}"]] if room else [])
+            names = [NAMES[row.slug] for row in ROOMS.get(room, [])]
+            row = page.locator(".st-key-room")
+            assert named(row.locator("a")) == (names if len(names) > 1 else [])
+            if len(names) > 1:
+                assert named(row.locator("a[aria-current=page]")) == [NAMES[slug]]
+                title, below = page.get_by_role("heading", level=1).bounding_box(), row.bounding_box()
+                assert below["y"] + below["height"] - title["y"] - title["height"] <= 44
+    at_rest(follow(page, "attention"))
+    page.get_by_role("heading", level=1).click()
+    page.locator(".st-key-room a").filter(visible=True).first.focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text(NAMES["outliers"])
+
+
+def test_a_phone_has_the_rooms_in_its_menu_and_the_page_shown_in_sight(visit):
+    page = at_rest(visit("distance", width=390, height=844))
+    expect(page.locator(".st-key-room a[aria-current=page]").filter(visible=True)).to_be_in_viewport(ratio=1)
+    assert too_wide(page) <= 1
+    page.get_by_test_id("stExpandSidebarButton").click()
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name=NAMES["room attention"]).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(NAMES["attention"])
+    expect(page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "true")
+
+
+@pytest.mark.parametrize("slug", ["patches", "train"])
+def test_photo_model_and_language_are_in_sight_without_scrolling(visit, slug):
+    page = at_rest(visit(slug, width=1440, height=900))
+    foot = page.locator(".st-key-foot").bounding_box()
+    expect(page.locator(".st-key-lang")).to_be_in_viewport(ratio=1)
+    for key in ("photo", "model") if slug == "patches" else ():
+        box = page.locator(f".st-key-{key}").bounding_box()
+        assert box["y"] + box["height"] <= foot["y"]
+    resize(page, 390, 844)
+    page.get_by_test_id("stExpandSidebarButton").click()
+    expect(page.locator(".st-key-lang")).to_be_in_viewport(ratio=1)
+
+
+DRAG = """([kind, data, name, type]) => {
+  const transfer = new DataTransfer()
+  transfer.items.add(new File([Uint8Array.from(atob(data), c => c.charCodeAt(0))], name, { type }))
+  const event = new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: transfer })
+  document.querySelector("h1").dispatchEvent(event)
+  return [event.defaultPrevented, document.documentElement.dataset.dropping ?? ""]
+}"""
+PHOTO = base64.b64encode(saved(corners((300, 300)), "JPEG")).decode()
+LONG_NAME = "a-walk-in-the-mountains-in-the-autumn-of-last-year.jpg"
+
+
+def drag(page: Page, kind: str, name: str = LONG_NAME, mime: str = "image/jpeg") -> list:
+    """A file over the page, or dropped there: whether it stays with the page, and what the page says."""
+    return page.evaluate(DRAG, [kind, PHOTO, name, mime])
+
+
+def test_a_photo_dropped_anywhere_is_looked_at_and_the_page_keeps_its_place(visit):
+    page = at_rest(visit("patches?patch=7"))
+    before = drawn(page)
+    page.get_by_test_id("stMain").evaluate("e => e.scrollTo(0, 100)")
+    assert drag(page, "dragover") == [True, "Drop the photo"]
+    assert drag(page, "drop", "notes.txt", "text/plain") == [True, ""], "the browser does not leave for it, either"
+    expect(page.get_by_role("combobox", name="Photo")).to_have_value("Red panda")
+    drag(page, "drop")
+    expect(page.get_by_role("combobox", name="Photo")).to_have_value("Your photo")
+    changed(page, before)
+    expect(page).to_have_url(re.compile(r"/patches\?.*patch=7\b"))
+    assert page.get_by_test_id("stMain").evaluate("e => e.scrollTop") == 100
+    at_rest(follow(page, "train"))
+    assert drag(page, "dragover") == [True, ""] and drag(page, "drop") == [True, ""], "no photo is looked at here"
+
+
+def test_the_head_is_one_row_with_a_photo_of_ones_own_and_what_copy_link_says(visit, subtests):
+    page = at_rest(visit("positions"))
+    drag(page, "drop")
+    expect(page.get_by_role("combobox", name="Photo")).to_have_value("Your photo")
+    for width, rows in ((1440, 1), (1024, 1), (390, 2)):  # on a phone the title has a row of its own
+        with subtests.test(width):
+            resize(page, width, 900)
+            page.get_by_role("button", name="Copy link").click()
+            expect(page.locator(".st-key-copy_link output")).to_contain_text("can't travel")
+            keys = ("bar", "copy_link", "glossary", "light_dark", "to_lecture")
+            parts = [page.locator("h1"), *(page.locator(f".st-key-{key}") for key in keys)]
+            middles = [box["y"] + box["height"] / 2 for part in parts if (box := part.bounding_box())]
+            assert sum(any(abs(y - other) < 12 for other in middles[:i]) is False for i, y in enumerate(middles)) == rows
+            at_rest(page)
+            assert page.locator(".st-key-copy_link output").evaluate("""e => {
+              const { x, y, width, height } = e.getBoundingClientRect()
+              const at = (x, y) => e.getRootNode().elementFromPoint(x, y)
+              return e.contains(at(x + 5, y + 5)) && e.contains(at(x + width - 5, y + height - 5))
+            }"""), "it is seen whole"  # fmt: skip
+
+
+def test_light_or_dark_holds_on_every_page_wherever_it_was_chosen(visit, server):
+    page = at_rest(visit("filters"))
+    follow(page, "patches")  # Streamlit keeps the choice for the address that the tab began with
+    at_rest(page).get_by_role("button", name="Dark", exact=True).click()
+    expect(page.locator("html")).to_have_attribute("data-mode", "dark")
+    for slug in ("", "train", "patches"):
+        page.goto(f"{server}/{slug}")
+        expect(page.locator("html")).to_have_attribute("data-mode", "dark")
+
+
+@pytest.mark.parametrize(("lang", "said"), [("en", "At most 25 MB a file"), ("zh-TW", "每個檔案最多 25 MB")])
+def test_uploaders_say_what_they_take_in_the_visitors_language(visit, lang, said):
+    page = at_rest(visit(f"patches?lang={lang}"))
+    page.get_by_role("tab").nth(1).click()
+    expect(page.get_by_text("25MB per file")).to_be_hidden()
+    box = page.locator("[data-testid=stFileUploaderDropzoneInstructions] > div").first
+    assert box.evaluate("e => getComputedStyle(e, '::after').content") == f'"{said}"'
+
+
+def test_a_question_mark_shows_the_keys_unless_somebody_types(visit):
+    page = at_rest(visit("train"))
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("Page Down")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    name = page.get_by_role("textbox", name="Name of the run")
+    name.fill("what")
+    name.press("?")
+    expect(name).to_have_value("what?")
+    at_rest(page)
+    expect(page.get_by_role("dialog")).to_have_count(0)
