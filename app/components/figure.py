@@ -1,4 +1,4 @@
-"""A figure on a page: the chart, the line that says how to read it, and a way to take it and its numbers along."""
+"""A figure on a page: the chart, the fold that says how to read it, and a way to take it and its numbers along."""
 
 from __future__ import annotations
 
@@ -87,12 +87,10 @@ def _pass_on_click(key: str, on_click: Callable[[Any], None]) -> None:
 
 
 def explain(note: str, limits: str = "") -> None:
-    """The two lines under a picture."""
+    """How to read a picture and what it cannot tell, folded below it; nothing where neither is said."""
     text = texts.prose("common")
-    if note:
-        st.caption(f"**{text['how to read']}** {note}")
-    if limits:
-        st.caption(f"**{text['cannot tell']}** {limits}")
+    if lines := [line for line in (note, limits and f"**{text['cannot tell']}** {limits}") if line]:
+        st.expander(text["how to read"], type="compact", icon=":material/info:").caption("\n\n".join(lines))
 
 
 def downloads(
