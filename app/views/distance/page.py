@@ -81,8 +81,4 @@ downloads(
 with st.expander(text["more"]):
     named += distance_sentences.show_details(table, cls, text)
     distance_sentences.head_links(named, text)
-    st.dataframe(
-        {text["layer"]: range(vit.blocks)} | {text["head"].format(head=h): distance_px[:, h].round(1) for h in range(vit.heads)},
-        hide_index=True,
-        alt=text["table alt"],
-    )
+    distance_sentences.show_numbers(distance_px, text)
