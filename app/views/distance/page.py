@@ -1,7 +1,5 @@
 """Attention distance: one dot per head over depth, in pixels (Fig. 7 right, App. D.7)."""
 
-from dataclasses import replace
-
 import streamlit as st
 
 from app import texts
@@ -12,8 +10,6 @@ from app.state.recordings.distance_table import DistanceTable
 from app.views.distance import distance_sentences
 from app.views.distance.average_progress import average_with_progress
 from app.widgets import outlier_masking
-
-HEIGHT_PX = 620  # of the chart, which fills a screen below the title
 
 text = texts.prose("distance")
 about = aside(text["intro"])
@@ -63,16 +59,10 @@ distance_px = table.dropped if cls == "drop" else table.renormalised
 
 with found:
     named = distance_sentences.show_headline(table, cls, text)
-fig = figures.attention_distance(
-    distance_px, grid, table.uniform_px, cls, images, visit.mode, prefix_attention_share=table.share if grid.prefix else None
-)
+fig = figures.attention_distance(distance_px, grid, table.uniform_px, cls, images, visit.mode, height_px=620,
+                                 prefix_attention_share=table.share if grid.prefix else None)  # fmt: skip
 with chart:
-    plot(
-        replace(fig, height_px=HEIGHT_PX),
-        "distance",
-        text.fill("alt", heads=vit.heads, blocks=vit.blocks),
-        distance_sentences.remember_head,
-    )
+    plot(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), distance_sentences.remember_head)
 explain(text["how"], text["limits"])
 photos = visit.photo.name if images == 1 else f"{images} photos"
 downloads(

@@ -50,7 +50,7 @@ def _clear(px: NDArray, line: float, top: float) -> float:
 
 def attention_distance(
     px: NDArray, grid: Grid, uniform_px: float, cls: str = "drop", images: int = 1, mode: Mode = "light", max_px: float = 0,
-    prefix_attention_share: NDArray | None = None,
+    prefix_attention_share: NDArray | None = None, height_px: int = 520,
 ) -> Drawing:  # fmt: skip
     """(L, H) mean distances; the dashed line is attention spread evenly over all patches. The axis reaches `max_px`.
 
@@ -70,7 +70,7 @@ def attention_distance(
     top = 1.18 * max(uniform_px, float(px.max()), max_px)
     words = _clear(px, uniform_px, top)
     return Drawing(
-        title=say("Mean attention distance"), subtitle=about, mode=mode, height_px=520, marks=dots,
+        title=say("Mean attention distance"), subtitle=about, mode=mode, height_px=height_px, marks=dots,
         x=Axis(title=say("network depth (layer)"), step=1 if blocks <= 12 else 2, range=(-0.6, blocks - 0.4)),
         y=Axis(title=say("distance (pixels)"), range=(0, top)), shapes=[Rule(y=uniform_px, colour="soft")],
         labels=[Label(told, 0.008, words, y_anchor="bottom", x_of_plot=True)],
