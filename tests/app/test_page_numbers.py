@@ -19,7 +19,7 @@ from vitcore.grid import Grid
 from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL
 
-DISTANCE = texts.prose("distance", "en")
+DISTANCE, POSITIONS = (texts.prose(page, "en") for page in ("distance", "positions"))
 
 
 def sample(name: str) -> bytes:
@@ -150,7 +150,7 @@ def test_the_filters_and_positions_on_the_page_are_vitcores(shipped):
     cosine = position_embeddings.position_similarity(load_model.position_embeddings(shipped))
     beside = {"above": 24, "below": 56, "left": 39, "right": 41}  # of 16 columns
     told = ", ".join(f"{way} (position {there}) {cosine[40, there]:.3f}" for way, there in beside.items())
-    assert f"Beside it: {told}." in position.sentences("markdown")
+    assert POSITIONS["beside"].format(beside=told) in position.sentences("markdown")
     number = position.at.metric[0].value
     assert number.startswith("−"), "print's minus sign, as in every sentence here"
     number = float(number.replace("−", "-"))
@@ -164,10 +164,10 @@ def test_whether_positions_have_a_mirror_pattern_is_said(shipped, tiny, offer):
     far = [(p, q) for p in range(grid.patches)
            if (q := p - 2 * (p % grid.cols) + grid.cols - 1) and abs(p % grid.cols - q % grid.cols) >= grid.cols / 2]  # fmt: skip
     alike = np.mean([cosine[p, q] for p, q in far])
-    (said,) = [said for said in App("positions").fine().sentences("markdown") if "left and right are mirrored" in said]
+    (said,) = [said for said in App("positions").fine().sentences("markdown") if said.startswith("Left and right are mirrored")]
     assert f"cosine {alike:.2f} on average" in said
     said = App("positions", model="tiny").fine().sentences("markdown")
-    assert any(one.startswith("No mirror pattern") for one in said) and not any("mirrored" in one for one in said)
+    assert POSITIONS["mirror none"].format(least=position_embeddings.MIRROR) in said and not any("mirrored" in one for one in said)
 
 
 def test_the_patch_on_the_page_is_the_patch(first):
