@@ -174,7 +174,8 @@ function drawPatch(ctx, image, patch, { rows, cols }, [x, y, w, h]) {
   ctx.drawImage(image, (patch % cols) * wide, Math.floor(patch / cols) * high, wide, high, x, y, w, h)
 }
 
-// A box around the same middle, a third of the picture wide where it was less, moved until it lies within the picture.
+/** A box around the same middle, a third of the picture wide where it was less, moved until it lies within the picture.
+ * @param {number[]} box @param {number} wide @param {number} high */
 export function enlarged([x, y, w, h], wide, high) {
   const by = Math.max(1, wide / 3 / w)
   const fit = (from, size, most) => Math.max(0, Math.min(from + size / 2 - (by * size) / 2, most - by * size))

@@ -63,11 +63,12 @@ fig = figures.attention_distance(distance_px, grid, table.uniform_px, cls, image
                                  prefix_attention_share=table.share if grid.prefix else None)  # fmt: skip
 with chart:
     plot(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), distance_sentences.remember_head)
-explain(text["how"], text["limits"])
 photos = visit.photo.name if images == 1 else f"{images} photos"
-downloads(
-    lambda: fig, "distance", text["how"], subjects=(photos, vit.display_name), distance_px=distance_px, prefix_share=table.share
-)
+with st.container(horizontal=True):
+    explain(text["how"], text["limits"])
+    downloads(
+        lambda: fig, "distance", text["how"], subjects=(photos, vit.display_name), distance_px=distance_px, prefix_share=table.share
+    )
 with st.expander(text["more"]):
     named += distance_sentences.show_details(table, cls, text)
     distance_sentences.head_links(named, text)

@@ -51,9 +51,10 @@ with large:
     fig = figures.filters(tiles, components.variance, mode, subject, touch=True, pattern_words=looks)
     how = text["how"].format(zero=text[f"zero {scale}"])
     plot(fig, "filters", text.fill("alt", count=count), on_click=clicked_filter.remember_filter)
-    explain(f"{how}\n\n{text['kinds']}", text["limits"])
-    downloads(lambda: fig, "filters", how, subjects=(vit.display_name,),
-              components=components.vectors, variance=components.variance)  # fmt: skip
+    with st.container(horizontal=True):
+        explain(f"{how}\n\n{text['kinds']}", text["limits"])
+        downloads(lambda: fig, "filters", how, subjects=(vit.display_name,),
+                  components=components.vectors, variance=components.variance)  # fmt: skip
 figure(figures.scree_plot(components.variance, count, mode), "scree", text["scree alt"], text["scree"],
        subjects=(vit.display_name,), variance=components.variance)  # fmt: skip
 

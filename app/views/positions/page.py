@@ -46,11 +46,12 @@ with left:
         position_tiles(
             vit, chosen, text["tiles"], text["cosine"], "tiles", key="touch", scale_key="positions_scale", step=step, enlarge=True
         )
-    explain(text.joined([text["how"], text["tile"]]), text.joined([text["limits"], *([text[by_hand]] if by_hand else [])]))
-    downloads(
-        partial(figures.position_similarity, cosine, grid, mode), "positions", text["how"], subjects=(vit.display_name,),
-        cosine=cosine,
-    )  # fmt: skip
+    with st.container(horizontal=True):
+        explain(text.joined([text["how"], text["tile"]]), text.joined([text["limits"], *([text[by_hand]] if by_hand else [])]))
+        downloads(
+            partial(figures.position_similarity, cosine, grid, mode), "positions", text["how"], subjects=(vit.display_name,),
+            cosine=cosine,
+        )  # fmt: skip
     if st.toggle(text["untrained"], key="untrained", bind="query-params"):
         noise = model_weights.random_similarity(grid.patches, vit.module.embed_dim)
         about = text["untrained about"].format(correlation=decimal(model_weights.distance_correlation(noise, grid), 2))
