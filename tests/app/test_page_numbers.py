@@ -19,7 +19,7 @@ from vitcore.grid import Grid
 from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL
 
-DISTANCE, POSITIONS = (texts.prose(page, "en") for page in ("distance", "positions"))
+DISTANCE, PATCHES, POSITIONS = (texts.prose(page, "en") for page in ("distance", "patches", "positions"))
 
 
 def sample(name: str) -> bytes:
@@ -267,11 +267,11 @@ def test_shuffling_is_explained_by_what_it_changes(shipped, first):
     said = " ".join(app.sentences("markdown"))
     assert f"goes from {before} to {after}" in said
     changes = mixed.argmax() != best or shares[1] < 0.8 * shares[0]
-    assert (f"the likeliest now is **{shipped.labels[int(mixed.argmax())]}**" in said) == changes
-    assert f"it is {alone}" in said
+    assert (f"The likeliest class now is **{shipped.labels[int(mixed.argmax())]}**" in said) == changes
+    assert f"is at {alone}" in said
     slot = order.tolist().index(40)
-    told = f"patch 40 now lies where patch {slot} was, in row {slot // 16}, column {slot % 16}, and stands at place {slot + 1}"
-    assert f"{told} of the sequence instead of 41." in said
+    place = {"patch": 40, "slot": slot, "row": slot // 16, "col": slot % 16, "place": slot + 1, "before": 41}
+    assert PATCHES["now at"].format(**place) in said
     still = int(np.flatnonzero(patches.shuffle_order(rec.grid.patches, 7) == np.arange(rec.grid.patches))[0])
     said = " ".join(App("patches", shuffle="true", seed="7", patch=str(still)).fine().sentences("markdown"))
     assert f"patch {still} happens to stay where it was, at place {still + 1} of" in said
