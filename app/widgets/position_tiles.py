@@ -10,7 +10,16 @@ from app.state.models import model_weights
 from app.widgets import colour_bar
 
 if TYPE_CHECKING:
+    from vitcore.grid import Grid
     from vitcore.models.load_model import Vit
+
+
+FEW = 7  # tiles a side that can be told apart at a glance, as in the paper's figure
+
+
+def step_of_few_tiles(grid: Grid) -> int:
+    """Every how many rows and columns a tile is shown, so that there are few."""
+    return -(-max(grid.rows, grid.cols) // FEW)
 
 
 def position_tiles(

@@ -37,29 +37,32 @@ def test_a_planted_outlier_is_found_and_what_it_draws_is_said(planted, own, offe
     app = App("outliers", model="planted").fine()
     seen = outliers_in_recording(own)
     told = " ".join(app.sentences("markdown"))
-    assert "**1 of 64 patches is an outlier** (patch 62), from layer 0 on" in told and "1 of 1 lies at the rim" in told
-    assert TEXT["measured elsewhere"] in told and TEXT["measured here"] not in told
+    assert "**1 of 64 patches is an outlier** (patch 62) from layer 0 on" in told and "1 of 1 lies at the rim" in told
+    captions = app.text("caption")
+    assert TEXT["measured elsewhere"] in captions and TEXT["measured here"] not in captions
     assert f"After layer 2, 1 of 64 patches has a norm above {seen.thresholds[2]:.3g}" in told
     registers = own.norms[-1, 1:3]
-    assert f"2 registers, tokens of its own for such use: after the last layer their norms are {registers.min():.3g}" in told
+    assert f"2 registers, tokens made for such use. After the last layer their norms are {registers.min():.3g}" in told
     (frame,) = app.chart("Norms of the patches after layer 2")["layout"]["shapes"]
     assert (frame["x0"], frame["y0"]) == (6, 7)
     share = own.fused["mean"][2, 3:, 3 + 62].mean()
-    assert f"In layer 2 the patches give {100 * share:.1f} % of their attention to the outlier token." in told
+    times = f"{share * own.grid.tokens:.2g} times an even share"
+    assert f"In layer 2 the patches give {100 * share:.1f} % of their attention to the outlier token, {times}." in told
     app.set(layer=0, of="rollout").fine()
     assert any(said.startswith("After layer 0, 1 of 64") for said in app.sentences("markdown"))
     drawn = own.fused["mean"][:, 3:, 3 + 62].astype(float).mean(1)
     most, here = int(drawn.argmax()), f"the patches give {100 * drawn[0]:.0f} % of their attention (mean of heads)"
-    (said,) = [said for said in app.sentences("markdown") if said.startswith("Other tokens attend")]
+    (said,) = [said for said in app.sentences("caption") if said.startswith("Other tokens attend")]
     assert here in said and most != 0, "of the layer that is drawn"
-    assert f"In no layer is it more than in layer {most}: {100 * drawn[most]:.0f} %" in said
+    assert f"Layer {most} gives most: {100 * drawn[most]:.0f} %" in said
     before, after = (rec.rollout().ravel() for rec in (own, mask_outlier_tokens(own)))
     rest = [place for place in range(own.grid.patches) if place not in seen.patches]
     alike = spearmanr(before[rest], after[rest]).statistic
     much = "hardly changes" if alike >= 0.95 else "changes much" if alike < 0.7 else "changes somewhat"
     told = app.text("markdown")
-    assert f"{100 * before[62]:.1f} % is with the outlier token. An even share would be {100 * before.mean():.1f} %." in told
-    assert f"the order of the other patches {much}: rank correlation {alike:.2f}" in told
+    times = f"{before[62] / before.mean():.2g} times an even share"
+    assert f"The outlier token holds {100 * before[62]:.1f} % of what the class token gathered, {times}." in told
+    assert f"the order of the other patches {much} (rank correlation {alike:.2f})" in told
 
 
 def test_one_switch_masks_it_in_the_rollout_lab_and_the_explorer(planted, own, offer):

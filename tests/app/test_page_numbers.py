@@ -19,6 +19,8 @@ from vitcore.grid import Grid
 from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL
 
+DISTANCE, PATCHES, POSITIONS = (texts.prose(page, "en") for page in ("distance", "patches", "positions"))
+
 
 def sample(name: str) -> bytes:
     return (sample_photos.SAMPLES / f"{name}.jpg").read_bytes()
@@ -92,8 +94,8 @@ def test_the_average_can_be_stopped_and_goes_on_and_says_which_head_changes_most
     assert "3 images" in below_the_title(app.press("Go on"))
     px = np.stack([vitcore.record(shipped, sample(name)).distance_renormalised_px for name in THREE]).astype(float)
     block, head = np.unravel_index(px.std(0).argmax(), px.shape[1:])
-    assert f"layer {block}, head {head} changes most" in app.text("markdown")
-    assert f"give or take {px.std(0)[block, head]:.1f} px" in app.text("markdown")
+    mean, spread = (f"{of_three[block, head]:.1f}" for of_three in (px.mean(0), px.std(0)))
+    assert DISTANCE["changes most"].format(block=block, head=head, mean=mean, spread=spread) in app.text("markdown")
 
 
 def test_a_photo_in_hand_is_not_added_once_the_average_is_stopped_and_two_runs_count_it_once(monkeypatch, shipped):
@@ -148,7 +150,7 @@ def test_the_filters_and_positions_on_the_page_are_vitcores(shipped):
     cosine = position_embeddings.position_similarity(load_model.position_embeddings(shipped))
     beside = {"above": 24, "below": 56, "left": 39, "right": 41}  # of 16 columns
     told = ", ".join(f"{way} (position {there}) {cosine[40, there]:.3f}" for way, there in beside.items())
-    assert f"Beside it: {told}." in position.sentences("markdown")
+    assert POSITIONS["beside"].format(beside=told) in position.sentences("markdown")
     number = position.at.metric[0].value
     assert number.startswith("−"), "print's minus sign, as in every sentence here"
     number = float(number.replace("−", "-"))
@@ -162,10 +164,10 @@ def test_whether_positions_have_a_mirror_pattern_is_said(shipped, tiny, offer):
     far = [(p, q) for p in range(grid.patches)
            if (q := p - 2 * (p % grid.cols) + grid.cols - 1) and abs(p % grid.cols - q % grid.cols) >= grid.cols / 2]  # fmt: skip
     alike = np.mean([cosine[p, q] for p, q in far])
-    (said,) = [said for said in App("positions").fine().sentences("markdown") if "left and right are mirrored" in said]
+    (said,) = [said for said in App("positions").fine().sentences("markdown") if said.startswith("Left and right are mirrored")]
     assert f"cosine {alike:.2f} on average" in said
     said = App("positions", model="tiny").fine().sentences("markdown")
-    assert any(one.startswith("No mirror pattern") for one in said) and not any("mirrored" in one for one in said)
+    assert POSITIONS["mirror none"].format(least=position_embeddings.MIRROR) in said and not any("mirrored" in one for one in said)
 
 
 def test_the_patch_on_the_page_is_the_patch(first):
@@ -183,10 +185,9 @@ def test_the_page_names_the_nearest_head_among_the_patches_and_opens_it(first):
     drawn, among = first.distance_px[0], first.distance_renormalised_px[0]
     near, far = int(among.argmin()), int(among.argmax())
     assert (near, far) == (drawn.argmin(), drawn.argmax()), "else both are named"
-    assert (
-        f"**In layer 0** head {near} looks nearest and head {far} farthest: as drawn (class token dropped) {drawn[near]:.1f} and "
-        f"{drawn[far]:.1f} px on average, among the patches alone (renormalised) {among[near]:.1f} and {among[far]:.1f} px."
-    ) in app.text("markdown")
+    told = {"low": drawn[near], "high": drawn[far], "near": among[near], "far": among[far]}
+    told = {f"{one}_px": f"{px:.1f}" for one, px in told.items()} | {"where": DISTANCE["first layer"], "near": near, "far": far}
+    assert DISTANCE["reach dropped alike"].format(**told) in app.text("markdown")
     app.at.session_state["_head"] = (2, 1)  # what touching a dot puts there
     app.run().fine()
     assert (app.values()["layer"], app.values()["one_head"]) == (2, 1)
@@ -199,27 +200,26 @@ def test_the_page_says_what_holds_in_the_last_layer_and_where_near_heads_end(fir
     block = int(near[:, 0].max())
     head = int(px[block].argmin())
     said = App("distance").fine().text("markdown")
-    lowest = f"head {drawn[last].argmin()} is lowest, {drawn[last].min():.1f} px"
-    assert f"In the last layer, {last}, as drawn (class token dropped) {lowest}" in said
-    nearest = f"head {px[last].argmin()} looks nearest, {px[last].min():.1f} px on average"
-    assert f"among the patches alone (renormalised) {nearest}" in said
-    counted = f"{len(near)} of {px.size} heads are near: they look no farther than {even / 2:.1f} px"
-    assert f"{counted} among the patches (renormalised), 50 % of what even attention reads." in said
+    told = {"low": drawn[last].argmin(), "high": drawn[last].argmax(), "near": px[last].argmin(), "far": px[last].argmax()}
+    assert (told["low"], told["high"]) != (told["near"], told["far"]), "else it is said in other words"
+    told |= {"low_px": f"{drawn[last].min():.1f}", "high_px": f"{drawn[last].max():.1f}"}
+    told |= {"near_px": f"{px[last].min():.1f}", "far_px": f"{px[last].max():.1f}"}
+    assert DISTANCE["reach dropped"].format(where=DISTANCE["last layer"].format(block=last), **told) in said
+    facts = {"all": px.size, "how": DISTANCE["renormalised"]}
+    assert DISTANCE.fill("near", count=len(near), px=f"{even / 2:.1f}", share="50 %", **facts) in said
     far_block, far_head = np.argwhere(px == px.max())[0]
-    farthest = (
-        f"**Of all layers**, layer {far_block}, head {far_head} looks farthest among the patches (renormalised): "
-        f"{px.max():.1f} px. {(px > even).sum()} of {px.size} heads look farther than even attention ({even:.1f} px)."
-    )
+    farthest = DISTANCE.fill("far", count=int((px > even).sum()), block=far_block, head=far_head, px=f"{px.max():.1f}",
+                             even=f"{even:.1f}", **facts)  # fmt: skip
     assert farthest in said and farthest in App("distance", cls="renormalise").fine().text("markdown")
-    assert f"The last near one is layer {block}, head {head}; layers {block + 1} to {last} have none." in said
+    assert DISTANCE["near end"].format(block=block, head=head, after=block + 1, last=last) in said
     assert 0 < block < last - 1, "else it is said in other words"
 
 
 @pytest.mark.parametrize(("px", "words"), [
     ([[9, 9], [9, 9], [9, 9]], "No head is near: none looks less than"),
-    ([[1, 9], [1, 9], [9, 2]], "They are found up to the last layer: layer 2, head 1."),
-    ([[1, 9], [9, 2], [9, 9]], "layer 1, head 1; the last layer, 2, has none."),
-    ([[3, 1], [9, 9], [9, 9]], "layer 0, head 1; layers 1 to 2 have none."),
+    ([[1, 9], [1, 9], [9, 2]], DISTANCE["near to the last"].format(block=2, head=1)),
+    ([[1, 9], [9, 2], [9, 9]], DISTANCE["near end before"].format(block=1, head=1, last=2)),
+    ([[3, 1], [9, 9], [9, 9]], DISTANCE["near end"].format(block=0, head=1, after=1, last=2)),
 ])  # fmt: skip
 def test_where_near_heads_end(px, words, monkeypatch):
     told = []
@@ -228,7 +228,7 @@ def test_where_near_heads_end(px, words, monkeypatch):
     table = attention_distance.uniform_distance_px(grid) / 8 * np.array(px)
     distances = DistanceTable(table, table, np.zeros((3, 2)), None, grid)
     distance_sentences.show_details(distances, "renormalise", texts.prose("distance", "en"))
-    counted = sum("near: they look no farther" in said for said in told)
+    counted = sum(" near: at most " in said for said in told)
     assert any(words in said for said in told) and counted == ("No head" not in words)
 
 
@@ -267,11 +267,11 @@ def test_shuffling_is_explained_by_what_it_changes(shipped, first):
     said = " ".join(app.sentences("markdown"))
     assert f"goes from {before} to {after}" in said
     changes = mixed.argmax() != best or shares[1] < 0.8 * shares[0]
-    assert (f"the likeliest now is **{shipped.labels[int(mixed.argmax())]}**" in said) == changes
-    assert f"it is {alone}" in said
+    assert (f"The likeliest class now is **{shipped.labels[int(mixed.argmax())]}**" in said) == changes
+    assert f"is at {alone}" in said
     slot = order.tolist().index(40)
-    told = f"patch 40 now lies where patch {slot} was, in row {slot // 16}, column {slot % 16}, and stands at place {slot + 1}"
-    assert f"{told} of the sequence instead of 41." in said
+    place = {"patch": 40, "slot": slot, "row": slot // 16, "col": slot % 16, "place": slot + 1, "before": 41}
+    assert PATCHES["now at"].format(**place) in said
     still = int(np.flatnonzero(patches.shuffle_order(rec.grid.patches, 7) == np.arange(rec.grid.patches))[0])
     said = " ".join(App("patches", shuffle="true", seed="7", patch=str(still)).fine().sentences("markdown"))
     assert f"patch {still} happens to stay where it was, at place {still + 1} of" in said
@@ -284,8 +284,9 @@ def test_the_filters_page_says_how_many_components_are_needed():
     assert f"{1 + int((np.cumsum(variance) < 0.9).sum())} of {len(variance)} components" in said
     assert f"Component 3: **{100 * variance[2]:.1f} % of the variance**" in said
     found = filters.component_kinds(model_weights.filter_components(DEFAULT_MODEL).vectors[:28])
-    assert f"28 components shown, **{found.colour} are mostly colour**" in said and f"; {found.smooth} are smooth" in said
-    assert f"hold {100 * variance[:28].sum():.1f} % of the variance among the model's filters, and " in said
+    assert f"28 components shown, **{found.colour} are mostly colour**" in said and f" {found.smooth} are smooth" in said
+    holds = f"hold {100 * variance[:28].sum():.1f} % of the variance among the model's filters, and "
+    assert holds in " ".join(app.sentences("caption"))
     of_3 = filter_patterns.describe_filter(model_weights.filter_components(DEFAULT_MODEL).vectors[2])
     assert of_3.pattern == "spot and rim" and " and ".join(of_3.colours) == "blue and yellow"
     assert said.count("blue in the middle, yellow around it") == 2, "in the line of the first six, and of the one enlarged"

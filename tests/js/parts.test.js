@@ -9,7 +9,7 @@ import { framed } from "../../app/components/outlined.js"
 import { heatOnPhoto, holding, scaleTop, there } from "../../app/components/overlay.js"
 import { clamp, digits, fillIn, percent } from "../../app/components/text.js"
 import { mayBePhoto, photoAmong } from "../../app/components/page_style/photo_drop.js"
-import { describe, slotAt } from "../../app/components/picture/picture.js"
+import { describe, enlarged, patchIn, slotAt, slotOf } from "../../app/components/picture/picture.js"
 
 const amounts = (count, ...towers) => Float32Array.from([7, ...Array(count - towers.length).fill(1), ...towers])
 const TOPS = [
@@ -169,6 +169,18 @@ test("the patch under the pointer, gutters counted with the patch before", () =>
   const at = (x, y) => slotAt({ clientX: 10 + x, clientY: 20 + y }, canvas, { data: PICTURE })
   assert.deepEqual([at(0, 0), at(23, 0), at(24, 0), at(0, 39), at(0, 40), at(71, 79)], [0, 0, 1, 0, 3, 5])
   assert.deepEqual([at(-1, 0), at(0, -1), at(72, 0), at(0, 80)], [null, null, null, null])
+})
+
+test("of every third row and column there is a slot, and a patch between them has none", () => {
+  const data = { ...PICTURE, rows: 5, cols: 7, step: 3 } // rows 0 and 3, columns 0, 3 and 6
+  assert.deepEqual([0, 1, 2, 3, 5].map(slot => patchIn(slot, data)), [0, 3, 6, 21, 27])
+  assert.deepEqual([0, 6, 27, 1, 7].map(patch => slotOf(patch, data)), [0, 2, 5, null, null])
+})
+
+test("a patch pointed at is drawn a third of the picture wide, and stays within the picture", () => {
+  assert.deepEqual(enlarged([50, 50, 10, 10], 120, 120), [35, 35, 40, 40])
+  assert.deepEqual(enlarged([0, 110, 10, 10], 120, 120), [0, 80, 40, 40])
+  assert.deepEqual(enlarged([0, 0, 60, 60], 120, 120), [0, 0, 60, 60])
 })
 
 test("heat is drawn on a photo only with the photo's detail", () => {

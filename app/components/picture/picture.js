@@ -24,7 +24,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (s.data && s.data.selected !== data.selected) s.cursor = null
   s.data = data
   // all of it and its line fit on the screen, below a page's title and controls: on a projector, a phone on its side
-  parentElement.querySelector("figure").style.maxWidth = `max(260px, (100vh - var(--beside-picture, 24.5rem)) * ${(data.cols * data.cell[1]) / (data.rows * data.cell[0])})`
+  const slots = slotsOf(data)
+  parentElement.querySelector("figure").style.maxWidth = `max(260px, (100vh - var(--beside-picture, 24.5rem)) * ${(slots.cols * data.cell[1]) / (slots.rows * data.cell[0])})`
   // it has a name, so now it can be reached
   const told = [data.label, data.told, data.words.keys, data.overlay && data.words.hold]
   canvas.setAttribute("aria-label", told.filter(Boolean).join(". ").replaceAll(".. ", ". "))
@@ -61,9 +62,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (step) {
       e.preventDefault()
       const from = s.cursor ?? slotOf(s.data.selected, s.data) ?? 0
-      const row = clamp(Math.floor(from / s.data.cols) + step[0], s.data.rows)
-      const col = clamp((from % s.data.cols) + step[1], s.data.cols)
-      show(row * s.data.cols + col, true)
+      const { rows, cols } = slotsOf(s.data)
+      const row = clamp(Math.floor(from / cols) + step[0], rows)
+      const col = clamp((from % cols) + step[1], cols)
+      show(row * cols + col, true)
     } else if ((e.key === "Enter" || e.key === " ") && s.cursor !== null) {
       e.preventDefault()
       choose(s.cursor)
@@ -76,8 +78,20 @@ export default function ({ data, parentElement, setTriggerValue }) {
 }
 
 const leave = s => groups.get(s.group)?.delete(s.follow)
-const patchIn = (slot, data) => (data.order ? data.order[slot] : slot)
-const slotOf = (patch, data) => (data.order && patch !== null ? data.order.indexOf(patch) : patch)
+// A slot shows a patch: each its own, in an `order`, or every `step`-th of rows and columns.
+const slotsOf = ({ rows, cols, step = 1 }) => ({ rows: Math.ceil(rows / step), cols: Math.ceil(cols / step) })
+export function patchIn(slot, data) {
+  if (data.order) return data.order[slot]
+  const { cols } = slotsOf(data), { step = 1 } = data
+  return Math.floor(slot / cols) * step * data.cols + (slot % cols) * step
+}
+export function slotOf(patch, data) {
+  if (patch === null || patch === undefined) return patch
+  if (data.order) return data.order.indexOf(patch)
+  const { step = 1 } = data
+  const row = Math.floor(patch / data.cols), col = patch % data.cols
+  return row % step || col % step ? null : (row / step) * slotsOf(data).cols + col / step
+}
 
 function load(source, s, done) {
   if (!source || s.pictures.has(source)) return
@@ -88,7 +102,8 @@ function load(source, s, done) {
 }
 
 function layout(canvas, s) {
-  const { rows, cols, cell, gutter } = s.data
+  const { cell, gutter } = s.data
+  const { rows, cols } = slotsOf(s.data)
   const units = cols * cell[1] + (cols - 1) * gutter
   const scale = canvas.clientWidth / units
   return { scale, w: cell[1] * scale, h: cell[0] * scale, gap: gutter * scale, high: (rows * cell[0] + (rows - 1) * gutter) * scale }
@@ -99,8 +114,9 @@ export function slotAt(event, canvas, s) {
   const box = canvas.getBoundingClientRect()
   const col = Math.floor((event.clientX - box.left) / (w + gap))
   const row = Math.floor((event.clientY - box.top) / (h + gap))
-  const inside = row >= 0 && col >= 0 && row < s.data.rows && col < s.data.cols
-  return inside ? row * s.data.cols + col : null
+  const { rows, cols } = slotsOf(s.data)
+  const inside = row >= 0 && col >= 0 && row < rows && col < cols
+  return inside ? row * cols + col : null
 }
 
 export function describe(slot, data) {
@@ -120,7 +136,8 @@ export function describe(slot, data) {
 const fill = (words, facts) => words.replace(/\{(\w+)\}/g, (_, name) => facts[name])
 
 function draw(canvas, s) {
-  const { rows, cols, order, gutter, overlay, detail, selected, lines, smooth, strongest } = s.data
+  const { order, gutter, overlay, detail, selected, lines, smooth, strongest } = s.data
+  const { rows, cols } = slotsOf(s.data)
   const { w, h, gap, high } = layout(canvas, s)
   if (!canvas.clientWidth) return
   const dpr = window.devicePixelRatio || 1
@@ -136,15 +153,7 @@ function draw(canvas, s) {
   const at = slot => [(slot % cols) * (w + gap), Math.floor(slot / cols) * (h + gap)]
   if (image.naturalWidth) {
     if (!order && !gutter) ctx.drawImage(image, 0, 0, canvas.clientWidth, high)
-    else {
-      const sw = image.naturalWidth / cols
-      const sh = image.naturalHeight / rows
-      for (let slot = 0; slot < rows * cols; slot++) {
-        const patch = patchIn(slot, s.data)
-        const [x, y] = at(slot)
-        ctx.drawImage(image, (patch % cols) * sw, Math.floor(patch / cols) * sh, sw, sh, x, y, w, h)
-      }
-    }
+    else for (let slot = 0; slot < rows * cols; slot++) drawPatch(ctx, image, patchIn(slot, s.data), s.data, [...at(slot), w, h])
   }
   const heat = !s.bare && s.pictures.get(overlay), fine = s.pictures.get(detail)
   if (there(heat)) heatOnPhoto(ctx, [{ image: heat }], fine, canvas.clientWidth, high)
@@ -153,7 +162,24 @@ function draw(canvas, s) {
   if (!s.bare) framed(ctx, s.data.marks, rows, cols, canvas.clientWidth, high)
   const shown = slotOf(selected, s.data)
   if (!s.bare && shown !== null && shown !== undefined && shown >= 0) outline(ctx, at(shown), w, h, "#ffffff", 3)
-  if (!s.bare && s.hover !== null) outline(ctx, at(s.hover), w, h, "#ffb000", 2.5)
+  if (s.bare || s.hover === null) return
+  const box = s.data.enlarge ? enlarged([...at(s.hover), w, h], canvas.clientWidth, high) : [...at(s.hover), w, h]
+  if (s.data.enlarge) drawPatch(ctx, image, patchIn(s.hover, s.data), s.data, box)
+  outline(ctx, [box[0], box[1]], box[2], box[3], "#ffb000", 2.5)
+}
+
+/** @param {CanvasRenderingContext2D} ctx @param {HTMLImageElement} image @param {number} patch @param {{rows: number, cols: number}} data @param {number[]} box */
+function drawPatch(ctx, image, patch, { rows, cols }, [x, y, w, h]) {
+  const wide = image.naturalWidth / cols, high = image.naturalHeight / rows
+  ctx.drawImage(image, (patch % cols) * wide, Math.floor(patch / cols) * high, wide, high, x, y, w, h)
+}
+
+/** A box around the same middle, a third of the picture wide where it was less, moved until it lies within the picture.
+ * @param {number[]} box @param {number} wide @param {number} high */
+export function enlarged([x, y, w, h], wide, high) {
+  const by = Math.max(1, wide / 3 / w)
+  const fit = (from, size, most) => Math.max(0, Math.min(from + size / 2 - (by * size) / 2, most - by * size))
+  return [fit(x, w, wide), fit(y, h, high), by * w, by * h]
 }
 
 function grid(ctx, rows, cols, w, h) {

@@ -23,7 +23,7 @@ def picture(
     selected: int | None = None, gutter_px: float = 0, order: list[int] | None = None, overlay: str | None = None,
     detail: str | None = None, values: Sequence[float | None] | None = None, unit: str = "", even_share: float | None = None,
     lines: bool = True, smooth: bool = True, also_choose: tuple[str, Any] | None = None, group: str = "", marks: Sequence[int] = (),
-    marks_sentence: str = "", strongest: Sequence[int] = (),
+    marks_sentence: str = "", strongest: Sequence[int] = (), step: int = 1, enlarge: bool = False,
 ) -> None:  # fmt: skip
     """Draw `image` (an address) as rows × cols cells; a chosen cell's index goes to st.session_state[target].
 
@@ -31,7 +31,8 @@ def picture(
     addresses of `figures.heat_overlay.heat_colours` and `fine_detail`: heat, until the photo is asked for by holding the pointer or
     a key down; `strongest` are patches outlined on it. `values`, where there is one, are read out with `unit` under the pointer,
     and as multiples of `even_share`. `also_choose` is a (key, value) that a choice sets too. Pictures of one `group`, of as many
-    rows and columns, are pointed at together. `marks` are outlier tokens, which get a thin frame; `marks_sentence` says so.
+    rows and columns, are pointed at together. `step`: only every so many rows and columns are shown; `enlarge`: a patch pointed at
+    is drawn larger. `marks` are outlier tokens, which get a thin frame; `marks_sentence` says so.
     """
     text = texts.prose("common")
     data: dict[str, Any] = {
@@ -54,6 +55,8 @@ def picture(
         "marks": list(marks),
         "told": marks_sentence,
         "strongest": list(strongest),
+        "step": step,
+        "enlarge": enlarge,
         "words": {
             "keys": text["keys"],
             "patch": text["cell"],

@@ -30,6 +30,11 @@ class MaskingEffect:
     rank_correlation: float
 
     @property
+    def times_even(self) -> float:
+        """What the outlier tokens hold, as a multiple of an even share."""
+        return self.outlier_share / self.even_outlier_share
+
+    @property
     def even_share(self) -> float:
         """An even share of the map without them."""
         return float(self.after.mean())

@@ -1,11 +1,18 @@
 """What the distances say, computed: the nearest and the farthest head, the sinks, and the head that changes most."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from app.shell import selection
 from app.state.recordings.distance_table import DistanceTable, LayerAndHead
 from app.texts import Prose
 from vitcore.translation import percent
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def show_headline(table: DistanceTable, cls: str, text: Prose) -> list[LayerAndHead]:
@@ -88,3 +95,10 @@ def head_links(places: list[LayerAndHead], text: Prose) -> None:
         for block, head in dict.fromkeys(places):
             st.page_link("views/attention/page.py", label=text["to head"].format(block=block, head=head),
                          query_params=head_address(block, head), icon=":material/arrow_forward:")  # fmt: skip
+
+
+def show_numbers(distance_px: NDArray, text: Prose) -> None:
+    """The distance of every head, as a table."""
+    blocks, heads = distance_px.shape
+    columns = {text["head"].format(head=head): distance_px[:, head].round(1) for head in range(heads)}
+    st.dataframe({text["layer"]: range(blocks)} | columns, hide_index=True, alt=text["table alt"])

@@ -12,7 +12,7 @@ from app.views.distance.average_progress import average_with_progress
 from app.widgets import outlier_masking
 
 text = texts.prose("distance")
-first = aside(text["intro"])
+about = aside(text["intro"])
 visit = current_visit.load_visit(text, needs_attention=True)
 vit, rec, grid = visit.vit, visit.recording, visit.grid
 if touched := st.session_state.pop("_head", None):  # a dot of the figure
@@ -20,14 +20,16 @@ if touched := st.session_state.pop("_head", None):  # a dot of the figure
 
 from vitcore import figures  # noqa: E402
 
+chart = lead()
+found = aside(key="aside_found")
 with st.container(horizontal=True, vertical_alignment="bottom"):
     cls = query_controls.button_row(text, "cls", ["drop", "renormalise"], help=text["cls help"])
     over = query_controls.button_row(text, "over", ["photo", "samples", "folder"])
     progress = st.container(horizontal=True, vertical_alignment="bottom", width="stretch", key="progress")
 if vit.structure.axes:
-    first.caption(text["axial"])
+    about.caption(text["axial"])
 if not grid.prefix:
-    first.caption(text["no class"])
+    about.caption(text["no class"])
 files = None
 notes = st.container()  # always: what stands below keeps its place, and is not drawn anew, when something comes or goes
 if over == "folder":
@@ -55,22 +57,19 @@ else:
         notes.caption(f":material/broken_image: {texts.escape_markdown(problem)}")
 distance_px = table.dropped if cls == "drop" else table.renormalised
 
-with aside(key="aside_found"):
+with found:
     named = distance_sentences.show_headline(table, cls, text)
-fig = figures.attention_distance(
-    distance_px, grid, table.uniform_px, cls, images, visit.mode, prefix_attention_share=table.share if grid.prefix else None
-)
-with lead():
+fig = figures.attention_distance(distance_px, grid, table.uniform_px, cls, images, visit.mode, height_px=620,
+                                 prefix_attention_share=table.share if grid.prefix else None)  # fmt: skip
+with chart:
     plot(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), distance_sentences.remember_head)
-explain(text["how"], text["limits"])
 photos = visit.photo.name if images == 1 else f"{images} photos"
-downloads(
-    lambda: fig, "distance", text["how"], subjects=(photos, vit.display_name), distance_px=distance_px, prefix_share=table.share
-)
-named += distance_sentences.show_details(table, cls, text)
-distance_sentences.head_links(named, text)
-st.dataframe(
-    {text["layer"]: range(vit.blocks)} | {text["head"].format(head=h): distance_px[:, h].round(1) for h in range(vit.heads)},
-    hide_index=True,
-    alt=text["table alt"],
-)
+with st.container(horizontal=True):
+    explain(text["how"], text["limits"])
+    downloads(
+        lambda: fig, "distance", text["how"], subjects=(photos, vit.display_name), distance_px=distance_px, prefix_share=table.share
+    )
+with st.expander(text["more"]):
+    named += distance_sentences.show_details(table, cls, text)
+    distance_sentences.head_links(named, text)
+    distance_sentences.show_numbers(distance_px, text)

@@ -1,7 +1,8 @@
-"""What the first filters look like, in a line of plain words."""
+"""What the filters look like, in plain words."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -23,12 +24,15 @@ def filter_descriptions(model: str, count: int) -> list[str]:
     return [figures.filter_pattern_words(**look) for look in model_weights.filter_patterns(model, count)]
 
 
-def show_first_filters(text: texts.Prose, model: str, descriptions: list[str]) -> None:
-    """The first few one by one, and how many of those shown so few words describe."""
+def show_looks(text: texts.Prose, model: str, components: PrincipalComponents, descriptions: list[str]) -> None:
+    """Folded: how many of those shown are colour or smooth, the first few one by one, and how many so few words describe."""
+    count, kinds = len(descriptions), model_weights.component_kinds(components, len(descriptions))
     listed = " · ".join(text["look"].format(number=i, look=look) for i, look in enumerate(descriptions[:FIRST_FILTERS], 1))
-    simple = sum(look["pattern"] != "none" for look in model_weights.filter_patterns(model, len(descriptions)))
-    st.markdown(text.fill("first looks", count=min(FIRST_FILTERS, len(descriptions)), looks=listed))
-    st.caption(text.fill("simple", simple=simple, count=len(descriptions)))
+    simple = sum(look["pattern"] != "none" for look in model_weights.filter_patterns(model, count))
+    with st.expander(text["what they show"]):
+        st.markdown(text.fill("looks", count=count, **asdict(kinds)))
+        st.markdown(text.fill("first looks", count=min(FIRST_FILTERS, count), looks=listed))
+        st.caption(text.fill("simple", simple=simple, count=count))
 
 
 def variance_facts(components: PrincipalComponents, number: int) -> dict[str, Any]:

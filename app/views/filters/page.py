@@ -1,7 +1,5 @@
 """Embedding filters: the principal components of the kernel that reads a patch (Fig. 7 left)."""
 
-from dataclasses import asdict
-
 import streamlit as st
 
 from app import texts
@@ -28,20 +26,18 @@ rooted = vit.hybrid or vit.patches is None
 if rooted:
     st.info(text["hybrid" if vit.hybrid else "network"])
 most = len(components.variance)
+grid, found = lead(), aside(key="aside_found")
 with st.container(horizontal=True, vertical_alignment="bottom"):
     count = query_controls.slider(text["components"], "components", 1, min(most, 98), min(28, most), width=300)
     scale = query_controls.button_row(text, "scale", ["symmetric", "minmax"], help=text["scale help"])
 subject = text["root"] if rooted else text["subject"]
 tiles, looks = model_weights.component_tiles(components, count, scale), []
 needed = model_weights.components_needed(components)
-found = aside(
-    text["needed"].format(share=percent(needed.share, 0), most=needed.most, all=most, half=needed.half), key="aside_found"
-)
+found.markdown(text["needed"].format(share=percent(needed.share, 0), most=needed.most, all=most, half=needed.half))
 if tiles.shape[-1] == 3:
-    kinds = model_weights.component_kinds(components, count)
-    found.markdown(text.fill("looks", count=count, **asdict(kinds)))
     looks = filter_sentences.filter_descriptions(vit.name, count)
-large, small = lead().columns([3, 1], gap="large")
+    filter_sentences.show_looks(text, vit.name, components, looks)
+large, small = grid.columns([3, 1], gap="large")
 with small:
     if (asked := st.session_state.pop("_component", None)) is not None:
         st.session_state["component"] = asked
@@ -55,12 +51,10 @@ with large:
     fig = figures.filters(tiles, components.variance, mode, subject, touch=True, pattern_words=looks)
     how = text["how"].format(zero=text[f"zero {scale}"])
     plot(fig, "filters", text.fill("alt", count=count), on_click=clicked_filter.remember_filter)
-    if looks:
-        filter_sentences.show_first_filters(text, vit.name, looks)
-    explain(how, text["limits"])
-    downloads(lambda: fig, "filters", how, subjects=(vit.display_name,),
-              components=components.vectors, variance=components.variance)  # fmt: skip
-st.caption(text["kinds"])
+    with st.container(horizontal=True):
+        explain(f"{how}\n\n{text['kinds']}", text["limits"])
+        downloads(lambda: fig, "filters", how, subjects=(vit.display_name,),
+                  components=components.vectors, variance=components.variance)  # fmt: skip
 figure(figures.scree_plot(components.variance, count, mode), "scree", text["scree alt"], text["scree"],
        subjects=(vit.display_name,), variance=components.variance)  # fmt: skip
 
@@ -69,9 +63,8 @@ if not rooted:
     k = query_controls.slider(text["k"], "k", 1, most, min(28, most))
     rebuilt = recordings.rebuild_input(rec, k)
     shares = {"variance": percent(components.variance_share(k)), "kept": percent(rebuilt.kept)}
-    st.markdown(text.fill("two shares", k=k, **shares))
     before, after = st.columns(2, gap="large")
     before.image(pixels_to_data_uri(rec.model_input.pixels), text["seen"], width="stretch", alt=text["seen alt"])
     told = text["rebuilt"].format(k=k, most=most, rmse=rebuilt.rmse, kept=shares["kept"])
     after.image(pixels_to_data_uri(rebuilt.pixels), told, width="stretch", alt=text["rebuilt alt"])
-    st.caption(text["rebuild"])
+    explain(text.joined((text["rebuild"], text.fill("two shares", k=k, **shares))))

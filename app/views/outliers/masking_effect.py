@@ -57,15 +57,14 @@ def show_masking_effect(visit: Visit) -> None:
         return
     patches, answer = outlier_tokens.attention_share(rec)
     most = int(patches.argmax())
-    st.markdown(text.fill("drawn" if most == block else "drawn elsewhere", count=len(outliers.patches), block=block,
-                          layer=most, here=percent(patches[block], 0), share=percent(patches[most], 0),
-                          even=percent(len(outliers.patches) / grid.tokens), answer=percent(answer[most], 0),
-                          readout=readout))  # fmt: skip
+    attended = text.fill("drawn" if most == block else "drawn elsewhere", count=len(outliers.patches), block=block, layer=most,
+                         here=percent(patches[block], 0), share=percent(patches[most], 0), answer=percent(answer[most], 0),
+                         even=percent(len(outliers.patches) / grid.tokens), readout=readout)  # fmt: skip
     source = query_controls.button_row(text, "of", ["patches", "answer", "rollout"])
     effect = outlier_tokens.masking_effect(rec, source, block)
     rank_agreement = effect.rank_correlation
     much = "hardly" if rank_agreement >= HARDLY_CHANGED else "much" if rank_agreement < MUCH_CHANGED else "somewhat"
-    st.markdown(text.fill(f"{source} taken", share=percent(effect.outlier_share), even=percent(effect.even_outlier_share),
+    st.markdown(text.fill(f"{source} taken", share=percent(effect.outlier_share), times=f"{effect.times_even:.2g}",
                           alike=f"{rank_agreement:.2f}", much=text[much], readout=readout, block=block,
                           count=len(outliers.patches)))  # fmt: skip
     top, even = scale_top(effect.after), effect.even_share
@@ -79,13 +78,16 @@ def show_masking_effect(visit: Visit) -> None:
             drawn = figures.frame_outliers(drawn, outliers.patches, grid)
             arrays: Any = {f"{source}_{key}": amounts}
             figure(drawn, f"masking_{key}", f"{title}: {about}", subjects=visit.subjects, file_stem=f"{source} {key}", **arrays)
-    explain(text["masking how"], text["masking limits"])
+    limits = [text["masking limits"]]
     if score := model_card.localisation_score(DEFAULT_MODEL):
         measured = text["measured"].format(photos=score.photos, before=score.rollout_auc, after=score.masked_rollout_auc)
         whose = text["measured here" if visit.vit.card.name == DEFAULT_MODEL else "measured elsewhere"]
-        st.markdown(text.joined([measured, whose, texts.prose("common")["plausible"]]))
-    masking_switch(visit, "here")
-    with st.container(horizontal=True):
+        limits += [measured, whose, texts.prose("common")["plausible"]]
+    explain(text.joined((attended, text["masking how"])), text.joined(limits))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        masking_switch(visit, "here")
+        links = st.popover(text["to pages"], icon=":material/arrow_forward:")
+    with links:
         for patch in outliers.patches[:4]:
             st.page_link("views/attention/page.py", label=text["to patch"].format(patch=patch), icon=":material/arrow_forward:",
                          query_params={selection.LAYER: str(block), selection.PATCH: str(patch),

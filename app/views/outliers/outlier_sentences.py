@@ -31,7 +31,7 @@ def show_summary(outliers: OutlierTokens, grid: Grid, text: Prose) -> None:
         "first": start,
         "patches": _patch_list(outliers.patches.tolist(), text),
     }
-    sentence = text.fill("some", **facts, least=least, times=f"{largest[start]:.0f}")
+    sentence = text.fill("some", **facts, times=f"{largest[start]:.0f}")
     if start:
         sentence += " " + text["before"].format(before=start - 1, times=f"{largest[start - 1]:.1f}")
     corners, rim = grid.on_border(outliers.patches)

@@ -19,16 +19,12 @@ from vitcore.figures.drawing import fit_figure_to_width  # noqa: E402
 
 mode, names = visit.mode, visit.prefix_names
 outliers, rule = outlier_tokens.find_outliers(visit.recording), outlier_tokens.outlier_rule()
-with st.container(horizontal=True, gap="medium", key="found"):
+left, right = lead().columns(2, gap="large")
+with aside(key="aside_found").container(horizontal=True, gap="medium", key="found"):
     block = query_controls.layer_slider(text["block"], visit.vit, visit.vit.blocks - 1, width=300)
     visit = replace(visit, layer=block)
     with st.container(key="first_found"):
         outlier_sentences.show_summary(outliers, visit.grid, text)
-with aside(key="aside_layer"):
-    outlier_sentences.show_layer(outliers, block, text)
-    outlier_sentences.show_prefix_norms(outliers, names, text)
-
-left, right = lead().columns(2, gap="large")
 with left:
     norm_map = figures.norm_map(outliers, block, visit.input_picture, visit.grid, mode)
     figure(fit_figure_to_width(norm_map, masking_effect.PICTURE_WIDTH_PX), "norm_map",
@@ -38,6 +34,9 @@ with left:
 with right:
     figure(figures.norm_histogram(outliers, block, names, mode), "norm_histogram", text["histogram alt"].format(block=block),
            text["histogram how"].format(least=rule.times, score=rule.score), text["histogram limits"])  # fmt: skip
+with st.expander(text["layer in numbers"]):
+    outlier_sentences.show_layer(outliers, block, text)
+    outlier_sentences.show_prefix_norms(outliers, names, text)
 
 st.markdown(f"## {text['depth title']}")
 figure(figures.norms_by_depth(outliers, names, mode, block), "norms_by_depth", text["depth alt"], text["depth how"])

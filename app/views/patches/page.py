@@ -27,6 +27,7 @@ if vit.patches is None:
 grid = vit.patches
 high, wide = grid.image_px
 cuts, embeddings = photo_patches.split_patches(rec, grid), recordings.patch_embeddings(rec)
+left, right = lead().columns([3, 2], gap="large")
 with st.container(horizontal=True, vertical_alignment="bottom"):
     gutter = query_controls.slider(text["gutter"], "gutter", 0, 8, 1, width=220)
     chosen = query_controls.patch_input(text["patch"], grid, width=140, help=text["from 0"])
@@ -36,32 +37,32 @@ order = photo_patches.shuffle_order(grid.patches, seed) if mixed else None
 if order is not None and rec.labels:  # beside the switch
     shuffle_question.show_question(visit, seed)
 
-left, right = lead().columns([3, 2], gap="large")
 with left:
-    st.markdown("## " + text["count"].format(high=high, wide=wide, area=patch_area_text(grid), count=grid.patches))
     picture(
         visit.photo_url, grid.rows, grid.cols, grid.step_px, key="split", label=text["split"],
         target="patch", selected=chosen, gutter_px=gutter, order=None if order is None else order.tolist(),
     )  # fmt: skip
-    st.markdown(identical_patches.token_count_sentence(visit, grid.patches, text))
-    explain(text["how"])
-    downloads(
-        partial(figures.patches, rec.model_input.pixels, grid, gutter, mode), "patches", text["how"],
-        subjects=visit.subjects, patches=cuts, embeddings=embeddings,
-    )  # fmt: skip
+    st.markdown(text["count"].format(high=high, wide=wide, area=patch_area_text(grid), count=grid.patches))
+    st.caption(identical_patches.token_count_sentence(visit, grid.patches, text))
+    with st.container(horizontal=True):
+        explain(text["how"])
+        downloads(
+            partial(figures.patches, rec.model_input.pixels, grid, gutter, mode), "patches", text["printed"],
+            subjects=visit.subjects, patches=cuts, embeddings=embeddings,
+        )  # fmt: skip
 with right:
     row, col = grid.row_col(chosen)
-    st.markdown("## " + text["chosen"].format(patch=chosen, row=row, col=col))
-    st.caption(text["from 0"])
     slot = shuffle_question.slot_of_patch(order, chosen)
+    st.markdown(f"**{text['chosen'].format(patch=chosen, row=row, col=col)}**")
     drawn = figures.patch_and_embedding(cuts[chosen], embeddings[chosen], grid, slot, mode)
     plot(drawn, "one_patch", text["one alt"].format(patch=chosen))
-    story = text["one hybrid" if vit.hybrid else "one"]
-    st.caption(story.format(n=cuts[chosen].size, d=embeddings.shape[1], place=grid.prefix + slot, patch=chosen,
-                            last=grid.tokens - 1, before=identical_patches.prefix_phrase(visit, text)))  # fmt: skip
     if order is not None:
         st.markdown(shuffle_question.current_slot_sentence(order, chosen, grid, text))
-    identical_patches.show_identical_patches(vit, cuts, chosen, embeddings.shape[1], text)
+    with st.expander(text["from pixels"]):
+        story = text["one hybrid" if vit.hybrid else "one"]
+        st.caption(story.format(n=cuts[chosen].size, d=embeddings.shape[1], place=grid.prefix + slot, patch=chosen,
+                                last=grid.tokens - 1, before=identical_patches.prefix_phrase(visit, text)))  # fmt: skip
+        identical_patches.show_identical_patches(vit, cuts, chosen, embeddings.shape[1], text)
     with st.expander(text["numbers"].format(count=cuts[chosen].size)):
         copyable_text(" ".join(map(str, cuts[chosen].ravel())), key="numbers")
 

@@ -30,4 +30,5 @@ def show_interpolation(model: str, grid: Grid, chosen: int, mode: Any, text: Pro
         unit = text["cosine" if way else "difference of cosines"]
         with maps.container():
             plot(figures.cosine_map(cosines[way], new, title, mode, place, unit, most, 320), f"resampled_{way}", title)
-    explain(text["other how"].format(row=place // side, col=place % side, largest=both.largest_difference))
+    how = text["other how"].format(row=place // side, col=place % side, largest=both.largest_difference)
+    explain(text.joined([text["other"], how]))

@@ -5,18 +5,17 @@ from functools import partial
 import streamlit as st
 
 from app import texts
-from app.components.figure import aside, downloads, explain, figure, lead, plot
+from app.components.figure import aside, downloads, explain, lead, plot
 from app.shell import current_visit, query_controls
 from app.state.models import model_weights
 from app.views.positions import interpolation, position_sentences, relative_positions
-from app.widgets.position_tiles import position_tiles
+from app.widgets.position_tiles import position_tiles, step_of_few_tiles
 
 text = texts.prose("positions")
-first = aside(text["intro"])
+aside(text["intro"])
 visit = current_visit.load_visit(text)
 vit, grid, mode = visit.vit, visit.grid, visit.mode
-if by_hand := bool(vit.card.interpolated or vit.card.teacher):
-    first.caption(f":material/info: {text['interpolated' if vit.card.interpolated else 'interpolated taught']}")
+by_hand = "interpolated" if vit.card.interpolated else "interpolated taught" if vit.card.teacher else ""
 
 from vitcore import figures  # noqa: E402
 from vitcore.translation import decimal  # noqa: E402
@@ -33,21 +32,26 @@ with lead(), st.container(key="positions"):  # below each other where one would 
     left, right = st.columns([3, 2], gap="large")
 with right:
     chosen = query_controls.patch_input(text["position"], grid)
-    figure(figures.position_similarity_tile(cosine, grid, chosen, mode), "tile", text["tile alt"], text["tile"],
-           subjects=(vit.display_name,), file_stem=f"position {chosen}", cosine=cosine[chosen])  # fmt: skip
+    plot(figures.position_similarity_tile(cosine, grid, chosen, mode), "tile", text["tile alt"])
     position_sentences.show_position_sentences(cosine, chosen, vit, text)
-    st.metric(text["correlation"], decimal(model_weights.distance_correlation(cosine, grid), 2), help=text["correlation help"])
-with left:
-    st.markdown(f"## {text['tiles title']}")
-    position_tiles(vit, chosen, text["tiles"], text["cosine"], "tiles", key="touch", scale_key="positions_scale")
-    explain(text["how"], text["limits"])
     downloads(
-        partial(figures.position_similarity, cosine, grid, mode),
-        "positions",
-        text["how"],
-        subjects=(vit.display_name,),
-        cosine=cosine,
-    )
+        partial(figures.position_similarity_tile, cosine, grid, chosen, mode), "tile", text["tile"],
+        subjects=(vit.display_name,), file_stem=f"position {chosen}", cosine=cosine[chosen],
+    )  # fmt: skip
+with left:
+    tiles, step = st.container(), step_of_few_tiles(grid)
+    if step > 1 and st.toggle(text["all tiles"].format(count=grid.patches), key="all_tiles", bind="query-params"):
+        step = 1
+    with tiles:
+        position_tiles(
+            vit, chosen, text["tiles"], text["cosine"], "tiles", key="touch", scale_key="positions_scale", step=step, enlarge=True
+        )
+    with st.container(horizontal=True):
+        explain(text.joined([text["how"], text["tile"]]), text.joined([text["limits"], *([text[by_hand]] if by_hand else [])]))
+        downloads(
+            partial(figures.position_similarity, cosine, grid, mode), "positions", text["how"], subjects=(vit.display_name,),
+            cosine=cosine,
+        )  # fmt: skip
     if st.toggle(text["untrained"], key="untrained", bind="query-params"):
         noise = model_weights.random_similarity(grid.patches, vit.module.embed_dim)
         about = text["untrained about"].format(correlation=decimal(model_weights.distance_correlation(noise, grid), 2))
@@ -55,5 +59,4 @@ with left:
         explain(text["untrained how"].format(**{"and": text["and interpolation"] if by_hand else ""}))
 
 st.markdown(f"## {text['other title']}")
-st.markdown(text["other"])
 interpolation.show_interpolation(vit.name, grid, chosen, mode, text)

@@ -12,6 +12,7 @@ from vitcore.translation import decimal
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from app.state.models.model_weights import PositionFacts
     from app.texts import Prose
     from vitcore.models.load_model import Vit
 
@@ -22,6 +23,14 @@ def show_position_sentences(cosine: NDArray, chosen: int, vit: Vit, text: Prose)
     (row, col), (most_row, most_col) = grid.row_col(chosen), grid.row_col(facts.most)
     here, there = {"chosen": chosen, "row": row, "col": col}, {"most": facts.most, "most_row": most_row, "most_col": most_col}
     st.markdown(text["most similar"].format(**here, **there, cosine=decimal(facts.most_cosine, 3)))
+    correlation = decimal(model_weights.distance_correlation(cosine, grid), 2)
+    st.metric(text["correlation"], correlation, help=text["correlation help"])
+    with st.expander(text["more"]):
+        _show_grid_sentences(facts, vit, text)
+
+
+def _show_grid_sentences(facts: PositionFacts, vit: Vit, text: Prose) -> None:
+    """The neighbours of the position, the mirror patterns of the whole grid, and its opposite corners."""
     each = [text[f"beside {way}"].format(place=place, cosine=decimal(near, 3)) for way, (place, near) in facts.neighbours.items()]
     st.markdown(text["beside"].format(beside=", ".join(each)))
     mirrors = model_weights.mirror_symmetries(vit.name)

@@ -39,18 +39,18 @@ def _way(cls: str) -> str:
     return {"drop": say("class token dropped"), "renormalise": say("renormalised")}[cls]
 
 
-def _clear(px: NDArray, line: float, top: float, most: float) -> float:
+def _clear(px: NDArray, line: float, top: float) -> float:
     """Where the words of the line begin, from below: as near to it as they lie on no dot of the layers that they may cover."""
     beside, high, dot = px[: math.ceil(0.6 * len(px))], 0.06 * top, 0.02 * top
     above = [line + step * 0.01 * top for step in range(20)]
     below = [line - high - step * 0.01 * top for step in range(20)]
-    free = [y for y in above + below if not ((beside > y - dot) & (beside < y + high + dot)).any() and 0 < y < most - high]
+    free = [y for y in above + below if not ((beside > y - dot) & (beside < y + high + dot)).any() and 0 < y < top - high]
     return min(free, key=lambda y: min(abs(y - line), abs(y + high - line)), default=line)
 
 
 def attention_distance(
     px: NDArray, grid: Grid, uniform_px: float, cls: str = "drop", images: int = 1, mode: Mode = "light", max_px: float = 0,
-    prefix_attention_share: NDArray | None = None,
+    prefix_attention_share: NDArray | None = None, height_px: int = 520,
 ) -> Drawing:  # fmt: skip
     """(L, H) mean distances; the dashed line is attention spread evenly over all patches. The axis reaches `max_px`.
 
@@ -62,19 +62,17 @@ def attention_distance(
     dots = [_head_dots(px, head, ~hollow[:, head], prefix_attention_share) for head in range(heads)]
     dots += [_head_dots(px, head, hollow[:, head], prefix_attention_share, True) for head in range(heads) if hollow[:, head].any()]
     told = say("uniform attention {px:.1f} px", px=uniform_px)
-    meant = "○ " + say("half or more on tokens that are not patches")
-    below = 0.95  # a line below what stands at the right: on a phone both would not fit into one
-    meaning = [Label(meant, 0.008, below, y_anchor="top", x_of_plot=True, y_of_plot=True)] if hollow.any() else []
     near, far = float(px[0].min()), float(px[0].max())
     over = say("{count} {count:image|images}", count=images)
     span = say("layer 0: {near:.0f}–{far:.0f} of {side} px", near=near, far=far, side=grid.image_px[1])
-    about = f"{span} · {_way(cls)} · {over}"
+    meaning = "○ " + say("half or more on tokens that are not patches") if hollow.any() else ""
+    about = " · ".join(filter(None, (span, _way(cls), over, meaning)))
     top = 1.18 * max(uniform_px, float(px.max()), max_px)
-    words = _clear(px, uniform_px, top, (0.85 if hollow.any() else 1) * top)
+    words = _clear(px, uniform_px, top)
     return Drawing(
-        title=say("Mean attention distance"), subtitle=about, mode=mode, height_px=520, marks=dots,
+        title=say("Mean attention distance"), subtitle=about, mode=mode, height_px=height_px, marks=dots,
         x=Axis(title=say("network depth (layer)"), step=1 if blocks <= 12 else 2, range=(-0.6, blocks - 0.4)),
         y=Axis(title=say("distance (pixels)"), range=(0, top)), shapes=[Rule(y=uniform_px, colour="soft")],
-        labels=[Label(told, 0.008, words, y_anchor="bottom", x_of_plot=True), *meaning],
+        labels=[Label(told, 0.008, words, y_anchor="bottom", x_of_plot=True)],
         margin=Margin(left=62, below=52, above=24), legend="above" if 1 < heads <= 16 else "",
     )  # fmt: skip

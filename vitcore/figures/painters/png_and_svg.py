@@ -139,7 +139,7 @@ def _draw_scale(scale: ColourScale, axes: Any, sheet: Any, ink: str) -> None:
 
     table = ListedColormap(lut(scale.colours) / 255)
     bar = sheet.colorbar(ScalarMappable(Normalize(scale.low, scale.high), table), ax=axes, fraction=0.04)
-    bar.set_label(scale.unit, color=ink)
+    bar.set_label(scale.unit, color=ink, fontsize=8)
     bar.ax.tick_params(colors=ink)
     bar.outline.set_visible(False)
 
@@ -188,7 +188,7 @@ def _draw_axis(axis: Axis, printed: Any, set_scale: Any, set_ends: Any, ink: str
         printed.set_visible(False)
         return
     if axis.title:
-        printed.set_label_text(axis.title, color=ink)
+        printed.set_label_text(axis.title, color=ink, fontsize=8)
     if len(axis.ticks):
         printed.set_ticks(list(axis.ticks), [plain_text(text) for text in axis.tick_labels] or [f"{tick:g}" for tick in axis.ticks])
     printed.set_tick_params(colors=ink)
