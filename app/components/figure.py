@@ -87,8 +87,8 @@ def _pass_on_click(key: str, on_click: Callable[[Any], None]) -> None:
         on_click(point.get("customdata"))
 
 
-def explain(note: str, limits: str = "") -> None:
-    """A fold below a picture: how to read it, and what it cannot tell."""
+def explain(note: str, limits: str = "", source: str = "") -> None:
+    """A fold below a picture: how to read it, what it cannot tell, and where the method is from."""
     text = texts.prose("common")
     if not note and not limits:
         return
@@ -97,6 +97,8 @@ def explain(note: str, limits: str = "") -> None:
             st.caption(note)
         if limits:
             st.caption(f"**{text['cannot tell']}** {limits}")
+        if source:
+            st.markdown(source)  # a caption's links are too faint to read
 
 
 def downloads(

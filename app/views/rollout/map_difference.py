@@ -62,6 +62,7 @@ def show_difference(visit: RolloutVisit, left: MethodMap, right: MethodMap) -> N
             facts = {"patch": place, "row": row, "col": col, "points": abs(values.flat[place]), "who": who}
             st.markdown(text["apart"].format(**facts))
         st.metric(text["alike"], f"{rank_agreement:.2f}" if rank_agreement == rank_agreement else "–", help=text["alike help"])
+    with two, st.container(horizontal=True):
         explain(text["difference how"].format(**pair), text["difference limits"])
         downloads(
             lambda: figures.frame_outliers(
