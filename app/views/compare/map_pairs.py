@@ -162,9 +162,9 @@ def _show_difference(
     text, values = pair.texts, maps.difference
     most = relevance_scale_top(values, True, 100 / values.size)
     st.markdown(f"### {text['difference']}")
-    drawn = relevance_maps.heat_overlay(comparison, map_key, True, values, most)
+    drawn = relevance_maps.heat_overlay(comparison, map_key, True, values, most, pair.mode)
     _draw_map(comparison, "differ", text["difference"], drawn, values, text["points"], cell, map_outliers=map_outliers)
-    colour_bar.map_scale_bar(heat_colour_scale(values, most, text["points"], signed=True), "differ_scale")
+    colour_bar.map_scale_bar(heat_colour_scale(values, most, text["points"], signed=True, mode=pair.mode), "differ_scale")
 
 
 def _draw_map(

@@ -167,9 +167,11 @@ def _draw_map(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
         said = paper_style_note()
         st.caption(said[0].upper() + said[1:])
         return
-    overlay = relevance_maps.heat_overlay(visit.recording, method_map.cache_key(visit), signed, method_map.shown_values, most)
+    values, mode = method_map.shown_values, visit.mode if signed else "light"  # amounts look the same in both
+    overlay = relevance_maps.heat_overlay(visit.recording, method_map.cache_key(visit), signed, values, most, mode)
     picture(visit.photo_url, grid.rows, grid.cols, grid.step_px, overlay=overlay, detail=visit.detail_url, **arguments)
-    colour_bar.map_scale_bar(heat_colour_scale(method_map.shown_values, most, method_map.unit, signed), f"{prefix}gathered_scale")
+    scale = heat_colour_scale(values, most, method_map.unit, signed, mode=mode)
+    colour_bar.map_scale_bar(scale, f"{prefix}gathered_scale")
 
 
 def _explanations(visit: RolloutVisit, method_map: MethodMap) -> None:
