@@ -29,6 +29,11 @@ def detect_missing_photo(ids: Collection[str], titles: Callable[[], Collection[s
     st.session_state["_photo_asked"] = "" if requested in own else str(requested)[:60]
 
 
+def is_photo_missing() -> bool:
+    """Whether the page says that the photo of its link is not here."""
+    return st.session_state.get("_photo_missing") is not None
+
+
 def show_missing_photo(uploader: Callable[[str], None]) -> None:
     """The photo of the link is not here; where to drop it in again, until that or another is chosen."""
     shown = st.session_state.get("_photo_missing")

@@ -53,26 +53,25 @@ def show_card(card: ModelCard, with_paper: bool = True) -> None:
 
 
 def show_paper_comparison(card: ModelCard, text: texts.Prose) -> None:
-    """A part of its page: how it stands beside the paper's models, in sentences and as a table; nothing where that is not known."""
+    """A fold of its page: how it stands beside the paper's models, in sentences and as a table; nothing where that is not known."""
     known = card, _training_facts(card.name), _class_count(card.name)
     rows = paper_comparison.table_rows(*known)
     if not rows:
         return
-    st.markdown(f"## {text['beside']}")
-    for said in filter(None, paper_comparison.comparison_paragraphs(*known)):
-        st.markdown(said)
-    columns = zip(*rows, strict=True)
-    st.dataframe(
-        {text[name]: list(column) for name, column in zip(("model", "right", "photos"), columns, strict=True)},
-        hide_index=True, alt=text["beside alt"].format(model=card.title),
-    )  # fmt: skip
+    with st.expander(text["beside"]):
+        for said in filter(None, paper_comparison.comparison_paragraphs(*known)):
+            st.markdown(said)
+        columns = zip(*rows, strict=True)
+        st.dataframe(
+            {text[name]: list(column) for name, column in zip(("model", "right", "photos"), columns, strict=True)},
+            hide_index=True, alt=text["beside alt"].format(model=card.title),
+        )  # fmt: skip
 
 
 def show_commands(card: ModelCard, text: texts.Prose) -> None:
-    """A part of its page: the commands that made and measured it; nothing where its card has none."""
+    """A fold of its page: the commands that made and measured it; nothing where its card has none."""
     trained = _training_facts(card.name)
     if trained.get("commands"):
-        st.markdown(f"## {text['made title']}")
         with st.expander(text["made"]):
             model_card_tables.show_training_commands(trained)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from app.components import page_theme
 from app.components.component_files import media_url
 from app.components.picture.picture import picture
 from app.state.models import model_weights
@@ -26,11 +27,12 @@ def position_tiles(
     vit: Vit, selected: int | None, label: str, scale_unit: str, place: str, *, key: str, scale_key: str, **more: Any
 ) -> None:
     """The tiles, under the address of `place`; `more` goes to the picture: what is read out and pointed at together."""
-    from vitcore.figures.theme import DIVERGING
+    from vitcore.figures.theme import diverging_scale
 
-    grid = vit.grid
+    grid, mode = vit.grid, page_theme.current()
+    tiles = media_url(model_weights.similarity_tiles_png(vit.name, mode), "image/png", place)
     picture(
-        media_url(model_weights.similarity_tiles_png(vit.name), "image/png", place), grid.rows, grid.cols, grid.step_px, key=key,
+        tiles, grid.rows, grid.cols, grid.step_px, key=key,
         target="patch", label=label, selected=selected, gutter_px=grid.patch_px / 8, lines=False, smooth=False, **more,
     )  # fmt: skip
-    colour_bar.colour_strip(DIVERGING, -1, 1, scale_unit, scale_key)
+    colour_bar.colour_strip(diverging_scale(mode), -1, 1, scale_unit, scale_key)

@@ -61,7 +61,7 @@ def test_the_row_and_the_nearest_of_table_1():
 
     assert "has the shape of ViT-Base" in said(12, (768,), 86_567_656)
     assert "about as many as ViT-Base" in said(16, (256, 2048), 86_000_000, 0) and "no tokens" in said(1, (2,), 3, 0)
-    assert "3.2× those of the nearest in Table 1, ViT-Huge (632 M)" in said(48, (1664,), 2_000_000_000)
+    assert "3.2× as many as the nearest model of Table 1, ViT-Huge (632 M)" in said(48, (1664,), 2_000_000_000)
     assert [table1_row.number_range(of) for of in ((64, 512, 64), (64, 128, 512), ())] == ["64", "64–512", ""]
 
 
@@ -69,10 +69,10 @@ def test_its_accuracy_is_said_beside_the_papers():
     app = App("card").fine()
     said = " ".join(app.sentences("markdown"))
     assert "lower than that of any of the paper's ViTs" in said and "88.55 % (ViT-H/14 pre-trained on JFT-300M, Table 2)" in said
-    assert "Of those other photos, the 50,000 validation photos of ImageNet-1k, the paper's ViTs name 71.16 %" in said
+    assert "On those other photos, the 50,000 validation photos of ImageNet-1k, the paper's ViTs name 71.16 %" in said
     assert "Its accuracy is lower" not in said, "no verdict without the reservation"
     assert "ViT-Ti/16 names 75.5 % of those right (timm's own table) and 37 to 62 % of these" in said
-    assert "It has 5.6 M parameters; the smallest model of Table 1, ViT-Base, has 86 M" in said
+    assert "It has 5.6 M parameters. The smallest model of Table 1, ViT-Base, has 86 M" in said
     kinds, tiny, whole = ("1,328 validation photos of Imagenette, Imagewoof", "1,500 validation photos of Tiny ImageNet",
                           "the 50,000 validation photos of ImageNet-1k")  # fmt: skip
     own, teacher = "Inside ViT Ti/8 · 128 px", "ViT-Ti/16, its teacher"
@@ -81,14 +81,14 @@ def test_its_accuracy_is_said_beside_the_papers():
         ["ViT-L/32 pre-trained on ImageNet (Table 5)", "71.16", whole],
         ["ViT-H/14 pre-trained on JFT-300M (Table 2)", "88.55", whole],
     ]  # fmt: skip
-    assert "49,320 crops of photos in all; the paper's data sets hold 1,300,000 to 303,000,000 photos" in said
+    assert "49,320 crops of photos in all. The paper's data sets hold 1,300,000 to 303,000,000 photos" in said
 
 
 def test_only_what_is_known_is_set_beside_the_paper():
     def said(name: str = "vit_tiny_patch16_224.augreg_in21k_ft_in1k") -> str:
         return " ".join(paper_comparison.comparison_paragraphs(next(card for card in MODEL_CARDS if card.name == name), {}))
 
-    assert "higher than 2 of the 17 numbers" in said() and "Of the same 50,000 photos" in said() and "has 5.7 M" in said()
+    assert "higher than 2 of the 17 numbers" in said() and "On the same 50,000 photos" in said() and "has 5.7 M" in said()
     base = said("vit_base_patch16_224.augreg_in21k_ft_in1k")
     assert "77.91 % (ImageNet), 83.97 % (ImageNet-21k), 84.15 % (JFT-300M) (Table 5, fine-tuned at 384 px)" in base
     assert "parameters" not in base, "as large as the paper's"
@@ -116,12 +116,12 @@ def test_only_what_is_known_is_set_beside_the_paper():
 def test_it_is_measured_watched_and_kept(lines):
     lines(profile(), profile(ONE), profile(ONE, TWO), profile(ONE, TWO, largest_batch=9, memory_gb=0.5))
     app = App("card").fine()
-    assert len(app.charts()) == 1 and any("has not been measured yet" in said for said in app.sentences("caption"))
+    assert len(app.charts()) == 1 and any("is not measured yet" in said for said in app.sentences("caption"))
     app.press("measure")
     until(lambda: speed_measurement.running_measurement() is None)
     app.run().fine()
     (said,) = [said for said in app.sentences("markdown") if "images a second" in said and "at best" in said]
-    assert "answers 8 images a second** at best, 2 in a batch: 40 % of the 20 that" in said
+    assert "answers 8 images a second** at best, with 2 in a batch. That is 40 % of the 20 that" in said
     assert "1.6× as many as one at a time" in said and "The largest batch that fits into 0.5 GB holds 9." in said
     assert "30 MB beside the program for one image, weights included, and 42 MB for 2" in said
     app.chart("Images a second over the batch size, and the limit of this device")
@@ -163,7 +163,7 @@ def test_in_public_it_is_off(monkeypatch, lines):
 def test_sentences_follow_the_numbers():
     one = profile(TWO, BatchThroughput(4, 8.4, None), too_large=8, largest_batch=0, memory_gb=1, training=True)
     said = speed_sentences.speed_sentences(one, "one", WORDS)
-    assert "learns from 8.4 images a second" in said and "Larger batches bring little here: 5 % more" in said
+    assert "learns from 8.4 images a second" in said and "Larger batches help little here: 5 % more" in said
     assert "MB" not in said and "A batch of 8 does not fit" in said and "Not even one image fits into 1 GB" in said
 
 
@@ -189,19 +189,19 @@ def test_the_card_says_what_was_measured_on_photos_that_nothing_was_tuned_on():
     own, teacher = (trained[key]["pets"] for key in ("measured", "teacher_measured_alike"))
     said = " ".join(App("card").fine().sentences("markdown"))
     right = [f"{one[kind]['called_so']:.0f} %" for one in (own, teacher) for kind in ("cats", "dogs")]
-    assert f"it calls {right[0]} of the cats a cat and {right[1]} of the dogs a dog" in said
+    assert f"it recognises {right[0]} of the cats and {right[1]} of the dogs in test photos" in said
     assert f"ViT-Ti/16 gets {right[2]} and {right[3]} of the same {own['cats']['photos']} cats" in said
     wrong = [trained[key]["kinds tiny64-val"]["false_cats"] for key in ("measured", "teacher_measured_alike")]
     assert (
-        f"Of {wrong[0]['photos']:,} validation photos of Tiny ImageNet without a cat it calls {wrong[0]['called_so']:.1f} %"
-        f" one (ViT-Ti/16: {wrong[1]['called_so']:.1f} %)" in said
+        f"calls {wrong[0]['called_so']:.1f} % of {wrong[0]['photos']:,} validation photos of Tiny ImageNet without a cat one"
+        f" (ViT-Ti/16: {wrong[1]['called_so']:.1f} %)" in said
     )
     aucs = own["localisation"], teacher["localisation"]
-    assert f"AUC of {aucs[0]['rollout_auc']:.3f} (ViT-Ti/16: {aucs[1]['rollout_auc']:.3f}; the middle" in said
+    assert f"AUC of {aucs[0]['rollout_auc']:.3f} (ViT-Ti/16: {aucs[1]['rollout_auc']:.3f}, the middle" in said
     assert "measures plausibility" in said and "not measure faithfulness" in said
-    assert "trained to be like the class attention of DINOv2 S/14's last layer" in said
+    assert "trained to resemble the class attention of DINOv2 S/14's last layer" in said
     labels = sum(trained["labelled_photos_of_its_teacher_m"].values())
-    assert f"Its teacher, ViT-Ti/16, learned from labels: {labels:.0f} million photos." in said
+    assert f"Its teacher, ViT-Ti/16, learned from {labels:.0f} million labelled photos." in said
     assert f"{trained['last_layer']['crops']:,} crops" in said
     cats, others = (trained[key]["kinds tiny64-val"]["cats"] for key in ("measured", "teacher_measured_alike"))
     shares = f"{cats['called_so']:.1f} % of {cats['photos']} ({others['called_so']:.1f} %)"

@@ -16,7 +16,7 @@ NAMES = re.compile(  # of papers and their parts, models, data sets, files and k
 DEFINED = re.compile(  # what a number means here: scales, shares and correlations end at these, and counting begins at 0
     r"0, 1, 2, …|(?<![\d.])[−-]?(?:0|1|100)(?: %| px)?(?![\d.,×]*\d)|(?<![\d.])0\.5(?=[;:)]| is guessing)|of 255|from 0 to 255"
     r"|[·×]\s*3(?= =|\s+pixels become)|[Tt]op 5"
-    r"|likeliest five|five likeliest|among five|of the four|to D on four"
+    r"|likeliest five|five likeliest|five most likely|among five|of the four|to D on four"
 )
 WORDS = re.compile(
     r"\b(?:three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|sixteen|eighteen|nineteen|twenty|thirty|dozens?"

@@ -71,3 +71,9 @@ def test_fewer_questions_are_said(kinds, offer):
     app = App("quiz", model="windows").fine()
     count = int(app.controls["question"].max)
     assert count < 10 and "Fewer than 10" in app.text("caption")
+
+
+def test_a_link_to_the_quiz_of_a_photo_that_is_not_here_asks_for_it_and_draws_no_other_quiz():
+    app = App("quiz", photo="your-photo", quiz_seed="7").fine()
+    assert TEXT["photo missing"] in app.sentences("info") and "quiz_seed" not in app.controls
+    assert app.press("go_without").values()["quiz_seed"] == 7 and not app.sentences("info")

@@ -235,7 +235,7 @@ def test_ones_own_photos_and_when_none_can_be_read(tiny_app, printed_once):
     assert app.at.get_by_key("begin").disabled
     app.at.get_by_key("batch").upload("text.jpg", b"I am not a photograph.")
     app.run().press("begin")
-    assert app.sentences("error") == ["None of the photos could be read."]
+    assert app.sentences("error") == [texts.prose("report", "en")["none"]]
     assert "zip" not in [d.key for d in app.at.get("download_button")]
     picker = app.press("again").at.get_by_key("batch")
     for name in ("one.png", "../two.png"):

@@ -46,8 +46,8 @@ def test_both_rollouts_and_their_difference_are_the_librarys(expected):
     mean = np.mean([value for *_, value in expected.cka_per_layer])
     assert shown == [f"{expected.rank_correlation:.2f}", f"{mean:.2f}", f"{expected.answers.shared_top5} / 5"]
     assert f"Rank correlation over 256 places: {shown[0]}." in app.text("markdown")
-    called = [said for said in app.sentences("markdown") if said.startswith("**A** Inside ViT Ti/8 · 128 px&emsp;**B** ")]
-    assert len(called) == 1 and any(re.search(r"there [AB] has", said) for said in app.sentences("markdown"))
+    called = [said for said in app.sentences("markdown") if re.match("### [AB] · Inside ViT Ti/8 · 128 px", said)]
+    assert len(called) == 2 and any(re.search(r"there [AB] has", said) for said in app.sentences("markdown"))
     assert "Patch by patch" in app.text("caption")
 
 
@@ -66,7 +66,7 @@ def test_every_picture_of_both_with_its_number(expected):
 def test_outliers_that_can_decide_how_alike_tokens_are_are_named():
     said = App("compare", photo="cat", picture="tokens").fine().sentences("markdown")
     found = outliers_in_recording(recordings.recording(load_model.load(), open_photo(sample_photos.SAMPLES / "cat.jpg")))
-    told = f"A has {len(found.patches)} outlier tokens on this photo from layer {found.first.min()} on"
+    told = f"A has {len(found.patches)} outlier tokens of very large norm on this photo, from layer {found.first.min()} on"
     assert any(told in one for one in said) and not any(one.startswith("B has") for one in said)
 
 
@@ -85,7 +85,7 @@ def test_another_input_is_resampled_and_said_and_random_weights_take_it():
 def test_models_of_other_depths_are_asked_at_the_same_depth(kinds, offer):
     offer({"registers": kinds["registers"]})
     app = App("compare", b="registers", picture="attention", both_layer="11").fine()
-    assert "beside layer 11 of A stands the layer at the same depth, layer 2 of B" in app.text("caption")
+    assert "Layer 11 of A is shown beside layer 2 of B, at the same depth" in app.text("caption")
     assert app.controls["one_head"].options == [str(i) for i in range(3)]
     app.set(layer=0, one_head=2, ask=True).set(query=15).fine()
     assert app.component("b_map")["selected"] == 15

@@ -73,6 +73,7 @@ def test_what_is_not_defined_is_said_and_the_rest_is_shown(kind, kinds, offer):
     for slug in ("attention", "distance", "story", "report", "rollout"):
         (said,) = app.go(slug).fine().sentences("info")
         assert kind in said and ("no attention" in said) == (kind == "network"), slug
+    app.set(compare=True).fine()
     assert app.component("gathered") and app.component("b_gathered") and "build_up" not in [c.key for c in app.pictures()]
     assert set(app.controls["method"].options) == {"Integrated gradients", "Grad-CAM"}
     app.set(method="Grad-CAM").fine()

@@ -190,7 +190,9 @@ def test_heads_a_patch_and_the_link(visit):
     """Change head fusion, ask a patch; a link opens the same picture for somebody else."""
     page = at_rest(visit("rollout"))
     first = drawn(page)
+    page.get_by_role("button", name="Settings").click()
     choose(page, "max")
+    page.keyboard.press("Escape")
     fused = changed(page, first)
     expect(page).to_have_url(re.compile("fusion=max"))
     touch(page, 4, 9)

@@ -22,9 +22,13 @@ def test_choose_b_switch_the_picture_point_and_share(visit):
     assert not re.search("[?&]b=", at_rest(page).url), "nor has the address what could not be had"
     pick(at_rest(page), page.get_by_role("combobox", name="B", exact=True), "The same, with another input")
     expect(page).to_have_url(re.compile("b=The"))
-    pick(at_rest(page), page.get_by_role("combobox", name="Input of B"), "64 px")
+    at_rest(page).get_by_role("button", name="Settings").click()
+    pick(page, page.get_by_role("combobox", name="Input of B"), "64 px")
+    page.keyboard.press("Escape")
+    at_rest(page).get_by_role("button", name="How to read this").click()
     expect(page.get_by_text("Resampled", exact=False)).to_be_visible()
-    page.get_by_role("radio", name="attention", exact=True).click()
+    page.keyboard.press("Escape")
+    pick(at_rest(page), page.get_by_role("combobox", name="Picture"), "attention")
     at_rest(page)
     page.locator(".st-key-b_map canvas").hover(position={"x": 100, "y": 60})
     places = [said(page, key).split(" px")[0] for key in ("a_map", "b_map", "differ")]
@@ -32,7 +36,7 @@ def test_choose_b_switch_the_picture_point_and_share(visit):
     numbers = page.locator("[data-testid=stMetricValue]").all_inner_texts()
     assert serious(page) == []
     theirs = at_rest(visit(page.url))
-    expect(theirs.get_by_role("radio", name="attention", exact=True)).to_be_checked()
+    expect(theirs.get_by_role("combobox", name="Picture")).to_have_value("attention")
     expect(theirs.get_by_role("heading", name="B · Inside ViT Ti/8 · 128 px, given 64 px")).to_be_visible()
     assert theirs.locator("[data-testid=stMetricValue]").all_inner_texts() == numbers
     theirs.get_by_role("button", name="Ready pairs").click()

@@ -38,12 +38,12 @@ def choose(page: Page, label: str, option: str) -> None:
 
 
 def test_two_methods_a_class_and_the_link(visit):
-    page = at_rest(visit("rollout"))
+    page = at_rest(visit("rollout?compare=true"))
     before = [look(picture(page, key)) for key in ("gathered", "b_gathered", "differ")]
     choose(page, "Compared with", "Grad-CAM")
     expect(page).to_have_url(re.compile("b_method=Grad-CAM"))
     expect(page.get_by_role("heading", name="Rollout minus Grad-CAM")).to_be_visible()
-    choose(page, "The class in question", "zebra")
+    choose(page, "Class", "zebra")
     expect(page.get_by_role("heading", name="What spoke for zebra")).to_be_visible()
     at_rest(page)
     after = [look(picture(page, key)) for key in ("gathered", "b_gathered", "differ")]
@@ -60,7 +60,7 @@ def test_two_methods_a_class_and_the_link(visit):
 
 
 def test_a_likely_class_at_a_touch(visit):
-    page = at_rest(visit("rollout"))
+    page = at_rest(visit("rollout?compare=true"))
     button = page.locator(".st-key-likeliest button").nth(1)
     label = re.sub(r" (< )?[\d.]+ %$", "", button.inner_text())
     button.click()
@@ -159,7 +159,7 @@ def test_a_patch_touched_on_any_picture_is_asked(visit):
 
 
 def test_on_a_phone_the_pictures_stand_one_below_the_other(visit):
-    page = at_rest(visit("rollout", width=390, height=844))
+    page = at_rest(visit("rollout?compare=true", width=390, height=844))
     boxes = [picture(page, key).bounding_box() for key in ("gathered", "b_gathered", "differ")]
     assert [box["x"] for box in boxes] == [boxes[0]["x"]] * 3 and all(box["width"] > 300 for box in boxes)
     assert boxes[0]["y"] < boxes[1]["y"] < boxes[2]["y"]

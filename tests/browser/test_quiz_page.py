@@ -35,7 +35,7 @@ def test_a_class_is_asked_by_keyboard(visit):
 def test_the_stepper_says_what_its_numbers_and_its_arrows_are(visit, width):
     page = at_rest(visit("quiz?photo=cat&quiz_seed=7", width=width, height=900))
     stepper, heading = page.locator(".st-key-quiz_steps"), page.get_by_role("heading", level=3)
-    expect(stepper.get_by_text("The questions, each named after the page that shows its answer")).to_be_visible()
+    expect(stepper.get_by_text("Questions, named after the page with the answer")).to_be_visible()
     expect(stepper.get_by_text("Previous question")).to_be_visible()
     stepper.get_by_text("Next question").click()
     expect(heading).to_contain_text("2 ·")

@@ -93,6 +93,7 @@ def test_the_animation_moves_when_asked_and_comes_as_a_file(visit, tmp_path):
 
 def test_a_zip_of_the_gallery_can_be_stopped_and_finished(visit, tmp_path):
     page = at_rest(visit("report"))
+    page.locator("summary").filter(has_text=TEXT["many title"]).click()
     page.get_by_role("button", name="Make the ZIP of 18 photos").click()
     expect(page.get_by_text(re.compile(r"^[1-9]\d* of 18 photos"))).to_be_visible(timeout=LONG_MS)
     page.locator(".st-key-stop_batch button").click()

@@ -34,8 +34,9 @@ def rec(vit) -> vitcore.Recording:
 
 def test_send_the_rollout_you_are_looking_at(visit):
     """Send a colleague exactly the picture you are looking at."""
-    page = lab.at_rest(visit("rollout"))
+    page = lab.at_rest(visit("rollout?compare=true"))
     before = lab.look(lab.picture(page, "gathered"))
+    page.get_by_role("button", name="Settings").first.click()
     slider(page, "Residual weight, %").focus()
     for _ in range(4):
         page.keyboard.press("ArrowLeft")
@@ -93,7 +94,7 @@ def test_where_two_methods_differ_most(visit, vit, rec):
     asked = relevance(vit, rec.model_input.pixels, "chefer", vit.labels.index(second)).maps
     points = difference_points(rec.rollout(), asked.reshape(rec.grid.rows, rec.grid.cols))
     row, col = np.unravel_index(np.abs(points).argmax(), points.shape)
-    page = lab.at_rest(visit("rollout"))
+    page = lab.at_rest(visit("rollout?compare=true"))
     page.get_by_role("button", name=re.compile(rf"^{second} (< )?[\d.]+ %$")).click()
     expect(page.get_by_role("heading", name=f"What spoke for {second}")).to_be_visible()
     who = "Rollout" if points[row, col] > 0 else "Chefer relevance"

@@ -107,11 +107,11 @@ def heat_figure(
     """(rows, cols) values on the photo with their colour bar up to `top` (default: `scale_top`); `hover_text` for the pointer."""
     photo, size = resize_for_figure(pixels), (float(grid.cols), float(grid.rows))
     top = scale_top(values) if top is None else top
-    drawn = heat_on_photo(values, fine_detail(photo, grid), top, signed)
+    drawn = heat_on_photo(values, fine_detail(photo, grid), top, signed, mode)
     return Drawing(
         title=title, subtitle=subtitle, mode=mode, height_px=height_px, rasters=[RasterLayer(drawn, size, smooth=True)],
         marks=[HoverGrid(hover_text, size)], shapes=patch_outline(query_patch, grid),
-        colour_scale=heat_colour_scale(values, top, unit, signed, even_share), **picture_axes(size),
+        colour_scale=heat_colour_scale(values, top, unit, signed, even_share, mode), **picture_axes(size),
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
-from vitcore.figures.theme import DETAIL, DIVERGING, HEAT, PHOTO_SHARE, SEQUENTIAL, SIGNED_HEAT, ColourScale, lut
+from vitcore.figures.theme import DETAIL, HEAT, ON_PHOTO, PHOTO_SHARE, SEQUENTIAL, ColourScale, Mode, diverging_scale, lut
 from vitcore.grid import Grid
 from vitcore.translation import say
 
@@ -23,16 +23,18 @@ FEW = 40  # patches: fewer are all seen
 TOWERS = 5.0  # times the 95th percentile: far beyond what a smooth map reaches
 
 
-def heat_on_photo(values: NDArray, detail: NDArray[np.uint8], top: float, signed: bool = False) -> NDArray[np.uint8]:
+def heat_on_photo(
+    values: NDArray, detail: NDArray[np.uint8], top: float, signed: bool = False, mode: Mode = "light"
+) -> NDArray[np.uint8]:
     """(rows, cols) values in colours up to `top`, or from −`top` where they are `signed`, on `fine_detail` (H, W): (H, W, 3)."""
-    return _enlarged(heat_colours(values, top, signed), detail.shape) + detail[..., None]
+    return _enlarged(heat_colours(values, top, signed, mode), detail.shape) + detail[..., None]
 
 
-def heat_colours(values: NDArray, top: float, signed: bool = False) -> NDArray[np.uint8]:
+def heat_colours(values: NDArray, top: float, signed: bool = False, mode: Mode = "light") -> NDArray[np.uint8]:
     """The same without the photo's part, a pixel a patch: (…, 3), at most 255 − 2 · DETAIL. A browser adds the detail."""
     share = np.asarray(values, np.float64) / max(top, 1e-12)
     place = 255 * ((share + 1) / 2 if signed else share)
-    return darkened_lut(DIVERGING if signed else SEQUENTIAL)[np.uint8(np.clip(np.round(place), 0, 255))]
+    return darkened_lut(diverging_scale(mode) if signed else SEQUENTIAL)[np.uint8(np.clip(np.round(place), 0, 255))]
 
 
 def darkened_lut(scale: str) -> NDArray[np.uint8]:
@@ -88,11 +90,13 @@ def scale_top(values: NDArray, even_share: float | None = None) -> float:
     return max(most, MIN_TOP_IN_EVEN_SHARES * float(values.mean() if even_share is None else even_share))
 
 
-def heat_colour_scale(values: NDArray, top: float, unit: str, signed: bool = False, even_share: float | None = None) -> ColourScale:
+def heat_colour_scale(
+    values: NDArray, top: float, unit: str, signed: bool = False, even_share: float | None = None, mode: Mode = "light"
+) -> ColourScale:
     """The colour bar of a map on a photo: amounts in times an `even_share` share (default: their mean), signed ones in `unit`."""
     even_share = float(values.mean()) if even_share is None else even_share
     if signed:
-        bar = ColourScale(colours=SIGNED_HEAT, low=-top, high=top, unit=unit)
+        bar = ColourScale(colours=diverging_scale(mode) + ON_PHOTO, low=-top, high=top, unit=unit)
     else:
         share = f"{even_share:.3g}{chr(160) if unit.startswith('%') else ' '}{unit}"
         told = say("times an even share, {share}", share=share)

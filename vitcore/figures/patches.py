@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.figures.drawing import Drawing, HoverGrid, Label, RasterLayer, picture_axes
-from vitcore.figures.theme import CATEGORICAL, DIVERGING, PINNED_PATCH_COLOUR, Mode, apply_colour_scale, hex_to_rgb, mosaic
+from vitcore.figures.theme import CATEGORICAL, PINNED_PATCH_COLOUR, Mode, apply_colour_scale, diverging_scale, hex_to_rgb, mosaic
 from vitcore.grid import Grid
 from vitcore.translation import say
 
@@ -50,7 +50,7 @@ def patch_and_embedding(patch: NDArray[np.uint8], embedding: NDArray, grid: Grid
     enlarged = RasterLayer(patch, (high * patch.shape[1] / patch.shape[0], high))
     numbers = _strip(apply_colour_scale(patch.reshape(1, -1), "Greys_r", 0, 255), wide, high + 2.6)
     limit = float(np.abs(embedding).max()) or 1.0
-    strip = _strip(apply_colour_scale(embedding.reshape(1, -1), DIVERGING, -limit, limit), wide, high + 6.0)
+    strip = _strip(apply_colour_scale(embedding.reshape(1, -1), diverging_scale(mode), -limit, limit), wide, high + 6.0)
     place = grid.prefix + slot
     labels = (
         (high + 2.3, say("x_p: its {count} numbers, flattened", count=patch.size)),

@@ -7,17 +7,19 @@ from numpy.typing import NDArray
 
 from vitcore.figures.attention import patch_outline
 from vitcore.figures.drawing import Axis, Drawing, HoverGrid, Margin, RasterLayer, counted_axis, picture_axes
-from vitcore.figures.theme import DIVERGING, INK_COLOURS, ColourScale, Mode, apply_colour_scale, mosaic
+from vitcore.figures.theme import INK_COLOURS, ColourScale, Mode, apply_colour_scale, diverging_scale, mosaic
 from vitcore.grid import Grid
 from vitcore.translation import say
 
 MARGIN = Margin(left=50, below=50)  # for the numbers of rows and columns
 
 
-def similarity_mosaic(cosine: NDArray, grid: Grid, gutter: bool = True, side_px: int = 900) -> NDArray[np.uint8]:
+def similarity_mosaic(
+    cosine: NDArray, grid: Grid, gutter: bool = True, side_px: int = 900, mode: Mode = "light"
+) -> NDArray[np.uint8]:
     """(N, N) cosines as one RGBA picture of rows × cols tiles, about `side_px` wide."""
     zoom = max(1, round(side_px / (grid.rows * grid.rows)))
-    rgb = apply_colour_scale(cosine, DIVERGING, -1, 1).reshape(grid.patches, grid.rows, grid.cols, 3)
+    rgb = apply_colour_scale(cosine, diverging_scale(mode), -1, 1).reshape(grid.patches, grid.rows, grid.cols, 3)
     return mosaic(rgb, grid.cols, gutter=max(2, zoom * grid.rows // 8) if gutter else 0, zoom=zoom)
 
 
@@ -26,10 +28,10 @@ def position_similarity(cosine: NDArray, grid: Grid, mode: Mode = "light", subti
     size = (float(grid.cols), float(grid.rows))
     told = say("input patch row {row}, column {col}")
     text = [[told.format(row=r, col=c) for c in range(grid.cols)] for r in range(grid.rows)]
-    scale = ColourScale(colours=DIVERGING, low=-1, high=1, unit=say("cosine similarity"), ticks=(-1, -0.5, 0, 0.5, 1))
+    scale = ColourScale(colours=diverging_scale(mode), low=-1, high=1, unit=say("cosine similarity"), ticks=(-1, -0.5, 0, 0.5, 1))
     return Drawing(
         title=say("Position-embedding similarity"), subtitle=subtitle, mode=mode, height_px=620, colour_scale=scale,
-        rasters=[RasterLayer(similarity_mosaic(cosine, grid, side_px=side_px), size)], marks=[HoverGrid(text, size)],
+        rasters=[RasterLayer(similarity_mosaic(cosine, grid, side_px=side_px, mode=mode), size)], marks=[HoverGrid(text, size)],
         margin=MARGIN, **_counted_axes(grid),
     )  # fmt: skip
 
@@ -54,9 +56,9 @@ def cosine_map(
     )  # seen on the darkest red, too
     return Drawing(
         title=title, mode=mode, height_px=height_px,
-        rasters=[RasterLayer(apply_colour_scale(cells, DIVERGING, -limit, limit), size)],
+        rasters=[RasterLayer(apply_colour_scale(cells, diverging_scale(mode), -limit, limit), size)],
         marks=[HoverGrid(text, size)], shapes=boxes, margin=MARGIN, **_counted_axes(grid),
-        colour_scale=ColourScale(colours=DIVERGING, low=-limit, high=limit, unit=unit, ticks=(-limit, 0, limit)),
+        colour_scale=ColourScale(colours=diverging_scale(mode), low=-limit, high=limit, unit=unit, ticks=(-limit, 0, limit)),
     )  # fmt: skip
 
 

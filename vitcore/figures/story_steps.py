@@ -7,7 +7,7 @@ from PIL import Image
 from vitcore.figures.charts.predictions import percentage_axes, percentage_bars
 from vitcore.figures.drawing import Axis, Drawing, HoverGrid, Label, Margin, Outline, Points, RasterLayer, picture_axes
 from vitcore.figures.heat_overlay import fine_detail, heat_on_photo, scale_top
-from vitcore.figures.theme import CATEGORICAL, DIVERGING, PINNED_PATCH_COLOUR, Mode, apply_colour_scale, hex_to_rgb, mosaic
+from vitcore.figures.theme import CATEGORICAL, PINNED_PATCH_COLOUR, Mode, apply_colour_scale, diverging_scale, hex_to_rgb, mosaic
 from vitcore.grid import Grid
 from vitcore.translation import decimal, percent, say
 
@@ -78,7 +78,8 @@ def patch_projection(patch: NDArray, filters: NDArray, bias: NDArray, mode: Mode
     said = []
     for i in range(count):
         x, shown = 1.6 + i * (tile + gap), filters[i] / (np.abs(filters[i]).max() or 1)
-        drawn = (np.round(127.5 + 127.5 * shown).astype(np.uint8), apply_colour_scale(products[i], DIVERGING, -limit, limit))
+        coloured = apply_colour_scale(products[i], diverging_scale(mode), -limit, limit)
+        drawn = (np.round(127.5 + 127.5 * shown).astype(np.uint8), coloured)
         rasters += [RasterLayer(one, (tile, tile), (x, top)) for one, top in zip(drawn, (6.4, 12.6), strict=True)]
         said.append(Label(f"<b>{decimal(sums[i], 2, plus=True)}</b>", x + tile / 2, 18.3, 17, "text", "center"))
     for y, words in ((1.9, "x_p"), (6.2, say("⊙ filter 0, 1, 2, …: the columns of E")),

@@ -9,15 +9,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from plotly.colors import get_colorscale, sample_colorscale
+from plotly.colors import get_colorscale, make_colorscale, sample_colorscale
 
 Mode = Literal["light", "dark"]
 
 SEQUENTIAL = "Inferno"  # amounts: attention, rollout
 DIVERGING = "RdBu_r"  # signed: cosine similarity, differences
+DIVERGING_DARK = "RdBu_r on dark"  # the same on dark pages: zero is dark, and both ends are bright
+OWN_SCALES = {DIVERGING_DARK: ["#C9E3F5", "#6DB3E0", "#256BAF", "#13161A", "#B6302F", "#EE8466", "#FFD9C4"]}
 DETAIL = 36  # of 255: how much brighter or darker the fine detail of a photo makes a colour that lies on it
 PHOTO_SHARE = (255 - 2 * DETAIL) / 255  # of a colour's range on a photo, so that no detail is cut off
-HEAT, SIGNED_HEAT = f"{SEQUENTIAL} on a photo", f"{DIVERGING} on a photo"  # both scales as they are there
+ON_PHOTO = " on a photo"  # ends the name of a scale as its colours are there
+HEAT = f"{SEQUENTIAL}{ON_PHOTO}"
 CATEGORICAL = (  # told apart by colour-blind readers, at least 3:1 on light and on dark pages
     "#0B7BC1", "#D55E00", "#0B9A68", "#CC5FA3", "#B98A10", "#7A6BD8", "#8A8A8A", "#A0522D",
 )  # fmt: skip
@@ -27,6 +30,11 @@ INK_COLOURS: dict[Mode, dict[str, str]] = {
     "dark": {"text": "#E8E6E1", "soft": "#A9B1BC", "line": "#2C3440", "accent": "#4FC3D9"},
 }
 PAPER_COLOUR: dict[Mode, str] = {"light": "#FFFFFF", "dark": "#0F1218"}
+
+
+def diverging_scale(mode: Mode) -> str:
+    """The palette of signed numbers on a light or a dark page."""
+    return DIVERGING_DARK if mode == "dark" else DIVERGING
 
 
 def ink_colour(colour: str, mode: Mode) -> str:
@@ -71,8 +79,9 @@ def hex_to_rgb(ink: str) -> tuple[int, int, int]:
 def lut(scale: str) -> NDArray[np.uint8]:
     """(256, 3) bytes of a named colour scale; of one "on a photo", as its colours are there in the mean of a patch."""
     if scale not in _LUTS:
-        name, on_photo, _ = scale.partition(" on a photo")
-        steps = sample_colorscale(get_colorscale(name), np.linspace(0, 1, 256).tolist(), colortype="tuple")
+        name, on_photo, _ = scale.partition(ON_PHOTO)
+        known = make_colorscale(OWN_SCALES[name]) if name in OWN_SCALES else get_colorscale(name)
+        steps = sample_colorscale(known, np.linspace(0, 1, 256).tolist(), colortype="tuple")
         colours = np.round(255 * np.asarray(steps))
         _LUTS[scale] = (np.round(PHOTO_SHARE * colours) + DETAIL if on_photo else colours).astype(np.uint8)
     return _LUTS[scale]

@@ -102,7 +102,8 @@ def map_difference_sentence(difference: NDArray, rank_correlation: float) -> str
         return say("The two maps are the same.")
     row, col = divmod(place, difference.shape[1])
     told = say(
-        "They differ most in row {row}, column {col} of the {rows}×{cols} grid: there {who} has {points} percentage points more.",
+        "The largest difference is in row {row}, column {col} of the {rows}×{cols} grid: there {who} has {points} percentage "
+        "points more.",
         row=row, col=col, rows=difference.shape[0], cols=difference.shape[1], who=MODEL_LETTERS[most < 0],
         points=f"{abs(most):.2f}",
     )  # fmt: skip
@@ -138,8 +139,8 @@ def token_similarity_sentence(comparison: Comparison) -> str:
         "least": f"{least[2]:.2f}",
              "i": most[0], "j": most[1], "k": least[0], "m": least[1]}  # fmt: skip
     return say(
-        "At the same depth linear CKA of the tokens is {mean} on average: highest, {most}, in layer {i} of {first} and layer "
-        "{j} of {second}; lowest, {least}, in layer {k} of {first} and layer {m} of {second}.",
+        "Linear CKA of the tokens at the same depth is {mean} on average. The highest, {most}, is in layer {i} of {first} and "
+        "layer {j} of {second}. The lowest, {least}, is in layer {k} of {first} and layer {m} of {second}.",
         **facts,
     )
 
@@ -165,8 +166,8 @@ def agreement_sentence(agreement: Any, tops: list[list[tuple[str, float]]]) -> s
         else say("{first} says “{one}” ({p}), {second} “{two}” ({q}).", **facts)
     )
     return f"{told} " + say(
-        "Of the likeliest {of}, {shared} are the same; Jensen-Shannon divergence of the answers is {bits} bits (0: the same; "
-        "1: nothing in common).",
+        "They share {shared} of their {of} most likely classes. The Jensen-Shannon divergence of the answers is {bits} bits "
+        "(0: the same, 1: nothing in common).",
         of=agreement.of, shared=agreement.shared_top5, bits=f"{agreement.divergence_bits:.2f}",
     )  # fmt: skip
 
@@ -183,9 +184,8 @@ def attention_distance_sentence(px: list[NDArray], vits: tuple[Vit, Vit]) -> str
         for part, value in (("near", one[0].min()), ("far", one[0].max()), ("mean", one.mean()))
     }
     told = say(
-        "Among the patches alone (renormalised), the nearest head of {first} in layer 0 looks {near0} % of the picture's width "
-        "far and its farthest {far0} %; those of {second} {near1} and {far1} %. Averaged over all heads and layers it is {mean0} "
-        "and {mean1} %.",
+        "Among the patches alone (renormalised), the heads of layer 0 attend over {near0} to {far0} % of the picture's width in "
+        "{first}, and over {near1} to {far1} % in {second}. The mean over all heads and layers is {mean0} and {mean1} %.",
         first=MODEL_LETTERS[0], second=MODEL_LETTERS[1], **facts,
     )  # fmt: skip
     return f"{told} {_layer_by_layer([one.mean(1) for one in share])}"

@@ -18,7 +18,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const known = data.right !== null && data.right !== undefined
   section.classList.toggle("large", data.large)
   options.classList.toggle("words", !data.options[0].picture)
-  options.style.setProperty("--count", data.options.length)
   given.replaceChildren(...data.given.map(picture))
   if (options.childElementCount !== data.options.length || s.name !== data.name)
     options.replaceChildren(...data.options.map(() => element("button")))

@@ -210,11 +210,11 @@ def mirror_symmetries(model: str) -> list[MirrorSymmetry]:
 
 
 @memory_cache.cached
-def similarity_tiles_png(model: str) -> bytes:
+def similarity_tiles_png(model: str, mode: Any) -> bytes:
     """The picture of all similarity tiles, as a PNG file."""
     from vitcore.figures.positions import similarity_mosaic
     from vitcore.figures.theme import encode_image
 
     cosine = position_similarity(model)
     assert cosine is not None, "only asked for models that have positions"
-    return encode_image(similarity_mosaic(cosine, loaded_models.loaded(model).grid, gutter=False))[0]
+    return encode_image(similarity_mosaic(cosine, loaded_models.loaded(model).grid, gutter=False, mode=mode))[0]

@@ -108,12 +108,17 @@ def _recording_and_settings(vit: Vit, rec: Recording, settings: Settings) -> tup
 
 
 @memory_cache.cached
-def heat_overlay(source: Recording | Comparison, map_key: Hashable, signed: bool, _values: NDArray, _top: float) -> str:
-    """A map in colours up to its top, to be laid on the photo, as a data address; `map_key`: which map of the source."""
+def heat_overlay(
+    source: Recording | Comparison, map_key: Hashable, signed: bool, _values: NDArray, _top: float, mode: Any = "light"
+) -> str:
+    """A map in colours up to its top, to be laid on the photo, as a data address; `map_key`: which map of the source.
+
+    `mode` ("light", "dark") is for signed maps alone: amounts look the same in both.
+    """
     from vitcore.figures.heat_overlay import heat_colours
     from vitcore.figures.theme import pixels_to_data_uri
 
-    return pixels_to_data_uri(heat_colours(_values, _top, signed))
+    return pixels_to_data_uri(heat_colours(_values, _top, signed, mode))
 
 
 @memory_cache.cached

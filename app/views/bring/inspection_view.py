@@ -20,9 +20,8 @@ def show_inspection(text: Prose) -> None:
     """All of it; what can be opened here, where nothing was brought yet."""
     model = uploaded_model.current()
     if model is None:
-        st.markdown(f"## {text['formats title']}")
-        st.markdown(text["formats"])
-        st.caption(text["yours alone"])
+        with st.expander(text["formats title"], icon=":material/info:"):
+            st.markdown(text["formats"])
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.markdown(f"## {texts.escape_markdown(model.display_name)}")
@@ -40,7 +39,6 @@ def show_inspection(text: Prose) -> None:
             _show_problems(model, text)
         else:
             _open_button(model, text)
-    st.caption(text["yours alone"])
 
 
 def _facts_table(model: uploaded_model.UploadedModel, text: Prose) -> None:

@@ -1,11 +1,8 @@
 """Bring your model: a file or an id of the hub, what is found in it, what is left to ask, and opening it for every page."""
 
-import streamlit as st
-
 from app import texts
 from app.views.bring import inspection_view, upload_form
 
 text = texts.prose("bring")
-st.markdown(text["intro"])
 upload_form.show_form(text)
 inspection_view.show_inspection(text)

@@ -14,25 +14,22 @@ RECEIVED_STATE = "_own_arrived"  # a file that is on disk, and not looked into y
 
 
 def show_form(text: Prose) -> None:
-    """The two ways, side by side."""
+    """A file that is dropped; folded below it, an id of the hub."""
     if st.session_state.get("_page") != "bring":  # another page was open: what was wrong before is old news
         st.session_state[PROBLEM_STATE] = None
-    left, right = st.columns(2, gap="large")
-    with left, st.container(border=True):
-        _file_uploader(text)
-    with right, st.container(border=True):
+    _file_uploader(text)
+    with st.expander(text["hub"], icon=":material/cloud_download:"):
         _hub_id_input(text)
     if problem := st.session_state.get(PROBLEM_STATE):
         st.error(texts.escape_markdown(problem), icon=":material/broken_image:")
 
 
 def _file_uploader(text: Prose) -> None:
-    st.markdown(f"**:material/upload_file: {text['file']}**")
     photo_picker.translate_upload_button()
     turn = st.session_state.setdefault(UPLOADER_STATE, 0)
     key, most = f"own_model_{turn}", permissions.upload_limit_mb()
     st.file_uploader(text["drop"], key=key, max_upload_size=most, on_change=_receive_file, args=(key,))
-    st.caption(text["drop limits"].format(mb=most))
+    st.caption(f"{text['drop limits']}. {text['yours alone']}")
     if received := st.session_state.pop(RECEIVED_STATE, None):
         with st.spinner(text["reading"]):
             st.session_state[PROBLEM_STATE] = uploaded_model.inspect_file(received)
@@ -51,7 +48,6 @@ def _receive_file(key: str) -> None:
 
 
 def _hub_id_input(text: Prose) -> None:
-    st.markdown(f"**:material/cloud_download: {text['hub']}**")
     if not permissions.allows("downloads"):
         st.markdown(f"{permissions.why_not('downloads')} {text['off hub']}")
         return

@@ -1,4 +1,4 @@
-"""The model's card: its row of Table 1, a drawing made from the module, what is known of it, and how fast it is here."""
+"""The model's card: a drawing made from the module, its numbers, what is known of it, and how fast it is here."""
 
 import streamlit as st
 
@@ -11,25 +11,20 @@ from app.views.card import speed_section, table1_row
 from app.widgets import model_card
 
 text = texts.prose("card")
-st.markdown(text["intro"])
 vit = current_visit.load_model()
 
 from vitcore import figures  # noqa: E402
 
 shape, parts = model_weights.model_summary(vit.name, vit)
-st.markdown(f"## {texts.escape_markdown(vit.card.title)}")
-table1_row.show_row(shape, vit.card.title, text)
 card = model_menu.menu().get(str(st.session_state.get("model")), vit.card)
-told, drawn = st.columns([2, 3], gap="large")
-with told:
-    st.markdown(f"### {text['known']}")
+title = text["drawing"].format(model=vit.card.title)
+fig = figures.architecture(parts, title, page_theme.current())
+figure(fig, "architecture", text.fill("drawing alt", count=len(parts)), text["drawing how"], text["drawing limits"],
+       subjects=(vit.display_name,), parameters=[part.params * part.repeats for part in parts])  # fmt: skip
+table1_row.show_numbers(shape, text)
+table1_row.show_row(shape, vit.card.title, text)
+with st.expander(text["known"]):
     model_card.show_card(card, with_paper=False)
-with drawn:
-    title = text["drawing"].format(model=vit.card.title)
-    fig = figures.architecture(parts, title, page_theme.current())
-    figure(fig, "architecture", text.fill("drawing alt", count=len(parts)), text["drawing how"], text["drawing limits"],
-           subjects=(vit.display_name,),
-           parameters=[part.params * part.repeats for part in parts])  # fmt: skip
 model_card.show_paper_comparison(card, text)
 model_card.show_commands(card, text)
 st.markdown(f"## {text['speed title']}")

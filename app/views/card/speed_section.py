@@ -29,7 +29,6 @@ CPU_BATCH, GPU_BATCH, CPU_MEMORY_GB = 16, 256, 1.0  # what is proposed
 
 def show_speed(vit: Vit, text: Prose) -> None:
     """The choices, the button, what is under way, and what was measured last."""
-    st.markdown(text["speed about"])
     training = query_controls.button_row(text, "pass", ["inference", "training"]) == "training"
     if not permissions.allows("measurements"):
         st.info(f"{permissions.why_not('measurements')} {text['at home']}", icon=":material/lock:")
@@ -73,6 +72,7 @@ def _measure_form(vit: Vit, training: bool, text: Prose) -> None:
             key="measure",
             on_click=_start_measurement,
             args=(vit, training),
+            help=text["speed about"],
         )
 
 

@@ -15,8 +15,19 @@ if TYPE_CHECKING:
 SAME_SIZE_SHARE = 0.05  # of the parameters: patches of another size, a head more or less
 
 
+def show_numbers(shape: Table1Row, text: Prose) -> None:
+    """The five numbers of a model's size."""
+    numbers = {
+        "parameters": f"{shape.params / 1e6:.3g}", "layers": str(shape.blocks or "–"), "width": number_range(shape.width) or "–",
+        "heads": number_range(shape.heads) or "–", "tokens": str(shape.tokens or "–"),
+    }  # fmt: skip
+    with st.container(horizontal=True, key="size"):
+        for name, number in numbers.items():
+            st.metric(text[name], number)
+
+
 def show_row(shape: Table1Row, title: str, text: Prose) -> None:
-    """The sentence and the table."""
+    """The nearest model of Table 1, and the model's row between the paper's."""
     from vitcore.paper.tables import table_rows
 
     st.markdown(nearest_model_sentence(shape, title, text))
@@ -25,12 +36,13 @@ def show_row(shape: Table1Row, title: str, text: Prose) -> None:
     paper = [[row[key] for key in ("layers", "width", "mlp", "heads", "params_m")] for row in table_rows("1")]
     lines = [ours, *([*cells, "", "", ""] for cells in paper)]
     names = ("layers", "width", "mlp", "heads", "parameters", "gmacs", "tokens", "image")
-    st.dataframe(
-        {text["model"]: [title, *(text["of table 1"].format(model=row["model"]) for row in table_rows("1"))]}
-        | {text[name]: [line[i] for line in lines] for i, name in enumerate(names)},
-        hide_index=True, alt=text["table alt"].format(model=title),
-    )  # fmt: skip
-    st.caption(text["table how"])
+    with st.expander(text["table title"]):
+        st.dataframe(
+            {text["model"]: [title, *(text["of table 1"].format(model=row["model"]) for row in table_rows("1"))]}
+            | {text[name]: [line[i] for line in lines] for i, name in enumerate(names)},
+            hide_index=True, alt=text["table alt"].format(model=title),
+        )  # fmt: skip
+        st.caption(text["table how"])
 
 
 def nearest_model_sentence(shape: Table1Row, title: str, text: Prose) -> str:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.components.figure import explain, figure, lead
+from app.components.figure import explain, figure
 from app.shell import photo_titles, query_controls
 from app.state.models import model_weights
 from app.state.recordings import model_comparisons, outlier_tokens
-from app.views.compare.model_pair import ModelPair, side_columns
+from app.views.compare.model_pair import ControlPlaces, ModelPair, side_columns
 from app.widgets import outlier_masking
 from app.widgets.position_tiles import position_tiles
 from vitcore.translation import percent
@@ -23,16 +23,16 @@ COMPONENTS_SHOWN = 28  # components of the filters, the paper's number
 PICTURE_WIDTH_PX = 540  # about half a page: a picture made for a whole one would stand in empty space
 
 
-def show_distances(pair: ModelPair, comparison: Comparison) -> None:
+def show_distances(pair: ModelPair, comparison: Comparison, places: ControlPlaces) -> None:
     """One dot per head over depth, on axes that reach as far of what each model sees."""
     from vitcore.report import comparison_handout
 
     text = pair.texts
-    cls = query_controls.button_row(text, "cls", ["drop", "renormalise"])
+    with places.settings:
+        cls = query_controls.button_row(text, "cls", ["drop", "renormalise"])
     recordings_and_notes = [outlier_masking.distances_to_show(one) for one in pair.visits]
     px = [rec.distance_px if cls == "drop" else rec.distance_renormalised_px for rec, _ in recordings_and_notes]
     among = [rec.distance_renormalised_px for rec, _ in recordings_and_notes]
-    st.markdown(texts.escape_markdown(comparison_handout.attention_distance_sentence(among, pair.vits)))
     drawn = comparison_handout.distance_figures(
         px, pair.vits, pair.mode, cls, [rec.prefix_attention_share for rec, _ in recordings_and_notes]
     )
@@ -50,36 +50,36 @@ def show_distances(pair: ModelPair, comparison: Comparison) -> None:
                 **arrays,
             )
     explain(text["how distance"], text["limits distance"])
+    places.below.markdown(texts.escape_markdown(comparison_handout.attention_distance_sentence(among, pair.vits)))
 
 
-def show_token_similarity(pair: ModelPair, comparison: Comparison) -> None:
+def show_token_similarity(pair: ModelPair, comparison: Comparison, places: ControlPlaces) -> None:
     """Linear CKA of every layer of one beside every layer of the other."""
     from vitcore import figures
     from vitcore.report import comparison_handout
 
     text = pair.texts
-    left, right = lead().columns([3, 2], gap="large")
-    with left:
-        fig = figures.cka_heatmap(comparison.cka, pair.names, pair.mode)
-        figure(fig, "cka", text["picture.tokens"], text["how tokens"], text["limits tokens"], subjects=pair.file_subjects("a", "b"),
-               cka=comparison.cka)  # fmt: skip
-    with right:
+    fig = figures.cka_heatmap(comparison.cka, pair.names, pair.mode)
+    grid_sentence = texts.escape_markdown(comparison_handout.common_grid_sentence(comparison.cka_grid))
+    figure(fig, "cka", text["picture.tokens"], text.joined((text["how tokens"], grid_sentence)), text["limits tokens"],
+           subjects=pair.file_subjects("a", "b"), cka=comparison.cka)  # fmt: skip
+    with places.below:
         st.markdown(texts.escape_markdown(comparison_handout.token_similarity_sentence(comparison)))
         for letter, rec in zip("AB", pair.recs, strict=True):
             found = outlier_tokens.find_outliers(rec)
             if len(found.patches):
                 st.markdown(text.fill("cka outliers", model=letter, count=len(found.patches), first=int(found.first.min())))
-        st.caption(comparison_handout.common_grid_sentence(comparison.cka_grid))
         rows = comparison.cka_per_layer
-        st.dataframe(
-            {text["layer of"].format(model="A"): [i for i, *_ in rows],
-             text["layer of"].format(model="B"): [j for _, j, _ in rows],
-             "CKA": [round(value, 3) for *_, value in rows]},
-            hide_index=True, alt=text["table"],
-        )  # fmt: skip
+        with st.expander(text["table"]):
+            st.dataframe(
+                {text["layer of"].format(model="A"): [i for i, *_ in rows],
+                 text["layer of"].format(model="B"): [j for _, j, _ in rows],
+                 "CKA": [round(value, 3) for *_, value in rows]},
+                hide_index=True, alt=text["table"],
+            )  # fmt: skip
 
 
-def show_filters(pair: ModelPair, comparison: Comparison | None) -> None:
+def show_filters(pair: ModelPair, comparison: Comparison | None, places: ControlPlaces) -> None:
     """The first principal components of both, and how much of the spaces that they span is the same."""
     from vitcore import figures
     from vitcore.figures.drawing import fit_figure_to_width
@@ -89,12 +89,12 @@ def show_filters(pair: ModelPair, comparison: Comparison | None) -> None:
     count = min([COMPONENTS_SHOWN, *(len(part.variance) for part in parts if part)])
     if parts[0] and parts[1]:
         one, two = (model_weights.components_needed(part) for part in parts if part)
-        st.markdown(texts.escape_markdown(text.fill("needed", share=percent(one.share, 0), one=one.most, two=two.most)))
+        places.below.markdown(texts.escape_markdown(text.fill("needed", share=percent(one.share, 0), one=one.most, two=two.most)))
         if overlap := model_weights.filter_overlap(parts[0], parts[1], count):
             shared, chance = (percent(share, 0) for share in overlap)
-            st.markdown(text.fill("overlap", count=count, shared=shared, chance=chance))
+            places.below.markdown(text.fill("overlap", count=count, shared=shared, chance=chance))
         else:
-            st.markdown(text["no overlap"])
+            places.below.markdown(text["no overlap"])
     for (place, key, name), part in zip(side_columns(pair), parts, strict=True):
         with place:
             if part is None:
@@ -109,7 +109,7 @@ def show_filters(pair: ModelPair, comparison: Comparison | None) -> None:
     explain(text["how filters"], text["limits filters"])
 
 
-def show_positions(pair: ModelPair, comparison: Comparison | None) -> None:
+def show_positions(pair: ModelPair, comparison: Comparison | None, places: ControlPlaces) -> None:
     """The tiles of both, and how closely similarity follows distance in each."""
     text = pair.texts
     cosines = [model_weights.position_similarity(vit.name) for vit in pair.vits]
@@ -120,12 +120,11 @@ def show_positions(pair: ModelPair, comparison: Comparison | None) -> None:
             model_weights.distance_correlation(c, vit.grid) for c, vit in zip(cosines, pair.vits, strict=True) if c is not None
         )
         numbers = {"one": f"{round(one, 2) + 0:.2f}", "two": f"{round(two, 2) + 0:.2f}"}  # no "-0.00"
-        st.markdown(texts.escape_markdown(text["follows"].format(**numbers)))
-    chosen = (
-        query_controls.patch_input(text["position"], pair.vit.grid, width=130)
-        if same and all(cosine is not None for cosine in cosines)
-        else None
-    )
+        places.below.markdown(texts.escape_markdown(text["follows"].format(**numbers)))
+    chosen = None
+    if same and all(cosine is not None for cosine in cosines):
+        with places.row:
+            chosen = query_controls.patch_input(text["position"], pair.vit.grid, width=130)
     for (place, key, name), vit, cosine in zip(side_columns(pair), pair.vits, cosines, strict=True):
         with place:
             if cosine is None:
@@ -137,16 +136,17 @@ def show_positions(pair: ModelPair, comparison: Comparison | None) -> None:
     explain(text["how positions"], text["limits positions"])
 
 
-def show_answers(pair: ModelPair, comparison: Comparison | None) -> None:
+def show_answers(pair: ModelPair, comparison: Comparison | None, places: ControlPlaces) -> None:
     """The five likeliest classes of both, on one axis, and how alike the answers are."""
     from vitcore import figures
     from vitcore.report import comparison_handout
 
     text = pair.texts
-    if comparison is None:  # else it stands above
-        agreed = model_comparisons.answer_agreement(*pair.recs)
-        st.markdown(texts.escape_markdown(comparison_handout.agreement_sentence(agreed, [rec.top_classes(1) for rec in pair.recs])))
-    photo_titles.imagenet_name_caption([label for rec in pair.recs for label, _ in rec.top_classes()])
+    agreed = model_comparisons.answer_agreement(*pair.recs)
+    tops = [rec.top_classes(1) for rec in pair.recs]
+    with places.below:
+        st.markdown(texts.escape_markdown(comparison_handout.agreement_sentence(agreed, tops)))
+        photo_titles.imagenet_name_caption([label for rec in pair.recs for label, _ in rec.top_classes()])
     for (place, key, name), rec in zip(side_columns(pair), pair.recs, strict=True):
         with place:
             if not rec.labels:

@@ -10,15 +10,16 @@ import streamlit as st
 
 from app import texts
 from app.components.component_files import media_url
-from app.components.figure import aside, downloads, explain
+from app.components.figure import downloads, explain
 from app.components.picture.picture import picture
 from app.shell import query_controls, selection
 from app.state.recordings import model_comparisons, outlier_tokens, relevance_maps
-from app.views.compare.model_pair import ModelPair, side_columns
+from app.views.compare.model_pair import ControlPlaces, ModelPair, side_columns
 from app.widgets import colour_bar, outlier_masking
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from streamlit.delta_generator import DeltaGenerator
 
     from vitcore.figures.drawing import Drawing
     from vitcore.forward.compare_models import Comparison, MapPair
@@ -26,24 +27,23 @@ if TYPE_CHECKING:
 PairKey = tuple[str, str, str]  # both models and the photo, by what they are kept under
 
 
-def show_rollout(pair: ModelPair, comparison: Comparison) -> None:
+def show_rollout(pair: ModelPair, comparison: Comparison, places: ControlPlaces) -> None:
     """What was gathered through all layers."""
     text = pair.texts
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with places.settings:
         cell = _place_input(pair, comparison)
-        with st.popover(text["settings"], icon=":material/tune:", key="rollout_settings"):
-            helps = texts.prose("common")
-            fusion = query_controls.button_row(text, "fusion", ["mean", "max", "min"], help=helps["fusion help"])
-            settings: dict[str, Any] = {"fusion": fusion}
-            for key, name, start in (("discard", "discard_ratio", 0), ("residual", "residual", 50)):
-                settings[name] = query_controls.slider(text[key], key, 0, 95, start, help=helps[f"{key} help"]) / 100
+        helps = texts.prose("common")
+        fusion = query_controls.button_row(text, "fusion", ["mean", "max", "min"], help=helps["fusion help"])
+        settings: dict[str, Any] = {"fusion": fusion}
+        for key, name, start in (("discard", "discard_ratio", 0), ("residual", "residual", 50)):
+            settings[name] = query_controls.slider(text[key], key, 0, 95, start, help=helps[f"{key} help"]) / 100
     settings |= {outlier_masking.QUERY_KEY: True} if outlier_masking.is_on() else {}
     items = tuple(sorted(settings.items()))
     maps = model_comparisons.rollout_maps(comparison, cell, items, pair.vits)
-    _show_maps(pair, comparison, maps, "rollout", (cell, items), cell)
+    _show_maps(pair, comparison, maps, "rollout", (cell, items), cell, places.below)
 
 
-def show_attention(pair: ModelPair, comparison: Comparison) -> None:
+def show_attention(pair: ModelPair, comparison: Comparison, places: ControlPlaces) -> None:
     """What is attended to in one layer; in the other model, in the layer at the same depth."""
     from vitcore.forward.compare_models import layer_at_same_depth
 
@@ -51,16 +51,17 @@ def show_attention(pair: ModelPair, comparison: Comparison) -> None:
     blocks, heads = [vit.blocks for vit in pair.vits], min(vit.heads for vit in pair.vits)
     deep = max(blocks)
     key = _query_key("both_layer", selection.LAYER, shared=blocks[0] == deep)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with places.row:
         layer = query_controls.slider(text["layer"], key, 0, deep - 1, deep - 1, width=260)
         head = query_controls.head_menu(text["one head"], heads, text["mean of heads"], width=150)
+    with places.settings:
         cell = _place_input(pair, comparison)
     first, second = (layer if count == deep else layer_at_same_depth(layer, deep, count) for count in blocks)
     here = (first, second)
     if blocks[0] != blocks[1]:
-        st.caption(text["other layer"].format(first=here[0], second=here[1], blocks=blocks[0], others=blocks[1]))
+        places.row.caption(text["other layer"].format(first=here[0], second=here[1], blocks=blocks[0], others=blocks[1]))
     maps = model_comparisons.attention_maps(comparison, cell, here, head, pair.vits)
-    _show_maps(pair, comparison, maps, "attention", (cell, here, head, outlier_masking.is_on()), cell)
+    _show_maps(pair, comparison, maps, "attention", (cell, here, head, outlier_masking.is_on()), cell, places.below)
 
 
 def _query_key(of_two: str, of_all: str, shared: bool) -> str:
@@ -85,13 +86,14 @@ def _place_input(pair: ModelPair, comparison: Comparison) -> int | None:
     return cell if asks else None
 
 
-def _show_maps(pair: ModelPair, comparison: Comparison, maps: MapPair, kind: str, map_key: Hashable, cell: int | None) -> None:
-    """Both maps side by side on one scale, their difference below; `map_key` tells maps of a kind apart in the cache."""
+def _show_maps(
+    pair: ModelPair, comparison: Comparison, maps: MapPair, kind: str, map_key: Hashable, cell: int | None, below: DeltaGenerator
+) -> None:
+    """Both maps side by side on one scale, their difference `below`; `map_key` tells maps of a kind apart in the cache."""
     from vitcore.figures.heat_overlay import heat_colour_scale, scale_top
     from vitcore.report import comparison_handout
 
     text = pair.texts
-    aside(key="aside_grid").caption(comparison_handout.common_grid_sentence(comparison.grid))
     both, unit = maps.stacked, text[f"unit {kind}"]
     most, even = scale_top(both), maps.even_share
     scale = heat_colour_scale(100 * both, 100 * most, unit)
@@ -102,19 +104,25 @@ def _show_maps(pair: ModelPair, comparison: Comparison, maps: MapPair, kind: str
             drawn = relevance_maps.heat_overlay(comparison, (kind, map_key, key), False, mask, most)
             label = f"{text[f'picture.{kind}']}: {name}"
             _draw_map(comparison, f"{key}_map", label, drawn, 100 * mask, unit, cell, 100 * even, map_outliers)
-            colour_bar.map_scale_bar(scale, f"{key}_scale")
             make = partial(map_figure, pair.key, mask, most, text[f"picture.{kind}"], name, pair.mode, map_outliers.patches, even)
             note = text.joined((text[f"how {kind}"], map_outliers.sentence))
-            downloads(make, f"{key}_{kind}", note, subjects=pair.file_subjects(key), file_stem=kind, **{f"{kind}_{key}": mask})
+            with st.container(horizontal=True, vertical_alignment="center"):
+                colour_bar.map_scale_bar(scale, f"{key}_scale")
+                downloads(make, f"{key}_{kind}", note, subjects=pair.file_subjects(key), file_stem=kind, **{f"{kind}_{key}": mask})
     outlier_masking.note_and_switch(_joint_outliers(pair, outliers_of_both), "maps", always_switch=True)
-    one, two = st.columns(2, gap="large")
+    one, two = below.columns(2, gap="large")
     with one:
         _show_difference(pair, comparison, maps, (kind, map_key), cell, outliers_of_both)
     with two:
         st.markdown(texts.escape_markdown(comparison_handout.map_difference_sentence(maps.difference, maps.rank_correlation)))
-        explain(text.joined([text[f"how {kind}"], text["how difference"]]), text[f"limits {kind}"])
+        grid_sentence = texts.escape_markdown(comparison_handout.common_grid_sentence(comparison.grid))
+        row = st.container(horizontal=True)
+        with row:
+            explain(text.joined([text[f"how {kind}"], text["how difference"], grid_sentence]), text[f"limits {kind}"])
         make = partial(difference_figure, pair.key, maps.difference, text["difference"], text["points"], pair.mode)
-        downloads(make, f"{kind}_difference", text["difference"], subjects=pair.file_subjects("a", "b"), difference=maps.difference)
+        with row:
+            downloads(make, f"{kind}_difference", text["difference"], subjects=pair.file_subjects("a", "b"),
+                      difference=maps.difference)  # fmt: skip
 
 
 def _map_outliers(comparison: Comparison, which: int, values: NDArray) -> outlier_masking.MapOutliers:
@@ -153,10 +161,10 @@ def _show_difference(
     )
     text, values = pair.texts, maps.difference
     most = relevance_scale_top(values, True, 100 / values.size)
-    st.markdown(f"## {text['difference']}")
-    drawn = relevance_maps.heat_overlay(comparison, map_key, True, values, most)
+    st.markdown(f"### {text['difference']}")
+    drawn = relevance_maps.heat_overlay(comparison, map_key, True, values, most, pair.mode)
     _draw_map(comparison, "differ", text["difference"], drawn, values, text["points"], cell, map_outliers=map_outliers)
-    colour_bar.map_scale_bar(heat_colour_scale(values, most, text["points"], signed=True), "differ_scale")
+    colour_bar.map_scale_bar(heat_colour_scale(values, most, text["points"], signed=True, mode=pair.mode), "differ_scale")
 
 
 def _draw_map(

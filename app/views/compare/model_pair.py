@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from app import texts
 from app.components.figure import lead
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
 
 TwoNames = tuple[str, str]
+
+
+class ControlPlaces(NamedTuple):
+    """Where a picture's controls stand, beside the menu of pictures or among the settings; and what stands below them."""
+
+    row: DeltaGenerator
+    settings: DeltaGenerator
+    below: DeltaGenerator
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -64,5 +72,5 @@ def side_columns(pair: ModelPair) -> Iterator[tuple[DeltaGenerator, str, str]]:
     """Two columns, each with its model's name above: the place, "a" or "b", and the name."""
     places = lead().columns(2, gap="large", vertical_alignment="bottom")  # one name may take two lines
     for place, key, name in zip(places, "ab", pair.names, strict=True):
-        place.markdown(f"## {key.upper()} · {texts.escape_markdown(name)}")
+        place.markdown(f"### {key.upper()} · {texts.escape_markdown(name)}")
         yield place, key, name

@@ -21,23 +21,32 @@ from app.widgets import outlier_masking
 from vitcore.models.model_cards import DEFAULT_MODEL
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from app.state.visit.visit import Visit
     from vitcore.models.load_model import Vit
 
 
-def choose_pair(visit: Visit) -> ModelPair:
-    """The row of pickers, and the pair that they name; says on the page what could not be had."""
-    text, first, photo = visit.texts, visit.vit, visit.photo
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+def choose_pair(visit: Visit, row: DeltaGenerator, problem_place: DeltaGenerator) -> tuple[ModelPair, DeltaGenerator]:
+    """The pair that the pickers in `row` name, and the settings' popover; `problem_place` says what could not be had."""
+    text, first = visit.texts, visit.vit
+    with row:
         _first_menu(text)
         requested = _second_menu(text, first)
-        size = st.empty()
         preset_pairs.presets_popover(text, first)
+        settings = st.popover(text["settings"], icon=":material/tune:", key="compare_settings")
+    with problem_place:
+        return _load_pair(visit, requested, settings), settings
+
+
+def _load_pair(visit: Visit, requested: str, settings: DeltaGenerator) -> ModelPair:
+    """Both models on the photo; the second one's input is among the settings."""
+    text, first, photo = visit.texts, visit.vit, visit.photo
     with current_visit.download_progress(st.empty()) as progress:
         base = second_model.try_load(first, requested, progress)
     if second_model.SECOND.needs_rerun:
         st.rerun()
-    with size:
+    with settings:
         wanted = _size_menu(text, base)
     other = base and second_model.try_resize(base, wanted)
     try:

@@ -5,14 +5,17 @@ from collections.abc import Callable
 import streamlit as st
 
 from app import texts
-from app.components.figure import aside
 from app.shell import current_visit, query_controls
 from app.state.recordings import model_comparisons
 from app.views.compare import chart_pairs, map_pairs, model_pickers, summary_and_handout
+from app.views.compare.model_pair import ControlPlaces
 
 text = texts.prose("compare")
-aside(text["intro"])
-pair = model_pickers.choose_pair(current_visit.load_visit(text, record=model_comparisons.recording_with_tokens))
+visit = current_visit.load_visit(text, record=model_comparisons.recording_with_tokens)
+problem_place, picture_place, number_place = st.container(), st.container(), st.container()
+picture_row, model_row = (st.container(horizontal=True, vertical_alignment="bottom") for _ in range(2))
+rest = st.container()
+pair, settings = model_pickers.choose_pair(visit, model_row, problem_place)
 pictures: dict[str, Callable] = {
     "filters": chart_pairs.show_filters,
     "positions": chart_pairs.show_positions,
@@ -28,13 +31,17 @@ if pair.comparison:
 else:
     for one in pair.vits:
         if not one.is_global:
-            current_visit.show_undefined(one, text["what"])
+            with problem_place:
+                current_visit.show_undefined(one, text["what"])
 if st.session_state.get("picture", "rollout") not in pictures:
     st.session_state["picture"] = next(iter(pictures))
-names = "&emsp;".join(f"**{key}** {texts.escape_markdown(name)}" for key, name in zip("AB", pair.names, strict=True))
-with aside(names, key="aside_numbers"):
+names = {name: text[f"picture.{name}"] for name in pictures}
+other_names = [{name: texts.prose(text.page, lang)[f"picture.{name}"] for name in pictures} for lang in texts.LANGUAGES]
+with picture_row:
+    picture = query_controls.select_menu(text["picture"], names, "picture", other_names, width=180)
+with number_place:
     summary_and_handout.show_numbers(pair)
-picture = query_controls.button_row(text, "picture", list(pictures), width="stretch")
-pictures[picture](pair, pair.comparison)
+with picture_place:
+    pictures[picture](pair, pair.comparison, ControlPlaces(picture_row, settings, rest))
 summary_and_handout.teacher_note(pair)
 summary_and_handout.handout_button(pair)

@@ -29,8 +29,6 @@ ADDRESS_KEYS = ("photo", "model", "b", "b_px", "picture")
 
 def show_numbers(pair: ModelPair) -> None:
     """Rank correlation of rollouts, CKA of tokens at the same depth, and how many of the likeliest five are shared."""
-    from vitcore.report import comparison_handout
-
     text, comparison = pair.texts, pair.comparison
     if comparison is None:
         return
@@ -40,7 +38,6 @@ def show_numbers(pair: ModelPair) -> None:
         st.metric(text["alike tokens"], _number(comparison.mean_cka), help=text["alike tokens help"])
         shared = f"{answers.shared_top5} / {answers.of}" if answers else "–"
         st.metric(text["alike answers"], shared, help=text["alike answers help"])
-    st.markdown(texts.escape_markdown(comparison_handout.prediction_agreement_sentence(comparison)))
 
 
 def _number(value: float) -> str:
@@ -63,22 +60,23 @@ def handout_button(pair: ModelPair) -> None:
     text = pair.texts
     if pair.comparison is None:
         return
-    st.markdown(f"## {text['take title']}")
     origin = ReportOrigin(
         address=_comparison_link(bool(pair.photo.whose)),
         lacking=copy_link.what_link_lacks(texts.prose("report"), "compare"),
         lang=texts.language(),
     )
-    st.markdown(text["take about"])
-    st.download_button(
-        text["take get"], partial(make_handout, pair.key, pair.names, origin, pair.sample, texts.table(), outlier_masking.is_on()),
-        file_name("html", "compare", *pair.file_subjects("a", "b")), "text/html",
-        key="compare_html", icon=":material/print:", type="primary", on_click="ignore",
-    )  # fmt: skip
     refs = [ModelRef.parse(vit.name) for vit in pair.vits]
-    if not refs[1].variant:
-        st.caption(text["take shell"])
-        copyable_text(comparison_command(refs[0].name, refs[1].name, "photo.jpg", outlier_masking.is_on()), key="shell")
+    with st.expander(text["take title"], icon=":material/print:"):
+        st.markdown(text["take about"])
+        st.download_button(
+            text["take get"],
+            partial(make_handout, pair.key, pair.names, origin, pair.sample, texts.table(), outlier_masking.is_on()),
+            file_name("html", "compare", *pair.file_subjects("a", "b")), "text/html",
+            key="compare_html", icon=":material/print:", type="primary", on_click="ignore",
+        )  # fmt: skip
+        if not refs[1].variant:
+            st.caption(text["take shell"])
+            copyable_text(comparison_command(refs[0].name, refs[1].name, "photo.jpg", outlier_masking.is_on()), key="shell")
 
 
 def make_handout(

@@ -3,16 +3,17 @@
 import streamlit as st
 
 from app import texts
-from app.shell import current_visit, lecture_mode
+from app.shell import current_visit, lecture_mode, missing_photo_or_model
 from app.state import reports
 from app.views.quiz import question_view, quiz_download
 from app.widgets import outlier_masking
 
 text = texts.prose("quiz")
-if not lecture_mode.is_on():
-    st.markdown(text["intro"])
+if missing_photo_or_model.is_photo_missing():  # the gallery's first photo would give other questions
+    st.info(text["photo missing"], icon=":material/quiz:")
+    st.stop()
 visit = current_visit.load_visit(text)
-stepper, sheet_place = st.container(), st.container()
+sheet_place, stepper = st.container(), st.container()
 row = st.container(horizontal=True, vertical_alignment="bottom")
 with row:
     seed = question_view.seed_input(text)
@@ -28,10 +29,10 @@ with row:
     question_view.next_quiz_button(text)
     if visit.vit.is_global and not lecture_mode.is_on():
         outlier_masking.switch_if_any(visit, "quiz")
-with stepper:
-    question_view.show_stepper(sheet, place)
 with sheet_place:
     question_view.show_question(sheet, place)
+with stepper:
+    question_view.show_stepper(sheet, place)
     if not lecture_mode.is_on():
         question_view.show_score(sheet)
 if not lecture_mode.is_on():

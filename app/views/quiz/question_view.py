@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import streamlit as st
 
 from app import texts
+from app.components.figure import explain
 from app.components.multiple_choice.multiple_choice import ChoicePicture, Option, multiple_choice
 from app.components.page_style.page_style import scaled_px
 from app.components.pending_choices import choose
@@ -89,7 +90,10 @@ def show_question(sheet: QuizSheet, place: int) -> None:
             text[label], key="quiz_reveal", icon=icon, shortcut="S", on_click=_keep_answer,
             args=(sheet.key, place, None if known else REVEALED),
         )  # fmt: skip
-        st.caption(text["keys lecture" if lecture_mode.is_on() else "keys"])
+        if lecture_mode.is_on():
+            st.caption(text["keys lecture"])
+        else:
+            explain(text["how"])
     if known:
         _show_verdict(text, question, answered)
         if place + 1 < len(sheet.quiz.questions):  # where one has read to, on a phone far below the stepper

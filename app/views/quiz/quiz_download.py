@@ -12,6 +12,7 @@ from app.components.copyable_text.copyable_text import copyable_text
 from app.shell import copy_link
 from app.state import reports
 from app.state.models import uploaded_model
+from app.state.photos import uploaded_photo
 from vitcore.file_names import file_name
 from vitcore.translation import speaking
 
@@ -29,20 +30,21 @@ def handout_button(visit: Visit, seed: int, mask_outliers: bool) -> None:
 
     text, vit, photo = visit.texts, visit.vit, visit.photo
     lacking = copy_link.what_link_lacks(texts.prose("report"), "quiz")
-    origin = ReportOrigin(address=copy_link.page_link({"quiz_seed": seed}), lacking=lacking, lang=texts.language())
-    st.markdown(f"## {text['take title']}")
-    st.markdown(text["take about"])
-    st.download_button(
-        text["take get"], partial(make_handout, vit.name, photo.key, seed, visit.sample, origin, texts.table(), mask_outliers),
-        file_name("html", f"quiz-{seed}", *visit.subjects),
-        "text/html", key="quiz_html", icon=":material/print:", on_click="ignore",
-    )  # fmt: skip
-    if st.session_state.get("model") != uploaded_model.MODEL_ID:
-        st.caption(text["take shell"])
-        copyable_text(
-            quiz_command(photo.name if photo.whose else f"assets/samples/{photo.name}", vit.display_name, seed, mask_outliers),
-            key="shell",
-        )
+    settings: dict[str, object] = {"quiz_seed": seed} | ({"photo": uploaded_photo.PHOTO_ID} if photo.whose else {})
+    origin = ReportOrigin(address=copy_link.page_link(settings), lacking=lacking, lang=texts.language())
+    with st.expander(text["take title"], icon=":material/print:"):
+        st.markdown(text["take about"])
+        st.download_button(
+            text["take get"], partial(make_handout, vit.name, photo.key, seed, visit.sample, origin, texts.table(), mask_outliers),
+            file_name("html", f"quiz-{seed}", *visit.subjects),
+            "text/html", key="quiz_html", icon=":material/print:", on_click="ignore",
+        )  # fmt: skip
+        if st.session_state.get("model") != uploaded_model.MODEL_ID:
+            st.caption(text["take shell"])
+            copyable_text(
+                quiz_command(photo.name if photo.whose else f"assets/samples/{photo.name}", vit.display_name, seed, mask_outliers),
+                key="shell",
+            )
 
 
 def make_handout(

@@ -64,23 +64,16 @@ def _pinned_patch(text: texts.Prose, count: int) -> int | None:
 def handout(visit: Visit, settings: ReportSettings) -> None:
     """The handout: its picture, and the file with its size."""
     text = visit.texts
-    st.markdown(f"### {text['handout title']}")
-    st.markdown(text["handout about"])
     with st.spinner(text["handout making"], show_time=True):
         lacking, cautions = copy_link.what_link_lacks(text, "report"), model_card.cautions(visit.vit)
         address = copy_link.report_link(settings)
         page = reports.handout(visit.recording, settings, texts.language(), address, lacking, visit.sample, cautions, visit.vit)
-    st.download_button(
-        text["handout get"].format(size=readable_size(text, len(page))),
-        lambda: page,
-        file_name("html", "handout", *visit.subjects),
-        "text/html",
-        key="handout_html",
-        icon=":material/print:",
-        type="primary",
-        on_click="ignore",
-    )
     st.iframe(page.decode(), height=560, alt=text["handout alt"])  # a stranger's words in it are escaped; it has no script
+    st.download_button(
+        text["handout get"].format(size=readable_size(text, len(page))), lambda: page,
+        file_name("html", "handout", *visit.subjects), "text/html", key="handout_html", icon=":material/print:", type="primary",
+        help=text["handout about"], on_click="ignore",
+    )  # fmt: skip
 
 
 def animation(visit: Visit, chosen_settings: ReportSettings) -> None:
@@ -89,14 +82,14 @@ def animation(visit: Visit, chosen_settings: ReportSettings) -> None:
     from vitcore.report.report_numbers import rollout_map
 
     text, vit, rec, mode = visit.texts, visit.vit, visit.recording, visit.mode
-    st.markdown(f"### {text['animation title']}")
-    st.markdown(text["animation about"])
     report_arguments = rec, chosen_settings, texts.language(), mode
     with st.spinner(text["animation making"], show_time=True):
         moving = reports.animation(*report_arguments, "webp", vit)
-    plays = st.toggle(text["animation play"], key="animation_plays")
+    picture_place = st.container()
+    plays = st.toggle(text["animation play"], key="animation_plays", help=text["animation about"])
     shown = file_to_data_uri(moving, "image/webp") if plays else reports.last_frame(*report_arguments, vit)
-    st.image(shown, alt=text.fill("animation alt", count=vit.blocks - chosen_settings.first_block), width=scaled_px(420))
+    alt = text.fill("animation alt", count=vit.blocks - chosen_settings.first_block)
+    picture_place.image(shown, alt=alt, width=scaled_px(458))
     outlier_masking.note_and_switch(outlier_masking.outliers_in_map(visit, rollout_map(rec, chosen_settings)), "animation")
     words = texts.table()
 

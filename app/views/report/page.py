@@ -7,28 +7,27 @@ import streamlit as st
 from app import texts
 from app.components.copyable_text.copyable_text import copyable_text
 from app.shell import copy_link, current_visit
+from app.state.jobs import report_zip
 from app.state.recordings import recordings
 from app.views.report import handout_section, zip_section
 
 text = texts.prose("report")
-st.markdown(text["intro"])
 visit = current_visit.load_visit(text, current_visit.LAST_BLOCK, needs_attention=True)
 
-st.markdown(f"## {text['one title']}")
+left, right = st.columns(2, gap="large")
 settings = handout_section.rollout_settings(visit)
 fused = replace(visit, recording=recordings.with_fusion(visit.vit, visit.recording, settings.fusion))
-left, right = st.columns(2, gap="large")
 with left:
     handout_section.handout(fused, settings)
 with right:
     handout_section.animation(fused, settings)
 
-st.markdown(f"## {text['many title']}")
-st.markdown(text["many about"])
-zip_section.show_zip(text, visit.vit, settings)
-st.caption(text["shell"])
-copyable_text(handout_section.shell_command(visit.vit, settings), key="shell")
-
-st.markdown(f"## {text['link title']}")
-st.markdown(text["link about"])
-st.info(copy_link.link_advice(text, "report") or text["carries all"], icon=":material/link:")
+with st.expander(text["many title"], icon=":material/folder_zip:", expanded=report_zip.current_job() is not None):
+    st.markdown(text["many about"])
+    zip_section.show_zip(text, visit.vit, settings)
+    st.caption(text["shell"])
+    copyable_text(handout_section.shell_command(visit.vit, settings), key="shell")
+if advice := copy_link.link_advice(text, "report"):
+    st.info(advice, icon=":material/link:")
+else:
+    st.caption(f":material/link: {text['carries all']}")

@@ -51,17 +51,15 @@ def show_build_up(visit: RolloutVisit, settings: dict[str, Any]) -> None:
         marks=[one.patches for one in map_outliers],
     )
     colour_bar.map_scale_bar(rollout_per_layer_scale(maps), "rollout_per_layer_scale")
-    outlier_masking.note_and_switch(
-        map_outliers[-1]._replace(sentence=""), "build_up", always_switch=True
-    )  # each picture says it itself
     how_to_read = text.joined((text["build-up how"], text["build-up from"].format(first=first) if first else ""))
-    explain(how_to_read, text["build-up limits"])
     photo_shown, mode, title = (visit.input_picture, visit.mode, visit.title_from_layer(text["build-up title"], settings_used))
     note = text.joined((how_to_read, map_outliers[-1].sentence))
-    downloads(
-        lambda: figures.rollout_per_layer(maps, photo_shown, grid, title, mode=mode),
-        "build_up", note, subjects=visit.subjects, file_stem="rollout build-up", build_up=maps,
-    )  # fmt: skip
+    with st.container(horizontal=True):
+        explain(how_to_read, text["build-up limits"])
+        downloads(
+            lambda: figures.rollout_per_layer(maps, photo_shown, grid, title, mode=mode),
+            "build_up", note, subjects=visit.subjects, file_stem="rollout build-up", build_up=maps,
+        )  # fmt: skip
 
 
 def _layer_caption(share: float, layer: int, first: int, before: str, text: Prose) -> str:

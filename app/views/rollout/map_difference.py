@@ -43,7 +43,7 @@ def show_difference(visit: RolloutVisit, left: MethodMap, right: MethodMap) -> N
             target="patch",
             also_choose=("ask", True),
             overlay=relevance_maps.heat_overlay(
-                visit.recording, (left.cache_key(visit), right.cache_key(visit)), True, values, most
+                visit.recording, (left.cache_key(visit), right.cache_key(visit)), True, values, most, mode
             ),
             detail=visit.detail_url,
             values=values.ravel().tolist(),
@@ -52,7 +52,7 @@ def show_difference(visit: RolloutVisit, left: MethodMap, right: MethodMap) -> N
             marks=map_outliers.patches,
             marks_sentence=map_outliers.sentence,
         )
-        colour_bar.map_scale_bar(heat_colour_scale(values, most, unit, signed=True), "differ_scale")
+        colour_bar.map_scale_bar(heat_colour_scale(values, most, unit, signed=True, mode=mode), "differ_scale")
         outlier_masking.note_and_switch(map_outliers, "differ")
     with two:
         if abs(values).max() > 0:  # not where nothing differs
@@ -62,6 +62,7 @@ def show_difference(visit: RolloutVisit, left: MethodMap, right: MethodMap) -> N
             facts = {"patch": place, "row": row, "col": col, "points": abs(values.flat[place]), "who": who}
             st.markdown(text["apart"].format(**facts))
         st.metric(text["alike"], f"{rank_agreement:.2f}" if rank_agreement == rank_agreement else "–", help=text["alike help"])
+    with two, st.container(horizontal=True):
         explain(text["difference how"].format(**pair), text["difference limits"])
         downloads(
             lambda: figures.frame_outliers(

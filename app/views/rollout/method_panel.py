@@ -47,28 +47,24 @@ class MethodMap:
 
 
 def method_panel(
-    visit: RolloutVisit,
-    prefix: str,
-    place: DeltaGenerator,
-    changes_place: DeltaGenerator,
-    side_name: str = "",
-    settings_place: DeltaGenerator | None = None,
+    visit: RolloutVisit, prefix: str, place: DeltaGenerator, changes_place: DeltaGenerator, side_name: str = ""
 ) -> MethodMap | None:
-    """One side: its method, its picture, its settings (below, or `settings_place`), its words; None where it is not defined.
+    """One side: its picture, and below it the method, its settings and what is said; None where the method is not defined.
 
     In `changes_place` stands which settings are not as usual, of the side that is `side_name` so.
     """
     text = visit.texts
     with place:
+        above, row, below = st.container(), st.container(horizontal=True, vertical_alignment="bottom"), st.container()
+    with row:
         defined = relevance_maps.defined_methods(visit.vit.is_global)
         methods = {name: text[f"method.{name}"] for name in defined}
         others = [{m: texts.prose(text.page, lang)[f"method.{m}"] for m in defined} for lang in texts.LANGUAGES]
         usual = "chefer" if prefix and visit.target_class is not None else "rollout"
         place_of_usual = list(defined).index(usual) if visit.vit.is_global else int(not prefix)
         name = query_controls.select_menu(text[f"{prefix}method"], methods, f"{prefix}method", others, index=place_of_usual)
-        method, above = defined[name], st.container()
-        box = settings_place or st.expander(text["settings"], expanded=True, key=f"{prefix}settings")
-        below = st.container()
+        method = defined[name]
+        box = st.popover(text["settings"], icon=":material/tune:", key=f"{prefix}settings")
     if method.asks_class and visit.target_class is None:
         above.info(text["no class to ask"], icon=":material/info:")
         return None
@@ -86,14 +82,13 @@ def method_panel(
         outlier_masking.note_and_switch(
             method_map.outliers, f"{prefix}gathered", maskable=not method.asks_class, always_switch=True
         )
-        _strongest_patch(visit, method_map, prefix)
-        if name == "rollout" and (localisation := rollout_sentences.localisation_sentence(visit)):
-            st.markdown(localisation)
-        _download(visit, method_map, prefix)
     with changes_place:
         method_settings.show_changed_settings(text, prefix, values, side_name)
     with below:
+        _strongest_patch(visit, method_map, prefix)
+    with row:
         _explanations(visit, method_map)
+        _download(visit, method_map, prefix)
     return method_map
 
 
@@ -172,22 +167,20 @@ def _draw_map(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
         said = paper_style_note()
         st.caption(said[0].upper() + said[1:])
         return
-    overlay = relevance_maps.heat_overlay(visit.recording, method_map.cache_key(visit), signed, method_map.shown_values, most)
+    values, mode = method_map.shown_values, visit.mode if signed else "light"  # amounts look the same in both
+    overlay = relevance_maps.heat_overlay(visit.recording, method_map.cache_key(visit), signed, values, most, mode)
     picture(visit.photo_url, grid.rows, grid.cols, grid.step_px, overlay=overlay, detail=visit.detail_url, **arguments)
-    colour_bar.map_scale_bar(heat_colour_scale(method_map.shown_values, most, method_map.unit, signed), f"{prefix}gathered_scale")
+    scale = heat_colour_scale(values, most, method_map.unit, signed, mode=mode)
+    colour_bar.map_scale_bar(scale, f"{prefix}gathered_scale")
 
 
 def _explanations(visit: RolloutVisit, method_map: MethodMap) -> None:
     """What a side measures, what it can't tell, and where it is from."""
-    text, name = visit.texts, method_map.method.name
-    if method_map.relevance and method_map.relevance.gaps:
-        st.caption(
-            text["complete"].format(
-                rise=method_map.relevance.rises[0], gap=method_map.relevance.gaps[0], total=method_map.values.sum()
-            )
-        )
-    explain(_how_to_read(visit, name), text[f"limits.{name}"])
-    st.markdown(text[f"source.{name}"])  # a caption's links are too faint to read
+    text, name, computed = visit.texts, method_map.method.name, method_map.relevance
+    complete = ""
+    if computed and computed.gaps:
+        complete = text["complete"].format(rise=computed.rises[0], gap=computed.gaps[0], total=method_map.values.sum())
+    explain(text.joined((_how_to_read(visit, name), complete)), text[f"limits.{name}"], text[f"source.{name}"])
 
 
 def _how_to_read(visit: RolloutVisit, method: str) -> str:

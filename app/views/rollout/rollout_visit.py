@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.components.figure import aside
 from app.components.page_style.page_style import scaled_px
 from app.shell import lecture_mode, photo_titles, query_controls
 from app.shell.address import rewrite_query_param
@@ -52,21 +51,28 @@ def request_controls(visit: Visit) -> tuple[RolloutVisit, bool]:
             asks_patch = st.toggle(text["ask"], key="ask", bind="query-params", value=False, help=text["ask help"])
             # always there: a choice made in the picture reaches the address only through a control that is on the page already
             query = query_controls.patch_input(text["patch"], grid, width=140, disabled=not (asks_patch and vit.is_global))
-            compare = st.toggle(text["compare"], key="compare", bind="query-params", value=True)
+            _compare_where_link_says()
+            compare = st.toggle(text["compare"], key="compare", bind="query-params", value=False)
             with st.popover(text["drawing"], icon=":material/palette:", key="drawing"):
                 style = query_controls.button_row(text, "style", ["heat", "paper"])
-            if lecture_mode.is_on() and vit.is_global:  # a long way down, where a room is large
+            if lecture_mode.is_on() and vit.is_global and compare:  # a long way down, where a room is large
                 st.markdown(f":material/arrow_downward: [{text['build-up title']}](#{BUILD_UP_ANCHOR})", width="content")
         if vit.is_global and not asks_patch and query != grid.middle:  # as a link written by hand may have it
             st.caption(text["not asked"].format(patch=query, ask=text["ask"]))
         _top_class_buttons(rec, target)
-    if target is not None:
-        with aside(key="aside_name"):
+        if target is not None:
             photo_titles.imagenet_name_caption([label for label, _ in rec.top_classes()])
     if vit.is_global and vit.pooling != "class token":
         st.caption(text["no class token"].format(readout=visit.readout))
     asked = replace(visit, patch=query if asks_patch else None)
     return asked.extend(RolloutVisit, target_class=target, style=style), compare
+
+
+def _compare_where_link_says() -> None:
+    """A link from when two sides were the start, with settings of the second side, still opens both."""
+    here, link = st.session_state, st.query_params
+    if "compare" not in here and "compare" not in link and any(key.startswith("b_") for key in link):
+        here["compare"] = True
 
 
 def unique_class_names(labels: tuple[str, ...]) -> list[str]:

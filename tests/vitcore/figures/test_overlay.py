@@ -22,12 +22,13 @@ from vitcore.figures.heat_overlay import (
     scale_top,
 )
 from vitcore.figures.relevance import relevance_scale_top
-from vitcore.figures.theme import DETAIL, HEAT, SIGNED_HEAT, lut
+from vitcore.figures.theme import DETAIL, HEAT, ON_PHOTO, diverging_scale, lut
 from vitcore.grid import Grid
 from vitcore.images import sharp_crop
 from vitcore.models.random_weights import with_random_weights
 
 LUMA = np.array([0.2126, 0.7152, 0.0722])  # Rec. 709
+SIGNED_HEAT, SIGNED_HEAT_DARK = (diverging_scale(mode) + ON_PHOTO for mode in ("light", "dark"))
 SAMPLES = sorted(asset("samples").glob("*.jpg"))
 SIDE = 480
 Y, X = np.mgrid[:SIDE, :SIDE]
@@ -101,19 +102,21 @@ def test_the_detail_is_of_the_photo():
     assert fine_detail(photo_of("black"), (16, 16)).std() == 0, "and nothing where there is nothing"
 
 
-@pytest.mark.parametrize("scale", [HEAT, SIGNED_HEAT])
+@pytest.mark.parametrize("scale", [HEAT, SIGNED_HEAT, SIGNED_HEAT_DARK])
 def test_the_bar_has_the_colours_that_are_on_the_photo(scale):
-    signed = scale == SIGNED_HEAT
+    signed, mode = scale != HEAT, "dark" if scale == SIGNED_HEAT_DARK else "light"
     values = np.linspace(-1 if signed else 0, 1, 256).reshape(16, 16)
-    picture = heat_on_photo(values, fine_detail(photo_of("noise"), (16, 16)), 1, signed).reshape(16, 30, 16, 30, 3)
+    picture = heat_on_photo(values, fine_detail(photo_of("noise"), (16, 16)), 1, signed, mode).reshape(16, 30, 16, 30, 3)
     assert np.abs(picture.mean((1, 3)).reshape(256, 3) - lut(scale)).max() <= 0.2
 
 
 def test_brighter_is_more_for_every_kind_of_eye():
-    """Luma rises all along the scale, and to both sides of 0 it falls; a Viénot dichromat sees the same order."""
+    """Luma rises along the scale; to both sides of 0 it falls, on a dark page it rises; a Viénot dichromat sees the same order."""
     rises = lut(HEAT) @ LUMA
     falls = lut(SIGNED_HEAT).astype(float) @ LUMA
     assert (np.diff(rises[::4]) > 0).all() and (np.diff(falls[:127:4]) > 0).all() and (np.diff(falls[129::4]) < 0).all()
+    on_dark = lut(SIGNED_HEAT_DARK).astype(float) @ LUMA
+    assert (np.diff(on_dark[:127:4]) < 0).all() and (np.diff(on_dark[129::4]) > 0).all() and on_dark[127] < on_dark[0] / 2
     for red, green in ((0.1124, 0.8876), (0.2928, 0.7072)):  # protan, deutan: what both become (Viénot 1999), linear light
         linear = (lut(HEAT) / 255.0) ** 2.2
         one = red * linear[:, 0] + green * linear[:, 1]

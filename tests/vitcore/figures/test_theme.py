@@ -13,6 +13,7 @@ from vitcore.figures.drawing import Drawing, HoverGrid, RasterLayer
 from vitcore.figures.theme import (
     CATEGORICAL,
     DIVERGING,
+    DIVERGING_DARK,
     INK_COLOURS,
     PAPER_COLOUR,
     SEQUENTIAL,
@@ -24,7 +25,7 @@ from vitcore.figures.theme import (
 )
 
 
-@pytest.mark.parametrize("scale", [SEQUENTIAL, DIVERGING])
+@pytest.mark.parametrize("scale", [SEQUENTIAL, DIVERGING, DIVERGING_DARK])
 def test_scales_have_256_colours(scale):
     table = lut(scale)
     assert table.shape == (256, 3) and table.dtype == np.uint8
@@ -34,8 +35,10 @@ def test_scales_have_256_colours(scale):
 def test_more_is_lighter_and_zero_is_the_middle():
     light = lut(SEQUENTIAL).astype(float) @ (0.2126, 0.7152, 0.0722)
     assert (np.diff(light) > -0.5).all() and light[-1] - light[0] > 150
-    low, middle, high = lut(DIVERGING)[[0, 127, 255]].astype(int)
-    assert low[2] > low[0] and high[0] > high[2] and np.ptp(middle) < 12
+    for scale in (DIVERGING, DIVERGING_DARK):
+        low, middle, high = lut(scale)[[0, 127, 255]].astype(int)
+        assert low[2] > low[0] and high[0] > high[2] and np.ptp(middle) < 12
+    assert lut(DIVERGING_DARK)[127].max() < 40 < 200 < lut(DIVERGING)[127].min(), "zero is as dark or light as its page"
 
 
 def test_numbers_become_colours_from_low_to_high():

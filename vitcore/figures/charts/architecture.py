@@ -11,7 +11,7 @@ from vitcore.figures.drawing import Axis, Drawing, Label, Outline, Points
 from vitcore.figures.theme import CATEGORICAL, Mode
 from vitcore.translation import say
 
-ROW_PX = 58
+ROW_PX = 80
 WIDE, BESIDE, TALL = 5.6, 3.6, 0.72  # of a box, of a box inside a block, and how much of its row a box takes
 LONGEST = 34  # letters of a name
 COLUMN_GAP = 0.8  # between the column and what a block holds
