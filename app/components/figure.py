@@ -1,4 +1,4 @@
-"""A figure on a page: the chart, the line that says how to read it, and a way to take it and its numbers along."""
+"""A figure on a page: the chart, a fold that says how to read it, and a way to take it and its numbers along."""
 
 from __future__ import annotations
 
@@ -46,11 +46,12 @@ def figure(
     fig: Drawing, key: str, alt: str, note: str = "", limits: str = "", on_click: Callable[[Any], None] | None = None,
     subjects: tuple[str, ...] = (), file_stem: str = "", **arrays: ArrayLike,
 ) -> None:  # fmt: skip
-    """Show a figure with its "how to read this", its "what this cannot tell you" and its downloads."""
+    """Show a figure; in one row below it, how to read it, what it cannot tell (both folded) and its downloads."""
     plot(fig, key, alt, on_click)
-    explain(note, limits)
-    if arrays:
-        downloads(lambda: fig, key, note, subjects=subjects, file_stem=file_stem, **arrays)
+    with st.container(horizontal=True):
+        explain(note, limits)
+        if arrays:
+            downloads(lambda: fig, key, note, subjects=subjects, file_stem=file_stem, **arrays)
 
 
 def plot(fig: Drawing, key: str, alt: str, on_click: Callable[[Any], None] | None = None) -> None:
@@ -86,13 +87,18 @@ def _pass_on_click(key: str, on_click: Callable[[Any], None]) -> None:
         on_click(point.get("customdata"))
 
 
-def explain(note: str, limits: str = "") -> None:
-    """The two lines under a picture."""
+def explain(note: str, limits: str = "", source: str = "") -> None:
+    """A fold below a picture: how to read it, what it cannot tell, and where the method is from."""
     text = texts.prose("common")
-    if note:
-        st.caption(f"**{text['how to read']}** {note}")
-    if limits:
-        st.caption(f"**{text['cannot tell']}** {limits}")
+    if not note and not limits:
+        return
+    with st.popover(text["how to read" if note else "cannot tell"], icon=":material/info:", type="tertiary"):
+        if note:
+            st.caption(note)
+        if limits:
+            st.caption(f"**{text['cannot tell']}** {limits}")
+        if source:
+            st.markdown(source)  # a caption's links are too faint to read
 
 
 def downloads(
