@@ -6,11 +6,12 @@ A test looks for each in the version of Streamlit that is pinned. What has a key
 import re
 
 TEST_IDS = {
-    "any-button": "stBaseButton", "app": "stApp", "app-view-container": "stAppViewContainer",
+    "any-button": "stBaseButton", "app": "stApp", "app-view-container": "stAppViewContainer", "bottom": "stBottom",
+    "bottom-block-container": "stBottomBlockContainer",
     "caption-container": "stCaptionContainer", "column": "stColumn", "element-container": "stElementContainer",
     "expander": "stExpander", "expander-icon": "stExpanderIcon", "file-dropzone": "stFileUploaderDropzone",
     "file-dropzone-instructions": "stFileUploaderDropzoneInstructions", "header": "stHeader",
-    "horizontal-block": "stHorizontalBlock", "icon-material": "stIconMaterial", "image": "stImage",
+    "horizontal-block": "stHorizontalBlock", "icon-material": "stIconMaterial",
     "layout-wrapper": "stLayoutWrapper", "main": "stMain", "main-block-container": "stMainBlockContainer",
     "main-menu-button": "stMainMenuButton", "main-menu-popover": "stMainMenuPopover",
     "markdown-container": "stMarkdownContainer", "number-input": "stNumberInput", "page-link": "stPageLink-NavLink",

@@ -253,6 +253,7 @@ KEEPING = [
         "training/films",
         "training/runs",
         "training/synthetic_examples",
+        "training/training_preview",
     )
 ]  # by bytes
 

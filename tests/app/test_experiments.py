@@ -33,7 +33,9 @@ def test_every_sentence_is_shown_with_its_verdict():
             effect = verdict_sentences.effect_text(claim, told)
             assert not effect or effect in markdown
             assert verdict_sentences.open_reason_sentence(claim, told, results) in " ".join(app.sentences("caption"))
-        assert any(one.finding in said for said in markdown) and any(one.untested in said for said in markdown)
+        captions = app.sentences("caption")
+        assert any(one.finding in said and one.measured in said for said in captions)
+        assert any(one.untested in said for said in captions), "what it cannot tell"
         assert verdict_sentences.protocol_sentence(one, results) in markdown
         dots = [run for trace in app.chart(one.title)["data"] for run in trace.get("customdata", [])]
         assert set(dots) == {row.run for row in results.rows}

@@ -20,33 +20,32 @@ def draws(*answers: list[int]) -> FewShotDraws:
     return FewShotDraws(((given == LABELS) & asked).sum(1) / asked.sum(1), given)
 
 
-def said(of: FewShotDraws, names: list[str]) -> str:
-    return accuracy_sentences.accuracy_sentence(of, of, 1, names, "A model", WORDS)
-
-
-def test_two_classes_are_named_and_more_are_counted():
+def test_the_title_counts_what_is_right_and_the_fold_names_the_classes():
     one = draws([-1, 0, 1, -1, 1, 1], [0, -1, 0, 1, -1, 1])
-    told = said(one, ["Cat", "Macaw"])
-    right = "88 % of the other 4 photos are classified right by the features of A model**, as “Cat” or “Macaw” ("
-    assert right in told and "classes" not in told
-    assert "among 3 classes (" in said(one, ["Cat", "Macaw", "Crab"])
+    title = accuracy_sentences.accuracy_title(one, draws([-1, 0, 0, -1, 1, 1]), 1, WORDS)
+    assert title == "88 % of the other 4 photos named right after 1 photo a class (raw pixels: 100 %)"
+    for names in (["Cat", "Macaw"], ["Cat", "Macaw", "Crab"]):
+        told = accuracy_sentences.method_sentences(one, names, "A model", WORDS)
+        assert f"tells {', '.join(f'“{name}”' for name in names)} apart by the features of A model." in told
     ((place, caption),) = accuracy_sentences.mistaken_photos(one, LABELS, ["Cat", "Macaw"], WORDS)
-    assert (place, caption) == (2, "This photo of “Cat”, taken for “Macaw” in 50 % of the draws that ask about it")
+    assert (place, caption) == (2, "Photo of “Cat”: taken for “Macaw” in 50 % of its draws")
     ((_, caption),) = accuracy_sentences.mistaken_photos(one, LABELS, ["Cat", "Macaw", "Crab"], WORDS)
-    asked = "This photo of “Cat”, taken for another class in 50 % of the draws that ask about it"
-    assert caption == f"{asked}, most often for “Macaw”"
-    for kind, begins in (("pieces", "This piece of “Cat”, taken"), ("digits", "This digit Cat, taken")):
+    assert caption == "Photo of “Cat”: mistaken in 50 % of its draws, mostly for “Macaw”"
+    for kind, begins in (("pieces", "Piece of “Cat”: taken"), ("digits", "Digit Cat: taken")):
         assert accuracy_sentences.mistaken_photos(one, LABELS, ["Cat", "Macaw"], WORDS, kind)[0][1].startswith(begins)
 
 
 def test_one_number_is_no_range():
+    def said(of: FewShotDraws) -> str:
+        return accuracy_sentences.method_sentences(of, ["Cat", "Macaw"], "A model", WORDS)
+
     right = draws([-1, 0, 0, -1, 1, 1])
-    assert "(the same whichever were drawn to learn from)" in said(right, ["Cat", "Macaw"])
+    assert "is the same whichever photos were drawn to learn from." in said(right)
     assert accuracy_sentences.mistaken_photos(right, LABELS, ["Cat", "Macaw"], WORDS) == []
     mixed = draws([-1, 0, 1, -1, 1, 1], [-1, 0, 0, -1, 1, 1])
-    assert "(76 % to 99 %, depending on which were drawn to learn from)" in said(mixed, ["Cat", "Macaw"])
+    assert "is 76 % to 99 %, depending on the photos drawn to learn from." in said(mixed)
     nearly = FewShotDraws(np.array([0.5] + [1.0] * 99), np.tile(right.answers, (100, 1)))
-    assert "(the same in 95 % of the draws)" in said(nearly, ["Cat", "Macaw"])
+    assert "is the same in 95 % of the draws." in said(nearly)
 
 
 def curve(*ends: tuple[int, int, int]) -> FewShotCurve:
@@ -82,12 +81,12 @@ def test_accuracies_that_read_the_same_are_not_called_better():
     assert "from 2 pieces a class on" in accuracy_sentences.pixel_comparison(one, other, WORDS, "pieces")
 
 
-def test_the_page_says_how_pixels_do_and_which_photo_is_mistaken_and_names_two_classes():
+def test_the_page_says_how_pixels_do_and_which_photo_is_mistaken_and_names_the_classes():
     app = App("fewshot").fine()
-    assert "among 5 classes" in app.text("markdown")
+    assert "raw pixels: " in app.text("markdown") and app.text("caption").count("“Scarlet macaw”") >= 1
     app.set(told_apart_pieces=[0, 1], shots=1).fine()
-    assert "as “Red panda” or “Chelsea the cat” (" in app.text("markdown")
+    assert "tells “Red panda”, “Chelsea the cat” apart" in app.text("caption")
     app = App("fewshot", examples="digits").fine()
-    assert sum("The model's features are" in one and "better than raw pixels" in one for one in app.sentences("markdown")) == 1
+    assert sum("The model's features are" in one and "better than raw pixels" in one for one in app.sentences("caption")) == 1
     captions = [one.caption for image in app.at.get("imgs") + app.at.get("image") for one in image.proto.imgs]
-    assert captions and all(one.startswith("This digit ") for one in captions)
+    assert captions and all(one.startswith("Digit ") for one in captions)

@@ -60,6 +60,7 @@ DRAWINGS = {
     "experiment": lambda mode: experiment_chart(EXPERIMENT, "Claim", "place", "%", 3, 95, ["here", "there"], mode=mode),
     "cka": lambda mode: figures.cka_heatmap(MAPS[0], ("one", "two"), mode),
     "drawn pictures": lambda mode: figures.synthetic_pictures(SHEETS, (0.0, 0.5), "abcd", mode),
+    "photos in patches": lambda mode: figures.photos_in_patches(np.stack([PHOTO, PHOTO]), GRID, ("cat", "dog"), 2, mode),
     "flattened": lambda mode: story_steps.flattened_patch(PHOTO[:4, :4], MAPS[:, :, :4].swapaxes(0, 2), mode),
     "sequence": lambda mode: story_steps.token_sequence(GRID.cut(PHOTO), GRID, ("class",), 3, mode),
     "logit lens": lambda mode: story_steps.logit_lens(LENS, tuple("abcdefghi"), mode),

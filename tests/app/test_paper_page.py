@@ -6,21 +6,35 @@ from visitor import App
 from app import texts
 from app.views.paper import chart_sentences
 from vitcore.paper import charts, tables
+from vitcore.translation import speaking
 
 NAMES = {column for number in ("5", "6", "7", "9") for column in tables.table_rows(number)[0] if column[0].isupper()}
 
 
 def test_the_best_of_table_2_with_its_cost():
     words = texts.prose("paper", "en")
-    said = chart_sentences.chart_sentence("art", "ImageNet", words)
-    assert said.startswith("**ViT-H/14** is the best here with 88.55 %") and "2,500 TPUv3-core-days" in said
+    title, said = chart_sentences.chart_finding("art", "ImageNet", words)
+    assert title.startswith("ViT-H/14 is best with 88.55 %") and "2,500 TPUv3-core-days" in title
     assert "15 times less" in said and "680 TPUv3-core-days instead of 9,900" in said
-    on_data = [chart_sentences.chart_sentence("data", name, words) for name in ("ImageNet", "Oxford-IIIT Pets")]
+    titles, on_data = zip(
+        *(chart_sentences.chart_finding("data", name, words) for name in ("ImageNet", "Oxford-IIIT Pets")), strict=True
+    )
     assert "Table 2 has 88.55 % for the same ViT-H/14" in on_data[0] and "(88.04 %)" in on_data[0]
     assert "Table 2" not in on_data[1], "both tables say 97.56 %"
     assert all("needs more data than a ResNet" in said for said in on_data)
-    flowers = chart_sentences.chart_sentence("art", "Oxford Flowers-102", words)
-    assert flowers.startswith("**ViT-L/16** is the best here with 99.74 %") and "cost 680 " in flowers
+    assert titles[0] == words["title data overtakes"], "ViT-L/16 is behind ViT-B/16 on ImageNet, ahead on JFT-300M"
+    flowers, _ = chart_sentences.chart_finding("art", "Oxford Flowers-102", words)
+    assert flowers.startswith("ViT-L/16 is best with 99.74 %") and "cost 680 " in flowers
+
+
+@pytest.mark.parametrize("lang", texts.LANGUAGES)
+@pytest.mark.parametrize("part", ["data", "compute", "art", "vtab", "positions", "optimiser"])
+def test_a_finding_is_the_title_of_its_chart(part, lang):
+    app = App("paper", part=part, lang=lang).fine()
+    with speaking(texts.table(lang)):
+        title, details = chart_sentences.chart_finding(part, "ImageNet", texts.prose("paper", lang))
+    assert f"**{title}**" in app.sentences("markdown")
+    assert any(details in said for said in app.sentences("caption")) and app.chart(texts.prose("paper", lang)[f"alt {part}"])
 
 
 @pytest.mark.parametrize("lang", texts.LANGUAGES)

@@ -238,7 +238,7 @@ def test_the_lens_shows_what_the_head_says(shipped, panda):
 
 def test_logits_and_shares_of_the_answer_and_how_many_times_likelier_follows_from_the_gap_that_is_shown(shipped, panda):
     app = App("story", step="9").fine()
-    assert "Go on: patch 136 in the attention explorer" in [link.proto.label for link in app.at.get("page_link")]
+    assert texts.prose("story", "en")["to explorer"].format(patch=136) in [link.proto.label for link in app.at.get("page_link")]
     bars = app.chart("Logits")["layout"]["annotations"]
     name, share = panda.top_classes(1)[0]
     assert bars[0]["text"] == f"{name}: logit {panda.logits.max():.2f} → {100 * share:.1f} %"

@@ -37,11 +37,11 @@ def test_without_a_film_there_is_a_way_to_make_one():
 def test_every_snapshot_is_shown_on_scales_that_stay():
     a_run()
     app = App("learn").fine()
-    assert app.values() == {"film": "runs/demo", "scene": "cat", "frame": 40} | AROUND
+    assert app.values() == {"film": "runs/demo", "scene": "cat", "frame": 0} | AROUND, "it opens at the beginning"
     assert pictures(app) == ["filters", "positions", "distance", "rollout", "last_block", "answer", "loss", "accuracy"]
-    last = {name: app.component(f"film_{name}") for name in pictures(app)}
-    app.set(frame=0).fine()
     first = {name: app.component(f"film_{name}") for name in pictures(app)}
+    app.set(frame=40).fine()
+    last = {name: app.component(f"film_{name}") for name in pictures(app)}
     assert first["distance"]["y"]["range"] == last["distance"]["y"]["range"]
     assert first["distance"]["traces"] != last["distance"]["traces"]
     for name in ("rollout", "last_block"):
@@ -50,7 +50,7 @@ def test_every_snapshot_is_shown_on_scales_that_stay():
     assert (first["loss"]["lines"][-1]["x"], last["loss"]["lines"][-1]["x"]) == ([0.7, 0.7], [40, 40])
     assert first["loss"]["traces"] == last["loss"]["traces"]
     assert [n["parts"][0].strip() for n in first["answer"]["notes"]] == ["Macaw", "Cat", "Crab"]
-    app.set(scene="macaw").fine()
+    app.set(scene="macaw", frame=0).fine()
     assert [n["parts"][0].strip() for n in app.component("film_answer")["notes"]] == ["Crab", "Macaw", "Cat"]
 
 
@@ -74,7 +74,7 @@ def test_a_nonsense_address_falls_back(address):
 
 def test_what_was_masked_what_is_predicted_and_what_was_there():
     a_run(task="masked")
-    app = App("learn").fine()
+    app = App("learn", frame="40").fine()
     assert pictures(app)[3:6] == ["given", "predicted", "truth"] and "answer" not in pictures(app)
     given, predicted = app.component("film_given"), app.component("film_predicted")
     assert given["title"] == "What it is given: 75 % corrupted"
@@ -85,10 +85,11 @@ def test_what_was_masked_what_is_predicted_and_what_was_there():
     assert app.component("film_accuracy")["title"] == "At the last look 12 % right (colours)"
 
 
-def test_it_plays_to_its_end_and_stops(monkeypatch):
+@pytest.mark.parametrize("begins", [STEPS[0], STEPS[-1]])
+def test_it_plays_to_its_end_and_stops(monkeypatch, begins):
     monkeypatch.setattr(film_player, "FRAME_S", 0)
     a_run()
-    app = App("learn").fine()
+    app = App("learn", frame=str(begins)).fine()
     next(b for b in app.at.button if b.key == "play").click()
     seen = []
     for _ in range(8):
@@ -96,7 +97,7 @@ def test_it_plays_to_its_end_and_stops(monkeypatch):
         seen.append(app.values()["frame"])
         if app.at.get_by_key("play").label == "Play":
             break
-    assert seen == [*STEPS[1:], STEPS[-1]], "from the beginning, as it was at its end; there it waits for the page's answer"
+    assert seen == [*STEPS[1:], STEPS[-1]], "from the beginning; at its end it waits for the page's answer"
     assert app.run().values()["frame"] == 40
 
 
@@ -141,14 +142,14 @@ def test_a_run_that_is_being_trained_is_followed():
         assert app.controls["frame"].options == ["0", "1", "3", "10", "40"]
 
 
-def test_the_first_snapshot_of_a_run_and_another_film_begins_at_its_end():
+def test_the_first_snapshot_of_a_run_and_another_film_opens_at_its_beginning():
     a_run("new", steps=(0,))
     app = App("learn").fine()
     assert "frame" not in app.controls and len(pictures(app)) == 6 and app.at.get_by_key("play").disabled
     a_run("long")
     a_run("short", steps=(0, 1, 3))
     app = App("learn", film="runs/long", frame="10").fine()
-    assert app.set(film="runs/short").fine().values()["frame"] == 3
+    assert app.set(film="runs/short").fine().values()["frame"] == 0
 
 
 def test_recordings_that_ship_come_first_and_by_their_title(tmp_path):
@@ -166,13 +167,13 @@ def test_the_film_and_the_card_say_that_they_are_two_measurements(monkeypatch):
     """Each names its photos, how many there were, and the other's number."""
     monkeypatch.setattr(films, "RECORDINGS", SHIPPED)
     app = App("learn").fine()
-    (said,) = [said for said in app.sentences("caption") if "Learned from" in said]
-    assert "Of 600 held-out photos it names 62.3 % right, choosing one of 1,000 classes (step 3,110)." in said
-    assert "Its model card says 60.8 %: another measurement, made after the training, on 1,328 validation photos" in said
+    (said,) = [said for said in app.sentences("caption") if "It learned from" in said]
+    assert "It names 62.3 % of 600 held-out photos right, choosing one of 1,000 classes (step 3,110)." in said
+    assert "Its model card says 60.8 %. That is another measurement, made after the training, on 1,328 validation photos" in said
     told = [*app.sentences("markdown"), *app.sentences("caption")]
     assert any("Points are measured on 600 held-out photos." in said for said in told)
     said = " ".join(app.set(film="labels-alone").fine().sentences("caption"))
-    assert "Of 1,000 held-out photos it names 66.2 % right, choosing one of 10 classes" in said and "model card says" not in said
+    assert "It names 66.2 % of 1,000 held-out photos right, choosing one of 10 classes" in said and "model card says" not in said
     said = " ".join(App("card").fine().sentences("markdown"))
     assert "| Inside ViT Ti/8 · 128 px | Imagenette, Imagewoof (1,328) | 60.8 % | 84.2 % |" in said
     assert "from Imagenette and Imagewoof" in said and "validation photos of Tiny ImageNet" in said
@@ -208,7 +209,7 @@ def test_a_training_of_ones_own_is_followed_and_left_alone(make_module, noise, m
         told = json.dumps(run_folder.read_status(film.folder) | {"pid": 12345})
         run_folder.write_atomically(film.folder.path / "status.json", told)
         app = App("learn", film="runs/mine").fine()
-        assert "A training filmed from outside" in app.text("markdown")
+        assert "A training filmed from outside" in app.text("caption")
         assert pictures(app) == ["filters", "positions", "distance", "rollout", "last_block", "answer", "loss"]
         film.frame(make_module(seed=1), 70, last=True, loss=1.0)
         assert app.run().fine().values()["frame"] == 70

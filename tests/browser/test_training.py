@@ -46,7 +46,7 @@ def server(home):
 
 def test_train_a_model_and_watch_it_learn(visit):
     page = at_rest(visit("train"))
-    for folded in ("More settings", "Size of the model, learning rate"):
+    for folded in ("Settings", "Size of the model, learning rate"):
         page.get_by_text(folded, exact=True).click()
     for label, value in TINY.items():
         fill(page, label, value)
@@ -59,7 +59,9 @@ def test_train_a_model_and_watch_it_learn(visit):
     expect(page.get_by_text("The whole run")).to_be_visible()
     assert serious(page) == []
     narrow(page)
+    page.get_by_role("button", name="From a shell").click()
     expect(page.locator(".listing")).to_contain_text("--steps 30")
+    page.keyboard.press("Escape")
     page.get_by_role("textbox", name="Name of the run").fill("mine")
     page.get_by_role("textbox", name="Name of the run").press("Enter")
     at_rest(page)
@@ -83,10 +85,12 @@ def watch_the_film(page: Page) -> None:
     page.get_by_role("link", name="Watch it learn").last.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Watch it learn")
     slider = page.get_by_role("group", name="Training step").get_by_role("slider")
+    expect(slider).to_have_attribute("aria-valuetext", "0")
+    slider.focus()
+    page.keyboard.press("End")
     expect(slider).to_have_attribute("aria-valuetext", "30")
     at_rest(page)
     before = {alt: drawn(page, alt) for alt in ("Principal components", "Mean attention distance", "Attention rollout")}
-    slider.focus()
     page.keyboard.press("Home")
     expect(slider).to_have_attribute("aria-valuetext", "0")
     at_rest(page)

@@ -1,5 +1,7 @@
 """Patch splitting drawn: the photo cut into its grid, with a gutter."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,6 +9,9 @@ from vitcore.figures.drawing import Drawing, HoverGrid, Label, RasterLayer, pict
 from vitcore.figures.theme import CATEGORICAL, PINNED_PATCH_COLOUR, Mode, apply_colour_scale, diverging_scale, hex_to_rgb, mosaic
 from vitcore.grid import Grid
 from vitcore.translation import say
+
+PHOTO_GAP = 0.08  # between photos, in photos
+PHOTO_SIDE_PX = 256  # of a photo among others, as drawn
 
 
 def patch_mosaic(pixels: NDArray[np.uint8], grid: Grid, gutter_px: float = 1.0, zoom: int = 4) -> NDArray[np.uint8]:
@@ -21,6 +26,24 @@ def patches(pixels: NDArray[np.uint8], grid: Grid, gutter_px: float = 1.0, mode:
     return Drawing(
         title=say("The photo as patches"), subtitle=about, mode=mode, height_px=580, **picture_axes((wide, high)),
         rasters=[RasterLayer(patch_mosaic(pixels, grid, gutter_px), (wide, high))], marks=[HoverGrid(_labels(grid), (wide, high))],
+    )  # fmt: skip
+
+
+def photos_in_patches(
+    photos: NDArray[np.uint8], grid: Grid, names: Sequence[str], columns: int = 4, mode: Mode = "light"
+) -> Drawing:
+    """(K, H, W, 3) photos, each cut into its patches, in rows of `columns`; hover tells each photo's name."""
+    high, wide = grid.image_px
+    rows = -(-len(photos) // columns)
+    places = [(i % columns * (1 + PHOTO_GAP), i // columns * (1 + PHOTO_GAP)) for i in range(len(photos))]
+    size = (columns * (1 + PHOTO_GAP) - PHOTO_GAP, max(rows, 1) * (1 + PHOTO_GAP) - PHOTO_GAP)
+    zoom = -(-PHOTO_SIDE_PX // max(high, wide))
+    return Drawing(
+        title=say("Photos cut into patches"), mode=mode, height_px=round(150 * size[1]) + 60, **picture_axes(size),
+        subtitle=say("{high} × {wide} px, {rows}×{cols} patches of {side} px each", high=high, wide=wide, rows=grid.rows,
+                     cols=grid.cols, side=grid.patch_px),
+        rasters=[RasterLayer(patch_mosaic(one, grid, 4 / zoom, zoom), (1, 1), at) for one, at in zip(photos, places, strict=True)],
+        marks=[HoverGrid([[name]], (1, 1), at) for name, at in zip(names, places, strict=True) if name],
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from vitcore.paper.tables import (
 from vitcore.translation import say
 
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross")
+HEIGHT_PX = 580
 MARGIN = Margin(left=62, right=16, below=104)  # with a legend below
 MODELS_2 = ("ViT-H/14", "ViT-L/16", "BiT-L (ResNet152x4)", "Noisy Student (EfficientNet-L2)")
 
@@ -33,7 +34,7 @@ def data_size_chart(dataset: str = "ImageNet", mode: Mode = "light") -> Drawing:
                            line_px=1.6, texts=names, custom_data=[model] * len(names)))  # fmt: skip
     return Drawing(
         title=say("{dataset}: accuracy over the size of the pre-training data", dataset=dataset_title(dataset)), mode=mode,
-        subtitle=_reference(5, 3), height_px=460, marks=lines, margin=replace(MARGIN, below=120), legend="below",
+        subtitle=_reference(5, 3), height_px=HEIGHT_PX, marks=lines, margin=replace(MARGIN, below=120), legend="below",
         x=Axis(title=say("pre-training photographs"), log=True, range=(-0.1, 2.75),
                ticks=[PRETRAINING_IMAGES_M[name] for name in PRETRAINING_SETS],
                tick_labels=[f"{name}<br>{PRETRAINING_IMAGES_M[name]:g} M" for name in PRETRAINING_SETS]),
@@ -52,7 +53,7 @@ def compute_chart(dataset: str = "mean", mode: Mode = "light") -> Drawing:
                            texts=[_run(run) for run in some], custom_data=[run.model for run in some]))  # fmt: skip
     return Drawing(
         title=say("{dataset}: accuracy over compute", dataset=dataset_title(dataset)), subtitle=_reference(6, 5), mode=mode,
-        x=Axis(title=say("pre-training compute (exaFLOPs)"), log=True, step=1, range=(1.55, 3.8)), marks=marks,
+        height_px=HEIGHT_PX, x=Axis(title=say("pre-training compute (exaFLOPs)"), log=True, step=1, range=(1.55, 3.8)), marks=marks,
         y=Axis(title=say("accuracy after fine-tuning (%)")), margin=MARGIN, legend="below",
     )  # fmt: skip
 
@@ -71,10 +72,10 @@ def state_of_the_art_chart(dataset: str = "ImageNet", mode: Mode = "light") -> D
             texts=[f"{model}<br>{row['pretraining']}" for row in here],
         ))  # fmt: skip
     return Drawing(
-        title=say("{dataset}: accuracy over what pre-training cost", dataset=dataset_title(dataset)), mode=mode, height_px=440,
+        title=say("{dataset}: accuracy over what pre-training cost", dataset=dataset_title(dataset)), mode=mode,
         subtitle=say("{table} of the paper; bars: standard deviation of three fine-tunings", table=say("Table {number}", number=2)),
         x=Axis(title=say("pre-training cost (TPUv3-core-days)"), log=True, step=1, range=(2.1, 4.4)), marks=marks,
-        y=Axis(title=say("accuracy (%)")), margin=MARGIN, legend="below",
+        y=Axis(title=say("accuracy (%)")), margin=MARGIN, legend="below", height_px=HEIGHT_PX,
     )  # fmt: skip
 
 

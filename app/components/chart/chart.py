@@ -32,10 +32,10 @@ def chart(spec: dict[str, Any], *, key: str, alt: str, marker_x: float | None = 
     _CHART(data=spec | {"alt": alt, "lines": lines}, key=key)
 
 
-def undimmed_container(key: str) -> Any:
+def undimmed_container(key: str, **options: Any) -> Any:
     """A container for what is drawn anew all the time: on a busy machine Streamlit would dim what is about to change."""
     st.html(f"<style>.st-key-{key} [data-stale=true] {{ opacity: 1 !important; transition: none !important; }}</style>")
-    return st.container(key=key)
+    return st.container(key=key, **options)
 
 
 def chart_spec(drawing: Drawing, encode: Callable[[NDArray[np.uint8]], str] | None = None) -> dict[str, Any]:

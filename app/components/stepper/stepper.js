@@ -10,9 +10,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const list = nav.querySelector("ol")
   const s = states.get(parentElement) || {}
   states.set(parentElement, s)
-  if (s.shown && s.shown !== data.step && parentElement.host?.getBoundingClientRect().top < 0) { // from the end of a step: to the beginning of the next
-    parentElement.host.style.scrollMarginTop = "4.5rem" // Streamlit's bar
-    parentElement.host.scrollIntoView({ block: "start" })
+  if (s.shown && s.shown !== data.step) { // from the end of a step: to the beginning of the next
+    const bar = parentElement.host
+    if (bar.closest(":st(bottom)")) document.querySelector(":st(main)").scrollTo(0, 0)
+    else if (bar.getBoundingClientRect().top < 0) {
+      bar.style.scrollMarginTop = "4.5rem" // Streamlit's bar
+      bar.scrollIntoView({ block: "start" })
+    }
   }
   s.shown = data.step
   s.step = data.step // what Python shows; while it is busy, keys count on from where they wanted to go

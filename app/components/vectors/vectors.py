@@ -34,7 +34,9 @@ def vector_row(
     the length, e.g. how many numbers there are.
     """
     first = [float(v) for v in values[:BAR_COUNT]]
-    written = "  ".join(decimal(v, 2, plus=True) for v in first[:NUMBER_COUNT]) + ("  …" if len(values) > NUMBER_COUNT else "")
+    written = " \u2003".join(decimal(v, 2, plus=True) for v in first[:NUMBER_COUNT]) + (
+        " \u2003…" if len(values) > NUMBER_COUNT else ""
+    )
     length = float((values.astype(float) ** 2).sum() ** 0.5)
     row = {
         "kind": kind, "name": name, "formula": formula, "values": [float(f"{v:.4g}") for v in first], "numbers": written,

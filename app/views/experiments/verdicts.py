@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import streamlit as st
 
 from app import texts
+from app.components.page_style.page_style import scaled_px
 from app.texts import Prose
 from vitcore.file_names import file_name
 from vitcore.translation import say
@@ -27,30 +28,31 @@ BADGES: dict[str, tuple[Colour, str]] = {
 
 
 def show_verdicts(experiment: Experiment, results: Results, text: Prose) -> None:
-    """What was tested, claim by claim, and the paper's finding beside it with what was not."""
+    """What was tested, claim by claim, each with its verdict as a stamp; the effect and the paper's size are folded."""
     from vitcore.experiments import verdict_sentences
     from vitcore.experiments.catalogue import judge_claims
 
-    for claim, verdict in judge_claims(experiment, results):
-        with st.container(border=True, gap="small"):
-            st.markdown(f"**{say(claim.sentence)}**")
-            colour, icon = BADGES[verdict.verdict]
-            st.badge(verdict_sentences.verdict_name(verdict), icon=f":material/{icon}:", color=colour)
-            if effect := verdict_sentences.effect_text(claim, verdict):
-                st.markdown(effect)
-            st.caption(
-                " ".join(
-                    filter(
-                        None,
-                        (
+    with st.grid(min_column_width=scaled_px(280)):
+        for place, (claim, verdict) in enumerate(judge_claims(experiment, results)):
+            with st.container(border=True, gap="small", height="stretch"):
+                st.markdown(f"**{say(claim.sentence)}**")
+                colour, icon = BADGES[verdict.verdict]
+                with st.container(horizontal=True, vertical_alignment="center"):
+                    st.badge(verdict_sentences.verdict_name(verdict), icon=f":material/{icon}:", color=colour)
+                    with st.popover(text["effect"], icon=":material/info:", type="tertiary", key=f"effect_{place}"):
+                        if effect := verdict_sentences.effect_text(claim, verdict):
+                            st.markdown(effect)
+                        said = (
                             verdict_sentences.paper_effect_text(claim),
                             verdict_sentences.open_reason_sentence(claim, verdict, results),
-                        ),
-                    )
-                )
-            )
-    st.markdown(f"**{text['paper says']}** {say(experiment.finding)}")
-    st.markdown(f"**{text['not tested']}** {say(experiment.untested)}")
+                        )
+                        st.caption(text.joined(said))
+
+
+def fold_sentences(experiment: Experiment, text: Prose) -> str:
+    """What an experiment is, what was measured, and the paper's finding."""
+    finding = f"**{text['paper says']}** {say(experiment.finding)}"
+    return "\n\n".join([f"{text['intro']} {text['bars']}", say(experiment.measured), finding])
 
 
 def show_protocol(experiment: Experiment, results: Results, text: Prose) -> None:

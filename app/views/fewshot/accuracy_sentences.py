@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from app.texts import Prose
@@ -17,17 +18,21 @@ if TYPE_CHECKING:
 MAX_MISTAKEN = 6
 
 
-def accuracy_sentence(
-    best: FewShotDraws, pixels: FewShotDraws, shots: int, names: list[str], model: str, text: Prose, kind: str = ""
-) -> str:
-    """How many are right, of which classes, between which ends, and what the pixels alone give; of photos, or of "pieces"."""
+def accuracy_title(best: FewShotDraws, pixels: FewShotDraws, shots: int, text: Prose, kind: str = "") -> str:
+    """How many are right after how many photos a class, or "pieces", and how many by raw pixels."""
     of = f" {kind}".rstrip()
-    learned, others = (text.fill(f"learned{of}", shots=shots), text.fill(f"others{of}", asked=best.tested_count))
-    facts = {"learned": learned, "others": others, "model": model, "accuracy": _percent(best.mean_accuracy),
-             "range": _accuracy_range(best, text), "pixels": _percent(pixels.mean_accuracy)}  # fmt: skip
-    if len(names) == 2:
-        return text.fill("finding two", one=names[0], other=names[1], **facts)
-    return text.fill("finding", classes=len(names), **facts)
+    return text["finding"].format(
+        learned=text.fill(f"learned{of}", shots=shots), others=text.fill(f"others{of}", asked=best.tested_count),
+        accuracy=_percent(best.mean_accuracy), pixels=_percent(pixels.mean_accuracy),
+    )  # fmt: skip
+
+
+def method_sentences(best: FewShotDraws, names: list[str], model: str, text: Prose) -> str:
+    """Which classes are told apart, how, and between which accuracies the draws lie."""
+    quoted = ("“{}”", "「{}」")[text.lang == "zh-TW"]
+    return text["details"].format(
+        names=_list([quoted.format(name) for name in names], text), model=model, range=_accuracy_range(best, text)
+    )
 
 
 def pixel_comparison(model: FewShotCurve, pixels: FewShotCurve, text: Prose, kind: str = "") -> str:
@@ -43,13 +48,13 @@ def pixel_comparison(model: FewShotCurve, pixels: FewShotCurve, text: Prose, kin
     found = "none" if not better else "all" if not others else "from" if from_on else "some"
     return text.fill(
         f"ahead {found}", average="" if all(apart) else text["average"],
-        counts=_number_list(counts, text), better=_number_list(better, text), others=_number_list(others, text),
+        counts=_list(counts, text), better=_list(better, text), others=_list(others, text),
         learned=text.fill(f"learned {kind}".strip(), shots=min(better, default=0)),
     )  # fmt: skip
 
 
-def _number_list(counts: list[int], text: Prose) -> str:
-    return ("、" if text.lang.startswith("zh") else ", ").join(map(str, counts))
+def _list(items: Iterable[object], text: Prose) -> str:
+    return ("、" if text.lang.startswith("zh") else ", ").join(map(str, items))
 
 
 def mistaken_photos(

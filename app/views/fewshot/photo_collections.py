@@ -40,6 +40,12 @@ def features_with_progress(vit: Vit, collection: Collection, text: Prose, traine
     return x
 
 
+def features_by_source(vit: Vit, collection: Collection, text: Prose, random: bool) -> dict[str, NDArray[np.float32]]:
+    """The features that are compared: the model's, raw pixels, and with `random` those of random weights."""
+    found = {"model": features_with_progress(vit, collection, text), "pixels": image_features.pixel_features(collection.photos)}
+    return found | {"random": features_with_progress(vit, collection, text, trained=False)} if random else found
+
+
 def class_filter(text: Prose, collection: Collection, source: str) -> Collection | None:
     """Those classes of a ready collection that a visitor wants to be told apart: all at first; None while it is fewer than two."""
     rows = range(len(collection.names))

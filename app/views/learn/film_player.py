@@ -22,6 +22,8 @@ from app.widgets import model_card
 from vitcore.file_names import file_name
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from vitcore.train.film_files import Film
 
 FRAME_S = 0.5  # two snapshots a second
@@ -29,11 +31,11 @@ REFRESH_S = 2.0  # between two looks at a run that is being trained
 FIGURE_ROWS = (("filters", "positions", "distance"), ("given", "predicted", "truth"), ("rollout", "last_block", "answer"))
 
 
-def show_film(name: str, photo: int, live: bool, text: texts.Prose) -> None:
-    """The slider and the pictures of a film; `live`: of a run that may add to it."""
+def show_film(name: str, photo: int, live: bool, text: texts.Prose, bar: DeltaGenerator) -> None:
+    """The slider, in `bar`, and the pictures of a film; `live`: of a run that may add to it."""
     every = FRAME_S if is_playing() else REFRESH_S if live else None
     with undimmed_container("screen"):
-        st.fragment(_player, run_every=every)(name, photo, text)
+        st.fragment(_player, run_every=every)(name, photo, live, text, bar)
 
 
 def is_playing() -> bool:
@@ -57,36 +59,43 @@ def play_button(steps: list[int]) -> None:
         st.rerun()
 
 
-def _player(name: str, photo: int, text: texts.Prose) -> None:
+def _player(name: str, photo: int, live: bool, text: texts.Prose, bar: DeltaGenerator) -> None:
     key, film = films.open_film(name)
     steps = film.steps.tolist()
-    bar = st.container(horizontal=True, vertical_alignment="bottom", key="film_bar")
-    with bar:  # on a phone it stays with the pictures
+    with bar:
         play_button(steps)
-        if _next_frame(steps):
+        if _next_frame(steps, live):
             st.session_state["_playing"] = False
             st.rerun()
         step = st.select_slider(text["step"], steps, key="frame", bind="query-params") if len(steps) > 1 else steps[0]
     frame, mode = steps.index(step), page_theme.current()
     specs = {part: films.frame_figures(key, part, frame, photo, mode, texts.language(), film) for part in ("weights", "photo")}
     shown = specs["weights"] | specs["photo"]
-    film_sentences.show_snapshot_findings(film, frame, films.first_emergence_steps(f"{key}:{steps[-1]}", film), text)
+    findings = film_sentences.snapshot_findings(film, frame, films.first_emergence_steps(f"{key}:{steps[-1]}", film), text)
     for row in FIGURE_ROWS:
         names = [one for one in row if one in shown]
         for place, one in zip(st.columns(3) if names else [], names, strict=False):
             with place, st.container(border=True, height="stretch"):
                 chart(shown[one], key=f"film_{one}", alt=text[f"{one} alt"])
-                explain(text[one])
+                if found := findings.get(one):
+                    st.badge(found.flag, icon=found.icon, color="green" if found.is_there else "gray")
     _training_curves(key, film, step, mode, text)
-    st.download_button(text["numbers"], lambda: npz(_frame_arrays(film, frame)), file_name("npz", f"film-step-{step}", film.title),
-                       "application/octet-stream", icon=":material/download:", on_click="ignore")  # fmt: skip
-    if film.command:
-        st.caption(text["made like" if model_card.has_several_commands(name) else "made"])
-        copyable_text(film.command, key="command")
+    with st.container(horizontal=True):
+        told = [found.sentence for found in findings.values()] + [film_sentences.most_changed_head(film, frame, text)]
+        read = [text["intro"], text.joined(told), *(text[one] for one in shown), _curve_sentences(film, text)]
+        explain("\n\n".join(filter(None, read)), text["limits"])
+        with st.popover(text["about"], icon=":material/movie:", type="tertiary"):
+            film_sentences.film_caption(name, film, text)
+            if film.command:
+                st.caption(text["made like" if model_card.has_several_commands(name) else "made"])
+                copyable_text(film.command, key="command")
+        st.download_button(text["numbers"], lambda: npz(_frame_arrays(film, frame)),
+                           file_name("npz", f"film-step-{step}", film.title), "application/octet-stream",
+                           icon=":material/download:", on_click="ignore", type="tertiary")  # fmt: skip
 
 
-def _next_frame(steps: list[int]) -> bool:
-    """Choose the snapshot before the slider is drawn: the last at first and while it grows, the next while playing.
+def _next_frame(steps: list[int], live: bool) -> bool:
+    """Choose the snapshot before the slider is drawn: first the first, of a `live` run that grows the last; the next while playing.
 
     True once the page has answered that it shows the last one, so that playing ends. A page that is behind asks with a
     step it was sent earlier: `_sent` has those it has not answered with yet, and none of them is the visitor's choice.
@@ -94,13 +103,16 @@ def _next_frame(steps: list[int]) -> bool:
     state = st.session_state
     now, before, sent = state.get("frame"), state.get("_last_step"), state.get("_sent", [])
     state["_last_step"] = steps[-1]
+    begin = steps[-1 if live else 0]
     answered = now in sent[-1:]
     if now is None:
         if "frame" not in st.query_params:  # else the slider takes it from there
-            state["frame"] = steps[-1]
+            state["frame"] = begin
     elif now in sent:
         state["frame"] = sent[-1]
-    elif now not in steps or (now == before and not is_playing()):
+    elif now not in steps:
+        state["frame"] = begin
+    elif live and now == before and not is_playing():
         state["frame"] = steps[-1]
     state["_sent"] = sent if now in sent and not answered else [state.get("frame")]
     if not is_playing():
@@ -129,6 +141,10 @@ def _training_curves(key: str, film: Film, step: int, mode: Any, text: texts.Pro
     for place, one in zip(st.columns(len(specs)), specs, strict=True):
         with place, st.container(border=True, height="stretch"):
             chart(specs[one], key=f"film_{one}", alt=text[f"{one} alt"], marker_x=max(step, FIRST))
+
+
+def _curve_sentences(film: Film, text: texts.Prose) -> str:
+    """How to read the curves of a training; "" where it kept none."""
     measured = any("val_loss" in record or "top1" in record for record in film.log)
     points = (
         text["points shared" if film.shared else "points"].format(photos=film_sentences.held_out_photos(film, text))
@@ -137,7 +153,7 @@ def _training_curves(key: str, film: Film, step: int, mode: Any, text: texts.Pro
     )
     later = ", ".join(f"{step:,}" for step in film.steps_of_new_loss_terms()) if film.task == "layers" else ""
     changing = text["curves layers"].format(steps=later) if later else ""
-    explain(text.joined((text["curves"], points, changing)), text["limits"])
+    return text.joined((text["curves"], points, changing)) if film.log else ""
 
 
 def _frame_arrays(film: Film, frame: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
 
@@ -15,6 +15,22 @@ if TYPE_CHECKING:
     from vitcore.train.film_files import Film
 
 
+TASKS = ("layers", "classify", "masked", "distil", "filmed")  # of which it is said what is seen
+
+
+class Finding(NamedTuple):
+    """What a snapshot shows of one structure: a flag that stays the same while it plays, and a sentence."""
+
+    flag: str
+    sentence: str
+    is_there: bool
+
+    @property
+    def icon(self) -> str:
+        """Whether it is there, for who sees no colour."""
+        return ":material/check_circle:" if self.is_there else ":material/radio_button_unchecked:"
+
+
 def film_caption(name: str, film: Film, text: texts.Prose) -> None:
     """What it learned from, for how long, and how well it does; for a model that ships, why its card has another number."""
     lines = [text["card data"].format(data=say(film.data))] if film.data else []
@@ -25,6 +41,8 @@ def film_caption(name: str, film: Film, text: texts.Prose) -> None:
         lines.append(text_of_accuracy.format(step=known.step, right=known.right, photos=held_out_photos(film, text), of=of))
         if others := model_card.measured_accuracies(name):
             lines.append(text["card other"].format(top1=others[0]["top1"], photos=others[0]["photos"]))
+    if film.task == "filmed":
+        lines.append(text["card filmed"])
     st.caption(text.joined(lines))
 
 
@@ -34,30 +52,27 @@ def held_out_photos(film: Film, text: texts.Prose) -> str:
     return text["held out of"].format(count=known.photos) if known and known.photos else text["held out"]
 
 
-def show_snapshot_findings(film: Film, frame: int, firsts: dict[str, int | None], text: texts.Prose) -> None:
-    """What is there at this snapshot, and what is not, in sentences."""
+def snapshot_findings(film: Film, frame: int, firsts: dict[str, int | None], text: texts.Prose) -> dict[str, Finding]:
+    """By picture what is there at this snapshot and since which step, and what is not."""
     signs = films.emerged_structure(film, frame)
-    facts: list[tuple[str, bool, float | None, dict[str, Any]]] = [
-        ("filters", signs.filters, signs.smooth, {"smooth": percent(signs.smooth or 0, 0)}),
-        ("positions", signs.positions, signs.correlation, {"correlation": decimal(signs.correlation or 0, 2)}),
-        ("heads", signs.heads, signs.near, {"near": percent(signs.near or 0, 0), "far": percent(signs.far or 0, 0)}),
+    facts: list[tuple[str, str, bool, float | None, dict[str, Any]]] = [
+        ("filters", "filters", signs.filters, signs.smooth, {"smooth": percent(signs.smooth or 0, 0)}),
+        ("positions", "positions", signs.positions, signs.correlation, {"correlation": decimal(signs.correlation or 0, 2)}),
+        ("distance", "heads", signs.heads, signs.near, {"near": percent(signs.near or 0, 0), "far": percent(signs.far or 0, 0)}),
     ]
-    lines = []
-    for name, there, known, numbers in facts:
-        if known is not None:
-            mark = ":material/check_circle:" if there else ":material/radio_button_unchecked:"
-            told = text[f"{name} yes" if there else f"{name} no"]
-            lines.append(f"{mark} {told.format(**numbers)}")
-    if frame:
-        block, head, before_px, now_px = films.most_changed_head(film, frame)
-        lines.append(":material/swap_vert: " + text["head changed"].format(
-            block=block, head=head, first=f"{before_px:.1f}", now=f"{now_px:.1f}"))  # fmt: skip
-    else:  # as many lines as later, so that nothing jumps while it plays
-        lines.append(":material/swap_vert: " + text["head unchanged"])
-    whens = [
-        text[f"{name} never"] if firsts[name] is None else text[f"{name} first"].format(step=firsts[name])
-        for name, _, known, _ in facts if known is not None
-    ]  # fmt: skip
-    if whens:  # the same in every snapshot
-        lines.append(f":material/flag: {text['first there'].format(all=', '.join(whens))}")
-    st.markdown("  \n".join(lines))
+    return {
+        picture: Finding(
+            text[f"{name} never"] if firsts[name] is None else text[f"{name} first"].format(step=firsts[name]),
+            text[f"{name} yes" if there else f"{name} no"].format(**numbers),
+            there,
+        )
+        for picture, name, there, known, numbers in facts if known is not None
+    }  # fmt: skip
+
+
+def most_changed_head(film: Film, frame: int, text: texts.Prose) -> str:
+    """Which head's distance has changed most since the first snapshot."""
+    if not frame:
+        return text["head unchanged"]
+    block, head, before_px, now_px = films.most_changed_head(film, frame)
+    return text["head changed"].format(block=block, head=head, first=f"{before_px:.1f}", now=f"{now_px:.1f}")

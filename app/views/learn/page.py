@@ -3,33 +3,32 @@
 import streamlit as st
 
 from app import texts
-from app.components.figure import aside, lead
+from app.components.chart.chart import undimmed_container
+from app.components.figure import lead
 from app.shell import photo_picker, query_controls
 from app.state.training import films, runs
 from app.views.learn import film_player, film_sentences
 
 text = texts.prose("learn")
-first = aside(text["intro"])
 titles = films.film_titles()
 if not titles:
     st.info(text["none"], icon=":material/movie:")
     st.page_link("views/train/page.py", label=text["train link"], icon=":material/model_training:")
     st.stop()
 
-with st.container(horizontal=True, vertical_alignment="bottom"):
-    name = query_controls.select_menu(
-        text["film"], titles, "film", [films.film_titles(lang) for lang in texts.LANGUAGES], width=320
-    )
-    try:
-        film = films.open_film(name)[1]
-    except runs.RunError as error:
-        st.error(texts.escape_markdown(str(error)[0].upper() + str(error)[1:]), icon=":material/broken_image:")
-        st.stop()
-    photo = photo_picker.photo_menu(text["scene"], list(film.names), "scene", width=220)
-if film.task in ("layers", "classify", "masked", "distil", "filmed"):
-    first.markdown(text[f"task {film.task}"])
-with first:
-    film_sentences.film_caption(name, film, text)
+problem_place = st.container()
+with undimmed_container("film_bar", horizontal=True, vertical_alignment="bottom"):  # on a phone it stays with the pictures
+    bar = st.container(horizontal=True, vertical_alignment="bottom")
+    with st.popover(text["film"], icon=":material/movie:"):
+        name = query_controls.select_menu(text["film"], titles, "film", [films.film_titles(lang) for lang in texts.LANGUAGES])
+        try:
+            film = films.open_film(name)[1]
+        except runs.RunError as error:
+            problem_place.error(texts.escape_markdown(str(error)[0].upper() + str(error)[1:]), icon=":material/broken_image:")
+            st.stop()
+        photo = photo_picker.photo_menu(text["scene"], list(film.names), "scene")
 run = runs.run_status(name.removeprefix("runs/")) if name.startswith("runs/") else None
 with lead():
-    film_player.show_film(name, film.names.index(photo), bool(run and run.is_live), text)
+    film_player.show_film(name, film.names.index(photo), bool(run and run.is_live), text, bar)
+if film.task in film_sentences.TASKS:
+    st.caption(text[f"task {film.task}"])

@@ -1,4 +1,4 @@
-"""What each chart of the paper's numbers shows, in a sentence that is computed from them."""
+"""What each chart of the paper's numbers shows: a title and sentences that are computed from them."""
 
 from __future__ import annotations
 
@@ -7,33 +7,39 @@ from statistics import median
 from app.texts import Prose
 
 
-def chart_sentence(part: str, dataset: str, text: Prose) -> str:
-    """The finding of a part of the page, for the data set chosen there."""
+def chart_finding(part: str, dataset: str, text: Prose) -> tuple[str, str]:
+    """The finding of a chart as its title, and the sentences that go with it, for the data set chosen there."""
     return {
-        "data": _data_size_sentence,
-        "compute": _compute_sentence,
-        "art": _state_of_the_art_sentence,
-        "vtab": _vtab_sentence,
-        "positions": _positions_sentence,
-        "optimiser": _optimiser_sentence,
+        "data": _data_size_finding,
+        "compute": _compute_finding,
+        "art": _state_of_the_art_finding,
+        "vtab": _vtab_finding,
+        "positions": _positions_finding,
+        "optimiser": _optimiser_finding,
     }[part](dataset, text)
 
 
-def _data_size_sentence(dataset: str, text: Prose) -> str:
+def _title_and_details(part: str, text: Prose, **numbers: object) -> tuple[str, str]:
+    return text[f"title {part}"].format(**numbers), text[f"finding {part}"].format(**numbers)
+
+
+def _data_size_finding(dataset: str, text: Prose) -> tuple[str, str]:
     from vitcore.paper.tables import PRETRAINING_IMAGES_M, PRETRAINING_SETS, accuracy_by_data_size
 
     table = accuracy_by_data_size(dataset)
     small, large = PRETRAINING_SETS[0], PRETRAINING_SETS[-1]
     first, last = (_best_model(table, data) for data in (small, large))
     before, after = (table["ViT-L/16"][data] - table["ViT-B/16"][data] for data in (small, large))
-    said = text["finding data"].format(
+    title, details = _title_and_details(
+        "data", text,
         first=first, first_value=f"{table[first][small]:.2f}", last=last, last_value=f"{table[last][large]:.2f}",
         before=_points_ahead(before, text), after=_points_ahead(after, text),
         times=f"{PRETRAINING_IMAGES_M[large] / PRETRAINING_IMAGES_M[small]:.0f}",
     )  # fmt: skip
-    overtakes = text["finding data overtakes"] if before < 0 < after else ""
+    if before < 0 < after:
+        title = text["title data overtakes"]
     twice = _other_number_sentence(dataset, last, f"{table[last][large]:.2f}", text)
-    return "\n\n".join(filter(None, [text.joined([said, overtakes]), text["finding data few"], twice]))
+    return title, "\n\n".join(filter(None, [details, text["finding data few"], twice]))
 
 
 def _other_number_sentence(dataset: str, model: str, here: str, text: Prose) -> str:
@@ -54,70 +60,78 @@ def _points_ahead(points: float, text: Prose) -> str:
     return text["ahead" if points > 0 else "behind"].format(points=f"{abs(points):.2f}")
 
 
-def _compute_sentence(dataset: str, text: Prose) -> str:
+def _compute_finding(dataset: str, text: Prose) -> tuple[str, str]:
     from vitcore.paper.tables import compute_savings, pretraining_runs
 
     given = pretraining_runs(dataset)
-    said = []
+    title, said = "", []
     for kind in ("ResNet", "hybrid"):
         ratios = [saving.ratio for saving in compute_savings(given, kind)]
-        compared = sum(run.family == kind for run in given)
+        numbers: dict[str, object] = {"count": len(ratios), "all": sum(run.family == kind for run in given)}
         if ratios:
-            said.append(text[f"finding compute {kind}"].format(
-                low=f"{min(ratios):.1f}", middle=f"{median(ratios):.1f}", high=f"{max(ratios):.1f}", count=len(ratios),
-                all=compared))  # fmt: skip
-        else:
-            said.append(text[f"finding compute {kind} none"].format(all=compared))
-    return " ".join(said)
+            numbers |= {name: f"{of(ratios):.1f}" for name, of in (("low", min), ("middle", median), ("high", max))}
+            said.append(text[f"finding compute {kind}"].format(**numbers))
+        elif kind == "hybrid":
+            said.append(text["finding compute hybrid none"].format(**numbers))
+        title = title or text["title compute" if ratios else "title compute none"].format(**numbers)
+    return title, text.joined(said)
 
 
-def _state_of_the_art_sentence(dataset: str, text: Prose) -> str:
+def _state_of_the_art_finding(dataset: str, text: Prose) -> tuple[str, str]:
     from vitcore.paper.tables import table_rows
 
     here = {(row["model"], row["pretraining"]): row for row in table_rows("2") if row["dataset"] == dataset}
     cost = {(row["model"], row["pretraining"]): float(row["tpuv3_core_days"]) for row in table_rows("2-compute")}
     best = max(here, key=lambda key: float(here[key]["accuracy"]))
     ours, bit = ("ViT-L/16", "JFT-300M"), ("BiT-L (ResNet152x4)", "JFT-300M")
-    return text["finding art"].format(
+    return _title_and_details(
+        "art", text,
         best=best[0], best_value=here[best]["accuracy"], ours=here[ours]["accuracy"], bit=here[bit]["accuracy"],
         times=f"{cost[bit] / cost[ours]:.0f}", best_cost=f"{cost[best]:,.0f}", ours_cost=f"{cost[ours]:,.0f}",
         bit_cost=f"{cost[bit]:,.0f}",
     )  # fmt: skip
 
 
-def _vtab_sentence(_: str, text: Prose) -> str:
+def _vtab_finding(_: str, text: Prose) -> tuple[str, str]:
     from vitcore.paper.tables import VTAB_GROUPS, vtab_group_means
     from vitcore.translation import say
 
     huge = vtab_group_means("ViT-H/14 (JFT)")
     more, less = (vtab_group_means(f"ViT-L/16 ({data})") for data in ("JFT", "I21k"))
     widest = max(VTAB_GROUPS, key=lambda group: more[group] - less[group])
-    return text["finding vtab"].format(
+    return _title_and_details(
+        "vtab", text,
         mean=f"{huge['all']:.1f}", natural=f"{huge['Natural']:.1f}", specialized=f"{huge['Specialized']:.1f}",
         structured=f"{huge['Structured']:.1f}", widest=say(widest), lead=f"{more[widest] - less[widest]:.1f}",
     )  # fmt: skip
 
 
-def _positions_sentence(_: str, text: Prose) -> str:
+def _positions_finding(_: str, text: Prose) -> tuple[str, str]:
     from vitcore.paper.tables import table_rows
 
     at_stem = {row["positions"]: 100 * float(row["stem"]) for row in table_rows("8")}
     none = at_stem.pop("none")
     everywhere = [100 * float(v) for row in table_rows("8") for k, v in row.items()
                   if k not in ("table", "positions") and v and row["positions"] != "none"]  # fmt: skip
-    return text["finding positions"].format(
+    return _title_and_details(
+        "positions", text,
         least=f"{min(everywhere) - none:.1f}", most=f"{max(everywhere) - none:.1f}",
         spread=f"{max(everywhere) - min(everywhere):.1f}",
     )  # fmt: skip
 
 
-def _optimiser_sentence(_: str, text: Prose) -> str:
+def _optimiser_finding(_: str, text: Prose) -> tuple[str, str]:
     from vitcore.paper.tables import table_rows
 
     table = [row for row in table_rows("7") if row["dataset"] != "Average"]
     average = next(row for row in table_rows("7") if row["dataset"] == "Average")
     lead = {model: float(average[f"{model} Adam"]) - float(average[f"{model} SGD"]) for model in ("ResNet50", "ResNet152x2")}
     wins = sum(float(row[f"{model} Adam"]) > float(row[f"{model} SGD"]) for row in table for model in lead)
-    return text["finding optimiser"].format(
-        wins=wins, all=len(table) * len(lead), small=f"{lead['ResNet50']:.2f}", large=f"{lead['ResNet152x2']:.2f}"
+    return _title_and_details(
+        "optimiser",
+        text,
+        wins=wins,
+        all=len(table) * len(lead),
+        small=f"{lead['ResNet50']:.2f}",
+        large=f"{lead['ResNet152x2']:.2f}",
     )

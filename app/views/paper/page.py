@@ -1,18 +1,23 @@
 """The paper's tables as charts: Figures 2, 3 and 5, what they say, and a click on a model opens it on your photo."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import streamlit as st
 
 from app import texts
 from app.components import page_theme
-from app.components.figure import aside, explain, lead, plot
+from app.components.figure import explain, lead, plot
 from app.shell import query_controls
 from app.views.paper import chart_sentences, clicked_model
 
+PARTS = ("data", "compute", "art", "vtab", "positions", "optimiser", "models", "settings", "curves")
 text = texts.prose("paper")
-aside(text["intro"])
-part = query_controls.button_row(
-    text, "part", ["data", "compute", "art", "vtab", "positions", "optimiser", "models", "settings", "curves"]
-)
+in_all_languages = [{name: texts.prose("paper", lang)[f"part.{name}"] for name in PARTS} for lang in texts.LANGUAGES]
+with st.container(horizontal=True):
+    names = {name: text[f"part.{name}"] for name in PARTS}
+    part = query_controls.select_menu(text["part"], names, "part", in_all_languages, width=240)
+    dataset_place = st.container(width="content")
 
 from vitcore.paper import charts, tables  # noqa: E402
 
@@ -24,8 +29,10 @@ DATASETS = {
 }
 PRINTED = {"data": ["5"], "compute": ["6"], "art": ["2", "2-compute"], "vtab": ["9"], "positions": ["8"], "optimiser": ["7"],
            "models": ["1"], "settings": ["3", "4"], "curves": []}  # fmt: skip
-DRAWN = {"data": charts.data_size_chart, "compute": charts.compute_chart, "art": charts.state_of_the_art_chart}
-ALONE = {"vtab": charts.vtab_chart, "positions": charts.position_embeddings_chart, "optimiser": charts.optimisers_chart}
+DRAWN: dict[str, Callable] = {
+    "data": charts.data_size_chart, "compute": charts.compute_chart, "art": charts.state_of_the_art_chart,
+    "vtab": charts.vtab_chart, "positions": charts.position_embeddings_chart, "optimiser": charts.optimisers_chart,
+}  # fmt: skip
 
 
 def table(name: str) -> None:
@@ -39,30 +46,30 @@ def table(name: str) -> None:
     )
 
 
-st.subheader(text[f"title {part}"], anchor=False)
-if part in DRAWN:
+dataset = ""
+if part in DATASETS:
     names = {name: charts.dataset_title(name) for name in DATASETS[part]}
-    dataset = query_controls.select_menu(text["dataset"], names, f"dataset_{part}", width=280, index=list(names).index("ImageNet"))
-    aside(chart_sentences.chart_sentence(part, dataset, text), key="aside_found")
-    touch = None if part == "art" else clicked_model.remember_model
+    with dataset_place:
+        dataset = query_controls.select_menu(
+            text["dataset"], names, f"dataset_{part}", width=240, index=list(names).index("ImageNet")
+        )
+if part in DRAWN:
+    title, details = chart_sentences.chart_finding(part, dataset, text)
+    drawn = DRAWN[part](dataset, mode) if dataset else DRAWN[part](mode=mode)
+    touch = clicked_model.remember_model if part in ("data", "compute") else None
     with lead():
-        plot(DRAWN[part](dataset, mode), f"paper_{part}", text[f"alt {part}"], touch)
-    explain(text[f"how {part}"], text[f"limits {part}"])
-    if part != "art":
+        plot(replace(drawn, title=title), f"paper_{part}", text[f"alt {part}"], touch)
+        explain("\n\n".join([details, f"{text['intro']} {text[f'how {part}']}"]), text[f"limits {part}"])
+    if touch:
         clicked_model.show_model(text)
-elif part in ALONE:
-    aside(chart_sentences.chart_sentence(part, "", text), key="aside_found")
-    with lead():
-        plot(ALONE[part](mode), f"paper_{part}", text[f"alt {part}"])
-    explain(text[f"how {part}"], text[f"limits {part}"])
-elif part == "curves":
-    for number in ("4", "8", "9", "12", "13"):
-        st.markdown(f"**{text['figure'].format(number=number)}** {text[f'curve {number}']}")
-    explain("", text["limits curves"])
 else:
-    st.markdown(text[f"about {part}"])
+    st.subheader(text[f"title {part}"], anchor=False)
+    if part == "curves":
+        for number in ("4", "8", "9", "12", "13"):
+            st.markdown(f"**{text['figure'].format(number=number)}** {text[f'curve {number}']}")
+    explain("" if part == "curves" else text[f"about {part}"], text.get(f"limits {part}", ""))
 for number in PRINTED[part]:
     name = text["as printed"].format(number=number.partition("-")[0], holds=text[f"holds {number}"])
     with st.expander(name, expanded=part in ("models", "settings")):
         table(number)
-st.caption(text["source curves" if part == "curves" else "source"])
+st.caption(text["source"])

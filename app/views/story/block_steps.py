@@ -41,8 +41,6 @@ def _draw_attention(story: StoryVisit) -> None:
     from vitcore.figures.theme import pixels_to_data_uri
 
     grid = story.grid
-    if story.activations is None:
-        return
     row = story.activations.weights[story.head]
     if outlier_masking.applies_to(story):
         row = outlier_tokens.mask_weights(story.recording, row)
@@ -70,8 +68,12 @@ def _draw_block(story: StoryVisit) -> None:
     if story.activations is None:
         st.info(story.texts["other blocks"])
         return
-    st.markdown(f"##### {story.fill_text('block title')}")
-    vectors(_attention_rows(story) + _mlp_rows(story), key="story_block", label=story.fill_text("block title"))
+    photo, rows = st.columns([2, 5])
+    with photo:
+        _draw_attention(story)
+    with rows:
+        st.markdown(f"##### {story.fill_text('block title')}")
+        vectors(_attention_rows(story) + _mlp_rows(story), key="story_block", label=story.fill_text("block title"))
 
 
 def _attention_rows(story: StoryVisit) -> list[dict[str, Any]]:
@@ -268,7 +270,7 @@ def _softmax_equation(story: StoryVisit) -> str:
 
 
 BLOCK_STEPS = (
-    Step("block", _block_equations, _draw_block, _ask_self_attention, _block_kind, _draw_attention),
+    Step("block", _block_equations, _draw_block, _ask_self_attention, _block_kind),
     Step("depth", _readout_equation, _draw_depth, _ask_leading_class, _depth_kind, draw_below_answer=_lens_below_answer),
     Step("answer", _softmax_equation, _draw_answer, _ask_probability_ratio, _readout_kind),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from app.components.figure import plot
-from app.components.page_style.page_style import page_size
+from app.components.page_style.page_style import scaled_px
 from app.components.picture.picture import picture
 from app.components.vectors.vectors import vector_row, vectors
 from app.state.recordings import block_activations
@@ -28,14 +28,7 @@ def _clickable_photo(story: StoryVisit, key: str, gutter_px: float = 0) -> None:
 
 
 def _draw_pixels(story: StoryVisit) -> None:
-    from vitcore.figures.story_steps import colour_channels
-
-    photo, beside = st.columns([4, 1], gap="small")
-    with photo:
-        _clickable_photo(story, "story_pixels")
-    with beside, st.container(horizontal=True):
-        for name, shown in zip(("red", "green", "blue"), colour_channels(story.recording.model_input.pixels), strict=True):
-            st.image(shown, story.texts[name], width=round(104 * page_size().scale), alt=story.texts[f"{name} channel"])
+    _clickable_photo(story, "story_pixels")
 
 
 def _ask_pixel_count(story: StoryVisit) -> tuple[dict[str, Any], int]:
@@ -43,11 +36,15 @@ def _ask_pixel_count(story: StoryVisit) -> tuple[dict[str, Any], int]:
     return {"own_wide": wide, "own_high": high, "own_all": f"{3 * wide * high:,}"}, 1
 
 
-def _crop_note(story: StoryVisit) -> None:
-    """Which part of the photo it is: the rest of the story is about that alone."""
+def _channels_and_crop(story: StoryVisit) -> None:
+    """What the model gets: the colour channels of which part of the photo; the rest of the story is about that alone."""
+    from vitcore.figures.story_steps import colour_channels
     from vitcore.images import crop_sentence
 
-    st.markdown(crop_sentence(story.photo.image, story.recording.model_input))
+    with st.container(horizontal=True, gap="small"):
+        for name, shown in zip(("red", "green", "blue"), colour_channels(story.recording.model_input.pixels), strict=True):
+            st.image(shown, story.texts[name], width=scaled_px(80), alt=story.texts[f"{name} channel"])
+    st.caption(crop_sentence(story.photo.image, story.recording.model_input))
 
 
 def _draw_patches(story: StoryVisit) -> None:
@@ -73,13 +70,12 @@ def _draw_flattened(story: StoryVisit) -> None:
     plot(flattened_patch(patch, given, story.mode), "story_flattened", story.fill_text("flattened alt"))
 
 
-def same_width_note(story: StoryVisit) -> None:
+def same_width_sentence(story: StoryVisit) -> str:
     """Where a patch and its embedding are as many numbers: nothing makes them so."""
     projected = block_activations.project_patch(story.recording, story.patch, story.vit)
-    if projected is None or story.vit.hybrid:
-        return
-    if projected.x_p.size == story.facts["numbers"] == story.facts["width"]:
-        st.caption(story.fill_text("same width"))
+    if projected is None or story.vit.hybrid or not projected.x_p.size == story.facts["numbers"] == story.facts["width"]:
+        return ""
+    return story.fill_text("same width")
 
 
 def _ask_next_row(story: StoryVisit) -> tuple[dict[str, Any], int]:
@@ -105,7 +101,7 @@ def _rows_equation(story: StoryVisit) -> str:
 
 
 PIXEL_STEPS = (
-    Step("pixels", _size_equation, _draw_pixels, _ask_pixel_count, draw_below_text=_crop_note),
+    Step("pixels", _size_equation, _draw_pixels, _ask_pixel_count, draw_below_text=_channels_and_crop),
     Step("patches", _division_equation, _draw_patches, _ask_patch_count, hybrid_kind),
-    Step("flattened", _rows_equation, _draw_flattened, _ask_next_row, hybrid_kind, draw_below_text=same_width_note),
+    Step("flattened", _rows_equation, _draw_flattened, _ask_next_row, hybrid_kind, more_to_read=same_width_sentence),
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.components.page_style.page_style import scaled_px
-from app.components.pending_choices import choose
+from app.components.figure import explain
 from app.components.stepper.stepper import stepper
 from app.shell import query_controls, selection
 from app.views.story import block_steps, pixel_steps, token_steps
@@ -15,6 +15,7 @@ from app.views.story.story_step import Step, StoryVisit
 from app.widgets import guess
 
 if TYPE_CHECKING:
+    from app.state.visit.visit import Visit
     from app.texts import Prose
     from vitcore.models.load_model import Vit
 
@@ -33,23 +34,31 @@ def show_stepper(text: Prose, step: int) -> None:
 
 
 def step_input(text: Prose) -> int:
-    """Which step it is, from 1; kept in the address."""
+    """Which step it is, from 1; kept in the address. The stepper is what is touched: this one is not seen (`page_style.css`)."""
     if not 1 <= (st.session_state.get("step") or 1) <= len(STORY_STEPS):
         st.session_state["step"] = 1
-    return int(st.number_input(text["step"], 1, len(STORY_STEPS), key="step", bind="query-params", width=scaled_px(130)))
+    return int(st.number_input(text["step"], 1, len(STORY_STEPS), key="step", bind="query-params"))
 
 
-def layer_and_head_inputs(text: Prose, vit: Vit) -> tuple[int, int]:
+def _layer_and_head_inputs(text: Prose, vit: Vit) -> tuple[int, int]:
     """The layer and the head (from 0) that are looked into."""
-    layer = query_controls.layer_slider(text["layer"], vit, vit.blocks // 2, width=200)
-    return layer, query_controls.slider(text["head"], selection.HEAD, 0, vit.heads - 1, 0, width=200)
+    layer = query_controls.layer_slider(text["layer"], vit, vit.blocks // 2, width=180)
+    return layer, query_controls.slider(text["head"], selection.HEAD, 0, vit.heads - 1, 0, width=180)
 
 
-def show_step(story: StoryVisit, number: int) -> None:
-    """A step: its words, equation and question on the left, its picture on the right."""
-    step = STORY_STEPS[number - 1]
+def show_step(visit: Visit, number: int) -> None:
+    """A step: its words, equation and question on the left, its picture on the right, its settings below that."""
+    step, layer, head = STORY_STEPS[number - 1], 0, 0
     with st.container(key="a_step"):
-        left, right = st.columns([2, 3], gap="large")
+        left, right = st.columns([1, 2], gap="large")
+    picture_place = right.container()
+    with right.container(horizontal=True, vertical_alignment="bottom"):
+        patch = query_controls.patch_input(visit.texts["patch"], visit.grid, width=130)
+        if number == BLOCK_STEP:
+            layer, head = _layer_and_head_inputs(visit.texts, visit.vit)
+        story = replace(visit, patch=patch, layer=layer, head=head).extend(StoryVisit)
+        how, limits = (story.fill_text(key) if (key := step.text_key(story, part)) else "" for part in ("how", "limits"))
+        explain(story.texts.joined((how, step.more_to_read(story) if step.more_to_read else "")), limits)
     with left:
         st.header(f"{number} · {story.texts[f'{step.key} name']}", anchor=False)
         st.markdown(story.fill_text(step.text_key(story) or step.key))
@@ -62,16 +71,10 @@ def show_step(story: StoryVisit, number: int) -> None:
         if st.session_state.get("lecture"):
             with st.expander(story.texts["notes title"], icon=":material/co_present:", key=f"notes_{step.key}"):
                 st.markdown(story.fill_text(step.text_key(story, "notes") or ""))
-    with right:
+        if number == len(STORY_STEPS):
+            _next_pages(story)
+    with picture_place:
         step.draw_picture(story)
-        for part, title in (("how", "how title"), ("limits", "limits title")):
-            if key := step.text_key(story, part):
-                st.caption(f"**{story.texts[title]}** {story.fill_text(key)}")
-    if number < len(STORY_STEPS):  # at the end of what was read, where the stepper is out of sight
-        name = story.texts["next"].format(name=story.texts[f"{STORY_STEPS[number].key} name"])
-        st.button(name, icon=":material/arrow_forward:", key="next_step", on_click=choose, args=("step", number + 1))
-    else:
-        _next_pages(story)
 
 
 def _next_pages(story: StoryVisit) -> None:

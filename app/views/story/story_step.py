@@ -97,8 +97,8 @@ class Step:
     """A step: its key in the texts, its equation (a line of LaTeX or two), its picture, and its question's answer.
 
     `question_facts` gives the facts of the answer and the right option; `model_kind` names the texts for a different model,
-    e.g. " hybrid"; `draw_below_text` draws below the prose,
-    `draw_below_answer` below the answer what would give it away.
+    e.g. " hybrid"; `draw_below_text` draws below the prose, `draw_below_answer` below the answer what would give it away;
+    `more_to_read` is said where a picture's reading is.
     """
 
     key: str
@@ -108,6 +108,7 @@ class Step:
     model_kind: Callable[[StoryVisit], str] = same_for_every_model
     draw_below_text: Callable[[StoryVisit], None] | None = None
     draw_below_answer: Callable[[StoryVisit], None] | None = None
+    more_to_read: Callable[[StoryVisit], str] | None = None
 
     def text_key(self, story: StoryVisit, part: str = "") -> str | None:
         """The key of a part ("", "how", "question", …) of this step's texts for this model; None where there is none."""

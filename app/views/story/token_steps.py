@@ -10,7 +10,7 @@ from app.components.figure import plot
 from app.components.vectors.vectors import vector_row, vectors
 from app.state.models import model_weights
 from app.state.recordings import block_activations
-from app.views.story.pixel_steps import same_width_note
+from app.views.story.pixel_steps import same_width_sentence
 from app.views.story.story_step import Step, StoryVisit
 
 
@@ -122,11 +122,10 @@ def _projection_rows(story: StoryVisit) -> int:
     return int(story.facts["numbers"] if projected is None else projected.x_p.size)
 
 
-def _projection_sizes_note(story: StoryVisit) -> None:
+def _projection_sizes(story: StoryVisit) -> str:
     """Which side of E is which: they may be equal."""
     key = "projection hybrid sizes" if _projection_kind(story) == " hybrid" else "projection sizes"
-    st.caption(story.fill_text(key, rows_of_e=_projection_rows(story)))
-    same_width_note(story)
+    return story.texts.joined((story.fill_text(key, rows_of_e=_projection_rows(story)), same_width_sentence(story)))
 
 
 def _projection_equation(story: StoryVisit) -> str:
@@ -147,14 +146,7 @@ def _sequence_equation(story: StoryVisit) -> str:
 
 
 TOKEN_STEPS = (
-    Step(
-        "projection",
-        _projection_equation,
-        _draw_projection,
-        _ask_most_similar,
-        _projection_kind,
-        draw_below_text=_projection_sizes_note,
-    ),
+    Step("projection", _projection_equation, _draw_projection, _ask_most_similar, _projection_kind, more_to_read=_projection_sizes),
     Step(
         "position", _sum_equation, _draw_positions, _ask_nearest_position, _position_kind, draw_below_answer=_draw_similarity_tile
     ),

@@ -24,9 +24,9 @@ from vitcore.images import sharp_crop
 from vitcore.models import load_model
 
 NAMES = [
-    "patches", "one patch", "filters", "scree", "positions", "tile", "cosine map", "distance", "distance, renormalised",
-    "heads", "heads of one scale", "rollout", "rollout as the paper draws it", "rollout of a patch", "predictions",
-    "norm histogram", "norms by depth", "norm strip",
+    "patches", "photos in patches", "one patch", "filters", "scree", "positions", "tile", "cosine map", "distance",
+    "distance, renormalised", "heads", "heads of one scale", "rollout", "rollout as the paper draws it", "rollout of a patch",
+    "predictions", "norm histogram", "norms by depth", "norm strip",
 ]  # fmt: skip
 
 
@@ -42,6 +42,7 @@ def build(shipped, rec):
     embeddings, far, high = patch_embeddings(shipped, pixels), uniform_distance_px(grid), outliers_in_recording(rec)
     makers = {
         "patches": lambda m: figures.patches(pixels, grid, mode=m),
+        "photos in patches": lambda m: figures.photos_in_patches(pixels[None].repeat(5, 0), grid, tuple("abcde"), mode=m),
         "one patch": lambda m: figures.patch_and_embedding(split_patches(pixels, grid)[7], embeddings[7], grid, 7, m),
         "filters": lambda m: figures.filters(components_as_picture(found.vectors[:28]), found.variance, m),
         "scree": lambda m: figures.scree_plot(found.variance, 28, m),

@@ -33,9 +33,9 @@ def few_shot_accuracy(
             hover=say("{name}, {shots} a class: {value} %", name=curve.name, shots="%{x}", value="%{y:.1f}"),
         ))  # fmt: skip
     shots = sorted({count for curve in curves for count in curve.shots})
-    guessing = "╌ " + say("guessing: {percent} %", percent=f"{100 * chance:.0f}")
+    guessing = say("guessing: {percent} %", percent=f"{100 * chance:.0f}")
     return Drawing(
-        title=say("Few-shot accuracy: photos it has not learned from"), mode=mode, height_px=420, marks=lines, legend="below",
+        title=say("Few-shot accuracy: photos it has not learned from"), mode=mode, height_px=560, marks=lines, legend="below",
         subtitle=say("mean of {draws} draws; bars hold {inner} % of them", draws=draws, inner=interval_percent),
         x=Axis(title=say("photos a class to learn from"), ticks=shots, log=len(shots) > 1),
         y=Axis(title=say("accuracy (%)"), range=(0, 104)), shapes=[Rule(y=100 * chance, colour="soft")],
@@ -56,7 +56,7 @@ def confusion_matrix(table: NDArray[np.float64], names: list[str], mode: Mode = 
         for r in range(count) for c in range(count) if table[r, c] >= 0.005
     ]  # fmt: skip
     return Drawing(
-        title=say("Confusion matrix: which class is taken for which"), mode=mode, height_px=190 + 44 * count,
+        title=say("Confusion matrix: which class is taken for which"), mode=mode, height_px=250 + 44 * count,
         subtitle=say("rows: what it is; columns: what is answered"), labels=numbers, colour_scale=scale,
         marks=[HeatCells(values=100 * table, text=text, scale=scale)], margin=Margin(left=110, below=60),
         x=Axis(ticks=range(count), tick_labels=names, range=(-0.5, count - 0.5)),

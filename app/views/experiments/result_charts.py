@@ -1,8 +1,9 @@
-"""What the paper itself prints of the same thing, and what our runs learned from."""
+"""Charts of an experiment: our runs, what the paper itself prints of the same thing, and the pictures that were learned from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -11,11 +12,14 @@ from app.components import page_theme
 from app.components.figure import plot
 from app.state.training import synthetic_examples
 from app.texts import Prose
+from app.views.experiments import clicked_run
 from vitcore.translation import say
 
 if TYPE_CHECKING:
     from vitcore.experiments.experiment import Experiment
     from vitcore.experiments.results_csv import Results
+
+HEIGHT_PX = 500  # of both charts, side by side
 
 
 def paper_reference(experiment: Experiment) -> str:
@@ -40,19 +44,30 @@ def show_training_pictures(results: Results, text: Prose) -> None:
         )
 
 
+def show_our_runs(experiment: Experiment, results: Results, measure: str, text: Prose) -> None:
+    """A measure of our runs, a curve each; a dot that is touched opens its run."""
+    from vitcore.experiments.experiment_chart import chart_from_results
+
+    drawn = chart_from_results(experiment, results, measure, page_theme.current())
+    title = say(experiment.title)
+    plot(replace(drawn, title=text["ours"].format(title=title), height_px=HEIGHT_PX), f"experiment_{experiment.name}",
+         text["alt"].format(title=title), clicked_run.remember_run)  # fmt: skip
+
+
 def show_paper_numbers(experiment: Experiment, text: Prose) -> None:
-    """The paper's numbers, or that there are none to be had."""
+    """The paper's numbers; where it prints none, its finding in words."""
     if not experiment.table:
+        st.markdown(f"**{text['paper says']}** {say(experiment.finding)}")
         st.caption(text["no numbers"].format(where=paper_reference(experiment)))
         return
     from vitcore.paper import charts
 
-    mode = page_theme.current()
     drawn: dict[str, Callable] = {
         "positions": charts.position_embeddings_chart, "data": charts.data_size_chart, "optimiser": charts.optimisers_chart,
         "compute": charts.compute_chart,
     }  # fmt: skip
-    fig = drawn[experiment.table](mode=mode)
-    plot(fig, f"paper_{experiment.table}", text["paper alt"].format(where=paper_reference(experiment)))
+    fig = drawn[experiment.table](mode=page_theme.current())
+    plot(replace(fig, title=text["theirs"].format(title=fig.title), height_px=HEIGHT_PX), f"paper_{experiment.table}",
+         text["paper alt"].format(where=paper_reference(experiment)))  # fmt: skip
     st.page_link("views/paper/page.py", label=text["more of the paper"], icon=":material/menu_book:",
                  query_params={"part": experiment.table})  # fmt: skip

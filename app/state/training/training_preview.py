@@ -1,0 +1,66 @@
+"""A training before it starts, in pictures: some of its photos cut into patches, and the empty curve of its loss."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from app import texts
+from app.state.memory import memory_cache
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vitcore.figures.drawing import Drawing
+    from vitcore.train.recipe import Recipe
+
+PHOTOS_SHOWN, COLUMNS = 12, 4
+CURVE_PX = 330
+
+
+def patch_figure(source: str, count: int, recipe: Recipe, mode: Any) -> Drawing:
+    """Some of the `count` photos of a source, as large as the recipe has them, in its patches."""
+    from vitcore.figures import photos_in_patches
+    from vitcore.grid import Grid
+
+    side = recipe.image_px // recipe.patch_px
+    pixels, names = _example_photos(source, count, recipe.image_px)
+    return photos_in_patches(pixels, Grid(side, side, recipe.patch_px), names, COLUMNS, mode)
+
+
+@memory_cache.cached
+def _example_photos(source: str, count: int, side_px: int) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
+    """(K, side, side, 3) squares of photos evenly chosen, broken ones left out, and the names of their classes."""
+    import numpy as np
+    from PIL import ImageOps
+
+    from vitcore.images import PhotoError
+    from vitcore.train.data.photo_sources import open_photo_source
+
+    photos, _ = open_photo_source(source)
+    squares, names = [], []
+    for i in np.linspace(0, len(photos) - 1, min(PHOTOS_SHOWN, len(photos))).round().astype(int).tolist():
+        try:
+            image, _ = photos.open_reduced(i, side_px)
+        except PhotoError:
+            continue
+        squares.append(np.asarray(ImageOps.fit(image, (side_px, side_px))))
+        names.append(photos.classes[photos.labels[i]] if photos.classes and photos.labels[i] >= 0 else "")
+    return np.stack(squares) if squares else np.zeros((0, side_px, side_px, 3), np.uint8), tuple(names)
+
+
+def empty_curve(recipe: Recipe, classes: int, mode: Any) -> Drawing:
+    """The axes of the loss to come; with classes to learn, the loss of guessing among them."""
+    import numpy as np
+
+    from vitcore.figures.training_curves import TrainingCurve, training_curves
+
+    text, title, lines = texts.prose("train"), texts.prose("train")["curve title none"], []
+    if recipe.task == "classify" and classes > 1:
+        guessing = math.log(classes)
+        title = text["curve title"].format(value=guessing, classes=classes)
+        lines = [TrainingCurve(text["guessing"], np.array([0, recipe.steps]), np.full(2, guessing))]
+    drawn = training_curves(lines, title, texts.prose("learn")["loss unit"], mode, last=recipe.steps)
+    return replace(drawn, height_px=CURVE_PX)

@@ -1,0 +1,125 @@
+"""A training before it starts: its photos as patches, the empty curve, what it costs, and the button that starts it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from app import permissions, texts
+from app.components import page_theme
+from app.components.copyable_text.copyable_text import copyable_text
+from app.components.figure import explain, plot
+from app.components.page_style.page_style import scaled_px
+from app.state.training import runs, training_estimate, training_preview, training_processes
+from app.texts import escape_markdown
+from app.views.train import recipe_form
+from app.widgets.held_button import pressed
+from vitcore.train.recipe import Recipe, to_json
+
+PRESSED_FLAG = "_start_asked"  # the button was pressed, and the page has not been drawn to its end since
+
+
+def show_preview_and_start(preset: str, recipe: Recipe, photos: str, run_name: str, text: texts.Prose) -> None:
+    """The pictures of a training to come, what is known of it, and the button."""
+    photo_count = training_estimate.count_photos(photos, recipe.task)
+    classes = photo_count.classes if recipe.task != "masked" else 0
+    left, right = st.columns([2, 1], gap="large")
+    with left:
+        if photo_count.problem:
+            st.warning(escape_markdown(photo_count.problem), icon=":material/folder_off:")
+        elif photo_count.is_counted:
+            drawn = training_preview.patch_figure(photos, photo_count.photos, recipe, page_theme.current())
+            plot(drawn, "train_photos", text["preview alt"])
+        if said := _photo_count_sentence(photo_count, recipe, text):
+            st.caption(said)
+    with right:
+        plot(training_preview.empty_curve(recipe, classes, page_theme.current()), "train_curve", text["curve alt"])
+        size = training_estimate.model_size(to_json(recipe), classes)
+        if isinstance(size, str):
+            st.error(escape_markdown(size))
+            return
+        _start_button(preset, recipe, photos, run_name, bool(photo_count.problem), text)
+        _cost(preset, recipe, size, classes, text)
+        with st.container(horizontal=True, gap="small"):
+            explain(f"{text['preview how']} {text['curve how']}")
+            with st.popover(text["shell"], icon=":material/terminal:", type="tertiary"):
+                st.caption(text["same"])
+                copyable_text(recipe_form.shell_command(preset, recipe, photos, run_name), key="command")
+
+
+def _start_button(preset: str, recipe: Recipe, photos: str, run_name: str, is_disabled: bool, text: texts.Prose) -> None:
+    start = pressed(
+        text["start"], PRESSED_FLAG, type="primary", icon=":material/play_arrow:", disabled=is_disabled, width="stretch"
+    )
+    if start and not is_disabled:
+        problem = _start_run(preset, recipe, photos, run_name)
+        st.error(escape_markdown(recipe_form.capitalized(problem)), icon=":material/error:")
+
+
+def _cost(preset: str, recipe: Recipe, size: tuple[int, float], classes: int, text: texts.Prose) -> None:
+    """How long it takes, once that is measured; else what the preset says of itself, where nothing of it was changed."""
+    key = to_json(recipe)
+    cost = training_estimate.measure_cost(key, classes) if st.session_state.get("_measured") == key else None
+    if cost is None and (said := recipe_form.preset_cost(preset, recipe)):
+        st.caption(escape_markdown(f"{text['about cost']} {said}"))
+    _size_metrics(size, cost, text)
+    if cost is None:
+        st.button(text["measure"], icon=":material/timer:", type="tertiary", on_click=st.session_state.update,
+                  args=({"_measured": key},))  # fmt: skip
+    else:
+        st.caption(escape_markdown(cost) if isinstance(cost, str) else text["measured"])
+
+
+def _photo_count_sentence(photo_count: training_estimate.PhotoCount, recipe: Recipe, text: texts.Prose) -> str:
+    if not photo_count.is_counted:
+        return "" if photo_count.problem else text.fill("uncounted", classes=photo_count.classes)
+    held = (
+        text["held"].format(count=photo_count.held_out)
+        if photo_count.held_out and not photo_count.validates_on_training_photos
+        else ""
+    )
+    epochs = recipe.steps * recipe.batch / max(photo_count.photos, 1)
+    return text.fill(
+        "counted", photos=f"{photo_count.photos:,}", held=held, classes=f"{photo_count.classes:,}",
+        epochs=f"{epochs:,.0f}" if epochs >= 10 else f"{epochs:.2g}",
+    ) + (" " + text["shared"] if photo_count.validates_on_training_photos else "")  # fmt: skip
+
+
+def _size_metrics(size: tuple[int, float], cost: Any, text: texts.Prose) -> None:
+    params, flop = size
+    metrics = {text["parameters"]: _short_number(params), text["flop"]: _short_number(flop)}
+    if cost is not None and not isinstance(cost, str):
+        metrics |= {text["a step"]: f"{cost.seconds_per_step:.2g} s", text["whole run"]: runs.readable_time(cost.seconds)}
+    with st.grid(min_column_width=scaled_px(120)):
+        for label, value in metrics.items():
+            st.metric(label, value)
+
+
+def _short_number(value: float) -> str:
+    """1.8 M, 1.2 T: three digits and a letter."""
+    for letter, size in (("E", 1e18), ("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= size:
+            return f"{value / size:.3g} {letter}"
+    return f"{value:.0f}"
+
+
+def _start_run(name: str, recipe: Recipe, photos: str, run_name: str) -> str:
+    """Start a training. Returns what went wrong; if nothing did, the page is drawn again and shows the run."""
+    where = photos if ":" in photos or photos in recipe_form.SOURCES else _absolute_paths(photos)
+    run_id = run_name or f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+    try:
+        problem = training_processes.start_run(run_id, recipe, where)
+    except permissions.NotAllowedError as error:
+        problem = str(error)
+    if not problem:
+        st.session_state[recipe_form.STARTED_STATE] = {"run": run_id, "run_name": ""}
+        st.rerun()
+    return problem
+
+
+def _absolute_paths(photos: str) -> str:
+    """The run's process has a working directory of its own."""
+    return ",".join(str(Path(part.strip()).expanduser().absolute()) for part in photos.split(","))
