@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL import Image
 
+    from vitcore.figures.theme import Mode
     from vitcore.forward.recording import Recording
 
 PICTURE_FILE = asset("first/picture.json")
@@ -39,20 +40,21 @@ def rollout_picture(rec: Recording, photo: str, readout: str, image: Image.Image
     return {
         "model": rec.model, "photo": photo, "readout": readout,
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
-        "colours": look_colours(), "image": webp(np.asarray(image), 78), "detail": webp(fine_detail(image, grid), 60),
+        "colours": look_colours("light"), "image": webp(np.asarray(image), 78), "detail": webp(fine_detail(image, grid), 60),
         "values": [round(float(v), 6) for v in rec.rollout().ravel()],
         "answer": [(label, round(p, 4)) for label, p in rec.top_classes()],
     }  # fmt: skip
 
 
-def look_colours() -> dict[str, str]:
+def look_colours(mode: Mode) -> dict[str, str]:
     """The colours of amounts and of similarity, on a photo, on their bars and on small maps: 256 times three bytes, base64."""
     from vitcore.figures.heat_overlay import darkened_lut
-    from vitcore.figures.theme import DIVERGING, HEAT, SEQUENTIAL, SIGNED_HEAT, lut
+    from vitcore.figures.theme import HEAT, ON_PHOTO, SEQUENTIAL, diverging_scale, lut
 
+    signed = diverging_scale(mode)
     tables = {
-        "bar": lut(HEAT), "heat": darkened_lut(SEQUENTIAL), "signed": lut(DIVERGING), "signedHeat": darkened_lut(DIVERGING),
-        "signedBar": lut(SIGNED_HEAT),
+        "bar": lut(HEAT), "heat": darkened_lut(SEQUENTIAL), "signed": lut(signed), "signedHeat": darkened_lut(signed),
+        "signedBar": lut(signed + ON_PHOTO),
     }  # fmt: skip
     return {name: base64.b64encode(table.tobytes()).decode() for name, table in tables.items()}
 

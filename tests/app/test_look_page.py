@@ -91,7 +91,7 @@ def test_the_picture_that_ships_is_what_is_computed_now(rec, shipped):
     assert kept["model"] == vitcore.models.model_cards.DEFAULT_MODEL and kept["photo"] == sample_photos.samples()[0]["id"]
     assert kept["grid"] == {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)}
     assert np.allclose(kept["values"], rec.rollout().ravel(), atol=2e-6)
-    assert kept["readout"] == shipped.pooling and kept["colours"] == landing_figures.look_colours()
+    assert kept["readout"] == shipped.pooling and kept["colours"] == landing_figures.look_colours("light")
     assert [(label, pytest.approx(share, abs=1e-3)) for label, share in rec.top_classes()] == [tuple(one) for one in kept["answer"]]
     photo = resize_for_figure(sharp_crop(rec.photo, rec.model_input))
     assert np.abs(pixels(kept["detail"])[..., 0] - fine_detail(photo, grid).astype(int)).mean() < 4

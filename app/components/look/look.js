@@ -15,7 +15,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   s.data = data
   adoptChoices(s, data)
   if (s.root !== root) settle(s, root)
-  const shape = JSON.stringify([data.grid, data.heads, data.blocks, data.early, data.words, data.undefined, data.answer])
+  const shape = JSON.stringify([data.mode, data.grid, data.heads, data.blocks, data.early, data.words, data.undefined, data.answer])
   if (shape !== s.shape) {
     s.table = decodeTable(data.span)
     s.colours = palettes(data.colours)

@@ -231,10 +231,10 @@ function positions(s, section) {
   const { ctx, wide, high } = sized(one, one.clientWidth * ratio)
   draw(ctx, patch, 0, 0, wide, high)
   const [r, c] = place(grid.prefix + patch, grid), [w, h] = [wide / grid.cols, high / grid.rows]
-  Object.assign(ctx, { strokeStyle: "#000", lineWidth: 2 })
+  Object.assign(ctx, { strokeStyle: s.ink, lineWidth: 2 })
   ctx.strokeRect(c * w, r * h, w, h)
   const all = sized(tiles, tiles.clientWidth * ratio), [tw, th] = [all.wide / spec.side[1], all.high / spec.side[0]]
-  const key = [spec.url, all.wide, devicePixelRatio, s.over?.position].join()
+  const key = [spec.url, all.wide, devicePixelRatio, s.over?.position, s.ink].join()
   if (key === s.tilesDrawn) return
   s.tilesDrawn = key
   all.ctx.clearRect(0, 0, all.wide, all.high)

@@ -63,7 +63,7 @@ def look_message(visit: Visit, layer: int | None, masked: bool) -> dict[str, Any
         "distance": _distance(rec) if vit.is_global else None,
         "blocks": vit.blocks, "heads": vit.heads, "span": attention_bytes.coding_range().span,
         "outliers": outlier_masking.browser_facts(outliers, masked), "undefined": undefined,
-        "answer note": "" if rec.top_classes() else text["answer none"], "colours": landing_figures.look_colours(),
+        "answer note": "" if rec.top_classes() else text["answer none"], "colours": landing_figures.look_colours(visit.mode),
         "state": _state(visit.patch, layer, visit.head, masked), "words": _words(text, visit.readout), "middle": grid.middle,
     } | (_attention(rec, visit, layer) if vit.is_global else {"maps": []})  # fmt: skip
 
