@@ -14,7 +14,8 @@ from app.components.pending_choices import choose
 
 LABELS = (
     "photo", "canvas", "mask", "all layers", "layer", "heads", "after layer", "play",
-    *(f"{name} {part}" for name in ("patches", "filters", "positions", "distance", "rollout") for part in ("title", "more", "alt")),
+    "patches title", "patches more", "patches alt", "filters title", "filters more", "filters alt", "positions title", "positions more",
+    "positions alt", "distance title", "distance more", "distance alt", "rollout title", "rollout more", "rollout alt",
 )  # fmt: skip
 
 
