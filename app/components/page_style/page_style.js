@@ -212,10 +212,10 @@ function mark() {
 // A row that is longer than a phone is wide is pushed, once, to the page that is shown.
 function intoRow(link) {
   const row = window.innerWidth <= DRAWER_PX && link.closest(".st-key-room")
-  if (!row || pushed.get(row) === paths[0]) return
+  if (!row || (pushed.get(row) === paths[0] && root.dataset.settled !== undefined)) return
   const over = link.getBoundingClientRect().right - row.getBoundingClientRect().right
   if (over <= 0) return
-  row.scrollLeft += over
+  row.scrollLeft += over + TOUCH_PX // its letters may become bold yet
   pushed.set(row, paths[0])
 }
 
