@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vitcore.figures.drawing import Drawing
 
 PAGE_MARGIN_PX = 16  # at both sides of a phone
-SCREEN_SHARE = 0.52  # of a screen's height, below a page's title, words and controls
+SCREEN_SHARE = 0.6  # of a screen's height, below a page's title, words and controls
 MIMES = {"png": "image/png", "svg": "image/svg+xml", "html": "text/html"}
 
 

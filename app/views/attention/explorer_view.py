@@ -43,8 +43,9 @@ def show_explorer(model: str, text: texts.Prose) -> None:
         explorer(explorer_message.explorer_message(explorer_visit, outliers), key="explorer", targets=TARGETS,
                  directions=DIRECTIONS, pin=pinned_tokens.pin_token)  # fmt: skip
     coding = attention_bytes.coding_range()
-    explain(text["how"].format(worst=percent(coding.worst), least=f"{coding.least:.6f}"), text["limits"])
+    how = [text["how"].format(worst=percent(coding.worst), least=f"{coding.least:.6f}"), text["axial"] * bool(vit.structure.axes)]
     with st.container(horizontal=True, vertical_alignment="center"):
+        explain(text.joined(how), text["limits"])
         explorer_download.download_button(explorer_visit)
         if outliers:
             st.page_link("views/outliers/page.py", label=text["to outliers"], icon=":material/flare:",

@@ -9,10 +9,8 @@ from app.views.attention import pinned_tokens
 from app.views.attention.explorer_view import show_explorer
 
 text = texts.prose("attention")
-first = aside(text["intro"])
 vit = current_visit.load_visit(text, needs_attention=True).vit
-if vit.structure.axes:
-    first.caption(text["axial"])
 if st.session_state.get("_page") != "attention":  # entered
     pinned_tokens.read_address(vit.grid)
 show_explorer(vit.name, text)
+aside(text["intro"])
