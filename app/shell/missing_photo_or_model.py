@@ -29,9 +29,9 @@ def detect_missing_photo(ids: Collection[str], titles: Callable[[], Collection[s
     st.session_state["_photo_asked"] = "" if requested in own else str(requested)[:60]
 
 
-def is_photo_missing() -> bool:
-    """Whether the page says that the photo of its link is not here."""
-    return st.session_state.get("_photo_missing") is not None
+def is_own_photo_missing() -> bool:
+    """Whether the page says that the photo of its link is somebody's own, and not here."""
+    return st.session_state.get("_photo_missing") is not None and not st.session_state.get("_photo_asked")
 
 
 def show_missing_photo(uploader: Callable[[str], None]) -> None:

@@ -123,7 +123,7 @@ def test_it_is_measured_watched_and_kept(lines):
     (said,) = [said for said in app.sentences("markdown") if "images a second" in said and "at best" in said]
     assert "answers 8 images a second** at best, with 2 in a batch. That is 40 % of the 20 that" in said
     assert "1.6× as many as one at a time" in said and "The largest batch that fits into 0.5 GB holds 9." in said
-    assert "30 MB beside the program for one image, weights included, and 42 MB for 2" in said
+    assert "30 MB for one image (with weights, without the program) and 42 MB for 2" in said
     app.chart("Images a second over the batch size, and the limit of this device")
     assert any("a device, 1 thread, fp32: 100 GFLOP/s" in said for said in app.sentences("caption"))
     assert len(App("card").fine().charts()) == 2, "it is kept for the next visit"

@@ -203,6 +203,7 @@ def test_heads_a_patch_and_the_link(visit):
     page.get_by_role("button", name="Espresso").click()
     changed(page, asked)
     page.mouse.move(5, 5)
+    page.get_by_role("button", name="Settings").click()
     slider(page, "Discard the weakest, %").focus()
     for _ in range(3):
         page.keyboard.press("ArrowRight")
@@ -211,6 +212,8 @@ def test_heads_a_patch_and_the_link(visit):
     mine = drawn(at_rest(page))
     theirs = at_rest(visit(page.url))
     assert np.abs(drawn(theirs).astype(int) - mine).max() <= 2
+    for each in (page, theirs):
+        each.get_by_role("button", name="Settings").click()
     for label in ("Discard the weakest, %", "Residual weight, %", "First layer"):
         assert slider(theirs, label).input_value() == slider(page, label).input_value()
     expect(number(theirs, "Patch")).to_have_value("73")

@@ -30,8 +30,9 @@ PairKey = tuple[str, str, str]  # both models and the photo, by what they are ke
 def show_rollout(pair: ModelPair, comparison: Comparison, places: ControlPlaces) -> None:
     """What was gathered through all layers."""
     text = pair.texts
-    with places.settings:
+    with places.row:
         cell = _place_input(pair, comparison)
+    with places.settings:
         helps = texts.prose("common")
         fusion = query_controls.button_row(text, "fusion", ["mean", "max", "min"], help=helps["fusion help"])
         settings: dict[str, Any] = {"fusion": fusion}
@@ -54,7 +55,6 @@ def show_attention(pair: ModelPair, comparison: Comparison, places: ControlPlace
     with places.row:
         layer = query_controls.slider(text["layer"], key, 0, deep - 1, deep - 1, width=260)
         head = query_controls.head_menu(text["one head"], heads, text["mean of heads"], width=150)
-    with places.settings:
         cell = _place_input(pair, comparison)
     first, second = (layer if count == deep else layer_at_same_depth(layer, deep, count) for count in blocks)
     here = (first, second)

@@ -9,7 +9,7 @@ from app.views.quiz import question_view, quiz_download
 from app.widgets import outlier_masking
 
 text = texts.prose("quiz")
-if missing_photo_or_model.is_photo_missing():  # the gallery's first photo would give other questions
+if missing_photo_or_model.is_own_photo_missing():  # the gallery's first photo would give other questions
     st.info(text["photo missing"], icon=":material/quiz:")
     st.stop()
 visit = current_visit.load_visit(text)
