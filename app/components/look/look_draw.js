@@ -240,7 +240,7 @@ function positions(s, section) {
   all.ctx.clearRect(0, 0, all.wide, all.high)
   spec.tiles.forEach((at, i) => {
     const [x, y] = [(i % spec.side[1]) * tw, Math.floor(i / spec.side[1]) * th]
-    draw(all.ctx, at, x + 1, y + 1, tw - 2, th - 2)
+    draw(all.ctx, at, x + 2, y + 2, tw - 4, th - 4)
     if (at !== s.over?.position) return
     Object.assign(all.ctx, { strokeStyle: POINTED, lineWidth: 2 })
     all.ctx.strokeRect(x + 1, y + 1, tw - 2, th - 2)
