@@ -247,6 +247,13 @@ def drawn(page: Page) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))).convert("RGB"))
 
 
+def heat(page: Page) -> np.ndarray:
+    """The heat on the photo of the Look page, or of the explorer: what is pointed at lies on another canvas."""
+    page.locator("canvas.lit").first.wait_for(state="attached")
+    address = at_rest(page).locator("canvas.lit").first.evaluate("c => c.toDataURL('image/png')")
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))).convert("RGB"))
+
+
 def changed(page: Page, before: Any, look: Callable[[Page], Any] = drawn) -> Any:
     """Its pixels, or what else there is to look at, once they differ."""
     for _ in range(LONG_MS // 100):

@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from looking import at_rest, canvas, changed, drawn, follow, slider, too_wide
+from looking import at_rest, canvas, changed, follow, heat, slider, too_wide
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
-from test_browser import choose, touch
+from test_browser import choose
 from test_explorer_page import place, ready, title
 
 import vitcore
@@ -16,8 +16,7 @@ from vitcore.probabilities import top_classes
 
 PHOTO = "assets/samples/red-panda.jpg"
 EYE = (8, 5)  # row, column of the red panda's eye
-LOOKS = ("The photo as patches", "Attention of the class token", "Position-embedding similarity",
-         "RGB embedding filters", "Mean attention distance")  # fmt: skip
+LOOKS = ("1. Patches", "2. Filters", "3. Positions", "4. Attention distance", "5. Rollout")
 
 
 @pytest.fixture(scope="module")
@@ -50,14 +49,13 @@ def test_a_near_head_and_a_far_head(visit, rec):
 def test_what_the_class_token_used(visit, rec):
     """Show which patches the class token used for this photo, through all layers."""
     page = at_rest(visit())
-    expect(page.get_by_role("heading", name="What the class token gathered")).to_be_in_viewport()
+    expect(page.locator(".painted")).to_have_text("Rollout: what could reach the class token from each patch")
     mask = rec.rollout()
     row, col = rec.grid.row_col(int(mask.argmax()))
-    touch(page, row, col, click=False)
-    said = page.locator("figcaption", has_text="patch ").first
-    expect(said).to_contain_text(f"patch {mask.argmax()} · row {row}, column {col}")
-    share = float(re.search(r"([\d.]+) % of the total", said.inner_text()).group(1))
-    assert share == pytest.approx(100 * mask.max(), rel=0.01)
+    said = page.locator(".pointed")
+    expect(said).to_contain_text(f"patch {mask.argmax()} (row {row}, column {col})")
+    share = float(re.search(r"([\d.]+) %", said.inner_text()).group(1))
+    assert share == pytest.approx(100 * mask.max(), rel=0.05)
 
 
 def test_the_eye_and_its_two_arrows(visit, rec):
@@ -159,17 +157,16 @@ def test_the_five_pictures_of_my_photo(visit, vit, tmp_path, width):
     Image.open("assets/samples/macaw.jpg").transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(tmp_path / "own.png")
     own = vitcore.record(vit, tmp_path / "own.png")
     page = at_rest(visit(width=width, height=900))
-    before = drawn(page)
+    before = heat(page)
     with page.expect_file_chooser() as chooser:
         page.get_by_test_id("stMain").get_by_text("Upload", exact=True).click()
     chooser.value.set_files(tmp_path / "own.png")
-    changed(page, before)
+    changed(page, before, heat)
     expect(canvas(page)).to_be_visible()
     main = page.get_by_test_id("stMain")
     for look in LOOKS:
-        expect(main.get_by_text(look, exact=True).first).to_be_visible()
-    px = own.distance_px[0]
-    expect(main.get_by_text(f"layer 0: {px.min():.0f}–{px.max():.0f} of 128 px")).to_be_visible()
+        expect(main.get_by_role("heading", name=look)).to_be_visible()
+    expect(page.locator(".pointed")).to_contain_text(f"patch {own.rollout().argmax()} (")
     label, p = own.top_classes(1)[0]
-    expect(main.get_by_text(f"{label} {100 * p:.1f} %")).to_be_visible()
+    expect(page.locator(".answer li").first).to_have_text(f"{label}{100 * p:.1f} %")
     assert too_wide(page) <= 1

@@ -1,0 +1,110 @@
+"""The Look page in a real browser: what is pointed at lights up in all five pictures, and what is chosen stays."""
+
+import re
+
+import numpy as np
+import pytest
+from looking import at_rest, canvas, changed, heat, in_both, serious, too_wide
+from playwright.sync_api import Page, expect
+
+PLACE = {"x": 5.5 / 16, "y": 2.5 / 16}  # of patch 37, on the photo
+
+
+def point(page: Page, *, click: bool = False) -> None:
+    box = canvas(page).bounding_box()
+    where = {axis: part * box[side] for (axis, part), side in zip(PLACE.items(), ("width", "height"), strict=True)}
+    (canvas(page).click if click else canvas(page).hover)(position=where)
+
+
+def pixels(page: Page, selector: str) -> str:
+    """What is drawn on a canvas, as an address that differs where it does."""
+    return page.locator(selector).first.evaluate("c => c.toDataURL()")
+
+
+@pytest.fixture
+def page(visit) -> Page:
+    page = at_rest(visit(width=1440, height=900))
+    page.locator(".heads .tile").first.wait_for()
+    page.wait_for_timeout(1000)  # the patches have landed
+    return at_rest(page)
+
+
+def test_a_patch_that_is_pointed_at_lights_up_everywhere(page):
+    names = (".lit", ".sequence .over", ".embedding", ".filters canvas", ".positions .one", ".rollout canvas")
+    before = {name: pixels(page, name) for name in names}
+    point(page)
+    expect(page.locator(".painted")).to_have_text("Rollout: what could reach patch 37 (row 2, column 5) from each patch")
+    assert [name for name in names if pixels(page, name) == before[name]] == []
+    for section in ("patches", "filters", "positions"):
+        expect(page.locator(f"section.{section} .caption")).to_contain_text(re.compile("patch 37", re.IGNORECASE))
+    page.mouse.move(5, 5)
+    expect(page.locator(".painted")).to_have_text("Rollout: what could reach the class token from each patch")
+    assert pixels(page, ".lit") == before[".lit"]
+
+
+def test_a_click_pins_keys_walk_and_escape_lets_go(page):
+    point(page, click=True)
+    expect(page).to_have_url(re.compile("patch=37"))
+    page.mouse.move(5, 5)
+    expect(page.locator(".painted")).to_contain_text("patch 37")
+    canvas(page).press("ArrowDown")
+    expect(page).to_have_url(re.compile("patch=53"))
+    canvas(page).press("]")
+    expect(page).to_have_url(re.compile("layer=11"))
+    canvas(page).press("2")
+    expect(page).to_have_url(re.compile("one_head=2"))
+    expect(page.locator(".painted")).to_have_text("Layer 11, head 2: what patch 53 (row 3, column 5) attends to")
+    canvas(page).press("Escape")
+    expect(page).not_to_have_url(re.compile("patch="))
+    canvas(page).press("Escape")
+    expect(page).not_to_have_url(re.compile("layer=|one_head="))
+    expect(page.locator(".painted")).to_contain_text("Rollout")
+
+
+def test_a_head_of_the_chart_draws_its_map_and_its_distance(page, rec):
+    chart = page.locator("section.distance canvas")
+    chart.scroll_into_view_if_needed()
+    dot = page.evaluate(
+        """() => { const c = document.querySelector('.st-key-look [data-testid=stBidiComponentIsolated]').shadowRoot
+          .querySelector('section.distance canvas'), b = c.getBoundingClientRect(); return [b.width, b.height] }"""
+    )
+    before = heat(page)
+    for share in np.linspace(0.05, 0.95, 60):  # down the column of the last layer until a head is met
+        box = chart.bounding_box()
+        page.mouse.move(box["x"] + dot[0] - 30, box["y"] + share * dot[1])
+        if "Layer 11, head" in page.locator("section.distance .caption").inner_text():
+            break
+    said = page.locator("section.distance .caption").inner_text()
+    head, px = re.search(r"Layer 11, head (\d): ([\d.]+) px", said).groups()
+    assert float(px) == pytest.approx(float(rec.distance_px[11, int(head)]), abs=0.06)
+    assert not np.array_equal(heat(page), before)
+    page.mouse.down()
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(rf"layer=11.*one_head={head}|one_head={head}.*layer=11"))
+
+
+def test_rollout_plays_through_the_layers(page):
+    before = heat(page)
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator(".painted")).to_contain_text("Rollout after layer")
+    changed(page, before, heat)
+    expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=20_000)
+    page.mouse.move(5, 5)
+    expect(page.locator(".painted")).to_contain_text("what could reach")
+
+
+def test_a_section_opens_its_page_with_what_is_pinned(page):
+    point(page, click=True)
+    expect(page).to_have_url(re.compile("patch=37"))
+    page.get_by_role("link", name="Follow a patch").click()
+    expect(page).to_have_url(re.compile("/patches.*patch=37"))
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_axe_finds_nothing_serious_and_nothing_is_too_wide(visit, width, subtests):
+    page = at_rest(visit(width=width, height=844))
+    page.locator(".heads .tile").first.wait_for()
+    assert too_wide(page) <= 1
+    for theme in in_both(page):
+        with subtests.test(theme):
+            assert serious(page, also=("heading-order",), theme=theme) == []
