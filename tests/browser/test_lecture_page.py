@@ -92,18 +92,17 @@ def test_the_bar_leaves_the_longest_title_free(visit):
 def test_the_bar_gives_way_to_a_pointer_that_rests_but_not_to_keys(visit):
     page = at_rest(visit("filters?lecture=true"))
     bar = page.locator("div:has(> .st-key-bar)")
-    shown = "([e]) => getComputedStyle(e).opacity === '1'"
-    page.mouse.move(200, 500)
-    page.wait_for_function(shown, arg=[bar.element_handle()])
     expect(page.locator("html")).to_have_attribute("data-idle", "")
-    page.wait_for_function("([e]) => getComputedStyle(e).opacity === '0'", arg=[bar.element_handle()])
+    expect(bar).to_have_css("opacity", "0")
     page.keyboard.press("Tab")
     bar.get_by_role("button", name="Exit lecture").focus()
-    page.wait_for_function(shown, arg=[bar.element_handle()])
+    expect(bar).to_have_css("opacity", "1")
     page.get_by_test_id("stMain").focus()
-    page.wait_for_function("([e]) => getComputedStyle(e).opacity === '0'", arg=[bar.element_handle()])
-    page.mouse.move(210, 510)
-    page.wait_for_function(shown, arg=[bar.element_handle()])
+    expect(bar).to_have_css("opacity", "0")
+    move = "x => document.dispatchEvent(new PointerEvent('pointermove', { movementX: x }))"
+    moved = f"x => ({move})(x) && document.documentElement.dataset.idle"
+    assert page.evaluate(moved, 0) == "", "a page that moves under the pointer is no hand at it"
+    assert page.evaluate(moved, 3) is None
 
 
 def test_pages_pickers_and_the_way_out_are_in_the_bar(visit):

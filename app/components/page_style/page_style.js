@@ -13,7 +13,7 @@ const ANSWERED_MS = 10000 // the server's, on a slow line
 const IDLE_MS = 3000 // so long after the pointer has moved the bar of a lecture is seen
 const UNFOLDED_MS = 1000 // Streamlit's own animation takes half as long
 const states = new WeakMap()
-const pushed = new WeakMap() // rows of links: the page they show
+const pushed = new WeakMap() // rows of links: the page they were pushed to, and how far
 /** @param {string} selector @returns {HTMLElement | null} */
 const find = selector => document.querySelector(selector)
 let page, lecture, chosen // what was shown last
@@ -209,14 +209,15 @@ function mark() {
   }
 }
 
-// A row that is longer than a phone is wide is pushed, once, to the page that is shown.
+// A row that is longer than a phone is wide is pushed to the page that is shown, until a person pushes it elsewhere.
 function intoRow(link) {
   const row = window.innerWidth <= DRAWER_PX && link.closest(".st-key-room")
-  if (!row || (pushed.get(row) === paths[0] && root.dataset.settled !== undefined)) return
+  const before = row && pushed.get(row)
+  if (!row || (before?.path === paths[0] && Math.abs(row.scrollLeft - before.left) > 1)) return
   const over = link.getBoundingClientRect().right - row.getBoundingClientRect().right
   if (over <= 0) return
-  row.scrollLeft += over + TOUCH_PX // its letters may become bold yet
-  pushed.set(row, paths[0])
+  row.scrollLeft += over
+  pushed.set(row, { path: paths[0], left: row.scrollLeft })
 }
 
 function mend() {
