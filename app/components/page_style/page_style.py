@@ -1,6 +1,6 @@
 """The page at large: lecture mode, larger type on larger screens; and how large that is, for the figures."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -62,5 +62,5 @@ def apply_style(
         st.session_state[keys_key] = bool(st.session_state[key].keys)
 
     data = {"lecture": lecture, "mode": mode, "page": page, "paths": paths, "chosen": chosen, "far": download_sizes, "words": words}
-    told = {"on_size_change": size_changed, "on_left_change": lecture_left, "on_keys_change": keys_asked}
+    told: dict[str, Any] = {"on_size_change": size_changed, "on_left_change": lecture_left, "on_keys_change": keys_asked}
     _COMPONENT(data=data | page_size()._asdict(), key=key, **told)
