@@ -167,12 +167,7 @@ def _draw_map(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
         said = paper_style_note()
         st.caption(said[0].upper() + said[1:])
         return
-<<<<<<< HEAD
-    values = method_map.shown_values
-    mode: Any = visit.mode if signed else "light"  # amounts look the same in both
-=======
     values, mode = method_map.shown_values, visit.mode
->>>>>>> wordsB
     overlay = relevance_maps.heat_overlay(visit.recording, method_map.cache_key(visit), signed, values, most, mode)
     picture(visit.photo_url, grid.rows, grid.cols, grid.step_px, overlay=overlay, detail=visit.detail_url, **arguments)
     scale = heat_colour_scale(values, most, method_map.unit, signed, mode=mode)
