@@ -14,8 +14,9 @@ from app.components.pending_choices import choose
 
 LABELS = (
     "photo", "canvas", "mask", "all layers", "layer", "heads", "after layer", "play",
-    "patches title", "patches more", "patches alt", "filters title", "filters more", "filters alt", "positions title",
-    "positions more", "positions alt", "distance title", "distance more", "distance alt", "rollout title", "rollout more", "rollout alt",
+    "patches title", "patches more", "patches alt", "filters title", "filters more", "filters alt",
+    "positions title", "positions more", "positions alt", "distance title", "distance more", "distance alt",
+    "rollout title", "rollout more", "rollout alt",
 )  # fmt: skip
 
 
