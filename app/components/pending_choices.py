@@ -5,12 +5,15 @@ value as the browser knows it, and with its address: the control would be what i
 sends for one choice would take out of it what was touched meanwhile. So a choice is kept until the browser tells it back.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import streamlit as st
 
 PENDING_STATE = "_choices"  # control → the choice that the browser has not told back
 LAST_STATE = "_choices_last"  # what every control was when a run last looked, and which of them the address held
+FRAME_STATE = "_choices_frame"  # whether the controls around a page have been drawn in this run
 RACING_STATE = "_choices_racing"  # whether the browser asked for this run before it had heard of a choice
 
 
@@ -56,9 +59,21 @@ def restore_pending(*bound: str, another_page: bool = False) -> None:
         lost = {one for one in in_address if now.get(one) == last[one]} | (others & {*bound} if reverted or any(drawn) else set())
         # Streamlit writes what is set into the address, unless it is the default
         restored |= {one: now[one] for one in lost & now.keys() - pending.keys() - address}
+    if st.session_state.get(FRAME_STATE):  # Streamlit lets nobody set what has been drawn in this run
+        restored = {control: value for control, value in restored.items() if control in bound}
     for control, value in restored.items():
         st.session_state[control] = value
     _remember_values(now | restored, address)
+
+
+@contextmanager
+def frame_is_drawn() -> Iterator[None]:
+    """While a page is drawn inside its frame: a part of it that also runs on its own restores its own controls alone."""
+    st.session_state[FRAME_STATE] = True
+    try:
+        yield
+    finally:
+        st.session_state.pop(FRAME_STATE, None)
 
 
 def mark_drawn(*controls: str) -> None:

@@ -13,7 +13,7 @@ import streamlit as st
 from app import permissions, texts
 from app.components import page_theme
 from app.components.page_theme import watch_theme
-from app.components.pending_choices import mark_drawn, restore_pending
+from app.components.pending_choices import frame_is_drawn, mark_drawn, restore_pending
 from app.menu import PAGES, ROOMS, PageRow
 from app.server import render_slots
 from app.shell import address, copy_link, lecture_mode, missing_photo_or_model, model_picker, photo_picker, selection
@@ -67,7 +67,8 @@ def run_page() -> None:
             missing_photo_or_model.show_missing_photo(photo_picker.uploader)
             missing_photo_or_model.show_missing_model()
         mark_drawn("photo", "lecture")  # here already: a page may stop before its end
-        page.run()
+        with frame_is_drawn():
+            page.run()
         copy_link.remember_settings(row.slug)
         lecture_mode.presenter_notes(texts.prose(row.slug), lecture_text)
         mark_drawn()

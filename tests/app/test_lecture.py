@@ -5,6 +5,7 @@ from nameless import Nameless
 from visitor import App
 
 from app import texts
+from app.components.figure import SCREEN_SHARE
 from app.components.page_style.page_style import PageSize
 from app.menu import LECTURE, PAGES
 from app.shell import lecture_mode
@@ -103,9 +104,11 @@ def test_figures_grow_with_the_type_but_no_higher_than_a_projector_has_room_for(
         assert sizes[1] == pytest.approx(1.5 * sizes[0])
     if slug == "distance":
         layout = resized(app, 1.5, 0, 1000)
-        room = 520 - layout["margin"]["t"] - layout["margin"]["b"]
+        room = SCREEN_SHARE * 1000 - layout["margin"]["t"] - layout["margin"]["b"]
         letter = 0.55 * 1.2 * layout["font"]["size"]  # Plotly writes an axis's title a fifth larger
-        assert layout["height"] == 520 and len(layout["yaxis"]["title"]["text"]) * letter < room, "not over the figure's title"
+        assert layout["height"] == SCREEN_SHARE * 1000 and len(layout["yaxis"]["title"]["text"]) * letter < room, (
+            "not over the figure's title"
+        )
 
 
 def test_a_picture_on_a_phone_has_no_empty_space_around_it():

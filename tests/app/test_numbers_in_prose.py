@@ -35,6 +35,7 @@ REASONS = {
     "card: table how": "what giga means", "common: about top1": IMAGENET, "common: photos imagenet": IMAGENET,
     "common: paper same photos": IMAGENET, "common: paper other photos": IMAGENET, "common: paper namesake": PAPER,
     "common: residual help": "the choice of arXiv 2005.00928", "outliers: histogram limits": "of arXiv 2309.16588, cited beside it",
+    **{f"overview: {name} title": "a section's place" for name in ("filters", "positions", "distance", "rollout")},
     "outliers: why": "of arXiv 2309.16588, cited beside it", "story: patches options": TWICE, "story: patches answer": TWICE,
     "train: source cifar10": "the size of its archive", "train: source cifar100": "the size of its archive",
     "train: kind axial resnet": "the convolutions of a ResNet", "mean of five data sets": PAPER,

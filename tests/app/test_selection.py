@@ -58,7 +58,7 @@ def test_what_nobody_chose_stays_behind():
 
 def follow(app: App, slug: str, **address: str) -> App:
     """A link of a page that shows none of the three: Streamlit drops from one what the page that is left holds."""
-    app.go("overview").at.query_params = address
+    app.go("train").at.query_params = address
     return app.go(slug).fine()
 
 

@@ -1,5 +1,7 @@
 """Every page shows every kind of model, and says so where a picture is not defined for it."""
 
+import re
+
 import pytest
 from visitor import MAIN, SLUGS, App
 
@@ -89,7 +91,10 @@ def test_what_is_not_defined_is_said_and_the_rest_is_shown(kind, kinds, offer):
 def test_axial_attention_is_explained(kinds, offer):
     offer(axial=kinds["axial"])
     for slug in ("attention", "distance", "rollout"):
-        assert any("along rows and then along columns" in said for said in App(slug, model="axial").fine().sentences("caption"))
+        assert any(
+            re.search("along rows,? (and )?then along columns", said)
+            for said in App(slug, model="axial").fine().sentences("caption")
+        )
 
 
 def test_no_positions_is_said(kinds, offer):
@@ -100,7 +105,8 @@ def test_no_positions_is_said(kinds, offer):
     assert not app.charts() and "patch" not in app.controls
     assert "no learned absolute position" in app.go("overview").fine().component("look")["undefined"]["positions"]
     app.go("patches").set(shuffle=True).fine()
-    assert [c["alt"] for c in app.charts()][:-1] == ["Patches in order: top 5", "Patches shuffled, positions stay: top 5"]
+    top_five = [c["alt"] for c in app.charts() if c["alt"].endswith("top 5")]
+    assert top_five == ["Patches in order: top 5", "Patches shuffled, positions stay: top 5"]
 
 
 @pytest.mark.parametrize(("kind", "readout"), [("no-class-token", "attention pool"), ("mean-of-patches", "mean of patches")])

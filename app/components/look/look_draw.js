@@ -202,7 +202,7 @@ function filters(s, section) {
   ctx.clearRect(0, 0, wide, high)
   ctx.imageSmoothingEnabled = false
   ctx.drawImage(image, 0, 0, wide, high)
-  const bytes = fetched(s, parts, s.again)?.bytes
+  const bytes = parts && fetched(s, parts, s.again)?.bytes
   if (!bytes) return
   s.strongest = strongest(new Int8Array(bytes.buffer), s.patch ?? s.data.middle, sheet.count, RINGED)
   const step = wide / sheet.cols

@@ -66,7 +66,7 @@ function captions(s, shown) {
   const [high, wide] = grid.step, patch = s.patch ?? data.middle
   const facts = { token: nameOf(s, patch), high, wide, count: 3 * high * wide, dims: data.embedding?.dims }
   put("patches", data.embedding ? fillIn(words["patches caption"], facts) : "")
-  put("filters", fillIn(words["filters caption"], facts))
+  put("filters", data.filters?.parts ? fillIn(words["filters caption"], facts) : "")
   put("positions", fillIn(words["positions caption"], { token: nameOf(s, s.over?.position ?? patch) }))
   if (data.distance) {
     const one = shown.kind === "attention" && shown.head !== null ? data.distance.px[shown.layer][shown.head] : null

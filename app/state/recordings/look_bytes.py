@@ -41,14 +41,19 @@ def filter_sheet(model: str) -> FilterSheet | None:
 
 
 @memory_cache.cached
-def component_parts(rec: Recording, count: int) -> bytes:
-    """How much of each patch's embedding each of the first components makes, N × `count` signed bytes."""
+def component_parts(rec: Recording, count: int) -> bytes | None:
+    """How much of each patch's embedding each of the first components makes, N × `count` signed bytes.
+
+    None where the filters do not read patches, as those of a hybrid's root.
+    """
     from vitcore.analysis.attention_as_bytes import encode_signed
     from vitcore.analysis.filters import component_parts
 
     vit, components = loaded_models.loaded(rec.model), model_weights.filter_components(rec.model)
-    assert components is not None, "only asked for models that have filters"
-    cut = photo_patches.normalise_patch(photo_patches.split_patches(rec, vit.patches or rec.grid), vit)
+    grid = vit.patches or rec.grid
+    if components is None or components.vectors.shape[1:] != (*grid.step_px, 3):
+        return None
+    cut = photo_patches.normalise_patch(photo_patches.split_patches(rec, grid), vit)
     return encode_signed(component_parts(cut, components, count)).tobytes()
 
 

@@ -107,7 +107,7 @@ def _filters(rec: Recording, sheet: look_bytes.FilterSheet) -> dict[str, Any]:
     parts = look_bytes.component_parts(rec, sheet.shown)
     return {
         "sheet": {"url": media_url(sheet.png, "image/png", "filters"), "count": sheet.shown, "cols": sheet.cols},
-        "parts": {"url": media_url(parts, BYTES, "parts")},
+        "parts": parts and {"url": media_url(parts, BYTES, "parts")},
     }
 
 
