@@ -107,8 +107,7 @@ AT_REST = """quiet => {
     if (!e.checkVisibility()) return true
     if (e.tagName === "IMG") return e.complete
     if (e.tagName !== "CANVAS") return Boolean(e.querySelector(e.tagName === "DIV" ? ".main-svg" : "*"))
-    const [x, y] = [e.width / 2 - 5, e.height / 2 - 5]
-    return e.width > 10 && e.getContext("2d").getImageData(x, y, 10, 10).data.some(v => v)
+    return e.width > 10 && e.height > 0 && e.getContext("2d").getImageData(0, 0, e.width, e.height).data.some(v => v)
   }
   return inside(main).every(drawn)
 }"""

@@ -18,7 +18,7 @@ def test_choose_b_switch_the_picture_point_and_share(visit):
     far = page.get_by_role("option", name="ViT-Ti/16", exact=False).first
     expect(far).to_have_attribute("data-far", "23 MB download")
     far.click()
-    expect(page.get_by_text("B stays as it was: The same, with random weights.")).to_be_visible()  # no hub is reached
+    expect(page.get_by_text("B did not change: The same, with random weights.")).to_be_visible()  # no hub is reached
     assert not re.search("[?&]b=", at_rest(page).url), "nor has the address what could not be had"
     pick(at_rest(page), page.get_by_role("combobox", name="B", exact=True), "The same, with another input")
     expect(page).to_have_url(re.compile("b=The"))

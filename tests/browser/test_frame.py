@@ -144,6 +144,7 @@ def test_a_question_mark_shows_the_keys_unless_somebody_types(visit):
     expect(page.get_by_role("dialog")).to_contain_text("Page Down")
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
+    page.get_by_text("Settings", exact=True).click()
     name = page.get_by_role("textbox", name="Name of the run")
     name.fill("what")
     name.press("?")

@@ -148,14 +148,14 @@ WAITS = """() => { // at one moment: from outside the model may be there between
   const seen = (what, words) => [...document.querySelectorAll(`[data-testid=stMain] ${what}`)].some(
     e => e.textContent.includes(words) && e.checkVisibility({ visibilityProperty: true }))
   return "waiting" in document.documentElement.dataset && seen("[data-testid=stSpinner]", "Loading the model") && seen("h1", "")
-    && document.querySelector("[data-testid=stMain]").textContent.includes("A learned vector") && !seen("p", "A learned vector")
+    && document.querySelector("[data-testid=stMain]").textContent.includes("Each tile compares") && !seen("p", "Each tile compares")
 }"""
 
 
 def test_nothing_jumps_while_the_first_visitor_waits_for_torch(visit, tmp_path):
     with served(tmp_path) as address:
         page = visit(f"{address}/positions", width=390, height=844)
-        loading, intro = (page.get_by_text("Loading the model"), page.get_by_text("A learned vector, added to each patch"))
+        loading, intro = (page.get_by_text("Loading the model"), page.get_by_text("Each tile compares one position"))
         page.wait_for_function(WAITS, polling=10)
         assert shifted(page) <= STEADY, "what came before the model waited for it"
         expect(loading).to_be_hidden()

@@ -7,7 +7,7 @@ from looking import at_rest, canvas, changed, drawn, serious, too_wide
 from playwright.sync_api import Page, expect
 
 SIZE = "parseFloat(getComputedStyle(document.documentElement).fontSize)"
-GROWN = "parseFloat(getComputedStyle(document.querySelector('.stPlotlyChart .xtitle')).fontSize) > 22"  # figures too
+GROWN = "parseFloat(getComputedStyle(document.querySelector('.stPlotlyChart .xtitle')).fontSize) > 15"  # figures too, from 12
 ENDS = "h => { const words = document.createRange(); words.selectNodeContents(h); return words.getBoundingClientRect().right }"
 
 

@@ -7,6 +7,8 @@ import pytest
 from looking import at_rest, canvas, changed, heat, in_both, serious, too_wide
 from playwright.sync_api import Page, expect
 
+import vitcore
+
 PLACE = {"x": 5.5 / 16, "y": 2.5 / 16}  # of patch 37, on the photo
 
 
@@ -61,7 +63,8 @@ def test_a_click_pins_keys_walk_and_escape_lets_go(page):
     expect(page.locator(".painted")).to_contain_text("Rollout")
 
 
-def test_a_head_of_the_chart_draws_its_map_and_its_distance(page, rec):
+def test_a_head_of_the_chart_draws_its_map_and_its_distance(page):
+    rec = vitcore.record(vitcore.load(), "assets/samples/red-panda.jpg")
     chart = page.locator("section.distance canvas")
     chart.scroll_into_view_if_needed()
     dot = page.evaluate(

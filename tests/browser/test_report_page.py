@@ -19,7 +19,7 @@ TEXT = texts.prose("report", "en")
 def taken(page: Page, key: str, folder: Path) -> Path:
     """Download a file."""
     with page.expect_download(timeout=LONG_MS) as waiting:
-        page.locator(f".st-key-{key} button").click()
+        page.locator(f".st-key-{key} button").first.click()
     file = folder / waiting.value.suggested_filename
     waiting.value.save_as(file)
     return file

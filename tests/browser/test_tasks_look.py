@@ -40,9 +40,8 @@ def test_a_near_head_and_a_far_head(visit, rec):
     px = rec.distance_renormalised_px[0]  # among the patches: a head that looks at the class token is not near
     near, far = px.argmin(), px.argmax()
     assert 3 * px[near] < px[far], "they can be told apart"
-    said = f"{drawn[near]:.1f} and {drawn[far]:.1f} px on average, "
-    said += f"among the patches alone (renormalised) {px[near]:.1f} and {px[far]:.1f} px"
-    expect(page.get_by_text(f"head {near} looks nearest and head {far} farthest")).to_be_in_viewport()
+    said = f"head {near} looks nearest, {drawn[near]:.1f} px as drawn and {px[near]:.1f} px among the patches alone. "
+    said += f"Head {far} looks farthest, {drawn[far]:.1f} and {px[far]:.1f} px"
     expect(page.get_by_text(said)).to_be_in_viewport()
 
 
@@ -131,9 +130,7 @@ def test_the_farthest_head_on_a_phone(visit, rec):
     choose(page, "renormalise")
     px = rec.distance_renormalised_px
     block, head = divmod(int(px.argmax()), px.shape[1])
-    found = page.get_by_text(
-        f"Of all layers, layer {block}, head {head} looks farthest among the patches (renormalised): {px.max():.1f} px"
-    )
+    found = page.get_by_text(f"layer {block}, head {head} looks farthest among the patches (renormalised), {px.max():.1f} px")
     expect(found).to_be_visible()
     at_rest(page)
     chart = page.get_by_test_id("stPlotlyChart").bounding_box()

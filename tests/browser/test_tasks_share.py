@@ -141,6 +141,7 @@ def test_everything_about_three_photos_as_one_file(visit, chromium, vit, tmp_pat
     third = whole.width // 3
     crops = {f"part-{i}": whole.crop((i * third, 0, (i + 1) * third, whole.height)) for i in range(3)}
     page = at_rest(visit("report"))
+    page.locator("summary").filter(has_text="Many photos as a ZIP").click()
     page.get_by_role("radio", name="My own", exact=True).click()
     page.get_by_test_id("stMain").locator("input[type=file]").set_input_files(
         [{"name": f"{n}.png", "mimeType": "image/png", "buffer": saved(crop, "PNG")} for n, crop in crops.items()]

@@ -55,6 +55,10 @@ def test_train_a_model_and_watch_it_learn(visit):
     fill(page, "Heads", "3")
     page.get_by_text("Schedule", exact=True).click()
     fill(page, "Warmup, steps", "2")
+    name = page.get_by_role("textbox", name="Name of the run")
+    name.fill("mine")
+    name.press("Enter")
+    at_rest(page)
     page.get_by_role("button", name="Measure the time on this machine").click()
     expect(page.get_by_text("The whole run")).to_be_visible()
     assert serious(page) == []
@@ -62,9 +66,6 @@ def test_train_a_model_and_watch_it_learn(visit):
     page.get_by_role("button", name="From a shell").click()
     expect(page.locator(".listing")).to_contain_text("--steps 30")
     page.keyboard.press("Escape")
-    page.get_by_role("textbox", name="Name of the run").fill("mine")
-    page.get_by_role("textbox", name="Name of the run").press("Enter")
-    at_rest(page)
     page.get_by_role("button", name="Start training").click()
     expect(page).to_have_url(re.compile("run=mine"))
     page.reload()  # the run does not mind

@@ -31,6 +31,7 @@ const numbers = (s, what) => {
 // head 0: rows (10 11 12) (13 14 15) (16 17 18); head 1: (20 …) (23 …) (26 …)
 const HEADS = all(10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 22, 23, 24, 25, 26, 27, 28)
 const ATTENDING = state({ maps: [null, { url: "m", queries: null }] }, { m: HEADS })
+const STEPS = new Uint8Array(Float32Array.from([1, 2, 3, 4]).buffer)
 const READ = [
   { what: "one head of a patch", s: ATTENDING, of: { kind: "attention", layer: 1, head: 1, patch: 0 }, is: [true, 11.5, 12, 12.5] },
   { what: "the mean of heads of the class token", s: ATTENDING, of: { kind: "attention", layer: 1, head: null, patch: null }, is: [true, 7.5, 8, 8.5] },
@@ -38,8 +39,8 @@ const READ = [
   { what: "where the answer is read from all patches", s: state({ readouts: [{ url: "r" }] }, { r: { bytes: Uint8Array.from([2, 4, 6, 8, 10, 12]) } }),
     of: { kind: "attention", layer: 0, head: 1, patch: null }, is: [true, 4, 5, 6] },
   { what: "rollout of a patch", s: state({ rollout: { url: "m", queries: null } }, { m: HEADS }), of: { kind: "rollout", patch: 1 }, is: [true, 8, 8.5, 9] },
-  { what: "rollout of the answer: its last step", s: state({ steps: { url: "s" } }, { s: { bytes: Uint8Array.from([2, 4, 6, 8]) } }), of: { kind: "rollout", patch: null }, is: [true, 0, 3, 4] },
-  { what: "rollout up to a layer", s: state({ steps: { url: "s" } }, { s: { bytes: Uint8Array.from([2, 4, 6, 8]) } }), of: { kind: "step", layer: 0 }, is: [true, 0, 1, 2] },
+  { what: "rollout of the answer: its last step", s: state({ steps: { url: "s" } }, { s: { bytes: STEPS } }), of: { kind: "rollout", patch: null }, is: [true, 0, 3, 4] },
+  { what: "rollout up to a layer", s: state({ steps: { url: "s" } }, { s: { bytes: STEPS } }), of: { kind: "step", layer: 0 }, is: [true, 0, 1, 2] },
   { what: "what came before there was a model", s: state({ values: [0.25, 0.5] }, {}), of: { kind: "rollout", patch: null }, is: [true, 0, 0.25, 0.5] },
   { what: "similarity of a position", s: state({ positions: { url: "p" } }, { p: { bytes: Uint8Array.from([127, 129, 0, 127]), all: true } }), of: { kind: "position", patch: 0 }, is: [true, 0, 1, -1] },
 ]

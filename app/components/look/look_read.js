@@ -26,7 +26,7 @@ export function numbersOf(s, what, out) {
   if (what.kind === "step" || (what.kind === "rollout" && what.patch === null)) {
     if (data.values) return out.set(data.values, prefix), true
     const steps = bytes(data.steps), n = out.length - prefix, from = (what.layer ?? data.blocks - 1) * n
-    for (let i = 0; steps && i < n; i++) out[prefix + i] = s.table[steps.bytes[from + i]]
+    if (steps) out.set(new Float32Array(steps.bytes.buffer).subarray(from, from + n), prefix)
     return Boolean(steps)
   }
   if (what.kind === "rollout") {

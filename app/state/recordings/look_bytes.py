@@ -86,10 +86,8 @@ def position_rows(model: str, patches: tuple[int, ...] | None) -> bytes:
 
 @memory_cache.cached
 def rollout_steps(rec: Recording) -> bytes:
-    """Rollout from where the answer is read after each block, L × N codes."""
-    from vitcore.analysis.attention_as_bytes import encode_weights
-
-    return encode_weights(rec.rollout_per_layer()).tobytes()
+    """Rollout from where the answer is read after each block, L × N in float32: exact, for the largest is named."""
+    return rec.rollout_per_layer().astype("float32").tobytes()
 
 
 @memory_cache.cached

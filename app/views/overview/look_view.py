@@ -26,7 +26,7 @@ OPEN = "_open_page"
 def show_look(model: str, text: texts.Prose) -> None:
     """The pictures; runs on its own when something is chosen, and holds nothing in between."""
     if (page := st.session_state.pop(OPEN, None)) in PAGES:
-        st.switch_page(f"views/{page}/page.py")
+        st.switch_page(f"views/{page}/page.py", query_params={})  # unsaid, Streamlit refuses to drop bound ones
     vit, photo = loaded_models.loaded(model), current_photo.load_photo()
     outlier_masking.set_masking(outlier_masking.is_on())  # a touch in the picture sets it; the address follows
     restore_pending(*TARGETS.values())
