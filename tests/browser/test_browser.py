@@ -148,7 +148,7 @@ def test_a_snapshot_of_the_camera(visit):
 def test_the_keyboard_is_enough(visit):
     page = at_rest(visit("patches"))
     reached = []
-    for _ in range(70):
+    for _ in range(120):
         page.keyboard.press("Tab")
         reached.append(page.evaluate(FOCUSED))
     assert any(name.startswith("CANVAS") for name in reached)

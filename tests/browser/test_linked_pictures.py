@@ -75,6 +75,7 @@ def test_a_head_of_the_chart_draws_its_map_and_its_distance(page):
     for share in np.linspace(0.05, 0.95, 60):  # down the column of the last layer until a head is met
         box = chart.bounding_box()
         page.mouse.move(box["x"] + dot[0] - 30, box["y"] + share * dot[1])
+        page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         if "Layer 11, head" in page.locator("section.distance .caption").inner_text():
             break
     said = page.locator("section.distance .caption").inner_text()
