@@ -158,7 +158,7 @@ def test_the_keyboard_is_enough(visit):
         "Model",
         "Gallery",
         "Red panda",
-        "Gap between patches, model pixels",
+        "Gap, model pixels",
         "Patch",
         "Shuffle the patches",
         *(NAMES[f"room {room}"] for room in ROOMS),
