@@ -44,7 +44,9 @@ def test_the_first_picture_is_seen_without_scrolling(visit, width, height):
     expect(page.locator(".painted")).to_contain_text(re.compile(r"could reach patch \d+ \(row \d"))
     expect(page.locator(".pointed")).to_contain_text(re.compile(r"times an even share"))
     page.evaluate(f"({SQUEEZED})()")
-    page.wait_for_timeout(500)  # a page that is laid out may be narrower than its charts' labels for a moment: they are drawn all the same
+    page.wait_for_timeout(
+        500
+    )  # a page that is laid out may be narrower than its charts' labels for a moment: they are drawn all the same
 
 
 def test_what_a_first_visit_carries(visit, server):
