@@ -7,7 +7,6 @@ of a `Drawing` go to the page: this is its third painter, beside Plotly's and th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -15,9 +14,6 @@ import streamlit as st
 from app.components.component_files import read_script, read_source
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from vitcore.figures.drawing import Axis, Drawing, Label, Mark, Outline, RasterLayer, Rule
 
 _CHART = st.components.v2.component(
@@ -38,13 +34,13 @@ def undimmed_container(key: str, **options: Any) -> Any:
     return st.container(key=key, **options)
 
 
-def chart_spec(drawing: Drawing, encode: Callable[[NDArray[np.uint8]], str] | None = None) -> dict[str, Any]:
-    """A figure as what the browser needs to draw it; `encode` makes a data address of pixels (default: PNG, or JPEG of a photo)."""
+def chart_spec(drawing: Drawing) -> dict[str, Any]:
+    """A figure as what the browser needs to draw it; pixels as PNG, or JPEG of a photo."""
     scale = [_scale(drawing)] if drawing.colour_scale else []
     return {
         "title": drawing.title, "about": drawing.subtitle, "height": drawing.height_px, "legend": bool(drawing.legend),
         "x": _axis(drawing.x, drawing), "y": _axis(drawing.y, drawing) | ({"scaleanchor": "x"} if drawing.square_units else {}),
-        "traces": [*(_image(layer, encode) for layer in drawing.rasters), *(_mark(one, drawing) for one in drawing.marks), *scale],
+        "traces": [*(_image(layer) for layer in drawing.rasters), *(_mark(one, drawing) for one in drawing.marks), *scale],
         "lines": [line for shape in drawing.shapes for line in _lines(shape, drawing)],
         "notes": [_note(label, drawing) for label in drawing.labels],
     }  # fmt: skip
@@ -74,10 +70,10 @@ def _scale(drawing: Drawing) -> dict[str, Any]:
     return {"kind": "scale", "colours": gradient_stops(scale.colours, 16), "low": scale.low, "high": scale.high, "unit": scale.unit}
 
 
-def _image(layer: RasterLayer, encode: Callable[[NDArray[np.uint8]], str] | None) -> dict[str, Any]:
+def _image(layer: RasterLayer) -> dict[str, Any]:
     from vitcore.figures.theme import pixels_to_data_uri
 
-    source = encode(layer.pixels) if encode else pixels_to_data_uri(layer.pixels, photo=layer.smooth)
+    source = pixels_to_data_uri(layer.pixels, photo=layer.smooth)
     return {
         "kind": "image", "source": source, "left": layer.place[0], "top": layer.place[1], "wide": layer.size[0],
         "high": layer.size[1], "smooth": layer.smooth, "opacity": 1,
@@ -91,7 +87,7 @@ def _mark(mark: Mark, drawing: Drawing) -> dict[str, Any]:
     if isinstance(mark, HeatCells):
         scale, (rows, cols) = mark.scale, mark.values.shape
         pixels = apply_colour_scale(mark.values, scale.colours, scale.low, scale.high)
-        return _image(RasterLayer(pixels, (cols, rows), (-0.5, -0.5)), None)
+        return _image(RasterLayer(pixels, (cols, rows), (-0.5, -0.5)))
     if isinstance(mark, Bars):
         colour = ink_colour(mark.colour, drawing.mode)
         return {"kind": "bars", "x": _numbers(mark.x), "y": _numbers(mark.y), "thick": mark.thick, "colour": colour}
