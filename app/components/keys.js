@@ -7,14 +7,16 @@ const MOVED = "input, textarea, select, canvas, video, [contenteditable=true], [
 
 // Somebody writes, something open wants the key, another has had it, or it is a shortcut of the browser's.
 export function taken(event) {
-  if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return true
-  return Boolean(event.composedPath()[0].matches?.(TEXT) || document.querySelector(OPEN))
+  return event.shiftKey || wanted(event, TEXT)
 }
 
 // The same for a sign that is asked for with Shift, and typed into a menu, too.
-export function typed(event) {
+export const typed = event => wanted(event, `${TEXT}, [role=combobox]`)
+
+/** @param {any} event @param {string} fields those that are written in */
+function wanted(event, fields) {
   if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return true
-  return Boolean(event.composedPath()[0].matches?.(`${TEXT}, [role=combobox]`) || document.querySelector(OPEN))
+  return Boolean(event.composedPath()[0].matches?.(fields) || document.querySelector(OPEN))
 }
 
 // The same for a key that moves something: what has the focus may be moved by it itself.

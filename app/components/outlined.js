@@ -14,6 +14,18 @@ export function framed(ctx, patches, rows, cols, wide, high) {
   }
 }
 
+/** A line that is seen on every heat: dark and wider below, then in its colour. `dash` is of the coloured one.
+ * @param {CanvasRenderingContext2D} ctx @param {string} colour @param {number} line @param {(ctx: CanvasRenderingContext2D) => void} stroke
+ * @param {{ below?: number, ink?: string, dash?: number[] }} [how] */
+export function strokeTwice(ctx, colour, line, stroke, { below = line + 2.5, ink = "rgba(0,0,0,.8)", dash = [] } = {}) {
+  for (const [strokeStyle, lineWidth, dashes] of /** @type {[string, number, number[]][]} */ ([[ink, below, []], [colour, line, dash]])) {
+    Object.assign(ctx, { strokeStyle, lineWidth })
+    ctx.setLineDash(dashes)
+    stroke(ctx)
+  }
+  ctx.setLineDash([])
+}
+
 /** Which outlier tokens hold much of a map, or that they are masked; empty where none does. `attended`: they are looked at.
  * @param {number[]} marks @param {{ rows: number, cols: number }} grid
  * @param {{ masked: string, called: Record<string, string[]>, attended: string, other: string }} outliers @param {boolean} attended */

@@ -1,10 +1,10 @@
 // The explorer's drawing part: the lit photo, the map of each head, the strip, the colour bars.
 
-import { answering, chosen, even, fetched, fill, largest, least, place, read, standingOut } from "./explorer_read.js"
+import { answering, chosen, drawBar, even, fetched, fill, largest, least, place, read, standingOut } from "./explorer_read.js"
 import { headline, nameOf, tell } from "./explorer_words.js"
 import { fillIn } from "../text.js"
 import { heatOnPhoto, scaleTop } from "../overlay.js"
-import { framed } from "../outlined.js"
+import { framed, strokeTwice } from "../outlined.js"
 
 export function schedule(s) {
   s.frame ||= requestAnimationFrame(() => paint(s))
@@ -107,14 +107,9 @@ function outline(s) {
     if (token === null || token === undefined || token < grid.prefix) return
     const [row, col] = place(token, grid)
     const edge = Math.max(1, width / 2)
-    for (const [style, line] of [["rgba(0,0,0,.8)", width + 2.5], [colour, width]]) {
-      ctx.strokeStyle = style
-      ctx.lineWidth = line
-      ctx.setLineDash(style === colour ? dash : [])
-      ctx.strokeRect(col * w + (col ? 0 : edge), row * h + (row ? 0 : edge), w - (col ? 0 : edge) - (col === grid.cols - 1 ? edge : 0),
-        h - (row ? 0 : edge) - (row === grid.rows - 1 ? edge : 0))
-    }
-    ctx.setLineDash([])
+    const frame = [col * w + (col ? 0 : edge), row * h + (row ? 0 : edge), w - (col ? 0 : edge) - (col === grid.cols - 1 ? edge : 0),
+      h - (row ? 0 : edge) - (row === grid.rows - 1 ? edge : 0)]
+    strokeTwice(ctx, colour, width, () => ctx.strokeRect(...frame), { dash })
   }
   box(s.st.second, COLOURS[1], 3, [6, 3])
   box(s.st.token, COLOURS[0], 3)
@@ -129,10 +124,7 @@ export function bars(s) {
   s.root.classList.toggle("no-scale", s.data.style === "light")
   const paints = { look: s.colours.bar, all: s.colours.solid }
   for (const [where, colours] of Object.entries(paints)) {
-    const ctx = s.root.querySelector(`.${where} .scale canvas`).getContext("2d")
-    const image = ctx.createImageData(256, 1)
-    new Uint32Array(image.data.buffer).set(colours)
-    ctx.putImageData(image, 0, 0)
+    drawBar(s.root.querySelector(`.${where} .scale canvas`), colours)
   }
 }
 

@@ -125,6 +125,13 @@ export function palettes(texts) {
 
 const pixel = (r, g, b, a) => ((a << 24) | (b << 16) | (g << 8) | r) >>> 0
 
+// A palette on the canvas of a colour bar, 256 × 1.
+export function drawBar(canvas, colours) {
+  const ctx = canvas.getContext("2d"), image = ctx.createImageData(256, 1)
+  new Uint32Array(image.data.buffer).set(colours)
+  ctx.putImageData(image, 0, 0)
+}
+
 // Pixels of a map, one a patch, off the page.
 export function smallMap(rows, cols) {
   const canvas = Object.assign(document.createElement("canvas"), { width: cols, height: rows })

@@ -2,7 +2,7 @@
 
 import { even, fetched, fill, largest, place, standingOut } from "../explorer/explorer_read.js"
 import { heatOnPhoto, scaleTop, there } from "../overlay.js"
-import { framed } from "../outlined.js"
+import { framed, strokeTwice } from "../outlined.js"
 import { strongest, numbersOf, painted, signedRow, lines } from "./look_read.js"
 import { tell } from "./look_words.js"
 
@@ -76,26 +76,19 @@ function outline(s) {
   ctx.clearRect(0, 0, wide, high)
   const box = (patch, colour, dash = []) => {
     const [row, col] = place(grid.prefix + patch, grid)
-    for (const [style, line] of [["rgba(0,0,0,.8)", 5], [colour, 2.5]]) {
-      Object.assign(ctx, { strokeStyle: style, lineWidth: line })
-      ctx.setLineDash(style === colour ? dash : [])
-      ctx.strokeRect(Math.max(col * w, 1.5), Math.max(row * h, 1.5), Math.min(w, wide - col * w - 1.5), Math.min(h, high - row * h - 1.5))
-    }
+    const frame = [Math.max(col * w, 1.5), Math.max(row * h, 1.5), Math.min(w, wide - col * w - 1.5), Math.min(h, high - row * h - 1.5)]
+    strokeTwice(ctx, colour, 2.5, () => ctx.strokeRect(...frame), { dash })
   }
   if (s.patch === null && !s.data.early) box(s.data.middle, PINNED, [3, 3]) // the example of the pictures beside it
   if (s.st.patch !== null) box(s.st.patch, PINNED)
   if (s.hover !== null) box(s.hover, POINTED)
-  ctx.setLineDash([])
   const what = painted(s)
   if (what.kind !== "attention" || what.head === null || !s.data.distance) return
   const [row, col] = s.patch === null ? [(grid.rows - 1) / 2, (grid.cols - 1) / 2] : place(grid.prefix + s.patch, grid)
   const radius = (s.data.distance.px[what.layer][what.head] * w) / grid.step[1]
-  for (const [style, line] of [["rgba(0,0,0,.8)", 4], [POINTED, 2]]) {
-    Object.assign(ctx, { strokeStyle: style, lineWidth: line })
-    ctx.beginPath()
-    ctx.arc((col + 0.5) * w, (row + 0.5) * h, radius, 0, 2 * Math.PI)
-    ctx.stroke()
-  }
+  ctx.beginPath()
+  ctx.arc((col + 0.5) * w, (row + 0.5) * h, radius, 0, 2 * Math.PI)
+  strokeTwice(ctx, POINTED, 2, () => ctx.stroke(), { below: 4 })
 }
 
 // 1: the patches, from the grid into their sequence; one as its numbers, and as its embedding
@@ -118,10 +111,7 @@ function patches(s, section) {
   for (const [patch, colour] of [[s.st.patch, PINNED], [s.hover, POINTED]]) {
     if (patch === null || patch === undefined) continue
     const [x, y] = inSequence(s, grid.prefix + patch)
-    for (const [style, line] of [["rgba(0,0,0,.8)", 4], [colour, 2]]) {
-      Object.assign(ctx, { strokeStyle: style, lineWidth: line })
-      ctx.strokeRect(x, y, found.side - 1, found.side - 1)
-    }
+    strokeTwice(ctx, colour, 2, () => ctx.strokeRect(x, y, found.side - 1, found.side - 1), { below: 4 })
   }
   vector(s, section, image)
 }
@@ -204,12 +194,11 @@ function filters(s, section) {
   ctx.drawImage(image, 0, 0, wide, high)
   const bytes = parts && fetched(s, parts, s.again)?.bytes
   if (!bytes) return
-  s.strongest = strongest(new Int8Array(bytes.buffer), s.patch ?? s.data.middle, sheet.count, RINGED)
+  const framedTiles = strongest(new Int8Array(bytes.buffer), s.patch ?? s.data.middle, sheet.count, RINGED)
   const step = wide / sheet.cols
-  for (const [style, line] of [["#000", 5], [POINTED, 3]]) {
-    Object.assign(ctx, { strokeStyle: style, lineWidth: line })
-    for (const i of s.strongest) ctx.strokeRect((i % sheet.cols) * step + 2, Math.floor(i / sheet.cols) * step + 2, step - 5, step - 5)
-  }
+  strokeTwice(ctx, POINTED, 3, () => {
+    for (const i of framedTiles) ctx.strokeRect((i % sheet.cols) * step + 2, Math.floor(i / sheet.cols) * step + 2, step - 5, step - 5)
+  }, { below: 5, ink: "#000" })
 }
 
 // 3: the position's tile, and the tiles of every few positions

@@ -1,6 +1,6 @@
 // The Look page's words: every sentence comes from Python; here numbers and names are filled in.
 
-import { even, largest, place } from "../explorer/explorer_read.js"
+import { drawBar, even, largest, place } from "../explorer/explorer_read.js"
 import { outlierSentence } from "../outlined.js"
 import { digits, fillIn, percent } from "../text.js"
 import { painted } from "./look_read.js"
@@ -55,9 +55,7 @@ function value({ hover, what, lit, data, ...s }) {
 function bar(s, signed) {
   if (s.barOf === signed) return
   s.barOf = signed
-  const ctx = s.root.querySelector(".scale canvas").getContext("2d"), image = ctx.createImageData(256, 1)
-  new Uint32Array(image.data.buffer).set(s.colours[signed ? "signedBar" : "bar"])
-  ctx.putImageData(image, 0, 0)
+  drawBar(s.root.querySelector(".scale canvas"), s.colours[signed ? "signedBar" : "bar"])
 }
 
 function captions(s, shown) {
