@@ -110,3 +110,18 @@ def kinds(make_module) -> dict[str, load_model.Vit]:
                                          num_heads=(1, 2, 3), num_classes=10).eval(),
         }  # fmt: skip
     return {name: load_model.wrap_module(module, name) for name, module in modules.items()}
+
+
+@pytest.fixture
+def files(monkeypatch):
+    """The bytes behind each address that a page hands out."""
+    kept = {}
+
+    def add(data: bytes, mime: str, place: str) -> str:
+        name = f"/media/{place}-{hash(data)}.bin"
+        kept[name] = data
+        return name
+
+    for module in ("views.attention.explorer_message", "views.overview.look_message", "widgets.attention_urls"):
+        monkeypatch.setattr(f"app.{module}.media_url", add)
+    return kept

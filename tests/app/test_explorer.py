@@ -17,20 +17,6 @@ from vitcore.forward.mask_outliers import outliers_in_recording
 KINDS = ["registers", "no-class-token", "mean-of-patches", "no-positions", "no-head", "wide", "distilled", "hybrid"]
 
 
-@pytest.fixture
-def files(monkeypatch):
-    """The bytes behind each address that the page hands out."""
-    kept = {}
-
-    def add(data: bytes, mime: str, place: str) -> str:
-        name = f"/media/{place}-{hash(data)}.bin"
-        kept[name] = data
-        return name
-
-    monkeypatch.setattr("app.views.attention.explorer_message.media_url", add)
-    return kept
-
-
 def given(app: App) -> dict:
     return app.fine().component("explorer")
 

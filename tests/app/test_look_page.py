@@ -41,20 +41,6 @@ def title(app: App) -> str:
     return title.value
 
 
-@pytest.fixture
-def files(monkeypatch):
-    """The bytes behind each address that the page hands out."""
-    kept = {}
-
-    def add(data: bytes, mime: str, place: str) -> str:
-        name = f"/media/{place}-{hash(data)}.bin"
-        kept[name] = data
-        return name
-
-    monkeypatch.setattr("app.views.overview.look_message.media_url", add)
-    return kept
-
-
 def given(app: App) -> dict:
     return app.fine().component("look")
 

@@ -11,7 +11,7 @@ from app import texts
 from app.components.component_files import media_url
 from app.state.recordings import attention_bytes
 from app.state.visit.visit import Visit
-from app.widgets import outlier_masking
+from app.widgets import attention_urls, outlier_masking
 
 if TYPE_CHECKING:
     from vitcore.grid import Grid
@@ -54,7 +54,8 @@ def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any
     prefix_kinds = _prefix_kinds(visit)
     pinned = tuple(token for token in (visit.token, visit.second) if token is not None)
     queries = attention_bytes.sent_queries(rec, pinned, vit.heads)  # the same tokens answer for the heads and for rollout
-    maps, step = _attention_urls(visit, queries)
+    maps = attention_urls.attention_urls(rec, vit.blocks, visit.layer, queries, visit.column)
+    step = attention_bytes.query_stride(rec, vit.heads)
     colours = {"solid": lut(SEQUENTIAL), "bar": lut(HEAT), "heat": darkened_lut(SEQUENTIAL)}
     strip = attention_bytes.thumbnails(rec, visit.token, visit.column)
     rows, cols = attention_bytes.thumbnail_shape(rec)
@@ -91,7 +92,7 @@ def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any
             "whole": all_blocks_kept,
             "heads": vit.heads if all_blocks_kept else 1,
         },
-        "rollout": _rollout_url(visit, queries) if visit.rolled else None,
+        "rollout": attention_urls.rollout_url(rec, queries, visit.column) if visit.rolled else None,
         "cards": attention_bytes.head_cards(rec, len(prefix_kinds)),
         "colours": {name: base64.b64encode(table.tobytes()).decode() for name, table in colours.items()},
         "words": _message_texts(visit),
@@ -111,29 +112,6 @@ def _message_texts(visit: ExplorerVisit) -> dict[str, str]:
     titles = {word: outlier_masking.masked_title(text[word], visit.mask) for word in TITLE_KEYS}
     own = {"mask": texts.prose("outliers")["mask"], "hold": texts.prose("common")["hold"]}
     return {word: text[word] for word in TEXT_KEYS} | with_counts | titles | own
-
-
-def _attention_urls(visit: ExplorerVisit, queries: list[int] | None) -> tuple[list[dict[str, Any] | None], int]:
-    """Where each block's attention is, None for what isn't at hand; and every how many patches hover is answered."""
-    vit, rec = visit.vit, visit.recording
-    mime = "application/octet-stream"
-    urls: list[dict[str, Any] | None] = [None] * vit.blocks
-    if queries is None and len(rec.maps) == vit.blocks:
-        for block, data in attention_bytes.all_blocks(rec).items():
-            urls[block] = {"url": media_url(data, mime, f"block{block}")}
-        return urls, 1
-    tokens = tuple(queries or range(rec.grid.tokens))
-    column = visit.column and queries is not None  # where all queries are sent, the browser turns the arrow itself
-    data = attention_bytes.of_tokens(rec, visit.layer, tokens, column)
-    urls[visit.layer] = {"url": media_url(data, mime, "block"), "queries": queries}
-    return urls, attention_bytes.query_stride(rec, vit.heads)
-
-
-def _rollout_url(visit: ExplorerVisit, queries: list[int] | None) -> dict[str, Any]:
-    """Where rollout is."""
-    column = visit.column and bool(queries)
-    data = attention_bytes.rollout_bytes(visit.recording, tuple(queries) if queries else None, column)
-    return {"url": media_url(data, "application/octet-stream", "rollout"), "queries": queries}
 
 
 def prefix_token_labels(visit: Visit) -> list[str]:

@@ -10,13 +10,12 @@ from app.components.look.look import LABELS
 from app.state import landing_figures
 from app.state.recordings import attention_bytes, look_bytes, outlier_tokens
 from app.state.visit.visit import Visit
-from app.widgets import outlier_masking
+from app.widgets import attention_urls, outlier_masking
 from vitcore.translation import percent, say
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
 
-BYTES = "application/octet-stream"
 TEXT_KEYS = (
     *LABELS, "mean", "head", "stop", "patch", "mean of heads", "one head", "painted rollout", "painted step", "painted attention",
     "painted position", "most", "here", "here cosine", "times", "times or more", "cosine", "patches caption", "filters caption",
@@ -77,37 +76,29 @@ def _attention(rec: Recording, visit: Visit, layer: int | None) -> dict[str, Any
     vit, patch = visit.vit, visit.patch
     pinned = () if patch is None else (rec.grid.prefix + patch,)
     queries = attention_bytes.sent_queries(rec, pinned, vit.heads)
-    maps: list[dict[str, Any] | None] = [None] * vit.blocks
-    if queries is None and len(rec.maps) == vit.blocks:
-        for block, data in attention_bytes.all_blocks(rec).items():
-            maps[block] = {"url": media_url(data, BYTES, f"block{block}"), "queries": None}
-    elif layer is not None:
-        tokens = tuple(queries or range(rec.grid.tokens))
-        maps[layer] = {"url": media_url(attention_bytes.of_tokens(rec, layer, tokens, False), BYTES, "block"), "queries": queries}
-    some = look_bytes.sent_patches(rec, patch)
-    rollout = attention_bytes.rollout_bytes(rec, None if some is None else tuple(some), False)
     return {
-        "maps": maps, "readouts": None if look_bytes.reads_class_token(rec) else _readouts(rec, vit.blocks),
-        "steps": {"url": media_url(look_bytes.rollout_steps(rec), BYTES, "steps")},
-        "rollout": {"url": media_url(rollout, BYTES, "rollout"), "queries": some},
+        "maps": attention_urls.attention_urls(rec, vit.blocks, layer, queries),
+        "readouts": None if look_bytes.reads_class_token(rec) else _readouts(rec, vit.blocks),
+        "steps": {"url": media_url(look_bytes.rollout_steps(rec), attention_urls.BYTES, "steps")},
+        "rollout": attention_urls.rollout_url(rec, look_bytes.sent_patches(rec, patch)),
     }  # fmt: skip
 
 
 def _readouts(rec: Recording, blocks: int) -> list[dict[str, Any] | None]:
     found = {block: look_bytes.readout_heads(rec, block) for block in rec.maps}
-    return [{"url": media_url(found[b], BYTES, f"readout{b}")} if b in found else None for b in range(blocks)]
+    return [{"url": media_url(found[b], attention_urls.BYTES, f"readout{b}")} if b in found else None for b in range(blocks)]
 
 
 def _embedding(rec: Recording) -> dict[str, Any]:
     data, dims = look_bytes.embedding_bytes(rec)
-    return {"url": media_url(data, BYTES, "embedding"), "dims": dims}
+    return {"url": media_url(data, attention_urls.BYTES, "embedding"), "dims": dims}
 
 
 def _filters(rec: Recording, sheet: look_bytes.FilterSheet) -> dict[str, Any]:
     parts = look_bytes.component_parts(rec, sheet.shown)
     return {
         "sheet": {"url": media_url(sheet.png, "image/png", "filters"), "count": sheet.shown, "cols": sheet.cols},
-        "parts": parts and {"url": media_url(parts, BYTES, "parts")},
+        "parts": parts and {"url": media_url(parts, attention_urls.BYTES, "parts")},
     }
 
 
@@ -124,7 +115,7 @@ def _positions(visit: Visit) -> dict[str, Any] | None:
         None if some is None else sorted({*(one for one in some if one >= rec.grid.prefix), *(rec.grid.prefix + t for t in tiles)})
     )
     data = look_bytes.position_rows(visit.vit.name, None if tokens is None else tuple(t - rec.grid.prefix for t in tokens))
-    return {"url": media_url(data, BYTES, "positions"), "queries": tokens, "tiles": tiles, "side": side}
+    return {"url": media_url(data, attention_urls.BYTES, "positions"), "queries": tokens, "tiles": tiles, "side": side}
 
 
 def _distance(rec: Recording) -> dict[str, Any]:

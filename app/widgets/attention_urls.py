@@ -1,0 +1,37 @@
+"""Where the browser fetches attention and rollout: all of a small model, of a large one some tokens of the layer at hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from app.components.component_files import media_url
+from app.state.recordings import attention_bytes
+
+if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
+
+BYTES = "application/octet-stream"
+
+
+def attention_urls(
+    rec: Recording, blocks: int, layer: int | None, queries: list[int] | None, column: bool = False
+) -> list[dict[str, Any] | None]:
+    """Where each block's attention is, None for what isn't at hand. `queries`: the tokens that are sent (None: all).
+
+    `column`: what they are given; where all are sent, the browser turns the arrow itself.
+    """
+    urls: list[dict[str, Any] | None] = [None] * blocks
+    if queries is None and len(rec.maps) == blocks:
+        for block, data in attention_bytes.all_blocks(rec).items():
+            urls[block] = {"url": media_url(data, BYTES, f"block{block}")}
+    elif layer is not None:
+        tokens = tuple(queries or range(rec.grid.tokens))
+        data = attention_bytes.of_tokens(rec, layer, tokens, column and queries is not None)
+        urls[layer] = {"url": media_url(data, BYTES, "block"), "queries": queries}
+    return urls
+
+
+def rollout_url(rec: Recording, queries: list[int] | None, column: bool = False) -> dict[str, Any]:
+    """Where rollout of these tokens is (None: of all)."""
+    data = attention_bytes.rollout_bytes(rec, tuple(queries) if queries else None, column and bool(queries))
+    return {"url": media_url(data, BYTES, "rollout"), "queries": queries}
