@@ -23,6 +23,14 @@ def number_input(label: str, key: str, count: int, default: int = 0, **options: 
     return int(selection.note_value(key, int(value), default))
 
 
+def optional_number_input(label: str, key: str, count: int, **options: Any) -> int | None:
+    """The same, or none, which is the default."""
+    keep_in_range(key, 0, count - 1, None)
+    value = st.number_input(label, 0, count - 1, None, key=key, step=1, bind="query-params", **_scaled_width(options))
+    selection.note_value(key, value, None)
+    return value
+
+
 def slider(label: str, key: str, low: int, high: int, default: int, **options: Any) -> int:
     """A slider low…high kept in range and in the address bar; nothing to choose when low equals high."""
     if low >= high:

@@ -15,12 +15,9 @@ if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
 
 
-FEW = 7  # tiles a side that can be told apart at a glance, as in the paper's figure
-
-
 def step_of_few_tiles(grid: Grid) -> int:
     """Every how many rows and columns a tile is shown, so that there are few."""
-    return -(-max(grid.rows, grid.cols) // FEW)
+    return -(-max(grid.rows, grid.cols) // model_weights.FEW_TILES)
 
 
 def position_tiles(

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
 
 
+FEW_TILES = 7  # positions a side whose tiles can be told apart at a glance, as in the paper's Figure 7
+
+
 def filter_patterns(model: str, count: int) -> list[dict[str, Any]]:
     """What the first components of a model's filters look like: the fields of `analysis.filter_patterns.FilterPattern`."""
     return [_filter_pattern(model, place) for place in range(count)]

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 MAX_COMPONENTS = 28  # of the filters, as the paper's Figure 7 has them
 COMPONENT_COLUMNS = 14
-TILES_A_SIDE = 7  # positions whose tiles are shown, as in the paper's Figure 7 of a 7 × 7 grid
 
 
 class FilterSheet(NamedTuple):
@@ -116,7 +115,7 @@ def reads_class_token(rec: Recording) -> bool:
 def sampled_positions(grid: Grid) -> tuple[list[int], tuple[int, int]]:
     """Patches spread evenly over the grid, at most 7 × 7, and how many rows and columns of them there are."""
     rows, cols = (
-        [(2 * i + 1) * size // (2 * min(size, TILES_A_SIDE)) for i in range(min(size, TILES_A_SIDE))]
+        [(2 * i + 1) * size // (2 * min(size, model_weights.FEW_TILES)) for i in range(min(size, model_weights.FEW_TILES))]
         for size in (grid.rows, grid.cols)
     )
     return [grid.patch(row, col) for row in rows for col in cols], (len(rows), len(cols))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.components.page_style.page_style import scaled_px
 from app.components.pending_choices import choose
 from app.shell import query_controls, selection
 from app.shell.address import rewrite_query_param
@@ -58,9 +57,8 @@ def patch_fields(grid: Grid, names: list[str], text: Prose) -> tuple[int, int | 
     label = text["patch control"] if first is None else text["or patch"].format(name=names[first][0].upper() + names[first][1:])
     about = text["patch help" if grid.prefix else "patch help bare"]
     patch = query_controls.patch_input(label, grid, width=165, help=about, on_change=_unpin_prefix_token, args=("token",))
-    query_controls.keep_in_range(SECOND_PATCH, 0, grid.patches - 1, None)
-    other = st.number_input(
-        text["second"], 0, grid.patches - 1, None, key=SECOND_PATCH, step=1, bind="query-params", width=scaled_px(155),
+    other = query_controls.optional_number_input(
+        text["second"], SECOND_PATCH, grid.patches, width=155,
         placeholder=text["none"] if second is None else names[second], help=text["second help"],
         on_change=_unpin_prefix_token, args=("second",),
     )  # fmt: skip

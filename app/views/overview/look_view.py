@@ -7,7 +7,6 @@ import streamlit as st
 from app import texts
 from app.components import page_theme
 from app.components.look.look import look
-from app.components.page_style.page_style import scaled_px
 from app.components.pending_choices import mark_drawn, restore_pending
 from app.shell import photo_titles, query_controls, selection
 from app.state.models import loaded_models
@@ -32,11 +31,12 @@ def show_look(model: str, text: texts.Prose) -> None:
     restore_pending(*TARGETS.values())
     pictures = st.container(key="lead")
     with st.expander(text["by number"], icon=":material/tune:"), st.container(horizontal=True):
-        patch = _optional_number(
-            text["patch number"], selection.PATCH, (vit.grid if vit.is_global else vit.patches or vit.grid).patches
-        )
-        layer = _optional_number(text["layer number"], selection.LAYER, vit.blocks) if vit.is_global else None
-        head = query_controls.head_menu(text["heads"], vit.heads, text["mean"], width=160) if vit.is_global else None
+        grid = vit.grid if vit.is_global else vit.patches or vit.grid
+        patch = query_controls.optional_number_input(text["patch number"], selection.PATCH, grid.patches, width=160)
+        layer = head = None
+        if vit.is_global:
+            layer = query_controls.optional_number_input(text["layer number"], selection.LAYER, vit.blocks, width=160)
+            head = query_controls.head_menu(text["heads"], vit.heads, text["mean"], width=160)
     visit = Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo, vit.blocks - 1 if layer is None else layer),
                   mode=page_theme.current(), texts=text, patch=patch, head=head)  # fmt: skip
     with pictures:
@@ -48,11 +48,3 @@ def show_look(model: str, text: texts.Prose) -> None:
 
 def _open_page(name: str) -> None:
     st.session_state[OPEN] = name
-
-
-def _optional_number(label: str, key: str, count: int) -> int | None:
-    """One of the selection that all pages share, or none."""
-    query_controls.keep_in_range(key, 0, count - 1, None)
-    value = st.number_input(label, 0, count - 1, None, key=key, step=1, bind="query-params", width=scaled_px(160))
-    selection.note_value(key, value, None)
-    return value

@@ -15,8 +15,8 @@ from vitcore.models.model_cards import DEFAULT_MODEL
 text = texts.prose("overview")
 entered = st.session_state.get("_page") != "overview"
 early, pictures = st.empty(), st.container()
-ready = landing_figures.precomputed_picture(st.session_state.get("model") or DEFAULT_MODEL, st.session_state.get("photo"))
-if ready and entered and not outlier_masking.is_on():
+model, photo = st.session_state.get("model") or DEFAULT_MODEL, st.session_state.get("photo")
+if entered and not outlier_masking.is_on() and (ready := landing_figures.precomputed_picture(model, photo)):
     with early:  # until there is a model
         look(look_message.early_message(ready, text, page_theme.current()), key="look_early")
 with pictures:
