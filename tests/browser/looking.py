@@ -135,18 +135,23 @@ def in_both(page: Page) -> Iterator[str]:
         yield theme
 
 
-def pick(page: Page, menu: Locator, option: str) -> None:
-    """Choose from a menu; Streamlit closes a list that has just opened when the page moves, and a person opens it again."""
+def unfold(page: Page, menu: Locator, option: str) -> Locator:
+    """An option of a menu that is opened; Streamlit closes a list that has just opened when the page moves, and a person opens it again."""
     menu.scroll_into_view_if_needed()
     at_rest(page)
     menu.click()
-    choice = page.get_by_role("option", name=option)
+    choice = page.get_by_role("option", name=option).first
     with contextlib.suppress(TimeoutError):
         choice.wait_for(timeout=10_000)
     if not choice.is_visible():
         at_rest(page)
         menu.click()
-    choice.click()
+    return choice
+
+
+def pick(page: Page, menu: Locator, option: str) -> None:
+    """Choose from a menu."""
+    unfold(page, menu, option).click()
 
 
 def serious(page: Page, part: str | None = None, also: tuple[str, ...] = (), theme: str = "light") -> list[tuple[str, str, str]]:

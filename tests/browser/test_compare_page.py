@@ -2,7 +2,7 @@
 
 import re
 
-from looking import at_rest, pick, serious, too_wide
+from looking import at_rest, pick, resize, serious, too_wide, unfold
 from playwright.sync_api import Page, expect
 
 
@@ -13,9 +13,8 @@ def said(page: Page, key: str) -> str:
 def test_choose_b_switch_the_picture_point_and_share(visit):
     page = at_rest(visit("compare", width=390, height=844))
     assert too_wide(page) <= 1
-    page.set_viewport_size({"width": 1440, "height": 1000})
-    at_rest(page).get_by_role("combobox", name="B", exact=True).click()
-    far = page.get_by_role("option", name="ViT-Ti/16", exact=False).first
+    resize(page, 1440, 1000)
+    far = unfold(page, page.get_by_role("combobox", name="B", exact=True), "ViT-Ti/16")
     expect(far).to_have_attribute("data-far", "23 MB download")
     far.click()
     expect(page.get_by_text("B did not change: The same, with random weights.")).to_be_visible()  # no hub is reached

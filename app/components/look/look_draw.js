@@ -33,7 +33,8 @@ export function paint(s) {
   if (ready) paintPhoto(s, (s.what = what))
   outline(s)
   for (const [name, draw] of Object.entries({ patches, filters, positions, distance, rollout })) {
-    if (!data.early && !data.undefined[name]) draw(s, s.root.querySelector(`section.${name}`))
+    const section = s.root.querySelector(`section.${name}`)
+    if (!data.early && !data.undefined[name] && section.clientWidth) draw(s, section) // a page that is left has no width
   }
   tell(s, ready)
 }
@@ -298,6 +299,7 @@ function rollout(s, section) {
     into.stroke()
   }
   const key = [data.steps.url, step, canvas.width, canvas.height, s.ink].join()
+  if (!canvas.width || !canvas.height) return
   if (key !== s.streamsDrawn) s.streamsDrawn = streams(s, step, pw, ph, stream, canvas) ? key : ""
   ctx.clearRect(0, 0, wide, high)
   ctx.drawImage(s.streams.canvas, 0, 0, wide, high)
