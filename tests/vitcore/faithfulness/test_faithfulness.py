@@ -1,0 +1,235 @@
+"""Covering, deletion curves and the sanity check, on small models whose answers can be worked out by hand."""
+
+import copy
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from vitcore import record
+from vitcore.faithfulness.covered_patches import FILLS, PIXEL_FILLS, answers_without, cover_patches, reads_patches
+from vitcore.faithfulness.deletion import deletion_curves, place_among, random_order_maps
+from vitcore.faithfulness.method_maps import MAPS, best_method_sentence, compare_methods, method_maps, score_photo, t_interval
+from vitcore.faithfulness.weight_randomisation import randomisation_test
+from vitcore.forward.predict import predict
+from vitcore.forward.relevance import relevance
+from vitcore.models.model_cards import ModelError
+
+KINDS = {
+    "class token": {},
+    "registers": {"reg_tokens": 4},
+    "mean of patches": {"class_token": False, "global_pool": "avg", "fc_norm": False},
+    "attention pool": {"class_token": False, "global_pool": "map"},
+    "wide": {"img_size": (24, 48)},
+    "no positions": {"pos_embed": "none"},
+}
+
+
+@pytest.fixture(params=KINDS)
+def vit(request, make_vit):
+    return replace(make_vit(**KINDS[request.param]), labels=tuple("abcdefghij"))
+
+
+def pixels_of(vit, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, (*vit.grid.image_px, 3), np.uint8)
+
+
+@pytest.mark.parametrize("fill", FILLS)
+def test_covering_nothing_changes_nothing_and_a_batch_is_its_images(vit, fill):
+    pixels, sets = pixels_of(vit), [(), (0,), (3, 1), (2,), (5, 4)]
+    together = answers_without(vit, pixels, sets, fill, seed=9)
+    np.testing.assert_allclose(together[0], predict(vit, pixels), atol=1e-5)
+    for one, answer in zip(sets, together, strict=True):
+        np.testing.assert_allclose(answers_without(vit, pixels, [one], fill, seed=9, batch=1)[0], answer, atol=1e-5)
+    assert all(np.abs(answer - together[0]).max() > 1e-4 for answer in together[1:])
+
+
+def test_removed_tokens_are_those_a_sequence_without_them_has(vit):
+    """timm's own embedding, patches left out by hand, timm's own blocks."""
+    pixels, gone = pixels_of(vit), [1, 7]
+    from vitcore.forward.recording import to_model_input
+
+    own = vit.module
+    with torch.inference_mode():
+        tokens = own._pos_embed(own.patch_embed(to_model_input(vit, pixels)))
+        kept = [t for t in range(vit.grid.tokens) if t - vit.grid.prefix not in gone]
+        expected = own.forward_head(own.norm(own.blocks(own.norm_pre(tokens[:, kept]))))[0].numpy()
+    np.testing.assert_allclose(answers_without(vit, pixels, [gone], "removed")[0], expected, atol=1e-5)
+
+
+def test_rotary_positions_stay_with_their_patches():
+    """Patches that are left keep their angles: whichever order they come in, the answer is the same."""
+    import timm
+
+    from tests.conftest import lively
+    from vitcore.models.load_model import wrap_module
+
+    module = timm.create_model(
+        "vit_small_patch16_rope_mixed_224", img_size=32, patch_size=8, embed_dim=24, depth=2, num_heads=3, num_classes=5
+    )
+    vit = wrap_module(lively(module, 1))
+    pixels = pixels_of(vit)
+    full = answers_without(vit, pixels, [()], "removed")[0]
+    np.testing.assert_allclose(full, predict(vit, pixels), atol=1e-5)
+    half = answers_without(vit, pixels, [range(8)], "removed")[0]
+    moved = np.concatenate([pixels[16:], pixels[:16]])  # the lower half at the upper half's places
+    assert np.abs(answers_without(vit, moved, [range(8, 16)], "removed")[0] - half).max() > 1e-3
+
+
+def test_removing_all_is_one_answer_for_every_photo_or_is_refused(vit):
+    every = [range(vit.grid.patches)]
+    if reads_patches(vit):
+        with pytest.raises(ModelError, match="one of them must stay"):
+            answers_without(vit, pixels_of(vit), every, "removed")
+        return
+    floors = [answers_without(vit, pixels_of(vit, seed), every, "removed")[0] for seed in (0, 1)]
+    np.testing.assert_allclose(*floors, atol=1e-6)
+
+
+def test_fills(make_vit):
+    vit = make_vit()
+    pixels, grid = pixels_of(vit), vit.grid
+    for fill in PIXEL_FILLS:
+        painted = grid.cut(cover_patches(pixels, grid, [5], fill, 3))
+        same = (painted == grid.cut(pixels)).all((1, 2, 3))
+        assert not same[5] and same.sum() == grid.patches - 1, fill
+    assert (grid.cut(cover_patches(pixels, grid, [5]))[5] == np.rint(pixels.mean((0, 1)))).all()
+    assert (grid.cut(cover_patches(pixels, grid, [5, 6], "neighbour"))[5] == grid.cut(pixels)[1]).all(), "first of the nearest"
+    both, one = (cover_patches(pixels, grid, s, "noise", 3) for s in ([5, 6], [5]))
+    assert (grid.cut(both)[5] == grid.cut(one)[5]).all(), "whichever others are covered"
+    for wrong, match in (([16], "from 0 to 15"), ([-1], "from 0 to 15")):
+        with pytest.raises(ValueError, match=match):
+            cover_patches(pixels, grid, wrong)
+    with pytest.raises(ValueError, match="fill is one of"):
+        cover_patches(pixels, grid, [0], "red")
+
+
+def test_a_model_that_answers_by_one_patch_falls_when_it_goes(make_vit):
+    """A toy: the logit of class 1 is the red of patch 6. Deletion by the true map is exact, and no order beats it."""
+
+    class RedOfPatchSix(torch.nn.Module):
+        def forward(self, x):
+            red = x[:, 0, 8:16, 16:24].mean((1, 2))
+            return torch.stack([torch.zeros_like(red), 8 * red], 1)
+
+    vit = replace(make_vit(), module=RedOfPatchSix(), labels=("no", "yes"), mean=(0.5,) * 3, std=(0.5,) * 3)
+    pixels = np.full((32, 32, 3), 100, np.uint8)
+    pixels[8:16, 16:24] = 255, 100, 100
+    true = np.zeros((4, 4))
+    true[1, 2] = 1
+    curve = deletion_curves(vit, pixels, {"true": true}, target=1, fill="mean", steps=16)["true"]
+    assert curve.strongest_first[0] > 0.99 and (curve.strongest_first[1:] < 0.5).all()
+    assert (curve.weakest_first[:-1] > 0.99).all() and curve.weakest_first[-1] < 0.5
+    upper, lower = curve.strongest_first[0], curve.strongest_first[-1]
+    np.testing.assert_allclose(curve.deletion, lower + (upper - lower) / 32, atol=1e-6)
+    np.testing.assert_allclose(curve.insertion, upper - (upper - lower) / 32, atol=1e-6)
+    others = [one.gap for one in deletion_curves(vit, pixels, random_order_maps(vit), target=1, fill="mean", steps=16).values()]
+    assert place_among(curve.gap, others) >= 0.95 and curve.gap == pytest.approx(max(*others, curve.gap)) and abs(np.mean(others)) < 0.15
+
+
+def test_insertion_is_the_weakest_first_read_backwards(make_vit):
+    vit = replace(make_vit(), labels=tuple("abcdefghij"))
+    pixels, values = pixels_of(vit), np.arange(16.0).reshape(4, 4)
+    curve = deletion_curves(vit, pixels, {"m": values}, steps=4, target=2)["m"]
+    strongest = np.argsort(-values.ravel())
+    for share, found in zip(curve.shares, curve.weakest_first, strict=True):
+        there = strongest[: round(16 * (1 - share))]
+        logits = answers_without(vit, pixels, [set(range(16)) - set(there.tolist())], "removed")[0].astype(float)
+        assert found == pytest.approx(np.exp(logits[2]) / np.exp(logits).sum(), abs=1e-5)
+
+
+def test_curves_refuse_what_is_no_map_and_equal_values_are_drawn(make_vit):
+    vit = replace(make_vit(), labels=tuple("abcdefghij"))
+    pixels = pixels_of(vit)
+    for wrong, match in ((np.zeros((3, 4)), "a map is"), (np.full((4, 4), np.nan), "no numbers")):
+        with pytest.raises(ValueError, match=match):
+            deletion_curves(vit, pixels, {"m": wrong})
+    with pytest.raises(ValueError, match="target is a class"):
+        deletion_curves(vit, pixels, {"m": np.eye(4)}, target=10)
+    with pytest.raises(ModelError, match="no head"):
+        deletion_curves(replace(vit, labels=()), pixels, {"m": np.eye(4)})
+    flat = {seed: deletion_curves(vit, pixels, {"m": np.zeros((4, 4))}, seed=seed)["m"].strongest_first for seed in (0, 1)}
+    assert np.abs(flat[0] - flat[1]).max() > 1e-4, "a flat map has no order of its own"
+
+
+def test_method_maps_are_the_library_s(vit):
+    rec = record(vit, pixels_image(vit))
+    maps = method_maps(vit, rec)
+    assert set(maps) == set(MAPS) and all(one.shape == (vit.grid.rows, vit.grid.cols) for one in maps.values())
+    np.testing.assert_allclose(maps["rollout"], rec.rollout(), atol=1e-6)
+    np.testing.assert_allclose(maps["chefer"], relevance(vit, rec.model_input.pixels, "chefer").maps, atol=1e-9)
+    last = rec.grid.to_map(rec.pooling_weights @ rec.attention_per_layer()[-1])
+    np.testing.assert_allclose(maps["last_layer_attention"], last, atol=1e-6)
+    assert maps["middle"].argmax() in (5, 6, 9, 10) or vit.grid.rows != vit.grid.cols
+    with pytest.raises(ValueError, match="a map is one of"):
+        method_maps(vit, rec, ["saliency"])
+
+
+def pixels_image(vit, seed=0):
+    from PIL import Image
+
+    return Image.fromarray(pixels_of(vit, seed))
+
+
+def test_methods_are_ranked_over_photos(make_vit):
+    vit = replace(make_vit(), labels=tuple("abcdefghij"))
+    photos = [pixels_image(vit, seed) for seed in range(3)]
+    scores = compare_methods(vit, photos, ["rollout", "chefer", "middle"], steps=4, random_orders=8)
+    assert [s.gap for s in scores] == sorted((s.gap for s in scores), reverse=True)
+    for score in scores:
+        low, high = score.interval
+        assert low < score.gap < high and len(score.gaps) == 3 and ((0 <= score.places) & (score.places <= 1)).all()
+        _, numbers = score_photo(vit, record(vit, photos[1]), [score.name], steps=4, random_orders=8)
+        assert numbers[score.name]["gaps"] == pytest.approx(score.gaps[1], abs=1e-6), "whichever other methods are asked"
+    best, tied = best_method_sentence(scores)
+    assert best == scores[0].name and tied in ("", *(s.name for s in scores[1:]))
+    with pytest.raises(ValueError, match="no photo"):
+        compare_methods(vit, [])
+
+
+def test_interval_and_place_by_hand():
+    low, high = t_interval(np.array([1.0, 2.0, 3.0]))
+    assert (low, high) == pytest.approx((2 - 4.30265 / 3**0.5, 2 + 4.30265 / 3**0.5), abs=1e-4)
+    assert place_among(2, [1, 2, 3, 4]) == 0.375
+
+
+def test_shuffled_weights_change_gradient_maps_and_not_what_reads_none(make_vit):
+    vit = replace(make_vit(img_size=64), labels=tuple("abcdefghij"))
+    pixels = pixels_of(vit)
+    before = {name: tensor.clone() for name, tensor in vit.module.state_dict().items()}
+    test = randomisation_test(vit, lambda model: relevance(model, pixels, "chefer", 3).maps)
+    assert test.parts == ("head", "blocks.2", "blocks.1", "blocks.0", "embedding") and test.depends_on_weights
+    assert abs(test.correlations[-1]) <= 0.35, "64 patches: by chance below 0.35 in 99.5 of 100"
+    edges = np.abs(np.diff(vit.grid.to_map(vit.grid.cut(pixels).mean((1, 2, 3))), axis=0, append=0))
+    assert not randomisation_test(vit, lambda model: edges).depends_on_weights
+    assert all((tensor == before[name]).all() for name, tensor in vit.module.state_dict().items())
+
+
+def test_the_shared_model_stays_as_it_is_while_threads_remove_tokens(make_vit):
+    vit = replace(make_vit(), labels=tuple("abcdefghij"))
+    before, pixels = copy.deepcopy(vit.module.state_dict()), pixels_of(vit)
+    expected = [answers_without(vit, pixels, [(i,)], "removed")[0] for i in range(8)]
+    found: dict[int, np.ndarray] = {}
+    threads = [
+        threading.Thread(target=lambda i=i: found.update({i: answers_without(vit, pixels, [(i,)], "removed")[0]}))
+        for i in range(8)
+    ]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    for i in range(8):
+        np.testing.assert_allclose(found[i], expected[i], atol=1e-6)
+    assert isinstance(vit.module.patch_drop, torch.nn.Identity) and not vit.module._forward_hooks
+    assert all((tensor == before[name]).all() for name, tensor in vit.module.state_dict().items())
+
+
+def test_models_that_need_every_patch_say_so(make_vit):
+    import timm
+
+    from vitcore.models.load_model import wrap_module
+
+    for name, options in (("resnet10t", {}), ("vit_relpos_small_patch16_224", {"depth": 2, "embed_dim": 48, "num_heads": 3})):
+        vit = wrap_module(timm.create_model(name, num_classes=4, **options).eval())
+        with pytest.raises(ModelError, match="needs all of its patches"):
+            answers_without(vit, pixels_of(vit), [(0,)], "removed")

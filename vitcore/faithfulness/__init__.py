@@ -1,0 +1,1 @@
+"""Faithfulness: what an answer loses when patches are covered or removed, and whether a map said so before."""

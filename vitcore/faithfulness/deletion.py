@@ -1,0 +1,111 @@
+"""Deletion and insertion: how an answer falls as patches go in the order of a map, and where chance stands beside it.
+
+The strongest patches go first (MoRF, Samek et al., arXiv 1509.06321; "deletion", Petsiuk et al., arXiv 1806.07421), or the
+weakest (LeRF). Insertion of the strongest into nothing is the second curve read backwards: after a share s of the weakest has
+gone, the strongest 1 − s are there. Covered patches are a picture that the model was not trained on: the fill changes the
+ranking (arXiv 2202.00449), so every curve says which.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitcore.faithfulness.covered_patches import answers_without, reads_patches
+from vitcore.models.model_cards import ModelError
+from vitcore.models.vit import Vit
+from vitcore.probabilities import probabilities
+
+STEPS = 10
+RANDOM_ORDERS = 50
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DeletionCurve:
+    """How the probability of a class falls with the share of patches that are gone."""
+
+    shares: NDArray[np.float64]  # (S + 1,): of all patches, 0 to 1
+    strongest_first: NDArray[np.float64]  # (S + 1,): probability of the class; its area is "deletion": lower is better
+    weakest_first: NDArray[np.float64]  # (S + 1,): its area is "insertion": higher is better
+    target: int
+    fill: str
+
+    @property
+    def deletion(self) -> float:
+        """Area below `strongest_first`, 0 to 1 (trapezoids)."""
+        return _area(self.shares, self.strongest_first)
+
+    @property
+    def insertion(self) -> float:
+        """Area below `weakest_first`, 0 to 1 (trapezoids)."""
+        return _area(self.shares, self.weakest_first)
+
+    @property
+    def gap(self) -> float:
+        """Insertion minus deletion, −1 to 1: what the order is worth; 0 on average for orders by chance."""
+        return self.insertion - self.deletion
+
+
+def deletion_curves(
+    vit: Vit, pixels: NDArray[np.uint8], maps: Mapping[str, NDArray], *, target: int | None = None, fill: str = "removed",
+    steps: int = STEPS, seed: int = 0,
+) -> dict[str, DeletionCurve]:  # fmt: skip
+    """One curve for each map (rows, cols) of an input (H, W, 3): patches go in the order of its values.
+
+    `target` is a class by its index (default: the likeliest); `fill` as of `covered_patches.answers_without`. Equal values
+    go in an order drawn from `seed`. All maps are run together. Where the answer is read from patches, removal leaves one.
+    Raises: ModelError, for a model without classes or whose tokens can't be removed; ValueError, for a map of another shape.
+    """
+    if not vit.labels:
+        raise ModelError("{name} has no head that tells classes apart, so there is no class to ask for.", name=vit.display_name)
+    orders = {name: _order(vit, name, values, seed) for name, values in maps.items()}
+    counts = _counts(vit, fill, steps)
+    both = [order for one in orders.values() for order in (one, one[::-1])]
+    logits = answers_without(vit, pixels, [(), *(order[:count] for order in both for count in counts[1:])], fill, seed)
+    values = probabilities(logits, vit.output)
+    chosen = int(values[0].argmax()) if target is None else target
+    if not 0 <= chosen < len(vit.labels):
+        raise ValueError(f"target is a class from 0 to {len(vit.labels) - 1}, not {target}")
+    whole, rest = values[0, chosen], values[1:, chosen].reshape(len(orders), 2, len(counts) - 1)
+    shares = np.array(counts) / vit.grid.patches
+    return {
+        name: DeletionCurve(
+            shares=shares, strongest_first=np.r_[whole, first], weakest_first=np.r_[whole, last], target=chosen, fill=fill
+        )
+        for name, (first, last) in zip(orders, rest, strict=True)
+    }
+
+
+def random_order_maps(vit: Vit, count: int = RANDOM_ORDERS, seed: int = 0) -> dict[str, NDArray]:
+    """Maps (rows, cols) by chance, to be given to `deletion_curves` beside others: what no method at all reaches."""
+    drawn = np.random.default_rng(seed).random((count, vit.grid.rows, vit.grid.cols))
+    return {f"chance {i}": one for i, one in enumerate(drawn)}
+
+
+def place_among(value: float, others: Sequence[float]) -> float:
+    """Share of `others` that are lower than `value`, equal ones counted half: 0 to 1, 0.5 for chance."""
+    drawn = np.asarray(others)
+    return float((drawn < value).mean() + (drawn == value).mean() / 2)
+
+
+def _order(vit: Vit, name: str, values: NDArray, seed: int) -> NDArray[np.intp]:
+    """Patches, strongest first."""
+    if np.shape(values) != (vit.grid.rows, vit.grid.cols):
+        raise ValueError(f"a map is ({vit.grid.rows}, {vit.grid.cols}), and {name} is {np.shape(values)}")
+    flat = np.asarray(values, np.float64).ravel()
+    if not np.isfinite(flat).all():
+        raise ValueError(f"the map {name} has values that are no numbers")
+    return np.lexsort((np.random.default_rng(seed).random(flat.size), -flat))
+
+
+def _counts(vit: Vit, fill: str, steps: int) -> list[int]:
+    """How many patches are gone at each step, from none to all."""
+    most = vit.grid.patches - (fill == "removed" and reads_patches(vit))
+    if not 1 <= steps:
+        raise ValueError(f"steps are 1 or more, not {steps}")
+    return sorted({round(most * i / steps) for i in range(steps + 1)})
+
+
+def _area(shares: NDArray[np.float64], values: NDArray[np.float64]) -> float:
+    return float(np.trapezoid(values, shares) / (shares[-1] - shares[0]))

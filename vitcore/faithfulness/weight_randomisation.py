@@ -1,0 +1,68 @@
+"""The sanity check of maps (Adebayo et al., arXiv 1810.03292): weights randomised from the head down, maps drawn again.
+
+A map that stays as it was while the model forgets what it learned shows the photo, not what the model learned of it.
+"""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from vitcore.analysis.relevance import rank_correlation
+from vitcore.models.vit import Vit
+
+UNCHANGED = 0.5  # rank correlation with a random model's map, or more: the map is called unchanged
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RandomisationTest:
+    """How alike a map stays as weights are randomised from the head down."""
+
+    parts: tuple[str, ...]  # what was randomised last: "head", then "blocks.11" … "blocks.0", then "embedding"
+    correlations: NDArray[np.float64]  # (len(parts),): Spearman's, with the map of the trained model; NaN where a map is flat
+
+    @property
+    def depends_on_weights(self) -> bool:
+        """Whether the map of the wholly random model is another than the trained one's."""
+        return bool(np.isnan(self.correlations[-1]) or abs(self.correlations[-1]) < UNCHANGED)
+
+
+def randomisation_test(vit: Vit, draw: Callable[[Vit], NDArray], seed: int = 0) -> RandomisationTest:
+    """Rank correlation of `draw(vit)` (rows, cols) with itself, as parts of the model lose their weights one after the other.
+
+    Each tensor's values are shuffled, so that their distribution stays (drawn from `seed`). The class that `draw` asks about
+    must be fixed beforehand: a random model has another likeliest one. The model itself stays as it is.
+    """
+    true, generator = draw(vit), np.random.default_rng(seed)
+    module, found = copy.deepcopy(vit.module), []
+    parts = _parts_from_the_head(module)
+    for part in parts:
+        for tensor in parts[part]:
+            _shuffle(tensor, generator)
+        found.append(rank_correlation(draw(replace(vit, module=module)), true))
+    return RandomisationTest(parts=tuple(parts), correlations=np.array(found))
+
+
+def _parts_from_the_head(module: Any) -> dict[str, list[nn.Parameter]]:
+    """A model's parameters: those after the blocks ("head"), each block's from the last to the first, then the rest."""
+    named = dict(module.named_parameters())
+    blocks = {name.split(".")[1] for name in named if name.startswith("blocks.")}
+    early = ("patch_embed", "cls_token", "reg_token", "dist_token", "pos_embed", "norm_pre", "rope")
+    parts: dict[str, list[nn.Parameter]] = {"head": []}
+    parts |= {f"blocks.{i}": [] for i in sorted(map(int, blocks), reverse=True)}
+    parts["embedding"] = []
+    for name, tensor in named.items():
+        first, second, *_ = f"{name}.".split(".")
+        parts[f"blocks.{second}" if first == "blocks" else "embedding" if first in early else "head"].append(tensor)
+    return {name: tensors for name, tensors in parts.items() if tensors}
+
+
+@torch.no_grad()
+def _shuffle(tensor: nn.Parameter, generator: np.random.Generator) -> None:
+    order = torch.from_numpy(generator.permutation(tensor.numel()))
+    tensor.copy_(tensor.flatten()[order].view_as(tensor))
