@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vitcore.analysis.rollout import HeadFusion
-from vitcore.attention_capture import AttentionCall, AttentionEvent, additive_mask, zero_if_fully_masked
+from vitcore.attention_capture import AttentionCall, AttentionEvent, AttentionWatcher, additive_mask, zero_if_fully_masked
 from vitcore.grid import Grid
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
@@ -124,12 +124,12 @@ class BlockAttention:
     """The watcher of a pass: hands each block's attention to reducers, and answers with it unless `exact`."""
 
     def __init__(
-        self, vit: Vit, reducers: Sequence[AttentionReducer], pool: PoolingReducer, keep_call: KeepCall | None, exact: bool
-    ) -> None:
+        self, vit: Vit, reducers: Sequence[AttentionReducer], pool: PoolingReducer, keep_call: KeepCall | None, exact: bool,
+        buffer: Tensor | None = None,
+    ) -> None:  # fmt: skip
         self.vit, self.reducers, self.pool, self.keep_call, self.exact = vit, reducers, pool, keep_call, exact
         self.calls = 0  # of attention over all tokens
-        tokens = vit.grid.tokens
-        self.buffer = torch.empty(_at_once(vit.heads // vit.structure.calls, tokens), tokens, tokens)
+        self.buffer = weights_buffer(vit) if buffer is None else buffer
 
     def __call__(self, event: AttentionEvent) -> Tensor | None:
         *_, heads, queries, keys = event.shape
@@ -151,6 +151,23 @@ class BlockAttention:
             self.keep_call(block, event)
         self.calls += 1
         return None if out is None else out.transpose(1, 2)  # laid out as the fused kernel leaves it
+
+
+class EachImage:
+    """The watcher of a pass over several images: each image's part of an event goes to a watcher of its own."""
+
+    def __init__(self, watchers: Sequence[AttentionWatcher]) -> None:
+        self.watchers = watchers
+
+    def __call__(self, event: AttentionEvent) -> Tensor | None:
+        images = len(self.watchers)
+        if images == 1:
+            return self.watchers[0](event)
+        if event.shape[0] % images:
+            return None
+        answers = [watch(event.of_image(image, images)) for image, watch in enumerate(self.watchers)]
+        given = [answer.transpose(1, 2) for answer in answers if answer is not None]
+        return torch.cat(given).transpose(1, 2) if given else None  # laid out as each is
 
 
 def check_heads(vit: Vit, block: int, heads: int) -> None:
@@ -195,6 +212,12 @@ def read_only(values: Tensor) -> NDArray:
     array = values.numpy()
     array.flags.writeable = False
     return array
+
+
+def weights_buffer(vit: Vit) -> Tensor:
+    """Room for the weights (heads, T, T) of as many heads as are read at once; watchers of one pass share it."""
+    tokens = vit.grid.tokens
+    return torch.empty(_at_once(vit.heads // vit.structure.calls, tokens), tokens, tokens)
 
 
 def _at_once(heads: int, tokens: int) -> int:

@@ -5,11 +5,11 @@ distance of every head (arXiv 2010.11929 App. D.7), heads fused per block, and n
 H heads, T tokens = prefix + N patches.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import torch
@@ -22,11 +22,13 @@ from vitcore.attention_capture import AttentionCapture
 from vitcore.forward.attention_reducers import (
     BlockAttention,
     DistanceReducer,
+    EachImage,
     FusedHeadsReducer,
     HeadMapsReducer,
     PoolingReducer,
     check_blocks,
     read_only,
+    weights_buffer,
 )
 from vitcore.forward.axial_attention import AxialAttention
 from vitcore.forward.module_swaps import with_block_hooks
@@ -161,39 +163,76 @@ def record(
         raise ValueError(f"blocks are from 0 to {vit.blocks - 1}, not {', '.join(map(str, outside))}")
     photo = open_photo(image)
     crop = crop_for_model(photo.image, vit.transform, vit.grid)
-    steps, heads = (vit.blocks * len(vit.structure.axes), 1) if vit.structure.axes else (vit.blocks, vit.heads)
-    half = store == "query_key" and vit.is_global
-    fused = {name: FusedHeadsReducer(name, steps, heads, vit.grid.tokens, half) for name in fusions}
-    distance, kept, pool = DistanceReducer(vit), HeadMapsReducer(frozenset(maps), vit.heads), PoolingReducer(vit)
-    query_key = QueryKeyReducer() if half else None
-    watch: AxialAttention | BlockAttention | None = None
-    if vit.structure.axes:
-        watch = AxialAttention(vit, [*fused.values()], [distance, kept])
-    elif vit.is_global:
-        keep_call = None if query_key is None else query_key.add
-        watch = BlockAttention(vit, [distance, kept, *fused.values()], pool, keep_call, exact=exact)
+    return record_batch(vit, [(photo, crop)], maps=maps, fusions=fusions, exact=exact, store=store)[0]
+
+
+def record_batch(
+    vit: Vit, photos: Sequence[tuple[Photo, Crop]], *, maps: Collection[int] = (), fusions: Sequence[HeadFusion] = ("mean",),
+    exact: bool = False, store: Literal["maps", "query_key"] = "maps",
+) -> list[Recording]:  # fmt: skip
+    """`record` of several photos and their crops in one pass; settings are those of `record`, and already checked.
+
+    Raises: ModelError.
+    """
+    buffer = weights_buffer(vit) if vit.is_global and not vit.structure.axes else None
+    keeping = [_Kept.begin(vit, maps, fusions, exact, store == "query_key" and vit.is_global, buffer) for _ in photos]
+    watchers = [kept.watch for kept in keeping if kept.watch is not None]
     module = vit.module if exact else with_onednn_linears(vit.module)
     norms: list[Tensor] = []
-    if watch is not None:
-        module = with_block_hooks(with_inplace_gelu(module), lambda block, inputs, out: norms.append(_norms(out)))
-    with torch.inference_mode(), AttentionCapture(watch) if watch is not None else nullcontext():
-        logits = module(to_model_input(vit, crop.pixels))
-    if watch is not None:
+    if watchers:
+        hook = lambda block, inputs, out: norms.append(out.float().norm(dim=-1).flatten(1))  # noqa: E731
+        module = with_block_hooks(with_inplace_gelu(module), hook)
+    with torch.inference_mode(), AttentionCapture(EachImage(watchers)) if watchers else nullcontext():
+        logits = module(torch.cat([to_model_input(vit, crop.pixels) for _, crop in photos]))
+    for watch in watchers:
         check_blocks(vit, watch.calls)
-    far, renormalised, share = map(read_only, distance.distances())
-    return Recording(
-        model=vit.name, grid=vit.grid, photo=photo, model_input=crop, logits=read_only(logits[0].float()), output=vit.output,
-        labels=vit.labels, distance_px=far, distance_renormalised_px=renormalised, prefix_attention_share=share,
-        fused={name: read_only(one.matrices) for name, one in fused.items()},
-        maps={block: read_only(one) for block, one in kept.maps.items()}, pooling_weights=read_only(pool.weights()),
-        norms=read_only(torch.stack(norms) if norms else torch.zeros(0, 0)),
-        query_key=query_key.of_all_blocks(vit.blocks) if query_key is not None else (),
-    )  # fmt: skip
+    each_norms = torch.stack(norms, 1) if norms else torch.zeros(len(photos), 0, 0)
+    return [
+        Recording(
+            model=vit.name, grid=vit.grid, photo=photo, model_input=crop, logits=read_only(answer.float()), output=vit.output,
+            labels=vit.labels, norms=read_only(norm), **kept.fields(vit),
+        )
+        for (photo, crop), answer, norm, kept in zip(photos, logits, each_norms, keeping, strict=True)
+    ]  # fmt: skip
 
 
-def _norms(tokens: Tensor) -> Tensor:
-    """(T,) Euclidean norms of tokens (1, T, D)."""
-    return tokens[0].float().norm(dim=-1).flatten()
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """What one image's attention is reduced to, and who watches for it."""
+
+    distance: DistanceReducer
+    maps: HeadMapsReducer
+    fused: dict[HeadFusion, FusedHeadsReducer]
+    pool: PoolingReducer
+    query_key: QueryKeyReducer | None
+    watch: AxialAttention | BlockAttention | None
+
+    @classmethod
+    def begin(
+        cls, vit: Vit, maps: Collection[int], fusions: Sequence[HeadFusion], exact: bool, half: bool, buffer: Tensor | None
+    ) -> "_Kept":
+        steps, heads = (vit.blocks * len(vit.structure.axes), 1) if vit.structure.axes else (vit.blocks, vit.heads)
+        fused = {name: FusedHeadsReducer(name, steps, heads, vit.grid.tokens, half) for name in fusions}
+        distance, kept, pool = DistanceReducer(vit), HeadMapsReducer(frozenset(maps), vit.heads), PoolingReducer(vit)
+        query_key = QueryKeyReducer() if half else None
+        watch: AxialAttention | BlockAttention | None = None
+        if vit.structure.axes:
+            watch = AxialAttention(vit, [*fused.values()], [distance, kept])
+        elif vit.is_global:
+            keep_call = None if query_key is None else query_key.add
+            watch = BlockAttention(vit, [distance, kept, *fused.values()], pool, keep_call, exact=exact, buffer=buffer)
+        return cls(distance, kept, fused, pool, query_key, watch)
+
+    def fields(self, vit: Vit) -> dict[str, Any]:
+        """Those of a `Recording` that are made of attention."""
+        far, renormalised, share = map(read_only, self.distance.distances())
+        return {
+            "distance_px": far, "distance_renormalised_px": renormalised, "prefix_attention_share": share,
+            "fused": {name: read_only(one.matrices) for name, one in self.fused.items()},
+            "maps": {block: read_only(one) for block, one in self.maps.maps.items()},
+            "pooling_weights": read_only(self.pool.weights()),
+            "query_key": self.query_key.of_all_blocks(vit.blocks) if self.query_key is not None else (),
+        }  # fmt: skip
 
 
 def to_model_input(vit: Vit, pixels: NDArray[np.uint8]) -> Tensor:
