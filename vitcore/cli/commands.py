@@ -7,7 +7,8 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
 
 MAX_GUTTER_PX = 64
+BLOCK_OF_PHOTOS = 8  # that one of several processes runs together
 MAX_ERROR_CHARACTERS = 2000  # characters of an error: paths may be long
 
 
@@ -256,49 +258,53 @@ def positions(args: argparse.Namespace) -> None:
 def distance(args: argparse.Namespace) -> None:
     """Mean attention distance over one photo or many; damaged photos are named and left out."""
     from vitcore import distributed, figures
-    from vitcore.analysis.attention_distance import uniform_distance_px
+    from vitcore.analysis.attention_distance import mean_interval, uniform_distance_px
 
     files = list(args.photo) + list(_photos_in_folder(args.images))
     if not files:
         raise UsageError("name a photo, or a folder with --images.")
     vit = _require_global_attention(_load(args), "mean attention distance")
-    measured = distributed.distributed_map(files, lambda file: _distance(vit, file, args.cls, alone=len(files) == 1))
+    measured = distributed.distributed_map(files, lambda mine: _distances(vit, mine, args.cls, len(files) == 1), BLOCK_OF_PHOTOS)
     reaches = [px for px in measured if px is not None]
     if not reaches:
         raise UsageError("none of the photos could be read.")
     if not distributed.is_main_process():
         return
-    px, images = sum(reaches[1:], reaches[0]) / len(reaches), len(reaches)
+    mean, images = mean_interval(reaches), len(reaches)
+    px = mean.mean
     fig = lambda: figures.attention_distance(px, vit.grid, uniform_distance_px(vit.grid), args.cls, images)  # noqa: E731
     answer = {"distance_px": px.tolist(), "images": images, "cls": args.cls, "uniform_px": uniform_distance_px(vit.grid)}
-    _write_result(args, vit, "distance", fig, {"distance_px": px}, **answer)
+    interval = {"low_px": mean.low, "high_px": mean.high} if images > 1 else {}
+    answer |= {name: values.tolist() for name, values in interval.items()}
+    _write_result(args, vit, "distance", fig, {"distance_px": px, **interval}, **answer)
 
 
 def _photos_in_folder(folder: Path | None) -> list[Path]:
-    from vitcore.images import SUFFIXES
+    from vitcore.images import photos_in_folder
 
-    if folder is None:
-        return []
-    if not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder.")
-    photos = sorted(f for f in folder.rglob("*") if f.suffix.lower() in SUFFIXES)
-    if not photos:
-        raise UsageError(f"{folder} holds no photos.")
-    return photos
+    return [] if folder is None else photos_in_folder(folder)
 
 
-def _distance(vit: Vit, file: Path, cls: str, alone: bool) -> NDArray[np.float32] | None:
-    """Distances (L, H) of one photo; None, saying so, for a damaged one among others."""
+def _distances(vit: Vit, files: Sequence[Path], cls: str, alone: bool) -> list[NDArray[np.float32] | None]:
+    """Distances (L, H) of each photo; None, saying so, for a damaged one among others."""
+    from vitcore.forward.recordings.mean_distance import FIELDS
+    from vitcore.forward.recordings.record_many import SkippedPhotosWarning, record_many
     from vitcore.images import PhotoError
 
+    warnings.filterwarnings("ignore", category=SkippedPhotosWarning)  # each is said here, in a line of its own
+    found: list[NDArray[np.float32] | None] = [None] * len(files)
+    stream = record_many(vit, files, batch=BLOCK_OF_PHOTOS, keep=(FIELDS[cls],))
     try:
-        rec = _record(vit, file, fusions=())
-    except PhotoError as error:
+        for one in stream:
+            found[one.index] = one.kept[FIELDS[cls]]
+            for note in one.notes:
+                print(f"{one.name}: {note}", file=sys.stderr)
+    except PhotoError:  # none of this process's could be opened
         if alone:
             raise
-        print(error, file=sys.stderr)
-        return None
-    return rec.distance_px if cls == "drop" else rec.distance_renormalised_px
+    for skipped in stream.skipped:
+        print(skipped.reason, file=sys.stderr)
+    return found
 
 
 def rollout(args: argparse.Namespace) -> None:
