@@ -135,10 +135,14 @@ ROOMS = {  # what each may import of vitcore, and no more
     "forward/query_key.py": "analysis attention_capture forward.attention_reducers",
     "forward/recording.py":
         "analysis attention_capture forward.attention_reducers forward.axial_attention forward.module_swaps "
-        "forward.onednn_linear forward.query_key grid images models.model_cards models.vit probabilities translation",
+        "forward.onednn_linear forward.query_key forward.recordings grid images models.model_cards models.vit probabilities "
+        "translation",
+    "forward/recordings":
+        "analysis errors figures forward.query_key forward.recording forward.recordings grid images models.model_cards models.vit "
+        "probabilities translation",
     "forward/relevance.py":
         "analysis architectures.axial_vit attention_capture forward.attention_reducers forward.module_swaps forward.recording "
-        "grid models.model_cards models.vit translation",
+        "grid images models.model_cards models.vit translation",
     "models/attention_structure.py":
         "architectures.model_summary attention_capture errors grid models.model_cards models.vit translation",
     "models/checkpoint_inspection":

@@ -394,7 +394,7 @@ def test_what_can_not_be_asked_is_said_in_a_sentence(tiny, noise):
     for ask, error, said in (
         (lambda: record(tiny, noise(1), fusions=["median"]), ValueError, "mean, max, min, not 'median'"),
         (lambda: record(tiny, noise(1), maps=[0, 3, -1]), ValueError, "from 0 to 2, not -1, 3"),
-        (lambda: record(tiny, np.zeros((8, 8, 3), np.uint8)), TypeError, "of an array: Image.fromarray"),
+        (lambda: record(tiny, 7), TypeError, "a PIL image or an array, not int"),
         (lambda: record("vit_tiny", noise(1)), TypeError, "vitcore.load"),
         (lambda: record(tiny.module, noise(1)), TypeError, "load_model.wrap"),
         (lambda: rec.head_maps(2), KeyError, r"maps=\[2\]"),

@@ -9,12 +9,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image
 from torch import Tensor
 
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion, rollout, rollout_per_layer
@@ -35,7 +34,7 @@ from vitcore.forward.module_swaps import with_block_hooks
 from vitcore.forward.onednn_linear import with_inplace_gelu, with_onednn_linears
 from vitcore.forward.query_key import QueryKey, QueryKeyReducer
 from vitcore.grid import Grid
-from vitcore.images import Crop, Photo, crop_for_model, open_photo
+from vitcore.images import Crop, Photo, PhotoSource, crop_for_model, open_photo
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
 from vitcore.probabilities import Output, probabilities, top_classes
@@ -106,6 +105,47 @@ class Recording:
             return fused
         return np.stack([last.astype(np.float32) @ first for first, last in zip(fused[::2], fused[1::2], strict=True)])
 
+    def save(self, file: str | Path) -> Path:
+        """Write all of it, the whole photo too, into an NPZ file, and give the file's path; `Recording.load` reads it again."""
+        from vitcore.forward.recordings.recording_file import save_recording
+
+        return save_recording(self, file)
+
+    @classmethod
+    def load(cls, file: str | Path) -> "Recording":
+        """The recording that `save` wrote, equal to it; no model is needed, and nothing in the file is run.
+
+        Raises: RecordingFileError, for a file that holds no recording; OSError, where there is no file.
+        """
+        from vitcore.forward.recordings.recording_file import load_recording
+
+        return load_recording(file)
+
+    def to_xarray(self) -> Any:
+        """An xarray Dataset with named axes (see `recordings.labelled_arrays.to_xarray`). Raises: PackageMissing."""
+        from vitcore.forward.recordings.labelled_arrays import to_xarray
+
+        return to_xarray(self)
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame, a row for each head by (layer, head): its distances and share on prefix tokens.
+
+        Raises: PackageMissing.
+        """
+        from vitcore.forward.recordings.labelled_arrays import to_pandas
+
+        return to_pandas(self)
+
+    def plot(self, picture: str = "rollout", ax: Any = None, **settings: Any) -> Any:
+        """Draw "rollout", "distance" or "predictions" into matplotlib's axes (default: of a new figure), and give the axes.
+
+        Settings are those of the picture: of rollout `start`, `fusion` and so on, as `rollout` has them; of distance `cls`;
+        of predictions `count`. `vitcore.figures` draws with Plotly. Raises: ValueError, for another picture.
+        """
+        from vitcore.forward.recordings.plots import plot_recording
+
+        return plot_recording(self, picture, ax, **settings)
+
     def rollout(self, start: int | None = None, fusion: str = "mean", **settings: float) -> NDArray[np.float64]:
         """Rollout of a token (default: where the answer is read) on the grid, (rows, cols).
 
@@ -138,7 +178,7 @@ class Recording:
 
 
 def record(
-    vit: Vit, image: Photo | Image.Image | str | Path | bytes | BinaryIO, *,
+    vit: Vit, image: PhotoSource, *,
     maps: Collection[int] = (), fusions: Iterable[HeadFusion] = ("mean",), exact: bool = False,
     store: Literal["maps", "query_key"] = "maps",
 ) -> Recording:  # fmt: skip

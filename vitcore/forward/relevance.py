@@ -24,8 +24,9 @@ from vitcore.forward.attention_reducers import PoolingReducer, check_blocks, che
 from vitcore.forward.module_swaps import with_modules
 from vitcore.forward.recording import to_model_input
 from vitcore.grid import Grid
+from vitcore.images import PhotoSource, crop_for_model, open_photo
 from vitcore.models.model_cards import ModelError
-from vitcore.models.vit import Vit
+from vitcore.models.vit import Vit, class_by_name
 from vitcore.translation import say
 
 BASELINES = {"mean": None, "black": 0.0, "white": 1.0}  # "mean": the colour the model's inputs are centred on
@@ -36,7 +37,7 @@ MOST_NUMBERS = 2**23  # that the blocks of one image hand on (L·T·D); of large
 MapAndGap = tuple[NDArray, tuple[float, float] | None]  # a map, and for integrated gradients its rise and its gap
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Relevance:
     """Maps of one method, (rows, cols) or (B, rows, cols); an image's class, and how complete its attributions are."""
 
@@ -46,19 +47,27 @@ class Relevance:
     rises: tuple[float, ...] = ()  # integrated gradients: y_c(photo) − y_c(baseline), in logits
     gaps: tuple[float, ...] = ()  # integrated gradients: what the sum of the attributions is off by, in logits
 
+    def __repr__(self) -> str:
+        of = f" of class {', '.join(map(str, self.targets))}" if self.targets else ""
+        return f"<Relevance by {self.method}{of}: maps {'×'.join(map(str, self.maps.shape))}>"
+
 
 def relevance(
-    vit: Vit, pixels: NDArray[np.uint8], method: str, target: int | Sequence[int] | None = None, **settings: Any
-) -> Relevance:
-    """Relevance of every patch of one image (H, W, 3) or a batch (B, H, W, 3) of the model's own pixels.
+    vit: Vit, image: NDArray[np.uint8] | PhotoSource, method: str, target: int | str | Sequence[int | str] | None = None,
+    **settings: Any,
+) -> Relevance:  # fmt: skip
+    """Relevance of every patch of a photo, cropped as `record` does, or of the model's own pixels: an array (H, W, 3), or a
+    batch (B, H, W, 3).
 
-    `target` is a class by its index, one for all or one an image; None asks for each image's likeliest class. Settings:
+    `target` is a class by its index or its name, one for all or one an image; None asks for each image's likeliest class. Settings:
     rollout `start` (a token; default: where the answer is read), `fusion`, `discard_ratio`, `residual`, `first_block`;
     gradient_rollout the last three; integrated_gradients `baseline` ("mean", "black", "white") and `steps`
     (default: `STEPS`; what its sum is off by is in `gaps`, more steps make it less). An image's map does not depend on the
     others of its batch.
-    Raises: ModelError, for a model without a head where a class is needed; ValueError, for what there isn't.
+    Raises: ModelError, for a model without a head where a class is needed, and for a name that none or several of its classes
+    have; ValueError, for what there isn't; PhotoError.
     """
+    pixels = image if isinstance(image, np.ndarray) else crop_for_model(open_photo(image).image, vit.transform, vit.grid).pixels
     if method not in METHODS:
         raise ValueError(f"method is one of {', '.join(METHODS)}, not {method!r}")
     if unknown := settings.keys() - set(METHODS[method].settings):
@@ -89,14 +98,15 @@ def _as_batch(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return batch
 
 
-def _targets(vit: Vit, inputs: list[Tensor], target: int | Sequence[int] | None) -> tuple[int, ...]:
+def _targets(vit: Vit, inputs: list[Tensor], target: int | str | Sequence[int | str] | None) -> tuple[int, ...]:
     """The class of each image."""
     if not vit.labels:
         raise ModelError("{name} has no head that tells classes apart, so there is no class to ask for.", name=vit.display_name)
     if target is None:
         with torch.no_grad():
             return tuple(int(vit.module(x)[0].argmax()) for x in inputs)
-    given = tuple(int(c) for c in ([target] * len(inputs) if isinstance(target, int | np.integer) else target))
+    asked = [target] * len(inputs) if isinstance(target, int | np.integer | str) else target
+    given = tuple(class_by_name(vit.labels, c) if isinstance(c, str) else int(c) for c in asked)
     if len(given) != len(inputs) or not all(0 <= c < len(vit.labels) for c in given):
         raise ValueError(f"target is a class from 0 to {len(vit.labels) - 1}, or {len(inputs)} of them, not {target}")
     return given

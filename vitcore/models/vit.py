@@ -1,14 +1,16 @@
 """A model as every other room sees it: the module, its grid and how it attends, timm's transform for it, and its classes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
 from vitcore.grid import Grid
-from vitcore.models.model_cards import ModelCard
+from vitcore.models.model_cards import ModelCard, ModelError
 from vitcore.probabilities import Output
 from vitcore.translation import say
 
+MOST_NAMES = 5  # of classes that a sentence names
 MAX_SIZES_NAMED = 3  # kinds of attention a sentence names
 
 
@@ -43,7 +45,7 @@ class AttentionStructure:
                    name=name, sizes=sizes, what=picture_name)  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Vit:
     """A frozen model with what is needed to read it: its grid, timm's transform for it, and the names of its classes."""
 
@@ -57,6 +59,11 @@ class Vit:
     structure: AttentionStructure
     output: Output = "softmax"  # what its logits mean
     assumed: Mapping[str, str] = field(default_factory=dict)  # taken as likely, said by nobody: by `OpenQuestion.key`
+
+    def __repr__(self) -> str:
+        rows, cols, of = self.grid.rows, self.grid.cols, f"{len(self.labels)} classes" if self.labels else "no classes"
+        inner = f"{self.blocks} blocks of {self.heads} heads" if self.is_global else "attention not over one grid"
+        return f"<Vit {self.display_name}: {rows}×{cols} patches, {inner}, {of}>"
 
     @property
     def name(self) -> str:
@@ -108,3 +115,29 @@ class Vit:
         if getattr(self.module, "cls_token", None) is None or getattr(self.module, "global_pool", "") not in ("", "token"):
             return "mean of patches"
         return "class and distillation tokens" if hasattr(self.module, "head_dist") else "class token"
+
+
+def class_by_name(labels: Sequence[str], name: str) -> int:
+    """The index of the class of this name; capitals, underscores and hyphens make no difference.
+
+    Raises: ModelError, naming the nearest, for a name that no class has, and naming the indices where several have it.
+    """
+    plain, wanted = [plain_class_name(label) for label in labels], plain_class_name(name)
+    found = [i for i, label in enumerate(plain) if label == wanted]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ModelError("{count} classes are named {name}: give one by its index, {indices}.",
+                         count=len(found), name=name, indices=", ".join(map(str, found)))  # fmt: skip
+    alike = [i for i, label in enumerate(plain) if wanted and wanted in label] or [
+        plain.index(label) for label in get_close_matches(wanted, plain, MOST_NAMES, 0.6)
+    ]
+    if not alike:
+        raise ModelError("No class is named {name}, nor nearly so.", name=name)
+    nearest = ", ".join(labels[i] for i in alike[:MOST_NAMES])
+    raise ModelError("No class is named {name}; the nearest are: {nearest}.", name=name, nearest=nearest)
+
+
+def plain_class_name(name: str) -> str:
+    """A class's name as it is compared: without capitals, underscores and hyphens."""
+    return name.casefold().replace("_", " ").replace("-", " ").strip()

@@ -16,6 +16,7 @@ from vitcore.forward.onednn_linear import with_onednn_linears
 from vitcore.forward.recording import to_model_input
 from vitcore.images import PhotoError, crop_for_model
 from vitcore.models.load_model import Vit, wordnet_ids
+from vitcore.models.vit import plain_class_name
 from vitcore.train.data.photos import DataError, Photos
 
 BATCH_SIZE = 64
@@ -71,7 +72,7 @@ def match_classes(vit: Vit, classes: Sequence[str], source: str = "these photos"
     at = {name: i for i, name in enumerate(wordnet_ids(vit))}
     wanted = list(classes)
     if not any(name in at for name in wanted):
-        plain, wanted = [_plain(label) for label in vit.labels], [_plain(name) for name in wanted]
+        plain, wanted = [plain_class_name(label) for label in vit.labels], [plain_class_name(name) for name in wanted]
         often = Counter(plain)
         at = {name: i for i, name in enumerate(plain) if often[name] == 1}
     places = np.array([at.get(name, -1) for name in wanted], np.int64)
@@ -79,10 +80,6 @@ def match_classes(vit: Vit, classes: Sequence[str], source: str = "these photos"
         facts = {"name": vit.name, "source": source, "labels": _few(vit.labels), "classes": _few(classes)}
         raise DataError("{name} has no class of {source}: it has {labels}; they have {classes}.", **facts)
     return places
-
-
-def _plain(name: str) -> str:
-    return name.casefold().replace("_", " ").replace("-", " ").strip()
 
 
 def _few(names: Sequence[str]) -> str:
