@@ -28,13 +28,14 @@ __all__ = [
     "load",
     "open_photo",
     "record",
+    "wrap",
 ]
 
 _HOME = {
     "Grid": "grid", "ModelError": "models.model_cards", "Vit": "models.load_model",
     "load": "models.load_model", "inspect": "models.load_model",
     "PhotoError": "images", "open_photo": "images",
-    "film": "train.film.film_writer",
+    "film": "train.film.film_writer", "wrap": "models.assembly.wrap",
     "Recording": "forward.recording", "record": "forward.recording", "figures": "", "analysis": "",
 }  # fmt: skip
 

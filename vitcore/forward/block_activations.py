@@ -17,6 +17,7 @@ from vitcore.forward.attention_reducers import read_only
 from vitcore.forward.module_swaps import ForwardHook, with_forward_hooks, with_modules
 from vitcore.forward.onednn_linear import with_onednn_linears
 from vitcore.forward.recording import to_model_input
+from vitcore.models.assembly.random_state import restored_generators
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
 from vitcore.translation import say
@@ -69,6 +70,7 @@ PARTS = ("norm1", "attn", "drop_path1", "norm2", "mlp", "drop_path2")
 InOut = dict[str, tuple[Tensor, Tensor]]  # what went into a part of a block and came out, by its name; "" is the block itself
 
 
+@restored_generators()
 @torch.inference_mode()
 def trace_token(vit: Vit, pixels: NDArray[np.uint8], block: int, token: int) -> BlockActivations:
     """Everything that happens to a token (counted with prefix tokens) in a block, for pixels (H, W, 3).
@@ -144,19 +146,21 @@ def _array(values: Tensor) -> Array:
     return read_only(values.float().clone())
 
 
+@restored_generators()
 @torch.inference_mode()
 def patch_embeddings(vit: Vit, pixels: NDArray[np.uint8]) -> Array:
     """Patch embeddings (N, D) before positions are added: x_p E of Eq. 1."""
     x, patches = to_model_input(vit, pixels), (vit.patches or vit.grid).patches
     embeds = getattr(vit.module, "embeds", None)
     if embeds is None:
-        return vit.module.patch_embed(x).reshape(patches, -1).float().numpy()
+        return vit.module.patch_embed(x).reshape(patches, -1).float().cpu().numpy()
     made: list[Tensor] = []  # NaFlexViT adds positions on the way: what its projection makes
     with_forward_hooks(embeds, proj=lambda proj, inputs, output: made.append(output))(x)
     tokens = made[0].flatten(2).transpose(1, 2) if made[0].ndim == 4 else made[0]
-    return tokens.reshape(patches, -1).float().numpy()
+    return tokens.reshape(patches, -1).float().cpu().numpy()
 
 
+@restored_generators()
 @torch.inference_mode()
 def project_patch(vit: Vit, pixels: NDArray[np.uint8], patch: int) -> PatchProjection | None:
     """What the embedding filters met at a patch and what they made of it; None where patches are read in another way."""

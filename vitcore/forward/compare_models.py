@@ -31,6 +31,7 @@ from vitcore.forward.module_swaps import with_block_hooks
 from vitcore.forward.onednn_linear import with_inplace_gelu, with_onednn_linears
 from vitcore.forward.recording import Recording, record, to_model_input
 from vitcore.images import Photo
+from vitcore.models.assembly.random_state import restored_generators
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
 from vitcore.translation import say
@@ -145,6 +146,7 @@ def record_tokens(vit: Vit, image: Any, **settings: Any) -> TokenRecording:
     return TokenRecording(rec, _stack_patches(states, vit.grid.prefix))
 
 
+@restored_generators()
 @torch.inference_mode()
 def tokens_of_recording(vit: Vit, rec: Recording) -> TokenRecording:
     """The same of a recording that is there already: one more forward pass, at which attention is not watched."""

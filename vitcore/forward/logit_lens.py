@@ -14,11 +14,13 @@ from torch import Tensor, nn
 from vitcore.forward.module_swaps import with_block_hooks
 from vitcore.forward.onednn_linear import with_onednn_linears
 from vitcore.forward.recording import to_model_input
+from vitcore.models.assembly.random_state import restored_generators
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
 from vitcore.translation import say
 
 
+@restored_generators()
 @torch.inference_mode()
 def logit_lens(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Logits (L + 1, classes) for pixels (H, W, 3): row 0 from the embeddings alone, row l after l blocks; the last row is
@@ -39,4 +41,4 @@ def logit_lens(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         return torch.cat(states) if len(states) == vit.blocks + 1 else None  # (L + 1, T, D)
 
     module = with_block_hooks(with_onednn_linears(vit.module), collect)
-    return module(to_model_input(vit, pixels)).float().numpy()
+    return module(to_model_input(vit, pixels)).float().cpu().numpy()

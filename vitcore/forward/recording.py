@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import torch
@@ -34,9 +34,11 @@ from vitcore.forward.onednn_linear import with_inplace_gelu, with_onednn_linears
 from vitcore.forward.query_key import QueryKey, QueryKeyReducer
 from vitcore.grid import Grid
 from vitcore.images import Crop, Photo, crop_for_model, open_photo
+from vitcore.models.assembly.random_state import restored_generators
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
 from vitcore.probabilities import Output, probabilities, top_classes
+from vitcore.translation import say
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -84,8 +86,10 @@ class Recording:
     def head_maps(self, block: int, token: int | None = None) -> NDArray[np.float32]:
         """(H, rows, cols) attention of a token (default: where the answer is read) in a block.
 
-        Raises: KeyError, for a block whose maps were not kept; IndexError, for a token that there is not.
+        A negative block is counted from the last. Raises: KeyError, for a block whose maps were not kept; IndexError, for a token
+        that there is not.
         """
+        block += len(self.distance_px) if block < 0 else 0
         if block not in self.maps:
             raise KeyError(f"the heads of block {block} were not kept: record(vit, image, maps=[{block}]) keeps them")
         start, weights = self._start(token), self.maps[block].astype(np.float32)  # (H, T, T)
@@ -135,16 +139,18 @@ class Recording:
         return self.pooling_weights if token is None else token
 
 
+@restored_generators()  # they are the caller's
 def record(
     vit: Vit, image: Photo | Image.Image | str | Path | bytes | BinaryIO, *,
-    maps: Collection[int] = (), fusions: Iterable[HeadFusion] = ("mean",), exact: bool = False,
+    maps: Collection[int] | int | Literal["all"] = (), fusions: Iterable[HeadFusion] = ("mean",), exact: bool = False,
     store: Literal["maps", "query_key"] = "maps",
 ) -> Recording:  # fmt: skip
     """Run the model once on one image and keep what the pictures need.
 
-    `maps` names the blocks whose heads are kept whole; `fusions` the ways heads are fused. If `exact`, the
-    model's own attention kernel computes its output and logits are bit-identical to a run that nobody watches;
-    otherwise the weights are computed once and used for both, and linear layers are those that are faster on this CPU
+    `maps` names the blocks whose heads are kept whole: one or several, negative ones counted from the last, or "all";
+    `fusions` the ways heads are fused. If `exact`, the model's own attention kernel computes its output and logits are
+    bit-identical to a run that nobody watches; otherwise the weights are computed once and used for both, and on a CPU linear
+    layers are those that are faster on this one
     (`forward.onednn_linear`): quicker, with logits within float32's rounding. `store="query_key"` holds fused heads in half
     precision and, where they tell all, each block's queries and keys: L·T·2D numbers instead of L·H·T², from which
     `query_key.recompute_heads` and `recompute_fused_heads` make the rest.
@@ -153,18 +159,17 @@ def record(
     ModelError.
     """
     if not isinstance(vit, Vit):
-        raise TypeError(f"vit is what vitcore.load or vitcore.models.load_model.wrap_module gives, not {type(vit).__name__}")
+        raise TypeError(f"vit is what vitcore.load or vitcore.wrap gives, not {type(vit).__name__}")
     fusions = tuple(fusions)
     if strange := sorted({*fusions} - {*HEAD_FUSIONS}):
         raise ValueError(f"fusions are of {', '.join(HEAD_FUSIONS)}, not {', '.join(map(repr, strange))}")
-    if vit.is_global and (outside := sorted(block for block in maps if not 0 <= block < vit.blocks)):
-        raise ValueError(f"blocks are from 0 to {vit.blocks - 1}, not {', '.join(map(str, outside))}")
+    blocks = _asked_blocks(vit, maps)
     photo = open_photo(image)
     crop = crop_for_model(photo.image, vit.transform, vit.grid)
     steps, heads = (vit.blocks * len(vit.structure.axes), 1) if vit.structure.axes else (vit.blocks, vit.heads)
     half = store == "query_key" and vit.is_global
-    fused = {name: FusedHeadsReducer(name, steps, heads, vit.grid.tokens, half) for name in fusions}
-    distance, kept, pool = DistanceReducer(vit), HeadMapsReducer(frozenset(maps), vit.heads), PoolingReducer(vit)
+    fused = {name: FusedHeadsReducer(name, steps, heads, vit.grid.tokens, half, vit.device) for name in fusions}
+    distance, kept, pool = DistanceReducer(vit), HeadMapsReducer(blocks, vit.heads), PoolingReducer(vit)
     query_key = QueryKeyReducer() if half else None
     watch: AxialAttention | BlockAttention | None = None
     if vit.structure.axes:
@@ -176,7 +181,8 @@ def record(
     norms: list[Tensor] = []
     if watch is not None:
         module = with_block_hooks(with_inplace_gelu(module), lambda block, inputs, out: norms.append(_norms(out)))
-    with torch.inference_mode(), AttentionCapture(watch) if watch is not None else nullcontext():
+    watching = AttentionCapture(watch) if watch is not None else nullcontext()
+    with torch.inference_mode(), watching:
         logits = module(to_model_input(vit, crop.pixels))
     if watch is not None:
         check_blocks(vit, watch.calls)
@@ -191,13 +197,27 @@ def record(
     )  # fmt: skip
 
 
+def _asked_blocks(vit: Vit, maps: Collection[int] | int | str) -> frozenset[int]:
+    """The blocks that `maps` names. Raises: ValueError, for others; ModelError, where attention is not over one grid."""
+    given: list[Any] = (
+        list(range(vit.blocks)) if maps == "all" else [maps] if isinstance(maps, int | np.integer | str) else list(maps)
+    )
+    if (given or maps == "all") and not vit.is_global:
+        raise ModelError(vit.why_undefined(say("attention of single heads")))
+    if strange := [block for block in given if not isinstance(block, int | np.integer) or isinstance(block, bool)]:
+        raise ValueError(f'maps are numbers of blocks, or "all", not {", ".join(map(repr, strange))}')
+    if outside := sorted(block for block in given if not -vit.blocks <= block < vit.blocks):
+        raise ValueError(f"blocks are from 0 to {vit.blocks - 1}, or from -{vit.blocks} to -1, not {', '.join(map(str, outside))}")
+    return frozenset(int(block) % vit.blocks for block in given)
+
+
 def _norms(tokens: Tensor) -> Tensor:
     """(T,) Euclidean norms of tokens (1, T, D)."""
     return tokens[0].float().norm(dim=-1).flatten()
 
 
 def to_model_input(vit: Vit, pixels: NDArray[np.uint8]) -> Tensor:
-    """Pixels (H, W, 3) as the normalised tensor (1, 3, H, W) the model takes."""
+    """Pixels (H, W, 3) as the normalised tensor (1, 3, H, W) the model takes, where it is and in its dtype."""
     x = torch.from_numpy(np.array(pixels)).permute(2, 0, 1).float().div_(255)
     mean, std = (torch.tensor(v).view(-1, 1, 1) for v in (vit.mean, vit.std))
-    return ((x - mean) / std).unsqueeze(0)
+    return ((x - mean) / std).unsqueeze(0).to(vit.device, vit.dtype)

@@ -24,6 +24,7 @@ from vitcore.forward.attention_reducers import PoolingReducer, check_blocks, che
 from vitcore.forward.module_swaps import with_modules
 from vitcore.forward.recording import to_model_input
 from vitcore.grid import Grid
+from vitcore.models.assembly.random_state import restored_generators
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
 from vitcore.translation import say
@@ -47,6 +48,7 @@ class Relevance:
     gaps: tuple[float, ...] = ()  # integrated gradients: what the sum of the attributions is off by, in logits
 
 
+@restored_generators()  # they are the caller's
 def relevance(
     vit: Vit, pixels: NDArray[np.uint8], method: str, target: int | Sequence[int] | None = None, **settings: Any
 ) -> Relevance:
@@ -144,9 +146,9 @@ def _dense(vit: Vit, attention: Sequence[Tensor]) -> list[NDArray]:
         spreads = (
             spread_axis_attention(one.detach(), axes[i % len(axes)], grid.rows, grid.cols) for i, one in enumerate(attention)
         )
-        return [one.float().numpy() for one in spreads]
+        return [one.float().cpu().numpy() for one in spreads]
     blocks = (torch.cat([one.detach()[0] for one in attention[i : i + calls]]) for i in range(0, len(attention), calls))
-    return [block.float().numpy() for block in blocks]
+    return [block.float().cpu().numpy() for block in blocks]
 
 
 def _rollout(vit: Vit, x: Tensor, start: int | None = None, fusion: HeadFusion = "mean", **settings: float) -> NDArray:
@@ -194,7 +196,7 @@ def _integrated_gradients(vit: Vit, x: Tensor, target: int, baseline: str = "mea
     attributed = IntegratedGradients(vit.module).attribute(
         x.requires_grad_(), from_, target=target, n_steps=steps, internal_batch_size=min(at_once, steps)
     )
-    values = arithmetic.sum_per_patch(attributed[0].detach().double().sum(0).numpy(), vit.grid)
+    values = arithmetic.sum_per_patch(attributed[0].detach().cpu().double().sum(0).numpy(), vit.grid)
     return values, (rise, float(values.sum()) - rise)
 
 
@@ -203,7 +205,7 @@ def _plain(vit: Vit, x: Tensor, level: float | None) -> Tensor:
     if level is None:
         return torch.zeros_like(x)
     mean, std = (torch.tensor(v).view(1, -1, 1, 1) for v in (vit.mean, vit.std))
-    return ((level - mean) / std).expand_as(x).clone()
+    return ((level - mean) / std).to(x.device, x.dtype).expand_as(x).clone()
 
 
 def _grad_cam(vit: Vit, x: Tensor, target: int) -> MapAndGap:
@@ -220,7 +222,7 @@ def _grad_cam(vit: Vit, x: Tensor, target: int) -> MapAndGap:
     tapped = _PatchTap(last, vit.grid, vit.structure.layout)
     attribution = LayerGradCam(with_modules(vit.module, **{name: tapped}), tapped.patches)
     importance = attribution.attribute(x.requires_grad_(), target=target, relu_attributions=True)
-    return importance[0, 0].detach().numpy(), None
+    return importance[0, 0].detach().float().cpu().numpy(), None
 
 
 class _PatchTap(nn.Module):
