@@ -199,10 +199,9 @@ def record(
 
 def _asked_blocks(vit: Vit, maps: Collection[int] | int | str) -> frozenset[int]:
     """The blocks that `maps` names. Raises: ValueError, for others; ModelError, where attention is not over one grid."""
-    given: list[Any] = (
-        list(range(vit.blocks)) if maps == "all" else [maps] if isinstance(maps, int | np.integer | str) else list(maps)
-    )
-    if (given or maps == "all") and not vit.is_global:
+    given: list[Any] = list(maps) if isinstance(maps, Iterable) and not isinstance(maps, str) else [maps]
+    given = list(range(vit.blocks)) if given == ["all"] and isinstance(maps, str) else given
+    if (given or isinstance(maps, str)) and not vit.is_global:
         raise ModelError(vit.why_undefined(say("attention of single heads")))
     if strange := [block for block in given if not isinstance(block, int | np.integer) or isinstance(block, bool)]:
         raise ValueError(f'maps are numbers of blocks, or "all", not {", ".join(map(repr, strange))}')
