@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # what mypy and editors see; at run time `__getattr__` import
     from vitcore.grid import Grid as Grid
     from vitcore.images import PhotoError as PhotoError
     from vitcore.images import open_photo as open_photo
+    from vitcore.models.assembly.wrap import wrap as wrap
     from vitcore.models.load_model import ModelError as ModelError
     from vitcore.models.load_model import Vit as Vit
     from vitcore.models.load_model import inspect as inspect
@@ -50,13 +51,14 @@ __all__ = [
     "record",
     "record_many",
     "relevance",
+    "wrap",
 ]
 
 _HOME = {
     "Grid": "grid", "ModelError": "models.model_cards", "Vit": "models.load_model",
     "load": "models.load_model", "inspect": "models.load_model",
     "PhotoError": "images", "open_photo": "images",
-    "film": "train.film.film_writer",
+    "film": "train.film.film_writer", "wrap": "models.assembly.wrap",
     "Recording": "forward.recording", "record": "forward.recording", "record_many": "forward.recordings.record_many",
     "mean_distance": "forward.recordings.mean_distance", "MeanDistance": "forward.recordings.mean_distance",
     "relevance": "forward.relevance", "figures": "", "analysis": "",

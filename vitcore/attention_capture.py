@@ -8,13 +8,14 @@ B images, H heads, T tokens, d width of a head.
 """
 
 import math
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +111,14 @@ AttentionWatcher = Callable[[AttentionEvent], Tensor | None]
 _SOFTMAXES = (F.softmax, torch.softmax, Tensor.softmax)
 
 
+_at_watchers = threading.local()  # `busy`: a watcher is being shown an event, and what it computes is no model's attention
+
+
 class AttentionCapture(TorchFunctionMode):
-    """Show `watch` every attention event of this thread; its answer, when there is one, replaces the output."""
+    """Show `watch` every attention event of this thread; its answer, when there is one, replaces the output.
+
+    Of captures inside each other each is shown every event; where several answer, the outermost is heard.
+    """
 
     def __init__(self, watch: AttentionWatcher) -> None:
         super().__init__()
@@ -120,6 +127,8 @@ class AttentionCapture(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
         kwargs = kwargs or {}
+        if getattr(_at_watchers, "busy", False):
+            return func(*args, **kwargs)
         event: AttentionEvent
         if func is F.scaled_dot_product_attention:
             event, result = _attention_call(self.events, *args, **kwargs), None
@@ -128,11 +137,22 @@ class AttentionCapture(TorchFunctionMode):
             if func not in _SOFTMAXES or result.ndim != 4:
                 return result
             event = SoftmaxCall(self.events, result)
+        answer = self._show(event)
+        if answer is None:
+            return func(*args, **kwargs) if result is None else result
+        for outer in reversed(_get_current_function_mode_stack()):  # the event would not come to them
+            if isinstance(outer, AttentionCapture) and result is None:
+                again = outer._show(replace(event, index=outer.events))
+                answer = answer if again is None else again
+        return answer
+
+    def _show(self, event: AttentionEvent) -> Tensor | None:
         self.events += 1
-        answer = self.watch(event)
-        if answer is not None:
-            return answer
-        return func(*args, **kwargs) if result is None else result
+        _at_watchers.busy = True
+        try:
+            return self.watch(event)
+        finally:
+            _at_watchers.busy = False
 
 
 def _attention_call(

@@ -8,7 +8,6 @@ import vitcore
 from app.state.photos import sample_photos
 from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
-from vitcore.models import load_model
 
 LOOKED = ", not what the model looks at."
 
@@ -19,7 +18,7 @@ def cornered(make_module):
     module = make_module(img_size=64)
     with torch.no_grad():
         module.pos_embed[0, [1 + 0, 1 + 7, 1 + 63]] *= 200
-    return load_model.wrap_module(module, "cornered")
+    return vitcore.wrap(module, name="cornered")
 
 
 def recorded(vit, name: str, **how) -> vitcore.Recording:

@@ -11,7 +11,6 @@ from app import texts
 from app.state.photos import sample_photos
 from vitcore.analysis.attention_as_bytes import decode_weights
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
-from vitcore.models import load_model
 
 TEXT = texts.prose("outliers", "en")
 
@@ -22,7 +21,7 @@ def planted(make_module):
     module = make_module(img_size=64, reg_tokens=2)
     with torch.no_grad():
         module.pos_embed[0, -2] *= 200
-    return load_model.wrap_module(module, "planted")
+    return vitcore.wrap(module, name="planted")
 
 
 @pytest.fixture(scope="module")

@@ -167,7 +167,7 @@ def test_what_is_different_is_said(kinds, offer):
 def test_blocks_of_another_build_are_not_told_wrongly(make_module, offer):
     from timm.models.vision_transformer import ResPostBlock
 
-    offer(other=vitcore.models.load_model.wrap_module(make_module(block_fn=ResPostBlock), "other"))
+    offer(other=vitcore.wrap(make_module(block_fn=ResPostBlock), name="other"))
     app = App("story", model="other", step="7").fine()
     assert "not built as Eq. 2 and 3" in app.text()
     assert not [c for c in app.at.get("bidi_component") if str(c.proto.id).endswith("story_block")]

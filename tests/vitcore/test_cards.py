@@ -4,8 +4,9 @@ import re
 
 import pytest
 
+import vitcore
 from vitcore.architectures.meta_device import meta_device
-from vitcore.models.load_model import available_cards, wrap_module
+from vitcore.models.load_model import available_cards
 from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS, ModelCard
 
 FROM_HUB = MODEL_CARDS[1:]
@@ -39,5 +40,5 @@ def test_rows_of_the_hub_are_true(card):
     config = timm.models.get_pretrained_cfg(card.name)
     assert config.hf_hub_id == f"timm/{card.name}" and config.hf_hub_filename is None
     assert config.license == card.licence.lower()
-    vit = wrap_module(module, card.name)
+    vit = vitcore.wrap(module, name=card.name)
     assert vit.grid.prefix == module.num_prefix_tokens and vit.hybrid == ("hybrid" in card.title)

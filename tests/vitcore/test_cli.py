@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import vitcore
 from tests import files
 from tests.conftest import ROOT, SAMPLES
 from tests.shells import shell
@@ -250,7 +251,7 @@ def test_models_that_attend_otherwise(capsys, monkeypatch):
     """What is not defined is said in a sentence; filters are there."""
     import timm
 
-    odd = load_model.wrap_module(timm.create_model("test_resnet", pretrained=False), "test_resnet")
+    odd = vitcore.wrap(timm.create_model("test_resnet", pretrained=False), name="test_resnet")
     monkeypatch.setattr(load_model, "load", lambda *_, **__: odd)
     for verb in ("distance", "rollout", "patches", "report"):
         assert "test_resnet" in complaint(capsys, verb, CAT)

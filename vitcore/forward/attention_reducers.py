@@ -35,37 +35,40 @@ class DistanceReducer:
 
     def __init__(self, vit: Vit) -> None:
         self.grid = vit.grid
-        self.sums = torch.zeros(vit.blocks, vit.grid.patches, vit.heads, 2)  # over patches: distances weighed, and weights
+        # over patches: distances weighed, and weights
+        self.sums = torch.zeros(vit.blocks, vit.grid.patches, vit.heads, 2, device=vit.device)
 
     def add(self, block: int, heads: slice, weights: Tensor) -> None:
         patches = weights[:, self.grid.prefix :, self.grid.prefix :]
-        self.sums[block, :, heads] = torch.bmm(patches.transpose(0, 1), _far_and_ones(self.grid))
+        self.sums[block, :, heads] = torch.bmm(patches.transpose(0, 1), _far_and_ones(self.grid, self.sums.device))
 
     def distances(self) -> tuple[Tensor, Tensor, Tensor]:
         """(L, H) each: mean distance with what prefix tokens get dropped, renormalised, and the share that they get."""
         walked, left = self.sums.unbind(-1)
         if not self.grid.prefix:
-            left = torch.ones(())
+            left = torch.ones((), device=walked.device)
         renormalised = (walked / left.clamp(min=1e-12)).mean(1)
         return walked.mean(1), renormalised, (1 - left.expand_as(walked).mean(1)).clamp(min=0)
 
 
 @functools.lru_cache(maxsize=8)
-def _far_and_ones(grid: Grid) -> Tensor:
+def _far_and_ones(grid: Grid, device: torch.device) -> Tensor:
     """(N, N, 2): from each patch the distances to all, in px, beside ones; weights times these: how far they go, and their sum."""
     far = torch.from_numpy(grid.distances_px()).float()
     rows = torch.stack([far, torch.ones_like(far)], 1)  # laid out so, the product is four times as fast
-    return rows.transpose(1, 2)
+    return rows.to(device).transpose(1, 2)
 
 
 class FusedHeadsReducer:
     """`matrices` (L, T, T): the heads of every block fused; float16 where `half`, of sums in float32."""
 
-    def __init__(self, fusion: HeadFusion, blocks: int, heads: int, tokens: int, half: bool = False) -> None:
+    def __init__(
+        self, fusion: HeadFusion, blocks: int, heads: int, tokens: int, half: bool = False, device: torch.device | None = None
+    ) -> None:
         self.fusion, self.heads = fusion, heads
-        self.matrices = torch.empty((blocks, tokens, tokens), dtype=torch.float16 if half else torch.float32)
-        self.sums = torch.empty(tokens, tokens) if half else None
-        self.shares = torch.full((1, heads), 1 / max(1, heads))
+        self.matrices = torch.empty((blocks, tokens, tokens), dtype=torch.float16 if half else torch.float32, device=device)
+        self.sums = torch.empty(tokens, tokens, device=device) if half else None
+        self.shares = torch.full((1, heads), 1 / max(1, heads), device=device)
 
     def add(self, block: int, heads: slice, weights: Tensor) -> None:
         into, first = self.matrices[block] if self.sums is None else self.sums, heads.start == 0
@@ -88,7 +91,8 @@ class HeadMapsReducer:
 
     def add(self, block: int, heads: slice, weights: Tensor) -> None:
         if block in self.blocks:
-            self.maps.setdefault(block, torch.empty(self.heads, *weights.shape[1:], dtype=torch.float16))[heads] = weights
+            room = torch.empty(self.heads, *weights.shape[1:], dtype=torch.float16, device=weights.device)
+            self.maps.setdefault(block, room)[heads] = weights
 
 
 class PoolingReducer:
@@ -99,7 +103,7 @@ class PoolingReducer:
         self.row: Tensor | None = None
 
     def add(self, event: AttentionEvent) -> None:
-        self.row = event.weights().detach().float().mean((0, 1, 2))
+        self.row = event.weights().detach().float().mean((0, 1, 2)).cpu()
 
     def weights(self) -> Tensor:
         """A distribution over tokens (T,); zeros for a model that does not attend over its grid."""
@@ -208,8 +212,8 @@ def weights_into(out: Tensor, queries: Tensor, keys: Tensor, factor: float, mask
 
 
 def read_only(values: Tensor) -> NDArray:
-    """A read-only array: visitors share recordings."""
-    array = values.numpy()
+    """A read-only array: visitors share recordings. Copied from wherever the model is."""
+    array = values.cpu().numpy()
     array.flags.writeable = False
     return array
 
@@ -217,7 +221,7 @@ def read_only(values: Tensor) -> NDArray:
 def weights_buffer(vit: Vit) -> Tensor:
     """Room for the weights (heads, T, T) of as many heads as are read at once; watchers of one pass share it."""
     tokens = vit.grid.tokens
-    return torch.empty(_at_once(vit.heads // vit.structure.calls, tokens), tokens, tokens)
+    return torch.empty(_at_once(vit.heads // vit.structure.calls, tokens), tokens, tokens, device=vit.device)
 
 
 def _at_once(heads: int, tokens: int) -> int:

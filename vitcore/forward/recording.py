@@ -38,6 +38,7 @@ from vitcore.images import Crop, Photo, PhotoSource, crop_for_model, open_photo
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
 from vitcore.probabilities import Output, probabilities, top_classes
+from vitcore.translation import say
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -85,8 +86,10 @@ class Recording:
     def head_maps(self, block: int, token: int | None = None) -> NDArray[np.float32]:
         """(H, rows, cols) attention of a token (default: where the answer is read) in a block.
 
-        Raises: KeyError, for a block whose maps were not kept; IndexError, for a token that there is not.
+        A negative block is counted from the last. Raises: KeyError, for a block whose maps were not kept; IndexError, for a token
+        that there is not.
         """
+        block += len(self.distance_px) if block < 0 else 0
         if block not in self.maps:
             raise KeyError(f"the heads of block {block} were not kept: record(vit, image, maps=[{block}]) keeps them")
         start, weights = self._start(token), self.maps[block].astype(np.float32)  # (H, T, T)
@@ -179,14 +182,15 @@ class Recording:
 
 def record(
     vit: Vit, image: PhotoSource, *,
-    maps: Collection[int] = (), fusions: Iterable[HeadFusion] = ("mean",), exact: bool = False,
+    maps: Collection[int] | int | Literal["all"] = (), fusions: Iterable[HeadFusion] = ("mean",), exact: bool = False,
     store: Literal["maps", "query_key"] = "maps",
 ) -> Recording:  # fmt: skip
     """Run the model once on one image and keep what the pictures need.
 
-    `maps` names the blocks whose heads are kept whole; `fusions` the ways heads are fused. If `exact`, the
-    model's own attention kernel computes its output and logits are bit-identical to a run that nobody watches;
-    otherwise the weights are computed once and used for both, and linear layers are those that are faster on this CPU
+    `maps` names the blocks whose heads are kept whole: one or several, negative ones counted from the last, or "all";
+    `fusions` the ways heads are fused. If `exact`, the model's own attention kernel computes its output and logits are
+    bit-identical to a run that nobody watches; otherwise the weights are computed once and used for both, and on a CPU linear
+    layers are those that are faster on this one
     (`forward.onednn_linear`): quicker, with logits within float32's rounding. `store="query_key"` holds fused heads in half
     precision and, where they tell all, each block's queries and keys: L·T·2D numbers instead of L·H·T², from which
     `query_key.recompute_heads` and `recompute_fused_heads` make the rest.
@@ -195,15 +199,14 @@ def record(
     ModelError.
     """
     if not isinstance(vit, Vit):
-        raise TypeError(f"vit is what vitcore.load or vitcore.models.load_model.wrap_module gives, not {type(vit).__name__}")
+        raise TypeError(f"vit is what vitcore.load or vitcore.wrap gives, not {type(vit).__name__}")
     fusions = tuple(fusions)
     if strange := sorted({*fusions} - {*HEAD_FUSIONS}):
         raise ValueError(f"fusions are of {', '.join(HEAD_FUSIONS)}, not {', '.join(map(repr, strange))}")
-    if vit.is_global and (outside := sorted(block for block in maps if not 0 <= block < vit.blocks)):
-        raise ValueError(f"blocks are from 0 to {vit.blocks - 1}, not {', '.join(map(str, outside))}")
+    blocks = _asked_blocks(vit, maps)
     photo = open_photo(image)
     crop = crop_for_model(photo.image, vit.transform, vit.grid)
-    return record_batch(vit, [(photo, crop)], maps=maps, fusions=fusions, exact=exact, store=store)[0]
+    return record_batch(vit, [(photo, crop)], maps=blocks, fusions=fusions, exact=exact, store=store)[0]
 
 
 def record_batch(
@@ -252,7 +255,7 @@ class _Kept:
         cls, vit: Vit, maps: Collection[int], fusions: Sequence[HeadFusion], exact: bool, half: bool, buffer: Tensor | None
     ) -> "_Kept":
         steps, heads = (vit.blocks * len(vit.structure.axes), 1) if vit.structure.axes else (vit.blocks, vit.heads)
-        fused = {name: FusedHeadsReducer(name, steps, heads, vit.grid.tokens, half) for name in fusions}
+        fused = {name: FusedHeadsReducer(name, steps, heads, vit.grid.tokens, half, vit.device) for name in fusions}
         distance, kept, pool = DistanceReducer(vit), HeadMapsReducer(frozenset(maps), vit.heads), PoolingReducer(vit)
         query_key = QueryKeyReducer() if half else None
         watch: AxialAttention | BlockAttention | None = None
@@ -275,8 +278,21 @@ class _Kept:
         }  # fmt: skip
 
 
+def _asked_blocks(vit: Vit, maps: Collection[int] | int | str) -> frozenset[int]:
+    """The blocks that `maps` names. Raises: ValueError, for others; ModelError, where attention is not over one grid."""
+    given: list[Any] = list(maps) if isinstance(maps, Iterable) and not isinstance(maps, str) else [maps]
+    given = list(range(vit.blocks)) if given == ["all"] and isinstance(maps, str) else given
+    if (given or isinstance(maps, str)) and not vit.is_global:
+        raise ModelError(vit.why_undefined(say("attention of single heads")))
+    if strange := [block for block in given if not isinstance(block, int | np.integer) or isinstance(block, bool)]:
+        raise ValueError(f'maps are numbers of blocks, or "all", not {", ".join(map(repr, strange))}')
+    if outside := sorted(block for block in given if not -vit.blocks <= block < vit.blocks):
+        raise ValueError(f"blocks are from 0 to {vit.blocks - 1}, or from -{vit.blocks} to -1, not {', '.join(map(str, outside))}")
+    return frozenset(int(block) % vit.blocks for block in given)
+
+
 def to_model_input(vit: Vit, pixels: NDArray[np.uint8]) -> Tensor:
-    """Pixels (H, W, 3) as the normalised tensor (1, 3, H, W) the model takes."""
+    """Pixels (H, W, 3) as the normalised tensor (1, 3, H, W) the model takes, where it is and in its dtype."""
     x = torch.from_numpy(np.array(pixels)).permute(2, 0, 1).float().div_(255)
     mean, std = (torch.tensor(v).view(-1, 1, 1) for v in (vit.mean, vit.std))
-    return ((x - mean) / std).unsqueeze(0)
+    return ((x - mean) / std).unsqueeze(0).to(vit.device, vit.dtype)

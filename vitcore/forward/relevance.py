@@ -154,9 +154,9 @@ def _dense(vit: Vit, attention: Sequence[Tensor]) -> list[NDArray]:
         spreads = (
             spread_axis_attention(one.detach(), axes[i % len(axes)], grid.rows, grid.cols) for i, one in enumerate(attention)
         )
-        return [one.float().numpy() for one in spreads]
+        return [one.float().cpu().numpy() for one in spreads]
     blocks = (torch.cat([one.detach()[0] for one in attention[i : i + calls]]) for i in range(0, len(attention), calls))
-    return [block.float().numpy() for block in blocks]
+    return [block.float().cpu().numpy() for block in blocks]
 
 
 def _rollout(vit: Vit, x: Tensor, start: int | None = None, fusion: HeadFusion = "mean", **settings: float) -> NDArray:
@@ -204,7 +204,7 @@ def _integrated_gradients(vit: Vit, x: Tensor, target: int, baseline: str = "mea
     attributed = IntegratedGradients(vit.module).attribute(
         x.requires_grad_(), from_, target=target, n_steps=steps, internal_batch_size=min(at_once, steps)
     )
-    values = arithmetic.sum_per_patch(attributed[0].detach().double().sum(0).numpy(), vit.grid)
+    values = arithmetic.sum_per_patch(attributed[0].detach().cpu().double().sum(0).numpy(), vit.grid)
     return values, (rise, float(values.sum()) - rise)
 
 
@@ -213,7 +213,7 @@ def _plain(vit: Vit, x: Tensor, level: float | None) -> Tensor:
     if level is None:
         return torch.zeros_like(x)
     mean, std = (torch.tensor(v).view(1, -1, 1, 1) for v in (vit.mean, vit.std))
-    return ((level - mean) / std).expand_as(x).clone()
+    return ((level - mean) / std).to(x.device, x.dtype).expand_as(x).clone()
 
 
 def _grad_cam(vit: Vit, x: Tensor, target: int) -> MapAndGap:
@@ -230,7 +230,7 @@ def _grad_cam(vit: Vit, x: Tensor, target: int) -> MapAndGap:
     tapped = _PatchTap(last, vit.grid, vit.structure.layout)
     attribution = LayerGradCam(with_modules(vit.module, **{name: tapped}), tapped.patches)
     importance = attribution.attribute(x.requires_grad_(), target=target, relu_attributions=True)
-    return importance[0, 0].detach().numpy(), None
+    return importance[0, 0].detach().float().cpu().numpy(), None
 
 
 class _PatchTap(nn.Module):

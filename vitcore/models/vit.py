@@ -1,14 +1,17 @@
 """A model as every other room sees it: the module, its grid and how it attends, timm's transform for it, and its classes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vitcore.grid import Grid
 from vitcore.models.model_cards import ModelCard, ModelError
 from vitcore.probabilities import Output
 from vitcore.translation import say
+
+if TYPE_CHECKING:
+    import torch
 
 MOST_NAMES = 5  # of classes that a sentence names
 MAX_SIZES_NAMED = 3  # kinds of attention a sentence names
@@ -74,6 +77,31 @@ class Vit:
     def display_name(self) -> str:
         """The name that people are told: a file's, a run's, a model's of the hub."""
         return self.card.called or self.card.name
+
+    @property
+    def device(self) -> "torch.device":
+        """Where its weights are, and its passes are made."""
+        return self._weight.device
+
+    @property
+    def dtype(self) -> "torch.dtype":
+        """What its patches are embedded in: float32, bfloat16 or float16."""
+        return self._weight.dtype
+
+    @property
+    def _weight(self) -> "torch.Tensor":
+        return next(p for p in self.module.parameters() if p.is_floating_point())
+
+    def to(self, device: "torch.device | str | None" = None, dtype: "torch.dtype | str | None" = None) -> "Vit":
+        """This model on another device ("auto": the accelerator, if there is one) or in another dtype; it stays as it is itself.
+
+        Raises: ModelError, for a device that there is not, and for a dtype that models do not calculate in.
+        """
+        from vitcore.models.assembly.device_and_dtype import find_device, find_dtype
+        from vitcore.models.assembly.frozen_copy import frozen_copy
+
+        where, numbers = None if device is None else find_device(device), None if dtype is None else find_dtype(dtype)
+        return replace(self, module=frozen_copy(self.module, self.display_name, device=where, dtype=numbers))
 
     @property
     def blocks(self) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import vitcore
 from tests import files
 from tests.conftest import SAMPLES, TINY, timm_vit
 from vitcore.cli.commands import main
@@ -31,7 +32,7 @@ SETTINGS = ReportSettings(fusion="max", discard=0.25)
 
 @pytest.fixture(scope="module")
 def vit():
-    return load_model.wrap_module(timm_vit(), "tiny")
+    return vitcore.wrap(timm_vit(), name="tiny")
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +138,7 @@ def test_a_full_zip_takes_no_part_of_a_photo(vit, made):
 
 
 def test_models_for_which_something_is_not_defined(noise, tmp_path):
-    vit = load_model.wrap_module(timm_vit(pos_embed="none", num_classes=0), "bare")
+    vit = vitcore.wrap(timm_vit(pos_embed="none", num_classes=0), name="bare")
     bundle = ReportBundle(vit, PlainFolder(tmp_path))
     bundle.add_photo(bundle.render_photo(photo_from_image(noise(), "x.png"), ReportOrigin()))
     bundle.close()

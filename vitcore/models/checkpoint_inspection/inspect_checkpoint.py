@@ -34,6 +34,7 @@ from vitcore.models.checkpoint_inspection.open_questions import CROPS, INTERPOLA
 from vitcore.models.checkpoint_inspection.rotary import may_be_rotary, rotary_architectures
 from vitcore.models.formats import checkpoint_layout, config_json, google_npz, timm_names, weight_files
 from vitcore.models.formats.config_json import CheckpointConfiguration
+from vitcore.models.formats.read_weights import LazyTensor
 from vitcore.models.formats.state_dict import StateDict, tensor_shapes
 from vitcore.models.model_cards import ModelError
 
@@ -57,6 +58,16 @@ def inspect(path: str | Path, part: str | None = None) -> Inspection:
     else:
         found = checkpoint_layout.find_models(tree, file.name)
     return _inspection(path, file, _chosen(found, part, file), configured)
+
+
+def inspect_state(state: Mapping[str, LazyTensor], configured: CheckpointConfiguration, name: str) -> Inspection:
+    """The same of a state by name, in any library's names, whose values are in memory, and what is known of its model.
+
+    Raises: ModelError, one sentence, where no Vision Transformer is in it.
+    """
+    part = replace(checkpoint_layout.find_models(state, name)[0], in_memory=True)
+    nowhere = Path(f"{name}.state")  # a name in sentences: nothing is read
+    return replace(_inspection(nowhere, nowhere, (part, (part.name,)), configured), name=name)
 
 
 def _chosen(

@@ -45,6 +45,7 @@ class CheckpointModel:
     weights: Mapping[str, LazyTensor]
     left_out: tuple[str, ...]  # what lies beside it under the same roof
     is_whole: bool = False  # True: every weight of the file, under its own name
+    in_memory: bool = False  # its weights are a module's, and there is no file
     unread_head: tuple[str, ...] = ()  # those of them that look like a head, which was not taken
 
     def with_timm_names(self, state: StateDict) -> StateDict:
@@ -84,7 +85,7 @@ def read_tensors(part: CheckpointModel, file: Path) -> StateDict:
 
     What is most of a file is read whole: copied out of the mapped file, it would be in memory twice for a moment.
     """
-    if 4 * sum(math.prod(w.shape) for w in part.weights.values()) > MAX_MAPPED_SHARE * file.stat().st_size:
+    if not part.in_memory and 4 * sum(math.prod(w.shape) for w in part.weights.values()) > MAX_MAPPED_SHARE * file.stat().st_size:
         tree = weight_files.read_weights_tree(file, mapped=False)
         found = [whole_model(tree, file.name)] if part.is_whole else find_models(tree, file.name)
         part = next(again for again in found if again.name == part.name)

@@ -69,6 +69,8 @@ def _timm(said: dict[str, Any]) -> CheckpointConfiguration:
     made_for = shape.get("img_size") or size
     if isinstance(made_for, list):
         known["size"] = _pair(made_for[-2:])
+    if embeds_texts({"architecture": said["architecture"], **cfg}, int(shape.get("num_classes") or cfg.get("num_classes") or 0)):
+        known["output"] = "features"
     kept = {term: cfg[term] for term in ("interpolation", "crop_pct", "crop_mode") if term in cfg}
     names = said.get("label_names") or cfg.get("label_names")
     told = said.get("label_descriptions") or cfg.get("label_descriptions") or {}
@@ -76,7 +78,30 @@ def _timm(said: dict[str, Any]) -> CheckpointConfiguration:
     return CheckpointConfiguration(known, kept, labels, timm=shape)
 
 
-def _transformers(said: dict[str, Any], folder: Path) -> CheckpointConfiguration:
+def embeds_texts(pretrained_cfg: Mapping[str, Any], classes: int) -> bool:
+    """Whether the last layer of one of timm's models makes no classes: it is the projection to the space of texts.
+
+    pretrained_cfg: timm's, whose `architecture` or `tag` names CLIP, or Meta's Perception Encoder, of which the same holds;
+    classes: how many numbers the last layer makes. A head that was made anew for other classes has another number of them.
+    """
+    import timm  # noqa: F401
+    from timm.data import infer_imagenet_subset
+
+    architecture, tag = (str(pretrained_cfg.get(term) or "") for term in ("architecture", "tag"))
+    embeds = "clip" in architecture or "clip" in tag or architecture.startswith("vit_pe_core")
+    own = classes > 0 and classes == pretrained_cfg.get("num_classes")
+    return embeds and own and not infer_imagenet_subset({"num_classes": classes})
+
+
+def transformers_configuration(said: dict[str, Any]) -> CheckpointConfiguration:
+    """What the configuration of one of transformers' models says (`config.to_dict()`, with `architectures`); of photos nothing.
+
+    Raises: ModelError, for a model that sees no photos as patches.
+    """
+    return _transformers(said, None)
+
+
+def _transformers(said: dict[str, Any], folder: Path | None) -> CheckpointConfiguration:
     vision = said.get("vision_config") or said
     if "num_attention_heads" not in vision or not ({"image_size", "patch_size"} & set(vision)):
         kind = str(said.get("model_type", "?"))[:40]
@@ -91,10 +116,11 @@ def _transformers(said: dict[str, Any], folder: Path) -> CheckpointConfiguration
         known["eps"] = float(vision["layer_norm_eps"])
     if vision.get("image_size"):
         known["size"] = _pair(vision["image_size"])
-    known["pool"] = "token"
+    of_clip = "CLIPForImageClassification" in (said.get("architectures") or ())  # it reads the patches, without a norm
+    known["pool"] = "avg" if of_clip else "token"
     if output := _output(said):
         known["output"] = output
-    shown, unfollowed = read_preprocessing(folder, str(said.get("model_type", "")))
+    shown, unfollowed = read_preprocessing(folder, str(said.get("model_type", ""))) if folder else ({}, [])
     if not shown:
         return CheckpointConfiguration(known, {}, _id2label(said.get("id2label")))
     known |= _mean_and_std(shown.pop("mean"), shown.pop("std"))

@@ -47,7 +47,7 @@ def predict_classes(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which photos could be opened, (n,), and the model's `most` likeliest classes of each, (n, most), the likeliest first."""
     module, most = with_onednn_linears(vit.module), min(most, len(vit.labels))
-    asked = [(rows, module(x).topk(most).indices.numpy()) for rows, x in _batches(vit, photos, batch, skip_broken=True)]
+    asked = [(rows, module(x).topk(most).indices.cpu().numpy()) for rows, x in _batches(vit, photos, batch, skip_broken=True)]
     if not asked:
         return np.zeros(0, np.int64), np.zeros((0, most), np.int64)
     rows, top = zip(*asked, strict=True)
@@ -59,7 +59,7 @@ def extract_features(vit: Vit, photos: Photos, batch: int = BATCH_SIZE) -> NDArr
     """What the head reads of every photo, (N, D): timm's pre-logits. Raises: PhotoError, naming a broken photo."""
     module = with_onednn_linears(vit.module)
     batches = [module.forward_head(module.forward_features(x), pre_logits=True).float() for _, x in _batches(vit, photos, batch)]
-    return torch.cat(batches).numpy() if batches else np.zeros((0, vit.module.num_features), np.float32)
+    return torch.cat(batches).cpu().numpy() if batches else np.zeros((0, vit.module.num_features), np.float32)
 
 
 def match_classes(vit: Vit, classes: Sequence[str], source: str = "these photos") -> NDArray[np.int64]:
