@@ -16,14 +16,19 @@ declare_before_timm()
 
 __version__ = "0.1.0"
 __all__ = [
+    "Activations",
+    "Edits",
     "Grid",
     "ModelError",
     "PhotoError",
     "Recording",
     "Vit",
     "analysis",
+    "cache",
+    "edit",
     "figures",
     "film",
+    "head_ablation",
     "inspect",
     "load",
     "open_photo",
@@ -31,10 +36,12 @@ __all__ = [
 ]
 
 _HOME = {
+    "Activations": "interventions.activations", "cache": "interventions.activations",
+    "Edits": "interventions.edits", "edit": "interventions.edits",
     "Grid": "grid", "ModelError": "models.model_cards", "Vit": "models.load_model",
     "load": "models.load_model", "inspect": "models.load_model",
     "PhotoError": "images", "open_photo": "images",
-    "film": "train.film.film_writer",
+    "film": "train.film.film_writer", "head_ablation": "interventions.head_ablation",
     "Recording": "forward.recording", "record": "forward.recording", "figures": "", "analysis": "",
 }  # fmt: skip
 

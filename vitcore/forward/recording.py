@@ -81,6 +81,17 @@ class Recording:
         """(label, probability) of the likeliest classes; empty for a model without classes."""
         return top_classes(self.logits, self.labels, count, self.output)
 
+    @property
+    def attentions(self) -> NDArray[np.float32]:
+        """(L, H, T, T) attention maps of all blocks, of half precision's accuracy; a row is a query.
+
+        Raises: KeyError, where some were not kept; `record(vit, image, maps="all")` keeps them.
+        """
+        blocks = range(len(self.distance_px))
+        if not blocks or not {*blocks} <= self.maps.keys():
+            raise KeyError('the heads of all blocks were not kept: record(vit, image, maps="all") keeps them')
+        return np.stack([self.maps[block] for block in blocks]).astype(np.float32)
+
     def head_maps(self, block: int, token: int | None = None) -> NDArray[np.float32]:
         """(H, rows, cols) attention of a token (default: where the answer is read) in a block.
 
@@ -137,12 +148,12 @@ class Recording:
 
 def record(
     vit: Vit, image: Photo | Image.Image | str | Path | bytes | BinaryIO, *,
-    maps: Collection[int] = (), fusions: Iterable[HeadFusion] = ("mean",), exact: bool = False,
+    maps: Collection[int] | Literal["all"] = (), fusions: Iterable[HeadFusion] = ("mean",), exact: bool = False,
     store: Literal["maps", "query_key"] = "maps",
 ) -> Recording:  # fmt: skip
     """Run the model once on one image and keep what the pictures need.
 
-    `maps` names the blocks whose heads are kept whole; `fusions` the ways heads are fused. If `exact`, the
+    `maps` names the blocks whose heads are kept whole, or "all"; `fusions` the ways heads are fused. If `exact`, the
     model's own attention kernel computes its output and logits are bit-identical to a run that nobody watches;
     otherwise the weights are computed once and used for both, and linear layers are those that are faster on this CPU
     (`forward.onednn_linear`): quicker, with logits within float32's rounding. `store="query_key"` holds fused heads in half
@@ -154,7 +165,7 @@ def record(
     """
     if not isinstance(vit, Vit):
         raise TypeError(f"vit is what vitcore.load or vitcore.models.load_model.wrap_module gives, not {type(vit).__name__}")
-    fusions = tuple(fusions)
+    maps, fusions = range(vit.blocks) if isinstance(maps, str) and maps == "all" else maps, tuple(fusions)
     if strange := sorted({*fusions} - {*HEAD_FUSIONS}):
         raise ValueError(f"fusions are of {', '.join(HEAD_FUSIONS)}, not {', '.join(map(repr, strange))}")
     if vit.is_global and (outside := sorted(block for block in maps if not 0 <= block < vit.blocks)):
