@@ -24,6 +24,11 @@ if TYPE_CHECKING:  # what mypy and editors see; at run time `__getattr__` import
     from vitcore.grid import Grid as Grid
     from vitcore.images import PhotoError as PhotoError
     from vitcore.images import open_photo as open_photo
+    from vitcore.interventions.activations import Activations as Activations
+    from vitcore.interventions.activations import cache as cache
+    from vitcore.interventions.edits import Edits as Edits
+    from vitcore.interventions.edits import edit as edit
+    from vitcore.interventions.head_ablation import head_ablation as head_ablation
     from vitcore.models.assembly.wrap import wrap as wrap
     from vitcore.models.load_model import ModelError as ModelError
     from vitcore.models.load_model import Vit as Vit
@@ -35,6 +40,8 @@ declare_before_timm()
 
 __version__ = "0.1.0"
 __all__ = [
+    "Activations",
+    "Edits",
     "Grid",
     "MeanDistance",
     "ModelError",
@@ -42,8 +49,11 @@ __all__ = [
     "Recording",
     "Vit",
     "analysis",
+    "cache",
+    "edit",
     "figures",
     "film",
+    "head_ablation",
     "inspect",
     "load",
     "mean_distance",
@@ -55,10 +65,12 @@ __all__ = [
 ]
 
 _HOME = {
+    "Activations": "interventions.activations", "cache": "interventions.activations",
+    "Edits": "interventions.edits", "edit": "interventions.edits",
     "Grid": "grid", "ModelError": "models.model_cards", "Vit": "models.load_model",
     "load": "models.load_model", "inspect": "models.load_model",
     "PhotoError": "images", "open_photo": "images",
-    "film": "train.film.film_writer", "wrap": "models.assembly.wrap",
+    "film": "train.film.film_writer", "wrap": "models.assembly.wrap", "head_ablation": "interventions.head_ablation",
     "Recording": "forward.recording", "record": "forward.recording", "record_many": "forward.recordings.record_many",
     "mean_distance": "forward.recordings.mean_distance", "MeanDistance": "forward.recordings.mean_distance",
     "relevance": "forward.relevance", "figures": "", "analysis": "",

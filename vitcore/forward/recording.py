@@ -83,6 +83,17 @@ class Recording:
         """(label, probability) of the likeliest classes; empty for a model without classes."""
         return top_classes(self.logits, self.labels, count, self.output)
 
+    @property
+    def attentions(self) -> NDArray[np.float32]:
+        """(L, H, T, T) attention maps of all blocks, of half precision's accuracy; a row is a query.
+
+        Raises: KeyError, where some were not kept; `record(vit, image, maps="all")` keeps them.
+        """
+        blocks = range(len(self.distance_px))
+        if not blocks or not {*blocks} <= self.maps.keys():
+            raise KeyError('the heads of all blocks were not kept: record(vit, image, maps="all") keeps them')
+        return np.stack([self.maps[block] for block in blocks]).astype(np.float32)
+
     def head_maps(self, block: int, token: int | None = None) -> NDArray[np.float32]:
         """(H, rows, cols) attention of a token (default: where the answer is read) in a block.
 
