@@ -86,12 +86,12 @@ def load_weights_into(module: Any, file: Path, as_it_is: bool = False) -> None:
 
     tree = weight_files.read_weights_tree(file)
     if as_it_is:
-        module.load_state_dict(checkpoint_layout.read_tensors(checkpoint_layout.whole_model(tree, file.name), file), assign=True)
+        module.load_state_dict(checkpoint_layout.read_tensors(checkpoint_layout.whole_model(tree, file.name)), assign=True)
         return
     if not hasattr(module, "patch_embed"):  # a network without patches, saved by ourselves under its own names
         module.load_state_dict({name: weight.values().float() for name, weight in tree.items()}, assign=True)
         return
     part = checkpoint_layout.find_models(tree, file.name)[0]
-    state = place_pooler(part.with_timm_names(checkpoint_layout.read_tensors(part, file)), module)
+    state = place_pooler(part.with_timm_names(checkpoint_layout.read_tensors(part)), module)
     state = checkpoint_filter_fn(state, module, interpolation="bicubic", antialias=True)
     module.load_state_dict(state, assign=True)

@@ -21,6 +21,7 @@ from vitcore.architectures.classifier_head import read_head, with_timm_head
 from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import refusal_reason
 from vitcore.models import local_files
+from vitcore.models.checkpoint_inspection.check_shapes import check_shapes, check_values
 from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
 from vitcore.models.checkpoint_inspection.differences import fit_to_module, tensor_differences
 from vitcore.models.checkpoint_inspection.infer_architecture import (
@@ -106,6 +107,7 @@ def _inspection(
     path: Path, file: Path, chosen: tuple[checkpoint_layout.CheckpointModel, tuple[str, ...]], configured: CheckpointConfiguration
 ) -> Inspection:
     part, names = chosen
+    check_values(part.weights, file.name)
     raw = tensor_shapes(part.weights)
     told: dict[str, Any] = {"heads": google_npz.head_count(raw)} if part.format is google_npz.FORMAT else {}
     if part.format.projection and any(re.search(part.format.projection, name) for name in raw):
@@ -125,6 +127,8 @@ def _inspection(
     if rotary and ("pos_embed" not in raw or pooled or any(".attn.q_" in name for name in raw)):
         configured = replace(configured, timm=next(iter(rotary.values())))
     state = raw if configured.timm else part.with_timm_names(dict(raw))
+    if not configured.timm:
+        check_shapes(state, file.name)
     known = {**configured.known_answers, **told}
     if configured.timm:
         named = dict(configured.timm)

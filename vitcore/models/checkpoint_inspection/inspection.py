@@ -16,7 +16,7 @@ from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class
 from vitcore.models.checkpoint_inspection.differences import HEAD_NAMES, TensorDifferences, fit_to_module
 from vitcore.models.checkpoint_inspection.infer_architecture import InferredArchitecture
 from vitcore.models.checkpoint_inspection.open_questions import CROPS, OpenQuestion, answer_text, complete_answers
-from vitcore.models.formats import checkpoint_layout, google_npz
+from vitcore.models.formats import checkpoint_layout
 from vitcore.models.formats.config_json import CheckpointConfiguration
 from vitcore.models.model_cards import OWN_FILE, ModelError
 from vitcore.probabilities import Output
@@ -181,18 +181,13 @@ class Inspection:
 
     def _fill(self, module: Any, as_it_is: bool) -> None:
         if as_it_is:
-            state = checkpoint_layout.read_tensors(self.part, self.file)
+            state = checkpoint_layout.read_tensors(self.part)
             module.load_state_dict(state if self.part.is_whole else with_timm_head(state), assign=True)
             return
-        if self.part.format is google_npz.FORMAT and isinstance(module.head, torch.nn.Linear | torch.nn.Identity):
-            module.to_empty(device="cpu")
-            prefix = self.part.name.rpartition(" · ")[2]
-            module.load_pretrained(str(self.file), prefix)  # timm's own
-            return
-        state = fit_to_module(self.part.with_timm_names(checkpoint_layout.read_tensors(self.part, self.file)), module)
+        state = fit_to_module(self.part.with_timm_names(checkpoint_layout.read_tensors(self.part)), module)
         if self.differences.only_head_differs:
             state = {name: w for name, w in state.items() if not HEAD_NAMES.match(name)}
-        module.load_state_dict(state, assign=True)
+        module.load_state_dict({name: w.contiguous() for name, w in state.items()}, assign=True)
 
 
 def part_label(part: str) -> str:
