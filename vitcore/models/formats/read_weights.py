@@ -3,7 +3,6 @@
 What a file is, its first bytes say, not its name; what is in it, `containers` reads.
 """
 
-import json
 import struct
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
@@ -117,14 +116,3 @@ def _zip(file: Path, size: int) -> Mapping[str, Any]:
 def _twice(names: Iterable[str]) -> str | None:
     met: set[str] = set()
     return next((name for name in names if name in met or met.add(name)), None)  # type: ignore[func-returns-value]
-
-
-def read_json_object(file: Path) -> dict[str, Any]:
-    """A JSON file beside the weights. Raises: ModelError, when it is no JSON object or longer than any such file."""
-    try:
-        said = json.loads(file.read_text(encoding="utf-8")) if file.stat().st_size < 50 * 10**6 else None
-    except (OSError, ValueError, RecursionError) as error:
-        raise damaged_file_error(file, error) from None
-    if not isinstance(said, dict):
-        raise ModelError("{name} is not a JSON object.", name=file.name)
-    return said

@@ -29,7 +29,7 @@ REBUILD = re.compile(r"torch\._utils\._rebuild_(tensor|tensor_v2|tensor_v3|param
 OTHER_TENSORS = re.compile(r"torch\.(_utils\._rebuild_\w+|_tensor\._rebuild_from_type_v2)")
 PLAIN_KEYS = (str, int, float, bool, bytes, type(None))
 MAX_KEY_BITS = 64
-MAX_STEPS = 2_000_000  # a checkpoint with the state of its optimiser takes a hundred thousand
+MAX_STEPS = 700_000  # a checkpoint with the state of its optimiser takes a hundred thousand
 
 
 class NeedsCodeError(ValueError):
