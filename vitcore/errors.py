@@ -18,7 +18,14 @@ class RefusalError(ValueError):
     """
 
     def __init__(self, sentence: str = "", /, **facts: object) -> None:
-        super().__init__(sentence if isinstance(sentence, Said) else say(sentence, **facts))
+        super().__init__(sentence if isinstance(sentence, Said) else say(sentence, **{k: _printable(v) for k, v in facts.items()}))
+
+
+def _printable(fact: object) -> object:
+    """A fact that may come from somebody's file, such as a tensor's name, without characters that change a terminal or a page."""
+    if not isinstance(fact, str) or fact.isprintable():
+        return fact
+    return "".join(c if c.isprintable() else "?" for c in fact)
 
 
 def first_line(error: BaseException, most: int = 160) -> str:

@@ -41,7 +41,7 @@ MOST_SECONDS, MOST_BYTES = 5, 500 * 10**6
 SHAPE = {"embed_dim": 32, "num_heads": 2, "depth": 2, "patch_size": 8, "img_size": 32, "num_classes": 3}
 LEAKS = re.compile(
     r"index out of range|NoneType|object has no|not subscriptable|mistake in Inside ViT|invalid literal|Traceback|"
-    r"by zero|has no attribute|not iterable|KeyError|TypeError|ValueError|IndexError|unpack|math domain|must be .*, not|not in list",
+    r"by zero|has no attribute|not iterable|KeyError|TypeError|ValueError|IndexError|to unpack|math domain|must be .*, not|not in list",
 )
 ODD_NUMBERS = (0, 1, -1, 2, 3, 7, 63, 64, 65, 1000, 10**5, 2**31, 2**63, 10**30, 0.5, float("nan"), float("inf"))
 ODD_VALUES = (None, True, "", "x", "gelu", [], {}, [0], [1, 2, 3], {"a": 1}, [[]], "0", "224", *ODD_NUMBERS)

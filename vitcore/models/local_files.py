@@ -85,7 +85,8 @@ def load_weights_into(module: Any, file: Path, as_it_is: bool = False) -> None:
     from timm.models.vision_transformer import checkpoint_filter_fn
 
     from vitcore.architectures.classifier_head import place_pooler
-    from vitcore.models.formats import checkpoint_layout, weight_files
+    from vitcore.models.formats import checkpoint_layout
+    from vitcore.models.formats.containers import weight_files
 
     tree = weight_files.read_weights_tree(file)
     if as_it_is:

@@ -21,12 +21,13 @@ MAX_SIDE_PX = 2**13  # of an input
 MAX_PATCH_PX = 256
 MAX_DIMENSIONS = 6
 INDEXES = re.compile(r"(.*[./_])?(\w*index\w*|position_ids|num_batches_tracked|\w*step|\w*version|\w*mask\w*|n_averaged|\w*count\w*|\w*idx)$")
+NO_REGISTERS = re.compile(r"(.*\.)?(register|storage)_tokens")  # 1×0×D: of a model without any
 BLOCK = re.compile(r"blocks\.(\d+)\.")
 DIMENSIONS = (  # of timm's names: how many each has
     (re.compile(r"patch_embed\.proj\.weight"), (2, 4)),
     (re.compile(r"(pos_embed|(cls|dist|reg)_token|attn_pool\.latent)"), (3,)),
     (re.compile(r"blocks\.\d+\.(attn\.(qkv|proj|[qkv]_proj)|mlp\.fc\w+)\.weight"), (2,)),
-    (re.compile(r"(blocks\.\d+\.)?(\w+\.)*(norm\w*|fc_norm)\.(weight|bias)|blocks\.\d+\.(.+\.bias|ls\d\.gamma|gamma_\d)"), (1,)),
+    (re.compile(r"(blocks\.\d+\.)?(\w+\.)*\w*norm\w*\.(weight|bias)|blocks\.\d+\.(.+\.bias|ls\d\.gamma|gamma_\d)"), (1,)),
     (re.compile(r"attn_pool\.(q|kv|proj|mlp\.\w+)\.weight"), (2,)),
 )
 
@@ -39,9 +40,10 @@ def check_values(weights: Mapping[str, LazyTensor], file: str) -> None:
             raise ModelError(
                 "{name} holds {tensor} in a form that is no plain number ({kind}), as quantised, sparse or empty models do: "
                 "save the weights as 16- or 32-bit floats.",
-                name=file, tensor=_shown(name), kind=kind,
+                name=file, tensor=name[:60], kind=kind,
             )  # fmt: skip
-        if not all(0 < side < 2**31 for side in weight.shape) or len(weight.shape) > MAX_DIMENSIONS:
+        least = 0 if NO_REGISTERS.fullmatch(name) else 1
+        if not all(least <= side < 2**31 for side in weight.shape) or len(weight.shape) > MAX_DIMENSIONS:
             raise _shape_error(file, name, weight.shape)
 
 
@@ -55,7 +57,7 @@ def check_shapes(state: Mapping[str, Tensor], file: str) -> None:
     if numbers and (max(numbers) >= MAX_BLOCKS or max(numbers) >= 4 * len(numbers) + 8):
         raise ModelError("{name} holds a block {block} and {count} blocks in all, which no model does.",
                          name=file, block=max(numbers), count=len(numbers))  # fmt: skip
-    width = next((w.shape[0] for name, w in state.items() if name.endswith(".norm1.weight")), 1)
+    width = next((w.shape[0] for name, w in state.items() if BLOCK.match(name) and name.endswith(".norm1.weight")), 1)
     normed = [w.shape[0] for name, w in state.items() if re.fullmatch(r"blocks\.\d+\.attn\.[qk]_norm\.weight", name)]
     kernel, table = state.get("patch_embed.proj.weight"), state.get("pos_embed")
     if width > MAX_WIDTH or any(width % side for side in normed) or (kernel is not None and max(kernel.shape[2:], default=1) > MAX_PATCH_PX):
@@ -78,8 +80,4 @@ def _is_weight(name: str, weight: LazyTensor) -> bool:
 
 def _shape_error(file: str, name: str, shape: tuple[int, ...]) -> ModelError:
     return ModelError("{name} can't be opened: {tensor} is {shape}, which no such tensor of a Vision Transformer is.",
-                      name=file, tensor=_shown(name), shape=shape_text(shape)[:60])  # fmt: skip
-
-
-def _shown(name: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in name[:60])
+                      name=file, tensor=name[:60], shape=shape_text(shape)[:60])  # fmt: skip

@@ -33,7 +33,8 @@ from vitcore.models.checkpoint_inspection.infer_architecture import (
 from vitcore.models.checkpoint_inspection.inspection import Inspection, part_label
 from vitcore.models.checkpoint_inspection.open_questions import CROPS, INTERPOLATIONS, NORMALISATIONS, OpenQuestion
 from vitcore.models.checkpoint_inspection.rotary import may_be_rotary, rotary_architectures
-from vitcore.models.formats import checkpoint_layout, config_json, google_npz, timm_names, weight_files
+from vitcore.models.formats import checkpoint_layout, config_json, dinov3, google_npz, timm_names
+from vitcore.models.formats.containers import weight_files
 from vitcore.models.formats.config_json import CheckpointConfiguration
 from vitcore.models.formats.state_dict import StateDict, tensor_shapes
 from vitcore.models.model_cards import ModelError
@@ -130,6 +131,8 @@ def _inspection(
     if not configured.timm:
         check_shapes(state, file.name)
     known = {**configured.known_answers, **told}
+    if part.format in dinov3.FORMATS and not configured.timm:
+        configured = replace(configured, timm=dinov3.describe_dinov3(raw, state, known))
     if configured.timm:
         named = dict(configured.timm)
         asked = head_questions(named, known)
@@ -140,6 +143,12 @@ def _inspection(
             asked.append(OpenQuestion("architecture", next(iter(rotary)), tuple(rotary)))
         if configured.timm.get("num_classes") == 1 and "output" not in known:
             asked.append(output_question(1))
+        if part.format in dinov3.FORMATS and "heads" not in known and not any(n.endswith(".periods") for n in raw):
+            width = named["embed_dim"]
+            can = tuple(n for n in range(1, width + 1) if width % (4 * n) == 0)
+            asked.append(OpenQuestion("heads", named["num_heads"], can, (("width", width),)))
+        if part.format in dinov3.FORMATS and named["num_classes"]:
+            asked.append(OpenQuestion("pool", "token", ("token", "avg")))
         inferred = InferredArchitecture(named, (1, 1), None, tuple(asked))
     else:
         inferred = _with_values(part, state, known, file)

@@ -13,6 +13,7 @@ from typing import Any
 from vitcore.architectures.classifier_head import find_head_beside, with_timm_head
 from vitcore.errors import log_traceback
 from vitcore.models.formats import (
+    dinov3,
     google_npz,
     openclip,
     timm_names,
@@ -25,7 +26,7 @@ from vitcore.models.formats.state_dict import CheckpointFormat, StateDict
 from vitcore.models.model_cards import ModelError
 
 CHECKPOINT_FORMATS = (
-    openclip.TRUNK, timm_names.TIMM, timm_names.HYBRID, timm_names.ROOT_ONLY, transformers_vit.FORMAT, transformers_clip.CLIP,
+    openclip.TRUNK, *dinov3.FORMATS, timm_names.TIMM, timm_names.HYBRID, timm_names.ROOT_ONLY, transformers_vit.FORMAT, transformers_clip.CLIP,
     transformers_clip.SIGLIP, torchvision_vit.FORMAT, openclip.TOWER, google_npz.FORMAT,
 )  # fmt: skip
 LANGUAGE_MODEL_NAMES = re.compile(r"(^|\.)(embed_tokens|wte|word_embeddings|tok_embeddings|token_embd|lm_head|shared)\.weight$")
@@ -52,6 +53,8 @@ class CheckpointModel:
         """
         try:
             return with_timm_head(self.format.convert(state))
+        except ModelError:
+            raise
         except Exception as error:  # torch's, of transposing and joining what doesn't fit together
             log_traceback(error)
             raise ModelError("Tensors in it have the names that {format} has for them, but not the shapes.",

@@ -93,6 +93,8 @@ def _transformers(said: dict[str, Any], folder: Path) -> CheckpointConfiguration
         known["eps"] = float(vision["layer_norm_eps"])
     if vision.get("image_size"):
         known["size"] = _pair(vision["image_size"])
+    if "rope_theta" in vision:
+        known["rope_theta"] = float(vision["rope_theta"])
     known["pool"] = "token"
     if output := _output(said):
         known["output"] = output

@@ -67,8 +67,8 @@ def _positive(value: Any) -> bool:
     return _is_number(value) and 0 < value
 
 
-def _of_colours(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: fits(value) or (isinstance(value, list) and 0 < len(value) <= 64 and all(map(fits, value)))
+def _colours(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and 0 < len(value) <= 64 and all(map(fits, value))
 
 
 def _is_size(value: Any) -> bool:
@@ -96,11 +96,13 @@ FIELDS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("num_labels", "num_classes"), _whole(0, MAX_COUNT)),
     **dict.fromkeys(("num_register_tokens", "reg_tokens"), _whole(0, 1024)),
     **dict.fromkeys(("image_size", "patch_size", "img_size"), _side), "input_size": _whole_numbers(1, MAX_SIDE_PX, (3,)),
-    **dict.fromkeys(("layer_norm_eps", "norm_eps", "head_eps", "rescale_factor", "crop_pct", "mlp_ratio"), _positive),
+    **dict.fromkeys(("layer_norm_eps", "norm_eps", "head_eps", "rescale_factor", "crop_pct", "mlp_ratio", "rope_theta"), _positive),
     **dict.fromkeys(("hidden_act", "model_type", "problem_type", "interpolation", "crop_mode", "timm", "image_processor_type",
                      "feature_extractor_type", "global_pool", "base_model_name_or_path", "title", "licence", "note"), _text),
     **dict.fromkeys(FLAGS, _flag),
-    **dict.fromkeys(("mean", "image_mean"), _of_colours(_is_number)), **dict.fromkeys(("std", "image_std"), _of_colours(_positive)),
+    "mean": _colours(_is_number), "std": _colours(_positive),
+    "image_mean": lambda value: _is_number(value) or _colours(_is_number)(value),
+    "image_std": lambda value: _positive(value) or _colours(_positive)(value),
     **dict.fromkeys(("vision_config", "pretrained_cfg", "model_args", "model_cfg", "preprocess_cfg", "vision_cfg", "card", "input",
                      "label_descriptions", "image_processor"), _object),
     **dict.fromkeys(("size", "crop_size"), _is_size), "id2label": _is_id2label, "architecture": _is(str, dict),

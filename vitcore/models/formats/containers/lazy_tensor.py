@@ -34,8 +34,7 @@ class LazyTensor:
 def damaged_file_error(file: Path, reason: object) -> ModelError:
     """The sentence about a file that can't be decoded, with the first line of the reason."""
     short = (str(reason).splitlines() or [""])[0][:160].rstrip(".")
-    shown = "".join(c if c.isprintable() else "?" for c in short) or type(reason).__name__
-    return ModelError("{name} is damaged or incomplete: {reason}.", name=file.name, reason=shown)
+    return ModelError("{name} is damaged or incomplete: {reason}.", name=file.name, reason=short or type(reason).__name__)
 
 
 def too_large_tensor_error(file: Path, tensor: str) -> ModelError:
@@ -45,10 +44,9 @@ def too_large_tensor_error(file: Path, tensor: str) -> ModelError:
 
 def needs_code_error(file: Path, code: str) -> ModelError:
     """The sentence about a file that is a program, or holds objects that only their own code can make."""
-    shown = "".join(c if c.isprintable() else "?" for c in code[:80])
     return ModelError(
         "{name} can't be opened without running code in it ({code}), which is not done here: where you trust it, save only "
         'its weights with torch.save(model.state_dict(), "weights.pth").',
         name=file.name,
-        code=shown,
+        code=code[:80],
     )

@@ -7,7 +7,7 @@ from typing import Any
 from vitcore.models.formats import SUFFIXES
 from vitcore.models.formats.containers.json_file import read_json_object
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
-from vitcore.models.formats.read_weights import read_weights
+from vitcore.models.formats.containers.read_weights import read_weights
 from vitcore.models.model_cards import ModelError
 
 PREFERRED_FILES = (
