@@ -18,7 +18,14 @@ class RefusalError(ValueError):
     """
 
     def __init__(self, sentence: str = "", /, **facts: object) -> None:
-        super().__init__(sentence if isinstance(sentence, Said) else say(sentence, **facts))
+        super().__init__(sentence if isinstance(sentence, Said) else say(sentence, **{k: _printable(v) for k, v in facts.items()}))
+
+
+def _printable(fact: object) -> object:
+    """A fact that may come from somebody's file, such as a tensor's name, without characters that change a terminal or a page."""
+    if not isinstance(fact, str) or fact.isprintable():
+        return fact
+    return "".join(c if c.isprintable() else "?" for c in fact)
 
 
 def first_line(error: BaseException, most: int = 160) -> str:
@@ -63,7 +70,15 @@ def refusal_reason(error: BaseException, most: int = 160) -> str:
     """Why something can't be done, for a sentence: the error's first line, or that the mistake is this project's own."""
     log_traceback(error)
     reason, at = first_line(error, most), mistake_at(error)
-    return reason if at is None else say(
+    if at is None:
+        return say("its parts do not fit together") if _says_nothing(error) else reason
+    return say(
         "a mistake in Inside ViT itself: {kind} in {place}, {reason}",
         kind=type(error).__name__, place=f"{at[0].name}:{at[1]}", reason=reason,
     )  # fmt: skip
+
+
+def _says_nothing(error: BaseException) -> bool:
+    """Whether a library's error is of a program's kind, and says nothing to a reader: "list index out of range"."""
+    told = (isinstance(error, AssertionError) and str(error)) or "unexpected keyword argument" in str(error)
+    return isinstance(error, MISTAKES) and not told

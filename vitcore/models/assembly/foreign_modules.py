@@ -5,6 +5,7 @@ tried: for one random picture both must answer the same.
 """
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from vitcore.errors import raise_mistake, refusal_reason
 from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect_state
 from vitcore.models.checkpoint_inspection.inspection import Inspection
 from vitcore.models.formats.config_json import CheckpointConfiguration, transformers_configuration
-from vitcore.models.formats.read_weights import LazyTensor
+from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.model_cards import ModelError
 
 TOLERANCE = 1e-4  # of the largest number of an answer: sums in another order differ by less
@@ -55,7 +56,7 @@ def inspect_module(module: nn.Module, name: str, normalise: Any = None) -> Inspe
 
 
 def _lazy(value: Tensor) -> LazyTensor:
-    return LazyTensor(tuple(value.shape), lambda: value)
+    return LazyTensor(tuple(value.shape), lambda: value, Path("a module in memory"), value.dtype)
 
 
 def check_same_answer(module: nn.Module, twin: nn.Module, image_px: tuple[int, int], name: str) -> None:

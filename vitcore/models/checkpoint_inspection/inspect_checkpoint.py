@@ -21,6 +21,7 @@ from vitcore.architectures.classifier_head import read_head, with_timm_head
 from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import refusal_reason
 from vitcore.models import local_files
+from vitcore.models.checkpoint_inspection.check_shapes import check_shapes, check_values
 from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
 from vitcore.models.checkpoint_inspection.differences import fit_to_module, tensor_differences
 from vitcore.models.checkpoint_inspection.infer_architecture import (
@@ -32,9 +33,10 @@ from vitcore.models.checkpoint_inspection.infer_architecture import (
 from vitcore.models.checkpoint_inspection.inspection import Inspection, part_label
 from vitcore.models.checkpoint_inspection.open_questions import CROPS, INTERPOLATIONS, NORMALISATIONS, OpenQuestion
 from vitcore.models.checkpoint_inspection.rotary import may_be_rotary, rotary_architectures
-from vitcore.models.formats import checkpoint_layout, config_json, google_npz, timm_names, weight_files
+from vitcore.models.formats import checkpoint_layout, config_json, dinov3, google_npz, timm_names
 from vitcore.models.formats.config_json import CheckpointConfiguration
-from vitcore.models.formats.read_weights import LazyTensor
+from vitcore.models.formats.containers import weight_files
+from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.state_dict import StateDict, tensor_shapes
 from vitcore.models.model_cards import ModelError
 
@@ -65,7 +67,7 @@ def inspect_state(state: Mapping[str, LazyTensor], configured: CheckpointConfigu
 
     Raises: ModelError, one sentence, where no Vision Transformer is in it.
     """
-    part = replace(checkpoint_layout.find_models(state, name)[0], in_memory=True)
+    part = checkpoint_layout.find_models(state, name)[0]
     nowhere = Path(f"{name}.state")  # a name in sentences: nothing is read
     return replace(_inspection(nowhere, nowhere, (part, (part.name,)), configured), name=name)
 
@@ -117,6 +119,7 @@ def _inspection(
     path: Path, file: Path, chosen: tuple[checkpoint_layout.CheckpointModel, tuple[str, ...]], configured: CheckpointConfiguration
 ) -> Inspection:
     part, names = chosen
+    check_values(part.weights, file.name)
     raw = tensor_shapes(part.weights)
     told: dict[str, Any] = {"heads": google_npz.head_count(raw)} if part.format is google_npz.FORMAT else {}
     if part.format.projection and any(re.search(part.format.projection, name) for name in raw):
@@ -136,7 +139,11 @@ def _inspection(
     if rotary and ("pos_embed" not in raw or pooled or any(".attn.q_" in name for name in raw)):
         configured = replace(configured, timm=next(iter(rotary.values())))
     state = raw if configured.timm else part.with_timm_names(dict(raw))
+    if not configured.timm:
+        check_shapes(state, file.name)
     known = {**configured.known_answers, **told}
+    if part.format in dinov3.FORMATS and not configured.timm:
+        configured = replace(configured, timm=dinov3.describe_dinov3(raw, state, known))
     if configured.timm:
         named = dict(configured.timm)
         asked = head_questions(named, known)
@@ -147,6 +154,12 @@ def _inspection(
             asked.append(OpenQuestion("architecture", next(iter(rotary)), tuple(rotary)))
         if configured.timm.get("num_classes") == 1 and "output" not in known:
             asked.append(output_question(1))
+        if part.format in dinov3.FORMATS and "heads" not in known and not any(n.endswith(".periods") for n in raw):
+            width = named["embed_dim"]
+            can = tuple(n for n in range(1, width + 1) if width % (4 * n) == 0)
+            asked.append(OpenQuestion("heads", named["num_heads"], can, (("width", width),)))
+        if part.format in dinov3.FORMATS and named["num_classes"]:
+            asked.append(OpenQuestion("pool", "token", ("token", "avg")))
         inferred = InferredArchitecture(named, (1, 1), None, tuple(asked))
     else:
         inferred = _with_values(part, state, known, file)

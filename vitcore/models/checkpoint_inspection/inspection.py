@@ -16,7 +16,7 @@ from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class
 from vitcore.models.checkpoint_inspection.differences import HEAD_NAMES, TensorDifferences, fit_to_module
 from vitcore.models.checkpoint_inspection.infer_architecture import InferredArchitecture
 from vitcore.models.checkpoint_inspection.open_questions import CROPS, OpenQuestion, answer_text, complete_answers
-from vitcore.models.formats import checkpoint_layout, google_npz
+from vitcore.models.formats import checkpoint_layout, timm_names
 from vitcore.models.formats.config_json import CheckpointConfiguration
 from vitcore.models.model_cards import OWN_FILE, ModelError
 from vitcore.probabilities import Output
@@ -111,6 +111,7 @@ class Inspection:
         if named or "timm" in self.inferred.architecture:
             shape = dict(named or self.inferred.architecture)
             shape |= {key: told[key] for key in HEAD_TERMS if key in told}
+            shape |= {to: told[key] for key, to in (("heads", "num_heads"), ("pool", "global_pool")) if key in told and not named}
         else:
             shape = self.inferred.with_answers(told)
         if self.differences.only_head_differs:
@@ -180,19 +181,14 @@ class Inspection:
         return module
 
     def _fill(self, module: Any, as_it_is: bool) -> None:
-        if as_it_is:
-            state = checkpoint_layout.read_tensors(self.part, self.file)
-            module.load_state_dict(state if self.part.is_whole else with_timm_head(state), assign=True)
-            return
-        if self.part.format is google_npz.FORMAT and isinstance(module.head, torch.nn.Linear | torch.nn.Identity):
-            module.to_empty(device="cpu")
-            prefix = self.part.name.rpartition(" · ")[2]
-            module.load_pretrained(str(self.file), prefix)  # timm's own
-            return
-        state = fit_to_module(self.part.with_timm_names(checkpoint_layout.read_tensors(self.part, self.file)), module)
+        state = checkpoint_layout.read_tensors(self.part)
+        if not as_it_is:
+            state = fit_to_module(self.part.with_timm_names(state), module)
+        elif not self.part.is_whole:
+            state = with_timm_head(state) if self.part.format is timm_names.TIMM else self.part.with_timm_names(state)
         if self.differences.only_head_differs:
             state = {name: w for name, w in state.items() if not HEAD_NAMES.match(name)}
-        module.load_state_dict(state, assign=True)
+        module.load_state_dict({name: w.contiguous() for name, w in state.items()}, assign=True)
 
 
 def part_label(part: str) -> str:

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vitcore.errors import log_traceback
+from vitcore.models.formats.containers.json_file import read_json_object
 from vitcore.models.formats.image_processor import output_px, read_preprocessing, unfollowed_fields_sentence
-from vitcore.models.formats.read_weights import read_json_object
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import Output
+from vitcore.translation import say
 
 ACTIVATIONS = {
     "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_fast": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "quick_gelu": "quick_gelu",
@@ -43,12 +45,12 @@ def read_configuration(folder: Path) -> CheckpointConfiguration:
             file = folder / name
             try:
                 return read(read_json_object(file), folder)
-            except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
-                if isinstance(error, ModelError):
-                    raise
-                raise ModelError(
-                    "{name} does not say what such a file says: {reason}.", name=file.name, reason=repr(error)[:120]
-                ) from None
+            except ModelError:
+                raise
+            except Exception as error:  # fields that are missing, or don't fit together
+                log_traceback(error)
+                reason = repr(error.args[0])[:60] if isinstance(error, KeyError) else say("its fields do not fit together")
+                raise ModelError("{name} does not say what such a file says: {reason}.", name=file.name, reason=reason) from None
     return CheckpointConfiguration()
 
 
@@ -116,6 +118,8 @@ def _transformers(said: dict[str, Any], folder: Path | None) -> CheckpointConfig
         known["eps"] = float(vision["layer_norm_eps"])
     if vision.get("image_size"):
         known["size"] = _pair(vision["image_size"])
+    if "rope_theta" in vision:
+        known["rope_theta"] = float(vision["rope_theta"])
     of_clip = "CLIPForImageClassification" in (said.get("architectures") or ())  # it reads the patches, without a norm
     known["pool"] = "avg" if of_clip else "token"
     if output := _output(said):
