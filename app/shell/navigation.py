@@ -50,6 +50,7 @@ def run_page() -> None:
             for choice in (current_model.FIRST, second_model.SECOND):
                 choice.forget_problem()
         restore_pending(another_page=not same_page)
+        copy_link.enter_page(row.slug)
         outlier_masking.read_address(entered=not same_page, uses_model=row.uses_model)
         lecture_text = texts.prose("lecture")
         head = st.container(horizontal=True, vertical_alignment="center")

@@ -1,7 +1,7 @@
 // The picture a person can point at: draws patches on a canvas, answers hover itself, sends clicks to Python.
 
 import { framed } from "../outlined.js"
-import { heatOnPhoto, holding, there } from "../overlay.js"
+import { heatOnPhoto, holding, placeOf, there } from "../overlay.js"
 import { clamp } from "../text.js"
 
 const states = new WeakMap()
@@ -111,9 +111,9 @@ function layout(canvas, s) {
 
 export function slotAt(event, canvas, s) {
   const { w, h, gap } = layout(canvas, s)
-  const box = canvas.getBoundingClientRect()
-  const col = Math.floor((event.clientX - box.left) / (w + gap))
-  const row = Math.floor((event.clientY - box.top) / (h + gap))
+  const box = canvas.getBoundingClientRect(), { clientX, clientY } = placeOf(event)
+  const col = Math.floor((clientX - box.left) / (w + gap))
+  const row = Math.floor((clientY - box.top) / (h + gap))
   const { rows, cols } = slotsOf(s.data)
   const inside = row >= 0 && col >= 0 && row < rows && col < cols
   return inside ? row * cols + col : null
