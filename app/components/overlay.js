@@ -39,16 +39,16 @@ export function scaleTop(values, from, even) {
   return Math.max(end, LEAST_TOP * even)
 }
 
-let last = { clientX: NaN, clientY: NaN } // of the pointer
-const pointed = event => { last = event }
-for (const name of ["pointermove", "pointerdown", "pointerup"]) globalThis.addEventListener?.(name, pointed, { capture: true, passive: true })
+let pointer = { clientX: NaN, clientY: NaN } // where it was last
+const notePointer = event => { pointer = event }
+for (const name of ["pointermove", "pointerdown", "pointerup"]) globalThis.addEventListener?.(name, notePointer, { capture: true, passive: true })
 
 /** Where an event is, in px. Browsers round a click's own place down to whole px: it would choose what lies beside what the
  * pointer has lit up.
  * @param {{ clientX: number, clientY: number }} event */
 export function placeOf(event) {
-  const near = Math.abs(last.clientX - event.clientX) < 1 && Math.abs(last.clientY - event.clientY) < 1
-  return near ? last : event
+  const near = Math.abs(pointer.clientX - event.clientX) < 1 && Math.abs(pointer.clientY - event.clientY) < 1
+  return near ? pointer : event
 }
 
 /** While the pointer (a finger, too) or the key P is held down on `element`, `show(true)`, and then `show(false)`.

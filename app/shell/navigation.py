@@ -65,6 +65,7 @@ def run_page() -> None:
         lecture_mode.keyboard_hint(lecture_text, row.slug)
         lecture_mode.key_sheet(lecture_text)
         if row.uses_model:
+            photo_picker.show_refusal()
             missing_photo_or_model.show_missing_photo(photo_picker.uploader)
             missing_photo_or_model.show_missing_model()
         mark_drawn("photo", "lecture")  # here already: a page may stop before its end

@@ -40,9 +40,7 @@ def report(args: argparse.Namespace, load: LoadModel, folder: ListPhotos) -> Non
     files = [*args.photo, *folder(args.images)]
     if not files:
         raise ValueError("name a photo, or a folder with --images.")
-    asked = {
-        field.name: getattr(args, field.name) for field in fields(ReportSettings) if hasattr(args, field.name)
-    }
+    asked = {field.name: getattr(args, field.name) for field in fields(ReportSettings) if hasattr(args, field.name)}
     settings = ReportSettings(**asked)
     vit = load(args)
     if not vit.is_global:

@@ -18,7 +18,13 @@ from vitcore.report.report_pictures import ReportPicture, model_pictures, photo_
 from vitcore.report.report_settings import DEFAULT_SETTINGS, ReportOrigin, ReportSettings, report_command
 from vitcore.translation import percent, say
 
-WIDE = {"layers": "whole", "attention": "whole beside", "heads": "whole", "pinned": "whole", "distance": "whole beside"}  # pictures that take both columns
+WIDE = {
+    "layers": "whole",
+    "attention": "whole beside",
+    "heads": "whole",
+    "pinned": "whole",
+    "distance": "whole beside",
+}  # pictures that take both columns
 HANDOUT_SOURCES = (
     "Dosovitskiy et al., An Image is Worth 16×16 Words, ICLR 2021. arXiv 2010.11929: Fig. 1, 6, 7, App. D.7, D.8",
     "Abnar & Zuidema, Quantifying Attention Flow in Transformers, ACL 2020. arXiv 2005.00928",

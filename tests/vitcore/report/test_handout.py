@@ -289,7 +289,8 @@ def test_the_digest_is_of_the_weights_and_a_command_is_quoted_as_a_shell_needs(m
     assert words == ["python", "-m", "vitcore", "report", "my photo's.jpg", "--model", "x y", "--out", "report"]
 
 
-CHOSEN = {"of a head": {"layer": 3, "head": 2, "pin": 40}, "mean of heads": {"layer": 5}, "given": {"layer": 3, "pin": 40, "received": True},
+CHOSEN = {"of a head": {"layer": 3, "head": 2, "pin": 40}, "mean of heads": {"layer": 5},
+          "given": {"layer": 3, "pin": 40, "received": True},
           "of a token": {"layer": 3, "token": 0, "pin": 40}, "of the asked patch": {"head": 1, "patch": 17}}  # fmt: skip
 
 
