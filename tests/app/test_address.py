@@ -50,6 +50,7 @@ SETTINGS = {
     "compare": {
         "b": ("The same, with another input", "itself"), "b_px": ("64 px", "64x64"), "picture": ("rollout", "rollout"),
         "ask": ("true", True), "query": ("9", 9), "fusion": ("max", "max"), "discard": ("30", 30), "residual": ("10", 10),
+        "view": ("curtain", "curtain"),
     },
     "story": {"step": ("7", 7), "patch": ("9", 9), "layer": ("2", 2), "one_head": ("2", 2)},
     "attention": {
@@ -57,7 +58,7 @@ SETTINGS = {
         "log": ("true", True), "one_scale": ("true", True), "rolled": ("true", True), "lit": ("light", "light"),
     },
     "quiz": {"quiz_seed": ("3", 3), "question": ("2", 2)},
-    "report": {"pin": ("5", 5),
+    "report": {"pin": ("5", 5), "layer": ("3", 3), "one_head": ("2", 2), "of_token": ("0", 0), "received": ("true", True),
         "ask": ("true", True), "patch": ("9", 9), "fusion": ("max", "max"), "discard": ("30", 30), "residual": ("10", 10),
         "first": ("2", 2), "which": ("own", "own"),
     },

@@ -136,7 +136,7 @@ def in_both(page: Page) -> Iterator[str]:
 
 
 def unfold(page: Page, menu: Locator, option: str) -> Locator:
-    """An option of a menu that is opened; Streamlit closes a list that has just opened when the page moves, and a person opens it again."""
+    """An option of a menu that is opened; Streamlit closes one that has just opened when the page moves: it is opened again."""
     menu.scroll_into_view_if_needed()
     at_rest(page)
     menu.click()

@@ -41,7 +41,7 @@ def animation(
 
     Raises: ValueError, for settings the model can't have and kinds that are not known.
     """
-    settings.check_against_grid(rec.grid, vit.blocks)
+    settings.check_against_grid(rec.grid, vit.blocks, vit.heads)
     if kind not in ("webp", "gif"):
         raise ValueError(say("An animation is webp or gif, not {kind}.", kind=repr(kind)))
     maps, photo, made = rollout_per_layer(rec, settings), resize_for_figure(sharp_crop(rec.photo, rec.model_input)), b""

@@ -83,7 +83,7 @@ def test_its_numbers_are_those_of_a_recording(archive, vit, photos):
         assert np.array_equal(kept["distance_px"], rec.distance_px) and np.array_equal(kept["logits"], rec.logits)
         assert kept["rollout_by_layer"].shape == (vit.blocks, 4, 4)
         expected = rec.grid.to_map(rec.maps[vit.blocks - 1][:, 0].astype(np.float32))
-        assert np.array_equal(kept["last_layer"], expected)
+        assert np.array_equal(kept["layer_heads"], expected)
     said = json.loads(archive.read("noise/numbers.json"))
     assert np.array_equal(np.array(said["rollout"]), rec.rollout(None, "max", discard_ratio=0.25))
     assert len(archive.read("noise/numbers.csv").splitlines()) == 1 + 16 + 2 * rec.distance_px.size
