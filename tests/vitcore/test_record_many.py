@@ -21,7 +21,6 @@ from vitcore.forward.recording import Recording, record
 from vitcore.forward.recordings.mean_distance import mean_distance
 from vitcore.forward.recordings.record_many import KEEPABLE, SkippedPhotosWarning, record_many
 from vitcore.images import PhotoError, open_photo, photos_in_folder
-from vitcore.models import load_model
 
 NUMBERS = [name for name in KEEPABLE if name not in ("recording", "top_classes")]
 KINDS = {
@@ -45,7 +44,7 @@ def folder(tmp_path, noise):
 @pytest.mark.parametrize("workers", [0, None])
 def test_each_photo_s_numbers_are_those_of_record(folder, make_vit, kind, workers):
     torch.manual_seed(0)
-    axial = lambda: load_model.wrap_module(AxialViT((16, 24), 8, embed_dim=8, depth=2, num_heads=2, num_classes=3).eval())  # noqa: E731
+    axial = lambda: vitcore.wrap(AxialViT((16, 24), 8, embed_dim=8, depth=2, num_heads=2, num_classes=3).eval())  # noqa: E731
     vit = axial() if kind == "axial" else make_vit(**KINDS[kind])
     found = list(quiet(vit, folder, batch=3, keep=[*NUMBERS, "top_classes"], workers=workers))
     assert [(one.index, one.name) for one in found] == [(i, f"{i}.png") for i in range(5)]

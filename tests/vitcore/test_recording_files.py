@@ -48,10 +48,10 @@ def recorded(make_vit, noise):
 def test_everything_is_equal_after_a_file(tmp_path, make_vit, noise, recorded, kind):
     import timm
 
-    from vitcore.models.load_model import wrap_module
+    from vitcore import wrap
 
     if kind == "not global":
-        vit = wrap_module(timm.create_model("levit_128s", num_classes=3).eval(), "levit")
+        vit = wrap(timm.create_model("levit_128s", num_classes=3).eval(), name="levit")
     rec = {
         "whole": lambda: recorded, "lean": lambda: record(make_vit(), noise(2), store="query_key"),
         "masked": lambda: mask_outlier_tokens(recorded, np.arange(recorded.grid.tokens) == 5),

@@ -78,7 +78,7 @@ def parse_key(key: Any) -> tuple[str, int]:
 def check_activations_defined(vit: Vit) -> None:
     """Raises: TypeError, for what is no Vit; ModelError, for a model whose blocks do not attend over one grid of patches."""
     if not isinstance(vit, Vit):
-        raise TypeError(f"vit is what vitcore.load or vitcore.models.load_model.wrap_module gives, not {type(vit).__name__}")
+        raise TypeError(f"vit is what vitcore.load or vitcore.wrap gives, not {type(vit).__name__}")
     if not vit.is_global:
         raise ModelError(vit.why_undefined(say("reading or editing its activations")))
 

@@ -5,8 +5,8 @@ from functools import cache, partial
 import pytest
 import torch
 
+import vitcore
 from tests.conftest import TINY, lively
-from vitcore.models import load_model
 
 KINDS = (
     "plain", "registers", "LayerScale", "distilled", "query norm", "attention norm", "rotary", "rotary, gated MLP", "gated MLP",
@@ -50,7 +50,7 @@ def make_kind(kind: str) -> load_model.Vit:
     if kind == "not fused":
         for block in module.blocks:
             block.attn.fused_attn = False
-    return load_model.wrap_module(module, kind)
+    return vitcore.wrap(module, name=kind)
 
 
 @pytest.fixture(params=KINDS)

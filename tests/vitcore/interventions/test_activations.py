@@ -11,7 +11,6 @@ import vitcore
 from tests.vitcore.interventions.conftest import inputs_for, make_kind
 from vitcore.architectures.axial_vit import AxialViT
 from vitcore.interventions.activation_sites import HOOKS, NAMES
-from vitcore.models import load_model
 from vitcore.models.model_cards import ModelError
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
@@ -163,13 +162,13 @@ def test_inputs_that_are_none():
 
 
 def test_models_without_one_attention_a_block():
-    network = load_model.wrap_module(timm.create_model("test_resnet").eval(), "a network")
+    network = vitcore.wrap(timm.create_model("test_resnet").eval(), name="a network")
     for call in (vitcore.cache, vitcore.head_ablation):
         with pytest.raises(ModelError, match="a network has no attention, so reading or editing its activations is not defined"):
             call(network, torch.zeros(1, 3, *network.grid.image_px))
     with pytest.raises(ModelError, match="not defined"):
         vitcore.edit(network)
-    axial = load_model.wrap_module(AxialViT((16, 24), 8, embed_dim=8, depth=2, num_heads=2, num_classes=3).eval(), "axial")
+    axial = vitcore.wrap(AxialViT((16, 24), 8, embed_dim=8, depth=2, num_heads=2, num_classes=3).eval(), name="axial")
     x = torch.randn(1, 3, 16, 24)
     kept = vitcore.cache(axial, x, ["resid_pre", "resid_post"])
     assert torch.equal(kept["resid_pre", 1], kept["resid_post", 0])

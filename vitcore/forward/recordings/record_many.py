@@ -91,7 +91,7 @@ def record_many(
     they are read.
     """
     if not isinstance(vit, Vit):
-        raise TypeError(f"vit is what vitcore.load or vitcore.models.load_model.wrap_module gives, not {type(vit).__name__}")
+        raise TypeError(f"vit is what vitcore.load or vitcore.wrap gives, not {type(vit).__name__}")
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
     _check(vit, batch, keep, fusion, workers)
     listed = list_photos(photos)
