@@ -60,6 +60,7 @@ class Vit:
     structure: AttentionStructure
     output: Output = "softmax"  # what its logits mean
     assumed: Mapping[str, str] = field(default_factory=dict)  # taken as likely, said by nobody: by `OpenQuestion.key`
+    assumed_because: Mapping[str, str] = field(default_factory=dict, repr=False)  # why, where it is more than the usual
 
     @property
     def name(self) -> str:
