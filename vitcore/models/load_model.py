@@ -5,24 +5,32 @@ Weights come from this package, from a folder of the user's, or from the Hugging
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from PIL import Image, ImageOps
 
 from vitcore.architectures import paper_models
 from vitcore.architectures.meta_device import meta_device
+from vitcore.assets import SAMPLES
 from vitcore.errors import refusal_reason
+from vitcore.images import open_photo
 from vitcore.models import local_files
 from vitcore.models.assembly.assemble import assemble
 from vitcore.models.assembly.assemble import wordnet_ids as wordnet_ids
 from vitcore.models.assembly.device_and_dtype import place_module
 from vitcore.models.assembly.input_size import as_pair, check_patches, check_size, resize_module
 from vitcore.models.assembly.random_state import restored_generators
+from vitcore.models.attention_structure import image_px_of_module
 from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersWarning as AssumedAnswersWarning
 from vitcore.models.checkpoint_inspection.assumed_answers import assumed_sentence, stated_assumptions
 from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect as inspect
 from vitcore.models.checkpoint_inspection.inspection import Inspection
+from vitcore.models.checkpoint_inspection.lookalikes import surest_normalisation
+from vitcore.models.checkpoint_inspection.open_questions import NORMALISATIONS
 from vitcore.models.embeddings import can_permute_positions as can_permute_positions
 from vitcore.models.embeddings import can_replace_positions_by_mean as can_replace_positions_by_mean
 from vitcore.models.embeddings import first_kernel as first_kernel
@@ -40,9 +48,11 @@ from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS, ModelCard, Mo
 from vitcore.models.torchvision_ops import declare_torchvision_ops
 from vitcore.models.vit import Vit as Vit
 from vitcore.probabilities import OUTPUTS, Output
+from vitcore.translation import say
 
 declare_torchvision_ops()
 
+MANY_PHOTOS, FEW_PHOTOS, SMALL_MODEL_PARAMS = 8, 4, 30_000_000  # a large model looks at fewer: four times each
 SHIPPED = local_files.SHIPPED_MODELS
 
 
@@ -53,6 +63,7 @@ def load(
     answers: Mapping[str, Any] | None = None,
     positions_by: str = "timm",
     *,
+    like: str | None = None,
     device: torch.device | str | None = None,
     dtype: torch.dtype | str | None = None,
 ) -> Vit:
@@ -62,16 +73,19 @@ def load(
     `image_px` asks for another input size (height, width); positions are then resampled as `positions_by` says, "timm" or
     "paper" (see `resample_positions`); each side is a multiple of the patch. Of a file without a card everything is inferred
     (`vitcore.inspect` says what), and `answers` may say what its shapes do not, by `Question.key`.
+    like: the name of one of timm's models, for which photos were prepared (mean, deviation, crop) as for the file's. Without it
+    timm's weights of the file's name and shapes tell; where no name does and it names ImageNet's classes, the likely mean and
+    deviation are those under which it is surest of the photos that ship.
     device: "cpu", "cuda", "mps" or what torch calls one, "auto" for the accelerator of this machine, if it has one; dtype: of
     weights and passes, such as torch.bfloat16 or "bfloat16". None: 32-bit floats on the CPU.
     Warns: AssumedAnswersWarning, where something is assumed that neither says (`Vit.assumed`).
     Raises: ModelError, with a sentence that says what to do.
     """
     with restored_generators():  # random numbers are the caller's
-        vit = _load(name, image_px, progress, answers, positions_by)
+        vit = _load(name, image_px, progress, answers, positions_by, like)
     place_module(vit.module, device, dtype)
     if vit.assumed:
-        said = "".join(assumed_sentence(vit.display_name, vit.assumed))
+        said = "".join(assumed_sentence(vit.display_name, vit.assumed, vit.assumed_because))
         warnings.warn(said, AssumedAnswersWarning, stacklevel=2)
     return vit
 
@@ -82,12 +96,13 @@ def _load(
     progress: Progress | None,
     answers: Mapping[str, Any] | None,
     positions_by: str,
+    like: str | None,
 ) -> Vit:
     if image_px is not None:
         check_size(image_px)
     if str(name).startswith(HUB_PREFIX):
         return open_inspected(
-            inspect(fetch_hub_folder(str(name), progress)),
+            inspect(fetch_hub_folder(str(name), progress), like=like),
             answers,
             image_px=image_px,
             display_name=str(name),
@@ -95,10 +110,12 @@ def _load(
         )
     name = timm_name(name)
     file = local_files.find_weights(name)
+    if like is not None and (file is None or local_files.has_card(file)):
+        raise ModelError("{name} says itself how its photos are prepared: leave out like.", name=name)
     if file is None:
         return _load_hub(str(name), image_px, progress, positions_by)
     if file.is_dir() or (file.is_file() and not local_files.has_card(file)):
-        return open_inspected(inspect(file), answers, image_px=image_px, positions_by=positions_by)
+        return open_inspected(inspect(file, like=like), answers, image_px=image_px, positions_by=positions_by)
     return _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px, positions_by)
 
 
@@ -131,7 +148,9 @@ def open_inspected(
     says, "timm" or "paper"; called: its name here, else that of the file.
     Raises: ModelError, when it can't be opened, and for an impossible answer.
     """
-    facts, module = inspection.card(answers, labels), inspection.module(answers)
+    module = inspection.module(answers)
+    inspection = _with_surest_colours(inspection, module, answers)
+    facts = inspection.card(answers, labels)
     for note in inspection.warned_notes:
         warnings.warn("".join(note), stacklevel=2)  # text of no language class of ours: it may be pickled
     if not image_px and inspection.configuration.preprocessed_px:
@@ -142,13 +161,32 @@ def open_inspected(
         size = getattr(getattr(module, "patch_embed", None), "img_size", None)
         size = tuple(size or inspection.configuration.known_answers.get("size") or (224, 224))
         card = ModelCard(display_name or inspection.name, **facts["card"])
-        return assemble(
+        vit = assemble(
             card, module, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"), facts["output"], facts.get("assumed")
         )
+        return replace(vit, assumed_because=inspection.reasons(answers))
     except ModelError:
         raise
     except Exception as error:  # sizes that no patches fit, and models that keep their grid to themselves
         raise ModelError("{name} can't be loaded: {reason}", name=inspection.name, reason=refusal_reason(error)) from None
+
+
+def _with_surest_colours(inspection: Inspection, module: Any, answers: Mapping[str, Any] | None) -> Inspection:
+    """The inspection with the normalisation under which a classifier of ImageNet's classes is surest of the photos that ship, as
+    the likely answer; the same where one is told or a name tells, and for other models."""
+    asked = {q.key: q for q in inspection.questions}
+    told = {key for key, value in (answers or {}).items() if value is not None}
+    photos = sorted(SAMPLES.glob("*.jpg"))[: MANY_PHOTOS if inspection.params < SMALL_MODEL_PARAMS else FEW_PHOTOS]
+    if "normalise" not in asked or "class_names" not in asked or told & {"normalise", "class_names", "output"} or not photos:
+        return inspection
+    if asked["normalise"].reason or inspection.configuration.timm or getattr(module, "patch_embed", None) is None:
+        return inspection
+    high, wide = image_px_of_module(module, (224, 224))
+    pixels = [np.asarray(ImageOps.fit(open_photo(photo).image, (wide, high), Image.Resampling.BICUBIC)) for photo in photos]
+    surest, bits = surest_normalisation(module, pixels)
+    why = say("its classes have {bits:.1f} bits of entropy on the photos that ship, and {next:.1f} or more with others",
+              bits=bits[surest], next=sorted(bits.values())[1])  # fmt: skip
+    return inspection.with_likely({"normalise": NORMALISATIONS[surest]}, why)
 
 
 def available_cards() -> list[ModelCard]:

@@ -62,6 +62,7 @@ class Vit:
     structure: AttentionStructure
     output: Output = "softmax"  # what its logits mean
     assumed: Mapping[str, str] = field(default_factory=dict)  # taken as likely, said by nobody: by `OpenQuestion.key`
+    assumed_because: Mapping[str, str] = field(default_factory=dict, repr=False)  # why, where it is more than the usual
 
     def __repr__(self) -> str:
         rows, cols, of = self.grid.rows, self.grid.cols, f"{len(self.labels)} classes" if self.labels else "no classes"

@@ -31,7 +31,8 @@ from vitcore.models.checkpoint_inspection.infer_architecture import (
     output_question,
 )
 from vitcore.models.checkpoint_inspection.inspection import Inspection, part_label
-from vitcore.models.checkpoint_inspection.open_questions import CROPS, INTERPOLATIONS, NORMALISATIONS, OpenQuestion
+from vitcore.models.checkpoint_inspection.lookalikes import preparation_by_name, preparation_like
+from vitcore.models.checkpoint_inspection.open_questions import CROPS, INTERPOLATIONS, NORMALISATIONS, OpenQuestion, crop_terms
 from vitcore.models.checkpoint_inspection.rotary import may_be_rotary, rotary_architectures
 from vitcore.models.formats import checkpoint_layout, config_json, dinov3, google_npz, timm_names
 from vitcore.models.formats.config_json import CheckpointConfiguration
@@ -41,10 +42,11 @@ from vitcore.models.formats.state_dict import StateDict, tensor_shapes
 from vitcore.models.model_cards import ModelError
 
 
-def inspect(path: str | Path, part: str | None = None) -> Inspection:
+def inspect(path: str | Path, part: str | None = None, like: str | None = None) -> Inspection:
     """What is in a weights file, or in a directory with a configuration: names and shapes are read, no weights.
 
-    part: which model, where the file holds several (a name of `Inspection.parts`); else the average or the teacher before others.
+    part: which model, where the file holds several (a name of `Inspection.parts`); else the average or the teacher before others;
+    like: the name of one of timm's models, for which photos were prepared as for this one.
     Raises: ModelError, one sentence, where no Vision Transformer is in it.
     """
     path = Path(path)
@@ -59,7 +61,7 @@ def inspect(path: str | Path, part: str | None = None) -> Inspection:
         found = [checkpoint_layout.whole_model(tree, file.name)]
     else:
         found = checkpoint_layout.find_models(tree, file.name)
-    return _inspection(path, file, _chosen(found, part, file), configured)
+    return _inspection(path, file, _chosen(found, part, file), configured, like)
 
 
 def inspect_state(state: Mapping[str, LazyTensor], configured: CheckpointConfiguration, name: str) -> Inspection:
@@ -116,8 +118,9 @@ def _colours_of(architecture: str) -> tuple[tuple[float, ...], tuple[float, ...]
 
 
 def _inspection(
-    path: Path, file: Path, chosen: tuple[checkpoint_layout.CheckpointModel, tuple[str, ...]], configured: CheckpointConfiguration
-) -> Inspection:
+    path: Path, file: Path, chosen: tuple[checkpoint_layout.CheckpointModel, tuple[str, ...]], configured: CheckpointConfiguration,
+    like: str | None = None,
+) -> Inspection:  # fmt: skip
     part, names = chosen
     check_values(part.weights, file.name)
     raw = tensor_shapes(part.weights)
@@ -141,6 +144,11 @@ def _inspection(
     state = raw if configured.timm else part.with_timm_names(dict(raw))
     if not configured.timm:
         check_shapes(state, file.name)
+    if like is not None:
+        prepared = preparation_like(like, state, file.name)
+        shown = {**crop_terms(prepared["crop"]), "interpolation": prepared["interpolation"]}
+        colours = {"normalise": prepared["normalise"]}
+        configured = replace(configured, known_answers={**configured.known_answers, **colours}, input=shown)
     known = {**configured.known_answers, **told}
     if part.format in dinov3.FORMATS and not configured.timm:
         configured = replace(configured, timm=dinov3.describe_dinov3(raw, state, known))
@@ -183,7 +191,8 @@ def _inspection(
     )
     count = sum(p.numel() for p in module.parameters())
     name = path.name if path.is_dir() else file.stem
-    return Inspection(file, name, part, names, inferred, configured, differences, count, known.get("output", "softmax"), rotary)
+    found = Inspection(file, name, part, names, inferred, configured, differences, count, known.get("output", "softmax"), rotary)
+    return found if part.in_memory else found.with_likely(*preparation_by_name(name, state))
 
 
 def _class_names_question(module: Any, configured: CheckpointConfiguration, known: Mapping[str, Any]) -> tuple[OpenQuestion, ...]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ from vitcore.models.checkpoint_inspection.architecture_facts import architecture
 from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
 from vitcore.models.checkpoint_inspection.differences import HEAD_NAMES, TensorDifferences, fit_to_module
 from vitcore.models.checkpoint_inspection.infer_architecture import InferredArchitecture
-from vitcore.models.checkpoint_inspection.open_questions import CROPS, OpenQuestion, answer_text, complete_answers
-from vitcore.models.formats import checkpoint_layout, timm_names
+from vitcore.models.checkpoint_inspection.lookalikes import with_likely_answers
+from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, answer_text, complete_answers, crop_terms
+from vitcore.models.formats import checkpoint_layout, google_npz, timm_names
 from vitcore.models.formats.config_json import CheckpointConfiguration
 from vitcore.models.model_cards import OWN_FILE, ModelError
 from vitcore.probabilities import Output
@@ -96,6 +97,15 @@ class Inspection:
             if (answers or {}).get(q.key) is None and q.key not in moot
         }
 
+    def reasons(self, answers: Mapping[str, Any] | None = None) -> dict[str, str]:
+        """Why answers that are assumed are more than the usual, in the reader's language, by `OpenQuestion.key`."""
+        return {q.key: q.reason for q in self.unproven_questions if q.reason and (answers or {}).get(q.key) is None}
+
+    def with_likely(self, answers: Mapping[str, Any], why: str) -> "Inspection":
+        """The same with other likely answers, and the reason for them."""
+        asked, also = (with_likely_answers(qs, answers, why) for qs in (self.questions, self.inferred.optional_questions))
+        return replace(self, inferred=replace(self.inferred, questions=asked, optional_questions=also))
+
     def architecture_and_input(self, answers: Mapping[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Architecture and input as a card has them, with these answers and the likely ones.
 
@@ -104,7 +114,7 @@ class Inspection:
         told = self._complete_answers(answers)
         for key in ("output", "class_names"):
             told.pop(key, None)
-        shown = CROPS[told.pop("crop")] if "crop" in told else {}
+        shown = crop_terms(told.pop("crop")) if "crop" in told else {}
         shown |= {"interpolation": told.pop("interpolation")} if "interpolation" in told else {}
         named = self.rotary.get(told.pop("architecture", ""))
         mean, std = told.pop("normalise", None) or self.configuration.known_answers["normalise"]
