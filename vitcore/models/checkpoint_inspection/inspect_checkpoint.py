@@ -34,8 +34,8 @@ from vitcore.models.checkpoint_inspection.inspection import Inspection, part_lab
 from vitcore.models.checkpoint_inspection.open_questions import CROPS, INTERPOLATIONS, NORMALISATIONS, OpenQuestion
 from vitcore.models.checkpoint_inspection.rotary import may_be_rotary, rotary_architectures
 from vitcore.models.formats import checkpoint_layout, config_json, dinov3, google_npz, timm_names
-from vitcore.models.formats.containers import weight_files
 from vitcore.models.formats.config_json import CheckpointConfiguration
+from vitcore.models.formats.containers import weight_files
 from vitcore.models.formats.state_dict import StateDict, tensor_shapes
 from vitcore.models.model_cards import ModelError
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vitcore.models.formats.image_processor import output_px, read_preprocessing, unfollowed_fields_sentence
 from vitcore.errors import log_traceback
 from vitcore.models.formats.containers.json_file import read_json_object
+from vitcore.models.formats.image_processor import output_px, read_preprocessing, unfollowed_fields_sentence
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import Output
 from vitcore.translation import say
