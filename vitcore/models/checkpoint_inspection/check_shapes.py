@@ -6,7 +6,6 @@ dimensions that such a tensor has, blocks and widths are of a size that some mod
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,7 +19,9 @@ MAX_WIDTH = 2**15
 MAX_SIDE_PX = 2**13  # of an input
 MAX_PATCH_PX = 256
 MAX_DIMENSIONS = 6
-INDEXES = re.compile(r"(.*[./_])?(\w*index\w*|position_ids|num_batches_tracked|\w*step|\w*version|\w*mask\w*|n_averaged|\w*count\w*|\w*idx)$")
+INDEXES = re.compile(
+    r"(.*[./_])?(\w*index\w*|position_ids|num_batches_tracked|\w*step|\w*version|\w*mask\w*|n_averaged|\w*count\w*|\w*idx)$"
+)
 NO_REGISTERS = re.compile(r"(.*\.)?(register|storage)_tokens")  # 1×0×D: of a model without any
 BLOCK = re.compile(r"blocks\.(\d+)\.")
 DIMENSIONS = (  # of timm's names: how many each has
@@ -60,18 +61,15 @@ def check_shapes(state: Mapping[str, Tensor], file: str) -> None:
     width = next((w.shape[0] for name, w in state.items() if BLOCK.match(name) and name.endswith(".norm1.weight")), 1)
     normed = [w.shape[0] for name, w in state.items() if re.fullmatch(r"blocks\.\d+\.attn\.[qk]_norm\.weight", name)]
     kernel, table = state.get("patch_embed.proj.weight"), state.get("pos_embed")
-    if width > MAX_WIDTH or any(width % side for side in normed) or (kernel is not None and max(kernel.shape[2:], default=1) > MAX_PATCH_PX):
+    if (
+        width > MAX_WIDTH
+        or any(width % side for side in normed)
+        or (kernel is not None and max(kernel.shape[2:], default=1) > MAX_PATCH_PX)
+    ):
         odd = next(n for n in state if n.endswith((".q_norm.weight", ".k_norm.weight", ".norm1.weight", "proj.weight")))
         raise _shape_error(file, odd, tuple(state[odd].shape))
     if table is not None and table.shape[1] > (MAX_SIDE_PX // 4) ** 2:
         raise _shape_error(file, "pos_embed", tuple(table.shape))
-
-
-def check_size(size: Any, file: str) -> None:
-    """That an input is of a size that can be. Raises: ModelError."""
-    sides = size if isinstance(size, list | tuple) else [size]
-    if not all(type(side) is int and 0 < side <= MAX_SIDE_PX for side in sides) or not 1 <= len(sides) <= 2:
-        raise ModelError("{name} says that its input is {size} px, which none is.", name=file, size=shape_text(tuple(sides))[:60])
 
 
 def _is_weight(name: str, weight: LazyTensor) -> bool:

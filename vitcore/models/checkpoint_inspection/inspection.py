@@ -17,7 +17,7 @@ from vitcore.models.checkpoint_inspection.differences import HEAD_NAMES, TensorD
 from vitcore.models.checkpoint_inspection.infer_architecture import InferredArchitecture
 from vitcore.models.checkpoint_inspection.lookalikes import with_likely_answers
 from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, answer_text, complete_answers, crop_terms
-from vitcore.models.formats import checkpoint_layout, google_npz, timm_names
+from vitcore.models.formats import checkpoint_layout, timm_names
 from vitcore.models.formats.config_json import CheckpointConfiguration
 from vitcore.models.model_cards import OWN_FILE, ModelError
 from vitcore.probabilities import Output

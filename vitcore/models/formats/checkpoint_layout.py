@@ -11,22 +11,14 @@ from typing import Any
 
 from vitcore.architectures.classifier_head import find_head_beside, with_timm_head
 from vitcore.errors import log_traceback
-from vitcore.models.formats import (
-    dinov3,
-    google_npz,
-    openclip,
-    timm_names,
-    torchvision_vit,
-    transformers_clip,
-    transformers_vit,
-)
+from vitcore.models.formats import dinov3, google_npz, openclip, timm_names, torchvision_vit, transformers_clip, transformers_vit
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.state_dict import CheckpointFormat, StateDict
 from vitcore.models.model_cards import ModelError
 
 CHECKPOINT_FORMATS = (
-    openclip.TRUNK, *dinov3.FORMATS, timm_names.TIMM, timm_names.HYBRID, timm_names.ROOT_ONLY, transformers_vit.FORMAT, transformers_clip.CLIP,
-    transformers_clip.SIGLIP, torchvision_vit.FORMAT, openclip.TOWER, google_npz.FORMAT,
+    openclip.TRUNK, *dinov3.FORMATS, timm_names.TIMM, timm_names.HYBRID, timm_names.ROOT_ONLY, transformers_vit.FORMAT,
+    transformers_clip.CLIP, transformers_clip.SIGLIP, torchvision_vit.FORMAT, openclip.TOWER, google_npz.FORMAT,
 )  # fmt: skip
 LANGUAGE_MODEL_NAMES = re.compile(r"(^|\.)(embed_tokens|wte|word_embeddings|tok_embeddings|token_embd|lm_head|shared)\.weight$")
 HEAD_OF_FORMATS = re.compile(r"(heads?|(cls_|distillation_)?classifier|visual_projection|visual\.head)\.|proj$")

@@ -31,7 +31,7 @@ def read_json_object(file: Path) -> dict[str, Any]:
 
 
 def check_fields(said: dict[str, Any], file: str, depth: int = 0) -> None:
-    """Every field whose name is known is what it can be, inside objects of known names, too. Raises: ModelError, naming the first that isn't.
+    """Fields of known names are what they can be, inside objects of known names, too. Raises: ModelError, naming one that isn't.
 
     A field that is null is as one that is not there, and is taken away, but for those of an image processor.
     """
@@ -88,7 +88,10 @@ def _is(*kinds: type) -> Callable[[Any], bool]:
 _side, _text, _flag, _object = _whole_numbers(1, MAX_SIDE_PX, (2, 3)), _is(str), _is(bool), _is(dict)
 FLAGS = ("do_resize", "do_rescale", "do_normalize", "do_center_crop", "default_to_square", "fixed_input_size")
 NULL_SAYS_SOMETHING = {*FLAGS, "size", "crop_size", "resample", "image_mean", "image_std"}
-NAMES_ARE_FREE = {"id2label", "label2id", "label_descriptions"}
+SECTIONS = {  # elsewhere the same names may mean something else
+    "vision_config", "pretrained_cfg", "model_args", "model_cfg", "preprocess_cfg", "vision_cfg", "card", "input", "architecture",
+    "image_processor",
+}  # fmt: skip
 FIELDS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("num_attention_heads", "hidden_size", "intermediate_size", "embed_dim", "num_heads", "head_width"),
                     _whole(1, MAX_COUNT)),

@@ -1,4 +1,4 @@
-"""NumPy's archives, `.npz`, as JAX's users save weights: headers first, values as they are asked for; no objects, which are code."""
+"""NumPy's archives, `.npz`, as JAX's users save weights: headers first, values as they are wanted; no objects, which are code."""
 
 import zipfile
 from collections.abc import Callable
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor, damaged_file_error, needs_code_error, too_large_tensor_error
 from vitcore.models.model_cards import ModelError
+from vitcore.translation import say
 
 BFLOAT16 = "V2"  # NumPy has no such type: JAX's arrays of it come as two bytes without a meaning
 
@@ -30,7 +31,7 @@ def read_npz(file: Path, entries: list[zipfile.ZipInfo]) -> dict[str, LazyTensor
         raise
     except Exception as error:  # NumPy and zipfile raise a dozen kinds
         said = isinstance(error, (OSError, zipfile.BadZipFile))
-        raise damaged_file_error(file, error if said else "the header of an array can't be read") from None
+        raise damaged_file_error(file, error if said else say("the header of an array can't be read")) from None
     return weights
 
 

@@ -16,14 +16,10 @@ from typing import IO, Any
 import torch
 from torch import Tensor
 
-from vitcore.models.formats.containers.lazy_tensor import (
-    LazyTensor,
-    damaged_file_error,
-    needs_code_error,
-    too_large_tensor_error,
-)
+from vitcore.models.formats.containers.lazy_tensor import LazyTensor, damaged_file_error, needs_code_error, too_large_tensor_error
 from vitcore.models.formats.containers.unpickle import NeedsCodeError, Storage, Stub, TensorPlace, read_pickle
 from vitcore.models.model_cards import ModelError
+from vitcore.translation import say
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C  # torch.save's, before torch 1.6
 MAX_PICKLE_BYTES = 200 * 10**6
@@ -98,7 +94,7 @@ def _error(file: Path, error: Exception) -> ModelError:
     if isinstance(error, NeedsCodeError):
         return needs_code_error(file, str(error))
     named = isinstance(error, (OSError, zipfile.BadZipFile, zlib.error))
-    return damaged_file_error(file, error if named else "its pickle can't be decoded")
+    return damaged_file_error(file, error if named else say("its pickle can't be decoded"))
 
 
 def _attributes(held: Stub, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, TensorPlace]]:
@@ -126,7 +122,9 @@ def _storages(held: Any) -> dict[str, Storage]:
     return found
 
 
-def _old_storages(stream: IO[bytes], keys: Any, storages: Mapping[str, Storage], size: int) -> Iterator[tuple[str, tuple[int, int]]]:
+def _old_storages(
+    stream: IO[bytes], keys: Any, storages: Mapping[str, Storage], size: int
+) -> Iterator[tuple[str, tuple[int, int]]]:
     """Where the values of each storage begin, and how many bytes they have: a count of values is before them."""
     for key in keys:
         (count,) = struct.unpack("<q", stream.read(8))
