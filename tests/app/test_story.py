@@ -190,7 +190,7 @@ def test_numbers_inside_a_block_are_the_models(shipped, panda):
     for row, values in zip(rows, vectors, strict=True):
         if values is not None:
             np.testing.assert_allclose(row["values"], values[:24], rtol=2e-3, atol=1e-3)
-            assert row["size"] == f"length {np.linalg.norm(values.astype(float)):.3g}"
+            assert row["size"] == f"norm {np.linalg.norm(values.astype(float)):.3g}"
     most = np.argsort(-x.weights[1])[:5]
     assert [look["weight"] for look in rows[5]["looks"]] == [f"{100 * x.weights[1, t]:.1f} %" for t in most]
     values = app.component("story_attended")["values"]
@@ -258,7 +258,7 @@ def test_a_guess_is_told_right_from_wrong():
     assert verdict(app).startswith("Four times")
     assert verdict(app.set(guess_patches=1).fine()).startswith("**You were right.** Four times")
     assert verdict(app.set(guess_patches=0).fine()).startswith(
-        "**You guessed “twice as many”; right is “four times as many”.** Four times"
+        "**You guessed “twice as many”. The right answer is “four times as many”.** Four times"
     )
 
 

@@ -146,7 +146,7 @@ def test_a_zip_of_the_gallery_can_be_stopped_and_finished(visit, tmp_path):
     with zipfile.ZipFile(taken(page, "zip", tmp_path)) as archive:
         assert archive.testzip() is None
         assert len([name for name in archive.namelist() if name.endswith("handout.html")]) == count
-    page.get_by_role("button", name="Begin anew").click()
+    page.get_by_role("button", name="Start again").click()
     expect(page.get_by_role("button", name="Make the ZIP of 18 photos")).to_be_visible(timeout=LONG_MS)
 
 

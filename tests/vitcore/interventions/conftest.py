@@ -17,7 +17,7 @@ HEADS = TINY["num_heads"]
 
 
 @cache
-def make_kind(kind: str) -> load_model.Vit:
+def make_kind(kind: str) -> vitcore.Vit:
     """A model of a kind; tests do not write to it."""
     import timm  # noqa: F401
     from timm.layers import SwiGLUPacked
@@ -54,7 +54,7 @@ def make_kind(kind: str) -> load_model.Vit:
 
 
 @pytest.fixture(params=KINDS)
-def vit(request) -> load_model.Vit:
+def vit(request) -> vitcore.Vit:
     return make_kind(request.param)
 
 
