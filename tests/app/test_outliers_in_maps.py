@@ -90,7 +90,7 @@ def test_a_method_of_gradients_says_that_it_cannot_be_masked(cornered, offer):
     one, two = (app.component("gathered") for app in (plain, masked))
     assert one["values"] == two["values"] and one["marks"] == two["marks"]
     assert "mask_outliers_gathered" not in masked.controls
-    assert ("no attention to mask" in masked.text("markdown")) == bool(one["marks"])
+    assert (texts.prose("outliers", "en")["not maskable"] in masked.text("markdown")) == bool(one["marks"])
 
 
 def test_nothing_is_said_of_a_model_without_them(kinds, offer):

@@ -51,16 +51,16 @@ def test_a_planted_outlier_is_found_and_what_it_draws_is_said(planted, own, offe
     assert any(said.startswith("After layer 0, 1 of 64") for said in app.sentences("markdown"))
     drawn = own.fused["mean"][:, 3:, 3 + 62].astype(float).mean(1)
     most, here = int(drawn.argmax()), f"the patches give {100 * drawn[0]:.0f} % of their attention (mean of heads)"
-    (said,) = [said for said in app.sentences("caption") if said.startswith("Other tokens attend")]
+    (said,) = [said for said in app.sentences("caption") if said.startswith("In layer 0, chosen above")]
     assert here in said and most != 0, "of the layer that is drawn"
-    assert f"Layer {most} gives most: {100 * drawn[most]:.0f} %" in said
+    assert f"In layer {most}, the patches give most: {100 * drawn[most]:.0f} %" in said
     before, after = (rec.rollout().ravel() for rec in (own, mask_outlier_tokens(own)))
     rest = [place for place in range(own.grid.patches) if place not in seen.patches]
     alike = spearmanr(before[rest], after[rest]).statistic
     much = "hardly changes" if alike >= 0.95 else "changes much" if alike < 0.7 else "changes somewhat"
     told = app.text("markdown")
     times = f"{before[62] / before.mean():.2g} times an even share"
-    assert f"The outlier token holds {100 * before[62]:.1f} % of what the class token gathered, {times}." in told
+    assert f"The outlier token holds {100 * before[62]:.1f} % of the class token's rollout, {times}." in told
     assert f"the order of the other patches {much} (rank correlation {alike:.2f})" in told
 
 
@@ -103,7 +103,7 @@ def test_where_there_is_none_it_is_said_and_the_switch_is_off(slug, kinds, offer
     offer(registers=kinds["registers"])
     app = App(slug, model="registers", mask_outliers="true").fine()
     if slug == "outliers":
-        assert any(said.startswith("**No outlier tokens:**") for said in app.sentences("markdown"))
+        assert any(said.startswith("**This photo has no outlier tokens:**") for said in app.sentences("markdown"))
         assert TEXT["nothing to mask"] in app.sentences("info")
         return
     switches = {key: control for key, control in app.controls.items() if "mask_outliers" in key}

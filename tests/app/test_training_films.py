@@ -167,11 +167,11 @@ def test_the_film_and_the_card_say_that_they_are_two_measurements(monkeypatch):
     """Each names its photos, how many there were, and the other's number."""
     monkeypatch.setattr(films, "RECORDINGS", SHIPPED)
     app = App("learn").fine()
-    (said,) = [said for said in app.sentences("caption") if "It learned from" in said]
-    assert "It names 62.3 % of 600 held-out photos right, choosing one of 1,000 classes (step 3,110)." in said
-    assert "Its model card says 60.8 %. That is another measurement, made after the training, on 1,328 validation photos" in said
+    (said,) = [said for said in app.sentences("caption") if "was trained on" in said]
+    assert "is 62.3 % on 600 held-out photos, with 1,000 classes to choose from (step 3,110)." in said
+    assert "The model card says 60.8 %." in said and "on 1,328 validation photos." in said
     told = [*app.sentences("markdown"), *app.sentences("caption")]
-    assert any("Points are measured on 600 held-out photos." in said for said in told)
+    assert any("points were measured on 600 held-out photos." in said for said in told)
     said = " ".join(app.set(film="labels-alone").fine().sentences("caption"))
     assert "It names 66.2 % of 1,000 held-out photos right, choosing one of 10 classes" in said and "model card says" not in said
     said = " ".join(App("card").fine().sentences("markdown"))
@@ -209,7 +209,7 @@ def test_a_training_of_ones_own_is_followed_and_left_alone(make_module, noise, m
         told = json.dumps(run_folder.read_status(film.folder) | {"pid": 12345})
         run_folder.write_atomically(film.folder.path / "status.json", told)
         app = App("learn", film="runs/mine").fine()
-        assert "A training filmed from outside" in app.text("caption")
+        assert "This training was recorded from outside" in app.text("caption")
         assert pictures(app) == ["filters", "positions", "distance", "rollout", "last_block", "answer", "loss"]
         film.frame(make_module(seed=1), 70, last=True, loss=1.0)
         assert app.run().fine().values()["frame"] == 70
@@ -232,5 +232,5 @@ def test_why_a_loss_may_rise_is_said_of_what_was_taught_layer_by_layer(monkeypat
         app = App("learn", film=film).fine()
         return " ".join([*app.sentences("markdown"), *app.sentences("caption")])
 
-    assert f"terms are added (step {later[0]:,}, {later[1]:,})" in said("vit-tiny-patch8-128")
+    assert f"added to the loss (step {later[0]:,}, {later[1]:,})" in said("vit-tiny-patch8-128")
     assert "changes its meaning" not in said("labels-alone")

@@ -197,7 +197,7 @@ def test_heads_a_patch_and_the_link(visit):
     expect(page).to_have_url(re.compile("fusion=max"))
     touch(page, 4, 9)
     expect(number(page, "Patch")).to_have_value("73")
-    expect(page.get_by_role("heading", name="What patch 73 gathered")).to_be_visible()
+    expect(page.get_by_role("heading", name="Rollout of patch 73")).to_be_visible()
     asked = changed(page, fused)
     page.get_by_role("tab", name="Gallery").click()
     page.get_by_role("button", name="Espresso").click()

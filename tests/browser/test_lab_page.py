@@ -64,7 +64,7 @@ def test_a_likely_class_at_a_touch(visit):
     button = page.locator(".st-key-likeliest button").nth(1)
     label = re.sub(r" (< )?[\d.]+ %$", "", button.inner_text())
     button.click()
-    expect(page.get_by_role("heading", name=f"What spoke for {label}")).to_be_visible()
+    expect(page.get_by_role("heading", name=f"Relevance for {label}")).to_be_visible()
     expect(page).to_have_url(re.compile("class="))
 
 
@@ -143,7 +143,7 @@ def test_a_patch_touched_on_any_picture_is_asked(visit):
     for key, row, col in (("b_gathered", 3, 4), ("differ", 5, 6)):
         box = picture(page, key).bounding_box()
         picture(page, key).click(position={"x": (col + 0.5) / 16 * box["width"], "y": (row + 0.5) / 16 * box["height"]})
-        expect(page.get_by_role("heading", name=f"What patch {16 * row + col} gathered")).to_be_visible()
+        expect(page.get_by_role("heading", name=f"Rollout of patch {16 * row + col}")).to_be_visible()
         expect(page).to_have_url(re.compile(f"patch={16 * row + col}"))
         at_rest(page)
     resize(page, 1024, 768)

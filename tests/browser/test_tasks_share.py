@@ -96,11 +96,11 @@ def test_where_two_methods_differ_most(visit, vit, rec):
     row, col = np.unravel_index(np.abs(points).argmax(), points.shape)
     page = lab.at_rest(visit("rollout?compare=true"))
     page.get_by_role("button", name=re.compile(rf"^{second} (< )?[\d.]+ %$")).click()
-    expect(page.get_by_role("heading", name=f"What spoke for {second}")).to_be_visible()
+    expect(page.get_by_role("heading", name=f"Relevance for {second}")).to_be_visible()
     who = "Rollout" if points[row, col] > 0 else "Chefer relevance"
-    expect(page.get_by_text("They differ most at")).to_have_text(
-        f"They differ most at patch {row * rec.grid.cols + col} (row {row}, column {col}): "
-        f"there {who} gives {abs(points[row, col]):.2f} percentage points more."
+    expect(page.get_by_text("The maps differ most at")).to_have_text(
+        f"The maps differ most at patch {row * rec.grid.cols + col} (row {row}, column {col}). "
+        f"There {who} gives {abs(points[row, col]):.2f} percentage points more."
     )
 
 

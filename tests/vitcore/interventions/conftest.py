@@ -58,6 +58,6 @@ def vit(request) -> vitcore.Vit:
     return make_kind(request.param)
 
 
-def inputs_for(vit: load_model.Vit, count: int = 2, seed: int = 0) -> torch.Tensor:
+def inputs_for(vit: vitcore.Vit, count: int = 2, seed: int = 0) -> torch.Tensor:
     """Model inputs (count, 3, H, W) of random numbers."""
     return torch.randn(count, 3, *vit.grid.image_px, generator=torch.Generator().manual_seed(seed))
