@@ -157,7 +157,7 @@ ROOMS = {  # what each may import of vitcore, and no more
     "models/hub.py": "errors models.model_cards models.model_size models.torchvision_ops translation",
     "models/hub_ids.py": "errors models.formats models.hub models.model_cards",
     "models/load_model.py":
-        "architectures.meta_device architectures.paper_models errors grid images models.assembly models.attention_structure "
+        "architectures.meta_device architectures.paper_models assets errors grid images models.assembly models.attention_structure "
         "models.checkpoint_inspection models.embeddings models.formats models.hub models.hub_ids models.local_files "
         "models.model_cards models.torchvision_ops models.vit probabilities translation",
     "models/local_files.py":
