@@ -76,11 +76,17 @@ def parse_key(key: Any) -> tuple[str, int]:
 
 
 def check_activations_defined(vit: Vit) -> None:
-    """Raises: TypeError, for what is no Vit; ModelError, for a model whose blocks do not attend over one grid of patches."""
+    """Raises: TypeError, for what is no Vit; ModelError, for a model whose blocks do not attend over one grid of patches, and one
+    that another library has wrapped in place: its copies would run the original's parts, and an edit would do nothing."""
     if not isinstance(vit, Vit):
         raise TypeError(f"vit is what vitcore.load or vitcore.wrap gives, not {type(vit).__name__}")
     if not vit.is_global:
         raise ModelError(vit.why_undefined(say("reading or editing its activations")))
+    if any("forward" in vars(part) for part in vit.module.modules()):
+        raise ModelError(
+            "Another library has replaced the forward method of parts of {name}; open the model again, for vitcore alone.",
+            name=vit.display_name,
+        )
 
 
 def is_index(value: Any) -> bool:

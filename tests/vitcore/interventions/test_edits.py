@@ -2,6 +2,7 @@
 
 import copy
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -292,6 +293,15 @@ def test_an_error_within_an_edit_leaves_nothing_behind():
     q = torch.randn(1, 3, 17, 8)
     kept = torch.nn.functional.scaled_dot_product_attention(q, q, q)
     assert (kept - q.mean(2, keepdim=True)).abs().max() > 0.1
+
+
+def test_a_model_that_another_library_wrapped_in_place():
+    """Copies of a part with a forward method of its own run the original's parts: an edit would do nothing."""
+    vit = make_kind("plain")
+    module = copy.deepcopy(vit.module)
+    module.blocks[1].attn.forward = module.blocks[1].attn.forward
+    with pytest.raises(ModelError, match="Another library has replaced the forward method of parts of plain"):
+        vitcore.edit(replace(vit, module=module))
 
 
 WRONG = {

@@ -19,12 +19,14 @@ def by_hand(vit, x, target) -> np.ndarray:
     """(L, H) for a batch, one head after another, from weights set to zero."""
     whole, changes = answer(vit, x), np.zeros((vit.blocks, vit.heads))
     targets = whole.argmax(1) if target is None else torch.full((len(x),), target)
+    plain = copy.deepcopy(vit.module)
     for layer, head in np.ndindex(changes.shape):
-        plain = copy.deepcopy(vit.module)
         proj, columns = projection(plain, layer, head)
+        weight = proj.weight.clone()
         proj.weight[:, columns] = 0
         with torch.no_grad():
             changes[layer, head] = (plain(x) - whole).gather(1, targets[:, None]).mean()
+        proj.weight.copy_(weight)
     return changes
 
 
