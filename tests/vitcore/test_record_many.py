@@ -97,7 +97,7 @@ def test_memory_does_not_grow_with_the_photos(tiny):
             yield np.full((32, 32, 3), i, np.uint8)
 
     def alive():
-        return sum(isinstance(one, Recording) for one in gc.get_objects())
+        return sum(type(one) is Recording for one in gc.get_objects())
 
     before, most = alive(), 0
     for one in quiet(tiny, photos(), batch=8, keep="rollout"):
