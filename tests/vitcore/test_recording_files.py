@@ -118,7 +118,8 @@ def test_a_package_that_is_missing_is_named(monkeypatch, recorded, package):
 
 
 @pytest.mark.parametrize(("picture", "settings"), [
-    ("rollout", {}), ("rollout", {"start": 5, "fusion": "max"}), ("distance", {"cls": "renormalise"}), ("predictions", {"count": 3}),
+    ("rollout", {}), ("rollout", {"start": 5, "fusion": "max"}), ("distance", {"cls": "renormalise"}),
+    ("predictions", {"count": 3}),
 ])  # fmt: skip
 def test_a_recording_is_plotted_into_axes_of_one_s_own(recorded, picture, settings):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -152,7 +153,8 @@ def test_a_class_is_asked_for_by_its_name(make_vit, noise):
     assert by_name.targets == (1,) and np.array_equal(by_index.maps, by_name.maps)
     assert relevance(vit, np.stack([pixels] * 2), "chefer", ("sea lion", 0)).targets == (4, 0)
     for name, said in (
-        ("crane", "2 classes are named crane: give one by its index, 2, 3."), ("linx", "No class is named linx; the nearest are: lynx"),
+        ("crane", "2 classes are named crane: give one by its index, 2, 3."),
+        ("linx", "No class is named linx; the nearest are: lynx"),
         ("leopard", "nearest are: snow leopard"), ("zzzzqqq", "No class is named zzzzqqq, nor nearly so"), ("", "nor nearly so"),
     ):  # fmt: skip
         with pytest.raises(ModelError, match=said):

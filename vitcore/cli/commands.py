@@ -12,15 +12,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import vitcore
 from vitcore.cli import compare as comparing
 from vitcore.cli import experiment as experimenting
 from vitcore.cli import inspect as inspecting
 from vitcore.cli import models
 from vitcore.cli import profile as profiling
 from vitcore.cli import quiz as quizzing
+from vitcore.cli import relevance as speaking
 from vitcore.cli import report as taking_away
 from vitcore.cli import rollout as rolling
 from vitcore.cli import train as training
+from vitcore.cli.download_bar import DownloadBar
 from vitcore.errors import first_line, print_tracebacks
 from vitcore.models.model_cards import DEFAULT_MODEL
 
@@ -50,6 +53,10 @@ def main(argv: list[str] | None = None) -> int:
         print_tracebacks()
     try:
         args.run(args)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the output has had enough: `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print("vitcore: stopped.", file=sys.stderr)
         return 130
@@ -79,6 +86,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser("vitcore", description="Look inside a Vision Transformer (arXiv 2010.11929).")
     parser.add_argument("--debug", action="store_true", help="where an error came from, not one sentence of it")
+    parser.add_argument("--version", action="version", version=f"vitcore {vitcore.__version__}")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
     _verb(verbs, "patches", patches, "the photo cut into its patches", photo=True).add_argument(
         "--gutter", type=float, default=1.0, help="model pixels between patches (default 1)"
@@ -94,6 +102,10 @@ def _parser() -> argparse.ArgumentParser:
     rolling.add_rollout_flags(one).add_argument(
         "--style", choices=("heat", "paper"), default="heat", help="heat, or as the paper draws it"
     )
+    spoke = _verb(verbs, "relevance", _run_on_photo(speaking.relevance), "which patches spoke for a class", photo=True)
+    speaking.add_relevance_flags(spoke)
+    heads = _verb(verbs, "attention", _run_on_photo(speaking.attention), "what a token attends to, head by head", photo=True)
+    speaking.add_attention_flags(heads)
     all_of_it = _verb(verbs, "report", print, "handouts, pictures, numbers and animations of one photo or many", photo="*")
     taking_away.add_report_flags(rolling.add_rollout_flags(all_of_it), _load, _photos_in_folder)
     comparing.add_compare_verb(verbs, _load_named)
@@ -135,7 +147,7 @@ def _load_named(name: str, answers: dict[str, str] | None = None) -> Vit:
     from vitcore.models.load_model import load
 
     inspecting.print_assumed_answers(name, answers or {})
-    with _DownloadBar("Downloading") as progress:
+    with DownloadBar("Downloading") as progress:
         return load(name, progress=progress, answers=answers)
 
 
@@ -146,34 +158,30 @@ def _require_global_attention(vit: Vit, what: str) -> Vit:
     return vit
 
 
-class _DownloadBar:
-    """A download bar on standard error that appears only when something is downloaded."""
-
-    def __init__(self, title: str) -> None:
-        self.title = title
-        self.bar: Any = None
-
-    def __enter__(self) -> Callable[[int, int], None]:
-        return self.show
-
-    def show(self, done: int, total: int) -> None:
-        from tqdm import tqdm
-
-        self.bar = self.bar or tqdm(total=total, desc=self.title, unit="B", unit_scale=True, file=sys.stderr)
-        self.bar.update(done - self.bar.n)
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.close()
+def _given(photo: Path) -> Any:
+    """The file that is named, or standard input, which is named -."""
+    return sys.stdin.buffer if str(photo) == "-" else photo
 
 
 def _record(vit: Vit, photo: Path, **kwargs: Any) -> Recording:
     from vitcore.forward.recording import record
 
-    rec = record(vit, photo, **kwargs)
+    rec = record(vit, _given(photo), **kwargs)
     for note in rec.photo.notes:
         print(f"{rec.photo.name}: {note}", file=sys.stderr)
     return rec
+
+
+def _run_on_photo(verb: Callable[..., None]) -> Callable[[argparse.Namespace], None]:
+    """A verb of `cli/relevance.py`, given a model and the ways to a recording and to files."""
+
+    def run(args: argparse.Namespace) -> None:
+        vit = _load(args)
+        if verb is speaking.attention:
+            _require_global_attention(vit, "attention of heads")
+        verb(args, vit, _record, _write_result)
+
+    return run
 
 
 def _write_result(args: argparse.Namespace, vit: Vit, name: str, fig: Callable[[], Drawing], arrays: dict, **answer: Any) -> None:
@@ -293,7 +301,7 @@ def _distances(vit: Vit, files: Sequence[Path], cls: str, alone: bool) -> list[N
 
     warnings.filterwarnings("ignore", category=SkippedPhotosWarning)  # each is said here, in a line of its own
     found: list[NDArray[np.float32] | None] = [None] * len(files)
-    stream = record_many(vit, files, batch=BLOCK_OF_PHOTOS, keep=(FIELDS[cls],))
+    stream = record_many(vit, [_given(file) for file in files], batch=BLOCK_OF_PHOTOS, keep=(FIELDS[cls],))
     try:
         for one in stream:
             found[one.index] = one.kept[FIELDS[cls]]

@@ -94,8 +94,8 @@ def photo_from_image(image: Image.Image, name: str = "picture") -> Photo:
     return Photo(shown, name, hashlib.sha256(shown.tobytes()).hexdigest()[:16], tuple(notes))
 
 
-def _read(source: str | Path | bytes | BinaryIO, name: str | None) -> tuple[bytes, str]:
-    """The bytes of a file, no more than MAX_BYTES, and what it is called."""
+def _read(source: Any, name: str | None) -> tuple[bytes, str]:
+    """The bytes of a path, bytes or a file, no more than MAX_BYTES, and what it is called."""
     if isinstance(source, bytes):
         data, own_name = source, say("The photo")
     elif isinstance(source, str | Path):

@@ -87,7 +87,8 @@ def open_in_batches(vit: Vit, photos: Iterable[Any], batch: int, workers: int | 
 
 
 def _submit(pool: ThreadPoolExecutor, task: tuple[Vit, int, Any, bool]) -> "Future[Opened]":
-    return pool.submit(copy_context().run, _open, *task)  # in the reader's language, which a thread's own context lacks
+    context = copy_context()  # the reader's language, which a thread's own lacks
+    return pool.submit(lambda: context.run(_open, *task))
 
 
 def _chunks(opened: Iterator[Opened], batch: int) -> Iterator[list[Opened]]:
