@@ -22,8 +22,8 @@ from vitcore.images import sharp_crop
 from vitcore.models.load_model import Vit
 from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
 from vitcore.report.report_numbers import masked_outlier_patches, outlier_patches_in_map, rollout_per_layer
-from vitcore.report.report_pictures import heat_over_photo, layer_range_words, query_token_words
-from vitcore.report.report_settings import DEFAULT_SETTINGS, ReportSettings
+from vitcore.report.report_pictures import heat_over_photo
+from vitcore.report.report_settings import DEFAULT_SETTINGS, ReportSettings, layer_range_words, query_token_words
 from vitcore.translation import say
 
 AnimationKind = Literal["webp", "gif"]

@@ -14,8 +14,8 @@ from vitcore.report import html_page
 from vitcore.report.model_facts import ModelFacts, collect_model_facts
 from vitcore.report.photo_titles import imagenet_name_sentence, sample_photo_entry
 from vitcore.report.report_numbers import current_time_text, masked_outlier_patches, package_versions, report_numbers, rollout_map
-from vitcore.report.report_pictures import ReportPicture, model_pictures, photo_pictures, query_token_words
-from vitcore.report.report_settings import DEFAULT_SETTINGS, ReportOrigin, ReportSettings, report_command
+from vitcore.report.report_pictures import ReportPicture, model_pictures, photo_pictures
+from vitcore.report.report_settings import DEFAULT_SETTINGS, ReportOrigin, ReportSettings, query_token_words, report_command
 from vitcore.translation import percent, say
 
 WIDE = {

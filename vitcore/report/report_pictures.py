@@ -23,7 +23,6 @@ from vitcore.figures.outlier_frames import frame_outliers_in_maps, frame_outlier
 from vitcore.figures.patches import patch_mosaic
 from vitcore.figures.relevance import rollout_per_layer_scale, rollout_per_layer_top
 from vitcore.figures.theme import DIVERGING, SEQUENTIAL, ColourScale, apply_colour_scale, mosaic
-from vitcore.forward.block_activations import prefix_token_names
 from vitcore.forward.recording import Recording
 from vitcore.grid import Grid
 from vitcore.images import sharp_crop
@@ -38,7 +37,7 @@ from vitcore.report.report_numbers import (
     rollout_map,
     rollout_per_layer,
 )
-from vitcore.report.report_settings import ReportSettings
+from vitcore.report.report_settings import ReportSettings, attending_token_words, layer_range_words, query_token_words
 from vitcore.translation import percent, percent_in_two_digits, say
 
 if TYPE_CHECKING:
@@ -88,23 +87,6 @@ def model_pictures(vit: Vit, model_facts: ModelFacts, settings: ReportSettings) 
     """The pictures of a model, the same for all photos."""
     yield _filters(vit, model_facts, settings)
     yield _positions(vit, model_facts)
-
-
-def query_token_words(vit: Vit, settings: ReportSettings) -> str:
-    """Whose rollout the pictures show, in words."""
-    if settings.patch is not None:
-        return say("patch {patch}", patch=settings.patch)
-    return say("the {readout}", readout=say(vit.pooling))
-
-
-def _attending_token_words(vit: Vit, settings: ReportSettings) -> str:
-    """Whose attention in the layer they show, in words."""
-    if settings.token is None:
-        return query_token_words(vit, settings if settings.pin is None else replace(settings, patch=settings.pin))
-    kind, _, number = prefix_token_names(vit)[settings.token].partition(" ")
-    if number:
-        return say("register {number}", number=number)
-    return say("the {readout}", readout=say("distillation token") if kind == "distillation" else say("class token"))
 
 
 def _patches(rec: Recording, settings: ReportSettings) -> ReportPicture:
@@ -261,7 +243,7 @@ def _attention(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.
     """What was chosen: the attention of a layer, or of a head, on the photo."""
     grid, shares, block = rec.grid, attention_on_photo(rec, settings), settings.block(vit.blocks)
     on, even, title = grid.to_map(shares), 1 / grid.tokens, say("Attention on the photo")
-    who, token, most = _attending_token_words(vit, settings), settings.attending_token(grid), int(on.argmax())
+    who, token, most = attending_token_words(vit, settings), settings.attending_token(grid), int(on.argmax())
     patch = None if token is None or token < grid.prefix else token - grid.prefix
     row, col = grid.row_col(most)
     about = " · ".join((
@@ -294,7 +276,7 @@ def _heads(vit: Vit, rec: Recording, settings: ReportSettings) -> ReportPicture:
     ]
     title = say("All heads of the last layer") if block == vit.blocks - 1 else say("All heads of layer {block}", block=block)
     names = [say("head {head} · up to {most}", head=i, most=percent(float(m.max()))) for i, m in enumerate(maps)]
-    who = _attending_token_words(vit, settings)
+    who = attending_token_words(vit, settings)
     about = (
         say("attention that {who} is given in layer {block}", who=who, block=block)
         if settings.received
@@ -336,11 +318,6 @@ def _outlier_words(rec: Recording, settings: ReportSettings, marks: list[int]) -
     if count:
         return " · " + say("{count} outlier {count:token|tokens} masked", count=count)
     return " · " + outlier_sentence(marks, rec.grid) if marks else ""
-
-
-def layer_range_words(first: int, last: int) -> str:
-    """The layers a rollout has been through, in words."""
-    return say("layer {first}", first=first) if first == last else say("layers {first}–{last}", first=first, last=last)
 
 
 def _over(photo: Image.Image, maps: NDArray, top: float, settings: ReportSettings, rec: Recording) -> list[NDArray[np.uint8]]:

@@ -1,16 +1,21 @@
 """What a report is asked to show, and where what it shows came from."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion
 from vitcore.grid import Grid
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.translation import say
+
+if TYPE_CHECKING:
+    from vitcore.models.load_model import Vit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,13 +60,12 @@ class ReportSettings:
                 raise ValueError(say("The patch is from 0 to {last}.", last=grid.patches - 1))
         if not 0 <= self.first_block < blocks:
             raise ValueError(say("The first layer is from 0 to {last}.", last=blocks - 1))
-        for number, count, sentence in (
-            (self.layer, blocks, "The layer is from 0 to {last}."),
-            (self.head, heads, "The head is from 0 to {last}."),
-            (self.token, grid.prefix, "The token before the patches is from 0 to {last}."),
-        ):
-            if number is not None and not 0 <= number < count:
-                raise ValueError(say(sentence, last=count - 1))
+        if self.layer is not None and not 0 <= self.layer < blocks:
+            raise ValueError(say("The layer is from 0 to {last}.", last=blocks - 1))
+        if self.head is not None and not 0 <= self.head < heads:
+            raise ValueError(say("The head is from 0 to {last}.", last=heads - 1))
+        if self.token is not None and not 0 <= self.token < grid.prefix:
+            raise ValueError(say("The token before the patches is from 0 to {last}.", last=grid.prefix - 1))
 
     def rollout_arguments(self) -> dict[str, Any]:
         """The arguments of `analysis.rollout.rollout`."""
@@ -89,6 +93,30 @@ class ReportSettings:
 
 
 DEFAULT_SETTINGS = ReportSettings()
+
+
+def query_token_words(vit: Vit, settings: ReportSettings) -> str:
+    """Whose rollout the pictures show, in words."""
+    if settings.patch is not None:
+        return say("patch {patch}", patch=settings.patch)
+    return say("the {readout}", readout=say(vit.pooling))
+
+
+def attending_token_words(vit: Vit, settings: ReportSettings) -> str:
+    """Whose attention in the layer they show, in words."""
+    if settings.token is None:
+        return query_token_words(vit, settings if settings.pin is None else replace(settings, patch=settings.pin))
+    from vitcore.forward.block_activations import prefix_token_names
+
+    kind, _, number = prefix_token_names(vit)[settings.token].partition(" ")
+    if number:
+        return say("register {number}", number=number)
+    return say("the {readout}", readout=say("distillation token") if kind == "distillation" else say("class token"))
+
+
+def layer_range_words(first: int, last: int) -> str:
+    """The layers a rollout has been through, in words."""
+    return say("layer {first}", first=first) if first == last else say("layers {first}–{last}", first=first, last=last)
 
 
 @dataclass(frozen=True, kw_only=True)

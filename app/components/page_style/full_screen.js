@@ -7,6 +7,7 @@ const STYLE = `:fullscreen {
   background: var(--st-background-color); color: var(--st-text-color);
 }
 figure:fullscreen { display: grid; place-content: safe center; grid-template-columns: minmax(0, 1fr); justify-items: center; max-width: none !important; }
+section:fullscreen .photo { margin-inline: auto; }
 figure:fullscreen > .frame { width: min(100%, 100vh - var(--beside-picture)); }`
 let under = [] // what the pointer is over, the innermost first
 
