@@ -31,7 +31,7 @@ def read_json_object(file: Path) -> dict[str, Any]:
 
 
 def check_fields(said: dict[str, Any], file: str, depth: int = 0) -> None:
-    """Fields of known names are what they can be, inside objects of known names, too. Raises: ModelError, naming one that isn't.
+    """Every field whose name is known is what it can be, in sections of settings, too. Raises: ModelError, naming one that isn't.
 
     A field that is null is as one that is not there, and is taken away, but for those of an image processor.
     """
@@ -41,7 +41,7 @@ def check_fields(said: dict[str, Any], file: str, depth: int = 0) -> None:
         if name in FIELDS and value is not None and not FIELDS[name](value):
             raise ModelError("{name} says that {field} is {value}, which it can't be.", name=file, field=name[:40],
                              value=_shown(value))  # fmt: skip
-        if isinstance(value, dict) and depth < 4 and name in FIELDS and name not in NAMES_ARE_FREE:  # others are people's own
+        if isinstance(value, dict) and depth < 4 and name in SECTIONS:
             check_fields(value, file, depth + 1)
 
 
