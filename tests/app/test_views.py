@@ -113,7 +113,7 @@ def test_no_positions_is_said(kinds, offer):
 def test_no_class_token_is_said_and_nothing_of_one_that_is_there(kind, readout, kinds, offer):
     offer({kind: kinds[kind]})
     app = App("rollout", model=kind).fine()
-    assert f"reads its prediction from the {readout}" in app.text("caption")
+    assert f"reads its output from the {readout}" in app.text("caption")
     assert f"Rollout of the {readout}" in app.text("markdown")
     assert "no class token" in app.go("distance").fine().text("caption")
     words = app.go("overview").fine().component("look")["words"]
