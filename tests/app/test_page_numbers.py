@@ -177,7 +177,7 @@ def test_the_patch_on_the_page_is_the_patch(first):
     assert app.component("numbers")["text"].split() == [str(v) for v in numbers]
     assert "Patch 37: row 2, column 5" in app.text("markdown")
     assert "N = HW/P² = 128·128 / 8² = **256 patches**" in app.text("markdown")
-    assert "stands at place 38 of the sequence, which runs from 0 to 256; at place 0 stands the class token" in app.text("caption")
+    assert "position in the sequence is 38. The sequence runs from 0 to 256; position 0 is the class token" in app.text("caption")
 
 
 def test_the_page_names_the_nearest_head_among_the_patches_and_opens_it(first):

@@ -106,7 +106,7 @@ def test_no_positions_is_said(kinds, offer):
     assert "no learned absolute position" in app.go("overview").fine().component("look")["undefined"]["positions"]
     app.go("patches").set(shuffle=True).fine()
     top_five = [c["alt"] for c in app.charts() if c["alt"].endswith("top 5")]
-    assert top_five == ["Patches in order: top 5", "Patches shuffled, positions stay: top 5"]
+    assert top_five == ["Patches in order: top 5", "Patches shuffled, position embeddings stay: top 5"]
 
 
 @pytest.mark.parametrize(("kind", "readout"), [("no-class-token", "attention pool"), ("mean-of-patches", "mean of patches")])
