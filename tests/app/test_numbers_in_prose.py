@@ -29,7 +29,8 @@ PAPER = "the paper's own, as its text prints it; what its tables print is filled
 IMAGENET = "the size of ImageNet-1k's validation set"
 TWICE = "arithmetic: half as wide and half as high"
 REASONS = {
-    "attention: rule spread is": "the base of bits", "attention: key digits": "the keys of a keyboard", "attention: shared help": "the scale in units of an even share, as drawn",
+    "attention: rule spread is": "the base of bits",
+    "attention: key digits": "the keys of a keyboard", "attention: shared help": "the scale in units of an even share, as drawn",
     "bring: answer normalise half": "a setting by its value", "bring: answer crop center 0.95": "a setting by its value",
     "bring: answer crop center 0.9": "a setting by its value", "bring: answer crop center 0.875": "a setting by its value",
     "card: table how": "what giga means", "common: about top1": IMAGENET, "common: photos imagenet": IMAGENET,

@@ -5,6 +5,7 @@ import torch
 from visitor import App
 
 import vitcore
+from app import texts
 from app.state.photos import sample_photos
 from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording

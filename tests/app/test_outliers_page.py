@@ -36,12 +36,12 @@ def test_a_planted_outlier_is_found_and_what_it_draws_is_said(planted, own, offe
     app = App("outliers", model="planted").fine()
     seen = outliers_in_recording(own)
     told = " ".join(app.sentences("markdown"))
-    assert "**1 of 64 patches is an outlier** (patch 62) from layer 0 on" in told and "1 of 1 lies at the rim" in told
+    assert "**1 of 64 patches is an outlier** (patch 62) from layer 0 on" in told and "1 of 1 lies at the edge" in told
     captions = app.text("caption")
     assert TEXT["measured elsewhere"] in captions and TEXT["measured here"] not in captions
     assert f"After layer 2, 1 of 64 patches has a norm above {seen.thresholds[2]:.3g}" in told
     registers = own.norms[-1, 1:3]
-    assert f"2 registers, tokens made for such use. After the last layer their norms are {registers.min():.3g}" in told
+    assert f"2 registers, tokens added for this use. After the last layer their norms are {registers.min():.3g}" in told
     (frame,) = app.chart("Norms of the patches after layer 2")["layout"]["shapes"]
     assert (frame["x0"], frame["y0"]) == (6, 7)
     share = own.fused["mean"][2, 3:, 3 + 62].mean()

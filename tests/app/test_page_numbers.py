@@ -129,7 +129,8 @@ def bars(chart: dict) -> list[tuple[str, float]]:
 def test_shuffled_patches_with_their_positions_give_the_same_answer(kind, kinds, offer):
     offer({k: v for k, v in kinds.items() if k == kind})
     app = App("patches", model=kind, shuffle="true").fine()
-    ordered, scrambled, moved = (bars(app.chart(title)) for title in ("Patches in", PATCHES["positions stay"], PATCHES["positions move"]))  # fmt: skip
+    titles = "Patches in", PATCHES["positions stay"], PATCHES["positions move"]
+    ordered, scrambled, moved = (bars(app.chart(title)) for title in titles)
     assert [label for label, _ in ordered] == [label for label, _ in moved]
     assert np.allclose([p for _, p in ordered], [p for _, p in moved], atol=1e-2)
     assert scrambled != ordered
@@ -176,7 +177,7 @@ def test_the_patch_on_the_page_is_the_patch(first):
     assert app.component("numbers")["text"].split() == [str(v) for v in numbers]
     assert "Patch 37: row 2, column 5" in app.text("markdown")
     assert "N = HW/P² = 128·128 / 8² = **256 patches**" in app.text("markdown")
-    assert "stands at place 38 of the sequence, which runs from 0 to 256; at place 0 stands the class token" in app.text("caption")
+    assert "position in the sequence is 38. The sequence runs from 0 to 256; position 0 is the class token" in app.text("caption")
 
 
 def test_the_page_names_the_nearest_head_among_the_patches_and_opens_it(first):
@@ -227,7 +228,7 @@ def test_where_near_heads_end(px, words, monkeypatch):
     table = attention_distance.uniform_distance_px(grid) / 8 * np.array(px)
     distances = DistanceTable(table, table, np.zeros((3, 2)), None, grid)
     distance_sentences.show_details(distances, "renormalise", texts.prose("distance", "en"))
-    counted = sum(" near: the mean distance" in said for said in told)
+    counted = sum(" near: at most " in said for said in told)
     assert any(words in said for said in told) and counted == ("No head" not in words)
 
 

@@ -202,7 +202,7 @@ def test_the_layer_rollout_begins_at_is_said(first):
     said = app.sentences("markdown")
     assert "## Rollout of the class token, layers 4–11" in said
     assert "The build-up, layer by layer, layers 4–11" in app.sentences("header")
-    assert any("Rollout begins at layer 4 here" in one for one in [*said, *app.sentences("caption")])
+    assert any("Here rollout begins at layer 4." in one for one in [*said, *app.sentences("caption")])
     captions = app.component("build_up")["captions"]
     assert captions[3] == "Layer 3 is left out: rollout begins at layer 4."
     share = rollout_per_layer(first.fused["mean"], 0, first_block=4)[7, 1:].sum()
@@ -210,7 +210,7 @@ def test_the_layer_rollout_begins_at_is_said(first):
     assert captions[4].startswith("Layer 4 alone: ")
     assert "## Rollout of the class token, layer 11" in app.set(first=11).fine().sentences("markdown")
     app.set(first=4, method="Gradient rollout").fine()
-    headings = [one for one in app.sentences("markdown") if one.startswith("## What spoke for")]
+    headings = [one for one in app.sentences("markdown") if one.startswith("## Gradient rollout for")]
     assert headings and all(one.endswith(", layers 4–11") for one in headings)
     assert "The build-up, layer by layer" in app.sentences("header"), "the plain rollout, from layer 0"
 
@@ -251,7 +251,7 @@ def test_a_map_is_computed_once_and_a_setting_of_rollout_is_answered_soon(monkey
 
 def test_a_patch_that_is_chosen_and_not_asked_is_said_and_the_one_that_gave_most(first):
     app = App("rollout", query="100").fine()
-    assert "Patch 100 is chosen but not asked" in app.text("caption")
+    assert "Patch 100 is chosen, but the map does not start from it" in app.text("caption")
     given = first.rollout()
     patch = int(given.argmax())
     row, col = divmod(patch, given.shape[1])

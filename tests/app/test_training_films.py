@@ -77,12 +77,12 @@ def test_what_was_masked_what_is_predicted_and_what_was_there():
     app = App("learn", frame="40").fine()
     assert pictures(app)[3:6] == ["given", "predicted", "truth"] and "answer" not in pictures(app)
     given, predicted = app.component("film_given"), app.component("film_predicted")
-    assert given["title"] == "What it is given: 75 % corrupted"
-    assert re.fullmatch(r"What it predicts: off by \d+ of 255", predicted["title"])
+    assert given["title"] == "Input of the model: 75 % corrupted"
+    assert re.fullmatch(r"Prediction of the model: off by \d+ of 255", predicted["title"])
     assert len({app.component(f"film_{n}")["traces"][0]["source"] for n in ("given", "predicted", "truth")}) == 3
     app.set(frame=0).fine()
     assert app.component("film_given") == given and app.component("film_predicted") != predicted
-    assert app.component("film_accuracy")["title"] == "At the last look 12 % right (colours)"
+    assert app.component("film_accuracy")["title"] == "Latest accuracy: 12 % (colours)"
 
 
 @pytest.mark.parametrize("begins", [STEPS[0], STEPS[-1]])
@@ -173,7 +173,7 @@ def test_the_film_and_the_card_say_that_they_are_two_measurements(monkeypatch):
     told = [*app.sentences("markdown"), *app.sentences("caption")]
     assert any("points were measured on 600 held-out photos." in said for said in told)
     said = " ".join(app.set(film="labels-alone").fine().sentences("caption"))
-    assert "It names 66.2 % of 1,000 held-out photos right, choosing one of 10 classes" in said and "model card says" not in said
+    assert "is 66.2 % on 1,000 held-out photos, with 10 classes to choose from" in said and "model card says" not in said
     said = " ".join(App("card").fine().sentences("markdown"))
     assert "| Inside ViT Ti/8 · 128 px | Imagenette, Imagewoof (1,328) | 60.8 % | 84.2 % |" in said
     assert "from Imagenette and Imagewoof" in said and "validation photos of Tiny ImageNet" in said

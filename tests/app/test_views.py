@@ -106,14 +106,14 @@ def test_no_positions_is_said(kinds, offer):
     assert "no learned absolute position" in app.go("overview").fine().component("look")["undefined"]["positions"]
     app.go("patches").set(shuffle=True).fine()
     top_five = [c["alt"] for c in app.charts() if c["alt"].endswith("top 5")]
-    assert top_five == ["Patches in order: top 5", "Patches shuffled, positions stay: top 5"]
+    assert top_five == ["Patches in order: top 5", "Patches shuffled, position embeddings stay: top 5"]
 
 
 @pytest.mark.parametrize(("kind", "readout"), [("no-class-token", "attention pool"), ("mean-of-patches", "mean of patches")])
 def test_no_class_token_is_said_and_nothing_of_one_that_is_there(kind, readout, kinds, offer):
     offer({kind: kinds[kind]})
     app = App("rollout", model=kind).fine()
-    assert f"reads its prediction from the {readout}" in app.text("caption")
+    assert f"reads its output from the {readout}" in app.text("caption")
     assert f"Rollout of the {readout}" in app.text("markdown")
     assert "no class token" in app.go("distance").fine().text("caption")
     words = app.go("overview").fine().component("look")["words"]

@@ -60,7 +60,7 @@ def test_bring_a_photo_and_follow_a_patch(visit):
     expect(page.locator("figcaption")).to_contain_text("patch 240 · row 15, column 0 · x 0–7, y 120–127 px")
     page.get_by_label("Shuffle the patches").click(force=True)
     page.get_by_text("Show the answer").click()
-    expect(page.get_by_role("figure", name="Patches shuffled, positions move along: top 5")).to_be_visible()
+    expect(page.get_by_role("figure", name="Patches shuffled, position embeddings move along: top 5")).to_be_visible()
     expect(page.locator("figcaption")).to_contain_text(": patch 37 · row 2, column 5")
     for slug in ("rollout", "", "patches"):  # the photo stays from page to page
         follow(page, slug or "overview")

@@ -130,7 +130,9 @@ def test_the_farthest_head_on_a_phone(visit, rec):
     choose(page, "renormalise")
     px = rec.distance_renormalised_px
     block, head = divmod(int(px.argmax()), px.shape[1])
-    found = page.get_by_text(f"layer {block}, head {head} has the longest distance among the patches (renormalised), {px.max():.1f} px")
+    found = page.get_by_text(
+        f"layer {block}, head {head} has the longest distance among the patches (renormalised), {px.max():.1f} px"
+    )
     expect(found).to_be_visible()
     at_rest(page)
     chart = page.get_by_test_id("stPlotlyChart").bounding_box()
