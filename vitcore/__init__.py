@@ -30,10 +30,10 @@ if TYPE_CHECKING:  # what mypy and editors see; at run time `__getattr__` import
     from vitcore.interventions.edits import edit as edit
     from vitcore.interventions.head_ablation import head_ablation as head_ablation
     from vitcore.models.assembly.wrap import wrap as wrap
-    from vitcore.models.load_model import ModelError as ModelError
     from vitcore.models.load_model import Vit as Vit
     from vitcore.models.load_model import inspect as inspect
     from vitcore.models.load_model import load as load
+    from vitcore.models.model_cards import ModelError as ModelError
     from vitcore.train.film.film_writer import film as film
 
 declare_before_timm()

@@ -90,7 +90,7 @@ def relevance(
     return Relevance(method=method, maps=maps if pixels.ndim == 4 else maps[0], targets=targets, rises=rises, gaps=gaps)
 
 
-def _as_batch(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _as_batch(vit: Vit, pixels: NDArray[Any]) -> NDArray[np.uint8]:
     batch = pixels if pixels.ndim == 4 else pixels[None]
     if batch.dtype != np.uint8 or batch.shape[1:] != (*vit.grid.image_px, 3) or not len(batch):
         high, wide = vit.grid.image_px

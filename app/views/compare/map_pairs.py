@@ -112,7 +112,7 @@ def _show_maps(
         relevance_maps.heat_overlay(comparison, (kind, map_key, key), False, mask, most)
         for key, mask in zip("ab", maps.both, strict=True)
     ]
-    shown = {"unit": unit, "cell": cell, "even": 100 * even}
+    shown: dict[str, Any] = {"unit": unit, "cell": cell, "even": 100 * even}
 
     def take(which: int, key: str, name: str) -> None:
         mask, found = maps.both[which], outliers_of_both[which]

@@ -111,7 +111,7 @@ def _recording(about: dict[str, Any], arrays: dict[str, NDArray]) -> Recording:
         **{name: arrays[name] for name in ARRAYS},
     )  # fmt: skip
     square = (grid.tokens, grid.tokens)
-    shapes = {one.shape[-2:] for one in (*rec.fused.values(), *rec.maps.values())}
+    shapes = {one.shape[-2:] for one in rec.fused.values()} | {one.shape[-2:] for one in rec.maps.values()}
     if rec.model_input.pixels.shape != (*grid.image_px, 3) or shapes - {square} or rec.output not in OUTPUTS:
         raise ValueError("shapes")
     return rec

@@ -71,7 +71,7 @@ def inspect_state(state: Mapping[str, LazyTensor], configured: CheckpointConfigu
     """
     part = checkpoint_layout.find_models(state, name)[0]
     nowhere = Path(f"{name}.state")  # a name in sentences: nothing is read
-    return replace(_inspection(nowhere, nowhere, (part, (part.name,)), configured), name=name)
+    return replace(_inspection(nowhere, nowhere, (part, (part.name,)), configured, by_name=False), name=name)
 
 
 def _chosen(
@@ -119,7 +119,7 @@ def _colours_of(architecture: str) -> tuple[tuple[float, ...], tuple[float, ...]
 
 def _inspection(
     path: Path, file: Path, chosen: tuple[checkpoint_layout.CheckpointModel, tuple[str, ...]], configured: CheckpointConfiguration,
-    like: str | None = None,
+    like: str | None = None, by_name: bool = True,
 ) -> Inspection:  # fmt: skip
     part, names = chosen
     check_values(part.weights, file.name)
@@ -192,7 +192,7 @@ def _inspection(
     count = sum(p.numel() for p in module.parameters())
     name = path.name if path.is_dir() else file.stem
     found = Inspection(file, name, part, names, inferred, configured, differences, count, known.get("output", "softmax"), rotary)
-    return found if part.in_memory else found.with_likely(*preparation_by_name(name, state))
+    return found.with_likely(*preparation_by_name(name, state)) if by_name else found
 
 
 def _class_names_question(module: Any, configured: CheckpointConfiguration, known: Mapping[str, Any]) -> tuple[OpenQuestion, ...]:
