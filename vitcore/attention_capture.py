@@ -117,12 +117,13 @@ _at_watchers = threading.local()  # `busy`: a watcher is being shown an event, a
 class AttentionCapture(TorchFunctionMode):
     """Show `watch` every attention event of this thread; its answer, when there is one, replaces the output.
 
-    Of captures inside each other each is shown every event; where several answer, the outermost is heard.
+    Of captures inside each other each is shown every event; where several answer, the outermost is heard. If `rewrites`, the
+    watcher answers by a call of its own, with other queries, keys, values or mask: captures around it are shown that call instead.
     """
 
-    def __init__(self, watch: AttentionWatcher) -> None:
+    def __init__(self, watch: AttentionWatcher, rewrites: bool = False) -> None:
         super().__init__()
-        self.watch = watch
+        self.watch, self.rewrites = watch, rewrites
         self.events = 0
 
     def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
@@ -140,7 +141,7 @@ class AttentionCapture(TorchFunctionMode):
         answer = self._show(event)
         if answer is None:
             return func(*args, **kwargs) if result is None else result
-        for outer in reversed(_get_current_function_mode_stack()):  # the event would not come to them
+        for outer in () if self.rewrites else reversed(_get_current_function_mode_stack()):  # the event would not come to them
             if isinstance(outer, AttentionCapture) and result is None:
                 again = outer._show(replace(event, index=outer.events))
                 answer = answer if again is None else again
@@ -148,7 +149,7 @@ class AttentionCapture(TorchFunctionMode):
 
     def _show(self, event: AttentionEvent) -> Tensor | None:
         self.events += 1
-        _at_watchers.busy = True
+        _at_watchers.busy = not self.rewrites
         try:
             return self.watch(event)
         finally:

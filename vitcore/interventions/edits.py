@@ -192,7 +192,7 @@ class Edits:
         for layer in sorted({layer for layer, _ in self._attention}):
             mine = [edit for one, edit in self._attention if one == layer]
             watch = edit_attention(vit.display_name, mine, heads_of_call(vit))
-            block = within_context(module.blocks[layer], partial(AttentionCapture, watch))
+            block = within_context(module.blocks[layer], partial(AttentionCapture, watch, rewrites=True))
             module = with_modules(module, **{f"blocks.{layer}": block})
         called = f"{vit.card.called}, edited" if vit.card.called else ""
         return replace(vit, module=module, card=replace(vit.card, name=f"{vit.card.name}, edited", called=called))

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import vitcore
-from tests.conftest import TINY, lively
+from tests.conftest import NORMALISE, TINY, lively
 
 KINDS = (
     "plain", "registers", "LayerScale", "distilled", "query norm", "attention norm", "rotary", "rotary, gated MLP", "gated MLP",
@@ -50,7 +50,7 @@ def make_kind(kind: str) -> vitcore.Vit:
     if kind == "not fused":
         for block in module.blocks:
             block.attn.fused_attn = False
-    return vitcore.wrap(module, name=kind)
+    return vitcore.wrap(module, name=kind, **NORMALISE)
 
 
 @pytest.fixture(params=KINDS)

@@ -147,8 +147,8 @@ def _inspection(
     if like is not None:
         prepared = preparation_like(like, state, file.name)
         shown = {**crop_terms(prepared["crop"]), "interpolation": prepared["interpolation"]}
-        colours = {"normalise": prepared["normalise"]}
-        configured = replace(configured, known_answers={**configured.known_answers, **colours}, input=shown)
+        told_like = {"normalise": prepared["normalise"]}
+        configured = replace(configured, known_answers={**configured.known_answers, **told_like}, input=shown)
     known = {**configured.known_answers, **told}
     if part.format in dinov3.FORMATS and not configured.timm:
         configured = replace(configured, timm=dinov3.describe_dinov3(raw, state, known))

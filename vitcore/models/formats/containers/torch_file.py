@@ -194,7 +194,7 @@ def _lazy(name: str, place: TensorPlace, file: Path, sizes: Callable[[str], int]
 def _read_span(chunks: Iterator[bytes], start: int, count: int) -> Tensor:
     """Bytes from `start` on, in memory once (uint8). Raises: EOFError."""
     values = torch.empty(count, dtype=torch.uint8)
-    into, at = memoryview(values.numpy()), 0
+    into, at = memoryview(values.numpy().data), 0
     for chunk in chunks:
         low, high = max(0, start - at), min(len(chunk), start + count - at)
         if low < high:
