@@ -124,16 +124,7 @@ def _inspection(
     part, names = chosen
     check_values(part.weights, file.name)
     raw = tensor_shapes(part.weights)
-    told: dict[str, Any] = {"heads": google_npz.head_count(raw)} if part.format is google_npz.FORMAT else {}
-    if part.format.projection and any(re.search(part.format.projection, name) for name in raw):
-        told["output"] = "features"
-    if any(re.search(r"\.mlp\.(w12|weights_in|gate_proj)\.", name) for name in raw):  # DINOv2's and DINOv3's own
-        told["gate"] = "first half"
-        told |= {} if any(".mlp.gate_proj." in name for name in raw) else {"activation": "silu"}
-    if any(name.startswith("visual.head.mlp.") for name in raw):  # OpenCLIP's, of timm's `Mlp`
-        told["head_activation"] = "gelu"
-    if any("pre_logits" in name for name in raw):  # the paper's, in every library
-        told["head_activation"] = "tanh"
+    told = _told_by_names(part, raw)
     if part.format is timm_names.TIMM and not part.is_whole:
         raw = with_timm_head(raw)
     rotary = _rotary(part, raw, configured, file)
@@ -153,22 +144,7 @@ def _inspection(
     if part.format in dinov3.FORMATS and not configured.timm:
         configured = replace(configured, timm=dinov3.describe_dinov3(raw, state, known))
     if configured.timm:
-        named = dict(configured.timm)
-        asked = head_questions(named, known)
-        if "normalise" not in known:
-            colours = _colours_of(str(configured.timm["timm"]))
-            asked.append(OpenQuestion("normalise", colours, tuple(NORMALISATIONS.values())))
-        if len(rotary) > 1:
-            asked.append(OpenQuestion("architecture", next(iter(rotary)), tuple(rotary)))
-        if configured.timm.get("num_classes") == 1 and "output" not in known:
-            asked.append(output_question(1))
-        if part.format in dinov3.FORMATS and "heads" not in known and not any(n.endswith(".periods") for n in raw):
-            width = named["embed_dim"]
-            can = tuple(n for n in range(1, width + 1) if width % (4 * n) == 0)
-            asked.append(OpenQuestion("heads", named["num_heads"], can, (("width", width),)))
-        if part.format in dinov3.FORMATS and named["num_classes"]:
-            asked.append(OpenQuestion("pool", "token", ("token", "avg")))
-        inferred = InferredArchitecture(named, (1, 1), None, tuple(asked))
+        inferred = _named_architecture(part, raw, configured.timm, known, tuple(rotary))
     else:
         inferred = _with_values(part, state, known, file)
         if rotary:
@@ -193,6 +169,44 @@ def _inspection(
     name = path.name if path.is_dir() else file.stem
     found = Inspection(file, name, part, names, inferred, configured, differences, count, known.get("output", "softmax"), rotary)
     return found.with_likely(*preparation_by_name(name, state)) if by_name else found
+
+
+def _told_by_names(part: checkpoint_layout.CheckpointModel, raw: StateDict) -> dict[str, Any]:
+    """What names of tensors tell beyond their shapes, by `OpenQuestion.key`."""
+    told: dict[str, Any] = {"heads": google_npz.head_count(raw)} if part.format is google_npz.FORMAT else {}
+    if part.format.projection and any(re.search(part.format.projection, name) for name in raw):
+        told["output"] = "features"
+    if any(re.search(r"\.mlp\.(w12|weights_in|gate_proj)\.", name) for name in raw):  # DINOv2's and DINOv3's own
+        told["gate"] = "first half"
+        told |= {} if any(".mlp.gate_proj." in name for name in raw) else {"activation": "silu"}
+    if any(name.startswith("visual.head.mlp.") for name in raw):  # OpenCLIP's, of timm's `Mlp`
+        told["head_activation"] = "gelu"
+    if any("pre_logits" in name for name in raw):  # the paper's, in every library
+        told["head_activation"] = "tanh"
+    return told
+
+
+def _named_architecture(
+    part: checkpoint_layout.CheckpointModel, raw: StateDict, shape: Mapping[str, Any], known: Mapping[str, Any],
+    rotary: tuple[str, ...],
+) -> InferredArchitecture:  # fmt: skip
+    """One of timm's architectures that is known by name, and what is asked of it."""
+    named = dict(shape)
+    asked = head_questions(named, known)
+    if "normalise" not in known:
+        colours = _colours_of(str(shape["timm"]))
+        asked.append(OpenQuestion("normalise", colours, tuple(NORMALISATIONS.values())))
+    if len(rotary) > 1:
+        asked.append(OpenQuestion("architecture", rotary[0], rotary))
+    if shape.get("num_classes") == 1 and "output" not in known:
+        asked.append(output_question(1))
+    if part.format in dinov3.FORMATS and "heads" not in known and not any(n.endswith(".periods") for n in raw):
+        width = named["embed_dim"]
+        can = tuple(n for n in range(1, width + 1) if width % (4 * n) == 0)
+        asked.append(OpenQuestion("heads", named["num_heads"], can, (("width", width),)))
+    if part.format in dinov3.FORMATS and named["num_classes"]:
+        asked.append(OpenQuestion("pool", "token", ("token", "avg")))
+    return InferredArchitecture(named, (1, 1), None, tuple(asked))
 
 
 def _class_names_question(module: Any, configured: CheckpointConfiguration, known: Mapping[str, Any]) -> tuple[OpenQuestion, ...]:
