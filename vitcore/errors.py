@@ -70,12 +70,16 @@ def refusal_reason(error: BaseException, most: int = 160) -> str:
     """Why something can't be done, for a sentence: the error's first line, or that the mistake is this project's own."""
     log_traceback(error)
     reason, at = first_line(error, most), mistake_at(error)
-    if at is None:
-        return say("its parts do not fit together") if _says_nothing(error) else reason
-    return say(
+    return reason if at is None else say(
         "a mistake in Inside ViT itself: {kind} in {place}, {reason}",
         kind=type(error).__name__, place=f"{at[0].name}:{at[1]}", reason=reason,
     )  # fmt: skip
+
+
+def misfit_reason(error: BaseException, most: int = 160) -> str:
+    """`refusal_reason` of somebody's model: that its parts do not fit together, where a library's error says nothing readable."""
+    reason = refusal_reason(error, most)
+    return say("its parts do not fit together") if mistake_at(error) is None and _says_nothing(error) else reason
 
 
 def _says_nothing(error: BaseException) -> bool:

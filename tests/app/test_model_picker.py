@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from visitor import MAIN, SLUGS, App
@@ -41,7 +42,8 @@ def test_it_is_tried_again_when_asked_and_that_is_said(monkeypatch, kinds, offer
     assert "Tried 2 times." in app.press("Try again").sentences("warning")[0]
     asked = []
     monkeypatch.setattr(load_model, "fetch_weights", lambda name, progress=None: asked.append(name))
-    offer({HUB.name: vitcore.wrap(kinds["registers"].module, name=HUB.name)})
+    small = kinds["registers"]
+    offer({HUB.name: replace(small, card=replace(small.card, name=HUB.name))})
     app.set(style="paper").fine()
     assert app.at.warning and not asked, "not at every touch"
     app.press("Try again")

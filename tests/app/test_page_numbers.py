@@ -282,7 +282,7 @@ def test_the_filters_page_says_how_many_components_are_needed():
     app = App("filters", component="3").fine()
     said = " ".join(app.sentences("markdown"))
     assert f"{1 + int((np.cumsum(variance) < 0.9).sum())} of {len(variance)} components" in said
-    assert f"Component 3: **{100 * variance[2]:.1f} % of the variance**" in said
+    assert f"Component 3 explains **{100 * variance[2]:.1f} % of the variance**" in said
     found = filters.component_kinds(model_weights.filter_components(DEFAULT_MODEL).vectors[:28])
     assert f"28 components shown, **{found.colour} are mostly colour**" in said and f" {found.smooth} are smooth" in said
     holds = f"hold {100 * variance[:28].sum():.1f} % of the variance among the model's filters, and "

@@ -112,7 +112,7 @@ def test_a_link_names_a_class_by_number_or_name_and_a_method_by_key_or_in_any_la
     assert shipped.labels[340] == "zebra"
     app = App("rollout", compare="true", **address).fine()
     assert app.values()[next(iter(address))] == setting
-    assert setting != "zebra" or "What spoke for zebra" in app.text("markdown")
+    assert setting != "zebra" or "Relevance for zebra" in app.text("markdown")
 
 
 def test_a_class_of_another_model_is_forgotten(kinds, offer):

@@ -16,7 +16,7 @@ from PIL import Image, ImageOps
 from vitcore.architectures import paper_models
 from vitcore.architectures.meta_device import meta_device
 from vitcore.assets import SAMPLES
-from vitcore.errors import refusal_reason
+from vitcore.errors import misfit_reason
 from vitcore.images import open_photo
 from vitcore.models import local_files
 from vitcore.models.assembly.assemble import assemble
@@ -168,7 +168,7 @@ def open_inspected(
     except ModelError:
         raise
     except Exception as error:  # sizes that no patches fit, and models that keep their grid to themselves
-        raise ModelError("{name} can't be loaded: {reason}", name=inspection.name, reason=refusal_reason(error)) from None
+        raise ModelError("{name} can't be loaded: {reason}", name=inspection.name, reason=misfit_reason(error)) from None
 
 
 def _with_surest_colours(inspection: Inspection, module: Any, answers: Mapping[str, Any] | None) -> Inspection:
@@ -215,7 +215,7 @@ def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None, pos
             "{called} can't be loaded: its card {stem}.json has no {error}.", called=called, stem=file.stem, error=error
         ) from None
     except Exception as error:  # somebody's file: safetensors, timm and torch each complain in their own way
-        raise ModelError("{called} can't be loaded: {reason}", called=called, reason=refusal_reason(error)) from None
+        raise ModelError("{called} can't be loaded: {reason}", called=called, reason=misfit_reason(error)) from None
 
 
 def _load_hub(name: str, image_px: int | tuple[int, int] | None, progress: Progress | None, positions_by: str = "timm") -> Vit:
@@ -231,7 +231,7 @@ def _load_hub(name: str, image_px: int | tuple[int, int] | None, progress: Progr
         elif image_px:
             resize_module(module, image_px, positions_by)
     except Exception as error:  # a file from elsewhere, or placed by hand
-        raise ModelError("{name} can't be loaded: {reason}", name=name, reason=refusal_reason(error)) from None
+        raise ModelError("{name} can't be loaded: {reason}", name=name, reason=misfit_reason(error)) from None
     known = {card.name: card for card in MODEL_CARDS}
     count = sum(p.numel() for p in module.parameters()) / 1e6
     card = known.get(name) or ModelCard(name, name, count, 4 * count, str(module.pretrained_cfg.get("license") or "see the hub"))

@@ -261,21 +261,12 @@ def random_states() -> dict[str, object]:
     return {"python": random.getstate(), "numpy": (kind, keys.tobytes(), *rest), "torch": torch.get_rng_state().numpy().tobytes()}
 
 
-class DrawsNumbers(nn.Module):
-    """A block's part that draws random numbers in evaluation mode, too, as masked autoencoders do."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        torch.rand(3), random.random(), np.random.rand()  # noqa: NPY002
-        return x
-
-
 def in_training() -> nn.Module:
-    """A module as training leaves it: some of it frozen, in either mode, with gradients, hooks and a random part."""
+    """A module as training leaves it: some of it frozen, in either mode, with gradients and hooks."""
     module = timm_vit(drop_rate=0.1)
     module.train()
     module.blocks[1].eval()
     module.patch_embed.requires_grad_(False)
-    module.blocks[0].drop_path1 = DrawsNumbers()
     module.seen = []
     module.register_forward_hook(lambda part, given, out: part.seen.append(1))
     module.blocks[2].attn.register_forward_pre_hook(lambda part, given: pytest.fail("a hook of the caller's ran"))

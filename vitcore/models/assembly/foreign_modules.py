@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vitcore.errors import raise_mistake, refusal_reason
+from vitcore.errors import misfit_reason, raise_mistake
 from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect_state
 from vitcore.models.checkpoint_inspection.inspection import Inspection
 from vitcore.models.formats.config_json import CheckpointConfiguration, transformers_configuration
@@ -68,7 +68,7 @@ def check_same_answer(module: nn.Module, twin: nn.Module, image_px: tuple[int, i
         except Exception as error:  # whatever a class of one's own asks for beside the picture
             raise_mistake(error)
             raise ModelError("{name} can't be read: it does not answer a picture alone ({reason}).",
-                             name=name, reason=refusal_reason(error)) from None  # fmt: skip
+                             name=name, reason=misfit_reason(error)) from None  # fmt: skip
         ours = twin(x)
     least = min((float((one - ours).abs().max() / one.abs().max().clamp(min=1e-12)) for one in answers if one.shape == ours.shape),
                 default=float("inf"))  # fmt: skip

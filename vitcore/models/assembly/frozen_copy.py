@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vitcore.errors import raise_mistake, refusal_reason
+from vitcore.errors import misfit_reason, raise_mistake
 from vitcore.models.model_cards import ModelError
 
 HOOK_ATTRIBUTES = tuple(name for name in vars(nn.Module()) if "_hooks" in name)
@@ -55,7 +55,7 @@ def frozen_copy(
                     vars(known[id(part)]).update(copy.deepcopy(_kept(part), known))
         except Exception as error:  # a lock, a process group, a tensor of a graph: whatever a class of one's own holds
             raise_mistake(error)
-            raise ModelError("{name} can't be copied: {reason}", name=name, reason=refusal_reason(error)) from None
+            raise ModelError("{name} can't be copied: {reason}", name=name, reason=misfit_reason(error)) from None
         twin = known[id(inner)]
     if hasattr(twin, "set_grad_checkpointing"):
         twin.set_grad_checkpointing(False)

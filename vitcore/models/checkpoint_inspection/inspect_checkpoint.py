@@ -19,7 +19,7 @@ from torch import Tensor
 
 from vitcore.architectures.classifier_head import read_head, with_timm_head
 from vitcore.architectures.meta_device import meta_device
-from vitcore.errors import refusal_reason
+from vitcore.errors import misfit_reason
 from vitcore.models import local_files
 from vitcore.models.checkpoint_inspection.check_shapes import check_shapes, check_values
 from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
@@ -157,7 +157,7 @@ def _inspection(
             )
             module = local_files.build_module(shape, shape.get("img_size"))
     except Exception as error:  # shapes that no model has: timm and torch each complain in their own way
-        raise ModelError("{name} can't be loaded: {reason}", name=file.name, reason=refusal_reason(error)) from None
+        raise ModelError("{name} can't be loaded: {reason}", name=file.name, reason=misfit_reason(error)) from None
     differences = tensor_differences(fit_to_module(state, module), module)
     also = _class_names_question(module, configured, known) if not differences.only_head_differs else ()
     inferred = replace(

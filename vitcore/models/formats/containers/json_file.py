@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from vitcore.models.formats.containers.lazy_tensor import damaged_file_error
+from vitcore.models.formats.containers.file_errors import damaged_file_error
 from vitcore.models.model_cards import ModelError
 
 MAX_BYTES = 50 * 10**6

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcore.models.formats.containers.lazy_tensor import LazyTensor, damaged_file_error, needs_code_error, too_large_tensor_error
+from vitcore.models.formats.containers.file_errors import damaged_file_error, needs_code_error, too_large_tensor_error
+from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vitcore.models.formats.containers.lazy_tensor import LazyTensor, damaged_file_error
+from vitcore.models.formats.containers.file_errors import damaged_file_error
+from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.containers.npz import read_npz
 from vitcore.models.formats.containers.torch_file import read_archive, read_old_file
 from vitcore.models.model_cards import ModelError

@@ -16,7 +16,8 @@ from typing import IO, Any
 import torch
 from torch import Tensor
 
-from vitcore.models.formats.containers.lazy_tensor import LazyTensor, damaged_file_error, needs_code_error, too_large_tensor_error
+from vitcore.models.formats.containers.file_errors import damaged_file_error, needs_code_error, too_large_tensor_error
+from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.containers.unpickle import NeedsCodeError, Storage, Stub, TensorPlace, read_pickle
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
