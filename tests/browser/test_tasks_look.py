@@ -119,8 +119,8 @@ def test_two_patches_on_a_projector(visit, rec):
     for row, col in (EYE, (2, 13)):
         weights = rec.maps[11].astype("float64").mean(0)[rec.grid.prefix + row * 16 + col, rec.grid.prefix :]
         best = int(weights.argmax())
-        expect(most(page)).to_contain_text(f"most to patch {best} (row {best // 16}, column {best % 16})")
-    expect(most(page)).to_contain_text("The second, patch 45 (row 2, column 13)")
+        expect(most(page)).to_contain_text(f"patch {best} (row {best // 16}, column {best % 16})")
+    expect(most(page)).to_contain_text("The second token, patch 45 (row 2, column 13)")
     expect(most(page)).to_be_in_viewport()
 
 

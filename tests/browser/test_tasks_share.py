@@ -122,7 +122,7 @@ def test_step_7_on_the_projector(visit):
     assert fields.count() == 1 and fields.get_by_role("button").count() == 2, "the patch, with − and +"
     bar, stepper = (page.locator(f".st-key-{key}").bounding_box() for key in ("bar", "steps"))
     assert bar["y"] + bar["height"] <= stepper["y"] + 5, "the bar covers nothing"
-    for step, name in ((8, "一層接一層"), (9, "答案")):
+    for step, name in ((8, "一層接一層"), (9, "預測")):
         page.keyboard.press("ArrowRight")
         expect(page.get_by_role("heading", level=2)).to_have_text(f"{step} · {name}")
         at_rest(page)
