@@ -1,9 +1,10 @@
 """Everything a person can set is in the address, and an address full of nonsense still opens its page."""
 
+from dataclasses import replace
+
 import pytest
 from visitor import SLUGS, App
 
-import vitcore
 from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS
 
 HUB = MODEL_CARDS[1]
@@ -91,7 +92,7 @@ def test_a_link_from_when_heads_were_counted_from_1_shows_the_same_head(slug, ad
 
 def test_a_model_is_in_the_address_by_its_name_and_by_its_title(kinds, offer):
     """Streamlit writes what the menu says into the address: two titles of the same words could not be told apart."""
-    offer({HUB.name: vitcore.wrap(kinds["registers"].module, name=HUB.name)})
+    offer({HUB.name: replace(kinds["registers"], card=replace(kinds["registers"].card, name=HUB.name))})
     for address in (HUB.name, HUB.title):
         app = App("patches", model=address).fine()
         assert app.values()["model"] == HUB.name and app.component("split")["rows"] == 4

@@ -44,7 +44,7 @@ def test_two_methods_a_class_and_the_link(visit):
     expect(page).to_have_url(re.compile("b_method=Grad-CAM"))
     expect(page.get_by_role("heading", name="Rollout minus Grad-CAM")).to_be_visible()
     choose(page, "Class", "zebra")
-    expect(page.get_by_role("heading", name="Relevance for zebra")).to_be_visible()
+    expect(page.get_by_role("heading", name="Grad-CAM for zebra")).to_be_visible()
     at_rest(page)
     after = [look(picture(page, key)) for key in ("gathered", "b_gathered", "differ")]
     assert after[0] == before[0] and after[1] != before[1] and after[2] != before[2]
@@ -53,7 +53,7 @@ def test_two_methods_a_class_and_the_link(visit):
     number = page.locator("[data-testid=stMetricValue]").inner_text()
     theirs = at_rest(visit(page.url))
     expect(theirs.locator("[data-testid=stMetricValue]")).to_have_text(number)
-    expect(theirs.get_by_role("heading", name="Relevance for zebra")).to_be_visible()
+    expect(theirs.get_by_role("heading", name="Grad-CAM for zebra")).to_be_visible()
     by_number = at_rest(visit("rollout?class=340&b_method=grad_cam"))
     expect(by_number.locator("[data-testid=stMetricValue]")).to_have_text(number)
     expect(by_number).to_have_url(re.compile("class=zebra"))
