@@ -33,6 +33,7 @@ settings.load_profile("busy")
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "assets" / "samples"
+NORMALISE = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}  # of bare modules, which say nothing of it
 TINY = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads": 3, "num_classes": 10}
 
 
@@ -78,9 +79,8 @@ def make_module() -> Callable[..., torch.nn.Module]:
 @pytest.fixture(scope="session")
 def make_vit() -> Callable[..., vitcore.Vit]:
     """`make_vit(reg_tokens=4, …)`: a small random ViT, wrapped."""
-    from vitcore.models import load_model
 
-    return lambda seed=0, **changes: load_model.wrap_module(timm_vit(seed, **changes), "tiny")
+    return lambda seed=0, **changes: vitcore.wrap(timm_vit(seed, **changes), name="tiny", **NORMALISE)
 
 
 @pytest.fixture(scope="session")
@@ -98,9 +98,7 @@ def hybrid() -> vitcore.Vit:
     """The smallest hybrid timm has, with random weights and three of its blocks."""
     import timm
 
-    from vitcore.models import load_model
-
-    return load_model.wrap_module(timm.create_model("vit_tiny_r_s16_p8_224", pretrained=False, depth=3).eval(), "hybrid")
+    return vitcore.wrap(timm.create_model("vit_tiny_r_s16_p8_224", pretrained=False, depth=3).eval(), name="hybrid")
 
 
 @pytest.fixture(scope="session")

@@ -66,7 +66,10 @@ def test_requirements_are_pinned_and_the_package_leaves_pins_to_them():
 
 
 FILMING = {name: f"vitcore/train/film/{name}.py" for name in ("lightning", "transformers")}
-OPTIONAL = FILMING | {"ray": "vitcore/experiments/ray_cluster.py"}  # and nowhere else
+OPTIONAL = FILMING | {  # and nowhere else
+    "ray": "vitcore/experiments/ray_cluster.py",
+    **dict.fromkeys(("pandas", "xarray"), "vitcore/forward/recordings/labelled_arrays.py"),
+}  # fmt: skip
 
 
 def test_extras_are_tested_with_the_real_packages():

@@ -122,23 +122,31 @@ ROOMS = {  # what each may import of vitcore, and no more
         "architectures.axial_vit attention_capture forward.attention_reducers models.vit",
     "forward/block_activations.py":
         "attention_capture forward.attention_reducers forward.module_swaps forward.onednn_linear forward.recording "
-        "models.model_cards models.vit translation",
+        "models.assembly.random_state models.model_cards models.vit translation",
     "forward/compare_models.py":
         "analysis forward.attention_reducers forward.mask_outliers forward.module_swaps forward.onednn_linear forward.recording "
-        "images models.model_cards models.vit translation",
+        "images models.assembly.random_state models.model_cards models.vit translation",
     "forward/logit_lens.py":
-        "forward.module_swaps forward.onednn_linear forward.recording models.model_cards models.vit translation",
+        "forward.module_swaps forward.onednn_linear forward.recording models.assembly.random_state models.model_cards models.vit "
+        "translation",
     "forward/mask_outliers.py": "analysis forward.recording",
     "forward/module_swaps.py": "",
     "forward/onednn_linear.py": "forward.module_swaps",
-    "forward/predict.py": "forward.onednn_linear forward.recording models.embeddings models.vit",
+    "forward/predict.py": "forward.onednn_linear forward.recording models.assembly.random_state models.embeddings models.vit",
     "forward/query_key.py": "analysis attention_capture forward.attention_reducers",
     "forward/recording.py":
         "analysis attention_capture forward.attention_reducers forward.axial_attention forward.module_swaps "
-        "forward.onednn_linear forward.query_key grid images models.model_cards models.vit probabilities translation",
+        "forward.onednn_linear forward.query_key forward.recordings grid images models.model_cards models.vit probabilities "
+        "translation",
+    "forward/recordings":
+        "analysis errors figures forward.query_key forward.recording forward.recordings grid images models.model_cards models.vit "
+        "probabilities translation",
     "forward/relevance.py":
         "analysis architectures.axial_vit attention_capture forward.attention_reducers forward.module_swaps forward.recording "
-        "grid models.model_cards models.vit translation",
+        "grid images models.model_cards models.vit translation",
+    "models/assembly":
+        "errors models.assembly models.attention_structure models.checkpoint_inspection models.embeddings models.formats "
+        "models.model_cards models.vit probabilities",
     "models/attention_structure.py":
         "architectures.model_summary attention_capture errors grid models.model_cards models.vit translation",
     "models/checkpoint_inspection":
@@ -149,7 +157,7 @@ ROOMS = {  # what each may import of vitcore, and no more
     "models/hub.py": "errors models.model_cards models.model_size models.torchvision_ops translation",
     "models/hub_ids.py": "errors models.formats models.hub models.model_cards",
     "models/load_model.py":
-        "architectures.meta_device architectures.paper_models errors grid images models.attention_structure "
+        "architectures.meta_device architectures.paper_models assets errors grid images models.assembly models.attention_structure "
         "models.checkpoint_inspection models.embeddings models.formats models.hub models.hub_ids models.local_files "
         "models.model_cards models.torchvision_ops models.vit probabilities translation",
     "models/local_files.py":
@@ -160,7 +168,7 @@ ROOMS = {  # what each may import of vitcore, and no more
     "models/model_size.py": "architectures.meta_device errors models.attention_structure models.torchvision_ops models.vit",
     "models/random_weights.py": "models.load_model",
     "models/torchvision_ops.py": "",
-    "models/vit.py": "grid models.model_cards probabilities translation",
+    "models/vit.py": "grid models.assembly models.model_cards probabilities translation",
 }  # fmt: skip
 
 

@@ -8,35 +8,77 @@ Nothing heavy is imported until it is used.
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vitcore.models.torchvision_ops import declare_before_timm
+
+if TYPE_CHECKING:  # what mypy and editors see; at run time `__getattr__` imports a name when it is asked for
+    from vitcore import analysis as analysis
+    from vitcore import figures as figures
+    from vitcore.forward.recording import Recording as Recording
+    from vitcore.forward.recording import record as record
+    from vitcore.forward.recordings.mean_distance import MeanDistance as MeanDistance
+    from vitcore.forward.recordings.mean_distance import mean_distance as mean_distance
+    from vitcore.forward.recordings.record_many import record_many as record_many
+    from vitcore.forward.relevance import relevance as relevance
+    from vitcore.grid import Grid as Grid
+    from vitcore.images import PhotoError as PhotoError
+    from vitcore.images import open_photo as open_photo
+    from vitcore.interventions.activations import Activations as Activations
+    from vitcore.interventions.activations import cache as cache
+    from vitcore.interventions.edits import Edits as Edits
+    from vitcore.interventions.edits import edit as edit
+    from vitcore.interventions.head_ablation import head_ablation as head_ablation
+    from vitcore.models.assembly.wrap import wrap as wrap
+    from vitcore.models.load_model import Vit as Vit
+    from vitcore.models.load_model import inspect as inspect
+    from vitcore.models.load_model import load as load
+    from vitcore.models.model_cards import ModelError as ModelError
+    from vitcore.train.film.film_writer import film as film
 
 declare_before_timm()
 
 __version__ = "0.1.0"
 __all__ = [
+    "Activations",
+    "Edits",
     "Grid",
+    "MeanDistance",
     "ModelError",
     "PhotoError",
     "Recording",
     "Vit",
     "analysis",
+    "cache",
+    "edit",
     "figures",
     "film",
+    "head_ablation",
     "inspect",
     "load",
+    "mean_distance",
     "open_photo",
     "record",
+    "record_many",
+    "relevance",
+    "wrap",
 ]
 
 _HOME = {
+    "Activations": "interventions.activations", "cache": "interventions.activations",
+    "Edits": "interventions.edits", "edit": "interventions.edits",
     "Grid": "grid", "ModelError": "models.model_cards", "Vit": "models.load_model",
     "load": "models.load_model", "inspect": "models.load_model",
     "PhotoError": "images", "open_photo": "images",
-    "film": "train.film.film_writer",
-    "Recording": "forward.recording", "record": "forward.recording", "figures": "", "analysis": "",
+    "film": "train.film.film_writer", "wrap": "models.assembly.wrap", "head_ablation": "interventions.head_ablation",
+    "Recording": "forward.recording", "record": "forward.recording", "record_many": "forward.recordings.record_many",
+    "mean_distance": "forward.recordings.mean_distance", "MeanDistance": "forward.recordings.mean_distance",
+    "relevance": "forward.relevance", "figures": "", "analysis": "",
 }  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:

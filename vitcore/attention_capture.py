@@ -8,13 +8,14 @@ B images, H heads, T tokens, d width of a head.
 """
 
 import math
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,13 @@ class AttentionCall:
         """What the call returns where these are its weights."""
         return weights @ self.v
 
+    def of_image(self, image: int, images: int) -> "AttentionCall":
+        """The part of one of so many images, which lie one after another along B."""
+        part, mask = _part(len(self.q), image, images), self.mask
+        if mask is not None and mask.ndim == 4 and len(mask) == len(self.q):
+            mask = mask[part]
+        return replace(self, q=self.q[part], k=self.k[part], v=self.v[part], mask=mask)
+
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxCall:
@@ -76,6 +84,15 @@ class SoftmaxCall:
         """What the call returns where these are its weights."""
         return weights
 
+    def of_image(self, image: int, images: int) -> "SoftmaxCall":
+        """The part of one of so many images, which lie one after another along B."""
+        return replace(self, result=self.result[_part(len(self.result), image, images)])
+
+
+def _part(length: int, image: int, images: int) -> slice:
+    each = length // images
+    return slice(image * each, (image + 1) * each)
+
 
 def zero_if_fully_masked(weights: Tensor, scores: Tensor) -> Tensor:
     """A query that may attend to nothing (all its scores −inf) gets weights of 0, as the fused kernel has it, not NaN."""
@@ -94,16 +111,25 @@ AttentionWatcher = Callable[[AttentionEvent], Tensor | None]
 _SOFTMAXES = (F.softmax, torch.softmax, Tensor.softmax)
 
 
-class AttentionCapture(TorchFunctionMode):
-    """Show `watch` every attention event of this thread; its answer, when there is one, replaces the output."""
+_at_watchers = threading.local()  # `busy`: a watcher is being shown an event, and what it computes is no model's attention
 
-    def __init__(self, watch: AttentionWatcher) -> None:
+
+class AttentionCapture(TorchFunctionMode):
+    """Show `watch` every attention event of this thread; its answer, when there is one, replaces the output.
+
+    Of captures inside each other each is shown every event; where several answer, the outermost is heard. If `rewrites`, the
+    watcher answers by a call of its own, with other queries, keys, values or mask: captures around it are shown that call instead.
+    """
+
+    def __init__(self, watch: AttentionWatcher, rewrites: bool = False) -> None:
         super().__init__()
-        self.watch = watch
+        self.watch, self.rewrites = watch, rewrites
         self.events = 0
 
     def __torch_function__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
         kwargs = kwargs or {}
+        if getattr(_at_watchers, "busy", False):
+            return func(*args, **kwargs)
         event: AttentionEvent
         if func is F.scaled_dot_product_attention:
             event, result = _attention_call(self.events, *args, **kwargs), None
@@ -112,11 +138,22 @@ class AttentionCapture(TorchFunctionMode):
             if func not in _SOFTMAXES or result.ndim != 4:
                 return result
             event = SoftmaxCall(self.events, result)
+        answer = self._show(event)
+        if answer is None:
+            return func(*args, **kwargs) if result is None else result
+        for outer in () if self.rewrites else reversed(_get_current_function_mode_stack()):  # the event would not come to them
+            if isinstance(outer, AttentionCapture) and result is None:
+                again = outer._show(replace(event, index=outer.events))
+                answer = answer if again is None else again
+        return answer
+
+    def _show(self, event: AttentionEvent) -> Tensor | None:
         self.events += 1
-        answer = self.watch(event)
-        if answer is not None:
-            return answer
-        return func(*args, **kwargs) if result is None else result
+        _at_watchers.busy = not self.rewrites
+        try:
+            return self.watch(event)
+        finally:
+            _at_watchers.busy = False
 
 
 def _attention_call(

@@ -18,7 +18,14 @@ class RefusalError(ValueError):
     """
 
     def __init__(self, sentence: str = "", /, **facts: object) -> None:
-        super().__init__(sentence if isinstance(sentence, Said) else say(sentence, **facts))
+        super().__init__(sentence if isinstance(sentence, Said) else say(sentence, **{k: _printable(v) for k, v in facts.items()}))
+
+
+def _printable(fact: object) -> object:
+    """A fact that may come from somebody's file, such as a tensor's name, without characters that change a terminal or a page."""
+    if not isinstance(fact, str) or fact.isprintable():
+        return fact
+    return "".join(c if c.isprintable() else "?" for c in fact)
 
 
 def first_line(error: BaseException, most: int = 160) -> str:
@@ -67,3 +74,15 @@ def refusal_reason(error: BaseException, most: int = 160) -> str:
         "a mistake in Inside ViT itself: {kind} in {place}, {reason}",
         kind=type(error).__name__, place=f"{at[0].name}:{at[1]}", reason=reason,
     )  # fmt: skip
+
+
+def misfit_reason(error: BaseException, most: int = 160) -> str:
+    """`refusal_reason` of somebody's model: that its parts do not fit together, where a library's error says nothing readable."""
+    reason = refusal_reason(error, most)
+    return say("its parts do not fit together") if mistake_at(error) is None and _says_nothing(error) else reason
+
+
+def _says_nothing(error: BaseException) -> bool:
+    """Whether a library's error is of a program's kind, and says nothing to a reader: "list index out of range"."""
+    told = (isinstance(error, AssertionError) and str(error)) or "unexpected keyword argument" in str(error)
+    return isinstance(error, MISTAKES) and not told

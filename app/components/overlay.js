@@ -1,4 +1,4 @@
-// Heat on a photo, as `vitcore/figures/heat_overlay.py` makes it, and the bare photo while the pointer or a key is held down.
+// Heat on a photo, as `vitcore/figures/heat_overlay.py` makes it, where a pointer is on it, and the bare photo while it is held down.
 
 const BARE_MS = 250 // a press so long is no click
 export const LEAST_TOP = 2.5, TOWERS = 5, FEW = 40 // see there
@@ -37,6 +37,18 @@ export function scaleTop(values, from, even) {
   const usual = TOWERS * quantile(0.95)
   const end = sorted.length >= FEW && usual > 0 && most > usual ? Math.min(quantile(0.98), usual) : most
   return Math.max(end, LEAST_TOP * even)
+}
+
+let pointer = { clientX: NaN, clientY: NaN } // where it was last
+const notePointer = event => { pointer = event }
+for (const name of ["pointermove", "pointerdown", "pointerup"]) globalThis.addEventListener?.(name, notePointer, { capture: true, passive: true })
+
+/** Where an event is, in px. Browsers round a click's own place down to whole px: it would choose what lies beside what the
+ * pointer has lit up.
+ * @param {{ clientX: number, clientY: number }} event */
+export function placeOf(event) {
+  const near = Math.abs(pointer.clientX - event.clientX) < 1 && Math.abs(pointer.clientY - event.clientY) < 1
+  return near ? pointer : event
 }
 
 /** While the pointer (a finger, too) or the key P is held down on `element`, `show(true)`, and then `show(false)`.

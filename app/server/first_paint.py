@@ -36,8 +36,17 @@ def _page(request: Request) -> Response:
     return HTMLResponse(index_html(), headers={"Cache-Control": "no-cache"})
 
 
+def _first_page(request: Request) -> Response:
+    """The first page under its name: Streamlit has it at the root alone. Relative: the app may be served from below one."""
+    from starlette.responses import RedirectResponse
+
+    query = request.url.query
+    return RedirectResponse(f"./?{query}" if query else "./", status_code=307)
+
+
 def routes() -> list[Route]:
     """A route for every page of the menu; any other address is Streamlit's to answer."""
     from starlette.routing import Route
 
-    return [Route("/", _page), *(Route(f"/{row.slug}", _page) for row in PAGES)]
+    first, *others = PAGES
+    return [Route("/", _page), Route(f"/{first.slug}", _first_page), *(Route(f"/{row.slug}", _page) for row in others)]

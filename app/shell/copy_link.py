@@ -1,10 +1,13 @@
-"""Copy link: what the address of a page carries, what it can't, and the rollout's settings that go along to the report."""
+"""Copy link and the handout's button: what an address carries, what it can't, and what goes along to the handout.
+
+A page says with `offer_handout` what its pictures show; the handout of that is one click away, and has an address of its own.
+"""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -23,6 +26,37 @@ if TYPE_CHECKING:
     from vitcore.report.report_settings import ReportSettings
 
 ROLLOUT_SETTINGS = ("fusion", "discard", "residual", "first", "ask")
+USUAL_ROLLOUT = {"fusion": "mean", "discard": 0, "residual": 50, "first": 0}  # of pages that have no such settings
+SHOWN_STATE = "_shown"  # control of the handout's page → its value that shows what the page before it shows
+BUTTON_STATE = "_handout_button"  # where the handout's button stands, by the title of this page
+
+
+def enter_page(slug: str) -> None:
+    """Before a page is drawn: nothing is known yet of what it shows. The handout's page keeps what the last one showed."""
+    st.session_state.pop(BUTTON_STATE, None)
+    if slug != "report":
+        st.session_state.pop(SHOWN_STATE, None)
+
+
+def offer_handout(**shown: Any) -> None:
+    """What this page's pictures show, by the controls of the handout's page (None: as usual); its button leads to that."""
+    st.session_state[SHOWN_STATE] = shown
+    if place := st.session_state.get(BUTTON_STATE):
+        with place:
+            _handout_button(shown)
+
+
+def _handout_button(shown: Mapping[str, Any]) -> None:
+    label, params = texts.prose("report")["to handout"], _page_params(_in_address(shown))
+    st.page_link("views/report/page.py", label=label, icon=":material/print:", query_params=params)
+
+
+def _in_address(shown: Mapping[str, Any]) -> dict[str, str]:
+    """Of what a page shows that which an address has to say: what is not as usual."""
+    text = texts.prose("report")
+    named = {key: text[f"fusion.{value}"] if key == "fusion" else value for key, value in shown.items()
+             if value is not None and value is not False and value != USUAL_ROLLOUT.get(key)}  # fmt: skip
+    return {key: "true" if value is True else str(value) for key, value in named.items()}
 
 
 def remember_settings(slug: str) -> None:
@@ -34,10 +68,12 @@ def remember_settings(slug: str) -> None:
 
 
 def restore_settings(slug: str) -> None:
-    """On the way in, before the settings are drawn: what they were when they were last seen."""
+    """On the way in, before the settings are drawn: what they were when they were last seen, or what the last page showed."""
     if st.session_state.get("_page") != slug:
-        st.session_state.update(st.session_state.get("_rollout", {}))
-        for key, value in st.session_state.get("_rollout_address", {}).items():
+        shown: dict[str, Any] = st.session_state.pop(SHOWN_STATE, {}) if slug == "report" else {}
+        st.session_state.update(st.session_state.get("_rollout", {}) | shown)
+        address = {key: value for key, value in st.session_state.get("_rollout_address", {}).items() if key not in shown}
+        for key, value in (address | _in_address(shown)).items():
             with contextlib.suppress(st.errors.StreamlitAPIException):  # bound already: Streamlit writes it
                 st.query_params[key] = value
         st.session_state["_page"] = slug  # a page that begins again before its end is not entered again
@@ -82,7 +118,8 @@ def share_row(slug: str) -> DeltaGenerator:
             key="copy_link",
         )
         if slug not in ("report", "train", "learn"):
-            st.page_link("views/report/page.py", label=text["to handout"], icon=":material/print:")
+            st.session_state[BUTTON_STATE] = st.empty()
+            offer_handout()
         glossary.popover()
     return row
 
@@ -93,20 +130,23 @@ def report_link(settings: ReportSettings) -> str:
         "fusion": settings.fusion if settings.fusion != "mean" else None, "discard": round(100 * settings.discard) or None,
         "residual": round(100 * settings.residual) if settings.residual != 0.5 else None, "first": settings.first_block or None,
         "ask": "true" if settings.patch is not None else None, "patch": settings.patch,
-        "pin": settings.pin, outlier_masking.QUERY_KEY: "true" if settings.mask_outliers else None,
+        "pin": settings.pin, "layer": settings.layer, "one_head": settings.head, "of_token": settings.token,
+        "received": "true" if settings.received else None, outlier_masking.QUERY_KEY: "true" if settings.mask_outliers else None,
     })  # fmt: skip
 
 
 def page_link(settings: Mapping[str, object]) -> str:
     """Where this page is with the photo and the model of the menu and these settings (None: left out); empty when nobody knows."""
-    url = st.context.url
-    if not url:
-        return ""
+    url, params = st.context.url, _page_params(settings)
+    return url.partition("?")[0] + (f"?{urlencode(params)}" if params else "") if url else ""
+
+
+def _page_params(settings: Mapping[str, object]) -> dict[str, str]:
+    """What an address has to say: photo and model, where they are not the first, and these settings (None: left out)."""
     defaults = {"photo": sample_photos.samples()[0]["id"], "model": DEFAULT_MODEL}
     params = {
         key: value
         for key in defaults
         if (value := st.session_state.get(key)) and value not in (defaults[key], uploaded_photo.PHOTO_ID, uploaded_model.MODEL_ID)
     } | {key: str(value) for key, value in settings.items() if value is not None}
-    params |= {outlier_masking.QUERY_KEY: "true"} if outlier_masking.is_on() else {}
-    return url.partition("?")[0] + (f"?{urlencode(params)}" if params else "")
+    return params | ({outlier_masking.QUERY_KEY: "true"} if outlier_masking.is_on() else {})

@@ -50,6 +50,7 @@ def run_page() -> None:
             for choice in (current_model.FIRST, second_model.SECOND):
                 choice.forget_problem()
         restore_pending(another_page=not same_page)
+        copy_link.enter_page(row.slug)
         outlier_masking.read_address(entered=not same_page, uses_model=row.uses_model)
         lecture_text = texts.prose("lecture")
         head = st.container(horizontal=True, vertical_alignment="center")
@@ -64,6 +65,7 @@ def run_page() -> None:
         lecture_mode.keyboard_hint(lecture_text, row.slug)
         lecture_mode.key_sheet(lecture_text)
         if row.uses_model:
+            photo_picker.show_refusal()
             missing_photo_or_model.show_missing_photo(photo_picker.uploader)
             missing_photo_or_model.show_missing_model()
         mark_drawn("photo", "lecture")  # here already: a page may stop before its end

@@ -15,6 +15,7 @@ from app.streamlit_selectors import fill_selectors
 from app.texts import escape_markdown
 
 FILE_TYPES = ["image", "heic", "heif"]  # the file picker's filter; what can be shown is for `open_photo` to say
+FRAME_UPLOADERS = ("file", "bar_file", "camera")  # around the page; what is dropped on the page itself goes to the first
 
 
 def show_picker() -> None:
@@ -43,7 +44,6 @@ def show_picker() -> None:
     with camera_tab:
         if st.toggle(text["use camera"], key="camera_on"):
             st.camera_input(text["take picture"], key="camera", on_change=_receive_photo, args=("camera",))
-    _show_upload_error("camera")
 
 
 def sample_gallery(chosen: str, *, key: str) -> None:
@@ -64,7 +64,8 @@ def uploader(key: str) -> None:
     st.caption(text["drop limits"].format(**mega))
     if st.session_state.get("photo") == uploaded_photo.PHOTO_ID and (mine := uploaded_photo.current()):
         st.caption(text["drop shown"].format(name=escape_markdown(mine[1])))
-    _show_upload_error(key)
+    if key not in FRAME_UPLOADERS:
+        _show_upload_error(key)
 
 
 def translate_upload_button() -> None:
@@ -73,6 +74,12 @@ def translate_upload_button() -> None:
         word = fill_selectors(":st(file-dropzone) > span button :st(markdown-container) p")
         label = texts.prose("common")["upload"]
         st.html(f'<style>{word} {{ font-size: 0 }} {word}::after {{ content: "{label}"; font-size: 1rem }}</style>')
+
+
+def show_refusal() -> None:
+    """Above the page: why a photo is not shown that was dropped on it, or into a picker around it."""
+    for key in FRAME_UPLOADERS:
+        _show_upload_error(key)
 
 
 def _show_upload_error(key: str) -> None:
@@ -92,6 +99,7 @@ def _receive_photo(key: str) -> None:
             st.session_state["photo"] = uploaded_photo.PHOTO_ID
         else:
             st.session_state["_photo_problem"] = problem, st.session_state["photo"], key
+            st.toast(escape_markdown(problem), icon=":material/broken_image:", duration="long")  # seen wherever one has scrolled to
 
 
 def photo_menu(label: str, ids: list[str], key: str, **more: Any) -> str:

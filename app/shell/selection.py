@@ -35,14 +35,17 @@ def enter_page(slug: str) -> None:
             _choose(key, state[key])
     state[DRAWN_STATE] = {}
     for key in KEYS:
-        if (given := st.query_params.get(key)) is not None:  # the control takes it from there
+        if slug == "report" and key != PATCH:  # it shows what the page before it showed, where a layer is no choice for all pages
+            state.pop(key, None)
+        elif (given := st.query_params.get(key)) is not None:  # the control takes it from there
             chosen.pop(key, None)
             if WHOLE_NUMBER.fullmatch(given):
                 _choose(key, int(given))
+            state.pop(key, None)
         elif key in chosen:
             state[key] = chosen[key]
-            continue
-        state.pop(key, None)
+        else:
+            state.pop(key, None)
 
 
 def note_value(key: str, value: Any, default: Any) -> Any:

@@ -35,3 +35,9 @@ def rollout_url(rec: Recording, queries: list[int] | None, column: bool = False)
     """Where rollout of these tokens is (None: of all)."""
     data = attention_bytes.rollout_bytes(rec, tuple(queries) if queries else None, column and bool(queries))
     return {"url": media_url(data, BYTES, "rollout"), "queries": queries}
+
+
+def exact_url(rec: Recording, block: int | None, tokens: tuple[int, ...], column: bool = False) -> dict[str, Any]:
+    """Where the weights of these pinned tokens are as they were computed; `block` None: of rollout."""
+    data = attention_bytes.exact_rows(rec, block, tokens, column)
+    return {"url": media_url(data, BYTES, "exact"), "block": block, "tokens": [*tokens], "column": column}

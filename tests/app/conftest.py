@@ -8,8 +8,9 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import app_test, local_script_runner
 
+import vitcore
 from app.state.memory import memory_cache
-from tests.conftest import TINY, lively
+from tests.conftest import NORMALISE, TINY, lively
 from vitcore.architectures.build_model import build_from_description
 from vitcore.models import load_model
 from vitcore.train import run_folder
@@ -109,7 +110,7 @@ def kinds(make_module) -> dict[str, load_model.Vit]:
             "windows": timm.create_model("swin_tiny_patch4_window7_224", img_size=112, embed_dim=24, depths=(1, 1, 1),
                                          num_heads=(1, 2, 3), num_classes=10).eval(),
         }  # fmt: skip
-    return {name: load_model.wrap_module(module, name) for name, module in modules.items()}
+    return {name: vitcore.wrap(module, name=name, **NORMALISE) for name, module in modules.items()}
 
 
 @pytest.fixture

@@ -1,9 +1,10 @@
 """Everything a person can set is in the address, and an address full of nonsense still opens its page."""
 
+from dataclasses import replace
+
 import pytest
 from visitor import SLUGS, App
 
-from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS
 
 HUB = MODEL_CARDS[1]
@@ -50,6 +51,7 @@ SETTINGS = {
     "compare": {
         "b": ("The same, with another input", "itself"), "b_px": ("64 px", "64x64"), "picture": ("rollout", "rollout"),
         "ask": ("true", True), "query": ("9", 9), "fusion": ("max", "max"), "discard": ("30", 30), "residual": ("10", 10),
+        "view": ("curtain", "curtain"),
     },
     "story": {"step": ("7", 7), "patch": ("9", 9), "layer": ("2", 2), "one_head": ("2", 2)},
     "attention": {
@@ -57,7 +59,7 @@ SETTINGS = {
         "log": ("true", True), "one_scale": ("true", True), "rolled": ("true", True), "lit": ("light", "light"),
     },
     "quiz": {"quiz_seed": ("3", 3), "question": ("2", 2)},
-    "report": {"pin": ("5", 5),
+    "report": {"pin": ("5", 5), "layer": ("3", 3), "one_head": ("2", 2), "of_token": ("0", 0), "received": ("true", True),
         "ask": ("true", True), "patch": ("9", 9), "fusion": ("max", "max"), "discard": ("30", 30), "residual": ("10", 10),
         "first": ("2", 2), "which": ("own", "own"),
     },
@@ -90,7 +92,7 @@ def test_a_link_from_when_heads_were_counted_from_1_shows_the_same_head(slug, ad
 
 def test_a_model_is_in_the_address_by_its_name_and_by_its_title(kinds, offer):
     """Streamlit writes what the menu says into the address: two titles of the same words could not be told apart."""
-    offer({HUB.name: load_model.wrap_module(kinds["registers"].module, HUB.name)})
+    offer({HUB.name: replace(kinds["registers"], card=replace(kinds["registers"].card, name=HUB.name))})
     for address in (HUB.name, HUB.title):
         app = App("patches", model=address).fine()
         assert app.values()["model"] == HUB.name and app.component("split")["rows"] == 4

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from starlette.requests import Request
 from starlette.routing import Match
 from streamlit.file_util import get_static_dir
@@ -13,9 +14,9 @@ from app.streamlit_selectors import fill_selectors
 STREAMLITS = (Path(get_static_dir()) / "index.html").read_text(encoding="utf-8")
 
 
-def asked(path: str):
+def asked(path: str, query: bytes = b""):
     """The answer to a browser's request, or None where Streamlit answers."""
-    scope = {"type": "http", "method": "GET", "path": path, "headers": [], "query_string": b""}
+    scope = {"type": "http", "method": "GET", "path": path, "headers": [], "query_string": query}
     for route in first_paint.routes():
         match, more = route.matches(scope)
         if match is Match.FULL:
@@ -25,13 +26,19 @@ def asked(path: str):
 
 def test_every_page_is_streamlits_with_our_styles_in_its_head(subtests):
     styles = fill_selectors(first_paint.HEAD.read_text(encoding="utf-8"))
-    for path in ("/", *(f"/{row.slug}" for row in PAGES)):
+    for path in ("/", *(f"/{row.slug}" for row in PAGES[1:])):
         with subtests.test(path):
             answer = asked(path)
             page = answer.body.decode()
             assert answer.media_type == "text/html" and answer.headers["cache-control"] == "no-cache"
             assert page.replace(styles, "", 1) == STREAMLITS
             assert styles in page.partition("</head>")[0]
+
+
+@pytest.mark.parametrize(("query", "there"), [(b"", "./"), (b"layer=3&photo=cat", "./?layer=3&photo=cat")])
+def test_the_first_page_s_name_leads_to_it(query, there):
+    answer = asked(f"/{PAGES[0].slug}", query)
+    assert (answer.status_code, answer.headers["location"]) == (307, there)
 
 
 def test_what_is_no_page_is_streamlits_to_answer():

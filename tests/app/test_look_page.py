@@ -28,6 +28,7 @@ from vitcore.figures.heat_overlay import fine_detail
 from vitcore.forward.block_activations import patch_embeddings
 from vitcore.images import sharp_crop
 from vitcore.models import load_model
+from vitcore.models.model_cards import DEFAULT_MODEL
 
 PICTURES = ("patches", "filters", "positions", "distance", "rollout")
 
@@ -87,12 +88,21 @@ def test_the_picture_that_ships_is_what_is_computed_now(rec, shipped):
 
 def test_the_first_picture_is_small_and_needs_no_model():
     assert landing_figures.PICTURE_FILE.stat().st_size < 150_000
-    with patch.object(current_visit, "load_visit", lambda *_, **__: st.stop()):
+    stopped = patch.object(current_visit, "load_visit", lambda *_, **__: st.stop())
+    with stopped, patch.object(recordings, "is_at_hand", lambda *_: False):
         at = AppTest.from_file(str(MAIN), default_timeout=60).run()
     assert not at.exception
     early = json.loads(at.get_by_key("look_early").proto.json)
     assert early["photo"].startswith("data:image/webp") and early["early"] and len(early["values"]) == 256
     assert len(early["answer"]) == 5 and "class token" in early["words"]["readout"]
+
+
+def test_the_first_picture_is_sent_to_nobody_whose_page_is_drawn_at_once():
+    App("overview").fine()  # from now on the recording is kept
+    assert recordings.is_at_hand(DEFAULT_MODEL, "red-panda") and not recordings.is_at_hand("a model of nobody", "red-panda")
+    with patch.object(current_visit, "load_visit", lambda *_, **__: st.stop()):
+        at = AppTest.from_file(str(MAIN), default_timeout=60).run()
+    assert not at.exception and not any(one.key == "look_early" for one in at.get("bidi_component"))
 
 
 # The numbers

@@ -4,10 +4,12 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from visitor import MAIN, SLUGS, App
 
+import vitcore
 from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS
 
@@ -40,7 +42,8 @@ def test_it_is_tried_again_when_asked_and_that_is_said(monkeypatch, kinds, offer
     assert "Tried 2 times." in app.press("Try again").sentences("warning")[0]
     asked = []
     monkeypatch.setattr(load_model, "fetch_weights", lambda name, progress=None: asked.append(name))
-    offer({HUB.name: load_model.wrap_module(kinds["registers"].module, HUB.name)})
+    small = kinds["registers"]
+    offer({HUB.name: replace(small, card=replace(small.card, name=HUB.name))})
     app.set(style="paper").fine()
     assert app.at.warning and not asked, "not at every touch"
     app.press("Try again")
@@ -92,7 +95,7 @@ def test_a_model_in_which_no_grid_is_found_is_refused_in_a_sentence(monkeypatch)
     load, name = load_model.load, "tnt_s_patch16_224"
 
     def made(name):
-        return load(name) if name == DEFAULT_MODEL else load_model.wrap_module(timm.create_model(name), name)
+        return load(name) if name == DEFAULT_MODEL else vitcore.wrap(timm.create_model(name), name=name)
 
     monkeypatch.setattr(load_model, "load", made)
     app = App("rollout", model=name).fine()

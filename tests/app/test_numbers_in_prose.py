@@ -29,6 +29,7 @@ PAPER = "the paper's own, as its text prints it; what its tables print is filled
 IMAGENET = "the size of ImageNet-1k's validation set"
 TWICE = "arithmetic: half as wide and half as high"
 REASONS = {
+    "attention: rule spread is": "the base of bits",
     "attention: key digits": "the keys of a keyboard", "attention: shared help": "the scale in units of an even share, as drawn",
     "bring: answer normalise half": "a setting by its value", "bring: answer crop center 0.95": "a setting by its value",
     "bring: answer crop center 0.9": "a setting by its value", "bring: answer crop center 0.875": "a setting by its value",
@@ -46,6 +47,12 @@ REASONS = {
     "a ResNet's width is a multiple of 32, not {width}.": "GroupNorm's groups",
     "keep_patches is 'share:until, …' such as 0.25:0.95, not {text!r}.": "an example of what is typed",
     "its patch embedding is no convolution over patches of three colours.": "red, green, blue",
+    "mean and std are three numbers each, of red, green and blue, and std is above 0.": "red, green, blue",
+    "{name} holds {tensor} in a form that is no plain number ({kind}), as quantised, sparse or empty models do: save the weights "
+    "as 16- or 32-bit floats.": "formats",
+    "{name} is an array of shape {shape}: a photo is (height, width, 3) or (3, height, width), both sides at least {least} px.":
+        "red, green, blue",
+    "{name} takes pictures of {count} {count:channel|channels}, and photos have 3.": "red, green, blue",
     "It is patch {patch}, row {row} and column {col}: {count} numbers, three for each of its {high} × {wide} pixels.":
         "red, green, blue",
 }  # fmt: skip

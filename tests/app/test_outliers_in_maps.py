@@ -5,10 +5,10 @@ import torch
 from visitor import App
 
 import vitcore
+from app import texts
 from app.state.photos import sample_photos
 from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
-from vitcore.models import load_model
 
 LOOKED = ", not what the model looks at."
 
@@ -19,7 +19,7 @@ def cornered(make_module):
     module = make_module(img_size=64)
     with torch.no_grad():
         module.pos_embed[0, [1 + 0, 1 + 7, 1 + 63]] *= 200
-    return load_model.wrap_module(module, "cornered")
+    return vitcore.wrap(module, name="cornered")
 
 
 def recorded(vit, name: str, **how) -> vitcore.Recording:
@@ -91,7 +91,7 @@ def test_a_method_of_gradients_says_that_it_cannot_be_masked(cornered, offer):
     one, two = (app.component("gathered") for app in (plain, masked))
     assert one["values"] == two["values"] and one["marks"] == two["marks"]
     assert "mask_outliers_gathered" not in masked.controls
-    assert ("no attention to mask" in masked.text("markdown")) == bool(one["marks"])
+    assert (texts.prose("outliers", "en")["not maskable"] in masked.text("markdown")) == bool(one["marks"])
 
 
 def test_nothing_is_said_of_a_model_without_them(kinds, offer):

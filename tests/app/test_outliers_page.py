@@ -11,7 +11,6 @@ from app import texts
 from app.state.photos import sample_photos
 from vitcore.analysis.attention_as_bytes import decode_weights
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
-from vitcore.models import load_model
 
 TEXT = texts.prose("outliers", "en")
 
@@ -22,7 +21,7 @@ def planted(make_module):
     module = make_module(img_size=64, reg_tokens=2)
     with torch.no_grad():
         module.pos_embed[0, -2] *= 200
-    return load_model.wrap_module(module, "planted")
+    return vitcore.wrap(module, name="planted")
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +36,12 @@ def test_a_planted_outlier_is_found_and_what_it_draws_is_said(planted, own, offe
     app = App("outliers", model="planted").fine()
     seen = outliers_in_recording(own)
     told = " ".join(app.sentences("markdown"))
-    assert "**1 of 64 patches is an outlier** (patch 62) from layer 0 on" in told and "1 of 1 lies at the rim" in told
+    assert "**1 of 64 patches is an outlier** (patch 62) from layer 0 on" in told and "1 of 1 lies at the edge" in told
     captions = app.text("caption")
     assert TEXT["measured elsewhere"] in captions and TEXT["measured here"] not in captions
     assert f"After layer 2, 1 of 64 patches has a norm above {seen.thresholds[2]:.3g}" in told
     registers = own.norms[-1, 1:3]
-    assert f"2 registers, tokens made for such use. After the last layer their norms are {registers.min():.3g}" in told
+    assert f"2 registers, tokens added for this use. After the last layer their norms are {registers.min():.3g}" in told
     (frame,) = app.chart("Norms of the patches after layer 2")["layout"]["shapes"]
     assert (frame["x0"], frame["y0"]) == (6, 7)
     share = own.fused["mean"][2, 3:, 3 + 62].mean()
@@ -52,16 +51,16 @@ def test_a_planted_outlier_is_found_and_what_it_draws_is_said(planted, own, offe
     assert any(said.startswith("After layer 0, 1 of 64") for said in app.sentences("markdown"))
     drawn = own.fused["mean"][:, 3:, 3 + 62].astype(float).mean(1)
     most, here = int(drawn.argmax()), f"the patches give {100 * drawn[0]:.0f} % of their attention (mean of heads)"
-    (said,) = [said for said in app.sentences("caption") if said.startswith("Other tokens attend")]
+    (said,) = [said for said in app.sentences("caption") if said.startswith("In layer 0, chosen above")]
     assert here in said and most != 0, "of the layer that is drawn"
-    assert f"Layer {most} gives most: {100 * drawn[most]:.0f} %" in said
+    assert f"In layer {most}, the patches give most: {100 * drawn[most]:.0f} %" in said
     before, after = (rec.rollout().ravel() for rec in (own, mask_outlier_tokens(own)))
     rest = [place for place in range(own.grid.patches) if place not in seen.patches]
     alike = spearmanr(before[rest], after[rest]).statistic
     much = "hardly changes" if alike >= 0.95 else "changes much" if alike < 0.7 else "changes somewhat"
     told = app.text("markdown")
     times = f"{before[62] / before.mean():.2g} times an even share"
-    assert f"The outlier token holds {100 * before[62]:.1f} % of what the class token gathered, {times}." in told
+    assert f"The outlier token holds {100 * before[62]:.1f} % of the class token's rollout, {times}." in told
     assert f"the order of the other patches {much} (rank correlation {alike:.2f})" in told
 
 
@@ -104,7 +103,7 @@ def test_where_there_is_none_it_is_said_and_the_switch_is_off(slug, kinds, offer
     offer(registers=kinds["registers"])
     app = App(slug, model="registers", mask_outliers="true").fine()
     if slug == "outliers":
-        assert any(said.startswith("**No outlier tokens:**") for said in app.sentences("markdown"))
+        assert any(said.startswith("**This photo has no outlier tokens:**") for said in app.sentences("markdown"))
         assert TEXT["nothing to mask"] in app.sentences("info")
         return
     switches = {key: control for key, control in app.controls.items() if "mask_outliers" in key}

@@ -129,12 +129,12 @@ def bars(chart: dict) -> list[tuple[str, float]]:
 def test_shuffled_patches_with_their_positions_give_the_same_answer(kind, kinds, offer):
     offer({k: v for k, v in kinds.items() if k == kind})
     app = App("patches", model=kind, shuffle="true").fine()
-    ordered, scrambled, moved = (bars(app.chart(title)) for title in ("Patches in", "Patches shuffled, positions stay",
-                                                                      "Patches shuffled, positions move"))  # fmt: skip
+    titles = "Patches in", PATCHES["positions stay"], PATCHES["positions move"]
+    ordered, scrambled, moved = (bars(app.chart(title)) for title in titles)
     assert [label for label, _ in ordered] == [label for label, _ in moved]
     assert np.allclose([p for _, p in ordered], [p for _, p in moved], atol=1e-2)
     assert scrambled != ordered
-    assert "the answer is the same" in app.text("caption")
+    assert "the prediction is" in app.text("caption")
     order = app.component("split")["order"]
     assert sorted(order) == list(range(len(order))) and order != sorted(order)
     other = app.set(seed=5).component("split")["order"]
@@ -177,7 +177,7 @@ def test_the_patch_on_the_page_is_the_patch(first):
     assert app.component("numbers")["text"].split() == [str(v) for v in numbers]
     assert "Patch 37: row 2, column 5" in app.text("markdown")
     assert "N = HW/P² = 128·128 / 8² = **256 patches**" in app.text("markdown")
-    assert "stands at place 38 of the sequence, which runs from 0 to 256; at place 0 stands the class token" in app.text("caption")
+    assert "position in the sequence is 38. The sequence runs from 0 to 256; position 0 is the class token" in app.text("caption")
 
 
 def test_the_page_names_the_nearest_head_among_the_patches_and_opens_it(first):
@@ -216,7 +216,7 @@ def test_the_page_says_what_holds_in_the_last_layer_and_where_near_heads_end(fir
 
 
 @pytest.mark.parametrize(("px", "words"), [
-    ([[9, 9], [9, 9], [9, 9]], "No head is near: none looks less than"),
+    ([[9, 9], [9, 9], [9, 9]], "No head is near: every mean distance"),
     ([[1, 9], [1, 9], [9, 2]], DISTANCE["near to the last"].format(block=2, head=1)),
     ([[1, 9], [9, 2], [9, 9]], DISTANCE["near end before"].format(block=1, head=1, last=2)),
     ([[3, 1], [9, 9], [9, 9]], DISTANCE["near end"].format(block=0, head=1, after=1, last=2)),
@@ -238,18 +238,18 @@ def test_patches_with_the_same_pixels_are_named_and_what_tells_them_apart_is_sai
     one, others = next((i, found) for i in range(len(parts)) if (found := patches.identical_patches(parts, i)))
 
     def said(app: App) -> str:
-        (said,) = [said for said in app.fine().sentences("markdown") if "made of the pixels alone" in said]
+        (said,) = [said for said in app.fine().sentences("markdown") if "x_p·E depends on the pixels alone" in said]
         return said
 
     app = App("patches", photo="astronaut", patch=str(one))
-    assert "become the same 192 numbers" in said(app) and "their tokens differ by position alone" in said(app)
+    assert "get the same 192 numbers" in said(app) and PATCHES["same positions"] in said(app)
     assert f"In this photo {len(others)} other patches have the same pixels as patch {one}: {others[0]}" in said(app)
     assert "In this photo" not in said(app.set(patch=0)) or patches.identical_patches(parts, 0)
     offer({"no-positions": kinds["no-positions"]})
     app = App("patches", model="no-positions", shuffle="true")
-    assert "adds no learned position embedding" in said(app) and "differ by position" not in said(app)
-    assert "Nothing tells this model where a patch is" in app.text("caption")
-    ordered, scrambled = (bars(app.chart(title)) for title in ("Patches in", "Patches shuffled, positions stay"))
+    assert "adds no learned position embedding" in said(app) and "differ only by it" not in said(app)
+    assert "Nothing in this model encodes a patch's position" in app.text("caption")
+    ordered, scrambled = (bars(app.chart(title)) for title in ("Patches in", PATCHES["positions stay"]))
     assert np.allclose([p for _, p in ordered], [p for _, p in scrambled], atol=1e-2)
 
 
@@ -267,14 +267,14 @@ def test_shuffling_is_explained_by_what_it_changes(shipped, first):
     said = " ".join(app.sentences("markdown"))
     assert f"goes from {before} to {after}" in said
     changes = mixed.argmax() != best or shares[1] < 0.8 * shares[0]
-    assert (f"The likeliest class now is **{shipped.labels[int(mixed.argmax())]}**" in said) == changes
-    assert f"is at {alone}" in said
+    assert (f"The likeliest class is now **{shipped.labels[int(mixed.argmax())]}**" in said) == changes
+    assert f"has probability {alone}" in said
     slot = order.tolist().index(40)
     place = {"patch": 40, "slot": slot, "row": slot // 16, "col": slot % 16, "place": slot + 1, "before": 41}
     assert PATCHES["now at"].format(**place) in said
     still = int(np.flatnonzero(patches.shuffle_order(rec.grid.patches, 7) == np.arange(rec.grid.patches))[0])
     said = " ".join(App("patches", shuffle="true", seed="7", patch=str(still)).fine().sentences("markdown"))
-    assert f"patch {still} happens to stay where it was, at place {still + 1} of" in said
+    assert f"patch {still} happens to stay where it was. Its position in the sequence is {still + 1}." in said
 
 
 def test_the_filters_page_says_how_many_components_are_needed():
@@ -282,7 +282,7 @@ def test_the_filters_page_says_how_many_components_are_needed():
     app = App("filters", component="3").fine()
     said = " ".join(app.sentences("markdown"))
     assert f"{1 + int((np.cumsum(variance) < 0.9).sum())} of {len(variance)} components" in said
-    assert f"Component 3: **{100 * variance[2]:.1f} % of the variance**" in said
+    assert f"Component 3 explains **{100 * variance[2]:.1f} % of the variance**" in said
     found = filters.component_kinds(model_weights.filter_components(DEFAULT_MODEL).vectors[:28])
     assert f"28 components shown, **{found.colour} are mostly colour**" in said and f" {found.smooth} are smooth" in said
     holds = f"hold {100 * variance[:28].sum():.1f} % of the variance among the model's filters, and "
@@ -320,5 +320,5 @@ def test_a_shuffled_patch_stands_at_one_place_wherever_that_is_said():
     assert place != 137
     drawn = " ".join(note["text"] for note in app.chart("Patch 136")["layout"]["annotations"])
     assert f"0 to 256: {place};" in drawn
-    assert f"stands at place {place} of" in app.text("caption")
-    assert f"stands at place {place} of the sequence instead of 137" in app.text("markdown")
+    assert f"position in the sequence is {place}." in app.text("caption")
+    assert f"position in the sequence is {place} instead of 137." in app.text("markdown")

@@ -12,6 +12,7 @@ from served import Visit, served
 from trained import a_run
 from visitor import MAIN, App
 
+import vitcore
 from app import permissions, texts
 from app.menu import PAGES
 from app.state.models import loaded_models
@@ -227,7 +228,7 @@ def test_names_are_never_markdown(slug, named):
 @pytest.fixture(scope="session")  # a worker may come back to this file, and a name of the app's is one model
 def hostile(make_module):
     """A model whose classes are called like that, as folders may be."""
-    vit = load_model.wrap_module(make_module(), "hostile")
+    vit = vitcore.wrap(make_module(), name="hostile")
     return replace(vit, labels=tuple(f"{HOSTILE} {i}" for i in range(10)), card=replace(vit.card, title=HOSTILE))
 
 

@@ -46,7 +46,7 @@ def test_the_page_asks_what_vitcore_asks_and_tells_the_answer_when_it_is_asked_f
 
 def test_right_and_wrong_answers_are_counted_and_another_quiz_begins_anew(quiz):
     app = App("quiz", photo="cat", quiz_seed="7").fine()
-    assert "None answered yet" in app.text("markdown")
+    assert "No question is answered yet" in app.text("markdown")
     pick(app, 0, quiz.questions[0].correct_choice)
     assert app.sentences("success") and "1 of 1" in app.text("markdown")
     assert app.press("quiz_next").values()["question"] == 2
@@ -54,7 +54,7 @@ def test_right_and_wrong_answers_are_counted_and_another_quiz_begins_anew(quiz):
     assert app.sentences("warning") and "1 of 2" in app.text("markdown")
     app.press("quiz_another")
     assert app.values()["quiz_seed"] == 8 and app.values()["question"] == 1
-    assert "None answered yet" in app.text("markdown")
+    assert "No question is answered yet" in app.text("markdown")
     app.set(lecture=True).fine()
     assert app.component("quiz_choice")["large"] and "answered yet" not in app.text("markdown")
 

@@ -88,16 +88,16 @@ def test_a_side_does_not_touch_the_other_and_may_stand_alone():
 # The class that is asked
 
 
-LIKELIEST = "the model's own answer"
+LIKELIEST = "the model's own prediction"
 
 
 def test_the_class_is_the_likeliest_until_one_is_chosen(shipped, first):
     app = App("rollout", compare="true").fine()
     (top, _), (second, share_of_second), *_ = first.top_classes()
-    assert f"What spoke for {top}" in app.text("markdown")
+    assert f"Relevance for {top}" in app.text("markdown")
     assert share_of_second < 0.0005
     app.press(f"{second} < 0.1 %")  # little, and not nothing
-    assert app.values()["class"] == second and f"What spoke for {second}" in app.text("markdown")
+    assert app.values()["class"] == second and f"Relevance for {second}" in app.text("markdown")
     expected = absolute_shares(relevance(shipped, first.model_input.pixels, "chefer", shipped.labels.index(second)).maps)
     assert np.allclose(values(app, "b_gathered"), 100 * expected.ravel(), rtol=1e-3, atol=1e-4)
 
@@ -112,7 +112,7 @@ def test_a_link_names_a_class_by_number_or_name_and_a_method_by_key_or_in_any_la
     assert shipped.labels[340] == "zebra"
     app = App("rollout", compare="true", **address).fine()
     assert app.values()[next(iter(address))] == setting
-    assert setting != "zebra" or "What spoke for zebra" in app.text("markdown")
+    assert setting != "zebra" or "Relevance for zebra" in app.text("markdown")
 
 
 def test_a_class_of_another_model_is_forgotten(kinds, offer):
@@ -167,12 +167,12 @@ def test_how_well_rollout_finds_the_object_is_said_of_the_model_it_was_measured_
         return " ".join(app.sentences("markdown") + app.sentences("caption"))
 
     said = all_said()
-    assert f"rollout of this model ranks the animal's pixels above the rest with a pixel AUC of {own:.3f}" in said
-    assert "not on the one on screen" not in said and "stays with the class token." in said
+    assert f"Rollout of this model has a pixel AUC of {own:.3f}" in said
+    assert "not on the model shown here" not in said and "stays with the class token." in said
     offer({"registers": kinds["registers"]})
     said = all_said(model="registers")
-    assert f"rollout of ViT-Ti/16 ranks the animal's pixels above the rest with a pixel AUC of {teacher:.3f}" in said
-    assert 'worse than "the middle of the picture"' in said and "not on the one on screen" in said
+    assert f"Rollout of ViT-Ti/16 has a pixel AUC of {teacher:.3f}" in said
+    assert "marks the middle of the picture does better" in said and "not on the model shown here" in said
     assert "stays with the tokens before the patches." in said
 
 
@@ -197,20 +197,20 @@ def test_the_layer_rollout_begins_at_is_said(first):
     """In the headings, in the words below the build-up and in what its pictures are called; nothing where it begins at 0."""
     app = App("rollout", compare="false")
     said = [*app.fine().sentences("markdown"), *app.component("build_up")["captions"]]
-    assert "## What the class token gathered" in said and not any("layers 4" in one.lower() for one in said)
+    assert "## Rollout of the class token" in said and not any("layers 4" in one.lower() for one in said)
     app.set(first=4).fine()
     said = app.sentences("markdown")
-    assert "## What the class token gathered, layers 4–11" in said
+    assert "## Rollout of the class token, layers 4–11" in said
     assert "The build-up, layer by layer, layers 4–11" in app.sentences("header")
-    assert any("Rollout begins at layer 4 here" in one for one in [*said, *app.sentences("caption")])
+    assert any("Here rollout begins at layer 4." in one for one in [*said, *app.sentences("caption")])
     captions = app.component("build_up")["captions"]
-    assert captions[3] == "Layer 3 is left out: rollout begins at layer 4, so nothing has been gathered yet."
+    assert captions[3] == "Layer 3 is left out: rollout begins at layer 4."
     share = rollout_per_layer(first.fused["mean"], 0, first_block=4)[7, 1:].sum()
-    assert captions[7].startswith(f"From layer 4 to layer 7: {100 * share:.0f} % gathered from patches")
+    assert captions[7].startswith(f"From layer 4 to layer 7: {100 * share:.0f} % of the rollout is on patches")
     assert captions[4].startswith("Layer 4 alone: ")
-    assert "## What the class token gathered, layer 11" in app.set(first=11).fine().sentences("markdown")
+    assert "## Rollout of the class token, layer 11" in app.set(first=11).fine().sentences("markdown")
     app.set(first=4, method="Gradient rollout").fine()
-    headings = [one for one in app.sentences("markdown") if one.startswith("## What spoke for")]
+    headings = [one for one in app.sentences("markdown") if one.startswith("## Gradient rollout for")]
     assert headings and all(one.endswith(", layers 4–11") for one in headings)
     assert "The build-up, layer by layer" in app.sentences("header"), "the plain rollout, from layer 0"
 
@@ -251,19 +251,19 @@ def test_a_map_is_computed_once_and_a_setting_of_rollout_is_answered_soon(monkey
 
 def test_a_patch_that_is_chosen_and_not_asked_is_said_and_the_one_that_gave_most(first):
     app = App("rollout", query="100").fine()
-    assert "Patch 100 is chosen but not asked" in app.text("caption")
+    assert "Patch 100 is chosen, but the map does not start from it" in app.text("caption")
     given = first.rollout()
     patch = int(given.argmax())
     row, col = divmod(patch, given.shape[1])
     said = f"Patch {patch} (row {row}, column {col}) has the largest share, {100 * given.max():.3g} % of the total."
     assert said in app.sentences("markdown")
-    assert "is chosen but" not in app.set(ask=True).fine().text("caption")
+    assert "is chosen, but" not in app.set(ask=True).fine().text("caption")
 
 
 def test_what_is_not_as_usual_is_said_and_put_back():
     app = App("rollout", fusion="max", discard="90", b_method="rollout").fine()
-    (said,) = [one for one in app.sentences("markdown") if one.startswith("**Left: these settings are not the usual ones.**")]
-    assert "max (usually mean)" in said and "90 (usually 0)" in said and "Residual" not in said
+    (said,) = [one for one in app.sentences("markdown") if one.startswith("**Left: these settings are not the defaults.**")]
+    assert "max (default: mean)" in said and "90 (default: 0)" in said and "Residual" not in said
     app.press("as_usual")
     assert app.values()["fusion"] == "mean" and app.values()["discard"] == 0
-    assert "not the usual" not in app.text("markdown")
+    assert "not the default" not in app.text("markdown")

@@ -114,13 +114,13 @@ def test_how_its_positions_came_about_and_which_side_of_e_is_which():
     """Of the model that ships: both sides of E are 192, its positions are the teacher's, its class token is one."""
     app = App("story", step="4").fine()
     assert "E has 192 rows, one for each number of the patch (x_p), and 192 columns" in app.text()
-    coincidence = "8 · 8 · 3 = 192 follows from the patch; D = 192 was chosen"
+    coincidence = "8 · 8 · 3 = 192. The model's designers chose D = 192."
     assert coincidence in app.text() and coincidence in App("story", step="3").fine().text("markdown", "info", "caption")
     asked = next(one for one in app.set(step=5).fine().sentences("markdown") if "Predict first" in one)
-    assert asked.endswith("the one most similar to that of patch 136?"), "and nothing of rows and columns, which is the answer"
+    assert asked.endswith("vector is most similar to that of patch 136?"), "and nothing of rows and columns, which is the answer"
     answer = app.answer
-    assert "like those of its teacher, interpolated" in answer and answer.endswith("puts in rows and columns by hand.")
-    assert "a learned vector, the same for every photo. What it knows at the end, it has" in app.set(step=6).fine().text(
+    assert answer.endswith(texts.prose("story", "en")["origin taught"])
+    assert "[class token] is a learned vector, the same for every photo." in app.set(step=6).fine().text(
         "markdown", "info", "caption"
     )
 
@@ -148,8 +148,8 @@ def test_what_is_different_is_said(kinds, offer):
     offer(kinds)
     hybrid = App("story", model="hybrid")
     assert "a convolutional network reads the photo first" in hybrid.set(step=2).text()
-    assert "no pixels are flattened" in hybrid.set(step=3).text() and not hybrid.charts()
-    assert "not little pictures" in hybrid.set(step=4).text() and not hybrid.charts()
+    assert "A hybrid flattens no pixels." in hybrid.set(step=3).text() and not hybrid.charts()
+    assert "one weight for each feature" in hybrid.set(step=4).text() and not hybrid.charts()
     assert "adds no learned position" in App("story", model="no-positions", step="5").text()
     bare = App("story", model="no-class-token")
     assert "no class token" in bare.set(step=6).text() and "attention pool" in bare.text("markdown", "info", "caption")
@@ -157,19 +157,19 @@ def test_what_is_different_is_said(kinds, offer):
     distilled = App("story", model="distilled", step="6")
     assert (
         "[D] a distillation token" in distilled.text("markdown", "info", "caption")
-        and "What they know at the end, they have gathered" in distilled.text()
+        and "are learned vectors, the same for every photo." in distilled.text()
     )
     headless = App("story", model="no-head")
-    assert "no answer to follow" in headless.set(step=8).text() and not headless.charts()
-    assert "names no class" in headless.set(step=9).text() and not headless.charts()
+    assert "no prediction to follow" in headless.set(step=8).text() and not headless.charts()
+    assert "predicts no class" in headless.set(step=9).text() and not headless.charts()
 
 
 def test_blocks_of_another_build_are_not_told_wrongly(make_module, offer):
     from timm.models.vision_transformer import ResPostBlock
 
-    offer(other=vitcore.models.load_model.wrap_module(make_module(block_fn=ResPostBlock), "other"))
+    offer(other=vitcore.wrap(make_module(block_fn=ResPostBlock), name="other"))
     app = App("story", model="other", step="7").fine()
-    assert "not built as Eq. 2 and 3" in app.text()
+    assert "layers differ from Eq. 2 and 3" in app.text()
     assert not [c for c in app.at.get("bidi_component") if str(c.proto.id).endswith("story_block")]
 
 
@@ -190,7 +190,7 @@ def test_numbers_inside_a_block_are_the_models(shipped, panda):
     for row, values in zip(rows, vectors, strict=True):
         if values is not None:
             np.testing.assert_allclose(row["values"], values[:24], rtol=2e-3, atol=1e-3)
-            assert row["size"] == f"length {np.linalg.norm(values.astype(float)):.3g}"
+            assert row["size"] == f"norm {np.linalg.norm(values.astype(float)):.3g}"
     most = np.argsort(-x.weights[1])[:5]
     assert [look["weight"] for look in rows[5]["looks"]] == [f"{100 * x.weights[1, t]:.1f} %" for t in most]
     values = app.component("story_attended")["values"]
@@ -210,8 +210,8 @@ def test_the_answer_inside_a_block_names_the_largest_weight(layer, head, patch, 
         return
     assert own < even and (own >= 0.0005) == (most == 0) == (layer == 3), "both are seen"
     shown = f"{100 * own:.1f} %" if layer == 3 else "< 0.1 %"
-    assert answer.startswith(f"**{shown}**, no more than an even share of {100 * even:.1f} %.")
-    assert f"Most goes to {f'patch {most - 1}' if most else 'the class token'}:" in answer
+    assert answer.startswith(f"The chosen patch gives itself **{shown}**, no more than an even share of {100 * even:.1f} %.")
+    assert f"Its largest weight goes to {f'patch {most - 1}' if most else 'the class token'}:" in answer
     assert f"{100 * weights[most]:.1f} %." in answer
 
 
@@ -255,10 +255,10 @@ def test_a_guess_is_told_right_from_wrong():
         return fold.markdown[0].value
 
     app = App("story", step="2").fine()
-    assert verdict(app).startswith("Four times")
-    assert verdict(app.set(guess_patches=1).fine()).startswith("**You were right.** Four times")
+    assert verdict(app).startswith("There will be four times")
+    assert verdict(app.set(guess_patches=1).fine()).startswith("**You were right.** There will be four times")
     assert verdict(app.set(guess_patches=0).fine()).startswith(
-        "**You guessed “twice as many”; right is “four times as many”.** Four times"
+        "**You guessed “twice as many”. The right answer is “four times as many”.** There will be four times"
     )
 
 

@@ -77,12 +77,12 @@ def test_what_was_masked_what_is_predicted_and_what_was_there():
     app = App("learn", frame="40").fine()
     assert pictures(app)[3:6] == ["given", "predicted", "truth"] and "answer" not in pictures(app)
     given, predicted = app.component("film_given"), app.component("film_predicted")
-    assert given["title"] == "What it is given: 75 % corrupted"
-    assert re.fullmatch(r"What it predicts: off by \d+ of 255", predicted["title"])
+    assert given["title"] == "Input of the model: 75 % corrupted"
+    assert re.fullmatch(r"Prediction of the model: off by \d+ of 255", predicted["title"])
     assert len({app.component(f"film_{n}")["traces"][0]["source"] for n in ("given", "predicted", "truth")}) == 3
     app.set(frame=0).fine()
     assert app.component("film_given") == given and app.component("film_predicted") != predicted
-    assert app.component("film_accuracy")["title"] == "At the last look 12 % right (colours)"
+    assert app.component("film_accuracy")["title"] == "Latest accuracy: 12 % (colours)"
 
 
 @pytest.mark.parametrize("begins", [STEPS[0], STEPS[-1]])
@@ -167,18 +167,19 @@ def test_the_film_and_the_card_say_that_they_are_two_measurements(monkeypatch):
     """Each names its photos, how many there were, and the other's number."""
     monkeypatch.setattr(films, "RECORDINGS", SHIPPED)
     app = App("learn").fine()
-    (said,) = [said for said in app.sentences("caption") if "It learned from" in said]
-    assert "It names 62.3 % of 600 held-out photos right, choosing one of 1,000 classes (step 3,110)." in said
-    assert "Its model card says 60.8 %. That is another measurement, made after the training, on 1,328 validation photos" in said
+    (said,) = [said for said in app.sentences("caption") if "was trained on" in said]
+    assert "is 62.3 % on 600 held-out photos, with 1,000 classes to choose from (step 3,110)." in said
+    assert "The model card says 60.8 %." in said and "on 1,328 validation photos." in said
     told = [*app.sentences("markdown"), *app.sentences("caption")]
-    assert any("Points are measured on 600 held-out photos." in said for said in told)
+    assert any("points were measured on 600 held-out photos." in said for said in told)
     said = " ".join(app.set(film="labels-alone").fine().sentences("caption"))
-    assert "It names 66.2 % of 1,000 held-out photos right, choosing one of 10 classes" in said and "model card says" not in said
+    assert "is 66.2 % on 1,000 held-out photos, with 10 classes to choose from" in said and "model card says" not in said
     said = " ".join(App("card").fine().sentences("markdown"))
     assert "| Inside ViT Ti/8 · 128 px | Imagenette, Imagewoof (1,328) | 60.8 % | 84.2 % |" in said
     assert "from Imagenette and Imagewoof" in said and "validation photos of Tiny ImageNet" in said
-    assert "the teacher falls by 25 points and the model by 27" in said
-    assert "ends at 62.3 %. That is another measurement, made during training on 600 validation photos" in said
+    assert "accuracy is lower by 27 percentage points for the model and by 25 for the teacher." in said
+    assert "ends at an accuracy of 62.3 %. This accuracy is another measurement" in said
+    assert "during training on 600 validation photos" in said
     assert "with the weights of step 3,110" in said
 
 
@@ -209,7 +210,7 @@ def test_a_training_of_ones_own_is_followed_and_left_alone(make_module, noise, m
         told = json.dumps(run_folder.read_status(film.folder) | {"pid": 12345})
         run_folder.write_atomically(film.folder.path / "status.json", told)
         app = App("learn", film="runs/mine").fine()
-        assert "A training filmed from outside" in app.text("caption")
+        assert "This training was recorded from outside" in app.text("caption")
         assert pictures(app) == ["filters", "positions", "distance", "rollout", "last_block", "answer", "loss"]
         film.frame(make_module(seed=1), 70, last=True, loss=1.0)
         assert app.run().fine().values()["frame"] == 70
@@ -232,5 +233,5 @@ def test_why_a_loss_may_rise_is_said_of_what_was_taught_layer_by_layer(monkeypat
         app = App("learn", film=film).fine()
         return " ".join([*app.sentences("markdown"), *app.sentences("caption")])
 
-    assert f"terms are added (step {later[0]:,}, {later[1]:,})" in said("vit-tiny-patch8-128")
+    assert f"added to the loss (step {later[0]:,}, {later[1]:,})" in said("vit-tiny-patch8-128")
     assert "changes its meaning" not in said("labels-alone")

@@ -177,7 +177,7 @@ def test_a_folder_is_counted(tmp_path):
     assert "Name a folder" in app.sentences("warning")[0]
     assert button(app, "Start training").disabled
     app.set(photos_path=str(tmp_path / "photos")).fine()
-    assert any("18 photos to learn from, 2 held out, 2 classes" in said for said in app.sentences("caption"))
+    assert any("18 training photos, 2 held out, in 2 classes" in said for said in app.sentences("caption"))
     assert not button(app, "Start training").disabled
     app.set(photos_path=str(tmp_path / "photos" / "cats"))
     assert "have no classes" in app.sentences("warning")[0], "classify needs them"
@@ -283,7 +283,7 @@ def test_a_finished_run_is_shown():
     give = a_run(problems=["a/b.jpg is damaged.", "c.jpg is not a picture."])
     app = App("train", run="demo").fine()
     told = {m.label: m.value for m in app.at.metric}
-    assert told["Loss"] == "0.075" and told["Top 1, same photos"] == "50.0 %" and "Time left" not in told
+    assert told["Loss"] == "0.075" and told["Top-1, training photos"] == "50.0 %" and "Time left" not in told
     loss = app.component("watch_loss")
     assert loss["title"] == "Loss: 0.075 at step 40" and len(loss["traces"]) == 3
     assert app.component("watch_accuracy")["y"]["range"] == [0, 102]

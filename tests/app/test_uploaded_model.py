@@ -15,6 +15,7 @@ from streamlit import config
 from streamlit.runtime import Runtime
 from visitor import App
 
+import vitcore
 from app import permissions, texts
 from app.state.memory import memory_cache, visitors
 from app.state.models import loaded_models, model_menu, uploaded_file, uploaded_model
@@ -267,7 +268,7 @@ def test_labels_and_another_size(good):
 
 def test_the_paper_s_names_are_taken(monkeypatch, kinds, offer):
     name = "vit_small_r26_s32_224.augreg_in21k_ft_in1k"
-    offer({name: load_model.wrap_module(kinds["registers"].module, name)})
+    offer({name: vitcore.wrap(kinds["registers"].module, name=name)})
     for address in ("R26+S/32", "r26+vit-s/32"):
         assert App("patches", model=address).fine().values()["model"] == name
     app = App("patches").set(model="R26+S/32").fine()
@@ -302,14 +303,14 @@ def test_positions_by_offset_have_a_picture(monkeypatch, offer):
     bias = timm.create_model("beit_base_patch16_224", **small).eval()
     torch.nn.init.normal_(bias.blocks[1].attn.relative_position_bias_table)
     rope = timm.create_model("vit_small_patch16_rope_224", **small).eval()
-    offer(bias=load_model.wrap_module(bias, "bias"), rope=load_model.wrap_module(rope, "rope"))
+    offer(bias=vitcore.wrap(bias, name="bias"), rope=vitcore.wrap(rope, name="rope"))
     app = App("positions", model="bias", offset_layer="1", offset_head="1").fine()
     assert not app.at.info and len(app.charts()) == 1
     expected = bias.blocks[1].attn._get_rel_pos_bias()[0, 1, 1 + 4, 1:].detach()
-    found = load_model.relative_positions(load_model.wrap_module(bias, "bias"), 1).values[1]
+    found = load_model.relative_positions(vitcore.wrap(bias, name="bias"), 1).values[1]
     assert torch.allclose(torch.from_numpy(found), expected)
     (chart,) = App("positions", model="rope").fine().charts()
     assert chart["alt"]
-    kernel = load_model.relative_positions(load_model.wrap_module(rope, "rope"), 0).values[0].reshape(3, 3)
+    kernel = load_model.relative_positions(vitcore.wrap(rope, name="rope"), 0).values[0].reshape(3, 3)
     assert kernel[1, 1] == pytest.approx(1) and kernel.max() == pytest.approx(1)
     assert kernel[0, 1] == pytest.approx(kernel[2, 1]) and kernel[1, 0] == pytest.approx(kernel[1, 2])

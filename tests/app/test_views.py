@@ -63,8 +63,8 @@ def test_a_hybrid_says_it_has_no_patch_filters_and_not_that_patches_are_pixels(k
     ]  # fmt: skip
     assert "k" not in app.controls, "a photo can't be rebuilt from a root convolution"
     said = App("patches", model="hybrid", shuffle="true").fine().text("caption")
-    assert "In a hybrid a patch is a cell" in said and "does not bring the answer back" in said
-    assert "Eq. 1" not in said and "the answer is the same" not in said
+    assert "In a hybrid, a patch is a cell" in said and "does not restore the prediction" in said
+    assert "Eq. 1" not in said and "the prediction is the same" not in said
 
 
 @pytest.mark.parametrize("kind", IN_PART)
@@ -106,15 +106,15 @@ def test_no_positions_is_said(kinds, offer):
     assert "no learned absolute position" in app.go("overview").fine().component("look")["undefined"]["positions"]
     app.go("patches").set(shuffle=True).fine()
     top_five = [c["alt"] for c in app.charts() if c["alt"].endswith("top 5")]
-    assert top_five == ["Patches in order: top 5", "Patches shuffled, positions stay: top 5"]
+    assert top_five == ["Patches in order: top 5", "Patches shuffled, position embeddings stay: top 5"]
 
 
 @pytest.mark.parametrize(("kind", "readout"), [("no-class-token", "attention pool"), ("mean-of-patches", "mean of patches")])
 def test_no_class_token_is_said_and_nothing_of_one_that_is_there(kind, readout, kinds, offer):
     offer({kind: kinds[kind]})
     app = App("rollout", model=kind).fine()
-    assert f"reads its answer from the {readout}" in app.text("caption")
-    assert f"What the {readout} gathered" in app.text("markdown")
+    assert f"reads its output from the {readout}" in app.text("caption")
+    assert f"Rollout of the {readout}" in app.text("markdown")
     assert "no class token" in app.go("distance").fine().text("caption")
     words = app.go("overview").fine().component("look")["words"]
     assert words["readout"] == f"the {readout}" and "class token" not in app.text("caption")

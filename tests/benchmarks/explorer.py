@@ -24,7 +24,7 @@ MODELS = {"12 heads, 14×14": ("runs/twelve14", 14, 12), "12 heads, 16×16": ("r
           "shipped: 3 heads, 16×16": (None, 16, 3)}  # fmt: skip
 BARS = {"hover": (16, 33), "click": (250, None), "block": (200, None), "block seen": (200, None)}
 
-WATCH = """() => {
+WATCH = """title => {
   const find = root => root.querySelector("figure .hit") ? root :
     [...root.querySelectorAll("*")].map(e => e.shadowRoot && find(e.shadowRoot)).find(Boolean)
   const root = find(document)
@@ -42,7 +42,7 @@ WATCH = """() => {
     const begun = performance.now()
     painted(now => {
       pending = false
-      if (q(".look h3").textContent.includes(bench.wanted)) {
+      if (q(title).textContent.includes(bench.wanted)) {
         bench.hover.push(now - event.timeStamp)
         bench.work.push(now - begun)
       }
@@ -70,6 +70,11 @@ def row(what: str, times: list[float], bar: tuple[float, float | None]) -> None:
     fails = middle > bar[0] or (bar[1] is not None and high > bar[1])
     bars = f"{bar[0]} / {bar[1] or '–'}"
     print(f"| {what} | {len(times)} | {middle:.1f} | {high:.1f} | {max(times):.1f} | {bars}{' ✗' if fails else ''} |", flush=True)
+
+
+def watch(page, title: str) -> None:  # type: ignore[no-untyped-def]
+    """Take times on the picture that is pointed at from now on; the element `title` names what it shows."""
+    page.evaluate(WATCH, title)
 
 
 def wait(page) -> None:  # type: ignore[no-untyped-def]
@@ -158,7 +163,7 @@ def measure(browser, address: str, moves: int, clicks: int) -> None:  # type: ig
         page.goto(f"{address}/attention?lang=en" + (f"&model={model}" if model else ""))
         page.wait_for_selector("canvas.hit", timeout=120_000)
         wait(page)
-        page.evaluate(WATCH)
+        watch(page, ".look h3")
         hover(page, side, 20, luck)  # warm
         thread = page.context.new_cdp_session(page)
         thread.send("Performance.enable", {"timeDomain": "threadTicks"})

@@ -15,6 +15,8 @@ import threading
 import time
 from pathlib import Path
 
+import vitcore
+
 ROOT = Path(__file__).parents[2]
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 sys.path[0] = str(ROOT)
@@ -70,7 +72,7 @@ def random_models() -> None:
         noise = 0.02 * torch.randn(2**20)
         for p in module.to_empty(device="cpu").parameters():
             p.data = noise.repeat(p.numel() // len(noise) + 1)[: p.numel()].clone().view(p.shape)
-        return load_model.wrap_module(module, name)
+        return vitcore.wrap(module, name=name)
 
     load_model.fetch_weights = lambda name, progress=None: Path(name)
     load_model.load = made

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+import vitcore
 from vitcore.forward.onednn_linear import onednn_is_faster
 from vitcore.forward.recording import record
 from vitcore.models import load_model
@@ -36,7 +37,7 @@ def build(name: str, px: int) -> load_model.Vit:
     import timm
 
     torch.manual_seed(0)
-    return load_model.wrap_module(timm.create_model(name, img_size=px), name)
+    return vitcore.wrap(timm.create_model(name, img_size=px), name=name)
 
 
 def picture(px: int) -> Image.Image:

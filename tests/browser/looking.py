@@ -65,6 +65,11 @@ XMLHttpRequest.prototype.send = function (...all) {
   this.addEventListener("loadend", () => { window.sending--; speaks() })
   return send.apply(this, all)
 }
+const ask = window.fetch
+window.fetch = (...all) => {
+  window.sending++
+  return ask(...all).finally(() => { window.sending--; speaks() })
+}
 const Picture = window.Image // of no page, of which our canvases are drawn
 window.pictures = new Set()
 window.Image = function (...all) {
@@ -136,7 +141,7 @@ def in_both(page: Page) -> Iterator[str]:
 
 
 def unfold(page: Page, menu: Locator, option: str) -> Locator:
-    """An option of a menu that is opened; Streamlit closes a list that has just opened when the page moves, and a person opens it again."""
+    """An option of a menu that is opened; Streamlit closes one that has just opened when the page moves: it is opened again."""
     menu.scroll_into_view_if_needed()
     at_rest(page)
     menu.click()
@@ -195,6 +200,7 @@ def languages(page: Page) -> Locator:
 def follow(page: Page, slug: str, lang: str = "en") -> Page:
     """Go to a page as a person does: by its room in the menu and the row of links there, or by what is for a class."""
     row = next(row for row in PAGES if row.slug == slug)
+    at_rest(page)  # until then the links of the page before may be there
     link = page.locator(f".st-key-room a[href='{_path(row)}']").filter(visible=True)
     if not row.room:
         page.locator(".st-key-for_class button").click()

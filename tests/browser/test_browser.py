@@ -60,7 +60,7 @@ def test_bring_a_photo_and_follow_a_patch(visit):
     expect(page.locator("figcaption")).to_contain_text("patch 240 · row 15, column 0 · x 0–7, y 120–127 px")
     page.get_by_label("Shuffle the patches").click(force=True)
     page.get_by_text("Show the answer").click()
-    expect(page.get_by_role("figure", name="Patches shuffled, positions move along: top 5")).to_be_visible()
+    expect(page.get_by_role("figure", name="Patches shuffled, position embeddings move along: top 5")).to_be_visible()
     expect(page.locator("figcaption")).to_contain_text(": patch 37 · row 2, column 5")
     for slug in ("rollout", "", "patches"):  # the photo stays from page to page
         follow(page, slug or "overview")
@@ -197,7 +197,7 @@ def test_heads_a_patch_and_the_link(visit):
     expect(page).to_have_url(re.compile("fusion=max"))
     touch(page, 4, 9)
     expect(number(page, "Patch")).to_have_value("73")
-    expect(page.get_by_role("heading", name="What patch 73 gathered")).to_be_visible()
+    expect(page.get_by_role("heading", name="Rollout of patch 73")).to_be_visible()
     asked = changed(page, fused)
     page.get_by_role("tab", name="Gallery").click()
     page.get_by_role("button", name="Espresso").click()

@@ -1,8 +1,12 @@
 """Compare in a real browser: another B, another picture, both pointed at together, and the link that reopens it all."""
 
+import base64
+import io
 import re
 
+import numpy as np
 from looking import at_rest, pick, resize, serious, too_wide, unfold
+from PIL import Image
 from playwright.sync_api import Page, expect
 
 
@@ -27,7 +31,7 @@ def test_choose_b_switch_the_picture_point_and_share(visit):
     at_rest(page).get_by_role("button", name="How to read this").click()
     expect(page.get_by_text("Resampled", exact=False)).to_be_visible()
     page.keyboard.press("Escape")
-    pick(at_rest(page), page.get_by_role("combobox", name="Picture"), "attention")
+    at_rest(page).get_by_role("radio", name="attention", exact=True).click()
     at_rest(page)
     page.locator(".st-key-b_map canvas").hover(position={"x": 100, "y": 60})
     places = [said(page, key).split(" px")[0] for key in ("a_map", "b_map", "differ")]
@@ -35,10 +39,52 @@ def test_choose_b_switch_the_picture_point_and_share(visit):
     numbers = page.locator("[data-testid=stMetricValue]").all_inner_texts()
     assert serious(page) == []
     theirs = at_rest(visit(page.url))
-    expect(theirs.get_by_role("combobox", name="Picture")).to_have_value("attention")
+    expect(theirs.get_by_role("radio", name="attention", exact=True)).to_be_checked()
     expect(theirs.get_by_role("heading", name="B · Inside ViT Ti/8 · 128 px, given 64 px")).to_be_visible()
     assert theirs.locator("[data-testid=stMetricValue]").all_inner_texts() == numbers
     theirs.get_by_role("button", name="Ready pairs").click()
     theirs.get_by_role("button", name="Before it learned anything").click()
     expect(theirs.get_by_test_id("stPopoverBody")).to_have_count(0)  # it would cover what was chosen
     expect(theirs).not_to_have_url(re.compile("another"))
+
+
+def test_a_curtain_is_drawn_by_mouse_finger_and_keys(visit):
+    """Left of it is A's map, right of it B's, to the pixel; what is pointed at is read in both."""
+    page = at_rest(visit("compare?view=curtain", width=1440, height=900, has_touch=True))
+    curtain, picture = page.get_by_role("slider", name="Curtain between A and B"), page.locator(".st-key-both_maps canvas")
+    curtain.press("End")
+    only_a = pixels(page)
+    curtain.press("Home")
+    only_b = pixels(page)
+    assert not np.array_equal(only_a, only_b)
+    box = picture.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 3, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.7 * box["width"] + 3, middle, steps=4)
+    page.mouse.up()
+    expect(curtain).to_have_attribute("aria-valuenow", re.compile("^(69|70|71)$"))
+    both, edge = pixels(page), round(0.7 * only_a.shape[1])
+    assert np.array_equal(both[:, : edge - 12], only_a[:, : edge - 12]) and np.array_equal(
+        both[:, edge + 12 :], only_b[:, edge + 12 :]
+    )
+    curtain.press("ArrowLeft")
+    expect(curtain).to_have_attribute("aria-valuenow", re.compile("^(67|68|69)$"))
+    wire, there = page.context.new_cdp_session(page), curtain.bounding_box()
+    x = there["x"] + there["width"] / 2
+    for kind, at in (("touchStart", x), ("touchMove", x - 50), ("touchMove", x - 0.3 * box["width"])):
+        wire.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": at, "y": middle}]})
+    wire.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    expect(curtain).to_have_attribute("aria-valuenow", re.compile("^3[6-9]$|^40$"))
+    picture.hover(position={"x": 20, "y": 60})
+    expect(page.locator(".st-key-both_maps figcaption")).to_have_text(re.compile(r"^patch \d+ .*A [\d.]+ % .*B [\d.]+ %"))
+    assert serious(page) == []
+    resize(page, 390, 844)
+    assert too_wide(page) <= 1
+
+
+def pixels(page: Page) -> np.ndarray:
+    """What is drawn on the picture with the curtain, when nothing is pointed at."""
+    page.mouse.move(5, 5)
+    address = at_rest(page).locator(".st-key-both_maps canvas").evaluate("c => c.toDataURL('image/png')")
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))).convert("RGB"))

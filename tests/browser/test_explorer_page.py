@@ -164,7 +164,7 @@ def test_by_keys(visit):
     expect(title(page)).to_contain_text("What the class token attends to")
     at_rest(page)
     page.keyboard.press("r")
-    expect(title(page)).to_contain_text("What the class token gathered · through all layers")
+    expect(title(page)).to_contain_text("Rollout of the class token · through all layers")
     expect(page).to_have_url(re.compile("rolled=true"))
     at_rest(page)
     page.keyboard.press("r")
@@ -313,7 +313,7 @@ def test_scales_and_drawings(visit):
     page = visit("attention?layer=6&one_head=0")
     seen = [drawings(page)]
     page.get_by_role("button", name="Drawing").click()
-    for label in ("Logarithmic scale", "One scale for all heads", "Rollout in place of a head"):
+    for label in ("Logarithmic scale", "One scale for all heads", "Rollout instead of a head"):
         page.get_by_role("switch", name=label).click(force=True)
         seen.append(changed(page, seen[-1], drawings))
     page.get_by_role("radio", name="darkness").click()
@@ -322,7 +322,7 @@ def test_scales_and_drawings(visit):
 
 def test_axe_finds_nothing_serious_and_on_a_phone_nothing_is_too_wide_or_too_small(visit, subtests):
     page = ready(visit("attention?second_patch=39"))
-    for summary in ("How heads get their words", "Keys"):
+    for summary in ("What the words on the heads mean", "Keys"):
         page.locator("summary", has_text=summary).click()
     for theme in in_both(page):
         with subtests.test(theme):

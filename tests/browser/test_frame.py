@@ -106,7 +106,7 @@ def test_the_head_is_one_row_with_a_photo_of_ones_own_and_what_copy_link_says(vi
         with subtests.test(width):
             resize(page, width, 900)
             page.get_by_role("button", name="Copy link").click()
-            expect(page.locator(".st-key-copy_link output")).to_contain_text("can't travel")
+            expect(page.locator(".st-key-copy_link output")).to_contain_text("can't hold the photo")
             keys = ("bar", "copy_link", "glossary", "light_dark", "to_lecture")
             parts = [page.locator("h1"), *(page.locator(f".st-key-{key}") for key in keys)]
             middles = [box["y"] + box["height"] / 2 for part in parts if (box := part.bounding_box())]

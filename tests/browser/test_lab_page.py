@@ -44,7 +44,7 @@ def test_two_methods_a_class_and_the_link(visit):
     expect(page).to_have_url(re.compile("b_method=Grad-CAM"))
     expect(page.get_by_role("heading", name="Rollout minus Grad-CAM")).to_be_visible()
     choose(page, "Class", "zebra")
-    expect(page.get_by_role("heading", name="What spoke for zebra")).to_be_visible()
+    expect(page.get_by_role("heading", name="Grad-CAM for zebra")).to_be_visible()
     at_rest(page)
     after = [look(picture(page, key)) for key in ("gathered", "b_gathered", "differ")]
     assert after[0] == before[0] and after[1] != before[1] and after[2] != before[2]
@@ -53,7 +53,7 @@ def test_two_methods_a_class_and_the_link(visit):
     number = page.locator("[data-testid=stMetricValue]").inner_text()
     theirs = at_rest(visit(page.url))
     expect(theirs.locator("[data-testid=stMetricValue]")).to_have_text(number)
-    expect(theirs.get_by_role("heading", name="What spoke for zebra")).to_be_visible()
+    expect(theirs.get_by_role("heading", name="Grad-CAM for zebra")).to_be_visible()
     by_number = at_rest(visit("rollout?class=340&b_method=grad_cam"))
     expect(by_number.locator("[data-testid=stMetricValue]")).to_have_text(number)
     expect(by_number).to_have_url(re.compile("class=zebra"))
@@ -64,7 +64,7 @@ def test_a_likely_class_at_a_touch(visit):
     button = page.locator(".st-key-likeliest button").nth(1)
     label = re.sub(r" (< )?[\d.]+ %$", "", button.inner_text())
     button.click()
-    expect(page.get_by_role("heading", name=f"What spoke for {label}")).to_be_visible()
+    expect(page.get_by_role("heading", name=f"Relevance for {label}")).to_be_visible()
     expect(page).to_have_url(re.compile("class="))
 
 
@@ -143,7 +143,7 @@ def test_a_patch_touched_on_any_picture_is_asked(visit):
     for key, row, col in (("b_gathered", 3, 4), ("differ", 5, 6)):
         box = picture(page, key).bounding_box()
         picture(page, key).click(position={"x": (col + 0.5) / 16 * box["width"], "y": (row + 0.5) / 16 * box["height"]})
-        expect(page.get_by_role("heading", name=f"What patch {16 * row + col} gathered")).to_be_visible()
+        expect(page.get_by_role("heading", name=f"Rollout of patch {16 * row + col}")).to_be_visible()
         expect(page).to_have_url(re.compile(f"patch={16 * row + col}"))
         at_rest(page)
     resize(page, 1024, 768)

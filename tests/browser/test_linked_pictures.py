@@ -82,6 +82,11 @@ def test_a_head_of_the_chart_draws_its_map_and_its_distance(page):
     head, px = re.search(r"Layer 11, head (\d): ([\d.]+) px", said).groups()
     assert float(px) == pytest.approx(float(rec.distance_px[11, int(head)]), abs=0.06)
     assert not np.array_equal(heat(page), before)
+    page.mouse.down()
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(f"layer=11.*one_head={head}|one_head={head}.*layer=11"))
+    page.mouse.move(5, 5)
+    expect(page.locator(".painted")).to_contain_text(f"Layer 11, head {head}")
 
 
 def test_rollout_plays_through_the_layers(page):

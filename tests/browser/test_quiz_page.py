@@ -23,11 +23,11 @@ def test_a_class_is_asked_by_keyboard(visit):
     page.keyboard.press("b")
     options = page.get_by_role("group", name="Choices").get_by_role("button")
     expect(options.nth(1)).to_have_attribute("aria-pressed", "true")
-    expect(page.get_by_text(re.compile("[01] of 1 right so far"))).to_be_visible()
+    expect(page.get_by_text(re.compile("[01] of 1 answered right so far"))).to_be_visible()
     options.nth(0).click(force=True)  # it is known: nothing is answered twice
     at_rest(page).keyboard.press("ArrowRight")
     expect(heading).to_contain_text("4 ·")
-    expect(page.get_by_text(re.compile("[01] of 1 right so far"))).to_be_visible()
+    expect(page.get_by_text(re.compile("[01] of 1 answered right so far"))).to_be_visible()
     assert too_wide(at_rest(page)) <= 1 and serious(page) == []
 
 

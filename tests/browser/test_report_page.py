@@ -12,6 +12,7 @@ from looking import LONG_MS, at_rest, copied, in_both, number, resize, serious, 
 from playwright.sync_api import Page, expect
 
 from app import texts
+from vitcore.translation import percent_in_two_digits
 
 TEXT = texts.prose("report", "en")
 
@@ -78,6 +79,43 @@ def test_the_handout_opens_with_no_network_and_prints_on_a4(visit, offline, tmp_
     assert np.allclose(np.array(dots).T, said["distance_px"], atol=1e-3), "the dots of the app's figure"
 
 
+SHOWN = {
+    "a head of Look, masked": "?patch=37&layer=3&one_head=2&mask_outliers=true",
+    "a layer of Look": "?photo=cat&layer=9",
+    "a patch's rollout": "?patch=200",
+    "what a patch is given": "attention?patch=40&layer=2&one_head=1&direction=Who+attends+to+it",
+}
+
+
+@pytest.mark.parametrize("address", SHOWN.values(), ids=SHOWN)
+def test_the_button_makes_a_handout_of_what_is_on_the_screen(visit, address):
+    """To the digit, and under an address that another tab opens with the same."""
+    page = at_rest(visit(address))
+    told = page.locator(".most" if "attention" in address else ".pointed").first.inner_text()
+    patch, share = re.search(r"patch (\d+) .*?([\d.]+) %", told).groups()
+    button = page.get_by_role("link", name=TEXT["to handout"])
+    there = button.get_attribute("href")
+    button.click()
+    page.wait_for_url(re.compile("/report"))
+    said = shown_numbers(page)
+    amounts = np.array((said["attention"] or {"patches": said["rollout"]})["patches"]).ravel()
+    assert (amounts.argmax(), percent_in_two_digits(amounts.max())) == (int(patch), f"{share} %")
+    given = said["settings"]
+    asked = dict(re.findall(r"(\w+)=([^&]+)", address))
+    assert (given["layer"], given["head"]) == (int(asked.get("layer", 11)), int(asked["one_head"]) if "one_head" in asked else None)
+    assert bool(given["masked_patches"]) == ("mask_outliers" in asked) and given["received"] == ("direction" in asked)
+    assert {*re.findall(r"(patch|pin|layer|one_head|received|mask_outliers)=", page.url)} == {
+        *re.findall(r"(patch|pin|layer|one_head|received|mask_outliers)=", there)
+    }, "the address has it, too"
+    assert shown_numbers(visit(f"{there}", theme="light"))["attention"] == said["attention"]
+
+
+def shown_numbers(page: Page) -> dict:
+    """The numbers of the handout that the page shows."""
+    handout = at_rest(page).locator("iframe[srcdoc]").first.get_attribute("srcdoc")
+    return json.loads(re.search(r'id="numbers">(.*?)</script>', handout, re.S)[1])
+
+
 def test_the_animation_moves_when_asked_and_comes_as_a_file(visit, tmp_path):
     from PIL import Image
 
@@ -108,7 +146,7 @@ def test_a_zip_of_the_gallery_can_be_stopped_and_finished(visit, tmp_path):
     with zipfile.ZipFile(taken(page, "zip", tmp_path)) as archive:
         assert archive.testzip() is None
         assert len([name for name in archive.namelist() if name.endswith("handout.html")]) == count
-    page.get_by_role("button", name="Begin anew").click()
+    page.get_by_role("button", name="Start again").click()
     expect(page.get_by_role("button", name="Make the ZIP of 18 photos")).to_be_visible(timeout=LONG_MS)
 
 

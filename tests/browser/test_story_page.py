@@ -146,7 +146,7 @@ def test_a_link_opens_the_same_step_for_somebody_else(visit):
     canvas = page.locator("canvas[role=application]")
     box = canvas.bounding_box()
     canvas.click(position={"x": 3.5 / 16 * box["width"], "y": 2.5 / 16 * box["height"]})
-    expect(page.get_by_role("heading", name="Where patch 35 looks")).to_be_visible()
+    expect(page.get_by_role("heading", name="What patch 35 attends to")).to_be_visible()
     expect(page).to_have_url(re.compile("patch=35"))
     other = at_rest(visit(page.url))
     at(other, 7, text)

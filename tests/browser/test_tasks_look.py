@@ -40,8 +40,8 @@ def test_a_near_head_and_a_far_head(visit, rec):
     px = rec.distance_renormalised_px[0]  # among the patches: a head that looks at the class token is not near
     near, far = px.argmin(), px.argmax()
     assert 3 * px[near] < px[far], "they can be told apart"
-    said = f"head {near} looks nearest, {drawn[near]:.1f} px as drawn and {px[near]:.1f} px among the patches alone. "
-    said += f"Head {far} looks farthest, {drawn[far]:.1f} and {px[far]:.1f} px"
+    said = f"head {near} has the shortest distance, {drawn[near]:.1f} px as drawn and {px[near]:.1f} px among the patches alone. "
+    said += f"Head {far} has the longest, {drawn[far]:.1f} px and {px[far]:.1f} px"
     expect(page.get_by_text(said)).to_be_in_viewport()
 
 
@@ -92,11 +92,11 @@ def test_what_shuffling_does_to_the_answer(visit, vit, rec):
     mixed = patches.join_patches(patches.split_patches(rec.model_input.pixels, rec.grid)[order], rec.grid)
     answers = {
         "Patches in order": rec.top_classes(1)[0],
-        "Patches shuffled, positions stay": top_classes(predict(vit, mixed), vit.labels, 1)[0],
-        "Patches shuffled, positions move along": rec.top_classes(1)[0],
+        "Patches shuffled, position embeddings stay": top_classes(predict(vit, mixed), vit.labels, 1)[0],
+        "Patches shuffled, position embeddings move along": rec.top_classes(1)[0],
     }
     assert len({label for label, _ in answers.values()}) == 2, "the scrambled picture is something else to the model"
-    guess = page.get_by_role("radio", name="something else, or much less sure")
+    guess = page.get_by_role("radio", name="another class, or a much lower probability")
     expect(guess).to_be_in_viewport()  # beside the switch
     drawings = [page.get_by_role("figure", name=f"{name}: top 5") for name in answers]
     assert not any(drawing.is_visible() for drawing in drawings), "predict first"
@@ -119,8 +119,8 @@ def test_two_patches_on_a_projector(visit, rec):
     for row, col in (EYE, (2, 13)):
         weights = rec.maps[11].astype("float64").mean(0)[rec.grid.prefix + row * 16 + col, rec.grid.prefix :]
         best = int(weights.argmax())
-        expect(most(page)).to_contain_text(f"most to patch {best} (row {best // 16}, column {best % 16})")
-    expect(most(page)).to_contain_text("The second, patch 45 (row 2, column 13)")
+        expect(most(page)).to_contain_text(f"patch {best} (row {best // 16}, column {best % 16})")
+    expect(most(page)).to_contain_text("The second token, patch 45 (row 2, column 13)")
     expect(most(page)).to_be_in_viewport()
 
 
@@ -130,7 +130,9 @@ def test_the_farthest_head_on_a_phone(visit, rec):
     choose(page, "renormalise")
     px = rec.distance_renormalised_px
     block, head = divmod(int(px.argmax()), px.shape[1])
-    found = page.get_by_text(f"layer {block}, head {head} looks farthest among the patches (renormalised), {px.max():.1f} px")
+    found = page.get_by_text(
+        f"layer {block}, head {head} has the longest distance among the patches (renormalised), {px.max():.1f} px"
+    )
     expect(found).to_be_visible()
     at_rest(page)
     chart = page.get_by_test_id("stPlotlyChart").bounding_box()

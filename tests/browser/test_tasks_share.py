@@ -96,11 +96,11 @@ def test_where_two_methods_differ_most(visit, vit, rec):
     row, col = np.unravel_index(np.abs(points).argmax(), points.shape)
     page = lab.at_rest(visit("rollout?compare=true"))
     page.get_by_role("button", name=re.compile(rf"^{second} (< )?[\d.]+ %$")).click()
-    expect(page.get_by_role("heading", name=f"What spoke for {second}")).to_be_visible()
+    expect(page.get_by_role("heading", name=f"Relevance for {second}")).to_be_visible()
     who = "Rollout" if points[row, col] > 0 else "Chefer relevance"
-    expect(page.get_by_text("They differ most at")).to_have_text(
-        f"They differ most at patch {row * rec.grid.cols + col} (row {row}, column {col}): "
-        f"there {who} gives {abs(points[row, col]):.2f} percentage points more."
+    expect(page.get_by_text("The maps differ most at")).to_have_text(
+        f"The maps differ most at patch {row * rec.grid.cols + col} (row {row}, column {col}). "
+        f"There {who} gives {abs(points[row, col]):.2f} percentage points more."
     )
 
 
@@ -122,7 +122,7 @@ def test_step_7_on_the_projector(visit):
     assert fields.count() == 1 and fields.get_by_role("button").count() == 2, "the patch, with − and +"
     bar, stepper = (page.locator(f".st-key-{key}").bounding_box() for key in ("bar", "steps"))
     assert bar["y"] + bar["height"] <= stepper["y"] + 5, "the bar covers nothing"
-    for step, name in ((8, "一層接一層"), (9, "答案")):
+    for step, name in ((8, "一層接一層"), (9, "預測")):
         page.keyboard.press("ArrowRight")
         expect(page.get_by_role("heading", level=2)).to_have_text(f"{step} · {name}")
         at_rest(page)

@@ -152,7 +152,7 @@ for (const { what, st, more, said } of POINTED)
 
 test("the value under the pointer is rollout's while rollout is shown", () => {
   const rollout = reading.reader(maps(1), { queries: null }, GRID)
-  const s = state({ st: { rolled: true, head: 1 }, data: { rollout: { url: "r" } }, bytes: new Map([["r", rollout]]), hover: 0 })
+  const s = state({ st: { rolled: true, head: 1 }, rolled: rollout, hover: 0 })
   assert.match(wording.pointed(s), /: 0\.5 = 50 %, .*, all layers$/)
 })
 
@@ -163,4 +163,19 @@ test("a head in words: its names, its numbers, the rules", () => {
     word: "near, to class", facts: "12 of 7\n40 px\nclass: < 1 %\noutliers: 3 %", rule: "near: within 2\nsink: over half\n2.0/8.0 bits, 25 %, 7 %, 1 %",
   })
   assert.equal(wording.headline(state({ data }), { ...head, outlying: null, shares: [0] }).facts, "12 of 7\n40 px\nclass: 0 %")
+})
+
+test("what is pinned is exact: its rows are as Python sent them, others as bytes say", () => {
+  const rows = Float32Array.from([...Array(2 * TOKENS).keys()], n => 0.1 + n / 100) // of token 3 in two heads
+  const found = { bytes: new Uint8Array(rows.buffer) }
+  const spec = { url: "exact", block: 4, tokens: [3], column: false }
+  const s = { bytes: new Map([["exact", found]]) }
+  const coded = reading.reader(maps(2), { queries: null }, GRID)
+  const map = reading.exactly(s, coded, spec, 4, () => {})
+  const weights = (head, token, column) => [...reading.read(map, head, token, column, HALVES, new Float32Array(TOKENS))]
+  assert.deepEqual(weights(1, 3, false), [...rows.subarray(TOKENS)])
+  assert.deepEqual(weights(1, 2, false), [3, 4, 5, 6, 7, 8, 9].map(n => 2 ** -n), "another token")
+  assert.deepEqual(weights(0, 3, true), [3, 4, 5, 6, 7, 8, 9].map(n => 2 ** -n), "the other direction")
+  assert.equal(reading.exactly(s, coded, spec, 5, () => {}), coded, "another layer")
+  assert.equal(reading.exactly(s, coded, null, 5, () => {}), coded, "nothing is pinned")
 })

@@ -10,6 +10,7 @@ import timm
 import torch
 from torch import nn
 
+import vitcore
 from tests.conftest import lively
 from vitcore.analysis.relevance import METHODS
 from vitcore.architectures.meta_device import meta_device
@@ -52,7 +53,7 @@ def opened(name, changes, alive=True):
     module = timm.create_model(name, pretrained=False, **{"num_classes": 10} | changes)
     if alive and "net" not in name:
         lively(module)
-    return load_model.wrap_module(module.eval(), name)
+    return vitcore.wrap(module.eval(), name=name)
 
 
 def sentence(run, *given, **more):
@@ -159,4 +160,4 @@ NO_VISION = {"nothing": nn.Identity, "a layer": lambda: nn.Linear(3, 4), "layers
 def test_models_in_which_no_grid_is_found_and_modules_that_are_no_vision_models(name):
     with meta_device():
         module = NO_VISION[name]() if name in NO_VISION else timm.create_model(name, pretrained=False)
-    assert name in sentence(load_model.wrap_module, module, name)
+    assert name in sentence(lambda: vitcore.wrap(module, name=name))

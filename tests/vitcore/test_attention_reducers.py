@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+import vitcore
 from vitcore.analysis.attention_distance import mean_distance_px
 from vitcore.analysis.rollout import HEAD_FUSIONS, fuse_heads
 from vitcore.architectures.axial_vit import combine_axis_attention, spread_axis_attention
@@ -12,7 +13,6 @@ from vitcore.forward.attention_reducers import DistanceReducer, FusedHeadsReduce
 from vitcore.forward.axial_attention import AxialAttention
 from vitcore.forward.module_swaps import with_forward_hooks, with_modules
 from vitcore.forward.query_key import QueryKeyReducer
-from vitcore.models import load_model
 
 PIECES = [slice(0, 2), slice(2, 3)]  # of three heads
 
@@ -78,7 +78,7 @@ def test_queries_and_keys_make_the_weights_again_unless_a_mask_was_added():
 def test_axial_attention_is_fused_by_step_and_measured_by_reach():
     from vitcore.architectures.axial_vit import AxialViT
 
-    vit = load_model.wrap_module(AxialViT((16, 24), 8, embed_dim=8, depth=1, num_heads=2, num_classes=3).eval(), "axial")
+    vit = vitcore.wrap(AxialViT((16, 24), 8, embed_dim=8, depth=1, num_heads=2, num_classes=3).eval(), name="axial")
     rows, columns = random_weights(2, 2, 3), random_weights(3, 2, 2)  # of 2 rows and of 3 columns
     fused, kept = FusedHeadsReducer("max", 2, 1, 6), HeadMapsReducer(frozenset([0]), 2)
     watch = AxialAttention(vit, [fused], [kept])

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from vitcore.architectures.meta_device import meta_device
-from vitcore.models.load_model import available_cards, wrap_module
+from vitcore.models.assembly.assemble import assemble
+from vitcore.models.load_model import available_cards
 from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS, ModelCard
 
 FROM_HUB = MODEL_CARDS[1:]
@@ -31,6 +32,7 @@ def test_every_row_says_what_a_person_wants_to_know(subtests):
 def test_rows_of_the_hub_are_true(card):
     """Parameters, licence and where it lies, from timm itself; and it is a model these pictures are defined for."""
     import timm
+    from timm.data import resolve_model_data_config
 
     with meta_device():
         module = timm.create_model(card.name, pretrained=False)
@@ -39,5 +41,5 @@ def test_rows_of_the_hub_are_true(card):
     config = timm.models.get_pretrained_cfg(card.name)
     assert config.hf_hub_id == f"timm/{card.name}" and config.hf_hub_filename is None
     assert config.license == card.licence.lower()
-    vit = wrap_module(module, card.name)
+    vit = assemble(card, module, resolve_model_data_config(module))
     assert vit.grid.prefix == module.num_prefix_tokens and vit.hybrid == ("hybrid" in card.title)

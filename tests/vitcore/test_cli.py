@@ -1,6 +1,7 @@
 """The shell: every verb writes its picture and its numbers, or one JSON object; whatever is wrong is one line and a 2."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import vitcore
 from tests import files
 from tests.conftest import ROOT, SAMPLES
 from tests.shells import shell
@@ -24,6 +26,8 @@ KEPT = {  # verb: its arguments, and the arrays of its .npz with their shapes
     "positions": ([], {"similarity": (256, 256)}),
     "distance": ([CAT], {"distance_px": (12, 3)}),
     "rollout": ([CAT], {"rollout": (16, 16), "fused": (12, 257, 257), "logits": (1000,)}),
+    "relevance": ([CAT, "--class", "tabby"], {"relevance": (16, 16)}),
+    "attention": ([CAT, "--layer", "3"], {"attention": (3, 16, 16)}),
 }
 
 
@@ -250,7 +254,7 @@ def test_models_that_attend_otherwise(capsys, monkeypatch):
     """What is not defined is said in a sentence; filters are there."""
     import timm
 
-    odd = load_model.wrap_module(timm.create_model("test_resnet", pretrained=False), "test_resnet")
+    odd = vitcore.wrap(timm.create_model("test_resnet", pretrained=False), name="test_resnet")
     monkeypatch.setattr(load_model, "load", lambda *_, **__: odd)
     for verb in ("distance", "rollout", "patches", "report"):
         assert "test_resnet" in complaint(capsys, verb, CAT)
@@ -300,3 +304,34 @@ def test_the_menu_is_read_without_torch():
     script = "import sys; from vitcore.cli.commands import main; sys.exit(main(['models', '--json']) or 'torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and len(json.loads(done.stdout)["models"]) == len(MODEL_CARDS), done.stderr
+
+
+def test_relevance_asks_for_a_class_by_its_name(capsys):
+    by_name, by_index = (answer(capsys, "relevance", CAT, "--class", given) for given in ("tabby", "281"))
+    assert by_name == by_index and by_name["class_index"] == 281 and np.array(by_name["relevance"]).shape == (16, 16)
+    assert "nearest are" in complaint(capsys, "relevance", CAT, "--class", "taby")
+    assert "--layer is from 0 to 11" in complaint(capsys, "attention", CAT, "--layer", 12)
+
+
+def test_a_photo_may_come_by_standard_input(capsys, monkeypatch):
+    named = answer(capsys, "rollout", CAT)
+    for verb, key in (("rollout", "top5"), ("distance", "distance_px")):
+        with CAT.open("rb") as file:
+            monkeypatch.setattr("sys.stdin", type("Stdin", (), {"buffer": file}))
+            given = answer(capsys, verb, "-")
+        assert given[key] == (named[key] if verb == "rollout" else answer(capsys, verb, CAT)[key])
+
+
+def test_the_version_is_told(capsys):
+    assert run("--version") == 0 and capsys.readouterr().out == f"vitcore {vitcore.__version__}\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes end otherwise there")
+def test_a_reader_who_has_had_enough_sees_no_traceback():
+    """As `vitcore models | head -1`: the reading end is closed before anything is written."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    asked = [sys.executable, "-m", "vitcore", "models"]
+    done = subprocess.run(asked, cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -97,7 +97,7 @@ def test_what_each_sees_of_the_photo_counts(make_module, noise):
     whole, middle = make_module(), make_module()
     whole.pretrained_cfg, middle.pretrained_cfg = {"crop_pct": 1.0}, {"crop_pct": 0.5}
     picture = noise(0, (64, 64))
-    a, b = (record_tokens(load_model.wrap_module(module, "m"), picture) for module in (whole, middle))
+    a, b = (record_tokens(vitcore.wrap(module, name="m"), picture) for module in (whole, middle))
     found = compare(a, b)
     assert found.grid.box == b.rec.model_input.box == (16, 16, 48, 48) and found.grid.resampled
     assert (found.grid.rows, found.grid.cols) == (2, 2)
@@ -111,7 +111,7 @@ def outlying(make_module) -> vitcore.Vit:
     module = make_module(img_size=64)
     with torch.no_grad():
         module.pos_embed[0, [1, -1]] *= 200
-    return load_model.wrap_module(module, "outlying")
+    return vitcore.wrap(module, name="outlying")
 
 
 def test_masking_compares_masked_attention_and_says_so(outlying, tiny, photo):

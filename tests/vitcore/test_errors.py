@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from vitcore import errors, images, translation
-from vitcore.errors import RefusalError, first_line, mistake_at, refusal_reason
+from vitcore.errors import RefusalError, first_line, misfit_reason, mistake_at, refusal_reason
 from vitcore.models.model_cards import ModelError
 
 OURS, THEIRS = str(errors.HERE / "grid.py"), "/site-packages/timm/grid.py"
@@ -35,6 +35,13 @@ def test_an_error_of_a_program_is_a_mistake_where_our_code_raised_it(source, cap
     assert [record.levelno for record in caplog.records] == [logging.ERROR] and caplog.records[0].exc_info
     theirs = raised(source, THEIRS)
     assert mistake_at(theirs) is None and refusal_reason(theirs) == first_line(theirs)
+    assert misfit_reason(theirs) == "its parts do not fit together"
+
+
+def test_a_librarys_error_that_says_something_is_told():
+    for source in ("assert False, 'height 3'", "(lambda: 0)(depth=1)"):
+        error = raised(source, THEIRS)
+        assert misfit_reason(error) == first_line(error)
 
 
 @pytest.mark.parametrize("source", ["open('/nowhere/at/all')", "np.zeros(3).reshape(2)", "raise RuntimeError('shapes')"])

@@ -22,7 +22,7 @@ def strong_sink(make_module):
         _, key, _ = (attention.qkv.weight @ seen + attention.qkv.bias).view(3, 3, -1)
         attention.qkv.weight.view(3, 3, -1, width)[0, 1] *= 0.1  # whatever a patch shows
         attention.qkv.bias.view(3, 3, -1)[0, 1] = 60 * key[1] / key[1].square().sum()
-    return load_model.wrap_module(module.eval(), "strong sink")
+    return vitcore.wrap(module.eval(), name="strong sink")
 
 
 @pytest.fixture(scope="module", params=["shipped", "strong sink", "registers"])

@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+import vitcore
 from vitcore.forward.block_activations import patch_embeddings, prefix_token_names, project_patch, trace_token
 from vitcore.forward.recording import record, to_model_input
 from vitcore.models import load_model
@@ -30,7 +31,7 @@ def vit(request, make_vit):
         import timm
 
         torch.manual_seed(0)
-        return load_model.wrap_module(timm.create_model(NAMED[request.param], depth=3).eval(), request.param)
+        return vitcore.wrap(timm.create_model(NAMED[request.param], depth=3).eval(), name=request.param)
     return request.getfixturevalue("hybrid") if request.param == "hybrid" else make_vit(**KINDS[request.param])
 
 
@@ -126,7 +127,7 @@ def beside_each_other():
 
 @pytest.mark.parametrize("build", [after_the_sum, beside_each_other])
 def test_blocks_of_another_build_say_so(build, make_module):
-    vit = load_model.wrap_module(make_module(block_fn=build()), "other")
+    vit = vitcore.wrap(make_module(block_fn=build()), name="other")
     with pytest.raises(load_model.ModelError, match=r"blocks of other are not built as Eq\. 2 and 3"):
         trace_token(vit, np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8), 0, 0)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+import vitcore
 from vitcore.forward.logit_lens import logit_lens
 from vitcore.forward.predict import predict
 from vitcore.forward.recording import to_model_input
@@ -25,7 +26,7 @@ def vit(request, make_vit):
     if request.param == "distilled":
         import timm
 
-        return load_model.wrap_module(timm.create_model("deit_tiny_distilled_patch16_224", depth=3).eval(), "distilled")
+        return vitcore.wrap(timm.create_model("deit_tiny_distilled_patch16_224", depth=3).eval(), name="distilled")
     return request.getfixturevalue("hybrid") if request.param == "hybrid" else make_vit(**KINDS[request.param])
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+import vitcore
 from vitcore.analysis.attention_distance import mean_distance_px
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 from vitcore.forward.recording import record, to_model_input
-from vitcore.models import load_model
 
 FUSIONS = ("mean", "max", "min")
 
@@ -18,7 +18,7 @@ def planted(make_module):
     module = make_module(img_size=64)
     with torch.no_grad():
         module.pos_embed[0, 1 + 6] *= 200
-    return load_model.wrap_module(module, "planted")
+    return vitcore.wrap(module, name="planted")
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import errno
 import pytest
 import timm
 
+import vitcore
 from vitcore.models import hub, load_model
 from vitcore.models.model_size import size_of_module, size_of_timm_model
 
@@ -26,7 +27,7 @@ def test_the_shape_is_that_of_the_model(tiny):
     name = "vit_tiny_patch16_224"
     module = timm.create_model(name)
     size = size_of_timm_model(name)
-    assert size == size_of_module(module, load_model.wrap_module(module, name).structure)
+    assert size == size_of_module(module, vitcore.wrap(module, name=name).structure)
     assert (size.blocks, size.heads, size.width, size.tokens) == (12, 3, 192, 197)
     assert size.weights_bytes == sum(p.nbytes for p in module.parameters())
     assert size_of_module(tiny.module, tiny.structure).tokens == 17

@@ -346,7 +346,7 @@ def test_patches_that_are_choices_of_one_question_look_different(asked, shipped)
 def test_a_model_without_these_pictures_gets_fewer_questions_and_is_told_so(make_vit):
     import timm
 
-    network = load_model.wrap_module(timm.create_model("test_resnet", num_classes=10).eval(), "network")
+    network = vitcore.wrap(timm.create_model("test_resnet", num_classes=10).eval(), name="network")
     m = quiz_data.make_quiz_material(network, PHOTO, 1)
     quiz = draw_quiz.draw_quiz(m, 1)
     assert {q.kind for q in quiz.questions} <= {"component", "answer", "photo_for_class"} and len(quiz.questions) < 10

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+import vitcore
 from vitcore.analysis.relevance import METHODS
 from vitcore.forward.recording import to_model_input
 from vitcore.forward.relevance import relevance
@@ -194,7 +195,7 @@ def big_kinds():
         for name, p in model.named_parameters():
             if "head" in name and p.ndim == 2:
                 torch.nn.init.normal_(p, std=0.1)
-    return [load_model.wrap_module(model, name) for model, name in zip(models, names, strict=True)]
+    return [vitcore.wrap(model, name=name) for model, name in zip(models, names, strict=True)]
 
 
 @each_method

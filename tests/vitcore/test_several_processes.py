@@ -13,19 +13,21 @@ from vitcore import distributed
 PHOTOS = ["cat.jpg", "crab.jpg", "dahlia.jpg", "macaw.jpg", "rocket.jpg"]
 
 
-def test_one_process_does_everything_in_order(capfd):
-    assert distributed.distributed_map([3, 1, 2], lambda x: x * x) == [9, 1, 4] and distributed.is_main_process()
-    assert distributed.distributed_map([5], str) == ["5"] and distributed.distributed_map([], str) == []
+def test_one_process_does_everything_in_order():
+    squares = lambda some: [x * x for x in some]  # noqa: E731
+    assert distributed.distributed_map([3, 1, 2], squares) == [9, 1, 4] and distributed.is_main_process()
+    assert distributed.distributed_map([5], lambda some: map(str, some)) == ["5"] and distributed.distributed_map([], list) == []
 
 
-def test_each_of_several_takes_every_wth_and_all_know_all(monkeypatch):
+@pytest.mark.parametrize(("block", "mine"), [(1, [1, 4]), (2, [2, 3])])
+def test_each_of_several_takes_every_wth_block_and_all_know_all(monkeypatch, block, mine):
     """Without a second process: what accelerate would gather is put together by hand."""
     state = type("State", (), {"num_processes": 3, "process_index": 1, "is_main_process": False})()
-    did, others = [], [(i, -i) for i in (6, 3, 0, 5, 2)]
+    did, others = [], [(i, -i) for i in (6, 3, 0, 5, 2, 1, 4) if i not in mine]
     monkeypatch.setattr(distributed, "_processes", lambda: state)
     monkeypatch.setattr("accelerate.utils.gather_object", lambda mine: others + mine)
-    found = distributed.distributed_map(range(7), lambda i: did.append(i) or -i)
-    assert did == [1, 4] and found == [0, -1, -2, -3, -4, -5, -6] and not distributed.is_main_process()
+    found = distributed.distributed_map(range(7), lambda some: did.extend(some) or [-i for i in some], block)
+    assert did == mine and found == [0, -1, -2, -3, -4, -5, -6] and not distributed.is_main_process()
 
 
 @pytest.fixture

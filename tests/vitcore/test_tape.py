@@ -5,12 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import timm
 import torch
 import torch.nn.functional as F
 
+import vitcore
 from vitcore.attention_capture import AttentionCall, AttentionCapture, SoftmaxCall, additive_mask
 from vitcore.forward.recording import record, to_model_input
+from vitcore.forward.relevance import relevance
 from vitcore.images import open_photo
+from vitcore.models.model_cards import ModelError
 
 SIZES = [
     {},
@@ -286,3 +290,56 @@ def test_the_call_knows_its_scale():
     assert isinstance(call, AttentionCall) and call.factor == pytest.approx(8**-0.5)
     (call,), _ = one_call(scale=0.25)
     assert call.factor == 0.25
+
+
+def test_a_capture_around_another_sees_every_event_too(make_vit, noise):
+    vit, seen = make_vit(), []
+    with AttentionCapture(lambda event: seen.append((event.index, event.shape))):
+        rec = vitcore.record(vit, noise())
+        events = [(i, (1, 3, 17, 17)) for i in range(3)]
+        assert seen == events, "as the record's own watcher answers, the model's kernel is never called"
+        seen.clear()
+    with AttentionCapture(lambda event: seen.append((event.index, event.shape))):
+        vitcore.record(vit, noise(), exact=True)
+    assert seen == events
+    seen.clear()
+    with AttentionCapture(lambda event: seen.append((event.index, event.shape))):
+        relevance(vit, rec.model_input.pixels, "chefer", target=0)
+    assert seen == events, "softmaxes of the inner watcher's own are no events"
+
+
+def test_what_the_outer_capture_answers_is_heard(make_vit, noise):
+    vit = make_vit()
+    plain = vitcore.record(vit, noise())
+    with AttentionCapture(lambda event: torch.zeros_like(event.v)):
+        silenced = vitcore.record(vit, noise())
+    with torch.no_grad(), AttentionCapture(lambda event: torch.zeros_like(event.v)):
+        expected = vit.module(to_model_input(vit, plain.model_input.pixels))[0].numpy()
+    np.testing.assert_allclose(silenced.logits, expected, atol=1e-5)
+    assert np.abs(silenced.logits - plain.logits).max() > 1e-3
+
+
+@pytest.mark.parametrize(("maps", "kept"), [
+    ("all", [0, 1, 2]), (1, [1]), (-1, [2]), ([-3, 2], [0, 2]), (np.int64(1), [1]), (range(2), [0, 1]), (set(), []),
+])  # fmt: skip
+def test_blocks_are_named_as_python_names_places(make_vit, noise, maps, kept):
+    rec = vitcore.record(make_vit(), noise(), maps=maps)
+    assert sorted(rec.maps) == kept
+    if 2 in kept:
+        np.testing.assert_array_equal(rec.head_maps(-1), rec.head_maps(2))
+
+
+@pytest.mark.parametrize("maps", [3, -4, [0, 3], "every", ["all"], 1.5, True, [None]])
+def test_other_blocks_are_refused_in_a_sentence(make_vit, noise, maps):
+    with pytest.raises(ValueError, match=r"^(blocks are from 0 to 2, or from -3 to -1, not|maps are numbers of blocks, or)"):
+        vitcore.record(make_vit(), noise(), maps=maps)
+
+
+@pytest.mark.parametrize("maps", [3, [0], "all", -1])
+def test_maps_of_windows_are_not_ignored(noise, maps):
+    module = timm.create_model("swin_tiny_patch4_window7_224", img_size=112, embed_dim=24, depths=(1, 1, 1),
+                               num_heads=(1, 2, 3), num_classes=10)  # fmt: skip
+    vit = vitcore.wrap(module, name="windows")
+    assert not vitcore.record(vit, noise()).maps
+    with pytest.raises(ModelError, match="attention of single heads is not defined"):
+        vitcore.record(vit, noise(), maps=maps)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+import vitcore
 from vitcore.attention_capture import AttentionCapture
 from vitcore.forward.recording import record, to_model_input
-from vitcore.models import load_model
 
 SIZES = [
     {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads": 3},
@@ -74,7 +74,7 @@ def test_attention_equals_theirs(pair):
 @torch.inference_mode()
 def test_recordings_equal_theirs(pair, noise):
     module, twin = pair
-    vit = load_model.wrap_module(module)
+    vit = vitcore.wrap(module)
     rec = record(vit, noise(), maps=range(vit.blocks), fusions=("mean", "max", "min"))
     theirs = torch.cat(twin(to_model_input(vit, rec.model_input.pixels), output_attentions=True).attentions).numpy()
     assert np.allclose(rec.fused["mean"], theirs.mean(1), rtol=0, atol=1e-5)

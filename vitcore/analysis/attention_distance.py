@@ -6,6 +6,7 @@ renormalise, so a head that spends half its attention on the class token reads h
 """
 
 import functools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -34,6 +35,42 @@ def mean_distance_px(weights: NDArray, grid: Grid, cls: Mode = "drop") -> NDArra
 def uniform_distance_px(grid: Grid) -> float:
     """What a head reads that attends to every patch alike (116.492227 px for a 14×14 grid of patches of 16 px)."""
     return float(grid.distances_px().mean())
+
+
+@dataclass(frozen=True, eq=False)
+class MeanInterval:
+    """The mean of `count` samples, its 95 % confidence interval by Student's t, and their standard deviation (n − 1).
+
+    All have a sample's shape; `low`, `high` and `spread` are NaN where there are fewer than two samples.
+    """
+
+    mean: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    count: int
+
+
+CONFIDENCE = 0.95
+
+
+def mean_interval(samples: Iterable[NDArray]) -> MeanInterval:
+    """The mean over samples of one shape, with its interval; they are added up as they come (Welford 1962) and not kept.
+
+    Raises: ValueError, where there are none.
+    """
+    from scipy.special import stdtrit
+
+    count, mean, squares = 0, np.zeros(()), np.zeros(())
+    for count, sample in enumerate(samples, start=1):
+        away = np.asarray(sample, np.float64) - mean
+        mean = mean + away / count
+        squares = squares + away * (sample - mean)
+    if not count:
+        raise ValueError("there are no samples to take a mean of")
+    spread = np.sqrt(squares / (count - 1)) if count > 1 else np.full_like(mean, np.nan)
+    half = stdtrit(max(count - 1, 1), (1 + CONFIDENCE) / 2) * spread / np.sqrt(count)
+    return MeanInterval(mean, mean - half, mean + half, spread, count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,10 @@ def build_from_description(description: Mapping[str, Any], size: Size | None, **
 
         module = AblatedViT(description["positions"], description.get("positions_at", "stem"), **shape)
     else:
-        module = _class(description)(**shape)
+        try:
+            module = _class(description)(**shape)
+        except TypeError as error:  # a setting that there is not: a file's mistake, and none of ours
+            raise ValueError(str(error)) from None
     return _with_head_layer(module, description)
 
 

@@ -64,12 +64,17 @@ def table_1_row(module: nn.Module, image_px: tuple[int, int]) -> Table1Row:
     if first is not None:
         first.register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
     with FlopCounterMode(display=False, custom_mapping=_norms()) as counter, torch.no_grad():
-        model(torch.empty(1, 3, *image_px, device="meta"))
+        model(torch.empty(1, 3, *image_px, device="meta", dtype=_dtype(model)))
     return Table1Row(
         len(blocks), _each(_width(block) for block in blocks), _each(_mlp(block) for block in blocks),
         _each(_heads(block) for block in blocks), sum(p.numel() for p in module.parameters()),
         counter.get_total_flops() / 2e9, _tokens(first, inputs), image_px,
     )  # fmt: skip
+
+
+def _dtype(model: nn.Module) -> torch.dtype:
+    """What its numbers are: float32, or half of it."""
+    return next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
 
 
 def _blocks(model: nn.Module) -> list[nn.Module]:
@@ -139,7 +144,7 @@ def module_parts(module: nn.Module, image_px: tuple[int, int]) -> tuple[ModulePa
         if name:
             part.register_forward_hook(lambda m, given, out, name=name: calls.append((name, m, given, out)))
     with torch.no_grad():
-        model(torch.empty(1, 3, *image_px, device="meta"))
+        model(torch.empty(1, 3, *image_px, device="meta", dtype=_dtype(model)))
     ran = {name: (part, _shape(given), _shape(out)) for name, part, given, out in calls}  # the last call of each counts
     drawn: list[ModulePart] = []
     for name, (part, before, after) in _top(ran, model):

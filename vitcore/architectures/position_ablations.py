@@ -72,7 +72,8 @@ class AblatedViT(VisionTransformer):
         clone = copy.deepcopy(self, own)
         prefix = torch.arange(self.num_prefix_tokens)
         for table in clone.places:
-            table.order = torch.cat([prefix, self.num_prefix_tokens + torch.from_numpy(order)])
+            moved = torch.cat([prefix, self.num_prefix_tokens + torch.from_numpy(order)])
+            table.order = moved.to(next(table.parameters()).device)
         return clone
 
 

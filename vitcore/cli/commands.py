@@ -7,19 +7,23 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import vitcore
 from vitcore.cli import compare as comparing
 from vitcore.cli import experiment as experimenting
 from vitcore.cli import inspect as inspecting
 from vitcore.cli import models
 from vitcore.cli import profile as profiling
 from vitcore.cli import quiz as quizzing
+from vitcore.cli import relevance as speaking
 from vitcore.cli import report as taking_away
 from vitcore.cli import rollout as rolling
 from vitcore.cli import train as training
+from vitcore.cli.download_bar import DownloadBar
 from vitcore.errors import first_line, print_tracebacks
 from vitcore.models.model_cards import DEFAULT_MODEL
 
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
 
 MAX_GUTTER_PX = 64
+BLOCK_OF_PHOTOS = 8  # that one of several processes runs together
 MAX_ERROR_CHARACTERS = 2000  # characters of an error: paths may be long
 
 
@@ -48,6 +53,10 @@ def main(argv: list[str] | None = None) -> int:
         print_tracebacks()
     try:
         args.run(args)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the output has had enough: `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print("vitcore: stopped.", file=sys.stderr)
         return 130
@@ -77,6 +86,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser("vitcore", description="Look inside a Vision Transformer (arXiv 2010.11929).")
     parser.add_argument("--debug", action="store_true", help="where an error came from, not one sentence of it")
+    parser.add_argument("--version", action="version", version=f"vitcore {vitcore.__version__}")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
     _verb(verbs, "patches", patches, "the photo cut into its patches", photo=True).add_argument(
         "--gutter", type=float, default=1.0, help="model pixels between patches (default 1)"
@@ -92,6 +102,10 @@ def _parser() -> argparse.ArgumentParser:
     rolling.add_rollout_flags(one).add_argument(
         "--style", choices=("heat", "paper"), default="heat", help="heat, or as the paper draws it"
     )
+    spoke = _verb(verbs, "relevance", _run_on_photo(speaking.relevance), "which patches spoke for a class", photo=True)
+    speaking.add_relevance_flags(spoke)
+    heads = _verb(verbs, "attention", _run_on_photo(speaking.attention), "what a token attends to, head by head", photo=True)
+    speaking.add_attention_flags(heads)
     all_of_it = _verb(verbs, "report", print, "handouts, pictures, numbers and animations of one photo or many", photo="*")
     taking_away.add_report_flags(rolling.add_rollout_flags(all_of_it), _load, _photos_in_folder)
     comparing.add_compare_verb(verbs, _load_named)
@@ -133,7 +147,7 @@ def _load_named(name: str, answers: dict[str, str] | None = None) -> Vit:
     from vitcore.models.load_model import load
 
     inspecting.print_assumed_answers(name, answers or {})
-    with _DownloadBar("Downloading") as progress:
+    with DownloadBar("Downloading") as progress:
         return load(name, progress=progress, answers=answers)
 
 
@@ -144,34 +158,30 @@ def _require_global_attention(vit: Vit, what: str) -> Vit:
     return vit
 
 
-class _DownloadBar:
-    """A download bar on standard error that appears only when something is downloaded."""
-
-    def __init__(self, title: str) -> None:
-        self.title = title
-        self.bar: Any = None
-
-    def __enter__(self) -> Callable[[int, int], None]:
-        return self.show
-
-    def show(self, done: int, total: int) -> None:
-        from tqdm import tqdm
-
-        self.bar = self.bar or tqdm(total=total, desc=self.title, unit="B", unit_scale=True, file=sys.stderr)
-        self.bar.update(done - self.bar.n)
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.close()
+def _given(photo: Path) -> Any:
+    """The file that is named, or standard input, which is named -."""
+    return sys.stdin.buffer if str(photo) == "-" else photo
 
 
 def _record(vit: Vit, photo: Path, **kwargs: Any) -> Recording:
     from vitcore.forward.recording import record
 
-    rec = record(vit, photo, **kwargs)
+    rec = record(vit, _given(photo), **kwargs)
     for note in rec.photo.notes:
         print(f"{rec.photo.name}: {note}", file=sys.stderr)
     return rec
+
+
+def _run_on_photo(verb: Callable[..., None]) -> Callable[[argparse.Namespace], None]:
+    """A verb of `cli/relevance.py`, given a model and the ways to a recording and to files."""
+
+    def run(args: argparse.Namespace) -> None:
+        vit = _load(args)
+        if verb is speaking.attention:
+            _require_global_attention(vit, "attention of heads")
+        verb(args, vit, _record, _write_result)
+
+    return run
 
 
 def _write_result(args: argparse.Namespace, vit: Vit, name: str, fig: Callable[[], Drawing], arrays: dict, **answer: Any) -> None:
@@ -256,49 +266,53 @@ def positions(args: argparse.Namespace) -> None:
 def distance(args: argparse.Namespace) -> None:
     """Mean attention distance over one photo or many; damaged photos are named and left out."""
     from vitcore import distributed, figures
-    from vitcore.analysis.attention_distance import uniform_distance_px
+    from vitcore.analysis.attention_distance import mean_interval, uniform_distance_px
 
     files = list(args.photo) + list(_photos_in_folder(args.images))
     if not files:
         raise UsageError("name a photo, or a folder with --images.")
     vit = _require_global_attention(_load(args), "mean attention distance")
-    measured = distributed.distributed_map(files, lambda file: _distance(vit, file, args.cls, alone=len(files) == 1))
+    measured = distributed.distributed_map(files, lambda mine: _distances(vit, mine, args.cls, len(files) == 1), BLOCK_OF_PHOTOS)
     reaches = [px for px in measured if px is not None]
     if not reaches:
         raise UsageError("none of the photos could be read.")
     if not distributed.is_main_process():
         return
-    px, images = sum(reaches[1:], reaches[0]) / len(reaches), len(reaches)
+    mean, images = mean_interval(reaches), len(reaches)
+    px = mean.mean
     fig = lambda: figures.attention_distance(px, vit.grid, uniform_distance_px(vit.grid), args.cls, images)  # noqa: E731
     answer = {"distance_px": px.tolist(), "images": images, "cls": args.cls, "uniform_px": uniform_distance_px(vit.grid)}
-    _write_result(args, vit, "distance", fig, {"distance_px": px}, **answer)
+    interval = {"low_px": mean.low, "high_px": mean.high} if images > 1 else {}
+    answer |= {name: values.tolist() for name, values in interval.items()}
+    _write_result(args, vit, "distance", fig, {"distance_px": px, **interval}, **answer)
 
 
 def _photos_in_folder(folder: Path | None) -> list[Path]:
-    from vitcore.images import SUFFIXES
+    from vitcore.images import photos_in_folder
 
-    if folder is None:
-        return []
-    if not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder.")
-    photos = sorted(f for f in folder.rglob("*") if f.suffix.lower() in SUFFIXES)
-    if not photos:
-        raise UsageError(f"{folder} holds no photos.")
-    return photos
+    return [] if folder is None else photos_in_folder(folder)
 
 
-def _distance(vit: Vit, file: Path, cls: str, alone: bool) -> NDArray[np.float32] | None:
-    """Distances (L, H) of one photo; None, saying so, for a damaged one among others."""
+def _distances(vit: Vit, files: Sequence[Path], cls: str, alone: bool) -> list[NDArray[np.float32] | None]:
+    """Distances (L, H) of each photo; None, saying so, for a damaged one among others."""
+    from vitcore.forward.recordings.mean_distance import FIELDS
+    from vitcore.forward.recordings.record_many import SkippedPhotosWarning, record_many
     from vitcore.images import PhotoError
 
+    warnings.filterwarnings("ignore", category=SkippedPhotosWarning)  # each is said here, in a line of its own
+    found: list[NDArray[np.float32] | None] = [None] * len(files)
+    stream = record_many(vit, [_given(file) for file in files], batch=BLOCK_OF_PHOTOS, keep=(FIELDS[cls],))
     try:
-        rec = _record(vit, file, fusions=())
-    except PhotoError as error:
+        for one in stream:
+            found[one.index] = one.kept[FIELDS[cls]]
+            for note in one.notes:
+                print(f"{one.name}: {note}", file=sys.stderr)
+    except PhotoError:  # none of this process's could be opened
         if alone:
             raise
-        print(error, file=sys.stderr)
-        return None
-    return rec.distance_px if cls == "drop" else rec.distance_renormalised_px
+    for skipped in stream.skipped:
+        print(skipped.reason, file=sys.stderr)
+    return found
 
 
 def rollout(args: argparse.Namespace) -> None:

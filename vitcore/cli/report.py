@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,11 @@ ListPhotos = Callable[[Path | None], Iterable[Path]]
 def add_report_flags(verb: argparse.ArgumentParser, load: LoadModel, folder: ListPhotos) -> None:
     """Give the parser of the verb its flags; `load` and `folder` are the command line's ways to a model and to photos."""
     verb.add_argument("--images", type=Path, help="a folder of photos, after those that are named")
-    verb.add_argument("--pin", type=int, help="outline this patch, and show what it attends to in the last layer")
+    verb.add_argument("--pin", type=int, help="outline this patch, and show what it attends to in the layer")
+    verb.add_argument("--layer", type=int, help="show the heads of this layer (default: the last)")
+    verb.add_argument("--head", type=int, help="lay this head's attention on the photo (default: the mean of all)")
+    verb.add_argument("--token", type=int, help="ask this token before the patches, by its place, in place of --pin")
+    verb.add_argument("--received", action="store_true", help="in the layer, show what attends to the token that is asked")
     verb.add_argument("--zip", action="store_true", help="one file, report.zip, in the folder")
     verb.set_defaults(run=lambda args: report(args, load, folder))
 
@@ -35,14 +40,12 @@ def report(args: argparse.Namespace, load: LoadModel, folder: ListPhotos) -> Non
     files = [*args.photo, *folder(args.images)]
     if not files:
         raise ValueError("name a photo, or a folder with --images.")
-    asked = {
-        name: getattr(args, name) for name in ("fusion", "discard", "residual", "first_block", "patch", "pin", "mask_outliers")
-    }
+    asked = {field.name: getattr(args, field.name) for field in fields(ReportSettings) if hasattr(args, field.name)}
     settings = ReportSettings(**asked)
     vit = load(args)
     if not vit.is_global:
         raise ValueError(vit.why_undefined("the handout"))
-    settings.check_against_grid(vit.grid, vit.blocks)
+    settings.check_against_grid(vit.grid, vit.blocks, vit.heads)
     if args.json:
         print(json.dumps({"photos": _numbers(vit, files, settings)}, ensure_ascii=False))
         return
@@ -67,7 +70,8 @@ def _numbers(vit: Vit, files: list[Path], settings: ReportSettings) -> list[dict
     from vitcore.report.report_numbers import report_numbers
 
     side = collect_model_facts(vit)
-    return [report_numbers(vit, record(vit, file, fusions=(settings.fusion,)), settings, side) for file in files]
+    kept = [settings.block(vit.blocks)] if settings.chooses_attention else []
+    return [report_numbers(vit, record(vit, file, maps=kept, fusions=(settings.fusion,)), settings, side) for file in files]
 
 
 def _fill(bundle: ReportBundle, files: list[Path]) -> None:

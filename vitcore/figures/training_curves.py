@@ -57,18 +57,18 @@ def _curve(line: TrainingCurve, colour: str, log_steps: bool) -> Points:
 
 def attention_on_photo(
     shares: NDArray, photo: NDArray[np.uint8] | Image.Image, grid: Grid, title: str, top: float, mode: Mode = "light",
-    subtitle: str = "", even_share: float | None = None,
+    subtitle: str = "", even_share: float | None = None, query_patch: int | None = None,
 ) -> Drawing:  # fmt: skip
     """(rows, cols) shares of attention on the photo; colours run from 0 to `top`, the same in every frame of a film.
 
-    The scale counts in times an `even_share` share (default: the mask's mean).
+    The scale counts in times an `even_share` share (default: the mask's mean). A `query_patch` that was asked is outlined.
     """
     told = say("row {row}, column {col}: {value}")
     text = [[told.format(row=r, col=c, value=percent(shares[r, c], 2)) for c in range(grid.cols)] for r in range(grid.rows)]
     even_share = float(shares.mean()) if even_share is None else even_share
     return heat_figure(
         100 * shares, photo, grid, title, say("% of the total"), top=100 * top, even_share=100 * even_share, mode=mode,
-        subtitle=subtitle, hover_text=text, height_px=480,
+        subtitle=subtitle, query_patch=query_patch, hover_text=text, height_px=480,
     )  # fmt: skip
 
 

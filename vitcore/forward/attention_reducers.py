@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vitcore.analysis.rollout import HeadFusion
-from vitcore.attention_capture import AttentionCall, AttentionEvent, additive_mask, zero_if_fully_masked
+from vitcore.attention_capture import AttentionCall, AttentionEvent, AttentionWatcher, additive_mask, zero_if_fully_masked
 from vitcore.grid import Grid
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
@@ -35,37 +35,40 @@ class DistanceReducer:
 
     def __init__(self, vit: Vit) -> None:
         self.grid = vit.grid
-        self.sums = torch.zeros(vit.blocks, vit.grid.patches, vit.heads, 2)  # over patches: distances weighed, and weights
+        # over patches: distances weighed, and weights
+        self.sums = torch.zeros(vit.blocks, vit.grid.patches, vit.heads, 2, device=vit.device)
 
     def add(self, block: int, heads: slice, weights: Tensor) -> None:
         patches = weights[:, self.grid.prefix :, self.grid.prefix :]
-        self.sums[block, :, heads] = torch.bmm(patches.transpose(0, 1), _far_and_ones(self.grid))
+        self.sums[block, :, heads] = torch.bmm(patches.transpose(0, 1), _far_and_ones(self.grid, self.sums.device))
 
     def distances(self) -> tuple[Tensor, Tensor, Tensor]:
         """(L, H) each: mean distance with what prefix tokens get dropped, renormalised, and the share that they get."""
         walked, left = self.sums.unbind(-1)
         if not self.grid.prefix:
-            left = torch.ones(())
+            left = torch.ones((), device=walked.device)
         renormalised = (walked / left.clamp(min=1e-12)).mean(1)
         return walked.mean(1), renormalised, (1 - left.expand_as(walked).mean(1)).clamp(min=0)
 
 
 @functools.lru_cache(maxsize=8)
-def _far_and_ones(grid: Grid) -> Tensor:
+def _far_and_ones(grid: Grid, device: torch.device) -> Tensor:
     """(N, N, 2): from each patch the distances to all, in px, beside ones; weights times these: how far they go, and their sum."""
     far = torch.from_numpy(grid.distances_px()).float()
     rows = torch.stack([far, torch.ones_like(far)], 1)  # laid out so, the product is four times as fast
-    return rows.transpose(1, 2)
+    return rows.to(device).transpose(1, 2)
 
 
 class FusedHeadsReducer:
     """`matrices` (L, T, T): the heads of every block fused; float16 where `half`, of sums in float32."""
 
-    def __init__(self, fusion: HeadFusion, blocks: int, heads: int, tokens: int, half: bool = False) -> None:
+    def __init__(
+        self, fusion: HeadFusion, blocks: int, heads: int, tokens: int, half: bool = False, device: torch.device | None = None
+    ) -> None:
         self.fusion, self.heads = fusion, heads
-        self.matrices = torch.empty((blocks, tokens, tokens), dtype=torch.float16 if half else torch.float32)
-        self.sums = torch.empty(tokens, tokens) if half else None
-        self.shares = torch.full((1, heads), 1 / max(1, heads))
+        self.matrices = torch.empty((blocks, tokens, tokens), dtype=torch.float16 if half else torch.float32, device=device)
+        self.sums = torch.empty(tokens, tokens, device=device) if half else None
+        self.shares = torch.full((1, heads), 1 / max(1, heads), device=device)
 
     def add(self, block: int, heads: slice, weights: Tensor) -> None:
         into, first = self.matrices[block] if self.sums is None else self.sums, heads.start == 0
@@ -88,7 +91,8 @@ class HeadMapsReducer:
 
     def add(self, block: int, heads: slice, weights: Tensor) -> None:
         if block in self.blocks:
-            self.maps.setdefault(block, torch.empty(self.heads, *weights.shape[1:], dtype=torch.float16))[heads] = weights
+            room = torch.empty(self.heads, *weights.shape[1:], dtype=torch.float16, device=weights.device)
+            self.maps.setdefault(block, room)[heads] = weights
 
 
 class PoolingReducer:
@@ -99,7 +103,7 @@ class PoolingReducer:
         self.row: Tensor | None = None
 
     def add(self, event: AttentionEvent) -> None:
-        self.row = event.weights().detach().float().mean((0, 1, 2))
+        self.row = event.weights().detach().float().mean((0, 1, 2)).cpu()
 
     def weights(self) -> Tensor:
         """A distribution over tokens (T,); zeros for a model that does not attend over its grid."""
@@ -124,12 +128,12 @@ class BlockAttention:
     """The watcher of a pass: hands each block's attention to reducers, and answers with it unless `exact`."""
 
     def __init__(
-        self, vit: Vit, reducers: Sequence[AttentionReducer], pool: PoolingReducer, keep_call: KeepCall | None, exact: bool
-    ) -> None:
+        self, vit: Vit, reducers: Sequence[AttentionReducer], pool: PoolingReducer, keep_call: KeepCall | None, exact: bool,
+        buffer: Tensor | None = None,
+    ) -> None:  # fmt: skip
         self.vit, self.reducers, self.pool, self.keep_call, self.exact = vit, reducers, pool, keep_call, exact
         self.calls = 0  # of attention over all tokens
-        tokens = vit.grid.tokens
-        self.buffer = torch.empty(_at_once(vit.heads // vit.structure.calls, tokens), tokens, tokens)
+        self.buffer = weights_buffer(vit) if buffer is None else buffer
 
     def __call__(self, event: AttentionEvent) -> Tensor | None:
         *_, heads, queries, keys = event.shape
@@ -151,6 +155,23 @@ class BlockAttention:
             self.keep_call(block, event)
         self.calls += 1
         return None if out is None else out.transpose(1, 2)  # laid out as the fused kernel leaves it
+
+
+class EachImage:
+    """The watcher of a pass over several images: each image's part of an event goes to a watcher of its own."""
+
+    def __init__(self, watchers: Sequence[AttentionWatcher]) -> None:
+        self.watchers = watchers
+
+    def __call__(self, event: AttentionEvent) -> Tensor | None:
+        images = len(self.watchers)
+        if images == 1:
+            return self.watchers[0](event)
+        if event.shape[0] % images:
+            return None
+        answers = [watch(event.of_image(image, images)) for image, watch in enumerate(self.watchers)]
+        given = [answer.transpose(1, 2) for answer in answers if answer is not None]
+        return torch.cat(given).transpose(1, 2) if given else None  # laid out as each is
 
 
 def check_heads(vit: Vit, block: int, heads: int) -> None:
@@ -191,10 +212,16 @@ def weights_into(out: Tensor, queries: Tensor, keys: Tensor, factor: float, mask
 
 
 def read_only(values: Tensor) -> NDArray:
-    """A read-only array: visitors share recordings."""
-    array = values.numpy()
+    """A read-only array: visitors share recordings. Copied from wherever the model is."""
+    array = values.cpu().numpy()
     array.flags.writeable = False
     return array
+
+
+def weights_buffer(vit: Vit) -> Tensor:
+    """Room for the weights (heads, T, T) of as many heads as are read at once; watchers of one pass share it."""
+    tokens = vit.grid.tokens
+    return torch.empty(_at_once(vit.heads // vit.structure.calls, tokens), tokens, tokens, device=vit.device)
 
 
 def _at_once(heads: int, tokens: int) -> int:

@@ -150,11 +150,11 @@ def patch_embeddings(vit: Vit, pixels: NDArray[np.uint8]) -> Array:
     x, patches = to_model_input(vit, pixels), (vit.patches or vit.grid).patches
     embeds = getattr(vit.module, "embeds", None)
     if embeds is None:
-        return vit.module.patch_embed(x).reshape(patches, -1).float().numpy()
+        return vit.module.patch_embed(x).reshape(patches, -1).float().cpu().numpy()
     made: list[Tensor] = []  # NaFlexViT adds positions on the way: what its projection makes
     with_forward_hooks(embeds, proj=lambda proj, inputs, output: made.append(output))(x)
     tokens = made[0].flatten(2).transpose(1, 2) if made[0].ndim == 4 else made[0]
-    return tokens.reshape(patches, -1).float().numpy()
+    return tokens.reshape(patches, -1).float().cpu().numpy()
 
 
 @torch.inference_mode()

@@ -39,4 +39,4 @@ def logit_lens(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
         return torch.cat(states) if len(states) == vit.blocks + 1 else None  # (L + 1, T, D)
 
     module = with_block_hooks(with_onednn_linears(vit.module), collect)
-    return module(to_model_input(vit, pixels)).float().numpy()
+    return module(to_model_input(vit, pixels)).float().cpu().numpy()

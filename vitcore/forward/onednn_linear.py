@@ -49,14 +49,19 @@ def with_onednn_linears(module: nn.Module) -> Any:
 
     Results differ from the model's in float32's last digits. Not for gradients.
     """
-    return _with_linears(module) if onednn_is_faster() else module
+    computable = any(type(part) is nn.Linear and _is_computable(part) for part in module.modules())
+    return _with_linears(module) if computable and onednn_is_faster() else module
+
+
+def _is_computable(linear: nn.Linear) -> bool:
+    """Whether oneDNN's layers of 32-bit floats on the CPU can take the place of this one."""
+    return linear.weight.dtype == torch.float32 and linear.weight.device.type == "cpu"
 
 
 def _with_linears(part: Any) -> Any:
     """A copy of a part whose linear layers, at any depth, are oneDNN's; a part without any that it can compute as it is."""
     if type(part) is nn.Linear:
-        computable = part.weight.dtype == torch.float32 and part.weight.device.type == "cpu"
-        return OneDnnLinear(part) if computable and not _is_hooked(part) else part
+        return OneDnnLinear(part) if _is_computable(part) and not _is_hooked(part) else part
     parts = {name: _with_linears(child) for name, child in part._modules.items() if child is not None}
     others = {name: child for name, child in parts.items() if child is not part._modules[name]}
     return with_modules(part, **others) if others else part

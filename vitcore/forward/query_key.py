@@ -42,7 +42,7 @@ class QueryKeyReducer:
         """Keep an event's, after those of the block's events before."""
         if event.mask is not None:
             return
-        q, k = (part[0].float().clone() for part in (event.q, event.k))
+        q, k = (part[0].to("cpu", torch.float32, copy=True) for part in (event.q, event.k))
         if before := self.blocks.get(block):
             q, k = torch.cat([before.queries, q]), torch.cat([before.keys, k])
         self.blocks[block] = QueryKey(q, k, event.factor)

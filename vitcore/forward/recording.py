@@ -5,16 +5,15 @@ distance of every head (arXiv 2010.11929 App. D.7), heads fused per block, and n
 H heads, T tokens = prefix + N patches.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image
 from torch import Tensor
 
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion, rollout, rollout_per_layer
@@ -22,21 +21,24 @@ from vitcore.attention_capture import AttentionCapture
 from vitcore.forward.attention_reducers import (
     BlockAttention,
     DistanceReducer,
+    EachImage,
     FusedHeadsReducer,
     HeadMapsReducer,
     PoolingReducer,
     check_blocks,
     read_only,
+    weights_buffer,
 )
 from vitcore.forward.axial_attention import AxialAttention
 from vitcore.forward.module_swaps import with_block_hooks
 from vitcore.forward.onednn_linear import with_inplace_gelu, with_onednn_linears
 from vitcore.forward.query_key import QueryKey, QueryKeyReducer
 from vitcore.grid import Grid
-from vitcore.images import Crop, Photo, crop_for_model, open_photo
+from vitcore.images import Crop, Photo, PhotoSource, crop_for_model, open_photo
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
 from vitcore.probabilities import Output, probabilities, top_classes
+from vitcore.translation import say
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -81,11 +83,24 @@ class Recording:
         """(label, probability) of the likeliest classes; empty for a model without classes."""
         return top_classes(self.logits, self.labels, count, self.output)
 
+    @property
+    def attentions(self) -> NDArray[np.float32]:
+        """(L, H, T, T) attention maps of all blocks, of half precision's accuracy; a row is a query.
+
+        Raises: KeyError, where some were not kept; `record(vit, image, maps="all")` keeps them.
+        """
+        blocks = range(len(self.distance_px))
+        if not blocks or not {*blocks} <= self.maps.keys():
+            raise KeyError('the heads of all blocks were not kept: record(vit, image, maps="all") keeps them')
+        return np.stack([self.maps[block] for block in blocks]).astype(np.float32)
+
     def head_maps(self, block: int, token: int | None = None) -> NDArray[np.float32]:
         """(H, rows, cols) attention of a token (default: where the answer is read) in a block.
 
-        Raises: KeyError, for a block whose maps were not kept; IndexError, for a token that there is not.
+        A negative block is counted from the last. Raises: KeyError, for a block whose maps were not kept; IndexError, for a token
+        that there is not.
         """
+        block += len(self.distance_px) if block < 0 else 0
         if block not in self.maps:
             raise KeyError(f"the heads of block {block} were not kept: record(vit, image, maps=[{block}]) keeps them")
         start, weights = self._start(token), self.maps[block].astype(np.float32)  # (H, T, T)
@@ -103,6 +118,47 @@ class Recording:
         if self.steps == 1:
             return fused
         return np.stack([last.astype(np.float32) @ first for first, last in zip(fused[::2], fused[1::2], strict=True)])
+
+    def save(self, file: str | Path) -> Path:
+        """Write all of it, the whole photo too, into an NPZ file, and give the file's path; `Recording.load` reads it again."""
+        from vitcore.forward.recordings.recording_file import save_recording
+
+        return save_recording(self, file)
+
+    @classmethod
+    def load(cls, file: str | Path) -> "Recording":
+        """The recording that `save` wrote, equal to it; no model is needed, and nothing in the file is run.
+
+        Raises: RecordingFileError, for a file that holds no recording; OSError, where there is no file.
+        """
+        from vitcore.forward.recordings.recording_file import load_recording
+
+        return load_recording(file)
+
+    def to_xarray(self) -> Any:
+        """An xarray Dataset with named axes (see `recordings.labelled_arrays.to_xarray`). Raises: PackageMissing."""
+        from vitcore.forward.recordings.labelled_arrays import to_xarray
+
+        return to_xarray(self)
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame, a row for each head by (layer, head): its distances and share on prefix tokens.
+
+        Raises: PackageMissing.
+        """
+        from vitcore.forward.recordings.labelled_arrays import to_pandas
+
+        return to_pandas(self)
+
+    def plot(self, picture: str = "rollout", ax: Any = None, **settings: Any) -> Any:
+        """Draw "rollout", "distance" or "predictions" into matplotlib's axes (default: of a new figure), and give the axes.
+
+        Settings are those of the picture: of rollout `start`, `fusion` and so on, as `rollout` has them; of distance `cls`;
+        of predictions `count`. `vitcore.figures` draws with Plotly. Raises: ValueError, for another picture.
+        """
+        from vitcore.forward.recordings.plots import plot_recording
+
+        return plot_recording(self, picture, ax, **settings)
 
     def rollout(self, start: int | None = None, fusion: str = "mean", **settings: float) -> NDArray[np.float64]:
         """Rollout of a token (default: where the answer is read) on the grid, (rows, cols).
@@ -136,15 +192,16 @@ class Recording:
 
 
 def record(
-    vit: Vit, image: Photo | Image.Image | str | Path | bytes | BinaryIO, *,
-    maps: Collection[int] = (), fusions: Iterable[HeadFusion] = ("mean",), exact: bool = False,
+    vit: Vit, image: PhotoSource, *,
+    maps: Collection[int] | int | Literal["all"] = (), fusions: Iterable[HeadFusion] = ("mean",), exact: bool = False,
     store: Literal["maps", "query_key"] = "maps",
 ) -> Recording:  # fmt: skip
     """Run the model once on one image and keep what the pictures need.
 
-    `maps` names the blocks whose heads are kept whole; `fusions` the ways heads are fused. If `exact`, the
-    model's own attention kernel computes its output and logits are bit-identical to a run that nobody watches;
-    otherwise the weights are computed once and used for both, and linear layers are those that are faster on this CPU
+    `maps` names the blocks whose heads are kept whole: one or several, negative ones counted from the last, or "all";
+    `fusions` the ways heads are fused. If `exact`, the model's own attention kernel computes its output and logits are
+    bit-identical to a run that nobody watches; otherwise the weights are computed once and used for both, and on a CPU linear
+    layers are those that are faster on this one
     (`forward.onednn_linear`): quicker, with logits within float32's rounding. `store="query_key"` holds fused heads in half
     precision and, where they tell all, each block's queries and keys: L·T·2D numbers instead of L·H·T², from which
     `query_key.recompute_heads` and `recompute_fused_heads` make the rest.
@@ -153,51 +210,100 @@ def record(
     ModelError.
     """
     if not isinstance(vit, Vit):
-        raise TypeError(f"vit is what vitcore.load or vitcore.models.load_model.wrap_module gives, not {type(vit).__name__}")
+        raise TypeError(f"vit is what vitcore.load or vitcore.wrap gives, not {type(vit).__name__}")
     fusions = tuple(fusions)
     if strange := sorted({*fusions} - {*HEAD_FUSIONS}):
         raise ValueError(f"fusions are of {', '.join(HEAD_FUSIONS)}, not {', '.join(map(repr, strange))}")
-    if vit.is_global and (outside := sorted(block for block in maps if not 0 <= block < vit.blocks)):
-        raise ValueError(f"blocks are from 0 to {vit.blocks - 1}, not {', '.join(map(str, outside))}")
+    blocks = _asked_blocks(vit, maps)
     photo = open_photo(image)
     crop = crop_for_model(photo.image, vit.transform, vit.grid)
-    steps, heads = (vit.blocks * len(vit.structure.axes), 1) if vit.structure.axes else (vit.blocks, vit.heads)
-    half = store == "query_key" and vit.is_global
-    fused = {name: FusedHeadsReducer(name, steps, heads, vit.grid.tokens, half) for name in fusions}
-    distance, kept, pool = DistanceReducer(vit), HeadMapsReducer(frozenset(maps), vit.heads), PoolingReducer(vit)
-    query_key = QueryKeyReducer() if half else None
-    watch: AxialAttention | BlockAttention | None = None
-    if vit.structure.axes:
-        watch = AxialAttention(vit, [*fused.values()], [distance, kept])
-    elif vit.is_global:
-        keep_call = None if query_key is None else query_key.add
-        watch = BlockAttention(vit, [distance, kept, *fused.values()], pool, keep_call, exact=exact)
+    return record_batch(vit, [(photo, crop)], maps=blocks, fusions=fusions, exact=exact, store=store)[0]
+
+
+def record_batch(
+    vit: Vit, photos: Sequence[tuple[Photo, Crop]], *, maps: Collection[int] = (), fusions: Sequence[HeadFusion] = ("mean",),
+    exact: bool = False, store: Literal["maps", "query_key"] = "maps",
+) -> list[Recording]:  # fmt: skip
+    """`record` of several photos and their crops in one pass; settings are those of `record`, and already checked.
+
+    Raises: ModelError.
+    """
+    buffer = weights_buffer(vit) if vit.is_global and not vit.structure.axes else None
+    keeping = [_Kept.begin(vit, maps, fusions, exact, store == "query_key" and vit.is_global, buffer) for _ in photos]
+    watchers = [kept.watch for kept in keeping if kept.watch is not None]
     module = vit.module if exact else with_onednn_linears(vit.module)
     norms: list[Tensor] = []
-    if watch is not None:
-        module = with_block_hooks(with_inplace_gelu(module), lambda block, inputs, out: norms.append(_norms(out)))
-    with torch.inference_mode(), AttentionCapture(watch) if watch is not None else nullcontext():
-        logits = module(to_model_input(vit, crop.pixels))
-    if watch is not None:
+    if watchers:
+        hook = lambda block, inputs, out: norms.append(out.float().norm(dim=-1).flatten(1))  # noqa: E731
+        module = with_block_hooks(with_inplace_gelu(module), hook)
+    with torch.inference_mode(), AttentionCapture(EachImage(watchers)) if watchers else nullcontext():
+        logits = module(torch.cat([to_model_input(vit, crop.pixels) for _, crop in photos]))
+    for watch in watchers:
         check_blocks(vit, watch.calls)
-    far, renormalised, share = map(read_only, distance.distances())
-    return Recording(
-        model=vit.name, grid=vit.grid, photo=photo, model_input=crop, logits=read_only(logits[0].float()), output=vit.output,
-        labels=vit.labels, distance_px=far, distance_renormalised_px=renormalised, prefix_attention_share=share,
-        fused={name: read_only(one.matrices) for name, one in fused.items()},
-        maps={block: read_only(one) for block, one in kept.maps.items()}, pooling_weights=read_only(pool.weights()),
-        norms=read_only(torch.stack(norms) if norms else torch.zeros(0, 0)),
-        query_key=query_key.of_all_blocks(vit.blocks) if query_key is not None else (),
-    )  # fmt: skip
+    each_norms = torch.stack(norms, 1) if norms else torch.zeros(len(photos), 0, 0)
+    return [
+        Recording(
+            model=vit.name, grid=vit.grid, photo=photo, model_input=crop, logits=read_only(answer.float()), output=vit.output,
+            labels=vit.labels, norms=read_only(norm), **kept.fields(vit),
+        )
+        for (photo, crop), answer, norm, kept in zip(photos, logits, each_norms, keeping, strict=True)
+    ]  # fmt: skip
 
 
-def _norms(tokens: Tensor) -> Tensor:
-    """(T,) Euclidean norms of tokens (1, T, D)."""
-    return tokens[0].float().norm(dim=-1).flatten()
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """What one image's attention is reduced to, and who watches for it."""
+
+    distance: DistanceReducer
+    maps: HeadMapsReducer
+    fused: dict[HeadFusion, FusedHeadsReducer]
+    pool: PoolingReducer
+    query_key: QueryKeyReducer | None
+    watch: AxialAttention | BlockAttention | None
+
+    @classmethod
+    def begin(
+        cls, vit: Vit, maps: Collection[int], fusions: Sequence[HeadFusion], exact: bool, half: bool, buffer: Tensor | None
+    ) -> "_Kept":
+        steps, heads = (vit.blocks * len(vit.structure.axes), 1) if vit.structure.axes else (vit.blocks, vit.heads)
+        fused = {name: FusedHeadsReducer(name, steps, heads, vit.grid.tokens, half, vit.device) for name in fusions}
+        distance, kept, pool = DistanceReducer(vit), HeadMapsReducer(frozenset(maps), vit.heads), PoolingReducer(vit)
+        query_key = QueryKeyReducer() if half else None
+        watch: AxialAttention | BlockAttention | None = None
+        if vit.structure.axes:
+            watch = AxialAttention(vit, [*fused.values()], [distance, kept])
+        elif vit.is_global:
+            keep_call = None if query_key is None else query_key.add
+            watch = BlockAttention(vit, [distance, kept, *fused.values()], pool, keep_call, exact=exact, buffer=buffer)
+        return cls(distance, kept, fused, pool, query_key, watch)
+
+    def fields(self, vit: Vit) -> dict[str, Any]:
+        """Those of a `Recording` that are made of attention."""
+        far, renormalised, share = map(read_only, self.distance.distances())
+        return {
+            "distance_px": far, "distance_renormalised_px": renormalised, "prefix_attention_share": share,
+            "fused": {name: read_only(one.matrices) for name, one in self.fused.items()},
+            "maps": {block: read_only(one) for block, one in self.maps.maps.items()},
+            "pooling_weights": read_only(self.pool.weights()),
+            "query_key": self.query_key.of_all_blocks(vit.blocks) if self.query_key is not None else (),
+        }  # fmt: skip
+
+
+def _asked_blocks(vit: Vit, maps: Collection[int] | int | str) -> frozenset[int]:
+    """The blocks that `maps` names. Raises: ValueError, for others; ModelError, where attention is not over one grid."""
+    given: list[Any] = list(maps) if isinstance(maps, Iterable) and not isinstance(maps, str) else [maps]
+    given = list(range(vit.blocks)) if given == ["all"] and isinstance(maps, str) else given
+    if (given or isinstance(maps, str)) and not vit.is_global:
+        raise ModelError(vit.why_undefined(say("attention of single heads")))
+    if strange := [block for block in given if not isinstance(block, int | np.integer) or isinstance(block, bool)]:
+        raise ValueError(f'maps are numbers of blocks, or "all", not {", ".join(map(repr, strange))}')
+    if outside := sorted(block for block in given if not -vit.blocks <= block < vit.blocks):
+        raise ValueError(f"blocks are from 0 to {vit.blocks - 1}, or from -{vit.blocks} to -1, not {', '.join(map(str, outside))}")
+    return frozenset(int(block) % vit.blocks for block in given)
 
 
 def to_model_input(vit: Vit, pixels: NDArray[np.uint8]) -> Tensor:
-    """Pixels (H, W, 3) as the normalised tensor (1, 3, H, W) the model takes."""
+    """Pixels (H, W, 3) as the normalised tensor (1, 3, H, W) the model takes, where it is and in its dtype."""
     x = torch.from_numpy(np.array(pixels)).permute(2, 0, 1).float().div_(255)
     mean, std = (torch.tensor(v).view(-1, 1, 1) for v in (vit.mean, vit.std))
-    return ((x - mean) / std).unsqueeze(0)
+    return ((x - mean) / std).unsqueeze(0).to(vit.device, vit.dtype)

@@ -24,8 +24,9 @@ from vitcore.forward.attention_reducers import PoolingReducer, check_blocks, che
 from vitcore.forward.module_swaps import with_modules
 from vitcore.forward.recording import to_model_input
 from vitcore.grid import Grid
+from vitcore.images import PhotoSource, crop_for_model, open_photo
 from vitcore.models.model_cards import ModelError
-from vitcore.models.vit import Vit
+from vitcore.models.vit import Vit, class_by_name
 from vitcore.translation import say
 
 BASELINES = {"mean": None, "black": 0.0, "white": 1.0}  # "mean": the colour the model's inputs are centred on
@@ -36,7 +37,7 @@ MOST_NUMBERS = 2**23  # that the blocks of one image hand on (L·T·D); of large
 MapAndGap = tuple[NDArray, tuple[float, float] | None]  # a map, and for integrated gradients its rise and its gap
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Relevance:
     """Maps of one method, (rows, cols) or (B, rows, cols); an image's class, and how complete its attributions are."""
 
@@ -46,19 +47,27 @@ class Relevance:
     rises: tuple[float, ...] = ()  # integrated gradients: y_c(photo) − y_c(baseline), in logits
     gaps: tuple[float, ...] = ()  # integrated gradients: what the sum of the attributions is off by, in logits
 
+    def __repr__(self) -> str:
+        of = f" of class {', '.join(map(str, self.targets))}" if self.targets else ""
+        return f"<Relevance by {self.method}{of}: maps {'×'.join(map(str, self.maps.shape))}>"
+
 
 def relevance(
-    vit: Vit, pixels: NDArray[np.uint8], method: str, target: int | Sequence[int] | None = None, **settings: Any
-) -> Relevance:
-    """Relevance of every patch of one image (H, W, 3) or a batch (B, H, W, 3) of the model's own pixels.
+    vit: Vit, image: NDArray[np.uint8] | PhotoSource, method: str, target: int | str | Sequence[int | str] | None = None,
+    **settings: Any,
+) -> Relevance:  # fmt: skip
+    """Relevance of every patch of a photo, cropped as `record` does, or of the model's own pixels: an array (H, W, 3), or a
+    batch (B, H, W, 3).
 
-    `target` is a class by its index, one for all or one an image; None asks for each image's likeliest class. Settings:
+    `target` is a class by its index or its name, one for all or one an image; None asks for each image's likeliest class. Settings:
     rollout `start` (a token; default: where the answer is read), `fusion`, `discard_ratio`, `residual`, `first_block`;
     gradient_rollout the last three; integrated_gradients `baseline` ("mean", "black", "white") and `steps`
     (default: `STEPS`; what its sum is off by is in `gaps`, more steps make it less). An image's map does not depend on the
     others of its batch.
-    Raises: ModelError, for a model without a head where a class is needed; ValueError, for what there isn't.
+    Raises: ModelError, for a model without a head where a class is needed, and for a name that none or several of its classes
+    have; ValueError, for what there isn't; PhotoError.
     """
+    pixels = image if isinstance(image, np.ndarray) else crop_for_model(open_photo(image).image, vit.transform, vit.grid).pixels
     if method not in METHODS:
         raise ValueError(f"method is one of {', '.join(METHODS)}, not {method!r}")
     if unknown := settings.keys() - set(METHODS[method].settings):
@@ -81,7 +90,7 @@ def relevance(
     return Relevance(method=method, maps=maps if pixels.ndim == 4 else maps[0], targets=targets, rises=rises, gaps=gaps)
 
 
-def _as_batch(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _as_batch(vit: Vit, pixels: NDArray[Any]) -> NDArray[np.uint8]:
     batch = pixels if pixels.ndim == 4 else pixels[None]
     if batch.dtype != np.uint8 or batch.shape[1:] != (*vit.grid.image_px, 3) or not len(batch):
         high, wide = vit.grid.image_px
@@ -89,14 +98,15 @@ def _as_batch(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return batch
 
 
-def _targets(vit: Vit, inputs: list[Tensor], target: int | Sequence[int] | None) -> tuple[int, ...]:
+def _targets(vit: Vit, inputs: list[Tensor], target: int | str | Sequence[int | str] | None) -> tuple[int, ...]:
     """The class of each image."""
     if not vit.labels:
         raise ModelError("{name} has no head that tells classes apart, so there is no class to ask for.", name=vit.display_name)
     if target is None:
         with torch.no_grad():
             return tuple(int(vit.module(x)[0].argmax()) for x in inputs)
-    given = tuple(int(c) for c in ([target] * len(inputs) if isinstance(target, int | np.integer) else target))
+    asked = [target] * len(inputs) if isinstance(target, int | np.integer | str) else target
+    given = tuple(class_by_name(vit.labels, c) if isinstance(c, str) else int(c) for c in asked)
     if len(given) != len(inputs) or not all(0 <= c < len(vit.labels) for c in given):
         raise ValueError(f"target is a class from 0 to {len(vit.labels) - 1}, or {len(inputs)} of them, not {target}")
     return given
@@ -144,9 +154,9 @@ def _dense(vit: Vit, attention: Sequence[Tensor]) -> list[NDArray]:
         spreads = (
             spread_axis_attention(one.detach(), axes[i % len(axes)], grid.rows, grid.cols) for i, one in enumerate(attention)
         )
-        return [one.float().numpy() for one in spreads]
+        return [one.float().cpu().numpy() for one in spreads]
     blocks = (torch.cat([one.detach()[0] for one in attention[i : i + calls]]) for i in range(0, len(attention), calls))
-    return [block.float().numpy() for block in blocks]
+    return [block.float().cpu().numpy() for block in blocks]
 
 
 def _rollout(vit: Vit, x: Tensor, start: int | None = None, fusion: HeadFusion = "mean", **settings: float) -> NDArray:
@@ -194,7 +204,7 @@ def _integrated_gradients(vit: Vit, x: Tensor, target: int, baseline: str = "mea
     attributed = IntegratedGradients(vit.module).attribute(
         x.requires_grad_(), from_, target=target, n_steps=steps, internal_batch_size=min(at_once, steps)
     )
-    values = arithmetic.sum_per_patch(attributed[0].detach().double().sum(0).numpy(), vit.grid)
+    values = arithmetic.sum_per_patch(attributed[0].detach().cpu().double().sum(0).numpy(), vit.grid)
     return values, (rise, float(values.sum()) - rise)
 
 
@@ -203,7 +213,7 @@ def _plain(vit: Vit, x: Tensor, level: float | None) -> Tensor:
     if level is None:
         return torch.zeros_like(x)
     mean, std = (torch.tensor(v).view(1, -1, 1, 1) for v in (vit.mean, vit.std))
-    return ((level - mean) / std).expand_as(x).clone()
+    return ((level - mean) / std).to(x.device, x.dtype).expand_as(x).clone()
 
 
 def _grad_cam(vit: Vit, x: Tensor, target: int) -> MapAndGap:
@@ -220,7 +230,7 @@ def _grad_cam(vit: Vit, x: Tensor, target: int) -> MapAndGap:
     tapped = _PatchTap(last, vit.grid, vit.structure.layout)
     attribution = LayerGradCam(with_modules(vit.module, **{name: tapped}), tapped.patches)
     importance = attribution.attribute(x.requires_grad_(), target=target, relu_attributions=True)
-    return importance[0, 0].detach().numpy(), None
+    return importance[0, 0].detach().float().cpu().numpy(), None
 
 
 class _PatchTap(nn.Module):

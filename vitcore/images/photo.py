@@ -6,15 +6,25 @@ Nothing here trusts a file: size, pixel count and decoding are bounded, and what
 
 import hashlib
 import io
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from vitcore.errors import refusal_reason
-from vitcore.images.photo_formats import FORMATS, MAX_BYTES, MAX_PIXELS, PhotoError, read_jpeg_smaller, to_srgb
+from vitcore.images.photo_arrays import image_from_array, is_array
+from vitcore.images.photo_formats import (
+    FORMATS,
+    MAX_BYTES,
+    MAX_PIXELS,
+    PhotoError,
+    read_jpeg_smaller,
+    to_srgb,
+    without_pillow_warnings,
+)
 from vitcore.translation import say
 
 MIN_SIDE_PX = 8
@@ -37,26 +47,32 @@ class Photo:
         return f"{self.digest} {self.name} {self.whose}" if self.whose else self.digest
 
 
-def open_photo(source: "Photo | Image.Image | str | Path | bytes | BinaryIO", name: str | None = None) -> Photo:
-    """A photo from a path, bytes, a file object or a PIL image; a `Photo` as it is.
+# What is taken as a photo; Any is a tensor of torch's, which this room does not import.
+PhotoSource = Photo | Image.Image | str | Path | bytes | BinaryIO | NDArray[np.generic] | Any
 
+
+def open_photo(source: "PhotoSource", name: str | None = None) -> Photo:
+    """A photo from a path, bytes, a file object, a PIL image, or an array or tensor; a `Photo` as it is.
+
+    Arrays are (H, W, 3) or (3, H, W), of uint8 or of floats from 0 to 1 (see `photo_arrays`).
     Raises: PhotoError, with one sentence that says what is wrong; TypeError, for what is no photo.
     """
     if isinstance(source, Photo):
         return source
     if isinstance(source, Image.Image):
         return photo_from_image(source, name or "picture")
+    if is_array(source):
+        return photo_from_image(image_from_array(source, name or say("The photo"), MIN_SIDE_PX), name or "picture")
     if not isinstance(source, str | Path | bytes) and not hasattr(source, "read"):
         kind = type(source).__name__
-        raise TypeError(f"a photo is a path, bytes, a file or a PIL image (of an array: Image.fromarray), not {kind}")
+        raise TypeError(f"a photo is a path, bytes, a file, a PIL image or an array, not {kind}")
     data, name = _read(source, name)
     if not data:
         raise PhotoError("{name} is empty.", name=name)
     if data.lstrip()[:5].lower() in (b"<?xml", b"<svg ", b"<!doc"):
         raise PhotoError("{name} is an SVG or HTML drawing, not a photograph: export it as PNG first.", name=name)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the limits are ours, and damage is told once
+        with without_pillow_warnings():  # the limits are ours, and damage is told once
             image, notes = _decode(data, name)
     except PhotoError:
         raise
@@ -78,8 +94,8 @@ def photo_from_image(image: Image.Image, name: str = "picture") -> Photo:
     return Photo(shown, name, hashlib.sha256(shown.tobytes()).hexdigest()[:16], tuple(notes))
 
 
-def _read(source: str | Path | bytes | BinaryIO, name: str | None) -> tuple[bytes, str]:
-    """The bytes of a file, no more than MAX_BYTES, and what it is called."""
+def _read(source: Any, name: str | None) -> tuple[bytes, str]:
+    """The bytes of a path, bytes or a file, no more than MAX_BYTES, and what it is called."""
     if isinstance(source, bytes):
         data, own_name = source, say("The photo")
     elif isinstance(source, str | Path):

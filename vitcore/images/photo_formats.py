@@ -1,6 +1,10 @@
 """Which files are photos, and what some of them need: very large JPEGs, 16 bits, CMYK inks, transparency, colour profiles."""
 
 import io
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import numpy as np
 from PIL import Image, ImageCms
@@ -15,8 +19,32 @@ FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "HEIF")  # Pillow reads 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".heic", ".heif")  # of their files
 
 
+_opening = threading.Lock()
+_passing_over: list[tuple[object, ...]] = []  # the filter of Pillow's warnings, once for each photo that is being opened
+PILLOW = r"PIL\.|pillow_heif"
+
+
 class PhotoError(RefusalError):
     """A photo that can't be shown; the message is one sentence for the person who chose it."""
+
+
+@contextmanager
+def without_pillow_warnings() -> Iterator[None]:
+    """Pass over Pillow's warnings, and over no others, while one or more threads open photos.
+
+    `warnings.catch_warnings` is not for threads: the last to leave may put back the filters of another, for good.
+    """
+    with _opening:
+        warnings.filterwarnings("ignore", module=PILLOW)  # as often as it is asked for, it is one filter
+        _passing_over.append(warnings.filters[0])
+    try:
+        yield
+    finally:
+        with _opening:
+            ours = _passing_over.pop()
+            if not _passing_over:
+                with suppress(ValueError):  # a test or a notebook has put its own filters in place
+                    warnings.filters.remove(ours)  # type: ignore[attr-defined]
 
 
 def read_jpeg_smaller(image: Image.Image) -> bool:

@@ -29,6 +29,8 @@ def read_attention_structure(name: str, module: Any, image_px: tuple[int, int]) 
     Raises: ModelError, for a module that makes no grid of features from an image.
     """
     ran = _run(module, image_px)
+    if ran is not None and not (isinstance(ran.answer, Tensor) and ran.answer.ndim == 2):
+        raise ModelError("{name} does not answer a picture with one row of numbers.", name=name)
     patches = _patches(module, image_px)
     prefix = int(getattr(module, "num_prefix_tokens", 0) or 0)
     if patches is not None and ran is not None and (picture := _global(module, ran, replace(patches, prefix=prefix))):
@@ -71,6 +73,7 @@ class _ObservedPass:
         self.calls: list[_ObservedCall] = []
         self.outputs: list[tuple[str, Any]] = []
         self.inside = [""]  # the block that is being run
+        self.answer: Any = None
 
     def hook(self, name: str, part: nn.Module) -> list[RemovableHandle]:
         """Watch a part of a model, by its name, until the handles are removed."""
@@ -95,15 +98,15 @@ class _ObservedPass:
 def _run(module: nn.Module, image_px: tuple[int, int]) -> _ObservedPass | None:
     """A pass on the meta device, or with the module itself where it is small or asks for numbers on its way; None where neither
     works."""
-    was_training = module.training
+    was_training, weight = module.training, next((p for p in module.parameters() if p.is_floating_point()), torch.empty(0))
     small = sum(p.numel() for p in module.parameters()) * math.prod(image_px) < SMALL_MODEL_OPERATIONS
-    for device in ("cpu", "meta") if small else ("meta", "cpu"):
+    for device in (weight.device, "meta") if small else ("meta", weight.device):
         model = to_meta_device(module) if device == "meta" else module
         ran = _ObservedPass()
         handles = [handle for name, part in model.named_modules() if name for handle in ran.hook(name, part)]
         try:
             with torch.no_grad(), AttentionCapture(ran.note):
-                model.eval()(torch.zeros(1, 3, *image_px, device=device))
+                ran.answer = model.eval()(torch.zeros(1, 3, *image_px, device=device, dtype=weight.dtype))
             return ran
         except Exception as error:  # whatever such a model asks for that has no value there
             log_traceback(error)

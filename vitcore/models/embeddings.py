@@ -28,7 +28,7 @@ def patch_kernel(vit: Vit) -> NDArray[np.float32] | None:
     if weight.ndim == 2 and embed is not None:  # a linear layer of pixels, channels last
         high, wide = embed.patch_size
         weight = weight.unflatten(1, (high, wide, -1)).permute(0, 3, 1, 2)
-    return weight.detach().float().numpy() if weight.shape[1] == 3 else None
+    return weight.detach().float().cpu().numpy() if weight.shape[1] == 3 else None
 
 
 def root_kernel(vit: Vit) -> NDArray[np.float32] | None:
@@ -43,7 +43,7 @@ def root_kernel(vit: Vit) -> NDArray[np.float32] | None:
     if "Std" in type(first).__name__:
         flat = w.flatten(1)
         w = ((flat - flat.mean(1, keepdim=True)) / (flat.var(1, unbiased=False, keepdim=True) + first.eps).sqrt()).view_as(w)
-    return w.numpy()
+    return w.cpu().numpy()
 
 
 def _all_positions(vit: Vit) -> tuple[Tensor, int] | None:
@@ -70,7 +70,7 @@ def _all_positions(vit: Vit) -> tuple[Tensor, int] | None:
 def position_embeddings(vit: Vit) -> NDArray[np.float32] | None:
     """Learned absolute position embeddings of the patches (N, D), without prefix tokens; None where there are none."""
     table = _all_positions(vit)
-    return None if table is None else table[0][0, table[1] :].numpy()
+    return None if table is None else table[0][0, table[1] :].cpu().numpy()
 
 
 def resample_positions(vit: Vit, rows: int, cols: int, method: str = "paper") -> NDArray[np.float32]:
@@ -87,7 +87,7 @@ def resample_positions(vit: Vit, rows: int, cols: int, method: str = "paper") ->
         raise ModelError("{name} has no learned absolute position embeddings.", name=vit.name)
     table = positions[0][:, positions[1] :]
     old = [vit.grid.rows, vit.grid.cols]
-    return resample_abs_pos_embed(table, [rows, cols], old, num_prefix_tokens=0, **resampling_arguments(method))[0].numpy()
+    return resample_abs_pos_embed(table, [rows, cols], old, num_prefix_tokens=0, **resampling_arguments(method))[0].cpu().numpy()
 
 
 def resampling_arguments(method: str) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def with_permuted_positions(vit: Vit, order: NDArray[np.int64]) -> nn.Module:
     if positions is None:
         raise ModelError("{name} has no learned absolute position embeddings to move.", name=vit.name)
     table, prefix = positions
-    return _with_table(vit, torch.cat([table[:, :prefix], table[:, prefix:][:, torch.from_numpy(order)]], 1))
+    return _with_table(vit, torch.cat([table[:, :prefix], table[:, prefix:][:, torch.from_numpy(order).to(table.device)]], 1))
 
 
 def with_mean_position(vit: Vit) -> nn.Module:
@@ -156,7 +156,7 @@ def relative_positions(vit: Vit, block: int) -> RelativePositions | None:
         if (bias := _bias(module, block)) is not None:
             at = grid.prefix + grid.middle
             shared = getattr(module, "rel_pos_bias", None) or getattr(module, "shared_rel_pos", None)
-            return RelativePositions("bias", bias[:, at, grid.prefix :].float().numpy(), shared is not None)
+            return RelativePositions("bias", bias[:, at, grid.prefix :].float().cpu().numpy(), shared is not None)
         rope: Any = getattr(module, "rope", None)
         if rope is None:
             return None
@@ -165,7 +165,7 @@ def relative_positions(vit: Vit, block: int) -> RelativePositions | None:
     mixed = turns.ndim == 4  # angles of its own for every block and head
     turns = (turns[block] if mixed else turns.reshape(1, *turns.shape[-2:])).float()
     mean = (turns * turns[:, grid.middle, None]).sum(-1) / (turns.shape[-1] // 2)  # of cos(a − b)
-    return RelativePositions("rotation", mean.numpy(), not mixed)
+    return RelativePositions("rotation", mean.cpu().numpy(), not mixed)
 
 
 def _bias(module: Any, block: int) -> Tensor | None:
@@ -183,6 +183,7 @@ def _bias(module: Any, block: int) -> Tensor | None:
 
 def _with_table(vit: Vit, table: Tensor) -> nn.Module:
     """The module with other learned positions (1, prefix + N, D), wherever it keeps them."""
+    table = table.to(vit.dtype)
     clone = copy.copy(vit.module)  # never touch the shared module: other threads are using it
     embeds: Any = getattr(vit.module, "embeds", None)
     if isinstance(getattr(embeds, "pos_embed", None), Tensor):  # NaFlexViT's: (1, rows, cols, D)

@@ -6,8 +6,9 @@ Its configuration comes first, so that what is no Vision Transformer is refused 
 from pathlib import Path
 
 from vitcore.errors import raise_mistake
-from vitcore.models.formats import config_json, weight_files
-from vitcore.models.formats.read_weights import read_json_object
+from vitcore.models.formats import config_json
+from vitcore.models.formats.containers import weight_files
+from vitcore.models.formats.containers.json_file import read_json_object
 from vitcore.models.hub import HUB_PREFIX, TIMEOUT_SECONDS, VALID_ID, Progress, _disk_is_full, _progress_bar
 from vitcore.models.model_cards import ModelError
 

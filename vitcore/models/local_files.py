@@ -4,14 +4,14 @@ The card holds `card` (the menu's row), `architecture` (a description as `vitcor
 (timm's terms for resizing and normalising) and perhaps `labels` (one name a class). A run's folder has both as `model.*`.
 """
 
-import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from vitcore.assets import asset
-from vitcore.errors import first_line
 from vitcore.models.formats import SUFFIXES
-from vitcore.models.model_cards import ModelError
+from vitcore.models.formats.containers import json_file
+from vitcore.models.model_cards import ModelCard, ModelError
 
 SHIPPED_MODELS = asset("models")
 
@@ -52,16 +52,19 @@ def has_card(file: Path) -> bool:
 def read_card(file: Path) -> dict[str, Any]:
     """What the card beside a weights file says. Raises: ModelError, when it is missing or no JSON object."""
     card = file.with_suffix(".json")
-    try:
-        said = json.loads(card.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ModelError("{name} needs its card {card} beside it (see CONTRIBUTING.md).", name=file.name, card=card.name) from None
-    except (OSError, ValueError) as error:
+    if not card.is_file():
+        raise ModelError("{name} needs its card {card} beside it (see CONTRIBUTING.md).", name=file.name, card=card.name)
+    said = json_file.read_json_object(card)
+    row = {field.name: field.type for field in fields(ModelCard) if field.name != "name"}
+    missing = [name for name in ("card", "architecture", "input") if not isinstance(said.get(name), dict)]
+    missing += [] if missing else [name for name in ("title", "params_m", "download_mb", "licence") if name not in said["card"]]
+    if missing:
         raise ModelError(
-            "{name} can't be loaded: {card}: {reason}", name=file.name, card=card.name, reason=first_line(error)
-        ) from None
-    if not isinstance(said, dict):
-        raise ModelError("{name} can't be loaded: its card {card} is not a JSON object.", name=file.name, card=card.name)
+            "{called} can't be loaded: its card {stem}.json has no {error}.", called=file.name, stem=file.stem, error=missing[0]
+        )
+    if unknown := next((name for name in said["card"] if name not in row), None):
+        raise ModelError("{name} says that {field} is {value}, which it can't be.", name=card.name, field="card",
+                         value=repr(unknown)[:60])  # fmt: skip
     return said
 
 
@@ -82,16 +85,17 @@ def load_weights_into(module: Any, file: Path, as_it_is: bool = False) -> None:
     from timm.models.vision_transformer import checkpoint_filter_fn
 
     from vitcore.architectures.classifier_head import place_pooler
-    from vitcore.models.formats import checkpoint_layout, weight_files
+    from vitcore.models.formats import checkpoint_layout
+    from vitcore.models.formats.containers import weight_files
 
     tree = weight_files.read_weights_tree(file)
     if as_it_is:
-        module.load_state_dict(checkpoint_layout.read_tensors(checkpoint_layout.whole_model(tree, file.name), file), assign=True)
+        module.load_state_dict(checkpoint_layout.read_tensors(checkpoint_layout.whole_model(tree, file.name)), assign=True)
         return
     if not hasattr(module, "patch_embed"):  # a network without patches, saved by ourselves under its own names
         module.load_state_dict({name: weight.values().float() for name, weight in tree.items()}, assign=True)
         return
     part = checkpoint_layout.find_models(tree, file.name)[0]
-    state = place_pooler(part.with_timm_names(checkpoint_layout.read_tensors(part, file)), module)
+    state = place_pooler(part.with_timm_names(checkpoint_layout.read_tensors(part)), module)
     state = checkpoint_filter_fn(state, module, interpolation="bicubic", antialias=True)
     module.load_state_dict(state, assign=True)

@@ -1,14 +1,19 @@
 """A model as every other room sees it: the module, its grid and how it attends, timm's transform for it, and its classes."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
 
 from vitcore.grid import Grid
-from vitcore.models.model_cards import ModelCard
+from vitcore.models.model_cards import ModelCard, ModelError
 from vitcore.probabilities import Output
 from vitcore.translation import say
 
+if TYPE_CHECKING:
+    import torch
+
+MOST_NAMES = 5  # of classes that a sentence names
 MAX_SIZES_NAMED = 3  # kinds of attention a sentence names
 
 
@@ -43,7 +48,7 @@ class AttentionStructure:
                    name=name, sizes=sizes, what=picture_name)  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Vit:
     """A frozen model with what is needed to read it: its grid, timm's transform for it, and the names of its classes."""
 
@@ -57,6 +62,12 @@ class Vit:
     structure: AttentionStructure
     output: Output = "softmax"  # what its logits mean
     assumed: Mapping[str, str] = field(default_factory=dict)  # taken as likely, said by nobody: by `OpenQuestion.key`
+    assumed_because: Mapping[str, str] = field(default_factory=dict, repr=False)  # why, where it is more than the usual
+
+    def __repr__(self) -> str:
+        rows, cols, of = self.grid.rows, self.grid.cols, f"{len(self.labels)} classes" if self.labels else "no classes"
+        inner = f"{self.blocks} blocks of {self.heads} heads" if self.is_global else "attention not over one grid"
+        return f"<Vit {self.display_name}: {rows}×{cols} patches, {inner}, {of}>"
 
     @property
     def name(self) -> str:
@@ -67,6 +78,31 @@ class Vit:
     def display_name(self) -> str:
         """The name that people are told: a file's, a run's, a model's of the hub."""
         return self.card.called or self.card.name
+
+    @property
+    def device(self) -> "torch.device":
+        """Where its weights are, and its passes are made."""
+        return self._weight.device
+
+    @property
+    def dtype(self) -> "torch.dtype":
+        """What its patches are embedded in: float32, bfloat16 or float16."""
+        return self._weight.dtype
+
+    @property
+    def _weight(self) -> "torch.Tensor":
+        return next(p for p in self.module.parameters() if p.is_floating_point())
+
+    def to(self, device: "torch.device | str | None" = None, dtype: "torch.dtype | str | None" = None) -> "Vit":
+        """This model on another device ("auto": the accelerator, if there is one) or in another dtype; it stays as it is itself.
+
+        Raises: ModelError, for a device that there is not, and for a dtype that models do not calculate in.
+        """
+        from vitcore.models.assembly.device_and_dtype import find_device, find_dtype
+        from vitcore.models.assembly.frozen_copy import frozen_copy
+
+        where, numbers = None if device is None else find_device(device), None if dtype is None else find_dtype(dtype)
+        return replace(self, module=frozen_copy(self.module, self.display_name, device=where, dtype=numbers))
 
     @property
     def blocks(self) -> int:
@@ -108,3 +144,29 @@ class Vit:
         if getattr(self.module, "cls_token", None) is None or getattr(self.module, "global_pool", "") not in ("", "token"):
             return "mean of patches"
         return "class and distillation tokens" if hasattr(self.module, "head_dist") else "class token"
+
+
+def class_by_name(labels: Sequence[str], name: str) -> int:
+    """The index of the class of this name; capitals, underscores and hyphens make no difference.
+
+    Raises: ModelError, naming the nearest, for a name that no class has, and naming the indices where several have it.
+    """
+    plain, wanted = [plain_class_name(label) for label in labels], plain_class_name(name)
+    found = [i for i, label in enumerate(plain) if label == wanted]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ModelError("{count} classes are named {name}: give one by its index, {indices}.",
+                         count=len(found), name=name, indices=", ".join(map(str, found)))  # fmt: skip
+    alike = [i for i, label in enumerate(plain) if wanted and wanted in label] or [
+        plain.index(label) for label in get_close_matches(wanted, plain, MOST_NAMES, 0.6)
+    ]
+    if not alike:
+        raise ModelError("No class is named {name}, nor nearly so.", name=name)
+    nearest = ", ".join(labels[i] for i in alike[:MOST_NAMES])
+    raise ModelError("No class is named {name}; the nearest are: {nearest}.", name=name, nearest=nearest)
+
+
+def plain_class_name(name: str) -> str:
+    """A class's name as it is compared: without capitals, underscores and hyphens."""
+    return name.casefold().replace("_", " ").replace("-", " ").strip()

@@ -13,6 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from vitcore.figures.attention import resize_for_figure
 from vitcore.figures.outlier_frames import frame_outliers_in_pixels
+from vitcore.figures.painters.png_and_svg import SOFTWARE
 from vitcore.figures.painters.printed_text import FONTS_FOLDER
 from vitcore.figures.relevance import rollout_per_layer_scale, rollout_per_layer_top
 from vitcore.figures.theme import HEAT, INK_COLOURS, ColourScale, Mode, lut
@@ -21,8 +22,8 @@ from vitcore.images import sharp_crop
 from vitcore.models.load_model import Vit
 from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
 from vitcore.report.report_numbers import masked_outlier_patches, outlier_patches_in_map, rollout_per_layer
-from vitcore.report.report_pictures import heat_over_photo, layer_range_words, query_token_words
-from vitcore.report.report_settings import DEFAULT_SETTINGS, ReportSettings
+from vitcore.report.report_pictures import heat_over_photo
+from vitcore.report.report_settings import DEFAULT_SETTINGS, ReportSettings, layer_range_words, query_token_words
 from vitcore.translation import say
 
 AnimationKind = Literal["webp", "gif"]
@@ -40,7 +41,7 @@ def animation(
 
     Raises: ValueError, for settings the model can't have and kinds that are not known.
     """
-    settings.check_against_grid(rec.grid, vit.blocks)
+    settings.check_against_grid(rec.grid, vit.blocks, vit.heads)
     if kind not in ("webp", "gif"):
         raise ValueError(say("An animation is webp or gif, not {kind}.", kind=repr(kind)))
     maps, photo, made = rollout_per_layer(rec, settings), resize_for_figure(sharp_crop(rec.photo, rec.model_input)), b""
@@ -165,16 +166,24 @@ def _palette(frames: list[Image.Image]) -> Image.Image:
     return row.quantize(256, Image.Quantize.MEDIANCUT)
 
 
+def _software() -> bytes:
+    """EXIF that names what drew the file."""
+    exif = Image.Exif()
+    exif[0x0131] = SOFTWARE
+    return exif.tobytes()
+
+
 def _encode_animation(frames: list[Image.Image], kind: AnimationKind) -> bytes:
     rest = [FRAME_MS] * (len(frames) - 1) + [REST_MS]
-    file = io.BytesIO()
+    file, how = io.BytesIO(), dict[str, Any]()
     if kind == "webp":
         # A whole frame now and then, which is Pillow's way, costs an encoding each, and a seventh of the bytes; nobody skips ahead
         # here. Method 3 takes as long again for 5 % of them.
-        how: dict[str, Any] = {"quality": 82, "method": 2, "kmin": 0, "kmax": 0}
+        how = {"quality": 82, "method": 2, "kmin": 0, "kmax": 0, "exif": _software()}
         frames[0].save(file, "WEBP", save_all=True, append_images=frames[1:], duration=rest, loop=0, **how)
     else:
         table = _palette(frames)
         small = [frame.quantize(palette=table, dither=Image.Dither.FLOYDSTEINBERG) for frame in frames]
-        small[0].save(file, "GIF", save_all=True, append_images=small[1:], duration=rest, loop=0, disposal=1)
+        how = {"loop": 0, "disposal": 1, "comment": SOFTWARE.encode()}
+        small[0].save(file, "GIF", save_all=True, append_images=small[1:], duration=rest, **how)
     return file.getvalue()

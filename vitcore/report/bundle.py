@@ -46,7 +46,7 @@ class ReportBundle:
         lang: str = "en",
         model_facts: ModelFacts | None = None,
     ) -> None:
-        settings.check_against_grid(vit.grid, vit.blocks)
+        settings.check_against_grid(vit.grid, vit.blocks, vit.heads)
         self.vit, self.shelf, self.settings, self.lang = vit, output, settings, lang
         self.side = model_facts or collect_model_facts(vit)
         self.photos: list[PhotoReport] = []
@@ -56,7 +56,7 @@ class ReportBundle:
     def render_photo(self, photo: Photo, origin: ReportOrigin | None = None) -> PhotoReport:
         """Look at a photo and make all its files; puts nothing. Raises: ModelError, as `record` does."""
         vit, settings = self.vit, self.settings
-        rec = record(vit, photo, maps=[vit.blocks - 1], fusions=(settings.fusion,))
+        rec = record(vit, photo, maps=[settings.block(vit.blocks)], fusions=(settings.fusion,))
         return photo_files(vit, rec, settings, replace(origin or ReportOrigin(), lang=self.lang), self.side)
 
     def add_photo(self, made: PhotoReport) -> None:

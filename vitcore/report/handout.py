@@ -14,11 +14,17 @@ from vitcore.report import html_page
 from vitcore.report.model_facts import ModelFacts, collect_model_facts
 from vitcore.report.photo_titles import imagenet_name_sentence, sample_photo_entry
 from vitcore.report.report_numbers import current_time_text, masked_outlier_patches, package_versions, report_numbers, rollout_map
-from vitcore.report.report_pictures import ReportPicture, model_pictures, photo_pictures, query_token_words
-from vitcore.report.report_settings import DEFAULT_SETTINGS, ReportOrigin, ReportSettings, report_command
+from vitcore.report.report_pictures import ReportPicture, model_pictures, photo_pictures
+from vitcore.report.report_settings import DEFAULT_SETTINGS, ReportOrigin, ReportSettings, query_token_words, report_command
 from vitcore.translation import percent, say
 
-WIDE = {"layers": "whole", "heads": "whole", "pinned": "whole", "distance": "whole beside"}  # pictures that take both columns
+WIDE = {
+    "layers": "whole",
+    "attention": "whole beside",
+    "heads": "whole",
+    "pinned": "whole",
+    "distance": "whole beside",
+}  # pictures that take both columns
 HANDOUT_SOURCES = (
     "Dosovitskiy et al., An Image is Worth 16×16 Words, ICLR 2021. arXiv 2010.11929: Fig. 1, 6, 7, App. D.7, D.8",
     "Abnar & Zuidema, Quantifying Attention Flow in Transformers, ACL 2020. arXiv 2005.00928",
@@ -32,18 +38,18 @@ def handout(
     origin: ReportOrigin | None = None,
     model_facts: ModelFacts | None = None,
 ) -> bytes:
-    """The handout as the bytes of a self-contained HTML file; `rec` holds the last block's maps and the fusion asked for.
+    """The handout as the bytes of a self-contained HTML file; `rec` holds the fusion and the layer's maps asked for.
 
     `model_facts` is `look_at(vit)`, for callers that have it already. Raises: ValueError, for settings the model can't have.
     """
-    settings.check_against_grid(rec.grid, vit.blocks)
+    settings.check_against_grid(rec.grid, vit.blocks, vit.heads)
     origin, model_facts = origin or ReportOrigin(), model_facts or collect_model_facts(vit)
     shown = {one.name: one for one in (*photo_pictures(vit, rec, settings), *model_pictures(vit, model_facts, settings))}
     return html_page.render_html(
         "handout.html", lang=origin.lang, title=recording_title(rec, origin), lead=_lead(vit, rec),
         photo=_photo(rec, recording_title(rec, origin)), model_input=_input(rec), top=rec.top_classes(), answer=_answer(rec),
         five=[(shown[name], _shown(shown[name])) for name in ("patches", "filters", "positions", "rollout", "distance")],
-        inner=[(shown[name], _shown(shown[name])) for name in ("layers", "heads", "pinned") if name in shown],
+        inner=[(shown[name], _shown(shown[name])) for name in ("layers", "attention", "heads", "pinned") if name in shown],
         distances=_distances(vit, rec), rollout=_rollout(rec, settings),
         settings=_settings(vit, rec, settings), model=_card(vit, rec, model_facts), credits=_credits(rec, origin),
         versions=_versions(origin), origin=origin, sources=HANDOUT_SOURCES,
@@ -132,6 +138,10 @@ def _settings(vit: Vit, rec: Recording, settings: ReportSettings) -> list[tuple[
         say("First layer"): str(settings.first_block),
         say("Class token in distances"): say("dropped, not renormalised, as in the paper"),
     }
+    if settings.layer is not None:
+        given[say("Layer of the heads")] = str(settings.layer)
+    if settings.head is not None:
+        given[say("Head on the photo")] = str(settings.head)
     if settings.mask_outliers:
         patches = ", ".join(map(str, masked_outlier_patches(rec, settings)))
         given[say("Outlier tokens masked")] = say("patches {patches}", patches=patches) if patches else say("none here")

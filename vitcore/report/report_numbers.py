@@ -49,16 +49,40 @@ def rollout_per_layer(rec: Recording, settings: ReportSettings) -> NDArray[np.fl
     ]
 
 
-def last_layer_heads(rec: Recording, settings: ReportSettings) -> NDArray[np.float32]:
-    """(H, rows, cols) attention in the last block of the token that was asked. Raises: KeyError, if it was not kept."""
-    return masked_if_set(rec, settings).head_maps(len(rec.distance_px) - 1, settings.query_token(rec.grid))
+def layer_attention(rec: Recording, settings: ReportSettings) -> NDArray[np.float32]:
+    """(H, T) what each head of the layer gives all tokens, from the token that is asked; if `received`, what all give to it.
+
+    Raises: KeyError, if the layer's heads were not kept.
+    """
+    maps = masked_if_set(rec, settings).maps[settings.block(len(rec.distance_px))].astype(np.float32)
+    token = settings.attending_token(rec.grid)
+    if token is not None:
+        return maps[:, :, token] if settings.received else maps[:, token]
+    return np.einsum("t,hkt->hk" if settings.received else "t,htk->hk", rec.pooling_weights, maps)
+
+
+def attention_on_photo(rec: Recording, settings: ReportSettings) -> NDArray[np.float32]:
+    """(T,) the same of the head that was chosen, or the mean of all."""
+    heads = layer_attention(rec, settings)
+    return heads.mean(0) if settings.head is None else heads[settings.head]
+
+
+def _attention_numbers(rec: Recording, settings: ReportSettings) -> dict[str, Any] | None:
+    """The attention that was chosen: of which layer, head and token (by its place), and each token's share."""
+    if not settings.chooses_attention:
+        return None
+    shares, grid = attention_on_photo(rec, settings), rec.grid
+    return {
+        "layer": settings.block(len(rec.distance_px)), "head": settings.head, "token": settings.attending_token(grid),
+        "received": settings.received, "prefix": shares[: grid.prefix].tolist(), "patches": grid.to_map(shares).tolist(),
+    }  # fmt: skip
 
 
 def report_arrays(rec: Recording, settings: ReportSettings) -> dict[str, NDArray]:
     """The arrays of a photo, by name, as they go into `numbers.npz`."""
     return {
         "rollout": rollout_map(rec, settings), "rollout_by_layer": rollout_per_layer(rec, settings),
-        "last_layer": last_layer_heads(rec, settings),
+        "layer_heads": rec.grid.to_map(layer_attention(rec, settings)),
         "distance_px": rec.distance_px, "distance_renormalised_px": rec.distance_renormalised_px, "logits": rec.logits,
     }  # fmt: skip
 
@@ -83,12 +107,14 @@ def report_numbers(vit: Vit, rec: Recording, settings: ReportSettings, model_fac
         "grid": {"rows": grid.rows, "cols": grid.cols, "patch_px": list(grid.step_px), "prefix_tokens": grid.prefix},
         "settings": {"fusion": settings.fusion, "discard_ratio": settings.discard, "residual": settings.residual,
                      "first_block": settings.first_block, "patch": settings.patch, "pin": settings.pin,
-                     "masked_patches": masked_outlier_patches(rec, settings)},
+                     "layer": settings.block(vit.blocks), "head": settings.head, "token": settings.token,
+                     "received": settings.received, "masked_patches": masked_outlier_patches(rec, settings)},
         "top5": [[label, share] for label, share in rec.top_classes()],
         "distance_px": rec.distance_px.tolist(),
         "distance_renormalised_px": rec.distance_renormalised_px.tolist(),
         "uniform_distance_px": uniform_distance_px(grid),
         "rollout": rollout_map(rec, settings).tolist(),
+        "attention": _attention_numbers(rec, settings),
         "filters_variance": None if parts is None else parts.variance[: settings.components].tolist(),
         "positions_correlation_with_distance": model_facts.correlation,
         "versions": package_versions(),

@@ -30,14 +30,15 @@ from vitcore.models.load_model import Vit
 from vitcore.outlier_sentences import outlier_sentence
 from vitcore.report.model_facts import ModelFacts
 from vitcore.report.report_numbers import (
-    last_layer_heads,
+    attention_on_photo,
+    layer_attention,
     masked_outlier_patches,
     outlier_patches_in_map,
     rollout_map,
     rollout_per_layer,
 )
-from vitcore.report.report_settings import ReportSettings
-from vitcore.translation import percent, say
+from vitcore.report.report_settings import ReportSettings, attending_token_words, layer_range_words, query_token_words
+from vitcore.translation import percent, percent_in_two_digits, say
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -75,22 +76,17 @@ def photo_pictures(vit: Vit, rec: Recording, settings: ReportSettings) -> Iterat
     yield _distance(rec)
     yield _rollout(vit, rec, settings, photo)
     yield _layers(vit, rec, settings, photo)
-    yield _heads(vit, rec, settings)
-    if settings.pin not in (None, settings.patch):
-        yield replace(_heads(vit, rec, replace(settings, patch=settings.pin)), name="pinned")
+    if settings.chooses_attention:
+        yield _attention(vit, rec, settings, photo)
+    yield _heads(vit, rec, replace(settings, pin=None))
+    if settings.token is None and settings.pin not in (None, settings.patch):
+        yield replace(_heads(vit, rec, settings), name="pinned")
 
 
 def model_pictures(vit: Vit, model_facts: ModelFacts, settings: ReportSettings) -> Iterator[ReportPicture]:
     """The pictures of a model, the same for all photos."""
     yield _filters(vit, model_facts, settings)
     yield _positions(vit, model_facts)
-
-
-def query_token_words(vit: Vit, settings: ReportSettings) -> str:
-    """Whose attention the pictures show, in words."""
-    if settings.patch is not None:
-        return say("patch {patch}", patch=settings.patch)
-    return say("the {readout}", readout=say(vit.pooling))
 
 
 def _patches(rec: Recording, settings: ReportSettings) -> ReportPicture:
@@ -243,15 +239,49 @@ def _layers(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Ima
     )  # fmt: skip
 
 
+def _attention(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Image) -> ReportPicture:
+    """What was chosen: the attention of a layer, or of a head, on the photo."""
+    grid, shares, block = rec.grid, attention_on_photo(rec, settings), settings.block(vit.blocks)
+    on, even, title = grid.to_map(shares), 1 / grid.tokens, say("Attention on the photo")
+    who, token, most = attending_token_words(vit, settings), settings.attending_token(grid), int(on.argmax())
+    patch = None if token is None or token < grid.prefix else token - grid.prefix
+    row, col = grid.row_col(most)
+    about = " · ".join((
+        say("what attends to {who}", who=who) if settings.received else say("what {who} attends to", who=who),
+        say("layer {block}, mean of its heads", block=block) if settings.head is None
+        else say("layer {block}, head {head}", block=block, head=settings.head),
+        say("most: patch {patch} (row {row}, column {col}), {share}", patch=most, row=row, col=col,
+            share=percent_in_two_digits(float(on.flat[most]))),
+    ))  # fmt: skip
+    marks, top = outlier_patches_in_map(rec, on), scale_top(on, even)
+    about, printed = about + _outlier_words(rec, settings, marks), about + _outlier_words(rec, settings, [])
+    drawn = frame_outliers_in_pixels(heat_over_photo(photo, on[None], top, grid, patch)[0], marks, grid)
+    return ReportPicture(
+        name="attention", title=title, alt=f"{title}: {about}", about=about, tiles=(("", drawn),), photo=True,
+        how=say("Each patch is as bright as its share of this attention. The scale counts in even shares."),
+        limits=say("What an attended patch contributes: attention weighs value vectors, which are not drawn here."),
+        scale=heat_colour_scale(100 * on, 100 * top, say("% of the total"), even_share=100 * even),
+        figure=lambda mode: figures.frame_outliers(
+            figures.attention_on_photo(on, photo, grid, title, top, _mode(mode), printed, even, patch), marks, grid,
+            sentence=outlier_sentence(marks, grid),
+        ),
+    )  # fmt: skip
+
+
 def _heads(vit: Vit, rec: Recording, settings: ReportSettings) -> ReportPicture:
-    maps = last_layer_heads(rec, settings)
+    maps, block = rec.grid.to_map(layer_attention(rec, settings)), settings.block(vit.blocks)
     drawn = [
         apply_colour_scale(m, SEQUENTIAL, 0, top)
         for m, top in zip(maps.astype(np.float64), head_scale_tops(maps, rec.grid), strict=True)
     ]
-    title = say("All heads of the last layer")
+    title = say("All heads of the last layer") if block == vit.blocks - 1 else say("All heads of layer {block}", block=block)
     names = [say("head {head} · up to {most}", head=i, most=percent(float(m.max()))) for i, m in enumerate(maps)]
-    about = say("attention of {who} in layer {block}", who=query_token_words(vit, settings), block=vit.blocks - 1)
+    who = attending_token_words(vit, settings)
+    about = (
+        say("attention that {who} is given in layer {block}", who=who, block=block)
+        if settings.received
+        else say("attention of {who} in layer {block}", who=who, block=block)
+    )
     marks = [outlier_patches_in_map(rec, one) for one in maps]
     if any(marks):
         large = (one.repeat(MAP_PATCH_PX, 0).repeat(MAP_PATCH_PX, 1) for one in drawn)
@@ -288,11 +318,6 @@ def _outlier_words(rec: Recording, settings: ReportSettings, marks: list[int]) -
     if count:
         return " · " + say("{count} outlier {count:token|tokens} masked", count=count)
     return " · " + outlier_sentence(marks, rec.grid) if marks else ""
-
-
-def layer_range_words(first: int, last: int) -> str:
-    """The layers a rollout has been through, in words."""
-    return say("layer {first}", first=first) if first == last else say("layers {first}–{last}", first=first, last=last)
 
 
 def _over(photo: Image.Image, maps: NDArray, top: float, settings: ReportSettings, rec: Recording) -> list[NDArray[np.uint8]]:

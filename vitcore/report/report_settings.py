@@ -1,16 +1,21 @@
 """What a report is asked to show, and where what it shows came from."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion
 from vitcore.grid import Grid
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.translation import say
+
+if TYPE_CHECKING:
+    from vitcore.models.load_model import Vit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,9 +30,13 @@ class ReportSettings:
     residual: float = 0.5  # weight of the identity, 0 to 1
     first_block: int = 0  # blocks before it are left out
     patch: int | None = None  # whose rollout; None: the token the answer is read from
-    pin: int | None = None  # a patch outlined on the photo, with what it attends to in the last layer
+    pin: int | None = None  # a patch outlined on the photo, with what it attends to in the layer
+    layer: int | None = None  # whose heads are shown; None: the last
+    head: int | None = None  # whose attention lies on the photo; None: the mean of all heads
+    token: int | None = None  # a token before the patches, by its place in the sequence, asked in place of the pinned patch
+    received: bool = False  # in the layer: what is given to the token that is asked, not what it gives
     components: int = 28  # of the filters, the paper's number
-    mask_outliers: bool = False  # nothing flows out of outlier tokens (arXiv 2309.16588), in rollout and in the last layer
+    mask_outliers: bool = False  # nothing flows out of outlier tokens (arXiv 2309.16588), in rollout and in the layer
 
     def __post_init__(self) -> None:
         if self.fusion not in HEAD_FUSIONS:
@@ -35,13 +44,28 @@ class ReportSettings:
         if not (0 <= self.discard < 1 and 0 <= self.residual <= 1 and self.components >= 1):
             raise ValueError(say("The discard ratio is from 0 to below 1, the residual weight from 0 to 1."))
 
-    def check_against_grid(self, grid: Grid, blocks: int) -> None:
+    @property
+    def chooses_attention(self) -> bool:
+        """Whether a layer, a head or an arrow was chosen, so that this attention is a picture of its own."""
+        return self.received or not self.layer is self.head is self.token is None
+
+    def block(self, blocks: int) -> int:
+        """The layer whose heads are shown, of a model with so many."""
+        return blocks - 1 if self.layer is None else self.layer
+
+    def check_against_grid(self, grid: Grid, blocks: int, heads: int) -> None:
         """Raise ValueError, with a sentence, where the settings ask for what a model does not have."""
         for patch in (self.patch, self.pin):
             if patch is not None and not 0 <= patch < grid.patches:
                 raise ValueError(say("The patch is from 0 to {last}.", last=grid.patches - 1))
         if not 0 <= self.first_block < blocks:
             raise ValueError(say("The first layer is from 0 to {last}.", last=blocks - 1))
+        if self.layer is not None and not 0 <= self.layer < blocks:
+            raise ValueError(say("The layer is from 0 to {last}.", last=blocks - 1))
+        if self.head is not None and not 0 <= self.head < heads:
+            raise ValueError(say("The head is from 0 to {last}.", last=heads - 1))
+        if self.token is not None and not 0 <= self.token < grid.prefix:
+            raise ValueError(say("The token before the patches is from 0 to {last}.", last=grid.prefix - 1))
 
     def rollout_arguments(self) -> dict[str, Any]:
         """The arguments of `analysis.rollout.rollout`."""
@@ -51,18 +75,48 @@ class ReportSettings:
         """The token that rollout starts from, or None for the one the answer is read from."""
         return None if self.patch is None else grid.prefix + self.patch
 
+    def attending_token(self, grid: Grid) -> int | None:
+        """The token whose attention in the layer is shown, or None for where the answer is read."""
+        if self.token is not None:
+            return self.token
+        return self.query_token(grid) if self.pin is None else grid.prefix + self.pin
+
     def command_line_flags(self) -> list[str]:
         """The shell's flags for all that is not the default."""
         flags = {"--fusion": "fusion", "--discard": "discard", "--residual": "residual", "--first-block": "first_block",
-                 "--patch": "patch", "--pin": "pin"}  # fmt: skip
+                 "--patch": "patch", "--pin": "pin", "--layer": "layer", "--head": "head", "--token": "token"}  # fmt: skip
         asked = {
             flag: getattr(self, name) for flag, name in flags.items() if getattr(self, name) != getattr(DEFAULT_SETTINGS, name)
         }
         valued = [part for flag, value in asked.items() for part in (flag, str(value))]
-        return [*valued, "--mask-outliers"] if self.mask_outliers else valued
+        return valued + ["--received"] * self.received + ["--mask-outliers"] * self.mask_outliers
 
 
 DEFAULT_SETTINGS = ReportSettings()
+
+
+def query_token_words(vit: Vit, settings: ReportSettings) -> str:
+    """Whose rollout the pictures show, in words."""
+    if settings.patch is not None:
+        return say("patch {patch}", patch=settings.patch)
+    return say("the {readout}", readout=say(vit.pooling))
+
+
+def attending_token_words(vit: Vit, settings: ReportSettings) -> str:
+    """Whose attention in the layer they show, in words."""
+    if settings.token is None:
+        return query_token_words(vit, settings if settings.pin is None else replace(settings, patch=settings.pin))
+    from vitcore.forward.block_activations import prefix_token_names
+
+    kind, _, number = prefix_token_names(vit)[settings.token].partition(" ")
+    if number:
+        return say("register {number}", number=number)
+    return say("the {readout}", readout=say("distillation token") if kind == "distillation" else say("class token"))
+
+
+def layer_range_words(first: int, last: int) -> str:
+    """The layers a rollout has been through, in words."""
+    return say("layer {first}", first=first) if first == last else say("layers {first}–{last}", first=first, last=last)
 
 
 @dataclass(frozen=True, kw_only=True)

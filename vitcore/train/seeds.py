@@ -18,23 +18,11 @@ def torch_seed(*numbers: int) -> int:
 
 
 @contextmanager
-def restored_generators() -> Iterator[None]:
-    """Python's, numpy's and torch's CPU generators are, afterwards, as they were."""
-    import torch
-
-    python, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002  (timm draws from it)
-    try:
-        with torch.random.fork_rng(devices=[]):
-            yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpys)  # noqa: NPY002
-
-
-@contextmanager
 def seeded_generators(*seed: int) -> Iterator[None]:
     """Python's, numpy's and torch's CPU generators seeded for a while."""
     import torch
+
+    from vitcore.models.assembly.random_state import restored_generators
 
     number = torch_seed(*seed)
     with restored_generators():

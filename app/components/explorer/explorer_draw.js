@@ -1,6 +1,6 @@
 // The explorer's drawing part: the lit photo, the map of each head, the strip, the colour bars.
 
-import { answering, chosen, drawBar, even, fetched, fill, largest, least, place, read, standingOut } from "./explorer_read.js"
+import { answering, chosen, drawBar, even, exactly, fetched, fill, largest, least, place, read, standingOut } from "./explorer_read.js"
 import { headline, nameOf, tell } from "./explorer_words.js"
 import { fillIn } from "../text.js"
 import { heatOnPhoto, scaleTop } from "../overlay.js"
@@ -12,7 +12,8 @@ export function schedule(s) {
 
 export function mapFor(s, block) {
   const spec = s.data.maps[block]
-  return spec ? fetched(s, spec, () => schedule(s)) : null
+  const again = () => schedule(s)
+  return spec ? exactly(s, fetched(s, spec, again), s.data.exact, block, again) : null
 }
 
 export function prefetch(s) {
@@ -45,7 +46,8 @@ export function paint(s) {
 function paintPhoto(s, shown, common) {
   const { data, st } = s
   const { grid, shared, log, style } = data
-  const rolled = st.rolled && data.rollout ? fetched(s, data.rollout, () => schedule(s)) : null
+  const again = () => schedule(s)
+  const rolled = (s.rolled = st.rolled && data.rollout ? exactly(s, fetched(s, data.rollout, again), data.exact_rollout, null, again) : null)
   if (st.rolled && rolled) read(rolled, 0, answering(rolled, shown[0]), st.column, s.table, s.lit)
   else chosen(s.values[0], st.head, s.lit)
   s.top = st.head !== null && !st.rolled && shared ? common : log ? Math.max(s.lit[largest(s.lit, grid.prefix)], least(s)) : scaleTop(s.lit, grid.prefix, even(s))

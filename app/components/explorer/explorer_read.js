@@ -64,11 +64,28 @@ export const place = (token, grid) => [Math.floor((token - grid.prefix) / grid.c
  * @param {AttentionMap} map @param {number} token */
 export const answering = (map, token) => (map.all ? token : map.queries[map.nearest[token]])
 
+/** The map with the rows of the tokens that are pinned as Python has them, not rounded to a byte; itself where there are none.
+ * @param {any} s @param {any} map @param {any} spec @param {number | null} block @param {() => void} done */
+export function exactly(s, map, spec, block, done) {
+  const found = map && spec && spec.block === block ? fetched(s, spec, done) : null
+  return found ? { ...map, exact: { ...spec, rows: new Float32Array(found.bytes.buffer) } } : map
+}
+
+/** A pinned token's exact weights in a head, or null.
+ * @param {any} map @param {number} head @param {number} token @param {boolean} column @returns {Float32Array | null} */
+export function exactRow({ exact, tokens }, head, token, column) {
+  const i = exact && exact.column === column ? exact.tokens.indexOf(token) : -1
+  if (i < 0) return null
+  const at = (i * (exact.rows.length / exact.tokens.length / tokens) + head) * tokens
+  return exact.rows.subarray(at, at + tokens)
+}
+
 /** One head's weights from `token` to every token, or (column) from every token to it, into `out`.
  * @param {AttentionMap} map @param {number} head @param {number} token @param {boolean} column @param {Float32Array} table @param {Float32Array} out */
 export function read(map, head, token, column, table, out) {
-  const { bytes, tokens } = map
-  if (map.all && column) {
+  const { bytes, tokens } = map, exact = exactRow(map, head, token, column)
+  if (exact) out.set(exact)
+  else if (map.all && column) {
     for (let i = 0, at = head * tokens * tokens + token; i < tokens; i++, at += tokens) out[i] = table[bytes[at]]
   } else {
     const at = (map.all ? head * tokens + token : head * map.count + map.nearest[token]) * tokens

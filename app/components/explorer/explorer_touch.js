@@ -5,7 +5,7 @@ import { choose, commit } from "../choices.js"
 import { clamp, fillIn } from "../text.js"
 import { label, say } from "./explorer_words.js"
 import { mapFor, prefetch, schedule } from "./explorer_draw.js"
-import { holding } from "../overlay.js"
+import { holding, placeOf } from "../overlay.js"
 
 function make(tag, into, facts = {}) {
   const element = Object.assign(document.createElement(tag), facts)
@@ -150,9 +150,9 @@ export function listen(s) {
   const hit = s.root.querySelector(".hit")
   const at = e => {
     const box = hit.getBoundingClientRect()
-    const { grid } = s.data
-    const row = Math.floor(((e.clientY - box.top) / box.height) * grid.rows)
-    const col = Math.floor(((e.clientX - box.left) / box.width) * grid.cols)
+    const { grid } = s.data, { clientX, clientY } = placeOf(e)
+    const row = Math.floor(((clientY - box.top) / box.height) * grid.rows)
+    const col = Math.floor(((clientX - box.left) / box.width) * grid.cols)
     return row >= 0 && col >= 0 && row < grid.rows && col < grid.cols ? grid.prefix + row * grid.cols + col : null
   }
   const hover = token => {

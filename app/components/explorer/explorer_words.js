@@ -93,7 +93,7 @@ export function pointed(s) {
   } else if (s.hover !== null) {
     const { map } = s
     ;[from, to] = [answering(map, st.token), s.hover]
-    const rolled = st.rolled && data.rollout ? s.bytes.get(data.rollout.url) : null
+    const { rolled } = s
     const of = rolled ? [0] : st.head !== null ? [st.head] : [...Array(data.heads).keys()]
     value = of.reduce((sum, head) => sum + read(rolled || map, head, from, st.column, s.table, s.scratch)[to], 0) / of.length
     more = by(s)

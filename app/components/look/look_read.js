@@ -1,6 +1,6 @@
 // The Look page's reading part: which map lies on the photo, and its numbers out of the bytes that Python sent.
 
-import { chosen, fetched, read } from "../explorer/explorer_read.js"
+import { chosen, exactly, exactRow, fetched, read } from "../explorer/explorer_read.js"
 
 /** What lies on the photo: rollout through all layers or up to one, the attention of a layer, or the similarity of positions.
  * `hover`: the patch pointed at; `over`: a tile or a head pointed at; `step`: the layer up to which rollout plays.
@@ -30,12 +30,12 @@ export function numbersOf(s, what, out) {
     return Boolean(steps)
   }
   if (what.kind === "rollout") {
-    const map = bytes(data.rollout)
+    const map = exactly(s, bytes(data.rollout), data.exact, null, s.again)
     if (map) read(map, 0, prefix + what.patch, false, s.table, out)
     return Boolean(map)
   }
   const ofAnswer = what.patch === null && data.readouts
-  const map = bytes(ofAnswer ? data.readouts[what.layer] : data.maps[what.layer])
+  const map = exactly(s, bytes(ofAnswer ? data.readouts[what.layer] : data.maps[what.layer]), data.exact, what.layer, s.again)
   if (!map) return false
   const token = what.patch === null ? 0 : prefix + what.patch
   const rows = Array.from({ length: data.heads }, (_, head) => head).filter(head => what.head === null || head === what.head)
@@ -44,7 +44,9 @@ export function numbersOf(s, what, out) {
   return true
 }
 
-const readoutRow = ({ bytes }, head, tokens, table) => Float32Array.from(bytes.subarray(head * tokens, (head + 1) * tokens), code => table[code])
+const ANSWER = -1 // in place of a token: where the answer is read
+const readoutRow = (map, head, tokens, table) => exactRow(map, head, ANSWER, false) ?? codedRow(map, head, tokens, table)
+const codedRow = ({ bytes }, head, tokens, table) => Float32Array.from(bytes.subarray(head * tokens, (head + 1) * tokens), code => table[code])
 
 /** One row of signed bytes, −127…127 for −1…1, into `out` from `prefix` on.
  * @param {any} map @param {number} token @param {number} prefix @param {Float32Array} out */

@@ -2,7 +2,7 @@
 
 import { choose } from "../choices.js"
 import { fetched, place } from "../explorer/explorer_read.js"
-import { holding } from "../overlay.js"
+import { holding, placeOf } from "../overlay.js"
 import { clamp, fillIn } from "../text.js"
 import { fly, schedule } from "./look_draw.js"
 import { nearestDot } from "./look_read.js"
@@ -72,8 +72,8 @@ function change(s, what, delay = 0) {
 
 // The place under the pointer on a canvas of rows × cols; null beside it.
 function cell(event, rows, cols) {
-  const box = event.currentTarget.getBoundingClientRect()
-  const row = Math.floor(((event.clientY - box.top) / box.height) * rows), col = Math.floor(((event.clientX - box.left) / box.width) * cols)
+  const box = event.currentTarget.getBoundingClientRect(), { clientX, clientY } = placeOf(event)
+  const row = Math.floor(((clientY - box.top) / box.height) * rows), col = Math.floor(((clientX - box.left) / box.width) * cols)
   return row >= 0 && col >= 0 && row < rows && col < cols ? row * cols + col : null
 }
 
@@ -96,8 +96,8 @@ export function listen(s) {
   const wasHeld = holding(hit, bare => s.root.classList.toggle("bare", bare))
   points(hit, patchAt, hover, patch => !wasHeld() && pin(patch))
   points(q(".sequence .base"), e => {
-    const { per, side } = s.sequence, box = e.currentTarget.getBoundingClientRect()
-    const col = Math.floor((e.clientX - box.left) / side), token = Math.floor((e.clientY - box.top) / side) * per + col
+    const { per, side } = s.sequence, box = e.currentTarget.getBoundingClientRect(), { clientX, clientY } = placeOf(e)
+    const col = Math.floor((clientX - box.left) / side), token = Math.floor((clientY - box.top) / side) * per + col
     const patch = token - s.data.grid.prefix
     return col < per && patch >= 0 && patch < s.data.grid.rows * s.data.grid.cols ? patch : null
   }, hover, pin)
@@ -107,8 +107,8 @@ export function listen(s) {
     return at === null ? null : tiles[at]
   }, position => ({ over: position === null ? null : { position } }), pin)
   points(q(".distance canvas"), e => {
-    const box = e.currentTarget.getBoundingClientRect()
-    const at = nearestDot(s.dots || [], e.clientX - box.left, e.clientY - box.top, NEAR_PX)
+    const box = e.currentTarget.getBoundingClientRect(), { clientX, clientY } = placeOf(e)
+    const at = nearestDot(s.dots || [], clientX - box.left, clientY - box.top, NEAR_PX)
     return at === null ? null : { layer: Math.floor(at / s.data.heads), head: at % s.data.heads }
   }, over => ({ over }), dot => change(s, dot))
   q(".layers input").oninput = e => change(s, { layer: Number(e.target.value) }, 120)

@@ -2,6 +2,7 @@
 // and Down turn the page. Tells Python the size of type and phone.
 
 import { taken, typed } from "../keys.js"
+import { fullScreen, watchPointer } from "./full_screen.js"
 import { takeDrops } from "./photo_drop.js"
 
 const root = document.documentElement
@@ -37,6 +38,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     root.addEventListener("keydown", event => s.key(event), { signal: s.end.signal, capture: true }) // before it closes
     for (const kind of ["pointermove", "pointerdown"]) document.addEventListener(kind, awake, { signal: s.end.signal, passive: true })
     takeDrops(() => words.drop, s.end.signal)
+    watchPointer(s.end.signal)
     for (const kind of ["keydown", "click", "scroll", "pointermove"]) document.addEventListener(kind, hush, { signal: s.end.signal, capture: true, passive: true })
     document.addEventListener("click", onward, { signal: s.end.signal })
     document.addEventListener("click", answerIntoView, { signal: s.end.signal, capture: true })
@@ -62,6 +64,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   s.key = event => {
     if (event.key === "?" && !typed(event)) return setTriggerValue("keys", true)
+    if (!typed(event) && fullScreen(event)) return event.preventDefault()
     if (!data.lecture || taken(event)) return
     const path = event.composedPath()
     if (event.key === "Escape" && !path.some(node => node.matches?.(OWN_ESCAPE))) return setTriggerValue("left", true)

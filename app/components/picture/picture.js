@@ -1,8 +1,9 @@
 // The picture a person can point at: draws patches on a canvas, answers hover itself, sends clicks to Python.
 
 import { framed } from "../outlined.js"
-import { heatOnPhoto, holding, there } from "../overlay.js"
+import { heatOnPhoto, holding, placeOf, there } from "../overlay.js"
 import { clamp } from "../text.js"
+import { drawable, inParts } from "./curtain.js"
 
 const states = new WeakMap()
 const groups = new Map() // pictures that point at the same patch together: the name of a group, and what shows it in each
@@ -16,6 +17,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
     states.set(parentElement, s)
     s.observer = new ResizeObserver(() => draw(canvas, s))
     s.observer.observe(canvas)
+    const divider = parentElement.querySelector(".divider")
+    s.share = 0.5
+    drawable(divider, canvas, share => {
+      s.share = share
+      if (s.data) draw(canvas, s)
+    })
     s.wasHeld = holding(canvas, bare => {
       s.bare = bare
       draw(canvas, s)
@@ -31,7 +38,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
   canvas.setAttribute("aria-label", told.filter(Boolean).join(". ").replaceAll(".. ", ". "))
   canvas.setAttribute("role", "application")
   canvas.tabIndex = 0
-  const sources = [data.image, data.overlay, data.detail]
+  const divider = parentElement.querySelector(".divider")
+  divider.hidden = !data.other
+  if (data.other) divider.setAttribute("aria-label", data.other.label)
+  const sources = [data.image, data.overlay, data.detail, data.other?.overlay]
   for (const source of sources) load(source, s, () => draw(canvas, s))
   for (const old of [...s.pictures.keys()]) if (!sources.includes(old)) s.pictures.delete(old)
 
@@ -111,9 +121,9 @@ function layout(canvas, s) {
 
 export function slotAt(event, canvas, s) {
   const { w, h, gap } = layout(canvas, s)
-  const box = canvas.getBoundingClientRect()
-  const col = Math.floor((event.clientX - box.left) / (w + gap))
-  const row = Math.floor((event.clientY - box.top) / (h + gap))
+  const box = canvas.getBoundingClientRect(), { clientX, clientY } = placeOf(event)
+  const col = Math.floor((clientX - box.left) / (w + gap))
+  const row = Math.floor((clientY - box.top) / (h + gap))
   const { rows, cols } = slotsOf(s.data)
   const inside = row >= 0 && col >= 0 && row < rows && col < cols
   return inside ? row * cols + col : null
@@ -126,11 +136,17 @@ export function describe(slot, data) {
   const col = patch % data.cols
   const [h, w] = data.cell
   const place = fill(data.words.patch, { patch, row, col }) + ` · x ${col * w}–${(col + 1) * w - 1}, y ${row * h}–${(row + 1) * h - 1} px`
-  const given = data.values && data.values[patch] !== null
-  const times = given && data.even ? ` · ${fill(data.words.times, { times: Number((data.values[patch] / data.even).toPrecision(2)) })}` : ""
-  const value = given ? ` · ${Number(data.values[patch].toPrecision(3))} ${data.unit}${times}` : ""
+  const value = data.other
+    ? ` · ${data.other.names.map((name, i) => `${name} ${read([data.values, data.other.values][i][patch], data)}`).join(" · ")}`
+    : data.values && data.values[patch] !== null ? ` · ${read(data.values[patch], data)}` : ""
   const marked = data.marks?.includes(patch) ? ` · ${data.words.outlier}` : ""
   return data.order && patch !== slot ? fill(data.words.slot, { slot, place: place + value + marked }) : place + value + marked
+}
+
+// A value with its unit, and how many even shares it is.
+function read(value, data) {
+  const times = data.even ? ` · ${fill(data.words.times, { times: Number((value / data.even).toPrecision(2)) })}` : ""
+  return `${Number(value.toPrecision(3))} ${data.unit}${times}`
 }
 
 const fill = (words, facts) => words.replace(/\{(\w+)\}/g, (_, name) => facts[name])
@@ -155,11 +171,17 @@ function draw(canvas, s) {
     if (!order && !gutter) ctx.drawImage(image, 0, 0, canvas.clientWidth, high)
     else for (let slot = 0; slot < rows * cols; slot++) drawPatch(ctx, image, patchIn(slot, s.data), s.data, [...at(slot), w, h])
   }
-  const heat = !s.bare && s.pictures.get(overlay), fine = s.pictures.get(detail)
-  if (there(heat)) heatOnPhoto(ctx, [{ image: heat }], fine, canvas.clientWidth, high)
+  const lay = (url, marks) => {
+    const heat = !s.bare && s.pictures.get(url), fine = s.pictures.get(detail)
+    if (there(heat)) heatOnPhoto(ctx, [{ image: heat }], fine, canvas.clientWidth, high)
+    if (!s.bare) framed(ctx, marks, rows, cols, canvas.clientWidth, high)
+  }
+  const { other, marks } = s.data
+  if (other) inParts(ctx, s.share, canvas.clientWidth, high, [() => lay(overlay, marks), () => lay(other.overlay, other.marks)])
+  else lay(overlay, [])
   if (!s.bare) for (const patch of strongest) outline(ctx, at(slotOf(patch, s.data)), w, h, "#ffd60a", 2)
   if (lines && !gutter && !s.bare) grid(ctx, rows, cols, w, h)
-  if (!s.bare) framed(ctx, s.data.marks, rows, cols, canvas.clientWidth, high)
+  if (!s.bare && !other) framed(ctx, marks, rows, cols, canvas.clientWidth, high)
   const shown = slotOf(selected, s.data)
   if (!s.bare && shown !== null && shown !== undefined && shown >= 0) outline(ctx, at(shown), w, h, "#ffffff", 3)
   if (s.bare || s.hover === null) return

@@ -24,6 +24,7 @@ def picture(
     detail: str | None = None, values: Sequence[float | None] | None = None, unit: str = "", even_share: float | None = None,
     lines: bool = True, smooth: bool = True, also_choose: tuple[str, Any] | None = None, group: str = "", marks: Sequence[int] = (),
     marks_sentence: str = "", strongest: Sequence[int] = (), step: int = 1, enlarge: bool = False,
+    other: dict[str, Any] | None = None,
 ) -> None:  # fmt: skip
     """Draw `image` (an address) as rows × cols cells; a chosen cell's index goes to st.session_state[target].
 
@@ -32,7 +33,8 @@ def picture(
     a key down; `strongest` are patches outlined on it. `values`, where there is one, are read out with `unit` under the pointer,
     and as multiples of `even_share`. `also_choose` is a (key, value) that a choice sets too. Pictures of one `group`, of as many
     rows and columns, are pointed at together. `step`: only every so many rows and columns are shown; `enlarge`: a patch pointed at
-    is drawn larger. `marks` are outlier tokens, which get a thin frame; `marks_sentence` says so.
+    is drawn larger. `marks` are outlier tokens, which get a thin frame; `marks_sentence` says so. `other` is a second
+    map, behind a curtain that a person draws: its `overlay`, `values` and `marks`, the `names` of both, the curtain's `label`.
     """
     text = texts.prose("common")
     data: dict[str, Any] = {
@@ -57,6 +59,7 @@ def picture(
         "strongest": list(strongest),
         "step": step,
         "enlarge": enlarge,
+        "other": other,
         "words": {
             "keys": text["keys"],
             "patch": text["cell"],

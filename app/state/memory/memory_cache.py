@@ -252,6 +252,13 @@ def cached(function: Callable[P, T]) -> Callable[P, T]:
     return remembered
 
 
+def kept(function: Callable[..., T], *counted: Hashable) -> T | None:
+    """What a function that is `cached` has made of these arguments, those that count, and still keeps; None where nothing."""
+    made = inspect.unwrap(function)
+    value: T | None = CACHE.peek((f"{made.__module__}.{made.__qualname__}", *_argument_keys(counted)))
+    return value
+
+
 def _argument_keys(arguments: Iterable[Any]) -> Iterator[Hashable]:
     for one in arguments:
         key = getattr(one, "key", one)

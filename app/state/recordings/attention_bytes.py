@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vitcore.grid import Grid
 
 MAX_BYTES = 800_000  # of attention at once; of more, the browser is given some queries only
+ANSWER = -1  # in place of a token: where the answer is read
 THUMBNAIL_CELLS = 16  # cells a side of a thumbnail, at most
 
 
@@ -65,11 +66,23 @@ def token_weights(rec: Recording, block: int, token: int, column: bool) -> NDArr
     return (maps[:, :, token] if column else maps[:, token]).astype("float32")
 
 
-def rollout_weights(rec: Recording, token: int, column: bool) -> NDArray[np.float32]:
-    """Rollout of a token (T,), as the browser reads it from `rollout_bytes`."""
-    from vitcore.analysis.attention_as_bytes import decode_weights
+@memory_cache.cached
+def exact_rows(rec: Recording, block: int | None, tokens: tuple[int, ...], column: bool) -> bytes:
+    """Weights of a few tokens, tokens × heads × all in float32: what is pinned is not rounded to a byte.
 
-    return decode_weights(rollout_bytes(rec, (token,), column))
+    `block` None: of rollout, tokens × 1 × all. A token may be `ANSWER`.
+    """
+    import numpy as np
+
+    if block is None:
+        return rollout_rows(rec, tokens, column).astype("float32").tobytes()
+    rows = [
+        np.einsum("t,htk->hk", rec.pooling_weights, rec.maps[block].astype("float32"))
+        if token == ANSWER
+        else token_weights(rec, block, token, column)
+        for token in tokens
+    ]
+    return np.stack(rows).astype("float32").tobytes()
 
 
 @memory_cache.cached
@@ -175,16 +188,23 @@ def _downsample(maps: NDArray, rows: int, cols: int) -> NDArray:
 @memory_cache.cached
 def rollout_bytes(rec: Recording, tokens: tuple[int, ...] | None, column: bool) -> bytes:
     """Rollout (mean heads, residual 0.5) of all tokens, tokens × tokens; or that of some, from or to them."""
+    from vitcore.analysis.attention_as_bytes import encode_weights
+    from vitcore.analysis.rollout import rollout_matrix
+
+    if tokens is None:
+        return encode_weights(rollout_matrix(rec.fused["mean"], prefix=rec.grid.prefix)).tobytes()
+    return encode_weights(rollout_rows(rec, tokens, column)).tobytes()
+
+
+def rollout_rows(rec: Recording, tokens: tuple[int, ...], column: bool) -> NDArray[np.float64]:
+    """The same of some tokens as numbers, tokens × all, not cached."""
     import numpy as np
 
-    from vitcore.analysis.attention_as_bytes import encode_weights
-    from vitcore.analysis.rollout import rollout_matrix, transition_matrix
+    from vitcore.analysis.rollout import transition_matrix
 
     fused, prefix = rec.fused["mean"], rec.grid.prefix
-    if tokens is None:
-        return encode_weights(rollout_matrix(fused, prefix=prefix)).tobytes()
     some = np.eye(rec.grid.tokens)[list(tokens)]  # a few vectors through all blocks cost less than all matrices
     for matrix in fused if column else fused[::-1]:
         step = transition_matrix(matrix, prefix)
         some = some @ (step.T if column else step)
-    return encode_weights(some).tobytes()
+    return some

@@ -137,6 +137,12 @@ def recording(model: Vit, photo: Photo, block: int | None = None, record: Any = 
     return replace(rec, maps={block: _heads(rec, block)})
 
 
+def is_at_hand(model: str, sample: str) -> bool:
+    """Whether this model's recording of a sample photo is kept, so that its page is drawn at once."""
+    key = sample_photos.sample_digest(sample)
+    return any(memory_cache.kept(_recording, model, key, whole) is not None for whole in (True, False))
+
+
 def input_picture_from_key(model: str, key: str) -> Image.Image:
     """The photo as `input_picture` gives it, for a download."""
     rec = from_key(model, key, "mean")[1]

@@ -43,9 +43,9 @@ def download_button(visit: ExplorerVisit) -> None:
 
 
 def _photo_weights(visit: ExplorerVisit, queried: Any) -> Any:
-    """The weights (T,) that light the photo: of a head, of the mean of all, or of rollout as the browser reads it."""
+    """The weights (T,) that light the photo: of a head, of the mean of all, or of rollout."""
     if visit.rolled:
-        return attention_bytes.rollout_weights(visit.recording, visit.token, visit.column)
+        return attention_bytes.rollout_rows(visit.recording, (visit.token,), visit.column)[0]
     return queried.mean(0) if visit.head is None else queried[visit.head]
 
 

@@ -82,6 +82,8 @@ def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any
         "log": visit.log,
         "shared": visit.shared,
         "maps": maps,
+        "exact": attention_urls.exact_url(rec, visit.layer, pinned, visit.column),
+        "exact_rollout": attention_urls.exact_url(rec, None, pinned[:1], visit.column) if visit.rolled else None,
         "photo": visit.photo_url,
         "detail": visit.detail_url,
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},

@@ -11,7 +11,7 @@ from app.components import page_theme
 from app.components.explorer.explorer import explorer
 from app.components.figure import explain, lead
 from app.components.pending_choices import mark_drawn, restore_pending
-from app.shell import query_controls, selection
+from app.shell import copy_link, query_controls, selection
 from app.state.models import loaded_models
 from app.state.recordings import attention_bytes, outlier_tokens, recordings
 from app.state.visit import current_photo
@@ -52,9 +52,19 @@ def show_explorer(model: str, text: texts.Prose) -> None:
                          query_params={selection.LAYER: str(explorer_visit.layer)})  # fmt: skip
         st.page_link("views/compare/page.py", label=text["to compare"], icon=":material/compare:",
                      query_params={"picture": "attention", selection.LAYER: str(explorer_visit.layer)})  # fmt: skip
-    token, prefix = explorer_visit.token, visit.grid.prefix
-    st.session_state["_pinned"] = token - prefix if token >= prefix else None
+    _offer_handout(explorer_visit)
     mark_drawn()
+
+
+def _offer_handout(visit: ExplorerVisit) -> None:
+    """The handout shows the same: a layer's or a head's attention of the pinned token, or its rollout."""
+    place, prefix = visit.token, visit.grid.prefix
+    patch = place - prefix if place >= prefix else None
+    if visit.rolled:
+        return copy_link.offer_handout(patch=patch, ask=patch is not None, pin=patch, **copy_link.USUAL_ROLLOUT)
+    copy_link.offer_handout(
+        pin=patch, layer=visit.layer, one_head=visit.head, of_token=None if patch is not None else place, received=visit.column
+    )
 
 
 def _controls(visit: Visit) -> ExplorerVisit:

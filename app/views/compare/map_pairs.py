@@ -10,20 +10,20 @@ import streamlit as st
 
 from app import texts
 from app.components.component_files import media_url
-from app.components.figure import downloads, explain
+from app.components.figure import downloads, explain, lead
 from app.components.picture.picture import picture
-from app.shell import query_controls, selection
+from app.shell import copy_link, lecture_mode, query_controls, selection
 from app.state.recordings import model_comparisons, outlier_tokens, relevance_maps
 from app.views.compare.model_pair import ControlPlaces, ModelPair, side_columns
 from app.widgets import colour_bar, outlier_masking
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from streamlit.delta_generator import DeltaGenerator
 
     from vitcore.figures.drawing import Drawing
     from vitcore.forward.compare_models import Comparison, MapPair
 
+VIEWS = ("pair", "curtain")  # side by side, or one picture with a curtain between both, which a lecture begins with
 PairKey = tuple[str, str, str]  # both models and the photo, by what they are kept under
 
 
@@ -40,8 +40,12 @@ def show_rollout(pair: ModelPair, comparison: Comparison, places: ControlPlaces)
             settings[name] = query_controls.slider(text[key], key, 0, 95, start, help=helps[f"{key} help"]) / 100
     settings |= {outlier_masking.QUERY_KEY: True} if outlier_masking.is_on() else {}
     items = tuple(sorted(settings.items()))
+    copy_link.offer_handout(
+        patch=_patch_asked(comparison, cell), ask=_patch_asked(comparison, cell) is not None,
+        **{key: st.session_state.get(key, usual) for key, usual in copy_link.USUAL_ROLLOUT.items() if key != "first"},
+    )  # fmt: skip
     maps = model_comparisons.rollout_maps(comparison, cell, items, pair.vits)
-    _show_maps(pair, comparison, maps, "rollout", (cell, items), cell, places.below)
+    _show_maps(pair, comparison, maps, "rollout", (cell, items), cell, places)
 
 
 def show_attention(pair: ModelPair, comparison: Comparison, places: ControlPlaces) -> None:
@@ -60,8 +64,9 @@ def show_attention(pair: ModelPair, comparison: Comparison, places: ControlPlace
     here = (first, second)
     if blocks[0] != blocks[1]:
         places.row.caption(text["other layer"].format(first=here[0], second=here[1], blocks=blocks[0], others=blocks[1]))
+    copy_link.offer_handout(pin=_patch_asked(comparison, cell), layer=first, one_head=head)
     maps = model_comparisons.attention_maps(comparison, cell, here, head, pair.vits)
-    _show_maps(pair, comparison, maps, "attention", (cell, here, head, outlier_masking.is_on()), cell, places.below)
+    _show_maps(pair, comparison, maps, "attention", (cell, here, head, outlier_masking.is_on()), cell, places)
 
 
 def _query_key(of_two: str, of_all: str, shared: bool) -> str:
@@ -76,6 +81,11 @@ def _place_key(comparison: Comparison) -> str:
     return _query_key("query", selection.PATCH, shared=not comparison.grid.resampled)
 
 
+def _patch_asked(comparison: Comparison, cell: int | None) -> int | None:
+    """The patch of the first model that is asked, for its handout; None where a place is no patch of it."""
+    return None if comparison.grid.resampled else cell
+
+
 def _place_input(pair: ModelPair, comparison: Comparison) -> int | None:
     """The place that is asked, or None for where the answer is read."""
     text, count, key = pair.texts, comparison.grid.rows * comparison.grid.cols, _place_key(comparison)
@@ -87,9 +97,9 @@ def _place_input(pair: ModelPair, comparison: Comparison) -> int | None:
 
 
 def _show_maps(
-    pair: ModelPair, comparison: Comparison, maps: MapPair, kind: str, map_key: Hashable, cell: int | None, below: DeltaGenerator
+    pair: ModelPair, comparison: Comparison, maps: MapPair, kind: str, map_key: Hashable, cell: int | None, places: ControlPlaces
 ) -> None:
-    """Both maps side by side on one scale, their difference `below`; `map_key` tells maps of a kind apart in the cache."""
+    """Both maps on one scale, side by side or behind a curtain, and their difference; `map_key` tells maps of a kind apart."""
     from vitcore.figures.heat_overlay import heat_colour_scale, scale_top
     from vitcore.report import comparison_handout
 
@@ -97,23 +107,54 @@ def _show_maps(
     both, unit = maps.stacked, text[f"unit {kind}"]
     most, even = scale_top(both), maps.even_share
     scale = heat_colour_scale(100 * both, 100 * most, unit)
-    outliers_of_both: list[outlier_masking.MapOutliers] = []
-    for which, ((place, key, name), mask) in enumerate(zip(side_columns(pair), maps.both, strict=True)):
-        outliers_of_both.append(map_outliers := _map_outliers(comparison, which, mask))
-        with place:
-            drawn = relevance_maps.heat_overlay(comparison, (kind, map_key, key), False, mask, most)
-            label = f"{text[f'picture.{kind}']}: {name}"
-            _draw_map(comparison, f"{key}_map", label, drawn, 100 * mask, unit, cell, 100 * even, map_outliers)
-            make = partial(map_figure, pair.key, mask, most, text[f"picture.{kind}"], name, pair.mode, map_outliers.patches, even)
-            note = text.joined((text[f"how {kind}"], map_outliers.sentence))
+    outliers_of_both = [_map_outliers(comparison, which, mask) for which, mask in enumerate(maps.both)]
+    overlays = [
+        relevance_maps.heat_overlay(comparison, (kind, map_key, key), False, mask, most)
+        for key, mask in zip("ab", maps.both, strict=True)
+    ]
+    shown: dict[str, Any] = {"unit": unit, "cell": cell, "even": 100 * even}
+
+    def take(which: int, key: str, name: str) -> None:
+        mask, found = maps.both[which], outliers_of_both[which]
+        make = partial(map_figure, pair.key, mask, most, text[f"picture.{kind}"], name, pair.mode, found.patches, even)
+        note = text.joined((text[f"how {kind}"], found.sentence))
+        downloads(make, f"{key}_{kind}", note, subjects=pair.file_subjects(key), file_stem=kind, **{f"{kind}_{key}": mask})
+
+    with places.row:
+        view = query_controls.button_row(text, "view", list(VIEWS), VIEWS[lecture_mode.is_on()])
+    if view == "curtain":
+        one, two = lead().container(key="curtain").columns(2, gap="large")
+        with one:
+            sides: list[Any] = ["left", "right"]
+            for place, letter, name, side in zip(st.columns(2), "AB", pair.names, sides, strict=True):
+                place.subheader(f"{letter} · {texts.escape_markdown(name)}", anchor=False, text_alignment=side)
+            second = {
+                "overlay": overlays[1], "values": (100 * maps.both[1]).ravel().tolist(), "marks": outliers_of_both[1].patches,
+                "names": ["A", "B"], "label": text["divider"],
+            }  # fmt: skip
+            label = f"{text[f'picture.{kind}']}: {pair.names[0]}, {pair.names[1]}"
+            found = _joint_outliers(pair, outliers_of_both)._replace(patches=outliers_of_both[0].patches)
+            _draw_map(comparison, "both_maps", label, overlays[0], 100 * maps.both[0], map_outliers=found, other=second, **shown)
             with st.container(horizontal=True, vertical_alignment="center"):
-                colour_bar.map_scale_bar(scale, f"{key}_scale")
-                downloads(make, f"{key}_{kind}", note, subjects=pair.file_subjects(key), file_stem=kind, **{f"{kind}_{key}": mask})
+                colour_bar.map_scale_bar(scale, "both_scale")
+                for which, (key, name) in enumerate(zip("ab", pair.names, strict=True)):
+                    take(which, key, name)
+        below = places.below
+    else:
+        for which, ((place, key, name), mask) in enumerate(zip(side_columns(pair), maps.both, strict=True)):
+            with place:
+                label = f"{text[f'picture.{kind}']}: {name}"
+                _draw_map(
+                    comparison, f"{key}_map", label, overlays[which], 100 * mask, map_outliers=outliers_of_both[which], **shown
+                )
+                with st.container(horizontal=True, vertical_alignment="center"):
+                    colour_bar.map_scale_bar(scale, f"{key}_scale")
+                    take(which, key, name)
+        one, below = places.below.columns(2, gap="large")
     outlier_masking.note_and_switch(_joint_outliers(pair, outliers_of_both), "maps", always_switch=True)
-    one, two = below.columns(2, gap="large")
-    with one:
+    with two if view == "curtain" else one:
         _show_difference(pair, comparison, maps, (kind, map_key), cell, outliers_of_both)
-    with two:
+    with below:
         st.markdown(texts.escape_markdown(comparison_handout.map_difference_sentence(maps.difference, maps.rank_correlation)))
         grid_sentence = texts.escape_markdown(comparison_handout.common_grid_sentence(comparison.grid))
         row = st.container(horizontal=True)
@@ -169,9 +210,9 @@ def _show_difference(
 
 def _draw_map(
     comparison: Comparison, key: str, label: str, overlay: str, values: NDArray, unit: str, cell: int | None,
-    even: float | None = None, map_outliers: outlier_masking.MapOutliers | None = None,
+    even: float | None = None, map_outliers: outlier_masking.MapOutliers | None = None, other: dict[str, Any] | None = None,
 ) -> None:  # fmt: skip
-    """One of the three: pointed at together, and a touch asks the place in both models."""
+    """One of the pictures: pointed at together, and a touch asks the place in both models."""
     grid, grids = comparison.grid, comparison.recordings[0].rec.grid
     (left, top, right, bottom), step = grid.box, grids.step_px
     if grid.resampled:  # then in pixels of the photo
@@ -199,6 +240,7 @@ def _draw_map(
         group="compared",
         marks=map_outliers.patches if map_outliers else (),
         marks_sentence=map_outliers.sentence if map_outliers else "",
+        other=other,
     )
 
 

@@ -13,6 +13,7 @@ from app.views.compare.model_pair import ControlPlaces
 text = texts.prose("compare")
 visit = current_visit.load_visit(text, record=model_comparisons.recording_with_tokens)
 problem_place, picture_place, number_place = st.container(), st.container(), st.container()
+kind_row = st.container()
 picture_row, model_row = (st.container(horizontal=True, vertical_alignment="bottom") for _ in range(2))
 rest = st.container()
 pair, settings = model_pickers.choose_pair(visit, model_row, problem_place)
@@ -35,10 +36,8 @@ else:
                 current_visit.show_undefined(one, text["what"])
 if st.session_state.get("picture", "rollout") not in pictures:
     st.session_state["picture"] = next(iter(pictures))
-names = {name: text[f"picture.{name}"] for name in pictures}
-other_names = [{name: texts.prose(text.page, lang)[f"picture.{name}"] for name in pictures} for lang in texts.LANGUAGES]
-with picture_row:
-    picture = query_controls.select_menu(text["picture"], names, "picture", other_names, width=180)
+with kind_row:
+    picture = query_controls.button_row(text, "picture", list(pictures))
 with number_place:
     summary_and_handout.show_numbers(pair)
 with picture_place:

@@ -81,7 +81,16 @@ def _attention(rec: Recording, visit: Visit, layer: int | None) -> dict[str, Any
         "readouts": None if look_bytes.reads_class_token(rec) else _readouts(rec, vit.blocks),
         "steps": {"url": media_url(look_bytes.rollout_steps(rec), attention_urls.BYTES, "steps")},
         "rollout": attention_urls.rollout_url(rec, look_bytes.sent_patches(rec, patch)),
+        "exact": _exact(rec, layer, pinned),
     }  # fmt: skip
+
+
+def _exact(rec: Recording, layer: int | None, pinned: tuple[int, ...]) -> dict[str, Any] | None:
+    """Where the weights that lie on the photo at rest are, exact; rollout to where the answer is read is so already."""
+    if layer is None:
+        return attention_urls.exact_url(rec, None, pinned) if pinned else None
+    answer = 0 if look_bytes.reads_class_token(rec) else attention_bytes.ANSWER
+    return attention_urls.exact_url(rec, layer, pinned or (answer,))
 
 
 def _readouts(rec: Recording, blocks: int) -> list[dict[str, Any] | None]:

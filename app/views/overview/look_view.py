@@ -8,7 +8,7 @@ from app import texts
 from app.components import page_theme
 from app.components.look.look import look
 from app.components.pending_choices import mark_drawn, restore_pending
-from app.shell import photo_titles, query_controls, selection
+from app.shell import copy_link, photo_titles, query_controls, selection
 from app.state.models import loaded_models
 from app.state.recordings import recordings
 from app.state.visit import current_photo
@@ -43,6 +43,9 @@ def show_look(model: str, text: texts.Prose) -> None:
         masked = outlier_masking.applies_to(visit)
         look(look_message(visit, layer, masked), key="look", targets=TARGETS, open_page=_open_page)
         photo_titles.imagenet_name_caption([label for label, _ in visit.recording.top_classes(2)])
+    copy_link.offer_handout(
+        patch=patch, ask=patch is not None, layer=layer, one_head=None if layer is None else head, **copy_link.USUAL_ROLLOUT
+    )
     mark_drawn()
 
 

@@ -7,6 +7,7 @@ from app.components import page_theme
 from app.components.look.look import look
 from app.shell import current_visit, photo_picker
 from app.state import landing_figures
+from app.state.recordings import recordings
 from app.views.overview import look_message
 from app.views.overview.look_view import show_look
 from app.widgets import outlier_masking
@@ -16,7 +17,8 @@ text = texts.prose("overview")
 entered = st.session_state.get("_page") != "overview"
 early, pictures = st.empty(), st.container()
 model, photo = st.session_state.get("model") or DEFAULT_MODEL, st.session_state.get("photo")
-if entered and not outlier_masking.is_on() and (ready := landing_figures.precomputed_picture(model, photo)):
+ready = landing_figures.precomputed_picture(model, photo) if entered and not outlier_masking.is_on() else None
+if ready and not recordings.is_at_hand(model, ready["photo"]):
     with early:  # until there is a model
         look(look_message.early_message(ready, text, page_theme.current()), key="look_early")
 with pictures:

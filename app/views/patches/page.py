@@ -8,7 +8,7 @@ from app import texts
 from app.components.copyable_text.copyable_text import copyable_text
 from app.components.figure import aside, downloads, explain, lead, plot
 from app.components.picture.picture import picture
-from app.shell import current_visit, query_controls
+from app.shell import copy_link, current_visit, query_controls
 from app.state.recordings import photo_patches, recordings
 from app.views.patches import identical_patches, shuffle_question
 
@@ -36,6 +36,8 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 order = photo_patches.shuffle_order(grid.patches, seed) if mixed else None
 if order is not None and rec.labels:  # beside the switch
     shuffle_question.show_question(visit, seed)
+
+copy_link.offer_handout(pin=chosen if (grid.rows, grid.cols) == (visit.grid.rows, visit.grid.cols) else None)
 
 with left:
     picture(

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import texts
 from app.components.figure import aside, downloads, explain, lead, plot
-from app.shell import current_visit, query_controls
+from app.shell import copy_link, current_visit, query_controls
 from app.state.models import model_weights
 from app.views.positions import interpolation, position_sentences, relative_positions
 from app.widgets.position_tiles import position_tiles, step_of_few_tiles
@@ -32,6 +32,7 @@ with lead(), st.container(key="positions"):  # below each other where one would 
     left, right = st.columns([3, 2], gap="large")
 with right:
     chosen = query_controls.patch_input(text["position"], grid)
+    copy_link.offer_handout(pin=chosen)
     plot(figures.position_similarity_tile(cosine, grid, chosen, mode), "tile", text["tile alt"])
     position_sentences.show_position_sentences(cosine, chosen, vit, text)
     downloads(

@@ -35,7 +35,11 @@ def rollout_settings(visit: Visit) -> ReportSettings:
         first = query_controls.slider(text["first"], "first", 0, visit.vit.blocks - 1, 0, width=160, help=helps["first help"])
         patch_wanted = st.toggle(text["ask"], key="ask", bind="query-params", value=False)
         query = query_controls.patch_input(text["query"], grid, width=140, disabled=not patch_wanted)
-        pin = _pinned_patch(text, grid.patches)
+        pin = _number_or_none(text, "pin", grid.patches, text["no pin"], text["pin help"])
+        layer = _number_or_none(text, "layer", visit.vit.blocks, text["last layer"])
+        head = _number_or_none(text, "one_head", visit.vit.heads, text["mean of heads"])
+        token = _number_or_none(text, "of_token", grid.prefix, text["no pin"]) if grid.prefix else None
+        received = st.toggle(text["received"], key="received", bind="query-params", value=False)
         mask = outlier_masking.masking_switch(visit, "report")
     chosen: Any = fusion
     return ReportSettings(
@@ -45,20 +49,21 @@ def rollout_settings(visit: Visit) -> ReportSettings:
         first_block=first,
         patch=query if patch_wanted else None,
         pin=pin,
+        layer=layer,
+        head=head,
+        token=token,
+        received=received,
         mask_outliers=mask,
     )
 
 
-def _pinned_patch(text: texts.Prose, count: int) -> int | None:
-    """The patch that was pinned in the explorer, or another, or none."""
-    given = st.session_state.pop("_pinned", None)
-    kept = st.session_state.get("pin") if given is None else given
-    if given is not None or (kept is not None and not 0 <= kept < count):
-        st.session_state["pin"] = kept if kept is not None and kept < count else None
+def _number_or_none(text: texts.Prose, key: str, count: int, none: str, about: str | None = None) -> int | None:
+    """A whole number 0…count−1, or none, which is called `none`; it is this page's alone."""
+    if (kept := st.session_state.get(key)) is not None and not 0 <= kept < count:
+        st.session_state[key] = None
     return st.number_input(
-        text["pin"], 0, count - 1, None, key="pin", step=1, bind="query-params", width=scaled_px(140), placeholder=text["no pin"],
-        help=text["pin help"],
-    )  # fmt: skip
+        text[key], 0, count - 1, None, key=key, step=1, bind="query-params", width=scaled_px(140), placeholder=none, help=about
+    )
 
 
 def handout(visit: Visit, settings: ReportSettings) -> None:

@@ -12,11 +12,12 @@ from app.state.recordings import recordings
 from app.views.report import handout_section, zip_section
 
 text = texts.prose("report")
-visit = current_visit.load_visit(text, current_visit.LAST_BLOCK, needs_attention=True)
+visit = current_visit.load_visit(text, needs_attention=True)
 
 left, right = st.columns(2, gap="large")
 settings = handout_section.rollout_settings(visit)
-fused = replace(visit, recording=recordings.with_fusion(visit.vit, visit.recording, settings.fusion))
+rec = recordings.recording(visit.vit, visit.photo, settings.block(visit.vit.blocks))
+fused = replace(visit, recording=recordings.with_fusion(visit.vit, rec, settings.fusion))
 with left:
     handout_section.handout(fused, settings)
 with right:

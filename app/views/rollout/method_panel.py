@@ -72,6 +72,8 @@ def method_panel(
         values = method_settings.setting_controls(visit, method, prefix)
     if not prefix:  # the left side's go along to the handout, even if a visitor leaves while this page computes
         copy_link.remember_settings(text.page)
+        settings = {key: values[key] for key in copy_link.USUAL_ROLLOUT if key in values}
+        copy_link.offer_handout(patch=visit.patch, ask=visit.patch is not None, **settings)
     with above:
         try:
             method_map = _compute_map(visit, method, method_settings.vitcore_settings(visit, method, values))

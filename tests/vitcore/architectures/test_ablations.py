@@ -6,13 +6,13 @@ import torch
 import torch.nn.functional as F
 from sklearn.datasets import load_digits
 
+import vitcore
 from tests.conftest import lively
 from vitcore.analysis.patches import join_patches, shuffle_order, split_patches
 from vitcore.architectures import axial_vit
 from vitcore.architectures.build_model import build_from_description, create_paper_model
 from vitcore.forward.predict import predict
 from vitcore.forward.recording import record
-from vitcore.models import load_model
 
 TINY = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 2, "num_heads": 3, "num_classes": 10}
 PLACED = [{"positions": kind, "positions_at": at} for kind in ("1d", "2d", "relative") for at in ("stem", "blocks", "shared")]
@@ -44,7 +44,7 @@ def test_every_weight_learns(changes):
 
 @each
 def test_every_picture_reads_it(changes, noise):
-    vit = load_model.wrap_module(lively(model(changes)), "ablated")
+    vit = vitcore.wrap(lively(model(changes)), name="ablated")
     rec = record(vit, noise(), maps=[0])
     assert np.allclose(rec.fused["mean"].sum(-1), 1, atol=1e-5) and rec.distance_px.shape == (2, 3)
     assert np.allclose(rec.maps[0].astype(np.float32).sum(-1), 1, atol=2e-3)
@@ -59,14 +59,14 @@ def shuffle(vit, image):
 
 
 def test_without_positions_the_order_of_patches_does_not_matter(noise):
-    vit = load_model.wrap_module(lively(model({"pos_embed": "none"})), "none")
+    vit = vitcore.wrap(lively(model({"pos_embed": "none"})), name="none")
     straight, mixed, _ = shuffle(vit, noise(1))
     assert np.abs(predict(vit, mixed) - straight).max() <= 1e-4
 
 
 @each_placed
 def test_with_positions_it_matters_unless_they_move_along(changes, noise):
-    vit = load_model.wrap_module(lively(model(changes)), "placed")
+    vit = vitcore.wrap(lively(model(changes)), name="placed")
     before = {name: value.clone() for name, value in vit.module.state_dict().items()}
     straight, mixed, order = shuffle(vit, noise(1))
     assert np.abs(predict(vit, mixed) - straight).max() > 1e-2

@@ -9,7 +9,7 @@ from checkpoints import lively, smooth
 from timm.data import ImageNetInfo
 
 import vitcore
-from tests.conftest import timm_vit
+from tests.conftest import NORMALISE, timm_vit
 from vitcore.cli.commands import main
 from vitcore.models import load_model, local_files
 from vitcore.models.load_model import AssumedAnswersWarning
@@ -119,7 +119,7 @@ def test_a_thousand_classes_are_asked_about(tmp_path):
 
 def test_modules_of_ones_own_have_names_by_assumption():
     own = timm_vit(num_classes=1000)
-    assert load_model.wrap_module(own).assumed == {"class_names": "imagenet"}
-    assert not load_model.wrap_module(timm_vit(num_classes=5)).assumed
+    assert vitcore.wrap(own, **NORMALISE).assumed == {"class_names": "imagenet"}
+    assert not vitcore.wrap(timm_vit(num_classes=5), **NORMALISE).assumed
     timms = timm.create_model("vit_tiny_patch16_224.augreg_in21k_ft_in1k", depth=1)
-    assert not load_model.wrap_module(timms).assumed
+    assert not vitcore.wrap(timms).assumed

@@ -94,13 +94,13 @@ def test_the_projection_of_clip_is_no_head(tmp_path, photo_file):
 def test_timms_clip_gives_features_and_its_fine_tuned_ones_classes():
     torch.manual_seed(0)
     module = timm.create_model("vit_tiny_patch16_224.augreg_in21k_ft_in1k", num_classes=5)
-    assert load_model.wrap_module(module).output == "softmax" and len(load_model.wrap_module(module).labels) == 5
+    assert vitcore.wrap(module).output == "softmax" and len(vitcore.wrap(module).labels) == 5
     module = timm.create_model("vit_base_patch32_clip_224.openai", depth=1)
-    vit = load_model.wrap_module(module)
+    vit = vitcore.wrap(module)
     assert (module.num_classes, vit.output, vit.labels) == (512, "features", ())
     module = timm.create_model("vit_base_patch32_clip_224.openai", depth=1, num_classes=7)
     torch.nn.init.normal_(module.head.bias)
-    assert load_model.wrap_module(module).output == "softmax"
+    assert vitcore.wrap(module).output == "softmax"
 
 
 @pytest.mark.parametrize(("classes", "likely"), [(1, "sigmoid"), (3, "softmax")])

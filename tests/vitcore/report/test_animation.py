@@ -11,8 +11,7 @@ import vitcore
 from vitcore.figures.relevance import rollout_per_layer_top
 from vitcore.report.animation import MAX_BYTES, REST_MS, SIDES_PX, _runs, animation, animation_end_frame
 from vitcore.report.report_numbers import rollout_per_layer
-from vitcore.report.report_pictures import layer_range_words
-from vitcore.report.report_settings import ReportSettings
+from vitcore.report.report_settings import ReportSettings, layer_range_words
 from vitcore.translation import speaking
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import vitcore
 from tests import files
 from tests.conftest import SAMPLES, TINY, timm_vit
 from vitcore.cli.commands import main
@@ -31,7 +32,7 @@ SETTINGS = ReportSettings(fusion="max", discard=0.25)
 
 @pytest.fixture(scope="module")
 def vit():
-    return load_model.wrap_module(timm_vit(), "tiny")
+    return vitcore.wrap(timm_vit(), name="tiny")
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +83,7 @@ def test_its_numbers_are_those_of_a_recording(archive, vit, photos):
         assert np.array_equal(kept["distance_px"], rec.distance_px) and np.array_equal(kept["logits"], rec.logits)
         assert kept["rollout_by_layer"].shape == (vit.blocks, 4, 4)
         expected = rec.grid.to_map(rec.maps[vit.blocks - 1][:, 0].astype(np.float32))
-        assert np.array_equal(kept["last_layer"], expected)
+        assert np.array_equal(kept["layer_heads"], expected)
     said = json.loads(archive.read("noise/numbers.json"))
     assert np.array_equal(np.array(said["rollout"]), rec.rollout(None, "max", discard_ratio=0.25))
     assert len(archive.read("noise/numbers.csv").splitlines()) == 1 + 16 + 2 * rec.distance_px.size
@@ -137,7 +138,7 @@ def test_a_full_zip_takes_no_part_of_a_photo(vit, made):
 
 
 def test_models_for_which_something_is_not_defined(noise, tmp_path):
-    vit = load_model.wrap_module(timm_vit(pos_embed="none", num_classes=0), "bare")
+    vit = vitcore.wrap(timm_vit(pos_embed="none", num_classes=0), name="bare")
     bundle = ReportBundle(vit, PlainFolder(tmp_path))
     bundle.add_photo(bundle.render_photo(photo_from_image(noise(), "x.png"), ReportOrigin()))
     bundle.close()

@@ -17,14 +17,15 @@ from vitcore.analysis.rollout import rollout
 from vitcore.figures.outlier_frames import FRAME_COLOUR
 from vitcore.figures.theme import hex_to_rgb
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
+from vitcore.forward.recording import record
 from vitcore.outlier_sentences import outlier_sentence
 from vitcore.report import html_page
 from vitcore.report.handout import handout
 from vitcore.report.model_facts import collect_model_facts, weights_digest
-from vitcore.report.report_numbers import last_layer_heads, package_versions, rollout_per_layer
+from vitcore.report.report_numbers import layer_attention, package_versions, rollout_per_layer
 from vitcore.report.report_pictures import photo_pictures
 from vitcore.report.report_settings import ReportOrigin, ReportSettings, report_command
-from vitcore.translation import speaking
+from vitcore.translation import percent_in_two_digits, speaking
 
 MOST_BYTES = 6 * 2**20
 FOREIGN = re.compile(r"""(?:src|srcset|action|poster)=["']?(?!data:)[^"'>\s]+|url\((?!["']?data:)|@import|<link|<iframe""")
@@ -143,7 +144,9 @@ def test_settings_reach_the_pictures_the_numbers_and_the_command(shipped, rec, s
     expected = rec.grid.to_map(rollout(rec.fused["max"], 1 + 17, prefix=1, discard_ratio=0.5, residual=0.25, first_block=3))
     assert np.array_equal(np.array(page.numbers["rollout"]), expected)
     given = {"fusion": "max", "discard_ratio": 0.5, "residual": 0.25, "first_block": 3, "patch": 17, "pin": 40}
-    assert page.numbers["settings"] == given | {"masked_patches": []}
+    shown = {"layer": 11, "head": None, "token": None, "received": False}
+    assert page.numbers["settings"] == given | shown | {"masked_patches": []}
+    assert page.numbers["attention"] is None
     flags = "--fusion max --discard 0.5 --residual 0.25 --first-block 3 --patch 17 --pin 40"
     assert f"{flags} --out report" in page.text and "patch 17" in page.text and "maximum" in page.text
     assert "patch 40, row 2, column 8, is outlined" in page.text and "patch 40 in layer 11" in page.text
@@ -159,7 +162,8 @@ def test_outlier_tokens_are_masked_where_that_is_asked_and_it_is_said(shipped, r
     assert (amounts[[0, 15, 240, 255]] == 0).all() and np.delete(amounts, [0, 15, 240, 255]).min() > 0
     assert np.allclose(amounts, mask_outlier_tokens(rec).rollout().ravel())
     assert rollout_per_layer(rec, settings)[-1].ravel() == pytest.approx(amounts)
-    assert (last_layer_heads(rec, settings)[:, 0, 0] == 0).all() and (last_layer_heads(rec, ReportSettings())[:, 0, 0] > 0).all()
+    first = [layer_attention(rec, one)[:, rec.grid.prefix] for one in (settings, ReportSettings())]
+    assert (first[0] == 0).all() and (first[1] > 0).all()
     assert "4 outlier tokens masked" in page.text and "patches 0, 15, 240, 255" in page.text
     assert "report astronaut.jpg --mask-outliers --out report" in page.text
 
@@ -169,7 +173,8 @@ def test_outlier_tokens_are_named_and_framed_exactly_where_they_hold_much(shippe
     patches, grid = outliers_in_recording(rec).patches, rec.grid
     settings = [ReportSettings(mask_outliers=hidden) for hidden in (False, True)]
     plain, masked = ({one.name: one for one in photo_pictures(shipped, rec, given)} for given in settings)
-    maps = {"rollout": [rec.rollout()], "layers": rec.rollout_per_layer(), "heads": last_layer_heads(rec, ReportSettings())}
+    heads = grid.to_map(layer_attention(rec, ReportSettings()))
+    maps = {"rollout": [rec.rollout()], "layers": rec.rollout_per_layer(), "heads": heads}
     seen = set()
     for name, drawn in maps.items():
         marks = [outliers_in_map(one, patches).tolist() for one in drawn]
@@ -196,10 +201,10 @@ def test_the_last_layer_of_the_build_up_is_the_rollout(rec):
 
 @pytest.mark.parametrize(
     "wrong", [{"fusion": "sum"}, {"discard": 1.0}, {"discard": -0.1}, {"residual": 1.1}, {"components": 0}, {"patch": 256},
-              {"pin": -1}, {"first_block": 12}], ids=str,
+              {"pin": -1}, {"first_block": 12}, {"layer": 12}, {"head": 3}, {"token": 1}], ids=str,
 )  # fmt: skip
 def test_settings_out_of_range_and_what_the_model_does_not_have_are_refused(wrong, shipped, rec, side):
-    of_model = wrong.keys() <= {"patch", "pin", "first_block"}  # only with the model at hand
+    of_model = wrong.keys() <= {"patch", "pin", "first_block", "layer", "head", "token"}  # only with the model at hand
     with pytest.raises(ValueError, match="is from 0 to" if of_model else r"is one of|is from"):
         settings = ReportSettings(**wrong)
         assert of_model
@@ -282,3 +287,28 @@ def test_the_digest_is_of_the_weights_and_a_command_is_quoted_as_a_shell_needs(m
     assert re.fullmatch("[0-9a-f]{64}", weights_digest(vit))
     words = shlex.split(report_command("my photo's.jpg", "x y", ReportSettings()))
     assert words == ["python", "-m", "vitcore", "report", "my photo's.jpg", "--model", "x y", "--out", "report"]
+
+
+CHOSEN = {"of a head": {"layer": 3, "head": 2, "pin": 40}, "mean of heads": {"layer": 5},
+          "given": {"layer": 3, "pin": 40, "received": True},
+          "of a token": {"layer": 3, "token": 0, "pin": 40}, "of the asked patch": {"head": 1, "patch": 17}}  # fmt: skip
+
+
+@pytest.mark.parametrize("chosen", CHOSEN.values(), ids=CHOSEN)
+def test_the_attention_that_is_chosen_is_a_picture_with_its_numbers(chosen, shipped, side):
+    settings = ReportSettings(**chosen)
+    layer = chosen.get("layer", 11)
+    rec = record(shipped, "assets/samples/astronaut.jpg", maps=[layer])
+    page = Page(handout(shipped, rec, settings, None, side))
+    token = 0 if not {"pin", "patch"} & chosen.keys() or "token" in chosen else 1 + chosen.get("pin", chosen.get("patch", 0))
+    maps = rec.maps[layer].astype(np.float32)
+    heads = maps[:, :, token] if "received" in chosen else maps[:, token]
+    expected = heads[chosen["head"]] if "head" in chosen else heads.mean(0)
+    said = page.numbers["attention"]
+    assert (said["layer"], said["token"] or 0) == (layer, token)
+    assert np.array_equal(np.array(said["patches"]).ravel(), expected[1:]) and said["prefix"] == [expected[0]]
+    most = int(expected[1:].argmax())
+    assert f"most: patch {most} (row {most // 16}, column {most % 16}), {percent_in_two_digits(expected[1:].max())}" in page.text
+    assert f"layer {layer}, {'head ' + str(chosen['head']) if 'head' in chosen else 'mean of its heads'}" in page.text
+    for name, number in chosen.items():
+        assert (f"--{name} {number}" if number is not True else "--received") in page.text

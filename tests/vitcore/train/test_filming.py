@@ -12,10 +12,11 @@ from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
 import vitcore
+from vitcore.models.assembly.frozen_copy import frozen_copy
 from vitcore.train import film_files, run_folder
 from vitcore.train.film.compute_frame import compute_frame
-from vitcore.train.film.cpu_copy import cpu_copy
 from vitcore.train.film.film_writer import FilmWriter
+from vitcore.train.film.find_vit import find_vit
 from vitcore.train.film.frame_spacing import FrameSpacing
 from vitcore.train.recipe import FILMED
 from vitcore.train.run_folder import RunError
@@ -112,7 +113,7 @@ def test_the_run_is_what_watch_it_learn_reads(make_module, film):
     assert found.classes[3] == "kind 3" and found.grid == vitcore.Grid(4, 4, 8)
     assert found.log == [{"step": 0, "loss": 2.0}, {"step": 100, "val_loss": 1.5, "top1": 40.0, "lr": 0.5}]
     with torch.no_grad():
-        for name, array in compute_frame(vitcore.models.load_model.wrap_module(vit.eval(), "same"), writer.photos).items():
+        for name, array in compute_frame(vitcore.wrap(vit.eval(), name="same"), writer.photos).items():
             np.testing.assert_array_equal(found.arrays[name][1], array, err_msg=name)
     assert (found.arrays["positions"][1] != found.arrays["positions"][0]).any()
     assert not writer.frame(vit, 200), "what comes after the end is not filmed"
@@ -212,8 +213,9 @@ def test_a_stand_in_answers_as_the_model_and_is_nobodys():
     vit.forward = lambda *args: pytest.fail("the training's own forward")
     vit.set_grad_checkpointing()
     vit.train().register_forward_pre_hook(lambda *args: pytest.fail("the training's own hook"))
-    twin = cpu_copy(torch.compile(nn.Sequential(vit), backend="eager"))
-    torch.testing.assert_close(twin.eval()(x).double(), expected, atol=1e-4, rtol=1e-4)
+    found = find_vit(torch.compile(nn.Sequential(vit), backend="eager"))
+    twin = frozen_copy(found, device="cpu", dtype=torch.float32)
+    torch.testing.assert_close(twin(x).double(), expected, atol=1e-4, rtol=1e-4)
     theirs = {p.data_ptr() for p in [*vit.parameters(), *vit.buffers()]}
     assert not theirs & {p.data_ptr() for p in [*twin.parameters(), *twin.buffers()]}
     assert vit.training and vit.grad_checkpointing and all(p.requires_grad for p in vit.parameters())

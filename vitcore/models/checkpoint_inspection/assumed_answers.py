@@ -12,10 +12,11 @@ class AssumedAnswersWarning(UserWarning):
     """What a file does not say was taken as likely."""
 
 
-def assumed_sentence(name: str, assumed: Mapping[str, str]) -> str:
-    """That these answers (by `OpenQuestion.key`) are assumed of a model, in the reader's language."""
-    return say("{name} does not say everything; assumed, and not proven: {assumed}.", name=name,
-               assumed=", ".join(f"{key}={value}" for key, value in assumed.items()))  # fmt: skip
+def assumed_sentence(name: str, assumed: Mapping[str, str], reasons: Mapping[str, str] | None = None) -> str:
+    """That these answers (by `OpenQuestion.key`) are assumed of a model, and for which reasons, in the reader's language."""
+    why = reasons or {}
+    listed = (f"{key}={value}" + (f" ({why[key]})" if why.get(key) else "") for key, value in assumed.items())
+    return say("{name} does not say everything; assumed, and not proven: {assumed}.", name=name, assumed=", ".join(listed))
 
 
 def stated_assumptions(facts: Mapping[str, Any], shipped: bool, module: Any) -> dict[str, str]:

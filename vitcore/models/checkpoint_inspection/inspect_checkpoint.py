@@ -19,8 +19,9 @@ from torch import Tensor
 
 from vitcore.architectures.classifier_head import read_head, with_timm_head
 from vitcore.architectures.meta_device import meta_device
-from vitcore.errors import refusal_reason
+from vitcore.errors import misfit_reason
 from vitcore.models import local_files
+from vitcore.models.checkpoint_inspection.check_shapes import check_shapes, check_values
 from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
 from vitcore.models.checkpoint_inspection.differences import fit_to_module, tensor_differences
 from vitcore.models.checkpoint_inspection.infer_architecture import (
@@ -30,18 +31,22 @@ from vitcore.models.checkpoint_inspection.infer_architecture import (
     output_question,
 )
 from vitcore.models.checkpoint_inspection.inspection import Inspection, part_label
-from vitcore.models.checkpoint_inspection.open_questions import CROPS, INTERPOLATIONS, NORMALISATIONS, OpenQuestion
+from vitcore.models.checkpoint_inspection.lookalikes import preparation_by_name, preparation_like
+from vitcore.models.checkpoint_inspection.open_questions import CROPS, INTERPOLATIONS, NORMALISATIONS, OpenQuestion, crop_terms
 from vitcore.models.checkpoint_inspection.rotary import may_be_rotary, rotary_architectures
-from vitcore.models.formats import checkpoint_layout, config_json, google_npz, timm_names, weight_files
+from vitcore.models.formats import checkpoint_layout, config_json, dinov3, google_npz, timm_names
 from vitcore.models.formats.config_json import CheckpointConfiguration
+from vitcore.models.formats.containers import weight_files
+from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.state_dict import StateDict, tensor_shapes
 from vitcore.models.model_cards import ModelError
 
 
-def inspect(path: str | Path, part: str | None = None) -> Inspection:
+def inspect(path: str | Path, part: str | None = None, like: str | None = None) -> Inspection:
     """What is in a weights file, or in a directory with a configuration: names and shapes are read, no weights.
 
-    part: which model, where the file holds several (a name of `Inspection.parts`); else the average or the teacher before others.
+    part: which model, where the file holds several (a name of `Inspection.parts`); else the average or the teacher before others;
+    like: the name of one of timm's models, for which photos were prepared as for this one.
     Raises: ModelError, one sentence, where no Vision Transformer is in it.
     """
     path = Path(path)
@@ -56,7 +61,17 @@ def inspect(path: str | Path, part: str | None = None) -> Inspection:
         found = [checkpoint_layout.whole_model(tree, file.name)]
     else:
         found = checkpoint_layout.find_models(tree, file.name)
-    return _inspection(path, file, _chosen(found, part, file), configured)
+    return _inspection(path, file, _chosen(found, part, file), configured, like)
+
+
+def inspect_state(state: Mapping[str, LazyTensor], configured: CheckpointConfiguration, name: str) -> Inspection:
+    """The same of a state by name, in any library's names, whose values are in memory, and what is known of its model.
+
+    Raises: ModelError, one sentence, where no Vision Transformer is in it.
+    """
+    part = checkpoint_layout.find_models(state, name)[0]
+    nowhere = Path(f"{name}.state")  # a name in sentences: nothing is read
+    return replace(_inspection(nowhere, nowhere, (part, (part.name,)), configured, by_name=False), name=name)
 
 
 def _chosen(
@@ -103,20 +118,13 @@ def _colours_of(architecture: str) -> tuple[tuple[float, ...], tuple[float, ...]
 
 
 def _inspection(
-    path: Path, file: Path, chosen: tuple[checkpoint_layout.CheckpointModel, tuple[str, ...]], configured: CheckpointConfiguration
-) -> Inspection:
+    path: Path, file: Path, chosen: tuple[checkpoint_layout.CheckpointModel, tuple[str, ...]], configured: CheckpointConfiguration,
+    like: str | None = None, by_name: bool = True,
+) -> Inspection:  # fmt: skip
     part, names = chosen
+    check_values(part.weights, file.name)
     raw = tensor_shapes(part.weights)
-    told: dict[str, Any] = {"heads": google_npz.head_count(raw)} if part.format is google_npz.FORMAT else {}
-    if part.format.projection and any(re.search(part.format.projection, name) for name in raw):
-        told["output"] = "features"
-    if any(re.search(r"\.mlp\.(w12|weights_in|gate_proj)\.", name) for name in raw):  # DINOv2's and DINOv3's own
-        told["gate"] = "first half"
-        told |= {} if any(".mlp.gate_proj." in name for name in raw) else {"activation": "silu"}
-    if any(name.startswith("visual.head.mlp.") for name in raw):  # OpenCLIP's, of timm's `Mlp`
-        told["head_activation"] = "gelu"
-    if any("pre_logits" in name for name in raw):  # the paper's, in every library
-        told["head_activation"] = "tanh"
+    told = _told_by_names(part, raw)
     if part.format is timm_names.TIMM and not part.is_whole:
         raw = with_timm_head(raw)
     rotary = _rotary(part, raw, configured, file)
@@ -125,18 +133,18 @@ def _inspection(
     if rotary and ("pos_embed" not in raw or pooled or any(".attn.q_" in name for name in raw)):
         configured = replace(configured, timm=next(iter(rotary.values())))
     state = raw if configured.timm else part.with_timm_names(dict(raw))
+    if not configured.timm:
+        check_shapes(state, file.name)
+    if like is not None:
+        prepared = preparation_like(like, state, file.name)
+        shown = {**crop_terms(prepared["crop"]), "interpolation": prepared["interpolation"]}
+        told_like = {"normalise": prepared["normalise"]}
+        configured = replace(configured, known_answers={**configured.known_answers, **told_like}, input=shown)
     known = {**configured.known_answers, **told}
+    if part.format in dinov3.FORMATS and not configured.timm:
+        configured = replace(configured, timm=dinov3.describe_dinov3(raw, state, known))
     if configured.timm:
-        named = dict(configured.timm)
-        asked = head_questions(named, known)
-        if "normalise" not in known:
-            colours = _colours_of(str(configured.timm["timm"]))
-            asked.append(OpenQuestion("normalise", colours, tuple(NORMALISATIONS.values())))
-        if len(rotary) > 1:
-            asked.append(OpenQuestion("architecture", next(iter(rotary)), tuple(rotary)))
-        if configured.timm.get("num_classes") == 1 and "output" not in known:
-            asked.append(output_question(1))
-        inferred = InferredArchitecture(named, (1, 1), None, tuple(asked))
+        inferred = _named_architecture(part, raw, configured.timm, known, tuple(rotary))
     else:
         inferred = _with_values(part, state, known, file)
         if rotary:
@@ -149,7 +157,7 @@ def _inspection(
             )
             module = local_files.build_module(shape, shape.get("img_size"))
     except Exception as error:  # shapes that no model has: timm and torch each complain in their own way
-        raise ModelError("{name} can't be loaded: {reason}", name=file.name, reason=refusal_reason(error)) from None
+        raise ModelError("{name} can't be loaded: {reason}", name=file.name, reason=misfit_reason(error)) from None
     differences = tensor_differences(fit_to_module(state, module), module)
     also = _class_names_question(module, configured, known) if not differences.only_head_differs else ()
     inferred = replace(
@@ -159,7 +167,46 @@ def _inspection(
     )
     count = sum(p.numel() for p in module.parameters())
     name = path.name if path.is_dir() else file.stem
-    return Inspection(file, name, part, names, inferred, configured, differences, count, known.get("output", "softmax"), rotary)
+    found = Inspection(file, name, part, names, inferred, configured, differences, count, known.get("output", "softmax"), rotary)
+    return found.with_likely(*preparation_by_name(name, state)) if by_name else found
+
+
+def _told_by_names(part: checkpoint_layout.CheckpointModel, raw: StateDict) -> dict[str, Any]:
+    """What names of tensors tell beyond their shapes, by `OpenQuestion.key`."""
+    told: dict[str, Any] = {"heads": google_npz.head_count(raw)} if part.format is google_npz.FORMAT else {}
+    if part.format.projection and any(re.search(part.format.projection, name) for name in raw):
+        told["output"] = "features"
+    if any(re.search(r"\.mlp\.(w12|weights_in|gate_proj)\.", name) for name in raw):  # DINOv2's and DINOv3's own
+        told["gate"] = "first half"
+        told |= {} if any(".mlp.gate_proj." in name for name in raw) else {"activation": "silu"}
+    if any(name.startswith("visual.head.mlp.") for name in raw):  # OpenCLIP's, of timm's `Mlp`
+        told["head_activation"] = "gelu"
+    if any("pre_logits" in name for name in raw):  # the paper's, in every library
+        told["head_activation"] = "tanh"
+    return told
+
+
+def _named_architecture(
+    part: checkpoint_layout.CheckpointModel, raw: StateDict, shape: Mapping[str, Any], known: Mapping[str, Any],
+    rotary: tuple[str, ...],
+) -> InferredArchitecture:  # fmt: skip
+    """One of timm's architectures that is known by name, and what is asked of it."""
+    named = dict(shape)
+    asked = head_questions(named, known)
+    if "normalise" not in known:
+        colours = _colours_of(str(shape["timm"]))
+        asked.append(OpenQuestion("normalise", colours, tuple(NORMALISATIONS.values())))
+    if len(rotary) > 1:
+        asked.append(OpenQuestion("architecture", rotary[0], rotary))
+    if shape.get("num_classes") == 1 and "output" not in known:
+        asked.append(output_question(1))
+    if part.format in dinov3.FORMATS and "heads" not in known and not any(n.endswith(".periods") for n in raw):
+        width = named["embed_dim"]
+        can = tuple(n for n in range(1, width + 1) if width % (4 * n) == 0)
+        asked.append(OpenQuestion("heads", named["num_heads"], can, (("width", width),)))
+    if part.format in dinov3.FORMATS and named["num_classes"]:
+        asked.append(OpenQuestion("pool", "token", ("token", "avg")))
+    return InferredArchitecture(named, (1, 1), None, tuple(asked))
 
 
 def _class_names_question(module: Any, configured: CheckpointConfiguration, known: Mapping[str, Any]) -> tuple[OpenQuestion, ...]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ from vitcore.models.checkpoint_inspection.architecture_facts import architecture
 from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
 from vitcore.models.checkpoint_inspection.differences import HEAD_NAMES, TensorDifferences, fit_to_module
 from vitcore.models.checkpoint_inspection.infer_architecture import InferredArchitecture
-from vitcore.models.checkpoint_inspection.open_questions import CROPS, OpenQuestion, answer_text, complete_answers
-from vitcore.models.formats import checkpoint_layout, google_npz
+from vitcore.models.checkpoint_inspection.lookalikes import with_likely_answers
+from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, answer_text, complete_answers, crop_terms
+from vitcore.models.formats import checkpoint_layout, timm_names
 from vitcore.models.formats.config_json import CheckpointConfiguration
 from vitcore.models.model_cards import OWN_FILE, ModelError
 from vitcore.probabilities import Output
@@ -96,6 +97,15 @@ class Inspection:
             if (answers or {}).get(q.key) is None and q.key not in moot
         }
 
+    def reasons(self, answers: Mapping[str, Any] | None = None) -> dict[str, str]:
+        """Why answers that are assumed are more than the usual, in the reader's language, by `OpenQuestion.key`."""
+        return {q.key: q.reason for q in self.unproven_questions if q.reason and (answers or {}).get(q.key) is None}
+
+    def with_likely(self, answers: Mapping[str, Any], why: str) -> "Inspection":
+        """The same with other likely answers, and the reason for them."""
+        asked, also = (with_likely_answers(qs, answers, why) for qs in (self.questions, self.inferred.optional_questions))
+        return replace(self, inferred=replace(self.inferred, questions=asked, optional_questions=also))
+
     def architecture_and_input(self, answers: Mapping[str, Any] | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Architecture and input as a card has them, with these answers and the likely ones.
 
@@ -104,13 +114,14 @@ class Inspection:
         told = self._complete_answers(answers)
         for key in ("output", "class_names"):
             told.pop(key, None)
-        shown = CROPS[told.pop("crop")] if "crop" in told else {}
+        shown = crop_terms(told.pop("crop")) if "crop" in told else {}
         shown |= {"interpolation": told.pop("interpolation")} if "interpolation" in told else {}
         named = self.rotary.get(told.pop("architecture", ""))
         mean, std = told.pop("normalise", None) or self.configuration.known_answers["normalise"]
         if named or "timm" in self.inferred.architecture:
             shape = dict(named or self.inferred.architecture)
             shape |= {key: told[key] for key in HEAD_TERMS if key in told}
+            shape |= {to: told[key] for key, to in (("heads", "num_heads"), ("pool", "global_pool")) if key in told and not named}
         else:
             shape = self.inferred.with_answers(told)
         if self.differences.only_head_differs:
@@ -180,19 +191,14 @@ class Inspection:
         return module
 
     def _fill(self, module: Any, as_it_is: bool) -> None:
-        if as_it_is:
-            state = checkpoint_layout.read_tensors(self.part, self.file)
-            module.load_state_dict(state if self.part.is_whole else with_timm_head(state), assign=True)
-            return
-        if self.part.format is google_npz.FORMAT and isinstance(module.head, torch.nn.Linear | torch.nn.Identity):
-            module.to_empty(device="cpu")
-            prefix = self.part.name.rpartition(" · ")[2]
-            module.load_pretrained(str(self.file), prefix)  # timm's own
-            return
-        state = fit_to_module(self.part.with_timm_names(checkpoint_layout.read_tensors(self.part, self.file)), module)
+        state = checkpoint_layout.read_tensors(self.part)
+        if not as_it_is:
+            state = fit_to_module(self.part.with_timm_names(state), module)
+        elif not self.part.is_whole:
+            state = with_timm_head(state) if self.part.format is timm_names.TIMM else self.part.with_timm_names(state)
         if self.differences.only_head_differs:
             state = {name: w for name, w in state.items() if not HEAD_NAMES.match(name)}
-        module.load_state_dict(state, assign=True)
+        module.load_state_dict({name: w.contiguous() for name, w in state.items()}, assign=True)
 
 
 def part_label(part: str) -> str:

@@ -36,6 +36,7 @@ class OpenQuestion:
     choices: tuple[Any, ...] = ()
     facts: tuple[tuple[str, Any], ...] = ()
     proven: bool = False  # nothing else is possible: it may be told, and is no assumption
+    reason: str = ""  # why `likely` is likely, where it is more than the usual, in the reader's language
 
     @property
     def sentence(self) -> str:
@@ -85,6 +86,17 @@ class OpenQuestion:
             "crop": say("With another part the model sees another picture: answers get worse, and maps change a little."),
             "interpolation": say("With another one pixels differ a little, and so do answers and maps."),
         }[self.key]  # fmt: skip
+
+
+def crop_answer(mode: str, share: float | None) -> str:
+    """timm's `crop_mode` and `crop_pct` as an answer: "center 0.9"."""
+    return mode if share is None or share == 1 else f"{mode} {share:g}"
+
+
+def crop_terms(answer: str) -> dict[str, Any]:
+    """The same answer as timm's terms."""
+    mode, _, share = answer.partition(" ")
+    return {"crop_mode": mode, "crop_pct": float(share or 1)}
 
 
 def parse_answer(question: OpenQuestion, answer: Any) -> Any:

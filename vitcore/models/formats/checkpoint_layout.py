@@ -4,35 +4,25 @@ A training checkpoint holds a model more than once. The average over its steps (
 evaluations of those who wrote them; the others can be asked for by name.
 """
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from vitcore.architectures.classifier_head import find_head_beside, with_timm_head
-from vitcore.models.formats import (
-    google_npz,
-    openclip,
-    timm_names,
-    torchvision_vit,
-    transformers_clip,
-    transformers_vit,
-    weight_files,
-)
-from vitcore.models.formats.read_weights import LazyTensor
+from vitcore.errors import log_traceback
+from vitcore.models.formats import dinov3, google_npz, openclip, timm_names, torchvision_vit, transformers_clip, transformers_vit
+from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.state_dict import CheckpointFormat, StateDict
 from vitcore.models.model_cards import ModelError
 
 CHECKPOINT_FORMATS = (
-    openclip.TRUNK, timm_names.TIMM, timm_names.HYBRID, timm_names.ROOT_ONLY, transformers_vit.FORMAT, transformers_clip.CLIP,
-    transformers_clip.SIGLIP, torchvision_vit.FORMAT, openclip.TOWER, google_npz.FORMAT,
+    openclip.TRUNK, *dinov3.FORMATS, timm_names.TIMM, timm_names.HYBRID, timm_names.ROOT_ONLY, transformers_vit.FORMAT,
+    transformers_clip.CLIP, transformers_clip.SIGLIP, torchvision_vit.FORMAT, openclip.TOWER, google_npz.FORMAT,
 )  # fmt: skip
 LANGUAGE_MODEL_NAMES = re.compile(r"(^|\.)(embed_tokens|wte|word_embeddings|tok_embeddings|token_embd|lm_head|shared)\.weight$")
 HEAD_OF_FORMATS = re.compile(r"(heads?|(cls_|distillation_)?classifier|visual_projection|visual\.head)\.|proj$")
 ROOT_HEAD = re.compile(r"(fc|linear|linear_head|cls_head|classification_head|mlp_head|last_linear|clf|logits)\d*\.")
-MAX_MAPPED_SHARE = 0.6  # of a file's bytes
 FIRST, LAST = re.compile(r"(?<![a-z])ema(?![a-z])|teacher|averag|target"), re.compile(r"student|momentum|optim")
 
 
@@ -48,8 +38,18 @@ class CheckpointModel:
     unread_head: tuple[str, ...] = ()  # those of them that look like a head, which was not taken
 
     def with_timm_names(self, state: StateDict) -> StateDict:
-        """The part's tensors (or their shapes) by timm's names, its head among them."""
-        return with_timm_head(self.format.convert(state))
+        """The part's tensors (or their shapes) by timm's names, its head among them.
+
+        Raises: ModelError, where they have the names that the format has, but not the shapes.
+        """
+        try:
+            return with_timm_head(self.format.convert(state))
+        except ModelError:
+            raise
+        except Exception as error:  # torch's, of transposing and joining what doesn't fit together
+            log_traceback(error)
+            raise ModelError("Tensors in it have the names that {format} has for them, but not the shapes.",
+                             format=self.format.title) from None  # fmt: skip
 
 
 def find_models(tree: Mapping[str, Any], file: str) -> list[CheckpointModel]:
@@ -79,15 +79,8 @@ def whole_model(tree: Mapping[str, Any], file: str) -> CheckpointModel:
     return CheckpointModel(" · ".join(path), timm_names.TIMM, weights, (), is_whole=True)
 
 
-def read_tensors(part: CheckpointModel, file: Path) -> StateDict:
-    """The part's tensors as 32-bit floats.
-
-    What is most of a file is read whole: copied out of the mapped file, it would be in memory twice for a moment.
-    """
-    if 4 * sum(math.prod(w.shape) for w in part.weights.values()) > MAX_MAPPED_SHARE * file.stat().st_size:
-        tree = weight_files.read_weights_tree(file, mapped=False)
-        found = [whole_model(tree, file.name)] if part.is_whole else find_models(tree, file.name)
-        part = next(again for again in found if again.name == part.name)
+def read_tensors(part: CheckpointModel) -> StateDict:
+    """The part's tensors as 32-bit floats, each in memory once. Raises: ModelError, for one that is damaged."""
     return {name: weight.values().float() for name, weight in part.weights.items()}
 
 

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vitcore.errors import log_traceback
+from vitcore.models.formats.containers.json_file import read_json_object
 from vitcore.models.formats.image_processor import output_px, read_preprocessing, unfollowed_fields_sentence
-from vitcore.models.formats.read_weights import read_json_object
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import Output
+from vitcore.translation import say
 
 ACTIVATIONS = {
     "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_fast": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "quick_gelu": "quick_gelu",
@@ -43,12 +45,12 @@ def read_configuration(folder: Path) -> CheckpointConfiguration:
             file = folder / name
             try:
                 return read(read_json_object(file), folder)
-            except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
-                if isinstance(error, ModelError):
-                    raise
-                raise ModelError(
-                    "{name} does not say what such a file says: {reason}.", name=file.name, reason=repr(error)[:120]
-                ) from None
+            except ModelError:
+                raise
+            except Exception as error:  # fields that are missing, or don't fit together
+                log_traceback(error)
+                reason = repr(error.args[0])[:60] if isinstance(error, KeyError) else say("its fields do not fit together")
+                raise ModelError("{name} does not say what such a file says: {reason}.", name=file.name, reason=reason) from None
     return CheckpointConfiguration()
 
 
@@ -69,6 +71,8 @@ def _timm(said: dict[str, Any]) -> CheckpointConfiguration:
     made_for = shape.get("img_size") or size
     if isinstance(made_for, list):
         known["size"] = _pair(made_for[-2:])
+    if embeds_texts({"architecture": said["architecture"], **cfg}, int(shape.get("num_classes") or cfg.get("num_classes") or 0)):
+        known["output"] = "features"
     kept = {term: cfg[term] for term in ("interpolation", "crop_pct", "crop_mode") if term in cfg}
     names = said.get("label_names") or cfg.get("label_names")
     told = said.get("label_descriptions") or cfg.get("label_descriptions") or {}
@@ -76,7 +80,30 @@ def _timm(said: dict[str, Any]) -> CheckpointConfiguration:
     return CheckpointConfiguration(known, kept, labels, timm=shape)
 
 
-def _transformers(said: dict[str, Any], folder: Path) -> CheckpointConfiguration:
+def embeds_texts(pretrained_cfg: Mapping[str, Any], classes: int) -> bool:
+    """Whether the last layer of one of timm's models makes no classes: it is the projection to the space of texts.
+
+    pretrained_cfg: timm's, whose `architecture` or `tag` names CLIP, or Meta's Perception Encoder, of which the same holds;
+    classes: how many numbers the last layer makes. A head that was made anew for other classes has another number of them.
+    """
+    import timm  # noqa: F401
+    from timm.data import infer_imagenet_subset
+
+    architecture, tag = (str(pretrained_cfg.get(term) or "") for term in ("architecture", "tag"))
+    embeds = "clip" in architecture or "clip" in tag or architecture.startswith("vit_pe_core")
+    own = classes > 0 and classes == pretrained_cfg.get("num_classes")
+    return embeds and own and not infer_imagenet_subset({"num_classes": classes})
+
+
+def transformers_configuration(said: dict[str, Any]) -> CheckpointConfiguration:
+    """What the configuration of one of transformers' models says (`config.to_dict()`, with `architectures`); of photos nothing.
+
+    Raises: ModelError, for a model that sees no photos as patches.
+    """
+    return _transformers(said, None)
+
+
+def _transformers(said: dict[str, Any], folder: Path | None) -> CheckpointConfiguration:
     vision = said.get("vision_config") or said
     if "num_attention_heads" not in vision or not ({"image_size", "patch_size"} & set(vision)):
         kind = str(said.get("model_type", "?"))[:40]
@@ -91,10 +118,13 @@ def _transformers(said: dict[str, Any], folder: Path) -> CheckpointConfiguration
         known["eps"] = float(vision["layer_norm_eps"])
     if vision.get("image_size"):
         known["size"] = _pair(vision["image_size"])
-    known["pool"] = "token"
+    if "rope_theta" in vision:
+        known["rope_theta"] = float(vision["rope_theta"])
+    of_clip = "CLIPForImageClassification" in (said.get("architectures") or ())  # it reads the patches, without a norm
+    known["pool"] = "avg" if of_clip else "token"
     if output := _output(said):
         known["output"] = output
-    shown, unfollowed = read_preprocessing(folder, str(said.get("model_type", "")))
+    shown, unfollowed = read_preprocessing(folder, str(said.get("model_type", ""))) if folder else ({}, [])
     if not shown:
         return CheckpointConfiguration(known, {}, _id2label(said.get("id2label")))
     known |= _mean_and_std(shown.pop("mean"), shown.pop("std"))

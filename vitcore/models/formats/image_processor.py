@@ -11,7 +11,8 @@ from typing import Any
 
 from PIL import Image
 
-from vitcore.models.formats.read_weights import read_json_object
+from vitcore.models.formats.containers.json_file import read_json_object
+from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
 RESAMPLING_NAMES = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # Pillow's numbers
@@ -89,7 +90,7 @@ def _input(said: Mapping[str, Any], unfollowed: list[str]) -> dict[str, Any]:
         crop = [resize or 224] * 2
     sides = [side for given in (resize, crop) if given for side in (given if isinstance(given, list) else [given])]
     if not all(1 <= side <= MAX_SIDE_PX for side in sides):
-        raise ValueError(f"size {said['size']}, crop_size {said['crop_size']}")
+        raise _impossible_error("size", said["size"])
     resample = RESAMPLING_NAMES.get(said["resample"])
     if resample is None:
         unfollowed.append("resample")
@@ -97,12 +98,17 @@ def _input(said: Mapping[str, Any], unfollowed: list[str]) -> dict[str, Any]:
     mean, std = (said["image_mean"], said["image_std"]) if said["do_normalize"] else (0.0, 1.0)
     means, stds = ([float(v) for v in (given if isinstance(given, list) else [given] * 3)] for given in (mean, std))
     if len(means) != 3 or len(stds) != 3 or not all(map(math.isfinite, (*means, *stds, per, offset))) or min(*stds, per) <= 0:
-        raise ValueError(f"image_mean {mean}, image_std {std}, rescale_factor {per}")
+        raise _impossible_error("image_std", (mean, std, per))
     unit = 1.0 if abs(per * 255 - 1) < 1e-6 else per * 255  # what was divided by 255 stays exactly as it is written
     return {
         "resize": resize, "crop": crop, "interpolation": resample or "bilinear",
         "mean": [(m + offset) / unit for m in means], "std": [s / unit for s in stds],
     }  # fmt: skip
+
+
+def _impossible_error(field: str, value: Any) -> ModelError:
+    return ModelError("{name} says that {field} is {value}, which it can't be.", name=PROCESSOR_FILES[0], field=field,
+                      value=str(value)[:60])  # fmt: skip
 
 
 def _sides(size: Any, square: bool) -> list[int] | int | None:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vitcore.models.formats.read_weights import LazyTensor
+from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 
 StateDict = dict[str, Tensor]
 NO_MODULE: Any = None  # for timm's converters, which look at names only

@@ -39,7 +39,7 @@ def convert(state: StateDict) -> StateDict:
             query, rest = state.pop(f"attn_pool.qkv.{kind}").tensor_split([len(state["attn_pool.proj.bias"])])
             state |= {f"attn_pool.q.{kind}": query, f"attn_pool.kv.{kind}": rest}
     if not pooled:
-        drop_tensors(state, r"attn_pool\.")
+        drop_tensors(state, r"attn_pool\.", *([r"norm\."] if "cls_token" in state else []))  # CLIP's norm is of its own answer
     if "pos_embed" in state:
         state["pos_embed"] = state["pos_embed"].unsqueeze(0)
     if "cls_token" in state:

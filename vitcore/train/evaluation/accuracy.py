@@ -16,6 +16,7 @@ from vitcore.forward.onednn_linear import with_onednn_linears
 from vitcore.forward.recording import to_model_input
 from vitcore.images import PhotoError, crop_for_model
 from vitcore.models.load_model import Vit, wordnet_ids
+from vitcore.models.vit import plain_class_name
 from vitcore.train.data.photos import DataError, Photos
 
 BATCH_SIZE = 64
@@ -46,7 +47,7 @@ def predict_classes(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which photos could be opened, (n,), and the model's `most` likeliest classes of each, (n, most), the likeliest first."""
     module, most = with_onednn_linears(vit.module), min(most, len(vit.labels))
-    asked = [(rows, module(x).topk(most).indices.numpy()) for rows, x in _batches(vit, photos, batch, skip_broken=True)]
+    asked = [(rows, module(x).topk(most).indices.cpu().numpy()) for rows, x in _batches(vit, photos, batch, skip_broken=True)]
     if not asked:
         return np.zeros(0, np.int64), np.zeros((0, most), np.int64)
     rows, top = zip(*asked, strict=True)
@@ -58,7 +59,7 @@ def extract_features(vit: Vit, photos: Photos, batch: int = BATCH_SIZE) -> NDArr
     """What the head reads of every photo, (N, D): timm's pre-logits. Raises: PhotoError, naming a broken photo."""
     module = with_onednn_linears(vit.module)
     batches = [module.forward_head(module.forward_features(x), pre_logits=True).float() for _, x in _batches(vit, photos, batch)]
-    return torch.cat(batches).numpy() if batches else np.zeros((0, vit.module.num_features), np.float32)
+    return torch.cat(batches).cpu().numpy() if batches else np.zeros((0, vit.module.num_features), np.float32)
 
 
 def match_classes(vit: Vit, classes: Sequence[str], source: str = "these photos") -> NDArray[np.int64]:
@@ -71,7 +72,7 @@ def match_classes(vit: Vit, classes: Sequence[str], source: str = "these photos"
     at = {name: i for i, name in enumerate(wordnet_ids(vit))}
     wanted = list(classes)
     if not any(name in at for name in wanted):
-        plain, wanted = [_plain(label) for label in vit.labels], [_plain(name) for name in wanted]
+        plain, wanted = [plain_class_name(label) for label in vit.labels], [plain_class_name(name) for name in wanted]
         often = Counter(plain)
         at = {name: i for i, name in enumerate(plain) if often[name] == 1}
     places = np.array([at.get(name, -1) for name in wanted], np.int64)
@@ -79,10 +80,6 @@ def match_classes(vit: Vit, classes: Sequence[str], source: str = "these photos"
         facts = {"name": vit.name, "source": source, "labels": _few(vit.labels), "classes": _few(classes)}
         raise DataError("{name} has no class of {source}: it has {labels}; they have {classes}.", **facts)
     return places
-
-
-def _plain(name: str) -> str:
-    return name.casefold().replace("_", " ").replace("-", " ").strip()
 
 
 def _few(names: Sequence[str]) -> str:

@@ -26,11 +26,11 @@ from torch import nn
 from vitcore.errors import refusal_reason
 from vitcore.forward.recording import record
 from vitcore.images import Photo, open_photo
-from vitcore.models import load_model
+from vitcore.models.assembly.wrap import wrap_quietly
 from vitcore.models.model_cards import ModelError
 from vitcore.train import run_folder
 from vitcore.train.film.compute_frame import default_film_photos, frame_from_recordings
-from vitcore.train.film.cpu_copy import cpu_copy, isolated_random_state
+from vitcore.train.film.find_vit import find_vit, isolated_random_state
 from vitcore.train.film.frame_spacing import TIME_SHARE, FrameSpacing
 from vitcore.train.film_files import save_frame, save_shared_arrays
 from vitcore.train.recipe import FILMED, VERSION, Recipe
@@ -169,10 +169,9 @@ class FilmWriter:
 
     def _look(self, module: nn.Module) -> tuple[dict[str, NDArray], tuple[Any, ...]]:
         """The frame of this moment, and what all frames share."""
-        twin = cpu_copy(module, self._name)
-        if self.overlaid:
-            twin.pretrained_cfg = {**(getattr(twin, "pretrained_cfg", None) or {}), **self.overlaid}
-        vit = load_model.wrap_module(twin, self._name)
+        found = find_vit(module, self._name)
+        mean, std = self.overlaid.get("mean"), self.overlaid.get("std")
+        vit = wrap_quietly(found, name=self._name, mean=mean, std=std, device="cpu", dtype=torch.float32, gather=False)
         if not vit.is_global:  # a film is of attention
             raise ModelError(vit.why_undefined(say("a film")))
         labels = self.labels or vit.labels

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from vitcore.forward.recording import record, to_model_input
 from vitcore.images import Photo
-from vitcore.models import load_model
+from vitcore.models.assembly.wrap import wrap_quietly
+from vitcore.models.vit import Vit
 from vitcore.train.film.compute_frame import compute_frame, default_film_photos
 from vitcore.train.film_files import save_frame, save_shared_arrays
 from vitcore.train.learning.masked_patches import MaskedPatches, corrupt_patches, mean_cell_colours
@@ -23,7 +24,7 @@ def take_snapshot(run: Training, folder: RunFolder) -> None:
     if not run.accelerator.is_main_process:
         return
     model = copy.deepcopy(kept if isinstance(kept, MaskedPatches) else kept.vit).cpu()  # the original goes on learning
-    vit = load_model.wrap_module(getattr(model, "vit", model), f"run {folder.id}")
+    vit = wrap_quietly(getattr(model, "vit", model), name=f"run {folder.id}")
     if not vit.is_global:  # a film is of attention
         return
     with explain_write_errors(folder, say("a picture")):
@@ -39,7 +40,7 @@ def take_snapshot(run: Training, folder: RunFolder) -> None:
 
 
 @torch.no_grad()
-def _predicted(masked: MaskedPatches, vit: load_model.Vit, photos: list[Photo]) -> tuple[NDArray, dict[str, NDArray]]:
+def _predicted(masked: MaskedPatches, vit: Vit, photos: list[Photo]) -> tuple[NDArray, dict[str, NDArray]]:
     """Predicted mean colours (K, N, 3) in bytes, and what does not change: fate and source of each patch, true colours."""
     from vitcore.images import crop_for_model
 

@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.models.formats import SUFFIXES
-from vitcore.models.formats.read_weights import LazyTensor, read_json_object, read_weights
+from vitcore.models.formats.containers.json_file import read_json_object
+from vitcore.models.formats.containers.lazy_tensor import LazyTensor
+from vitcore.models.formats.containers.read_weights import read_weights
 from vitcore.models.model_cards import ModelError
 
 PREFERRED_FILES = (
@@ -33,10 +35,10 @@ def find_weights_file(folder: Path) -> Path | None:
     return files[0] if files else None
 
 
-def read_weights_tree(file: Path, mapped: bool = True) -> Mapping[str, Any]:
+def read_weights_tree(file: Path) -> Mapping[str, Any]:
     """What a weights file holds, or all the shards of an index together. Raises: ModelError."""
     if not file.name.endswith(".index.json"):
-        return read_weights(file, mapped)
+        return read_weights(file)
     where = read_json_object(file).get("weight_map")
     if not isinstance(where, dict) or not all(isinstance(v, str) and Path(v).name == v for v in where.values()):
         raise ModelError("{name} does not say what such a file says: {reason}.", name=file.name, reason="weight_map")
@@ -44,5 +46,5 @@ def read_weights_tree(file: Path, mapped: bool = True) -> Mapping[str, Any]:
     for shard in sorted(set(where.values())):
         if not (file.parent / shard).is_file():
             raise ModelError("{name} is one of the files of this model, and it is missing.", name=shard)
-        weights |= {name: w for name, w in read_weights(file.parent / shard, mapped).items() if isinstance(w, LazyTensor)}
+        weights |= {name: w for name, w in read_weights(file.parent / shard).items() if isinstance(w, LazyTensor)}
     return weights

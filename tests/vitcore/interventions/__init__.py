@@ -1,0 +1,1 @@
+"""Activations, edits and head ablation, on small random models of every kind."""

@@ -1,0 +1,177 @@
+"""Activations: those of timm's own functions and of plain hooks, by every name that TransformerLens and ViT-Prisma give them."""
+
+import copy
+
+import numpy as np
+import pytest
+import timm
+import torch
+
+import vitcore
+from tests.vitcore.interventions.conftest import inputs_for, make_kind
+from vitcore.architectures.axial_vit import AxialViT
+from vitcore.interventions.activation_sites import HOOKS, NAMES
+from vitcore.models.model_cards import ModelError
+
+CLOSE = {"rtol": 1e-5, "atol": 1e-5}
+
+
+def available(vit) -> tuple[str, ...]:
+    """The names that blocks of a kind have."""
+    missing = {
+        "projections fused": {"attn_out", "mlp_out", "resid_mid", "mlp_post", "ln2"},
+        "attention beside MLP": {"ln2", "resid_mid"},
+        "two attentions": {"ln1", "ln2", "mlp_post"},
+    }
+    return tuple(name for name in NAMES if name not in missing.get(vit.name, ()))
+
+
+def test_the_residual_stream_is_timms(vit):
+    x = inputs_for(vit)
+    kept = vitcore.cache(vit, x, ["resid_pre", "resid_post"])
+    with torch.no_grad():
+        assert torch.equal(kept.logits, vit.module(x))
+        if vit.name == "distilled":  # timm's function leaves it without its distillation token
+            vit.module.num_prefix_tokens = 2
+        made = vit.module.forward_intermediates(
+            x, output_fmt="NLC", return_prefix_tokens=vit.grid.prefix > 0, intermediates_only=True
+        )
+    for layer, one in enumerate(made):
+        patches, prefix = one if isinstance(one, tuple) else (one, torch.zeros(len(x), 0, kept["resid_post", 0].shape[-1]))
+        whole = patches if patches.shape[1] == vit.grid.tokens else torch.cat([prefix, patches], 1)
+        torch.testing.assert_close(kept["resid_post", layer], whole, **CLOSE)
+        if layer:
+            assert torch.equal(kept["resid_pre", layer], kept["resid_post", layer - 1])
+
+
+def test_all_parts_of_a_block_fit_together(vit):
+    """What was added makes what leaves, and the map of attention times the values what heads hand on."""
+    names = available(vit)
+    kept = vitcore.cache(vit, inputs_for(vit), names)
+    for layer in range(vit.blocks):
+        got = {name: kept[name, layer] for name in names}
+        assert all(one.dtype == torch.float32 and not one.requires_grad and not one.is_inference() for one in got.values())
+        torch.testing.assert_close(got["scores"].softmax(-1), got["pattern"], **CLOSE)
+        z = torch.einsum("bhqk,bkhd->bqhd", got["pattern"], got["v"])
+        if vit.name not in ("attention norm", "rotary, gated MLP"):  # a norm stands between
+            torch.testing.assert_close(z, got["z"], **CLOSE)
+        if "resid_mid" in names:
+            torch.testing.assert_close(got["resid_mid"], got["resid_pre"] + got["attn_out"], **CLOSE)
+            torch.testing.assert_close(got["resid_post"], got["resid_mid"] + got["mlp_out"], **CLOSE)
+        assert got["z"].shape == got["q"].shape == (2, vit.grid.tokens, vit.heads, 8)
+    for name in set(NAMES) - {*names}:
+        with pytest.raises(ModelError, match=f"have no {name} "):
+            vitcore.cache(vit, inputs_for(vit), [name])
+
+
+def test_against_plain_hooks():
+    """Each name of a usual block, by hooks set by hand on another copy of the model."""
+    vit = make_kind("LayerScale")
+    module, seen = copy.deepcopy(vit.module), {}
+    block = module.blocks[1]
+    for name, part in block.named_modules():
+        part.register_forward_hook(lambda part, inputs, out, name=name: seen.update({name: (inputs[0], out)}))
+    x = inputs_for(vit)
+    with torch.no_grad():
+        module(x)
+    kept = vitcore.cache(vit, x, NAMES, layers=1)
+    qkv = seen["attn.qkv"][1].unflatten(-1, (3, vit.heads, 8)).unbind(2)
+    plain = {
+        "ln1": seen["norm1"][1], "q": qkv[0], "k": qkv[1], "v": qkv[2], "z": seen["attn.proj"][0].unflatten(-1, (vit.heads, 8)),
+        "attn_out": seen["ls1"][1], "resid_mid": seen["norm2"][0], "ln2": seen["norm2"][1], "mlp_post": seen["mlp.act"][1],
+        "mlp_out": seen["ls2"][1], "resid_pre": seen[""][0], "resid_post": seen[""][1],
+    }  # fmt: skip
+    for name, one in plain.items():
+        torch.testing.assert_close(kept[name, 1], one, **CLOSE)
+    assert {layer for _, layer in kept.compute} == {1}
+
+
+def test_names_and_keys():
+    vit = make_kind("plain")
+    kept = vitcore.cache(vit, inputs_for(vit), ("attn", "hook_resid_post", "z", "ln1"), layers=[0, np.int64(2)])
+    same = kept["pattern", 2]
+    for key in (("attn", 2), "blocks.2.attn.hook_pattern", "pattern2", ("pattern", -1), ("pattern", np.int64(2))):
+        assert torch.equal(kept[key], same) and key in kept
+    assert torch.equal(kept["normalized", 0, "ln1"], kept["blocks.0.ln1.hook_normalized"])
+    assert len(kept) == 8 == len(list(kept)) and all(key in kept and kept[key] is not None for key in kept)
+    assert {*kept} == {f"blocks.{layer}.{HOOKS[name]}" for layer in (0, 2) for name in ("pattern", "resid_post", "z", "ln1")}
+    assert repr(kept) == "<Activations of 2 by plain: ln1, pattern, z, resid_post; layers 0, 2>"
+    for key in (("q", 0), ("pattern", 1), "nothing", ("resid_post", 3), ("resid_post", "0"), 7):
+        assert key not in kept
+        with pytest.raises(KeyError):
+            kept[key]
+
+
+def test_photos_are_cut_as_record_cuts_them(tiny, photo_file, noise):
+    kept = vitcore.cache(tiny, [photo_file, noise()], ["pattern"])
+    rec = vitcore.record(tiny, photo_file, maps="all", exact=True)
+    np.testing.assert_allclose(kept.logits[0], rec.logits, atol=1e-5)
+    assert len(kept.logits) == 2 and np.abs(kept.logits[1] - rec.logits).max() > 0.1
+    assert rec.attentions.shape == (3, 3, 17, 17) and rec.attentions.dtype == np.float32
+    for layer in range(3):
+        np.testing.assert_allclose(rec.attentions[layer], kept["pattern", layer][0], atol=1e-3)  # of half precision
+    with pytest.raises(KeyError, match="all"):
+        _ = vitcore.record(tiny, photo_file, maps=[0, 2]).attentions
+
+
+def test_a_batch_is_its_images(vit):
+    x, names = inputs_for(vit, 3), available(vit)
+    together = vitcore.cache(vit, x, names, layers=[2])
+    for image in range(3):
+        alone = vitcore.cache(vit, x[image : image + 1], names, layers=[2])
+        for name in names:
+            torch.testing.assert_close(alone[name, 2][0], together[name, 2][image], **CLOSE)
+
+
+def test_activations_are_the_readers_own():
+    """Nothing that a reader writes into one is seen in another, or in the model."""
+    vit, x = make_kind("plain"), inputs_for(make_kind("plain"))
+    kept, before = vitcore.cache(vit, x, ("resid_pre", "resid_post", "q", "v", "scores")), vit.module(x)
+    later = kept["resid_pre", 1].clone()
+    kept["resid_post", 0].zero_()
+    kept["v", 0].zero_()
+    assert torch.equal(kept["resid_pre", 1], later) and torch.equal(vit.module(x), before)
+
+
+@pytest.mark.parametrize(("names", "layers", "said"), [
+    (["residual"], None, "an activation is one of resid_pre, ln1"),
+    ([3], None, "not 3"),
+    (["z"], 3, "layers are from 0 to 2, not 3"),
+    (["z"], [-1, 1], "not -1"),
+    (["z"], True, "not True"),
+])  # fmt: skip
+def test_what_there_is_not(names, layers, said):
+    with pytest.raises(ValueError, match=said):
+        vitcore.cache(make_kind("plain"), inputs_for(make_kind("plain")), names, layers)
+
+
+def test_inputs_that_are_none():
+    vit = make_kind("plain")
+    for bad in (
+        torch.zeros(3, 32, 32),
+        torch.zeros(1, 3, 32, 40),
+        torch.zeros(1, 3, 32, 32, dtype=torch.uint8),
+        torch.zeros(0, 3, 32, 32),
+    ):
+        with pytest.raises(ValueError, match=r"model inputs are floats \(B, 3, 32, 32\)"):
+            vitcore.cache(vit, bad)
+    with pytest.raises(ValueError, match="no photo"):
+        vitcore.cache(vit, [])
+    with pytest.raises(TypeError, match="vit is what"):
+        vitcore.cache(vit.module, inputs_for(vit))
+
+
+def test_models_without_one_attention_a_block():
+    network = vitcore.wrap(timm.create_model("test_resnet").eval(), name="a network")
+    for call in (vitcore.cache, vitcore.head_ablation):
+        with pytest.raises(ModelError, match="a network has no attention, so reading or editing its activations is not defined"):
+            call(network, torch.zeros(1, 3, *network.grid.image_px))
+    with pytest.raises(ModelError, match="not defined"):
+        vitcore.edit(network)
+    axial = vitcore.wrap(AxialViT((16, 24), 8, embed_dim=8, depth=2, num_heads=2, num_classes=3).eval(), name="axial")
+    x = torch.randn(1, 3, 16, 24)
+    kept = vitcore.cache(axial, x, ["resid_pre", "resid_post"])
+    assert torch.equal(kept["resid_pre", 1], kept["resid_post", 0])
+    for name in ("z", "pattern", "attn_out"):
+        with pytest.raises(ModelError, match=rf"The blocks of axial \(AxialBlock\) have no {name}"):
+            vitcore.cache(axial, x, [name])

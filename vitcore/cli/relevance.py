@@ -1,0 +1,62 @@
+"""The shell's verbs `relevance` and `attention`: which patches spoke for a class, and what a token attends to, head by head."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
+    from vitcore.models.load_model import Vit
+
+RecordPhoto = Callable[..., "Recording"]
+WriteResult = Callable[..., None]
+
+
+def add_relevance_flags(verb: argparse.ArgumentParser) -> None:
+    """Give the parser of `relevance` its settings."""
+    verb.add_argument("--method", default="chefer", help="rollout, gradient_rollout, chefer, integrated_gradients or grad_cam")
+    verb.add_argument("--class", dest="target", help="a class by its name or its index (default: the likeliest)")
+
+
+def add_attention_flags(verb: argparse.ArgumentParser) -> None:
+    """Give the parser of `attention` its settings."""
+    verb.add_argument("--layer", type=int, help="the block, from 0 (default: the last)")
+    verb.add_argument("--patch", type=int, help="ask for this patch instead of where the answer is read")
+
+
+def relevance(args: argparse.Namespace, vit: Vit, record: RecordPhoto, write: WriteResult) -> None:
+    """The relevance of every patch for a class."""
+    from vitcore import figures
+    from vitcore.analysis.relevance import METHODS
+    from vitcore.forward.relevance import relevance as find
+    from vitcore.images import sharp_crop
+
+    rec = record(vit, args.photo, fusions=())
+    target = int(args.target) if args.target and args.target.isdecimal() else args.target
+    found = find(vit, rec.model_input.pixels, args.method, target)
+    method, labels = METHODS[args.method], [vit.labels[index] for index in found.targets]
+    unit = "logits" if method.signed else "relevance"
+    title = f"{method.title[:1].upper()}{method.title[1:]}" + "".join(f" · {label}" for label in labels)
+    photo = sharp_crop(rec.photo, rec.model_input)
+    fig = lambda: figures.relevance(found.maps, photo, vit.grid, title, unit, signed=method.signed)  # noqa: E731
+    told = {"method": args.method, "relevance": found.maps.tolist(), "class": labels[0] if labels else None}
+    told |= {"class_index": found.targets[0] if found.targets else None, "gap": found.gaps[0] if found.gaps else None}
+    write(args, vit, "relevance", fig, {"relevance": found.maps}, **told)
+
+
+def attention(args: argparse.Namespace, vit: Vit, record: RecordPhoto, write: WriteResult) -> None:
+    """What a token attends to, by every head of a block."""
+    from vitcore import figures
+
+    layer = vit.blocks - 1 if args.layer is None else args.layer
+    if not 0 <= layer < vit.blocks:
+        raise ValueError(f"--layer is from 0 to {vit.blocks - 1}.")
+    if args.patch is not None and not 0 <= args.patch < vit.grid.patches:
+        raise ValueError(f"--patch is from 0 to {vit.grid.patches - 1}.")
+    rec = record(vit, args.photo, maps=[layer], fusions=())
+    maps = rec.head_maps(layer, None if args.patch is None else vit.grid.prefix + args.patch)
+    who = f"the {vit.pooling}" if args.patch is None else f"patch {args.patch}"
+    fig = lambda: figures.attention_heads(maps, vit.grid, f"Layer {layer}: attention of {who}")  # noqa: E731
+    write(args, vit, "attention", fig, {"attention": maps}, attention=maps.tolist(), layer=layer)

@@ -1,0 +1,1 @@
+"""Recordings of many photos, and recordings as files, tables and plots."""

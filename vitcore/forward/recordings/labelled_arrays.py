@@ -1,0 +1,70 @@
+"""A recording's numbers with names on their axes: an xarray Dataset, or a pandas table with a row for each head.
+
+Both packages are optional. Shapes: L layers, H heads, T tokens, C classes.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vitcore.errors import RefusalError
+
+if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
+
+OF_HEADS = {"distance_px": "px", "distance_renormalised_px": "px", "prefix_attention_share": "of 1"}  # fields (L, H), their units
+
+
+class PackageMissing(RefusalError):
+    """An optional package is not installed; the message says how to install it."""
+
+
+def to_xarray(rec: "Recording") -> Any:
+    """An xarray Dataset of a recording: variables by the names of its fields, on layer, head, token (to_token), row, col, label.
+
+    Fused heads are `attention_mean` and so on, (layer, token, to_token); an axial block's two steps have the axis `step`. Maps of
+    heads are `head_attention`, of the layers that were kept. `rollout` is there where the mean of the heads is.
+    Raises: PackageMissing.
+    """
+    try:
+        import xarray
+    except ImportError:
+        raise PackageMissing("xarray is not installed: pip install xarray.") from None
+    layers, heads = rec.distance_px.shape
+    data: dict[str, Any] = {
+        name: (("layer", "head"), getattr(rec, name), {"units": unit}) for name, unit in OF_HEADS.items() if layers
+    }
+    data["model_input"] = (("y", "x", "colour"), rec.model_input.pixels)
+    data["logits"] = (("label",), rec.logits)
+    if rec.output != "features" and rec.labels:
+        data["probabilities"] = (("label",), rec.probabilities)
+    if layers:
+        data["pooling_weights"] = (("token",), rec.pooling_weights)
+        data["norms"] = (("layer", "token"), rec.norms)
+        along = "layer" if rec.steps == 1 else "step"
+        data |= {f"attention_{name}": ((along, "token", "to_token"), one) for name, one in rec.fused.items()}
+        if rec.maps:
+            kept = sorted(rec.maps)
+            data["head_attention"] = (("kept_layer", "head", "token", "to_token"), np.stack([rec.maps[block] for block in kept]))
+        if "mean" in rec.fused:
+            data["rollout"] = (("row", "col"), rec.rollout())
+    coordinates: dict[str, Any] = {"label": list(rec.labels) or np.arange(len(rec.logits))}
+    if layers:
+        coordinates |= {"layer": np.arange(layers), "head": np.arange(heads), "token": np.arange(rec.grid.tokens),
+                        "row": np.arange(rec.grid.rows), "col": np.arange(rec.grid.cols)}  # fmt: skip
+    coordinates |= {"kept_layer": sorted(rec.maps)} if rec.maps else {}
+    about = {"model": rec.model, "photo": rec.photo.name, "prefix": rec.grid.prefix, "patch_px": rec.grid.patch_px}
+    return xarray.Dataset(data, coordinates, about)
+
+
+def to_pandas(rec: "Recording") -> Any:
+    """A pandas DataFrame with a row for each head, by (layer, head): its distances in px, and its share on prefix tokens.
+
+    Raises: PackageMissing.
+    """
+    try:
+        import pandas
+    except ImportError:
+        raise PackageMissing("pandas is not installed: pip install pandas.") from None
+    index = pandas.MultiIndex.from_product([range(size) for size in rec.distance_px.shape], names=["layer", "head"])
+    return pandas.DataFrame({name: getattr(rec, name).ravel() for name in OF_HEADS}, index)

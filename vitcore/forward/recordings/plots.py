@@ -1,0 +1,63 @@
+"""A recording's pictures by name, as drawings, and drawn by matplotlib into a figure of one's own."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from vitcore.images import sharp_crop
+
+if TYPE_CHECKING:
+    from vitcore.figures import Drawing
+    from vitcore.forward.recording import Recording
+
+
+def draw_recording(rec: "Recording", picture: str, **settings: Any) -> "Drawing":
+    """One of `PICTURES` of a recording: "rollout" (settings of `Recording.rollout`), "distance" (`cls`), "predictions" (`count`).
+
+    Raises: ValueError, for a picture that there is not; whatever the numbers of the picture raise.
+    """
+    if picture not in PICTURES:
+        raise ValueError(f"pictures are {', '.join(PICTURES)}, not {picture!r}")
+    return PICTURES[picture](rec, **settings)
+
+
+def plot_recording(rec: "Recording", picture: str, ax: Any = None, **settings: Any) -> Any:
+    """Draw a picture into matplotlib's axes (default: of a new figure), and give the axes."""
+    from vitcore.figures.painters.png_and_svg import draw_into_axes
+
+    drawing = draw_recording(rec, picture, **settings)
+    if ax is None:
+        from matplotlib import pyplot
+
+        ax = pyplot.figure(layout="constrained").add_subplot()
+    draw_into_axes(drawing, ax)
+    return ax
+
+
+def _rollout(rec: "Recording", start: int | None = None, fusion: str = "mean", **settings: float) -> "Drawing":
+    from vitcore import figures
+
+    patch = None if start is None or start < rec.grid.prefix else start - rec.grid.prefix
+    of_class_token = start == 0 if start is not None else bool(rec.pooling_weights[:1].sum() == 1)
+    return figures.rollout(
+        rec.rollout(start, fusion, **settings), sharp_crop(rec.photo, rec.model_input), rec.grid, query_patch=patch,
+        subtitle=None if of_class_token and rec.grid.prefix else "",
+    )  # fmt: skip
+
+
+def _distance(rec: "Recording", cls: str = "drop") -> "Drawing":
+    from vitcore import figures
+    from vitcore.analysis.attention_distance import MODES, uniform_distance_px
+
+    if cls not in MODES:
+        raise ValueError(f"cls is one of {', '.join(MODES)}, not {cls!r}")
+    px = rec.distance_px if cls == "drop" else rec.distance_renormalised_px
+    return figures.attention_distance(px, rec.grid, uniform_distance_px(rec.grid), cls, 1)
+
+
+def _predictions(rec: "Recording", count: int = 5) -> "Drawing":
+    from vitcore import figures
+
+    return figures.predictions(rec.top_classes(count))
+
+
+PICTURES: dict[str, Callable[..., "Drawing"]] = {"rollout": _rollout, "distance": _distance, "predictions": _predictions}

@@ -1,0 +1,58 @@
+"""Arrays and tensors as photos: bytes, or floats from 0 to 1, with colours last (H, W, 3) or first (3, H, W).
+
+A photo's sides have at least `MIN_SIDE_PX`, so the axis of one, three or four numbers is that of the colours. Whatever could be
+read in two ways is refused: values outside 0 to 1, other kinds of numbers, batches.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from vitcore.images.photo_formats import PhotoError
+
+COLOURS = (1, 3, 4)  # grey, RGB, RGB with transparency
+
+
+def is_array(source: Any) -> bool:
+    """Whether it is an array of numpy's, or a tensor of torch's."""
+    return isinstance(source, np.ndarray) or (hasattr(source, "detach") and hasattr(source, "numpy"))
+
+
+def as_numpy(source: Any) -> NDArray:
+    """An array, or a tensor on any device and of any kind of number, as an array."""
+    if isinstance(source, np.ndarray):
+        return source
+    values = source.detach().cpu()
+    return np.asarray(values.float() if values.is_floating_point() else values)
+
+
+def image_from_array(source: Any, name: str, min_side_px: int) -> Image.Image:
+    """The picture in an array or tensor. Raises: PhotoError, for what is no photo or could be read in two ways."""
+    values = as_numpy(source)
+    if values.ndim == 4:
+        raise PhotoError("{name} is an array of shape {shape}, a batch: record_many takes batches, and here one photo is wanted.",
+                         name=name, shape=values.shape)  # fmt: skip
+    if values.ndim == 2:
+        values = values[..., None]
+    last, first = (values.ndim == 3 and values.shape[axis] in COLOURS for axis in (-1, 0))
+    if last == first or min(values.shape[:2] if last else values.shape[1:]) < min_side_px:
+        raise PhotoError("{name} is an array of shape {shape}: a photo is (height, width, 3) or (3, height, width), both sides at "
+                         "least {least} px.", name=name, shape=as_numpy(source).shape, least=min_side_px)  # fmt: skip
+    values = values if last else np.moveaxis(values, 0, -1)
+    pixels = np.ascontiguousarray(values if values.dtype == np.uint8 else _bytes(values, name))
+    return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
+
+
+def _bytes(values: NDArray, name: str) -> NDArray[np.uint8]:
+    """Floats from 0 to 1 as bytes. Raises: PhotoError."""
+    if values.dtype.kind != "f":
+        raise PhotoError(
+            "{name} is an array of {kind}: a photo is of uint8, or of floats from 0 to 1.", name=name, kind=values.dtype
+        )
+    low, high = float(values.min()), float(values.max())
+    if not (low >= 0 and high <= 1):  # NaN is neither
+        raise PhotoError("{name} has values from {low:.3g} to {high:.3g}: floats of a photo are from 0 to 1, not normalised.",
+                         name=name, low=low, high=high)  # fmt: skip
+    return np.round(255 * values.astype(np.float64)).astype(np.uint8)

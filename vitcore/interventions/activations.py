@@ -1,0 +1,204 @@
+"""The activations of one forward pass: any of `activation_sites.NAMES`, of any layers, for photos or a batch of model inputs.
+
+The pass is the model's own, to the bit: a copy that shares its weights is watched, and the model stays as it is. Shapes: B images,
+T tokens (those before the patches included), D width, H heads, d width of a head.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
+from vitcore.forward.attention_reducers import check_blocks, check_heads
+from vitcore.forward.module_swaps import ForwardHook, with_forward_hooks, with_fused_attention
+from vitcore.forward.recording import to_model_input
+from vitcore.images import crop_for_model, open_photo
+from vitcore.interventions.activation_sites import (
+    HOOKS,
+    NAMES,
+    canonical_name,
+    check_activations_defined,
+    check_indices,
+    find_site,
+    head_width,
+    heads_of_call,
+    not_in_block,
+    parse_key,
+)
+from vitcore.models.vit import Vit
+
+DEFAULT_NAMES = ("resid_pre", "q", "k", "v", "pattern", "z", "attn_out", "mlp_out", "resid_post")
+OF_CALLS = ("q", "k", "v", "scores", "pattern")
+SUM = ("resid_pre", "attn_out", "mlp_out", "resid_post")  # the first three make the last
+CLOSE = 1e-4  # of the largest number, by which float32 sums in another order differ
+
+Seen = dict[tuple[str, int], list[Tensor]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Activations(Mapping[Any, Tensor]):
+    """Activations by name and layer: `cache["resid_post", 3]`, `cache["blocks.3.hook_resid_post"]`, `cache["pattern", -1]` of the
+    last layer. Each is float32, a tensor of its own (B, …); attention maps and scores are computed when they are read."""
+
+    model: str
+    logits: Tensor  # (B, classes), or features of a model without a head
+    blocks: int  # L, of the model
+    compute: Mapping[tuple[str, int], Callable[[], Tensor]] = field(default_factory=dict)
+
+    def __getitem__(self, key: Any) -> Tensor:
+        try:
+            name, layer = parse_key(key)
+        except ValueError as error:
+            raise KeyError(str(error)) from None
+        layer += self.blocks if layer < 0 else 0
+        if (name, layer) not in self.compute:
+            raise KeyError(f"{name} of layer {layer} was not kept: cache(vit, photo, names=[{name!r}], layers=[{layer}]) keeps it")
+        return self.compute[name, layer]()
+
+    def __iter__(self) -> Iterator[str]:
+        return (f"blocks.{layer}.{HOOKS[name]}" for name, layer in self.compute)
+
+    def __len__(self) -> int:
+        return len(self.compute)
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            name, layer = parse_key(key)
+        except ValueError:
+            return False
+        return (name, layer + (self.blocks if layer < 0 else 0)) in self.compute
+
+    def __repr__(self) -> str:
+        names = [name for name in NAMES if any(name == one for one, _ in self.compute)]
+        layers = sorted({layer for _, layer in self.compute})
+        return f"<Activations of {len(self.logits)} by {self.model}: {', '.join(names)}; layers {', '.join(map(str, layers))}>"
+
+
+def cache(
+    vit: Vit, photos: Any, names: Collection[str] = DEFAULT_NAMES, layers: Collection[int] | int | None = None
+) -> Activations:
+    """Run the model once and keep the activations that are asked for, of these layers (default: all).
+
+    `photos` is a photo (as of `record`), several, or a tensor (B, 3, H, W) of model inputs, normalised. Names are those of
+    TransformerLens and ViT-Prisma, short or with their `hook_`; what each is, with its shape, stands at `activation_sites.HOOKS`.
+    Of axial attention there are only `resid_pre` and `resid_post`.
+    Raises: TypeError, for what is no Vit; ValueError, for names and layers that there are not; PhotoError; ModelError, for a model
+    without one attention over its patches in each block, or whose blocks have not what is asked for.
+    """
+    check_activations_defined(vit)
+    asked = [canonical_name(name) for name in ([names] if isinstance(names, str) else names)]
+    given: Any = range(vit.blocks) if layers is None else layers if isinstance(layers, Collection) else [layers]
+    chosen = sorted({*check_indices("layers", given, vit.blocks)})
+    return run_and_keep(vit, photos, asked, chosen)
+
+
+def to_model_inputs(vit: Vit, photos: Any) -> Tensor:
+    """Photos, or model inputs as they are, (B, 3, H, W). Raises: ValueError, for tensors of another shape; PhotoError."""
+    if isinstance(photos, Tensor):
+        shape = (3, *vit.grid.image_px)
+        if photos.ndim != 4 or tuple(photos.shape[1:]) != shape or not len(photos) or not photos.is_floating_point():
+            raise ValueError(f"model inputs are floats (B, {', '.join(map(str, shape))}), not {photos.dtype} {tuple(photos.shape)}")
+        return photos
+    many = list(photos) if isinstance(photos, list | tuple) else [photos]
+    if not many:
+        raise ValueError("there is no photo among the photos")
+    crops = (crop_for_model(open_photo(photo).image, vit.transform, vit.grid) for photo in many)
+    return torch.cat([to_model_input(vit, crop.pixels) for crop in crops])
+
+
+@torch.inference_mode(False)
+@torch.no_grad()
+def run_and_keep(vit: Vit, photos: Any, names: Collection[str], layers: Sequence[int]) -> Activations:
+    """`cache` for activations by their canonical names, of layers that there are."""
+    for layer in layers:
+        for name in names:
+            if name not in OF_CALLS:
+                find_site(vit, name, layer)
+            elif vit.structure.axes:
+                raise not_in_block(vit, name, layer)
+    read = {*names} - {*OF_CALLS, "resid_mid"}
+    if {"attn_out", "mlp_out", "resid_mid"} & {*names}:
+        read |= {*SUM}  # what they are is checked
+    seen: Seen = {}
+    inputs = to_model_inputs(vit, photos)
+    module = _watched(vit, read, layers, seen)
+    calls: list[AttentionEvent] = []
+
+    def watch(event: AttentionEvent) -> None:
+        if tuple(event.shape[-2:]) == (vit.grid.tokens,) * 2:
+            check_heads(vit, len(calls) // vit.structure.calls, event.shape[1])
+            calls.append(event)
+
+    of_calls = [name for name in OF_CALLS if name in names]
+    if of_calls:
+        with AttentionCapture(watch):
+            logits = with_fused_attention(module)(inputs)
+        check_blocks(vit, len(calls))
+    else:
+        logits = module(inputs)
+    values = {(name, layer): _computed(vit, name, layer, seen, calls) for layer in layers for name in NAMES if name in names}
+    return Activations(vit.name, logits.float(), vit.blocks, values)
+
+
+def _watched(vit: Vit, names: set[str], layers: Sequence[int], seen: Seen) -> Any:
+    """A copy of the model whose parts put what is asked for into `seen`."""
+    places: dict[str, list[tuple[str, tuple[str, int]]]] = {}
+    for layer in layers:
+        for name in names:
+            site = find_site(vit, name, layer)
+            for part in site.parts:
+                places.setdefault(part, []).append((site.side, (name, layer)))
+
+    def note(kept: list[tuple[str, tuple[str, int]]]) -> ForwardHook:
+        def hook(part: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+            for side, key in kept:
+                seen.setdefault(key, []).append((inputs[0] if side == "in" else output).float().clone())
+
+        return hook
+
+    return with_forward_hooks(vit.module, **{part: note(kept) for part, kept in places.items()})
+
+
+def _computed(vit: Vit, name: str, layer: int, seen: Seen, calls: list[AttentionEvent]) -> Callable[[], Tensor]:
+    """What gives an activation: a tensor that was kept, or attention computed of queries and keys."""
+    if name in OF_CALLS:
+        count = vit.structure.calls
+        of_block = calls[layer * count : (layer + 1) * count]
+        if name == "pattern":
+            return partial(_weights, of_block)
+        of_kernel = [call for call in of_block if isinstance(call, AttentionCall)]
+        if len(of_kernel) < count:
+            raise not_in_block(vit, name, layer)
+        if name == "scores":
+            return partial(_scores, of_kernel)
+        value = torch.cat([getattr(call, name) for call in of_kernel], 1).transpose(1, 2).float().clone()
+        return lambda: value
+    if name in ("attn_out", "mlp_out", "resid_mid"):
+        before, attended, added, after = (_sum(seen[one, layer]) for one in SUM)
+        middle = before + attended
+        if float((middle + added - after).abs().max()) > CLOSE * float(after.abs().max()):
+            raise not_in_block(vit, name, layer)
+        if name == "resid_mid":
+            return lambda: middle
+    if name == "z":
+        heads, width = heads_of_call(vit), head_width(vit, layer)
+        z = torch.cat([part[..., : heads * width].unflatten(-1, (heads, width)) for part in seen[name, layer]], 2)
+        return lambda: z
+    kept = _sum(seen[name, layer])
+    return lambda: kept
+
+
+def _sum(parts: list[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.stack(parts).sum(0)
+
+
+def _weights(calls: list[AttentionEvent]) -> Tensor:
+    return torch.cat([call.weights() for call in calls], 1).float()
+
+
+def _scores(calls: list[AttentionCall]) -> Tensor:
+    return torch.cat([call.scores() for call in calls], 1).float()

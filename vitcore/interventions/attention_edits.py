@@ -1,0 +1,65 @@
+"""Changes of attention itself: a head's queries, keys, values or attention map, before the block's attention is computed.
+
+A changed map is made of the call's own parts: for the rows that change, queries are 0 and the logarithm of the new weights is
+added to the scores. So whoever watches the pass (a recording, relevance) sees the attention that counted.
+Shapes: B images, T tokens, t of them that change, d width of a head.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from vitcore.attention_capture import AttentionCall, AttentionEvent, AttentionWatcher, additive_mask
+from vitcore.interventions.site_edits import Tokens
+from vitcore.models.model_cards import ModelError
+
+
+@dataclass(frozen=True, eq=False)
+class HeadAttentionEdit:
+    """What replaces "q", "k" or "v" (B, t, d) of a head at some tokens, or its "pattern" (B, t, T): None for even attention."""
+
+    name: str
+    head: int  # among all heads of the block
+    tokens: Tokens
+    values: Callable[[Tensor], Tensor] | None  # what it puts in the place of a tensor
+
+
+def edit_attention(model: str, edits: Sequence[HeadAttentionEdit], heads: int) -> AttentionWatcher:
+    """The watcher of a block that makes these edits, one after another; `heads` are those of each of its calls."""
+
+    def watch(event: AttentionEvent) -> Tensor | None:
+        mine = [edit for edit in edits if edit.head // heads == event.index]
+        if not mine:
+            return None
+        if not isinstance(event, AttentionCall):
+            raise ModelError("{name} computes its attention by itself, without PyTorch's fused kernel, so it can't be changed.",
+                             name=model)  # fmt: skip
+        return _edited_output(event, mine, heads)
+
+    return watch
+
+
+def _edited_output(event: AttentionCall, edits: Sequence[HeadAttentionEdit], heads: int) -> Tensor:
+    """What the call returns with edited queries, keys, values and weights."""
+    parts = {"q": event.q.clone(), "k": event.k.clone(), "v": event.v.clone()}
+    before = None if event.mask is None else additive_mask(event.mask, event.q.dtype).expand(event.shape)
+    mask = None if before is None else before.clone()
+    for edit in edits:
+        rows = slice(None), edit.head % heads, edit.tokens
+        if edit.name in parts:
+            part = parts[edit.name]
+            part[rows] = edit.values(part[rows]) if edit.values is not None else 0
+            if edit.name == "q" and mask is not None:
+                mask[rows] = 0 if before is None else before[rows]
+            continue
+        parts["q"][rows] = 0
+        if edit.values is None:
+            if mask is not None:
+                mask[rows] = 0
+            continue
+        mask = torch.zeros(event.shape, dtype=event.q.dtype, device=event.q.device) if mask is None else mask
+        mask[rows] = edit.values(mask[rows]).log()
+    return F.scaled_dot_product_attention(parts["q"], parts["k"], parts["v"], attn_mask=mask, scale=event.scale)

@@ -1,0 +1,273 @@
+"""Interventions: a model some of whose activations are scaled, moved, replaced or taken from another photo's pass.
+
+    with vitcore.edit(vit) as e:
+        e.head(11, 1).scale(0)
+        e.resid(6).add(vector, token=0)
+        e.patch(from_="other.jpg", at=("resid_post", 3, [5, 6]))
+    rec = vitcore.record(e.vit, "photo.jpg")
+
+`e.vit` is a Vit like any other, on the same weights; the model that was given stays as it is, also inside the `with`.
+Shapes: B images, T tokens (those before the patches included), D width, H heads, d width of a head.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from types import TracebackType
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from vitcore.attention_capture import AttentionCapture
+from vitcore.forward.module_swaps import with_fused_attention, with_modules, within_context
+from vitcore.interventions.activation_sites import (
+    NAMES,
+    OF_HEADS,
+    Site,
+    canonical_name,
+    check_activations_defined,
+    check_indices,
+    find_site,
+    head_width,
+    heads_of_call,
+    not_in_block,
+)
+from vitcore.interventions.activations import Activations, run_and_keep
+from vitcore.interventions.attention_edits import HeadAttentionEdit, edit_attention
+from vitcore.interventions.site_edits import Change, SiteEdit, Tokens, with_site_edits
+from vitcore.models.vit import Vit
+
+TokenChoice = int | slice | Iterable[int] | None  # None: all of them
+READ_ONLY = ("scores", "resid_mid")  # computed of others
+
+
+class Place:
+    """An activation of one layer, or a head of it, that can be changed. A token is counted from 0 with those before the patches;
+    `token` is one, several or a slice of them, None for all.
+
+    Every change raises ValueError for tokens that there are not, ModelError where the model's blocks have no such activation.
+    """
+
+    def __init__(self, edits: "Edits", name: str, layer: int, head: int | None = None) -> None:
+        self._edits, self._name, self._layer, self._head = edits, name, layer, head
+
+    def scale(self, factor: float, token: TokenChoice = None) -> None:
+        """Multiply by a number: 0 switches it off, 1 changes nothing."""
+        number = float(factor)
+        self._add(lambda chosen, whole, share: chosen * number, token)
+
+    def zero(self, token: TokenChoice = None) -> None:
+        """Put 0 in its place."""
+        self._add(lambda chosen, whole, share: torch.zeros_like(chosen), token)
+
+    def add(self, values: Any, token: TokenChoice = None) -> None:
+        """Add values: a number, (D,), (tokens, D) or (B, tokens, D); of a head d in place of D. Raises: ValueError."""
+        given = self._values(values, token)
+        self._add(lambda chosen, whole, share: chosen + _for_images(given, chosen) * share, token)
+
+    def replace(self, values: Any, token: TokenChoice = None) -> None:
+        """Put values in its place, of a shape as for `add`. Raises: ValueError."""
+        given = self._values(values, token)
+        self._add(lambda chosen, whole, share: (_for_images(given, chosen) * share).expand_as(chosen), token)
+
+    def mean(self, token: TokenChoice = None) -> None:
+        """Put its mean over all tokens of the image in its place."""
+        self._add(lambda chosen, whole, share: whole.mean(1, keepdim=True).expand_as(chosen), token)
+
+    def uniform(self, token: TokenChoice = None) -> None:
+        """Let these tokens attend to all tokens evenly, 1/T each, in this head or all heads of the layer.
+
+        Their queries then read 0 in a cache. Raises: ValueError, where it is no attention.
+        """
+        if self._name not in ("attn_out", "z"):
+            raise ValueError(
+                f"only attention can be uniform, not {self._name}: attn(layer).uniform() or head(layer, head).uniform()"
+            )
+        self._edits._edit_attention("pattern", self._layer, self._head, self._edits._tokens(token), None)
+
+    def _values(self, values: Any, token: TokenChoice) -> Tensor:
+        """The values, if they fit. Raises: ValueError."""
+        count, width = self._edits._count(token), self._edits._width(self._name, self._layer)
+        try:
+            given = torch.as_tensor(values)
+        except (RuntimeError, ValueError, TypeError):  # no numbers, or rows of several lengths
+            raise ValueError(
+                f"values are a tensor, an array or a number, not a {type(values).__name__} of something else"
+            ) from None
+        rows = [1, 1, *given.shape][-2:]
+        if given.ndim > 3 or rows[0] not in (1, count) or rows[1] not in (1, width) or given.is_complex():
+            raise ValueError(
+                f"values are of a shape that ({count}, {width}), tokens and width, takes up, not {tuple(given.shape)} {given.dtype}"
+            )
+        return given if given.requires_grad else given.clone()
+
+    def _add(self, change: Change, token: TokenChoice) -> None:
+        self._edits._add(self._name, self._layer, self._head, self._edits._tokens(token), change)
+
+
+def _for_images(values: Tensor, chosen: Tensor) -> Tensor:
+    """Values for as many images as run, in their precision and on their device. Raises: ValueError."""
+    if values.ndim == 3 and len(values) not in (1, len(chosen)):
+        raise ValueError(f"an edit has values for {len(values)} images, and {len(chosen)} are run")
+    return values.to(chosen)
+
+
+class Edits:
+    """Changes of a model's activations, in the order in which they were said; `vit` is the model with those said so far."""
+
+    def __init__(self, vit: Vit) -> None:
+        check_activations_defined(vit)
+        self.original = vit
+        self._edits: list[SiteEdit] = []
+        self._attention: list[tuple[int, HeadAttentionEdit]] = []
+
+    def __enter__(self) -> "Edits":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Nothing has to be undone: the model that was given was never touched."""
+
+    def __repr__(self) -> str:
+        return f"<Edits of {self.original.name}: {len(self._edits) + len(self._attention)}>"
+
+    def head(self, layer: int, head: int) -> Place:
+        """What a head hands to the layer's projection, (B, T, d). Raises: ValueError."""
+        check_indices("heads", [head], self.original.heads)
+        return self._place("z", layer, int(head))
+
+    def attn(self, layer: int) -> Place:
+        """What attention adds to the residual stream, (B, T, D); `uniform` is of its weights. Raises: ValueError."""
+        return self._place("attn_out", layer)
+
+    def mlp(self, layer: int) -> Place:
+        """What the MLP adds to the residual stream, (B, T, D). Raises: ValueError."""
+        return self._place("mlp_out", layer)
+
+    def resid(self, layer: int, at: Literal["pre", "post"] = "post") -> Place:
+        """The residual stream as it leaves a layer, (B, T, D), or as it goes in. Raises: ValueError."""
+        if at not in ("pre", "post"):
+            raise ValueError(f'the residual stream is edited at "pre" or "post" of a layer, not {at!r}')
+        return self._place(f"resid_{at}", layer)
+
+    def patch(self, from_: Any, at: tuple[Any, ...], head: int | None = None) -> None:
+        """Put an activation of another pass in the place of this one's.
+
+        `from_` is what `vitcore.cache` gave, or a photo or photos that the model as it was given runs on; `at` is (name, layer) or
+        (name, layer, tokens); `head` limits q, k, v, z and pattern to a head. Of several images in `from_` each goes to the image
+        of its place. Raises: ValueError; ModelError; PhotoError.
+        """
+        name, layer, token = _place_of(at)
+        check_indices("layers", [layer], self.original.blocks)
+        if name in READ_ONLY:
+            names = ", ".join(one for one in NAMES if one not in READ_ONLY)
+            raise ValueError(f"what can be patched is {names}, not {name}")
+        if head is not None:
+            check_indices("heads", [head], self.original.heads)
+            if name not in OF_HEADS:
+                raise ValueError(f"{name} is not divided into heads")
+        tokens = self._tokens(token)
+        source = from_ if isinstance(from_, Activations) else run_and_keep(self.original, from_, [name], [layer])
+        if (name, layer) not in source:
+            raise ValueError(f"from_ holds no {name} of layer {layer}: keep it with vitcore.cache")
+        given = source[name, layer]
+        self._check_patch(name, layer, given)
+        if name not in OF_HEADS:
+            self._add(name, layer, None, tokens, _replacement(given[:, tokens]))
+            return
+        for one in range(self.original.heads) if head is None else [int(head)]:
+            of_head = given[:, one, tokens] if name == "pattern" else given[:, tokens, one]
+            if name == "z":
+                self._add(name, layer, one, tokens, _replacement(of_head))
+            else:
+                self._edit_attention(name, layer, one, tokens, of_head)
+
+    @property
+    def vit(self) -> Vit:
+        """The model with the edits said so far, on the same weights. Later edits are not in it."""
+        vit = self.original
+        module = with_site_edits(vit.module, self._edits)
+        if self._attention:
+            module = with_fused_attention(module)
+        for layer in sorted({layer for layer, _ in self._attention}):
+            mine = [edit for one, edit in self._attention if one == layer]
+            watch = edit_attention(vit.display_name, mine, heads_of_call(vit))
+            block = within_context(module.blocks[layer], partial(AttentionCapture, watch, rewrites=True))
+            module = with_modules(module, **{f"blocks.{layer}": block})
+        called = f"{vit.card.called}, edited" if vit.card.called else ""
+        return replace(vit, module=module, card=replace(vit.card, name=f"{vit.card.name}, edited", called=called))
+
+    def _place(self, name: str, layer: int, head: int | None = None) -> Place:
+        return Place(self, name, check_indices("layers", [layer], self.original.blocks)[0], head)
+
+    def _add(self, name: str, layer: int, head: int | None, tokens: Tokens, change: Change) -> None:
+        vit, site, columns = self.original, find_site(self.original, name, layer), slice(None)
+        if head is not None:
+            call, place = divmod(head, heads_of_call(vit))
+            width = head_width(vit, layer)
+            site, columns = Site((site.parts[call],), site.side), slice(place * width, (place + 1) * width)
+        self._edits.append(SiteEdit(site, tokens, columns, change))
+
+    def _edit_attention(self, name: str, layer: int, head: int | None, tokens: Tokens, values: Tensor | None) -> None:
+        find_site(self.original, "z", layer)  # not of axial attention
+        replacement = None if values is None else partial(_for_images, values)
+        for one in range(self.original.heads) if head is None else [head]:
+            self._attention.append((layer, HeadAttentionEdit(name, one, tokens, replacement)))
+
+    def _tokens(self, token: TokenChoice) -> Tokens:
+        """Raises: ValueError, for tokens that there are not."""
+        if token is None or (isinstance(token, slice) and token == slice(None)):
+            return slice(None)
+        count = self.original.grid.tokens
+        if isinstance(token, slice):
+            many = list(range(count)[token])
+        else:
+            given = list(token) if isinstance(token, Iterable) and not isinstance(token, str) else [token]
+            many = list(check_indices("tokens", given, count))
+        if len({*many}) < max(1, len(many)):
+            raise ValueError("tokens are one or more, each named once")
+        return many
+
+    def _count(self, token: TokenChoice) -> int:
+        tokens = self._tokens(token)
+        return self.original.grid.tokens if isinstance(tokens, slice) else len(tokens)
+
+    def _width(self, name: str, layer: int) -> int:
+        """D, or d of a head."""
+        structure = self.original.structure
+        return head_width(self.original, layer) if name == "z" else structure.numbers // structure.positions
+
+    def _check_patch(self, name: str, layer: int, given: Tensor) -> None:
+        """Raises: ValueError, for an activation of a model of another shape."""
+        vit, tokens = self.original, self.original.grid.tokens
+        if name == "mlp_post":
+            parts = find_site(vit, name, layer).parts
+            if len(parts) > 1:
+                raise not_in_block(vit, name, layer)
+            shape: tuple[int, ...] = (tokens, vit.module.get_submodule(parts[0]).in_features)
+        elif name == "pattern":
+            shape = (vit.heads, tokens, tokens)
+        elif name in ("q", "k", "v", "z"):
+            shape = (tokens, vit.heads, head_width(vit, layer))
+        else:
+            shape = (tokens, self._width(name, layer))
+        if tuple(given.shape[1:]) != shape:
+            raise ValueError(f"{name} of this model is {shape} of an image, and of from_ {tuple(given.shape[1:])}")
+
+
+def edit(vit: Vit) -> Edits:
+    """Edits of a model's activations: say them, then use `.vit` as any other Vit. `with` is welcome and undoes nothing.
+
+    Raises: TypeError, for what is no Vit; ModelError, for a model without one attention over its patches in each block.
+    """
+    return Edits(vit)
+
+
+def _place_of(at: Any) -> tuple[str, int, TokenChoice]:
+    if not isinstance(at, tuple) or len(at) not in (2, 3):
+        raise ValueError(f'at is (name, layer) or (name, layer, tokens), as ("resid_post", 3, 0), not {at!r}')
+    return canonical_name(at[0]), at[1], at[2] if len(at) == 3 else None
+
+
+def _replacement(values: Tensor) -> Change:
+    return lambda chosen, whole, share: _for_images(values, chosen) * share

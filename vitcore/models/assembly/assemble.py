@@ -1,0 +1,76 @@
+"""A timm module in memory made a `Vit`: its grid and how it attends, timm's transform, the names of its classes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from vitcore.models.attention_structure import image_px_of_module, read_attention_structure
+from vitcore.models.formats import image_processor
+from vitcore.models.formats.config_json import embeds_texts
+from vitcore.models.model_cards import ModelCard, ModelError
+from vitcore.models.vit import Vit
+from vitcore.probabilities import Output
+
+
+def output_of(module: Any) -> Output:
+    """What the outputs of one of timm's models mean: "features" where its last layer is the projection to the space of texts."""
+    classes, said = int(getattr(module, "num_classes", 0) or 0), getattr(module, "pretrained_cfg", None) or {}
+    return "features" if embeds_texts(said, classes) else "softmax"
+
+
+def assemble(
+    card: ModelCard, module: Any, config: dict[str, Any], labels: Sequence[str] | None = None, output: Output | None = None,
+    assumed: Mapping[str, str] | None = None,
+) -> Vit:  # fmt: skip
+    """The Vit of a timm module that is nobody else's: it is put into evaluation mode and frozen.
+
+    config: timm's terms for resizing and normalising, or transformers' (`formats.image_processor`), with `input_size`.
+    Raises: ModelError, where it makes no grid of features from a picture, and for labels that are not one a class.
+    """
+    import timm  # noqa: F401
+    from timm.data import create_transform
+
+    structure = read_attention_structure(card.name, module, image_px_of_module(module, config["input_size"][1:]))
+    config = {**config, "input_size": (3, *structure.grid.image_px)}
+    if "resize" in config:
+        transform = image_processor.make_transform(image_processor.scale_preprocessing(config, structure.grid.image_px))
+    else:
+        transform = create_transform(**config, is_training=False)
+    module.eval().requires_grad_(False)
+    means = output or output_of(module)
+    names = () if means == "features" else class_labels(module, labels)
+    mean, std = tuple(config["mean"]), tuple(config["std"])
+    return Vit(
+        card=card, module=module, grid=structure.grid, transform=transform, mean=mean, std=std, labels=names, structure=structure,
+        output=means, assumed=assumed or {},
+    )  # fmt: skip
+
+
+def class_labels(module: Any, given: Sequence[str] | None = None) -> tuple[str, ...]:
+    """The names of a model's own card, else those timm carries for ImageNet-1k and -21k; none without a head."""
+    classes = int(getattr(module, "num_classes", 0) or 0)
+    if given is not None:
+        if not isinstance(given, list | tuple) or len(given) != classes:
+            raise ModelError("its card's labels are not a list of {classes} {classes:name|names}, one a class.", classes=classes)
+        return tuple(str(label) for label in given)
+    info = _imagenet(module)
+    if info is None:
+        return tuple(f"class {i}" for i in range(classes))
+    return tuple(info.index_to_description(i).split(",")[0] for i in range(info.num_classes()))
+
+
+def _imagenet(module: Any) -> Any:
+    """timm's ImageNetInfo for a head that has as many classes as one of ImageNet's, or None."""
+    import timm  # noqa: F401
+    from timm.data import ImageNetInfo, infer_imagenet_subset
+
+    classes = int(getattr(module, "num_classes", 0) or 0)
+    subset = "imagenet-1k" if classes == 1000 else (infer_imagenet_subset(module) if classes > 1000 else None)
+    return ImageNetInfo(subset) if subset else None
+
+
+def wordnet_ids(vit: Vit) -> tuple[str, ...]:
+    """WordNet ids of an ImageNet model's classes in the order of its logits; none for models with classes of their own."""
+    info = _imagenet(vit.module)
+    if info is None or vit.labels != class_labels(vit.module):
+        return ()
+    return tuple(info.label_names())

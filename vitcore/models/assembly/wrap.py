@@ -1,0 +1,170 @@
+"""`vitcore.wrap(module)`: a model of your own that is in memory as a `Vit`, of timm, transformers, torchvision or OpenCLIP.
+
+Whatever it is wrapped in (DDP, FSDP, torch.compile), and whatever state it is in, the module stays as it is: a copy is looked at.
+"""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from vitcore.errors import log_traceback
+from vitcore.models.assembly.assemble import assemble
+from vitcore.models.assembly.device_and_dtype import find_device, find_dtype, place_module
+from vitcore.models.assembly.foreign_modules import check_same_answer, inspect_module, library_of, timm_module_inside
+from vitcore.models.assembly.frozen_copy import frozen_copy, unwrapped
+from vitcore.models.assembly.input_size import as_pair, check_size, resize_module
+from vitcore.models.assembly.random_state import restored_generators
+from vitcore.models.attention_structure import image_px_of_module
+from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersWarning, assumed_class_names, assumed_sentence
+from vitcore.models.checkpoint_inspection.open_questions import answer_text
+from vitcore.models.model_cards import ModelCard, ModelError
+from vitcore.models.vit import Vit
+
+Colours = tuple[tuple[float, ...], tuple[float, ...]]
+
+
+def wrap(
+    module: nn.Module, *, name: str = "model", labels: Sequence[str] | None = None,
+    mean: Sequence[float] | None = None, std: Sequence[float] | None = None, image_px: int | tuple[int, int] | None = None,
+    device: torch.device | str | None = None, dtype: torch.dtype | str | None = None,
+) -> Vit:  # fmt: skip
+    """A `Vit` of a module in memory: timm's, transformers', torchvision's (`VisionTransformer`) or OpenCLIP's.
+
+    The Vit holds a copy, which what is done with the module later does not change; the module itself is left as it is, bit for
+    bit. Of DDP, FSDP (all processes call then), torch.compile and activation checkpoints the model inside is taken; hooks of
+    the module are not run. A timm model that attends in another way, or not at all, is opened in part (`Vit.is_global`,
+    `Vit.why_undefined`).
+    labels: one name a class; mean, std: of red, green and blue, what pixels from 0 to 1 were normalised with; image_px: another
+    input size (height, width), to which positions are resampled as timm does; device, dtype: None as the module's. Where the
+    module does not say how photos are cut, timm's way is taken: resized by bicubic interpolation, the middle cut out.
+    Warns: AssumedAnswersWarning, where something is assumed that neither the module nor you say (`Vit.assumed`).
+    Raises: TypeError, for what is no module; ModelError, one sentence, for one that can't be read.
+    """
+    vit = wrap_quietly(module, name=name, labels=labels, mean=mean, std=std, image_px=image_px, device=device, dtype=dtype)
+    if said := vit.assumed:
+        warnings.warn("".join(assumed_sentence(vit.display_name, said)), AssumedAnswersWarning, stacklevel=2)
+    return vit
+
+
+def wrap_quietly(
+    module: nn.Module, *, name: str, labels: Sequence[str] | None = None,
+    mean: Sequence[float] | None = None, std: Sequence[float] | None = None, image_px: int | tuple[int, int] | None = None,
+    device: torch.device | str | None = None, dtype: torch.dtype | str | None = None, gather: bool = True,
+) -> Vit:  # fmt: skip
+    """`wrap` without its warning. gather: put weights together that are shared out among processes; all of them call then."""
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"module is a torch.nn.Module, not {type(module).__name__}")
+    if image_px is not None:
+        check_size(image_px)
+    colours = _colours(mean, std)
+    where, numbers = None if device is None else find_device(device), None if dtype is None else find_dtype(dtype)
+    with restored_generators(), torch.inference_mode(False), torch.no_grad():
+        own = unwrapped(module)
+        if library_of(own) and timm_module_inside(own) is own:
+            first = next(p for p in own.parameters() if p.is_floating_point())
+            twin = frozen_copy(module, name, device="cpu", dtype=torch.float32, gather=gather)
+            vit = _foreign(twin, name, labels, colours, image_px)
+            place_module(vit.module, where or first.device, numbers or first.dtype)
+            return vit
+        named = labels if labels is not None else _label_names(own)
+        twin = timm_module_inside(frozen_copy(module, name, device=where, dtype=numbers, gather=gather))
+        return _timms(twin, name, named, colours, image_px)
+
+
+def _timms(module: Any, name: str, labels: Sequence[str] | None, colours: Colours | None, image_px: Any) -> Vit:
+    """The Vit of a copy of a timm module, or of one built like timm's."""
+    import timm  # noqa: F401
+    from timm.data import resolve_model_data_config
+
+    config = resolve_model_data_config(module)
+    said = getattr(module, "pretrained_cfg", None) or {}
+    named = said.get("tag") or labels is not None  # the classes of timm's own weights are known
+    assumed = {} if named else assumed_class_names(module)
+    if colours is not None:
+        config |= {"mean": colours[0], "std": colours[1]}
+    elif not (said.get("mean") and said.get("std")):
+        assumed["normalise"] = answer_text((tuple(config["mean"]), tuple(config["std"])))
+    _check_channels(module, name)
+    config["input_size"] = (3, *_input_px(module, name, config["input_size"][1:], image_px))
+    _check_labels(module, name, labels)
+    return assemble(_card(module, name), module, config, labels, assumed=assumed)
+
+
+def _foreign(twin: nn.Module, name: str, labels: Sequence[str] | None, colours: Colours | None, image_px: Any) -> Vit:
+    """The Vit of a copy of a module of another library, as the timm module that has its weights."""
+    try:
+        found = inspect_module(twin, name, colours)
+        ours = found.module()
+    except ModelError as error:
+        log_traceback(error)
+        raise ModelError("{name} can't be read: its class {kind} is not built as a plain Vision Transformer.",
+                         name=name, kind=type(twin).__name__) from None  # fmt: skip
+    _check_labels(ours, name, labels)
+    facts = found.card(labels=list(labels) if labels is not None else None)
+    assumed = {key: value for key, value in facts.get("assumed", {}).items() if key not in ("crop", "interpolation")}
+    size = image_px_of_module(ours, found.configuration.known_answers.get("size", (224, 224)))
+    check_same_answer(twin, ours, size, name)
+    if image_px is not None:
+        resize_module(ours, image_px, "timm")
+        size = as_pair(image_px)
+    return assemble(
+        _card(ours, name), ours, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"), facts["output"],
+        assumed,
+    )  # fmt: skip
+
+
+def _check_labels(module: Any, name: str, labels: Sequence[str] | None) -> None:
+    """Raises: ModelError, for labels that are not one a class."""
+    classes = int(getattr(module, "num_classes", 0) or 0)
+    if labels is not None and len(labels) != classes:
+        raise ModelError("{name} has {classes} classes, not {count}.", name=name, classes=classes, count=len(labels))
+
+
+def _card(module: nn.Module, name: str) -> ModelCard:
+    count = sum(p.numel() for p in module.parameters()) / 1e6
+    return ModelCard(name, name, count, 4 * count, "")
+
+
+def _colours(mean: Sequence[float] | None, std: Sequence[float] | None) -> Colours | None:
+    """Raises: ModelError, for one without the other, and for what are no three numbers."""
+    if mean is None and std is None:
+        return None
+    numbers = [tuple(float(x) for x in given) if given is not None else () for given in (mean, std)]
+    if [len(one) for one in numbers] != [3, 3] or min(numbers[1]) <= 0:
+        raise ModelError("mean and std are three numbers each, of red, green and blue, and std is above 0.")
+    return numbers[0], numbers[1]
+
+
+def _label_names(module: Any) -> list[str] | None:
+    """The names of classes that transformers' configuration has, if somebody gave them some."""
+    named = getattr(getattr(module, "config", None), "id2label", None) or {}
+    names = [str(named[key]) for key in sorted(named, key=int)]
+    classes = int(getattr(timm_module_inside(module), "num_classes", 0) or 0)
+    return None if len(names) != classes or all(name == f"LABEL_{i}" for i, name in enumerate(names)) else names
+
+
+def _check_channels(module: Any, name: str) -> None:
+    """Raises: ModelError, for a module whose first convolution takes no pictures of three colours."""
+    first = next((part for part in module.modules() if isinstance(part, nn.Conv2d)), None)
+    channels = first.in_channels if first is not None else 3
+    if channels != 3:
+        raise ModelError("{name} takes pictures of {count} {count:channel|channels}, and photos have 3.", name=name, count=channels)
+
+
+def _input_px(module: Any, name: str, usual: tuple[int, int], image_px: Any) -> tuple[int, int]:
+    """The input size of a module; another one, if it is asked for, is given to it. Raises: ModelError, where it takes no other."""
+    own = image_px_of_module(module, usual)
+    if image_px is None or as_pair(image_px) == own:
+        return own
+    if getattr(getattr(module, "patch_embed", None), "img_size", None) is None:
+        return as_pair(image_px)  # it takes pictures of any size
+    try:
+        resize_module(module, image_px, "timm")
+    except AttributeError:
+        high, wide = own
+        raise ModelError("{name} takes pictures of {high}×{wide} px and of no other size.",
+                         name=name, high=high, wide=wide) from None  # fmt: skip
+    return as_pair(image_px)

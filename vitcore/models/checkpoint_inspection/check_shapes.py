@@ -1,0 +1,81 @@
+"""The one place where a file's tensors are looked over before anything is inferred from their shapes.
+
+What comes after may index, divide and allocate by them: every side is positive, every tensor that is read has the number of
+dimensions that such a tensor has, blocks and widths are of a size that some model has, and values are numbers.
+"""
+
+import re
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from vitcore.models.checkpoint_inspection.differences import shape_text
+from vitcore.models.formats.containers.lazy_tensor import LazyTensor
+from vitcore.models.model_cards import ModelError
+
+MAX_BLOCKS = 400
+MAX_WIDTH = 2**15
+MAX_SIDE_PX = 2**13  # of an input
+MAX_PATCH_PX = 256
+MAX_DIMENSIONS = 6
+INDEXES = re.compile(
+    r"(.*[./_])?(\w*index\w*|position_ids|num_batches_tracked|\w*step|\w*version|\w*mask\w*|n_averaged|\w*count\w*|\w*idx)$"
+)
+NO_REGISTERS = re.compile(r"(.*\.)?(register|storage)_tokens")  # 1×0×D: of a model without any
+BLOCK = re.compile(r"blocks\.(\d+)\.")
+DIMENSIONS = (  # of timm's names: how many each has
+    (re.compile(r"patch_embed\.proj\.weight"), (2, 4)),
+    (re.compile(r"(pos_embed|(cls|dist|reg)_token|attn_pool\.latent)"), (3,)),
+    (re.compile(r"blocks\.\d+\.(attn\.(qkv|proj|[qkv]_proj)|mlp\.fc\w+)\.weight"), (2,)),
+    (re.compile(r"(blocks\.\d+\.)?(\w+\.)*\w*norm\w*\.(weight|bias)|blocks\.\d+\.(.+\.bias|ls\d\.gamma|gamma_\d)"), (1,)),
+    (re.compile(r"attn_pool\.(q|kv|proj|mlp\.\w+)\.weight"), (2,)),
+)
+
+
+def check_values(weights: Mapping[str, LazyTensor], file: str) -> None:
+    """That all have values, and those are weights. Raises: ModelError, naming the first that is not."""
+    for name, weight in weights.items():
+        if weight.dtype is None or weight.dtype.is_complex or (not weight.dtype.is_floating_point and _is_weight(name, weight)):
+            kind = str(weight.dtype).removeprefix("torch.") if weight.dtype else "?"
+            raise ModelError(
+                "{name} holds {tensor} in a form that is no plain number ({kind}), as quantised, sparse or empty models do: "
+                "save the weights as 16- or 32-bit floats.",
+                name=file, tensor=name[:60], kind=kind,
+            )  # fmt: skip
+        least = 0 if NO_REGISTERS.fullmatch(name) else 1
+        if not all(least <= side < 2**31 for side in weight.shape) or len(weight.shape) > MAX_DIMENSIONS:
+            raise _shape_error(file, name, weight.shape)
+
+
+def check_shapes(state: Mapping[str, Tensor], file: str) -> None:
+    """That shapes by timm's names are a ViT's, as far as they are read. Raises: ModelError, naming the first that is not."""
+    for name, w in state.items():
+        known = next((sizes for pattern, sizes in DIMENSIONS if pattern.fullmatch(name)), None)
+        if (known and w.ndim not in known) or (name.endswith("_token") and w.shape[:1] != (1,)) or not w.numel():
+            raise _shape_error(file, name, tuple(w.shape))
+    numbers = {int(m[1][:9]) for name in state if (m := BLOCK.match(name))}
+    if numbers and (max(numbers) >= MAX_BLOCKS or max(numbers) >= 4 * len(numbers) + 8):
+        raise ModelError("{name} holds a block {block} and {count} blocks in all, which no model does.",
+                         name=file, block=max(numbers), count=len(numbers))  # fmt: skip
+    width = next((w.shape[0] for name, w in state.items() if BLOCK.match(name) and name.endswith(".norm1.weight")), 1)
+    normed = [w.shape[0] for name, w in state.items() if re.fullmatch(r"blocks\.\d+\.attn\.[qk]_norm\.weight", name)]
+    kernel, table = state.get("patch_embed.proj.weight"), state.get("pos_embed")
+    if (
+        width > MAX_WIDTH
+        or any(width % side for side in normed)
+        or (kernel is not None and max(kernel.shape[2:], default=1) > MAX_PATCH_PX)
+    ):
+        odd = next(n for n in state if n.endswith((".q_norm.weight", ".k_norm.weight", ".norm1.weight", "proj.weight")))
+        raise _shape_error(file, odd, tuple(state[odd].shape))
+    if table is not None and table.shape[1] > (MAX_SIDE_PX // 4) ** 2:
+        raise _shape_error(file, "pos_embed", tuple(table.shape))
+
+
+def _is_weight(name: str, weight: LazyTensor) -> bool:
+    return len(weight.shape) > 1 and not INDEXES.fullmatch(name) and weight.dtype != torch.bool
+
+
+def _shape_error(file: str, name: str, shape: tuple[int, ...]) -> ModelError:
+    return ModelError("{name} can't be opened: {tensor} is {shape}, which no such tensor of a Vision Transformer is.",
+                      name=file, tensor=name[:60], shape=shape_text(shape)[:60])  # fmt: skip

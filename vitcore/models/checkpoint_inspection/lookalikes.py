@@ -1,0 +1,114 @@
+"""How photos were likely prepared for weights that do not say it: as timm says of weights that have the same name and shapes.
+
+timm's `pretrained_cfg`s know mean, standard deviation, crop and interpolation of every model that it has weights of. Where no name
+tells, the likely normalisation is the one under which the model is surest: other colours than those of its training make its
+answers vaguer (the entropy of its classes is higher), though that proves nothing.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from vitcore.architectures.meta_device import meta_device
+from vitcore.errors import log_traceback
+from vitcore.models.checkpoint_inspection.open_questions import NORMALISATIONS, OpenQuestion, crop_answer
+from vitcore.models.formats.state_dict import StateDict
+from vitcore.models.model_cards import ModelError
+from vitcore.translation import say
+
+OTHERS_SIZE = re.compile(r"pos_embed$|^head\.|^fc\.|rel_pos|mask_token")  # tensors that differ with the input's size, and the head
+
+
+def preparation_by_name(stem: str, state: StateDict) -> tuple[dict[str, Any], str]:
+    """Answers by `Question.key` that all of timm's weights give whose name a file has and whose shapes, and the sentence why.
+
+    stem: the file's name without its ending; state: its tensors (or shapes) by timm's names. ({}, "") where none is meant.
+    """
+    found = [(name, cfg) for name, cfg in _named(stem) if _has_shapes(name, cfg, state)]
+    said = [_answers(cfg) for _, cfg in found]
+    same = {key: value for key, value in (said[0] if said else {}).items() if all(one[key] == value for one in said)}
+    return same, say("as of timm's {name}, whose name and shapes it has", name=found[0][0]) if same else ""
+
+
+def preparation_like(name: str, state: StateDict, file: str) -> dict[str, Any]:
+    """The answers that timm gives of the weights or the architecture `name`.
+
+    Raises: ModelError, for a name that timm has not, and for weights of other shapes.
+    """
+    import timm
+
+    config = timm.get_pretrained_cfg(name) if timm.is_model(name) else None
+    if config is None:
+        raise ModelError("timm knows no trained model named {name!r}, so nothing can be like it.", name=name)
+    if not _has_shapes(name, config, state, any_classes=True):
+        raise ModelError("{file} is not like {name}: its tensors have other names or shapes.", file=file, name=name)
+    return _answers(config)
+
+
+def with_likely_answers(questions: Sequence[OpenQuestion], answers: Mapping[str, Any], why: str) -> tuple[OpenQuestion, ...]:
+    """The questions with other likely answers, and the reason for them."""
+    return tuple(
+        replace(q, likely=answers[q.key], reason=why, choices=tuple(dict.fromkeys((*q.choices, answers[q.key]))))
+        if q.key in answers else q
+        for q in questions
+    )  # fmt: skip
+
+
+def surest_normalisation(module: Any, photos: Sequence[NDArray[np.uint8]]) -> tuple[str, dict[str, float]]:
+    """The name of the normalisation (of `NORMALISATIONS`) under which a classifier's answers have the lowest mean entropy on
+    photos (H, W, 3) of its own size, and the entropy of each, in bits."""
+    x = torch.stack([torch.from_numpy(np.array(pixels)).permute(2, 0, 1).float() / 255 for pixels in photos])
+    module.eval()
+    with torch.no_grad():
+        found = {name: _entropy_bits(module, x, *numbers) for name, numbers in NORMALISATIONS.items()}
+    return min(found, key=lambda name: found[name]), found
+
+
+def _entropy_bits(module: Callable[[Tensor], Tensor], x: Tensor, mean: Sequence[float], std: Sequence[float]) -> float:
+    colours = (torch.tensor(numbers).view(-1, 1, 1) for numbers in (mean, std))
+    less, per = colours
+    p = torch.cat([module((one[None] - less) / per) for one in x]).double().softmax(-1)
+    return float(-(p * p.clamp(min=1e-30).log2()).sum(-1).mean())
+
+
+def _named(stem: str) -> list[tuple[str, Any]]:
+    """timm's weights that a file's name means: those named whole, else all of the architecture."""
+    import timm
+
+    plain = re.sub(r"[-\s]", "_", stem.casefold())
+    begins = lambda name: plain == name or (plain.startswith(name) and not plain[len(name)].isalnum())  # noqa: E731
+    architecture = max((name for name in timm.list_models() if begins(name)), key=len, default="")
+    if not architecture:
+        return []
+    names = timm.list_pretrained(f"{architecture}.*")
+    whole = [name for name in names if plain.startswith(name.casefold())]
+    asked = [max(whole, key=len)] if whole else names
+    return [(name, config) for name in asked if (config := timm.get_pretrained_cfg(name)) is not None]
+
+
+def _has_shapes(name: str, config: Any, state: StateDict, any_classes: bool = False) -> bool:
+    """Whether a state has the tensors of timm's model, but for those that depend on the input's size."""
+    import timm
+
+    head = state.get("head.weight")
+    if not any_classes and head is not None and head.shape[0] != config.num_classes:
+        return False
+    try:
+        with meta_device():
+            theirs = timm.create_model(name, pretrained=False).state_dict()
+    except Exception as error:  # an architecture that can't be built without memory
+        log_traceback(error)
+        return False
+    ours, other = ({key: tuple(w.shape) for key, w in one.items() if not OTHERS_SIZE.search(key)} for one in (state, theirs))
+    return ours == other
+
+
+def _answers(config: Any) -> dict[str, Any]:
+    crop = crop_answer(config.crop_mode or "center", config.crop_pct)
+    return {"normalise": (tuple(config.mean), tuple(config.std)), "crop": crop, "interpolation": config.interpolation}

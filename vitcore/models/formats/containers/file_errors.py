@@ -1,0 +1,27 @@
+"""Sentences about files that can't be decoded, or would have to be run."""
+
+from pathlib import Path
+
+from vitcore.models.model_cards import ModelError
+from vitcore.translation import say
+
+
+def damaged_file_error(file: Path, reason: object) -> ModelError:
+    """The sentence about a file that can't be decoded, with the first line of the reason."""
+    short = (str(reason).splitlines() or [""])[0][:160].rstrip(".")
+    return ModelError("{name} is damaged or incomplete: {reason}.", name=file.name, reason=short or type(reason).__name__)
+
+
+def too_large_tensor_error(file: Path, tensor: str) -> ModelError:
+    """The sentence about a tensor that says it is larger than what the file holds."""
+    return damaged_file_error(file, say("{tensor} claims more values than there are", tensor=repr(tensor[:60])))
+
+
+def needs_code_error(file: Path, code: str) -> ModelError:
+    """The sentence about a file that is a program, or holds objects that only their own code can make."""
+    return ModelError(
+        "{name} can't be opened without running code in it ({code}), which is not done here: where you trust it, save only "
+        'its weights with torch.save(model.state_dict(), "weights.pth").',
+        name=file.name,
+        code=code[:80],
+    )

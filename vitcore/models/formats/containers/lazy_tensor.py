@@ -1,0 +1,31 @@
+"""One tensor of a file, whose values are read when they are asked for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from vitcore.errors import misfit_reason
+from vitcore.models.formats.containers.file_errors import damaged_file_error
+from vitcore.models.model_cards import ModelError
+
+
+@dataclass(frozen=True, eq=False)
+class LazyTensor:
+    """One tensor of a file: its shape is known, its values are read when asked for, each time anew."""
+
+    shape: tuple[int, ...]
+    read: Callable[[], Tensor]
+    file: Path
+    dtype: torch.dtype | None = torch.float32  # None: no numbers that torch has
+
+    def values(self) -> Tensor:
+        """The values. Raises: ModelError, where the file is damaged there."""
+        try:
+            return self.read()
+        except ModelError:
+            raise
+        except Exception as error:  # safetensors and the decoders of zip files each have their own
+            raise damaged_file_error(self.file, misfit_reason(error)) from None

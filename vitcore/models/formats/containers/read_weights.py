@@ -1,0 +1,119 @@
+"""One weights file, opened without running anything in it: names and shapes first, values only when they are asked for.
+
+What a file is, its first bytes say, not its name; what is in it, `containers` reads.
+"""
+
+import struct
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from vitcore.models.formats.containers.file_errors import damaged_file_error
+from vitcore.models.formats.containers.lazy_tensor import LazyTensor
+from vitcore.models.formats.containers.npz import read_npz
+from vitcore.models.formats.containers.torch_file import read_archive, read_old_file
+from vitcore.models.model_cards import ModelError
+from vitcore.translation import say
+
+MAX_HEADER_BYTES = 100 * 10**6  # as safetensors itself has it
+MAX_GROWTH = 12  # a zip may unpack to so many times its size: weights hardly compress at all
+SPARE_BYTES = 64 * 10**6  # and to so much more, whatever its size
+OTHER_FILES = {
+    b"\x89HDF": "Keras (HDF5)", b"GGUF": "GGUF", b"\x08\x07\x12": "ONNX", b"\x08\x08\x12": "ONNX", b"\x93NUMPY": "NumPy (.npy)",
+    b"\x1f\x8b": "gzip", b"7z\xbc\xaf": "7-Zip", b"Rar!": "RAR", b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG", b"%PDF": "PDF",
+}  # fmt: skip
+
+
+SAFETENSORS_TYPES = {
+    "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64,
+    "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8, "BOOL": torch.bool, "F8_E4M3": torch.float8_e4m3fn,
+    "F8_E5M2": torch.float8_e5m2, "C64": torch.complex64,
+}  # fmt: skip
+
+
+def read_weights(file: Path) -> Mapping[str, Any]:
+    """What a file holds: `LazyTensor`s by name, of torch's pickles nested as they were saved.
+
+    Raises: ModelError, one sentence: what the file is instead, or what is wrong with it.
+    """
+    try:
+        size = file.stat().st_size
+        with file.open("rb") as stream:
+            start = stream.read(512)
+    except OSError as error:
+        raise ModelError("{name} can't be read: {reason}.", name=file.name, reason=error.strerror) from None
+    if not size:
+        raise ModelError("{name} is empty.", name=file.name)
+    if start.startswith(b"PK\x03\x04"):
+        return _zip(file, size)
+    if start.startswith(b"version https://git-lfs"):
+        raise ModelError("{name} is a pointer of Git LFS, and not the weights: get them with git lfs pull.", name=file.name)
+    if start.lstrip()[:5].lower() in (b"<!doc", b"<html"):
+        raise ModelError("{name} is a web page, and not the weights: download the file itself.", name=file.name)
+    if start[:1] == b"\x80" and start[8:9] != b"{":  # the pickle of torch.save before torch 1.6
+        return read_old_file(file)
+    other = next((kind for magic, kind in OTHER_FILES.items() if start.startswith(magic)), None)
+    other = "ONNX" if start[:1] == b"\x08" and start[2:3] in (b"\x12", b"\x3a") and start[8:9] != b"{" else other
+    other = "TensorFlow Lite" if start[4:8] == b"TFL3" else other
+    if start[8:9] == b"{" or (file.suffix == ".safetensors" and not other):
+        return _safetensors(file, start, size)
+    if other:
+        raise ModelError("{name} is a {kind} file, which can't be opened here: save the weights as .safetensors.",
+                         name=file.name, kind=other)  # fmt: skip
+    raise ModelError("{name} is no model's file: those end in .safetensors, .pth, .pt, .bin or .npz.", name=file.name)
+
+
+def _safetensors(file: Path, start: bytes, size: int) -> dict[str, LazyTensor]:
+    from safetensors import SafetensorError, safe_open
+
+    header = struct.unpack("<Q", start[:8])[0] if len(start) >= 8 else 0
+    if header > min(MAX_HEADER_BYTES, size - 8) or header < 2:
+        raise damaged_file_error(file, say("its header says that it is {header} bytes long, the file has {size}",
+                                header=f"{header:,}", size=f"{size:,}"))  # fmt: skip
+
+    def values(name: str) -> Callable[[], Tensor]:
+        def load() -> Tensor:
+            with safe_open(file, framework="pt", backend="pread") as again:  # into memory once, nothing mapped
+                return again.get_tensor(name)
+
+        return load
+
+    try:
+        with safe_open(file, framework="pt") as opened:
+            slices = {n: opened.get_slice(n) for n in opened.keys()}
+            return {n: LazyTensor(tuple(s.get_shape()), values(n), file, SAFETENSORS_TYPES.get(str(s.get_dtype())))
+                    for n, s in slices.items()}  # fmt: skip
+    except (SafetensorError, OSError, ValueError, KeyError) as error:
+        raise damaged_file_error(file, error) from None
+
+
+def _zip(file: Path, size: int) -> Mapping[str, Any]:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            entries = archive.infolist()
+    except Exception as error:  # a damaged one makes zipfile raise a dozen kinds
+        said = isinstance(error, (zipfile.BadZipFile, OSError, NotImplementedError))
+        raise damaged_file_error(file, error if said else "zip") from None
+    names = [entry.filename for entry in entries]
+    unpacked = sum(entry.file_size for entry in entries)
+    if unpacked > MAX_GROWTH * size + SPARE_BYTES:
+        raise ModelError("{name} would grow from {size:.1f} MB to {unpacked:.1f} GB when it is unpacked, which no weights do.",
+                         name=file.name, size=size / 1e6, unpacked=unpacked / 1e9)  # fmt: skip
+    if twice := _twice(names):
+        raise ModelError("{name} holds two entries named {entry}.", name=file.name, entry=repr(twice[:60]))
+    if any(e.flag_bits & 1 or e.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for e in entries):
+        raise ModelError("{name} is encrypted, or packed in a way that no weights are.", name=file.name)
+    if any(name.endswith("/data.pkl") for name in names):
+        return read_archive(file, entries)
+    if any(name.endswith(".npy") for name in names):
+        return read_npz(file, entries)
+    raise ModelError("{name} is a ZIP archive without weights in it: unpack it, and open the model's file.", name=file.name)
+
+
+def _twice(names: Iterable[str]) -> str | None:
+    met: set[str] = set()
+    return next((name for name in names if name in met or met.add(name)), None)  # type: ignore[func-returns-value]
