@@ -20,6 +20,7 @@ from vitcore.forward.recording import to_model_input
 from vitcore.grid import Grid
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
+from vitcore.translation import say
 
 PIXEL_FILLS = ("mean", "blur", "noise", "neighbour")
 FILLS = (*PIXEL_FILLS, "removed")
@@ -55,7 +56,7 @@ def answers_without(
     with torch.inference_mode():
         for first in range(0, len(masks), batch):
             painted = [_paint(pixels, vit.grid, mask, layer) for mask in masks[first : first + batch]]
-            out.append(run(torch.cat([to_model_input(vit, one) for one in painted])).float().numpy())
+            out.append(run(torch.cat([to_model_input(vit, one) for one in painted])).float().cpu().numpy())
     return np.concatenate(out) if out else np.empty((0, 0), np.float32)
 
 
@@ -67,7 +68,7 @@ def why_not_removable(vit: Vit) -> str:
 
     if vit.is_global and not vit.structure.axes and isinstance(vit.module, VisionTransformer | Eva):
         return ""
-    return str(ModelError("{name} needs all of its patches in every layer, so none can be removed.", name=vit.display_name))
+    return say("{name} needs all of its patches in every layer, so none can be removed.", name=vit.display_name)
 
 
 def reads_patches(vit: Vit) -> bool:
@@ -80,16 +81,17 @@ def _answers_without_tokens(vit: Vit, pixels: NDArray[np.uint8], masks: list[NDA
         raise ModelError(why)
     if any(mask.all() for mask in masks) and reads_patches(vit):
         raise ModelError("{name} reads its answer from patches, so one of them must stay.", name=vit.display_name)
-    x, out = to_model_input(vit, pixels), {}
+    x = to_model_input(vit, pixels)
+    out: dict[int, NDArray[np.float32]] = {}
     order = sorted(range(len(masks)), key=lambda i: int(masks[i].sum()))
     with torch.inference_mode():
         for _, same in groupby(order, key=lambda i: int(masks[i].sum())):
             which = list(same)
             for first in range(0, len(which), batch):
                 part = which[first : first + batch]
-                kept = torch.from_numpy(np.stack([np.flatnonzero(~masks[i]) for i in part]))
+                kept = torch.from_numpy(np.stack([np.flatnonzero(~masks[i]) for i in part])).to(vit.device)
                 run = with_onednn_linears(with_modules(vit.module, patch_drop=_KeepPatches(vit, kept)))
-                out |= dict(zip(part, run(x.expand(len(part), -1, -1, -1)).float().numpy(), strict=True))
+                out |= dict(zip(part, run(x.expand(len(part), -1, -1, -1)).float().cpu().numpy(), strict=True))
     return np.stack([out[i] for i in range(len(masks))]) if masks else np.empty((0, 0), np.float32)
 
 
@@ -131,9 +133,7 @@ def _layer(pixels: NDArray[np.uint8], grid: Grid, fill: str, seed: int) -> NDArr
     return None if fill == "neighbour" else mean
 
 
-def _paint(
-    pixels: NDArray[np.uint8], grid: Grid, mask: NDArray[np.bool_], layer: NDArray[np.uint8] | None
-) -> NDArray[np.uint8]:
+def _paint(pixels: NDArray[np.uint8], grid: Grid, mask: NDArray[np.bool_], layer: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
     if layer is None:
         return _paint_neighbours(pixels, grid, mask)
     high, wide = grid.step_px

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ def method_maps(vit: Vit, rec: Recording, names: Iterable[str] = MAPS, target: i
     of where the answer is read, mean over layers and heads), "last_layer_attention" (the same of the last layer alone) and
     "middle" (minus the distance from the middle, in pixels). `target` is a class by its index (default: the likeliest).
 
-    Signed maps keep their sign: a patch that speaks against the class counts as weakest. What is not defined for this model is
+    Signed maps keep their sign: a patch that lowers the logit counts as weakest. What is not defined for this model is
     left out. Raises: ValueError, for a map that there is not.
     """
     found: dict[str, NDArray[np.float64]] = {}
@@ -62,7 +63,7 @@ class MethodScore:
 
 
 def compare_methods(
-    vit: Vit, photos: Iterable[object], names: Iterable[str] = MAPS, *, fill: str = "removed", steps: int = 10,
+    vit: Vit, photos: Iterable[Any], names: Iterable[str] = MAPS, *, fill: str = "removed", steps: int = 10,
     random_orders: int = 50, seed: int = 0,
 ) -> list[MethodScore]:  # fmt: skip
     """Methods by their mean gap of insertion and deletion over photos (anything `record` takes), best first.
@@ -72,7 +73,7 @@ def compare_methods(
     """
     names, rows = tuple(names), []
     for photo in photos:
-        rec = record(vit, photo)  # type: ignore[arg-type]
+        rec = record(vit, photo)
         rows.append(score_photo(vit, rec, names, fill=fill, steps=steps, random_orders=random_orders, seed=seed)[1])
     if not rows:
         raise ValueError("there is no photo to compare methods on")

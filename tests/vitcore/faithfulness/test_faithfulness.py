@@ -63,13 +63,13 @@ def test_rotary_positions_stay_with_their_patches():
     """Patches that are left keep their angles: whichever order they come in, the answer is the same."""
     import timm
 
-    from tests.conftest import lively
-    from vitcore.models.load_model import wrap_module
+    from tests.conftest import NORMALISE, lively
+    from vitcore import wrap
 
     module = timm.create_model(
         "vit_small_patch16_rope_mixed_224", img_size=32, patch_size=8, embed_dim=24, depth=2, num_heads=3, num_classes=5
     )
-    vit = wrap_module(lively(module, 1))
+    vit = wrap(lively(module, 1), **NORMALISE)
     pixels = pixels_of(vit)
     full = answers_without(vit, pixels, [()], "removed")[0]
     np.testing.assert_allclose(full, predict(vit, pixels), atol=1e-5)
@@ -126,7 +126,11 @@ def test_a_model_that_answers_by_one_patch_falls_when_it_goes(make_vit):
     np.testing.assert_allclose(curve.deletion, lower + (upper - lower) / 32, atol=1e-6)
     np.testing.assert_allclose(curve.insertion, upper - (upper - lower) / 32, atol=1e-6)
     others = [one.gap for one in deletion_curves(vit, pixels, random_order_maps(vit), target=1, fill="mean", steps=16).values()]
-    assert place_among(curve.gap, others) >= 0.95 and curve.gap == pytest.approx(max(*others, curve.gap)) and abs(np.mean(others)) < 0.15
+    assert (
+        place_among(curve.gap, others) >= 0.95
+        and curve.gap == pytest.approx(max(*others, curve.gap))
+        and abs(np.mean(others)) < 0.15
+    )
 
 
 def test_insertion_is_the_weakest_first_read_backwards(make_vit):
@@ -213,8 +217,7 @@ def test_the_shared_model_stays_as_it_is_while_threads_remove_tokens(make_vit):
     expected = [answers_without(vit, pixels, [(i,)], "removed")[0] for i in range(8)]
     found: dict[int, np.ndarray] = {}
     threads = [
-        threading.Thread(target=lambda i=i: found.update({i: answers_without(vit, pixels, [(i,)], "removed")[0]}))
-        for i in range(8)
+        threading.Thread(target=lambda i=i: found.update({i: answers_without(vit, pixels, [(i,)], "removed")[0]})) for i in range(8)
     ]
     [t.start() for t in threads]
     [t.join() for t in threads]
@@ -227,9 +230,9 @@ def test_the_shared_model_stays_as_it_is_while_threads_remove_tokens(make_vit):
 def test_models_that_need_every_patch_say_so(make_vit):
     import timm
 
-    from vitcore.models.load_model import wrap_module
+    from vitcore import wrap
 
     for name, options in (("resnet10t", {}), ("vit_relpos_small_patch16_224", {"depth": 2, "embed_dim": 48, "num_heads": 3})):
-        vit = wrap_module(timm.create_model(name, num_classes=4, **options).eval())
+        vit = wrap(timm.create_model(name, num_classes=4, **options).eval())
         with pytest.raises(ModelError, match="needs all of its patches"):
             answers_without(vit, pixels_of(vit), [(0,)], "removed")
