@@ -100,6 +100,7 @@ class _KeepPatches(nn.Module):
 
     def __init__(self, vit: Vit, kept: Tensor) -> None:
         super().__init__()
+        import timm  # noqa: F401
         from timm.models.eva import Eva
 
         self.prefix, self.kept, self.tell = vit.grid.prefix, kept, isinstance(vit.module, Eva)

@@ -110,9 +110,13 @@ def test_a_model_that_answers_by_one_patch_falls_when_it_goes(make_vit):
     """A toy: the logit of class 1 is the red of patch 6. Deletion by the true map is exact, and no order beats it."""
 
     class RedOfPatchSix(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.factor = torch.nn.Parameter(torch.tensor(8.0), requires_grad=False)
+
         def forward(self, x):
             red = x[:, 0, 8:16, 16:24].mean((1, 2))
-            return torch.stack([torch.zeros_like(red), 8 * red], 1)
+            return torch.stack([torch.zeros_like(red), self.factor * red], 1)
 
     vit = replace(make_vit(), module=RedOfPatchSix(), labels=("no", "yes"), mean=(0.5,) * 3, std=(0.5,) * 3)
     pixels = np.full((32, 32, 3), 100, np.uint8)
