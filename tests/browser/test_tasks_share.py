@@ -132,7 +132,7 @@ def test_step_7_on_the_projector(visit):
     expect(answer.get_by_test_id("stExpanderDetails").locator("p").first).to_be_in_viewport(ratio=1)
     page.keyboard.press("Escape")
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
-    expect(page.get_by_role("heading", level=2)).to_have_text("9 · 答案")
+    expect(page.get_by_role("heading", level=2)).to_have_text("9 · 預測")
 
 
 def test_everything_about_three_photos_as_one_file(visit, chromium, vit, tmp_path):
