@@ -4,7 +4,7 @@ Forward hooks on the model would be seen by every thread that runs it; a copy be
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -33,19 +33,19 @@ def with_modules(module: nn.Module, /, **parts: nn.Module) -> Any:
 
 def with_forward_hooks(module: nn.Module, /, **hooks: ForwardHook) -> Any:
     """A copy of `module` whose parts of these names (dotted) have forward hooks, called after those of the original."""
-    parts = {name: copy.copy(module.get_submodule(name)) for name in hooks}
-    for name, part in parts.items():
-        part._forward_hooks = part._forward_hooks.copy()
-        part.register_forward_hook(hooks[name])
-    return with_modules(module, **parts)
+    return _with_hooks(module, "_forward_hooks", nn.Module.register_forward_hook, hooks)
 
 
 def with_forward_pre_hooks(module: nn.Module, /, **hooks: ForwardPreHook) -> Any:
     """A copy of `module` whose parts of these names (dotted) have hooks on what goes in, called after those of the original."""
+    return _with_hooks(module, "_forward_pre_hooks", nn.Module.register_forward_pre_hook, hooks)
+
+
+def _with_hooks(module: nn.Module, held: str, register: Callable[..., Any], hooks: Mapping[str, Callable[..., Any]]) -> Any:
     parts = {name: copy.copy(module.get_submodule(name)) for name in hooks}
     for name, part in parts.items():
-        part._forward_pre_hooks = part._forward_pre_hooks.copy()
-        part.register_forward_pre_hook(hooks[name])
+        setattr(part, held, getattr(part, held).copy())
+        register(part, hooks[name])
     return with_modules(module, **parts)
 
 
