@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.faithfulness.covered_patches import answers_without, reads_patches
-from vitcore.models.model_cards import ModelError
-from vitcore.models.vit import Vit
+from vitcore.models.vit import Vit, no_classes_error
 from vitcore.probabilities import probabilities
 
 STEPS = 10
@@ -58,7 +57,7 @@ def deletion_curves(
     Raises: ModelError, for a model without classes or whose tokens can't be removed; ValueError, for a map of another shape.
     """
     if not vit.labels:
-        raise ModelError("{name} has no head that tells classes apart, so there is no class to ask for.", name=vit.display_name)
+        raise no_classes_error(vit)
     orders = {name: _order(vit, name, values, seed) for name, values in maps.items()}
     counts = _counts(vit, fill, steps)
     both = [order for one in orders.values() for order in (one, one[::-1])]

@@ -36,7 +36,7 @@ from vitcore.forward.query_key import QueryKey, QueryKeyReducer
 from vitcore.grid import Grid
 from vitcore.images import Crop, Photo, PhotoSource, crop_for_model, open_photo
 from vitcore.models.model_cards import ModelError
-from vitcore.models.vit import Vit
+from vitcore.models.vit import Vit, check_vit
 from vitcore.probabilities import Output, probabilities, top_classes
 from vitcore.translation import say
 
@@ -160,6 +160,10 @@ class Recording:
 
         return plot_recording(self, picture, ax, **settings)
 
+    def pooled_attention(self, block: int) -> NDArray[np.float64]:
+        """(rows, cols) attention of where the answer is read, in one block, mean of its heads."""
+        return self.grid.to_map(self.pooling_weights.astype(np.float64) @ self.attention_per_layer()[block].astype(np.float64))
+
     def rollout(self, start: int | None = None, fusion: str = "mean", **settings: float) -> NDArray[np.float64]:
         """Rollout of a token (default: where the answer is read) on the grid, (rows, cols).
 
@@ -209,8 +213,7 @@ def record(
     Raises: TypeError, for what is no Vit or no photo; ValueError, for blocks and fusions that there are not; PhotoError;
     ModelError.
     """
-    if not isinstance(vit, Vit):
-        raise TypeError(f"vit is what vitcore.load or vitcore.wrap gives, not {type(vit).__name__}")
+    check_vit(vit)
     fusions = tuple(fusions)
     if strange := sorted({*fusions} - {*HEAD_FUSIONS}):
         raise ValueError(f"fusions are of {', '.join(HEAD_FUSIONS)}, not {', '.join(map(repr, strange))}")

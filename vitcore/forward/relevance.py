@@ -26,7 +26,7 @@ from vitcore.forward.recording import to_model_input
 from vitcore.grid import Grid
 from vitcore.images import PhotoSource, crop_for_model, open_photo
 from vitcore.models.model_cards import ModelError
-from vitcore.models.vit import Vit, class_by_name
+from vitcore.models.vit import Vit, class_by_name, no_classes_error
 from vitcore.translation import say
 
 BASELINES = {"mean": None, "black": 0.0, "white": 1.0}  # "mean": the colour the model's inputs are centred on
@@ -101,7 +101,7 @@ def _as_batch(vit: Vit, pixels: NDArray[Any]) -> NDArray[np.uint8]:
 def _targets(vit: Vit, inputs: list[Tensor], target: int | str | Sequence[int | str] | None) -> tuple[int, ...]:
     """The class of each image."""
     if not vit.labels:
-        raise ModelError("{name} has no head that tells classes apart, so there is no class to ask for.", name=vit.display_name)
+        raise no_classes_error(vit)
     if target is None:
         with torch.no_grad():
             return tuple(int(vit.module(x)[0].argmax()) for x in inputs)

@@ -12,7 +12,7 @@ import numpy as np
 from torch import nn
 
 from vitcore.models.model_cards import ModelError
-from vitcore.models.vit import Vit
+from vitcore.models.vit import Vit, check_vit
 from vitcore.translation import say
 
 HOOKS = {  # by our name: what follows `blocks.3.` in theirs
@@ -78,8 +78,7 @@ def parse_key(key: Any) -> tuple[str, int]:
 def check_activations_defined(vit: Vit) -> None:
     """Raises: TypeError, for what is no Vit; ModelError, for a model whose blocks do not attend over one grid of patches, and one
     that another library has wrapped in place: its copies would run the original's parts, and an edit would do nothing."""
-    if not isinstance(vit, Vit):
-        raise TypeError(f"vit is what vitcore.load or vitcore.wrap gives, not {type(vit).__name__}")
+    check_vit(vit)
     if not vit.is_global:
         raise ModelError(vit.why_undefined(say("reading or editing its activations")))
     if any("forward" in vars(part) for part in vit.module.modules()):

@@ -25,8 +25,7 @@ from vitcore.interventions.activation_sites import (
     is_index,
 )
 from vitcore.interventions.activations import to_model_inputs
-from vitcore.models.model_cards import ModelError
-from vitcore.models.vit import Vit
+from vitcore.models.vit import Vit, no_classes_error
 
 MOST_NUMBERS = 2**22  # that blocks hand on together (images · T · D): more of them are no faster on CPUs
 SIMILAR = 3  # names of classes that a refusal tells
@@ -55,7 +54,7 @@ def head_ablation(vit: Vit, photos: Any, target: int | str | None = None, by: Ab
 def class_index(vit: Vit, target: int | str | None) -> int | None:
     """The index of a class by index or name; None stays. Raises: ValueError; ModelError, for a model without classes."""
     if not vit.labels:
-        raise ModelError("{name} has no head that tells classes apart, so there is no class to ask for.", name=vit.display_name)
+        raise no_classes_error(vit)
     if target is None or is_index(target):
         return None if target is None else check_indices("classes", [target], len(vit.labels))[0]
     found = [i for i, label in enumerate(vit.labels) if label == target]

@@ -146,6 +146,17 @@ class Vit:
         return "class and distillation tokens" if hasattr(self.module, "head_dist") else "class token"
 
 
+def check_vit(vit: Any) -> None:
+    """Raises: TypeError, for what is no Vit."""
+    if not isinstance(vit, Vit):
+        raise TypeError(f"vit is what vitcore.load or vitcore.wrap gives, not {type(vit).__name__}")
+
+
+def no_classes_error(vit: Vit) -> ModelError:
+    """The refusal of a question that needs a class, for a model that gives features."""
+    return ModelError("{name} has no head that tells classes apart, so there is no class to ask for.", name=vit.display_name)
+
+
 def class_by_name(labels: Sequence[str], name: str) -> int:
     """The index of the class of this name; capitals, underscores and hyphens make no difference.
 

@@ -21,7 +21,7 @@ from vitcore.forward.recording import Recording, record_batch
 from vitcore.forward.recordings.open_photos import OpenedPhoto, SkippedPhoto, count_photos, list_photos, open_in_batches
 from vitcore.images import PhotoError
 from vitcore.models.model_cards import ModelError
-from vitcore.models.vit import Vit
+from vitcore.models.vit import Vit, check_vit, no_classes_error
 from vitcore.translation import say
 
 BATCH = 32
@@ -90,8 +90,7 @@ def record_many(
     Raises: ValueError, for what can't be kept; ModelError; PhotoError, where no photo can be opened. Those of photos come while
     they are read.
     """
-    if not isinstance(vit, Vit):
-        raise TypeError(f"vit is what vitcore.load or vitcore.wrap gives, not {type(vit).__name__}")
+    check_vit(vit)
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
     _check(vit, batch, keep, fusion, workers)
     listed = list_photos(photos)
@@ -126,7 +125,7 @@ def _check(vit: Vit, batch: int, keep: tuple[str, ...], fusion: str, workers: in
     if not vit.is_global and (undefined := [name for name in keep if name not in OF_ANY_MODEL]):
         raise ModelError(vit.why_undefined(undefined[0]))
     if "probabilities" in keep and vit.output == "features":
-        raise ModelError("{name} has no head that tells classes apart, so there is no class to ask for.", name=vit.display_name)
+        raise no_classes_error(vit)
 
 
 def _numbers(index: int, rec: Recording, keep: tuple[str, ...], fusion: HeadFusion) -> PhotoNumbers:
