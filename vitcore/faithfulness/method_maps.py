@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcore.analysis.attention_distance import mean_interval
 from vitcore.analysis.relevance import METHODS
 from vitcore.faithfulness.deletion import DeletionCurve, deletion_curves, place_among, random_order_maps
 from vitcore.forward.recording import Recording, record
@@ -34,7 +35,8 @@ def method_maps(vit: Vit, rec: Recording, names: Iterable[str] = MAPS, target: i
             found[name] = -_from_the_middle(rec)
         elif name in OF_ATTENTION:
             if vit.is_global:
-                found[name] = _attention_of_the_answer(rec, name == "last_layer_attention")
+                layers = [vit.blocks - 1] if name == "last_layer_attention" else range(vit.blocks)
+                found[name] = np.mean([rec.pooled_attention(layer) for layer in layers], 0)
         elif (vit.is_global or not METHODS[name].needs_attention) and (vit.labels or not METHODS[name].asks_class):
             chosen = target if METHODS[name].asks_class else None
             found[name] = relevance(vit, rec.model_input.pixels, name, chosen).maps
@@ -118,22 +120,12 @@ def best_method_sentence(scores: list[MethodScore]) -> tuple[str, str]:
     return best.name, ""
 
 
-def t_interval(values: NDArray[np.float64], level: float = 0.95) -> tuple[float, float]:
-    """Interval of a mean by Student's t; endless for one value."""
-    if len(values) < 2:
-        return -np.inf, np.inf
-    from scipy.stats import t  # a second to import
-
-    half = float(t.ppf((1 + level) / 2, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5)
-    return float(values.mean()) - half, float(values.mean()) + half
+def t_interval(values: NDArray[np.float64]) -> tuple[float, float]:
+    """95 % interval of a mean by Student's t; endless for one value."""
+    found = mean_interval(values)
+    return (-np.inf, np.inf) if found.count < 2 else (float(found.low), float(found.high))
 
 
 def _from_the_middle(rec: Recording) -> NDArray[np.float64]:
     centres = rec.grid.centres_px()
     return rec.grid.to_map(np.hypot(*(centres - np.array(rec.grid.image_px) / 2).T))
-
-
-def _attention_of_the_answer(rec: Recording, last: bool) -> NDArray[np.float64]:
-    """Where the answer is read may be a pool of tokens: then their mean attention, weighted as they are pooled."""
-    layers = rec.attention_per_layer().astype(np.float64)
-    return rec.grid.to_map(rec.pooling_weights.astype(np.float64) @ (layers[-1] if last else layers.mean(0)))

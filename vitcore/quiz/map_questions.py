@@ -9,7 +9,7 @@ from vitcore.quiz import question_pictures
 from vitcore.quiz.outlier_explanations import append_explanation, outlier_sentence_of_choices, outlier_sentence_of_map
 from vitcore.quiz.patch_questions import MAX_DRAWS, distinct_integers, four_patches_picture
 from vitcore.quiz.question import LETTERS, Choice, Question, QuestionPicture, make_question
-from vitcore.quiz.quiz_data import SIDE_PX, QuizMaterial, QuizPhoto, pooled_attention
+from vitcore.quiz.quiz_data import SIDE_PX, QuizMaterial, QuizPhoto
 from vitcore.translation import percent, say
 
 MIN_UNSHARED_OF_MAPS = 0.1  # of two maps, at least, that they do not share
@@ -25,8 +25,8 @@ def rollout_map_question(material: QuizMaterial, rng: Generator) -> Question | N
     rolled = rec.rollout()
     named: list[tuple[str, NDArray]] = [
         (say("rollout through all layers"), rolled),
-        (say("attention of layer {block}, mean of its heads", block=last), pooled_attention(rec, last)),
-        (say("attention of layer {block}, mean of its heads", block=0), pooled_attention(rec, 0)),
+        (say("attention of layer {block}, mean of its heads", block=last), rec.pooled_attention(last)),
+        (say("attention of layer {block}, mean of its heads", block=0), rec.pooled_attention(0)),
         (say("attention of layer {block}, head {head}", block=block, head=head), rec.head_maps(block)[head]),
     ]
     named = [named[place] for place in rng.permutation(4)]

@@ -118,13 +118,8 @@ def quiz_photo(vit: Vit, title: str, rec: Recording) -> QuizPhoto:
     small = photo.resize((max(1, round(photo.width * scale)), max(1, round(photo.height * scale))))
     outliers = tuple(outliers_in_recording(rec).patches.tolist()) if vit.is_global else ()
     return QuizPhoto(
-        title, np.asarray(small), pooled_attention(rec, vit.blocks - 1) if vit.is_global else None, rec.logits, outliers
+        title, np.asarray(small), rec.pooled_attention(vit.blocks - 1) if vit.is_global else None, rec.logits, outliers
     )
-
-
-def pooled_attention(rec: Recording, block: int) -> NDArray[np.float64]:
-    """(rows, cols) attention of where the answer is read, in one block, mean of its heads."""
-    return rec.grid.to_map(rec.pooling_weights.astype(np.float64) @ rec.attention_per_layer()[block].astype(np.float64))
 
 
 def seeded_generator(seed: int, *about: object) -> np.random.Generator:
