@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcore.errors import misfit_reason, raise_mistake
+from vitcore.models.assembly.input_size import as_pair
 from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect_state
 from vitcore.models.checkpoint_inspection.inspection import Inspection
 from vitcore.models.formats.config_json import CheckpointConfiguration, transformers_configuration
@@ -108,7 +109,7 @@ def _transformers(module: Any) -> CheckpointConfiguration:
 
 def _torchvision(module: Any) -> CheckpointConfiguration:
     block = module.encoder.layers[0]
-    known = {"heads": block.num_heads, "eps": block.ln_1.eps, "pool": "token", "size": _pair(module.image_size)}
+    known = {"heads": block.num_heads, "eps": block.ln_1.eps, "pool": "token", "size": as_pair(module.image_size)}
     return CheckpointConfiguration(known | {"output": "softmax"} | _activation(block.mlp[1]))
 
 
@@ -117,7 +118,7 @@ def _openclip(module: Any) -> CheckpointConfiguration:
     said = getattr(tower, "preprocess_cfg", None) or {}
     known: dict[str, Any] = {"output": "features"}
     if size := getattr(tower, "image_size", None):
-        known["size"] = _pair(size)
+        known["size"] = as_pair(size)
     mean, std = (said.get(term) or getattr(tower, f"image_{term}", None) for term in ("mean", "std"))
     if mean and std:
         known["normalise"] = (tuple(map(float, mean)), tuple(map(float, std)))
@@ -138,7 +139,7 @@ def _timm_trunk(trunk: Any) -> dict[str, Any]:
     if first is None or not hasattr(getattr(first, "attn", None), "num_heads") or not hasattr(first, "norm1"):
         return {}
     known = {"heads": first.attn.num_heads, "eps": first.norm1.eps, "pool": trunk.global_pool or "token"}
-    return known | {"size": _pair(trunk.patch_embed.img_size)} | _activation(getattr(getattr(first, "mlp", None), "act", first))
+    return known | {"size": as_pair(trunk.patch_embed.img_size)} | _activation(getattr(getattr(first, "mlp", None), "act", first))
 
 
 def _activation(layer: nn.Module) -> dict[str, str]:
@@ -149,7 +150,3 @@ def _activation(layer: nn.Module) -> dict[str, str]:
     }  # fmt: skip
     name = kinds.get(type(layer).__name__)
     return {} if name is None else {"activation": name(layer)}
-
-
-def _pair(size: Any) -> tuple[int, int]:
-    return (int(size), int(size)) if isinstance(size, int) else (int(size[0]), int(size[1]))
