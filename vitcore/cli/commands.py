@@ -19,7 +19,7 @@ from vitcore.cli import inspect as inspecting
 from vitcore.cli import models
 from vitcore.cli import profile as profiling
 from vitcore.cli import quiz as quizzing
-from vitcore.cli import relevance as speaking
+from vitcore.cli import relevance as relevance_verbs
 from vitcore.cli import report as taking_away
 from vitcore.cli import rollout as rolling
 from vitcore.cli import train as training
@@ -102,10 +102,11 @@ def _parser() -> argparse.ArgumentParser:
     rolling.add_rollout_flags(one).add_argument(
         "--style", choices=("heat", "paper"), default="heat", help="heat, or as the paper draws it"
     )
-    spoke = _verb(verbs, "relevance", _run_on_photo(speaking.relevance), "which patches spoke for a class", photo=True)
-    speaking.add_relevance_flags(spoke)
-    heads = _verb(verbs, "attention", _run_on_photo(speaking.attention), "what a token attends to, head by head", photo=True)
-    speaking.add_attention_flags(heads)
+    of_class = _verb(verbs, "relevance", _run_on_photo(relevance_verbs.relevance), "which patches spoke for a class", photo=True)
+    relevance_verbs.add_relevance_flags(of_class)
+    attend = _run_on_photo(relevance_verbs.attention, "attention of heads")
+    heads = _verb(verbs, "attention", attend, "what a token attends to, head by head", photo=True)
+    relevance_verbs.add_attention_flags(heads)
     all_of_it = _verb(verbs, "report", print, "handouts, pictures, numbers and animations of one photo or many", photo="*")
     taking_away.add_report_flags(rolling.add_rollout_flags(all_of_it), _load, _photos_in_folder)
     comparing.add_compare_verb(verbs, _load_named)
@@ -172,14 +173,15 @@ def _record(vit: Vit, photo: Path, **kwargs: Any) -> Recording:
     return rec
 
 
-def _run_on_photo(verb: Callable[..., None]) -> Callable[[argparse.Namespace], None]:
-    """A verb of `cli/relevance.py`, given a model and the ways to a recording and to files."""
+def _run_on_photo(verb: Callable[..., None], of_attention: str = "") -> Callable[[argparse.Namespace], None]:
+    """A verb of `cli/relevance.py`, given a model and the ways to a recording and to files.
+
+    of_attention: what it shows of attention over one grid, without which it is refused.
+    """
 
     def run(args: argparse.Namespace) -> None:
         vit = _load(args)
-        if verb is speaking.attention:
-            _require_global_attention(vit, "attention of heads")
-        verb(args, vit, _record, _write_result)
+        verb(args, _require_global_attention(vit, of_attention) if of_attention else vit, _record, _write_result)
 
     return run
 
