@@ -11,6 +11,8 @@ from looking import at_rest, canvas, changed, drawn, heat, in_both, resize, seri
 from PIL import Image
 from playwright.sync_api import Route, expect
 
+import vitcore
+
 MOST_BYTES = 1_500_000
 STEADY = 0.1  # of layout shift is what browsers call good
 
@@ -49,18 +51,35 @@ def test_the_first_picture_is_seen_without_scrolling(visit, width, height):
     )  # a page that is laid out may be narrower than its charts' labels for a moment: they are drawn all the same
 
 
+HOLD_IDLE = """window.idle = []; window.requestIdleCallback = task => window.idle.push(task)"""
+ALL_LAYERS_FETCHED = """() => {
+  for (const task of window.idle.splice(0)) task()
+  return performance.getEntriesByType('resource').filter(e => e.name.endsWith('.bin') && e.decodedBodySize === %d).length === %d
+}"""
+
+
 def test_what_a_first_visit_carries(visit, server):
-    """Beyond Streamlit's own bundle: what came over the line and the websocket."""
+    """Beyond Streamlit's own bundle: what came over the line and the websocket; all attention only once the browser is idle."""
     page = visit("about:blank", new=True)
+    page.add_init_script(HOLD_IDLE)
     wire, urls, carried = page.context.new_cdp_session(page), {}, []
     wire.send("Network.enable")
     wire.on("Network.requestWillBeSent", lambda e: urls.update({e["requestId"]: e["request"]["url"]}))
     wire.on("Network.loadingFinished", lambda e: carried.append((urls.get(e["requestId"], ""), e["encodedDataLength"])))
     wire.on("Network.webSocketFrameReceived", lambda e: carried.append(("socket", len(e["response"]["payloadData"]) * 3 // 4)))
+
+    def ours() -> int:
+        return sum(size for url, size in carried if "/static/" not in url or "/app/static/" in url)
+
     page.goto(server)
     at_rest(page)
-    ours = [size for url, size in carried if "/static/" not in url or "/app/static/" in url]
-    assert sum(ours) < MOST_BYTES
+    first = ours()
+    assert first < MOST_BYTES
+    vit = vitcore.load()
+    layer_bytes = vit.heads * vit.grid.tokens ** 2
+    page.wait_for_function(ALL_LAYERS_FETCHED % (layer_bytes, vit.blocks), polling=50)
+    at_rest(page)
+    assert ours() - first < 1.1 * vit.blocks * layer_bytes, "then one byte for a weight"
     assert not [url for url, _ in carried if "plotly" in url.lower()], "the page draws its charts without Plotly's megabytes"
 
 
