@@ -64,6 +64,7 @@ def load(
     positions_by: str = "timm",
     *,
     like: str | None = None,
+    base: str | Path | None = None,
     device: torch.device | str | None = None,
     dtype: torch.dtype | str | None = None,
 ) -> Vit:
@@ -76,13 +77,15 @@ def load(
     like: the name of one of timm's models, for which photos were prepared (mean, deviation, crop) as for the file's. Without it
     timm's weights of the file's name and shapes tell; where no name does and it names ImageNet's classes, the likely mean and
     deviation are those under which it is surest of the photos that ship.
+    base: a file, a directory or an `hf-hub:` id of the model that an adapter of PEFT (LoRA, DoRA) changes, in place of the one
+    that the adapter names.
     device: "cpu", "cuda", "mps" or what torch calls one, "auto" for the accelerator of this machine, if it has one; dtype: of
     weights and passes, such as torch.bfloat16 or "bfloat16". None: 32-bit floats on the CPU.
     Warns: AssumedAnswersWarning, where something is assumed that neither says (`Vit.assumed`).
     Raises: ModelError, with a sentence that says what to do.
     """
     with restored_generators():  # random numbers are the caller's
-        vit = _load(name, image_px, progress, answers, positions_by, like)
+        vit = _load(name, image_px, progress, answers, positions_by, like, base)
     place_module(vit.module, device, dtype)
     if vit.assumed:
         said = "".join(assumed_sentence(vit.display_name, vit.assumed, vit.assumed_because))
@@ -97,12 +100,15 @@ def _load(
     answers: Mapping[str, Any] | None,
     positions_by: str,
     like: str | None,
+    base: str | Path | None,
 ) -> Vit:
     if image_px is not None:
         check_size(image_px)
+    if base is not None and str(base).startswith(HUB_PREFIX):
+        base = fetch_hub_folder(str(base), progress)
     if str(name).startswith(HUB_PREFIX):
         return open_inspected(
-            inspect(fetch_hub_folder(str(name), progress), like=like),
+            inspect(fetch_hub_folder(str(name), progress), like=like, base=base),
             answers,
             image_px=image_px,
             display_name=str(name),
@@ -115,7 +121,7 @@ def _load(
     if file is None:
         return _load_hub(str(name), image_px, progress, positions_by)
     if file.is_dir() or (file.is_file() and not local_files.has_card(file)):
-        return open_inspected(inspect(file, like=like), answers, image_px=image_px, positions_by=positions_by)
+        return open_inspected(inspect(file, like=like, base=base), answers, image_px=image_px, positions_by=positions_by)
     return _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px, positions_by)
 
 

@@ -195,7 +195,7 @@ def load(version: str) -> Vit:
     if model is None or model.options is None or model.version != version:
         raise ModelError(texts.prose("bring")["gone"])
     options = model.options
-    inspection = load_model.inspect(model.path, model.part)
+    inspection = load_model.inspect(model.path, model.part, anywhere=False)
     vit = load_model.open_inspected(
         inspection, model.answers, options.labels, options.image_px, model.display_name, options.positions_by
     )
@@ -232,7 +232,7 @@ def _inspect(path: Path, part: str | None = None) -> Inspection:
     """What is in it. Some files are read whole to be looked into: what was read is not kept."""
     from vitcore.models.load_model import inspect
 
-    inspection = inspect(path, part)
+    inspection = inspect(path, part, anywhere=False)
     return replace(inspection, part=replace(inspection.part, weights={}))
 
 

@@ -10,6 +10,7 @@ from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.containers.read_weights import read_weights
 from vitcore.models.model_cards import ModelError
 
+ADAPTER_FILES = ("adapter_model.safetensors", "adapter_model.bin")  # PEFT's, beside which a base may lie
 PREFERRED_FILES = (
     "model.safetensors",
     "pytorch_model.bin",
@@ -20,12 +21,12 @@ PREFERRED_FILES = (
 SHARD_INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 
 
-def find_weights_file(folder: Path) -> Path | None:
-    """The one weights file of a folder, or the index of its shards; None where there is none.
+def find_weights_file(folder: Path, adapters: bool = True) -> Path | None:
+    """The one weights file of a folder, or the index of its shards; None where there is none. adapters: PEFT's come first.
 
     Raises: ModelError, where there are several and none has the name that such folders give it.
     """
-    for name in (*PREFERRED_FILES, *SHARD_INDEXES):
+    for name in (*(ADAPTER_FILES if adapters else ()), *PREFERRED_FILES, *SHARD_INDEXES):
         if (folder / name).is_file():
             return folder / name
     files = sorted(file for file in folder.iterdir() if file.suffix in SUFFIXES and file.is_file())
