@@ -111,6 +111,7 @@ ROOMS = {  # what each may import of vitcore, and no more
     "architectures/build_model.py": "architectures",
     "architectures/class_and_mean_head.py": "",
     "architectures/classifier_head.py": "",
+    "architectures/grey_input.py": "",
     "architectures/head_layers.py": "",
     "architectures/meta_device.py": "",
     "architectures/model_summary.py": "",
@@ -145,13 +146,13 @@ ROOMS = {  # what each may import of vitcore, and no more
         "analysis architectures.axial_vit attention_capture forward.attention_reducers forward.module_swaps forward.recording "
         "grid images models.model_cards models.vit translation",
     "models/assembly":
-        "errors models.assembly models.attention_structure models.checkpoint_inspection models.embeddings models.formats "
+        "architectures.grey_input errors models.assembly models.attention_structure models.checkpoint_inspection models.embeddings models.formats "
         "models.model_cards models.vit probabilities",
     "models/attention_structure.py":
         "architectures.model_summary attention_capture errors grid models.model_cards models.vit translation",
     "models/checkpoint_inspection":
-        "architectures.classifier_head architectures.head_layers architectures.meta_device errors models probabilities "
-        "translation",
+        "architectures.classifier_head architectures.grey_input architectures.head_layers architectures.meta_device errors models "
+        "probabilities translation",
     "models/embeddings.py": "models.model_cards models.vit translation",
     "models/formats": "architectures.classifier_head errors models.formats models.model_cards probabilities translation",
     "models/hub.py": "errors models.model_cards models.model_size models.torchvision_ops translation",

@@ -162,7 +162,9 @@ def project_patch(vit: Vit, pixels: NDArray[np.uint8], patch: int) -> PatchProje
     """What the embedding filters met at a patch and what they made of it; None where patches are read in another way."""
     embed = getattr(vit.module, "patch_embed", None)
     proj = getattr(embed, "proj", None)
-    if embed is None or not isinstance(proj, nn.Conv2d) or proj.kernel_size != proj.stride or proj.groups != 1:
+    if embed is None or not isinstance(proj, nn.Conv2d) or proj.kernel_size != proj.stride:
+        return None
+    if (proj.groups, proj.in_channels) != (1, 3):
         return None
     seen: list[Tensor] = []
     watched = with_forward_hooks(embed, proj=lambda proj, inputs, output: seen.append(inputs[0]))

@@ -20,7 +20,10 @@ def first_kernel(vit: Vit) -> NDArray[np.float32] | None:
 
 
 def patch_kernel(vit: Vit) -> NDArray[np.float32] | None:
-    """The patch embedding's kernel (D, 3, P, P), or None where patches are not cut from pixels by one layer."""
+    """The patch embedding's kernel (D, 3, P, P), or None where patches are not cut from pixels by one layer.
+
+    Filters of one channel are told as grey ones: they answer to grey pictures alike.
+    """
     embed = getattr(vit.module, "patch_embed", None) or getattr(vit.module, "embeds", None)
     weight = getattr(getattr(embed, "proj", None), "weight", None)
     if vit.hybrid or vit.structure.patches is None or weight is None:
@@ -28,7 +31,7 @@ def patch_kernel(vit: Vit) -> NDArray[np.float32] | None:
     if weight.ndim == 2 and embed is not None:  # a linear layer of pixels, channels last
         high, wide = embed.patch_size
         weight = weight.unflatten(1, (high, wide, -1)).permute(0, 3, 1, 2)
-    return weight.detach().float().cpu().numpy() if weight.shape[1] == 3 else None
+    return _in_colours(weight)
 
 
 def root_kernel(vit: Vit) -> NDArray[np.float32] | None:
@@ -37,13 +40,20 @@ def root_kernel(vit: Vit) -> NDArray[np.float32] | None:
     if vit.structure.patches is not None and not vit.hybrid:
         return None
     first: Any = next((m for m in vit.module.modules() if isinstance(m, nn.Conv2d)), None)
-    if first is None or first.in_channels != 3:
+    if first is None:
         return None
     w = first.weight.detach().float()
     if "Std" in type(first).__name__:
         flat = w.flatten(1)
         w = ((flat - flat.mean(1, keepdim=True)) / (flat.var(1, unbiased=False, keepdim=True) + first.eps).sqrt()).view_as(w)
-    return w.cpu().numpy()
+    return _in_colours(w)
+
+
+def _in_colours(kernel: Tensor) -> NDArray[np.float32] | None:
+    """Filters of three channels as they are, of one channel as grey ones; None of other numbers."""
+    if kernel.shape[1] == 1:
+        kernel = kernel.expand(-1, 3, -1, -1) / 3
+    return kernel.detach().float().cpu().numpy() if kernel.shape[1] == 3 else None
 
 
 def _all_positions(vit: Vit) -> tuple[Tensor, int] | None:

@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from torch import nn
+
+from vitcore.architectures.grey_input import GreyConv2d, grey_mean_and_std, input_channels
 from vitcore.models.attention_structure import image_px_of_module, read_attention_structure
 from vitcore.models.formats import image_processor
 from vitcore.models.formats.config_json import embeds_texts
@@ -24,13 +27,17 @@ def assemble(
     """The Vit of a timm module that is nobody else's: it is put into evaluation mode and frozen.
 
     config: timm's terms for resizing and normalising, or transformers' (`formats.image_processor`), with `input_size`.
+    A model of one channel is shown photos in grey (see `grey_input`), with one mean and one deviation.
     Raises: ModelError, where it makes no grid of features from a picture, and for labels that are not one a class.
     """
     import timm  # noqa: F401
     from timm.data import create_transform
 
+    grey = show_grey(module, card.called or card.name)
     structure = read_attention_structure(card.name, module, image_px_of_module(module, config["input_size"][1:]))
     config = {**config, "input_size": (3, *structure.grid.image_px)}
+    if grey:
+        config["mean"], config["std"] = grey_mean_and_std(config["mean"], config["std"])
     if "resize" in config:
         transform = image_processor.make_transform(image_processor.scale_preprocessing(config, structure.grid.image_px))
     else:
@@ -43,6 +50,21 @@ def assemble(
         card=card, module=module, grid=structure.grid, transform=transform, mean=mean, std=std, labels=names, structure=structure,
         output=means, assumed=assumed or {},
     )  # fmt: skip
+
+
+def show_grey(module: Any, name: str) -> bool:
+    """Let a module of one channel take pictures of three, and say whether it is one.
+
+    Raises: ModelError, for another number of channels than 1 and 3, and for a first layer that can't be shown grey.
+    """
+    channels = input_channels(module)
+    if channels == 3:
+        return False
+    first = next(part for part in module.modules() if isinstance(part, nn.Conv2d))
+    if channels != 1 or type(first) not in (nn.Conv2d, GreyConv2d):
+        raise ModelError("{name} takes pictures of {count} {count:channel|channels}, and photos have 3.", name=name, count=channels)
+    first.__class__ = GreyConv2d
+    return True
 
 
 def class_labels(module: Any, given: Sequence[str] | None = None) -> tuple[str, ...]:

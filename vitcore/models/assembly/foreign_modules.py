@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from vitcore.architectures.grey_input import input_channels
 from vitcore.errors import misfit_reason, raise_mistake
 from vitcore.models.assembly.input_size import as_pair
 from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect_state
@@ -62,7 +63,7 @@ def _lazy(value: Tensor) -> LazyTensor:
 
 def check_same_answer(module: nn.Module, twin: nn.Module, image_px: tuple[int, int], name: str) -> None:
     """Raises: ModelError, where the timm module answers a random picture otherwise than the module does, in 32-bit floats."""
-    x = torch.randn(1, 3, *image_px, generator=torch.Generator().manual_seed(0))
+    x = torch.randn(1, input_channels(module), *image_px, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         try:
             answers = list(_answers(module, x))

@@ -10,8 +10,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from vitcore.architectures.grey_input import GREY_RULE
 from vitcore.errors import log_traceback
-from vitcore.models.assembly.assemble import assemble
+from vitcore.models.assembly.assemble import assemble, show_grey
 from vitcore.models.assembly.device_and_dtype import find_device, find_dtype, place_module
 from vitcore.models.assembly.foreign_modules import check_same_answer, inspect_module, library_of, timm_module_inside
 from vitcore.models.assembly.frozen_copy import frozen_copy, unwrapped
@@ -87,7 +88,8 @@ def _timms(module: Any, name: str, labels: Sequence[str] | None, colours: Colour
         config |= {"mean": colours[0], "std": colours[1]}
     elif not (said.get("mean") and said.get("std")):
         assumed["normalise"] = answer_text((tuple(config["mean"]), tuple(config["std"])))
-    _check_channels(module, name)
+    if show_grey(module, name):
+        assumed["channels"] = GREY_RULE
     config["input_size"] = (3, *_input_px(module, name, config["input_size"][1:], image_px))
     _check_labels(module, name, labels)
     return assemble(_card(module, name), module, config, labels, assumed=assumed)
@@ -129,10 +131,11 @@ def _card(module: nn.Module, name: str) -> ModelCard:
 
 
 def _colours(mean: Sequence[float] | None, std: Sequence[float] | None) -> Colours | None:
-    """Raises: ModelError, for one without the other, and for what are no three numbers."""
+    """Raises: ModelError, for one without the other, and for what are no three numbers (or one, for a model of one channel)."""
     if mean is None and std is None:
         return None
     numbers = [tuple(float(x) for x in given) if given is not None else () for given in (mean, std)]
+    numbers = [one * 3 if len(one) == 1 else one for one in numbers]
     if [len(one) for one in numbers] != [3, 3] or min(numbers[1]) <= 0:
         raise ModelError("mean and std are three numbers each, of red, green and blue, and std is above 0.")
     return numbers[0], numbers[1]
@@ -144,14 +147,6 @@ def _label_names(module: Any) -> list[str] | None:
     names = [str(named[key]) for key in sorted(named, key=int)]
     classes = int(getattr(timm_module_inside(module), "num_classes", 0) or 0)
     return None if len(names) != classes or all(name == f"LABEL_{i}" for i, name in enumerate(names)) else names
-
-
-def _check_channels(module: Any, name: str) -> None:
-    """Raises: ModelError, for a module whose first convolution takes no pictures of three colours."""
-    first = next((part for part in module.modules() if isinstance(part, nn.Conv2d)), None)
-    channels = first.in_channels if first is not None else 3
-    if channels != 3:
-        raise ModelError("{name} takes pictures of {count} {count:channel|channels}, and photos have 3.", name=name, count=channels)
 
 
 def _input_px(module: Any, name: str, usual: tuple[int, int], image_px: Any) -> tuple[int, int]:

@@ -81,9 +81,9 @@ def infer_architecture(
     block = _common_block_shapes(state)
     inferred = {
         "embed_dim": width, "depth": blocks, "patch_size": list(_patch(state)),
-        **_tokens(state), **_attention(block), **_mlp(block, width), **_head(state, width, file),
+        **_channels(state), **_tokens(state), **_attention(block), **_mlp(block, width), **_head(state, width, file),
     }  # fmt: skip
-    if any(name.startswith(HYBRID_PREFIX) for name in state):
+    if _is_hybrid(state):
         inferred["backbone"] = _backbone(state)
     step = tuple(p * _reduction(inferred) for p in inferred["patch_size"])
     grid, ways, proven = _grid(state, _prefix(inferred), bool(inferred.get("reg_tokens")), step, known.get("size"))
@@ -132,6 +132,15 @@ def _patch(state: Mapping[str, Tensor]) -> tuple[int, int]:
     if w is None or 3 * side * side != w.shape[-1]:
         raise ModelError("its patch embedding is no convolution over patches of three colours.")
     return side, side
+
+
+def _channels(state: Mapping[str, Tensor]) -> dict[str, Any]:
+    w = state.get("patch_embed.proj.weight")
+    return {"in_chans": int(w.shape[1])} if w is not None and w.ndim == 4 and w.shape[1] != 3 and not _is_hybrid(state) else {}
+
+
+def _is_hybrid(state: Mapping[str, Tensor]) -> bool:
+    return any(name.startswith(HYBRID_PREFIX) for name in state)
 
 
 def _tokens(state: Mapping[str, Tensor]) -> dict[str, Any]:

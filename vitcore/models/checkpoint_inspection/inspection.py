@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from vitcore.architectures.classifier_head import with_timm_head
+from vitcore.architectures.grey_input import GREY_RULE
 from vitcore.architectures.meta_device import meta_device
 from vitcore.models import local_files
 from vitcore.models.checkpoint_inspection.architecture_facts import architecture_facts
@@ -91,11 +92,12 @@ class Inspection:
         told = self._complete_answers(answers)
         moot = {"class_names"} if labels or told.get("output") == "features" else set()
         moot |= {"grid", "pool"} if told.get("architecture", "vit") != "vit" else set()
-        return {
+        said = {
             q.key: answer_text(q.likely)
             for q in self.unproven_questions
             if (answers or {}).get(q.key) is None and q.key not in moot
         }
+        return said | ({"channels": GREY_RULE} if self.inferred.architecture.get("in_chans") == 1 else {})
 
     def reasons(self, answers: Mapping[str, Any] | None = None) -> dict[str, str]:
         """Why answers that are assumed are more than the usual, in the reader's language, by `OpenQuestion.key`."""

@@ -128,9 +128,10 @@ def parse_answer(question: OpenQuestion, answer: Any) -> Any:
 
 
 def _parse_mean_and_std(answer: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and standard deviation from ((r, g, b), (r, g, b)) or "r,g,b/r,g,b"."""
+    """Mean and standard deviation from ((r, g, b), (r, g, b)) or "r,g,b/r,g,b"; one number stands for all three colours."""
     mean, std = answer.split("/") if isinstance(answer, str) else answer
     numbers = [tuple(map(float, part.split(",") if isinstance(part, str) else part)) for part in (mean, std)]
+    numbers = [part * 3 if len(part) == 1 else part for part in numbers]
     if [len(part) for part in numbers] != [3, 3] or not all(map(math.isfinite, numbers[0])) or min(numbers[1]) <= 0:
         raise ValueError
     return numbers[0], numbers[1]

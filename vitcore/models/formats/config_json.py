@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.errors import log_traceback
-from vitcore.models.formats.containers.json_file import read_json_object
+from vitcore.models.formats.containers.json_file import check_fields, parse_json_object
 from vitcore.models.formats.image_processor import output_px, read_preprocessing, unfollowed_fields_sentence
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import Output
@@ -17,6 +17,9 @@ ACTIVATIONS = {
     "relu": "relu", "silu": "silu", "swish": "silu", "gelu_python": "gelu", "gelu_accurate": "gelu_tanh", "relu6": "relu6",
     "mish": "mish", "leaky_relu": "leaky_relu", "sigmoid": "sigmoid", "tanh": "tanh", "linear": "identity",
 }  # fmt: skip
+
+
+ONE_NUMBER = ("num_attention_heads", "num_heads", "hidden_size", "embed_dim", "depth", "num_hidden_layers")  # of a plain ViT
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,11 @@ def read_configuration(folder: Path) -> CheckpointConfiguration:
         if (folder / name).is_file():
             file = folder / name
             try:
-                return read(read_json_object(file), folder)
+                said = parse_json_object(file)
+                if "model_type" in said and not _is_plain_vit(said.get("vision_config") or said):
+                    raise _other_kind_error(said)
+                check_fields(said, file.name)
+                return read(said, folder)
             except ModelError:
                 raise
             except Exception as error:  # fields that are missing, or don't fit together
@@ -105,9 +112,8 @@ def transformers_configuration(said: dict[str, Any]) -> CheckpointConfiguration:
 
 def _transformers(said: dict[str, Any], folder: Path | None) -> CheckpointConfiguration:
     vision = said.get("vision_config") or said
-    if "num_attention_heads" not in vision or not ({"image_size", "patch_size"} & set(vision)):
-        kind = str(said.get("model_type", "?"))[:40]
-        raise ModelError("its config.json tells of a {kind} model, which sees no photos as patches.", kind=kind)
+    if not _is_plain_vit(vision):
+        raise _other_kind_error(said)
     known: dict[str, Any] = {"heads": int(vision["num_attention_heads"])}
     if "hidden_act" in vision:
         if vision["hidden_act"] not in ACTIVATIONS:
@@ -131,6 +137,18 @@ def _transformers(said: dict[str, Any], folder: Path | None) -> CheckpointConfig
     px, notes = output_px(shown), (unfollowed_fields_sentence(unfollowed),) if unfollowed else ()
     other = px if px != known.setdefault("size", px) else None
     return CheckpointConfiguration(known, shown, _id2label(said.get("id2label")), other, notes)
+
+
+def _is_plain_vit(vision: Any) -> bool:
+    """Whether a configuration is of one width and one number of heads; those of hierarchies have lists, one number a stage."""
+    if not isinstance(vision, dict) or not ({"image_size", "patch_size"} & set(vision)):
+        return False
+    return "num_attention_heads" in vision and not any(isinstance(vision.get(one), list) for one in ONE_NUMBER)
+
+
+def _other_kind_error(said: Mapping[str, Any]) -> ModelError:
+    return ModelError("Its config.json describes a {kind} model, which is not opened from transformers' files. timm may have such "
+                      "models: open one of those by name.", kind=str(said.get("model_type", "?"))[:40])  # fmt: skip
 
 
 def _output(said: dict[str, Any]) -> Output | None:
@@ -169,7 +187,9 @@ def _openclip(said: dict[str, Any], _folder: Path) -> CheckpointConfiguration:
 
 def _mean_and_std(mean: Any, std: Any) -> dict[str, Any]:
     numbers: Callable[[Any], tuple[float, ...]] = lambda given: tuple(float(x) for x in given)  # noqa: E731
-    return {"normalise": (numbers(mean), numbers(std))} if mean and std and len(mean) == len(std) == 3 else {}
+    if not mean or not std or len(mean) != len(std) or len(mean) not in (1, 3):
+        return {}
+    return {"normalise": (numbers(mean) * (3 // len(mean)), numbers(std) * (3 // len(std)))}
 
 
 def _pair(size: Any) -> tuple[int, int]:

@@ -20,13 +20,19 @@ MAX_LAYERS = 400
 
 def read_json_object(file: Path) -> dict[str, Any]:
     """The object in a JSON file. Raises: ModelError, when it is none, longer than any such file, or a field is impossible."""
+    said = parse_json_object(file)
+    check_fields(said, file.name)
+    return said
+
+
+def parse_json_object(file: Path) -> dict[str, Any]:
+    """The object in a JSON file, whose fields nobody has looked over. Raises: ModelError."""
     try:
         said = json.loads(file.read_text(encoding="utf-8")) if file.stat().st_size < MAX_BYTES else None
     except (OSError, ValueError, RecursionError) as error:
         raise damaged_file_error(file, error) from None
     if not isinstance(said, dict):
         raise ModelError("{name} is not a JSON object.", name=file.name)
-    check_fields(said, file.name)
     return said
 
 

@@ -1,0 +1,29 @@
+"""Models of one channel, which are shown photos in grey: their first layer makes the grey, and all else stays as it is."""
+
+from statistics import fmean
+
+import torch
+from torch import Tensor, nn
+
+LUMA = (0.299, 0.587, 0.114)  # of red, green and blue: ITU-R BT.601, as Pillow's mode "L" and torchvision's Grayscale
+GREY_RULE = "grey ({} R + {} G + {} B)".format(*LUMA)
+
+
+class GreyConv2d(nn.Conv2d):
+    """A convolution of one channel that is given three, (B, 3, H, W), and takes their luma; of one channel it takes that."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.shape[1] == 3:
+            x = (x * torch.tensor(LUMA, dtype=x.dtype, device=x.device).view(3, 1, 1)).sum(1, keepdim=True)
+        return super().forward(x)
+
+
+def input_channels(module: nn.Module) -> int:
+    """How many channels its pictures have: those of its first convolution; 3 where it has none."""
+    first = next((part for part in module.modules() if isinstance(part, nn.Conv2d)), None)
+    return 3 if first is None else first.in_channels * (1 if first.groups == 1 else 0) or 3
+
+
+def grey_mean_and_std(mean: tuple[float, ...], std: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """One mean and one deviation for all three colours: their averages (of ImageNet's 0.449 and 0.226)."""
+    return (fmean(mean),) * 3, (fmean(std),) * 3
