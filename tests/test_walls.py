@@ -146,8 +146,8 @@ ROOMS = {  # what each may import of vitcore, and no more
         "analysis architectures.axial_vit attention_capture forward.attention_reducers forward.module_swaps forward.recording "
         "grid images models.model_cards models.vit translation",
     "models/assembly":
-        "architectures.grey_input errors models.assembly models.attention_structure models.checkpoint_inspection models.embeddings models.formats "
-        "models.model_cards models.vit probabilities",
+        "architectures.grey_input errors models.assembly models.attention_structure models.checkpoint_inspection "
+        "models.embeddings models.formats models.model_cards models.vit probabilities",
     "models/attention_structure.py":
         "architectures.model_summary attention_capture errors grid models.model_cards models.vit translation",
     "models/checkpoint_inspection":

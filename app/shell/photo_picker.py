@@ -14,7 +14,7 @@ from app.state.photos import sample_photos, uploaded_photo
 from app.streamlit_selectors import fill_selectors
 from app.texts import escape_markdown
 
-FILE_TYPES = ["image", "heic", "heif"]  # the file picker's filter; what can be shown is for `open_photo` to say
+FILE_TYPES = ["image", "heic", "heif", "avif"]  # the file picker's filter; what can be shown is for `open_photo` to say
 FRAME_UPLOADERS = ("file", "bar_file", "camera")  # around the page; what is dropped on the page itself goes to the first
 
 

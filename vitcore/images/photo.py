@@ -6,6 +6,7 @@ Nothing here trusts a file: size, pixel count and decoding are bounded, and what
 
 import hashlib
 import io
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,12 +20,14 @@ from vitcore.images.photo_arrays import image_from_array, is_array
 from vitcore.images.photo_formats import (
     FORMATS,
     MAX_BYTES,
+    MAX_JPEG_PIXELS,
     MAX_PIXELS,
     PhotoError,
     read_jpeg_smaller,
     to_srgb,
     without_pillow_warnings,
 )
+from vitcore.images.tiff_bands import read_bands
 from vitcore.translation import say
 
 MIN_SIDE_PX = 8
@@ -80,7 +83,8 @@ def open_photo(source: "PhotoSource", name: str | None = None) -> Photo:
         formats = ", ".join(FORMATS)
         raise PhotoError("{name} is not a picture in a format read here ({formats}).", name=name, formats=formats) from None
     except Image.DecompressionBombError:
-        raise PhotoError("{name} has more than {most} megapixels.", name=name, most=MAX_PIXELS // 10**6) from None
+        raise PhotoError("{name} has more than {found} megapixels: photos may have {most}, and most JPEGs {jpeg}.",
+                         name=name, found=170, most=MAX_PIXELS // 10**6, jpeg=MAX_JPEG_PIXELS // 10**6) from None  # fmt: skip
     except Exception as error:  # decoders raise whatever they like on damaged files
         reason = refusal_reason(error, 120)
         raise PhotoError("{name} is damaged and can't be decoded ({reason}).", name=name, reason=reason) from None
@@ -99,6 +103,9 @@ def _read(source: Any, name: str | None) -> tuple[bytes, str]:
     if isinstance(source, bytes):
         data, own_name = source, say("The photo")
     elif isinstance(source, str | Path):
+        if re.match(r"(https?|ftp|s3|gs):/", str(source), re.IGNORECASE):
+            raise PhotoError("{name} is an address, and photos are read from files: save the photo first.",
+                             name=printable_name(str(source)))  # fmt: skip
         own_name = printable_name(Path(source).name)
         try:
             with Path(source).open("rb") as file:
@@ -126,8 +133,10 @@ def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
         import pillow_heif
 
         pillow_heif.register_heif_opener()
-    image = Image.open(io.BytesIO(data), formats=FORMATS)
     notes: list[str] = []
+    if (bands := read_bands(data, name, notes)) is not None:
+        return bands, notes
+    image = Image.open(io.BytesIO(data), formats=FORMATS)
     megapixels = image.width * image.height / 1e6
     if image.width * image.height > MAX_PIXELS and read_jpeg_smaller(image):
         facts = {"megapixels": megapixels, "wide": image.width, "high": image.height}

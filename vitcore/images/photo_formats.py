@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image, ImageCms
 
 from vitcore.errors import RefusalError
@@ -15,8 +16,8 @@ from vitcore.translation import say
 MAX_BYTES = 25 * 2**20
 MAX_PIXELS = 50_000_000
 MAX_JPEG_PIXELS = 170_000_000  # of a JPEG that can be read smaller than it is; Pillow refuses 179 million
-FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "HEIF")  # Pillow reads MPO as JPEG
-SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".heic", ".heif")  # of their files
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "HEIF", "AVIF")  # Pillow reads MPO as JPEG
+SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".heic", ".heif", ".avif")  # of their files
 
 
 _opening = threading.Lock()
@@ -69,7 +70,7 @@ def to_srgb(image: Image.Image, name: str, notes: list[str]) -> Image.Image:
     """
     profile = image.info.get("icc_profile")
     if image.mode in ("F", "I") or image.mode.startswith("I;"):
-        image = _to_8_bits(image, name, notes)
+        image = Image.fromarray(to_8_bits(np.asarray(image), name, notes))
     if image.mode in ("LA", "PA", "La") or "transparency" in image.info:
         image = image.convert("RGBA")
     if image.mode in ("RGBA", "RGBa"):
@@ -83,19 +84,29 @@ def to_srgb(image: Image.Image, name: str, notes: list[str]) -> Image.Image:
     return image if image.mode == "RGB" else image.convert("RGB")
 
 
-def _to_8_bits(image: Image.Image, name: str, notes: list[str]) -> Image.Image:
-    values = np.asarray(image).astype(np.float64)
+def to_8_bits(values: NDArray, name: str, notes: list[str]) -> NDArray[np.uint8]:
+    """Numbers of any kind as bytes; what was changed is added to `notes`.
+
+    Integers that are not negative are scaled by the bits that the largest needs (8, 10, 12, 14 or 16: cameras and scanners put 10
+    or 12 bits into 16), floats from 0 to 1 by 255, all others by their own range.
+    Raises: PhotoError, for pixels that are not numbers.
+    """
+    if values.dtype == np.uint8:
+        return values
+    is_float, values = values.dtype.kind == "f", values.astype(np.float64)
     if not np.isfinite(values).all():
         raise PhotoError("{name} has pixels that are not numbers (NaN or infinite).", name=name)
     low, high = float(values.min()), float(values.max())
-    if image.mode != "F" and low >= 0 and high <= 65535:
-        low, high = 0.0, 65535.0 if high > 255 else 255.0
-        notes.append(say("16-bit values are shown with 8 bits."))
-    elif image.mode == "F" and low >= 0 and high <= 1:
+    if not is_float and low >= 0 and high <= 65535:
+        bits = max(8, -(-int(high).bit_length() // 2) * 2)
+        low, high = 0.0, 2.0**bits - 1
+        notes.append(say("16-bit values are shown with 8 bits.") if bits in (8, 16) else
+                     say("Its 16-bit values use {bits} bits: {most} is shown as white.", bits=bits, most=int(high)))  # fmt: skip
+    elif is_float and low >= 0 and high <= 1:
         low, high = 0.0, 1.0
     else:
         notes.append(say("Values were scaled from their own range to 8 bits."))
-    return Image.fromarray(np.uint8(np.round(255 * (values - low) / max(high - low, 1e-12))))
+    return np.round(255 * (values - low) / max(high - low, 1e-12)).astype(np.uint8)
 
 
 def _from_profile(image: Image.Image, profile: bytes) -> Image.Image:

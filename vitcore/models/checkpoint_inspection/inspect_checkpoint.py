@@ -35,8 +35,8 @@ from vitcore.models.checkpoint_inspection.lookalikes import preparation_by_name,
 from vitcore.models.checkpoint_inspection.open_questions import CROPS, INTERPOLATIONS, NORMALISATIONS, OpenQuestion, crop_terms
 from vitcore.models.checkpoint_inspection.rotary import may_be_rotary, rotary_architectures
 from vitcore.models.formats import checkpoint_layout, config_json, dinov3, google_npz, timm_names
-from vitcore.models.formats.adapters.adapter_configuration import find_base, read_adapter_configuration
-from vitcore.models.formats.adapters.merge_adapter import holds_adapter, holds_base, merge_adapter
+from vitcore.models.formats.adapters.add_adapter import add_adapter
+from vitcore.models.formats.adapters.merge_adapter import holds_adapter
 from vitcore.models.formats.config_json import CheckpointConfiguration
 from vitcore.models.formats.containers import weight_files
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
@@ -64,31 +64,12 @@ def inspect(
     configured = config_json.read_configuration(file.parent)
     tree = weight_files.read_weights_tree(file)
     if holds_adapter(tree) or file.name in weight_files.ADAPTER_FILES:
-        tree, configured = _with_base(tree, configured, file, base, anywhere)
+        tree, configured = add_adapter(tree, configured, file, base, anywhere)
     if configured.timm:
         found = [checkpoint_layout.whole_model(tree, file.name)]
     else:
         found = checkpoint_layout.find_models(tree, file.name)
     return _inspection(path, file, _chosen(found, part, file), configured, like)
-
-
-def _with_base(
-    tree: Mapping[str, Any], configured: CheckpointConfiguration, file: Path, base: str | Path | None, anywhere: bool
-) -> tuple[Mapping[str, Any], CheckpointConfiguration]:
-    """The weights of a file with its adapter added to those of the base, and the base's configuration."""
-    adapter = read_adapter_configuration(file.parent)
-    if adapter is None or (base is None and holds_base(tree)):
-        return merge_adapter(tree, adapter, file.name), configured
-    where = Path(base) if base is not None else find_base(file.parent, adapter, anywhere)
-    whole = weight_files.find_weights_file(where, adapters=False) if where.is_dir() else where
-    if whole is None or not whole.is_file():
-        raise ModelError("{folder} holds no weights.", folder=where.name or str(where))
-    configured, own = config_json.read_configuration(whole.parent), weight_files.read_weights_tree(whole)
-    merged = merge_adapter(tree, adapter, file.name, own)
-    if any(name not in own or own[name].shape != weight.shape for name, weight in merged.items()):  # a head for other classes
-        known = {key: value for key, value in configured.known_answers.items() if key != "output"}
-        configured = replace(configured, labels=None, known_answers=known)
-    return merged, configured
 
 
 def inspect_state(state: Mapping[str, LazyTensor], configured: CheckpointConfiguration, name: str) -> Inspection:

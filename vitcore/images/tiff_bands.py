@@ -1,0 +1,76 @@
+"""TIFFs that Pillow reads wrongly or not at all: several bands of 16 bits in planes, of floats, or more than four of them.
+
+Pillow reads their tags; their numbers lie in the file as they are, in strips or tiles (TIFF 6.0, sections 3, 8 and 15).
+"""
+
+import io
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, TiffImagePlugin
+
+from vitcore.images.photo_formats import MAX_PIXELS, PhotoError, to_8_bits
+from vitcore.translation import say
+
+ENDS = {b"II*\0": "<", b"MM\0*": ">"}
+KINDS = {(1, 8): "u1", (1, 16): "u2", (2, 16): "i2", (1, 32): "u4", (2, 32): "i4", (3, 32): "f4", (3, 64): "f8"}
+WIDE, HIGH, BITS, COMPRESSION, STRIPS, BANDS, ROWS, PLANES = 256, 257, 258, 259, 273, 277, 278, 284
+TILE_WIDE, TILE_HIGH, TILES, KIND = 322, 323, 324, 339
+
+
+def read_bands(data: bytes, name: str, notes: list[str]) -> Image.Image | None:
+    """The first three bands as red, green and blue, and what was changed in `notes`; None of a file that Pillow reads right.
+
+    Raises: PhotoError, for compressed numbers, kinds of numbers that there are not here, and files that end too early.
+    """
+    if data[:4] not in ENDS:
+        return None
+    try:
+        tags = TiffImagePlugin.ImageFileDirectory_v2(data[:8])
+        file = io.BytesIO(data)
+        file.seek(tags.next)
+        tags.load(file)
+        wide, high, bands = int(tags[WIDE]), int(tags[HIGH]), int(tags.get(BANDS, 1))
+        bits, kind = int(tags.get(BITS, (1,))[0]), int(tags.get(KIND, (1,))[0])
+        planes = int(tags.get(PLANES, 1)) == 2
+    except Exception:  # damaged: Pillow says it in its own way
+        return None
+    if bands < 3 or not (bands > 4 or (bits > 8 and planes) or kind == 3):
+        return None
+    if int(tags.get(COMPRESSION, 1)) != 1 or (kind, bits) not in KINDS:
+        raise PhotoError(
+            "{name} is a TIFF of {bands} bands of {bits} bits in a form not read here: save it uncompressed, as 8 or 16 bits.",
+            name=name, bands=bands, bits=bits,
+        )  # fmt: skip
+    dtype = np.dtype(ENDS[data[:4]] + KINDS[kind, bits])
+    if not 0 < wide * high <= MAX_PIXELS or wide * high * bands * dtype.itemsize > len(data):
+        raise PhotoError("{name} is damaged and can't be decoded ({reason}).", name=name, reason=f"{wide}×{high}×{bands}")
+    try:
+        values = _read(data, tags, (high, wide, bands), dtype, planes)
+    except (ValueError, IndexError, KeyError, TypeError, ZeroDivisionError) as error:
+        raise PhotoError("{name} is damaged and can't be decoded ({reason}).", name=name, reason=error) from None
+    if bands > 3:
+        notes.append(say("It has {bands} bands: the first three are shown as red, green and blue.", bands=bands))
+    return Image.fromarray(to_8_bits(values[..., :3], name, notes))
+
+
+def _read(
+    data: bytes, tags: "TiffImagePlugin.ImageFileDirectory_v2", shape: tuple[int, int, int], dtype: np.dtype, planes: bool
+) -> NDArray:
+    """All numbers, (high, wide, bands): each strip or tile put in its place, of all bands or, in planes, of one."""
+    high, wide, bands = shape
+    tiled = TILES in tags
+    part_high, part_wide = (int(tags[TILE_HIGH]), int(tags[TILE_WIDE])) if tiled else (min(int(tags.get(ROWS, high)), high), wide)
+    offsets, values = [int(at) for at in tags[TILES if tiled else STRIPS]], np.zeros(shape, dtype)
+    down, across = -(-high // part_high), -(-wide // part_wide)
+    depth = 1 if planes else bands
+    if len(offsets) != down * across * (bands if planes else 1):
+        raise ValueError(f"{len(offsets)} strips")
+    for n, at in enumerate(offsets):
+        plane, place = divmod(n, down * across)
+        top, left = (place // across) * part_high, (place % across) * part_wide
+        rows = part_high if tiled else min(part_high, high - top)
+        part = np.frombuffer(data, dtype, rows * part_wide * depth, at).reshape(rows, part_wide, depth)
+        into = values[top : top + rows, left : left + part_wide, plane : plane + depth]
+        into[:] = part[: into.shape[0], : into.shape[1]]
+    return values
