@@ -81,10 +81,13 @@ def infer_architecture(
     block = _common_block_shapes(state)
     inferred = {
         "embed_dim": width, "depth": blocks, "patch_size": list(_patch(state)),
-        **_channels(state), **_tokens(state), **_attention(block), **_mlp(block, width), **_head(state, width, file),
+        **_tokens(state), **_attention(block), **_mlp(block, width), **_head(state, width, file),
     }  # fmt: skip
-    if _is_hybrid(state):
+    embedding = state["patch_embed.proj.weight"].shape
+    if any(name.startswith(HYBRID_PREFIX) for name in state):
         inferred["backbone"] = _backbone(state)
+    elif len(embedding) == 4 and embedding[1] != 3:
+        inferred["in_chans"] = int(embedding[1])
     step = tuple(p * _reduction(inferred) for p in inferred["patch_size"])
     grid, ways, proven = _grid(state, _prefix(inferred), bool(inferred.get("reg_tokens")), step, known.get("size"))
     asked = [*_questions(block, inferred, known, likely, POOLER + "weight" in state), *head_questions(inferred, known)]
@@ -132,15 +135,6 @@ def _patch(state: Mapping[str, Tensor]) -> tuple[int, int]:
     if w is None or 3 * side * side != w.shape[-1]:
         raise ModelError("its patch embedding is no convolution over patches of three colours.")
     return side, side
-
-
-def _channels(state: Mapping[str, Tensor]) -> dict[str, Any]:
-    w = state.get("patch_embed.proj.weight")
-    return {"in_chans": int(w.shape[1])} if w is not None and w.ndim == 4 and w.shape[1] != 3 and not _is_hybrid(state) else {}
-
-
-def _is_hybrid(state: Mapping[str, Tensor]) -> bool:
-    return any(name.startswith(HYBRID_PREFIX) for name in state)
 
 
 def _tokens(state: Mapping[str, Tensor]) -> dict[str, Any]:
