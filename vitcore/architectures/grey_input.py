@@ -1,6 +1,6 @@
 """Models of one channel, which are shown photos in grey: their first layer makes the grey, and all else stays as it is."""
 
-from statistics import fmean
+import statistics
 
 import torch
 from torch import Tensor, nn
@@ -26,4 +26,4 @@ def input_channels(module: nn.Module) -> int:
 
 def grey_mean_and_std(mean: tuple[float, ...], std: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """One mean and one deviation for all three colours: their averages (of ImageNet's 0.449 and 0.226)."""
-    return (fmean(mean),) * 3, (fmean(std),) * 3
+    return (statistics.mean(mean),) * 3, (statistics.mean(std),) * 3

@@ -219,12 +219,9 @@ def _prefix(inferred: Mapping[str, Any]) -> int:
     return int(inferred["class_token"]) + int(inferred.get("reg_tokens", 0)) + bool(inferred.get("distilled"))
 
 
-GridShape = tuple[int, int]
-
-
 def _grid(
     state: Mapping[str, Tensor], prefix: int, registers: bool, step: tuple[int, ...], size: tuple[int, int] | None
-) -> tuple[GridShape | None, list[GridShape], bool]:
+) -> tuple[tuple[int, int] | None, list[tuple[int, int]], bool]:
     """The grid, or None where it must be asked; the ways it may be, the likeliest first, none where a size was told, and
     whether it is proven.
 
@@ -256,17 +253,17 @@ def _grid(
     return squares[0], ways, not others or unlike[squares[0]] < CLEARLY * min(others)
 
 
-def _of_grid(likely: GridShape, ways: list[GridShape], proven: bool) -> OpenQuestion:
+def _of_grid(likely: tuple[int, int], ways: list[tuple[int, int]], proven: bool) -> OpenQuestion:
     return OpenQuestion("grid", likely, tuple(ways), (("patches", math.prod(likely)),), proven)
 
 
-def _grid_shapes(patches: int) -> list[GridShape]:
+def _grid_shapes(patches: int) -> list[tuple[int, int]]:
     """Rows and columns that give so many patches, none many times longer than the other."""
     sides = [(rows, patches // rows) for rows in range(1, patches + 1) if patches % rows == 0]
     return [way for way in sides if max(way) <= MAX_ASPECT * min(way)]
 
 
-def _neighbour_dissimilarity(table: Tensor, way: GridShape) -> float:
+def _neighbour_dissimilarity(table: Tensor, way: tuple[int, int]) -> float:
     """1 − the mean cosine of the positions of neighbours, those beside and those below each other, if patches lay like this."""
     places = table[0, -way[0] * way[1] :].double()
     grid = torch.nn.functional.normalize(places - places.mean(0), dim=-1).reshape(*way, -1)
