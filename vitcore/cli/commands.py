@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import vitcore
 from vitcore.cli import compare as comparing
-from vitcore.cli import experiment as experimenting
 from vitcore.cli import inspect as inspecting
 from vitcore.cli import models
 from vitcore.cli import profile as profiling
@@ -22,8 +21,9 @@ from vitcore.cli import quiz as quizzing
 from vitcore.cli import relevance as relevance_verbs
 from vitcore.cli import report as taking_away
 from vitcore.cli import rollout as rolling
-from vitcore.cli import train as training
-from vitcore.cli.download_bar import DownloadBar
+from vitcore.cli.model_flags import add_device_flags, load_from_flags, load_named
+from vitcore.cli.training import experiment as experimenting
+from vitcore.cli.training import train as training
 from vitcore.errors import first_line, print_tracebacks
 from vitcore.models.model_cards import DEFAULT_MODEL
 
@@ -108,9 +108,9 @@ def _parser() -> argparse.ArgumentParser:
     heads = _verb(verbs, "attention", attend, "what a token attends to, head by head", photo=True)
     relevance_verbs.add_attention_flags(heads)
     all_of_it = _verb(verbs, "report", print, "handouts, pictures, numbers and animations of one photo or many", photo="*")
-    taking_away.add_report_flags(rolling.add_rollout_flags(all_of_it), _load, _photos_in_folder)
-    comparing.add_compare_verb(verbs, _load_named)
-    quizzing.add_quiz_verb(verbs, _load)
+    taking_away.add_report_flags(rolling.add_rollout_flags(all_of_it), load_from_flags, _photos_in_folder)
+    comparing.add_compare_verb(verbs, load_named)
+    quizzing.add_quiz_verb(verbs, load_from_flags)
     listing = verbs.add_parser("models", help="the models of the menu, or what one is made of (Table 1)")
     listing.add_argument("name", nargs="?", help="a name of the paper or of timm (nothing is downloaded), a run or a file")
     listing.add_argument("--px", type=int, help="side of its image (default: its own; 224 for a name of the paper)")
@@ -135,21 +135,10 @@ def _verb(verbs: Any, name: str, run: Callable, about: str, photo: bool | str = 
     )
     verb.add_argument("--out", type=Path, default=Path("out"), help="folder for PNG and NPZ (default ./out)")
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of writing files")
+    add_device_flags(verb)
     inspecting.add_answer_flags(verb)
     verb.set_defaults(run=run)
     return verb
-
-
-def _load(args: argparse.Namespace) -> Vit:
-    return _load_named(args.model, inspecting.answers_from_flags(args))
-
-
-def _load_named(name: str, answers: dict[str, str] | None = None) -> Vit:
-    from vitcore.models.load_model import load
-
-    inspecting.print_assumed_answers(name, answers or {})
-    with DownloadBar("Downloading") as progress:
-        return load(name, progress=progress, answers=answers)
 
 
 def _require_global_attention(vit: Vit, what: str) -> Vit:
@@ -180,7 +169,7 @@ def _run_on_photo(verb: Callable[..., None], of_attention: str = "") -> Callable
     """
 
     def run(args: argparse.Namespace) -> None:
-        vit = _load(args)
+        vit = load_from_flags(args)
         verb(args, _require_global_attention(vit, of_attention) if of_attention else vit, _record, _write_result)
 
     return run
@@ -211,7 +200,7 @@ def patches(args: argparse.Namespace) -> None:
     from vitcore.analysis.patches import split_patches
     from vitcore.forward.block_activations import patch_embeddings
 
-    vit = _load(args)
+    vit = load_from_flags(args)
     if vit.patches is None:
         raise UsageError(f"{vit.name} does not cut the picture into patches: its first filters overlap.")
     rec = _record(vit, args.photo, fusions=())
@@ -229,7 +218,7 @@ def filters(args: argparse.Namespace) -> None:
     from vitcore.analysis.filters import components_as_picture, principal_components
     from vitcore.models import load_model
 
-    vit = _load(args)
+    vit = load_from_flags(args)
     kernel = load_model.first_kernel(vit)
     if kernel is None:
         raise UsageError(f"{vit.name} does not embed patches of pixels with one kernel, so it has no filters to show.")
@@ -255,7 +244,7 @@ def positions(args: argparse.Namespace) -> None:
     from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
     from vitcore.models import load_model
 
-    vit = _load(args)
+    vit = load_from_flags(args)
     table = load_model.position_embeddings(vit)
     if table is None:
         raise UsageError(f"{vit.name} has no learned absolute position embeddings.")
@@ -273,7 +262,7 @@ def distance(args: argparse.Namespace) -> None:
     files = list(args.photo) + list(_photos_in_folder(args.images))
     if not files:
         raise UsageError("name a photo, or a folder with --images.")
-    vit = _require_global_attention(_load(args), "mean attention distance")
+    vit = _require_global_attention(load_from_flags(args), "mean attention distance")
     measured = distributed.distributed_map(files, lambda mine: _distances(vit, mine, args.cls, len(files) == 1), BLOCK_OF_PHOTOS)
     reaches = [px for px in measured if px is not None]
     if not reaches:
@@ -322,7 +311,7 @@ def rollout(args: argparse.Namespace) -> None:
     from vitcore import figures
     from vitcore.images import sharp_crop
 
-    vit = _require_global_attention(_load(args), "rollout")
+    vit = _require_global_attention(load_from_flags(args), "rollout")
     grid = vit.grid
     if args.patch is not None and not 0 <= args.patch < grid.patches:
         raise UsageError(f"--patch is from 0 to {grid.patches - 1}.")
