@@ -102,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     rolling.add_rollout_flags(one).add_argument(
         "--style", choices=("heat", "paper"), default="heat", help="heat, or as the paper draws it"
     )
+    relevance_verbs.add_convention_flag(one)
     of_class = _verb(verbs, "relevance", _run_on_photo(relevance_verbs.relevance), "which patches spoke for a class", photo=True)
     relevance_verbs.add_relevance_flags(of_class)
     attend = _run_on_photo(relevance_verbs.attention, "attention of heads")
@@ -317,7 +318,8 @@ def rollout(args: argparse.Namespace) -> None:
         raise UsageError(f"--patch is from 0 to {grid.patches - 1}.")
     rec, left_out = rolling.mask_outliers(_record(vit, args.photo, fusions=(args.fusion,)), args.mask_outliers)
     start = None if args.patch is None else grid.prefix + args.patch
-    mask = rec.rollout(start, args.fusion, discard_ratio=args.discard, residual=args.residual, first_block=args.first_block)
+    mask = rec.rollout(start, args.fusion, discard_ratio=args.discard, residual=args.residual, first_block=args.first_block,
+                       convention=args.convention)  # fmt: skip
     who = f"the {vit.pooling}" if start is None else f"patch {args.patch}"
     marks, said = rolling.outliers_in_rollout(rec, mask)
     about = f"what {who} gathered" + (", outlier tokens masked" if left_out else "")

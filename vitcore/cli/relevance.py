@@ -17,7 +17,14 @@ WriteResult = Callable[..., None]
 def add_relevance_flags(verb: argparse.ArgumentParser) -> None:
     """Give the parser of `relevance` its settings."""
     verb.add_argument("--method", default="chefer", help="rollout, gradient_rollout, chefer, integrated_gradients or grad_cam")
+    add_convention_flag(verb)
     verb.add_argument("--class", dest="target", help="a class by its name or its index (default: the likeliest)")
+
+
+def add_convention_flag(verb: argparse.ArgumentParser) -> None:
+    """Give the parser of a verb the convention of its rollout."""
+    verb.add_argument("--convention", choices=("row-stochastic", "vit-explain"), default="row-stochastic",
+                      help="how a rollout discards and normalises (default row-stochastic)")  # fmt: skip
 
 
 def add_attention_flags(verb: argparse.ArgumentParser) -> None:
@@ -35,7 +42,8 @@ def relevance(args: argparse.Namespace, vit: Vit, record: RecordPhoto, write: Wr
 
     rec = record(vit, args.photo, fusions=())
     target = int(args.target) if args.target and args.target.isdecimal() else args.target
-    found = find(vit, rec.model_input.pixels, args.method, target)
+    settings = {} if args.convention == "row-stochastic" else {"convention": args.convention}
+    found = find(vit, rec.model_input.pixels, args.method, target, **settings)
     method, labels = METHODS[args.method], [vit.labels[index] for index in found.targets]
     unit = "logits" if method.signed else "relevance"
     title = f"{method.title[:1].upper()}{method.title[1:]}" + "".join(f" · {label}" for label in labels)
