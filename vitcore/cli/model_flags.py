@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from vitcore.cli import inspect as inspecting
-from vitcore.cli.download_bar import DownloadBar
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
@@ -32,3 +33,24 @@ def load_named(name: str, args: argparse.Namespace) -> Vit:
     inspecting.print_assumed_answers(name, answers)
     with DownloadBar("Downloading") as progress:
         return load(name, progress=progress, answers=answers, device=args.device, dtype=args.dtype)
+
+
+class DownloadBar:
+    """A download bar on standard error that appears only when something is downloaded."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.bar: Any = None
+
+    def __enter__(self) -> Callable[[int, int], None]:
+        return self.show
+
+    def show(self, done: int, total: int) -> None:
+        from tqdm import tqdm
+
+        self.bar = self.bar or tqdm(total=total, desc=self.title, unit="B", unit_scale=True, file=sys.stderr)
+        self.bar.update(done - self.bar.n)
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.close()
