@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
 
 MAX_GUTTER_PX = 64
+EXTRAS = {"accelerate": "train", "pyarrow": "train", "plotly": "app"}  # of pyproject.toml, which have these packages
 WITHOUT_VERB = ("--debug", "--quiet")  # before the verb or after it
 BLOCK_OF_PHOTOS = 8  # that one of several processes runs together
 MAX_ERROR_CHARACTERS = 2000  # characters of an error: paths may be long
@@ -75,6 +76,12 @@ def _run(given: list[str]) -> int:
     except KeyboardInterrupt:
         print("vitcore: stopped.", file=told)
         return 130
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if debug or missing not in EXTRAS:
+            raise
+        print(f"vitcore: {missing} is not installed: pip install inside-vit[{EXTRAS[missing]}].", file=told)
+        return 2
     except (ValueError, OSError) as error:  # all refusals are ValueErrors
         if debug:
             raise
