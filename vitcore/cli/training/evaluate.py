@@ -72,8 +72,8 @@ def _open_photos(args: argparse.Namespace) -> SplitPhotos:
 
     found = open_split(args.data, args.split, args.model)
     require_classes(found.photos)
-    if found.split != "validation" and run_trained_on(args.data, args.model):
-        print(f"{args.model} was trained on photos of {args.data}: --split validation are those it has not seen.", file=sys.stderr)
+    if (found.other is None or found.split == "train") and run_trained_on(args.data, args.model):
+        print(f"{args.model} was trained on photos of {args.data}, and they are asked about.", file=sys.stderr)
     return found
 
 
