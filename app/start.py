@@ -19,10 +19,14 @@ CONFIG = APP_HOME / ".streamlit" / "config.toml"
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Start the app and serve it until it is stopped."""
-    import click
-    from click.core import ParameterSource
-    from streamlit.web.cli import main_run
+    """Start the app and serve it until it is stopped. Raises: SystemExit, one sentence, without what the app needs."""
+    try:
+        import click
+        import plotly  # noqa: F401
+        from click.core import ParameterSource
+        from streamlit.web.cli import main_run
+    except ModuleNotFoundError as error:
+        raise SystemExit(f"inside-vit: {error.name} is not installed: pip install inside-vit[app].") from None
 
     ours = dict(settings())
 

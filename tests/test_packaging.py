@@ -67,14 +67,16 @@ def test_requirements_are_pinned_and_the_package_leaves_pins_to_them():
 
 FILMING = {name: f"vitcore/train/film/{name}.py" for name in ("lightning", "transformers")}
 OPTIONAL = FILMING | {  # and nowhere else
-    "ray": "vitcore/experiments/ray_cluster.py",
+    "ray": "vitcore/experiments/ray_cluster.py", "shtab": "vitcore/cli/completion.py",
     **dict.fromkeys(("pandas", "xarray"), "vitcore/forward/recordings/labelled_arrays.py"),
 }  # fmt: skip
 
 
 def test_extras_are_tested_with_the_real_packages():
     extras = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]
-    assert extras == {name: [name] for name in OPTIONAL}
+    required = {"app": ["inside-vit[train]", "plotly", "streamlit", "starlette", "click"], "train": ["accelerate", "pyarrow"]}
+    assert extras == required | {"completion": ["shtab"]} | {name: [name] for name in OPTIONAL if name != "shtab"}
+    assert {name for names in required.values() for name in names} - {"inside-vit[train]"} <= pins("requirements.txt").keys()
     assert OPTIONAL.keys() <= pins("requirements-dev.txt").keys()
     files = [path for path in (ROOT / "vitcore").rglob("*.py") if path.relative_to(ROOT).as_posix() not in FILMING.values()]
     importing = re.compile(r"from vitcore\.train\.film\.(lightning|transformers)_callback import")

@@ -17,7 +17,8 @@ from visitor import App
 from app import texts
 from app.state.training import runs, training_processes
 from app.views.train import model_kinds, recipe_form, run_panel
-from vitcore.cli import commands, train
+from vitcore.cli import commands
+from vitcore.cli.training import train
 from vitcore.train import run_folder
 from vitcore.train.learning import training_cost
 from vitcore.train.learning.training_cost import TrainingCost

@@ -221,7 +221,7 @@ WRONG = [
     ["rollout", CAT, "--discard", "much"], ["rollout", CAT, "--style", "oil"], ["patches", CAT, "--gutter", -1],
     ["patches", CAT, "--gutter", "nan"], ["patches", CAT, "--gutter", "inf"], ["patches", CAT, "--gutter", 1e9],
     ["filters", "--components", 0], ["filters", "--components", 193], ["filters", "--components", "all"],
-    ["distance", CAT, "--cls", "zero"], ["rollout"], ["patches"], [], ["dance"], ["models", "--colour"], ["rollout", CAT, CAT],
+    ["distance", CAT, "--cls", "zero"], ["rollout"], ["patches"], [], ["dance"], ["models", "--colour"], ["quiz", CAT, CAT],
     ["positions", "--model", "no_such_model"], ["filters", "--model", "a\nb"], ["positions", "--model", "nowhere.safetensors"],
     ["positions", "--model", "vit_tiny_patch16_224.no_such_tag"], ["rollout", "nul\x00l.jpg"], ["rollout", "x" * 5000],
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.analysis.rollout import discard_weakest, rollout, start_row
+from vitcore.analysis.rollout import Convention, discard_weakest, is_vit_explain, rollout, start_row, vit_explain_rollout
 from vitcore.grid import Grid
 
 
@@ -31,9 +31,9 @@ METHODS = {
     method.name: method
     for method in (
         RelevanceMethod("rollout", False, False, "arXiv 2005.00928",
-               ("start", "fusion", "discard_ratio", "residual", "first_block"), True, "rollout"),
+               ("start", "fusion", "discard_ratio", "residual", "first_block", "convention"), True, "rollout"),
         RelevanceMethod("gradient_rollout", True, False, "arXiv 2005.00928, github.com/jacobgil/vit-explain",
-               ("discard_ratio", "residual", "first_block"), True, "gradient rollout"),
+               ("discard_ratio", "residual", "first_block", "convention"), True, "gradient rollout"),
         RelevanceMethod("chefer", True, False, "arXiv 2103.15679", (), True, "Chefer's relevance"),
         RelevanceMethod("integrated_gradients", True, True, "arXiv 1703.01365", ("baseline", "steps"),
                         title="integrated gradients"),
@@ -42,21 +42,41 @@ METHODS = {
 }  # fmt: skip
 
 
-def positive_gradient_attention(weights: NDArray, gradients: NDArray) -> NDArray[np.float64]:
-    """mean_h (A ⊙ ∂y_c/∂A)⁺: the attention (…, H, T, T) that speaks for the class, heads averaged, (…, T, T)."""
+def positive_gradient_attention(
+    weights: NDArray, gradients: NDArray, convention: Convention = "row-stochastic"
+) -> NDArray[np.float64]:
+    """mean_h (A ⊙ ∂y_c/∂A)⁺: the attention (…, H, T, T) that speaks for the class, heads averaged, (…, T, T).
+
+    By vit-explain's convention the heads are averaged first, and what is negative then is dropped: (mean_h A ⊙ ∂y_c/∂A)⁺.
+    """
+    if is_vit_explain(convention):
+        return np.maximum((weights * gradients).mean(-3, dtype=np.float64), 0)
     return np.maximum(weights * gradients, 0, dtype=np.float64).mean(-3)
 
 
 def gradient_rollout(
     positive: NDArray, start: int | NDArray = 0, *, prefix: int = 1, discard_ratio: float = 0.0, residual: float = 0.5,
-    first_block: int = 0,
+    first_block: int = 0, convention: Convention = "row-stochastic",
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Rollout (T,) with `speaking_for` (L, T, T) in place of attention: rows normalised, then half (1 − residual) of
-    them and half the identity; a row with nothing that speaks for the class is the identity.
+    """Rollout (T,) with `positive_gradient_attention` (L, T, T) in place of attention.
 
-    What never left its token, start ⊙ Π_l (share of the identity), is taken off, as Chefer's R loses its identity: a class
-    token's picture does not change by it, and a class that depends on no patch gets 0 everywhere.
+    convention: "row-stochastic": rows normalised, then half (1 − residual) of them and half the identity; a row with nothing
+    that speaks for the class is the identity. What never left its token, start ⊙ Π_l (share of the identity), is taken off, as
+    Chefer's R loses its identity: a class token's picture does not change by it, and a class that depends on no patch gets 0
+    everywhere. "vit-explain": `vit_explain_rollout`, where the identity outweighs the small products of attention and gradient,
+    and of which nothing is taken off. Of both, each block's attention goes with its own gradient: vit-explain's script keeps
+    gradients from the last block on, and attention from the first on.
     """
+    if is_vit_explain(convention):
+        return vit_explain_rollout(
+            positive,
+            start,
+            prefix=prefix,
+            discard_ratio=discard_ratio,
+            residual=residual,
+            first_block=first_block,
+            keep_first=False,
+        )
     settings = {"prefix": prefix, "discard_ratio": discard_ratio, "residual": residual, "first_block": first_block}
     whole = rollout(positive, start, **settings)  # type: ignore[arg-type]
     stayed = start_row(start, positive.shape[-1])
@@ -73,8 +93,8 @@ def _kept(matrix: NDArray, discard_ratio: float, prefix: int) -> NDArray[np.bool
 def chefer_relevance(positive: NDArray, start: int | NDArray = 0) -> NDArray[np.float64]:
     """Relevance (T,) of every token for the class (arXiv 2103.15679, for a model of self-attention alone).
 
-    R begins as the identity and each block adds: R ← R + Ā·R, with Ā = `speaking_for` of that block. Taken is the row of
-    the class token, or `start` @ R for a model that reads a pool of tokens, less the identity R began with.
+    R begins as the identity and each block adds: R ← R + Ā·R, with Ā = `positive_gradient_attention` of that block. Taken is the
+    row of the class token, or `start` @ R for a model that reads a pool of tokens, less the identity R began with.
     """
     row = begin = start_row(start, positive.shape[-1])
     for matrix in positive[::-1]:

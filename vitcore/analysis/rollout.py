@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 STRIP_BYTES = 2**20  # rows of a matrix in float64, as many at a time as a core's cache holds
 
+Convention = Literal["row-stochastic", "vit-explain"]
+CONVENTIONS: tuple[Convention, ...] = ("row-stochastic", "vit-explain")
+
 HeadFusion = Literal["mean", "max", "min"]
 HEAD_FUSIONS: tuple[HeadFusion, ...] = ("mean", "max", "min")
 
@@ -24,8 +27,7 @@ def fuse_heads(weights: NDArray, fusion: HeadFusion = "mean") -> NDArray:
 
 def discard_weakest(fused: NDArray, ratio: float, prefix: int) -> NDArray:
     """Set the smallest `ratio` of the patch-to-patch weights of each (…, T, T) matrix to 0; prefix tokens are kept."""
-    if not 0 <= ratio < 1:
-        raise ValueError(f"the discard ratio is from 0 to below 1, not {ratio}")
+    _check_ratio(ratio)
     block = fused[..., prefix:, prefix:]
     drop = int(ratio * block.shape[-1] ** 2)
     if drop == 0:
@@ -70,18 +72,56 @@ def rollout_step(row: NDArray, fused: NDArray, prefix: int, discard_ratio: float
 
 def rollout(
     fused: NDArray, start: int | NDArray = 0, *, prefix: int = 1, discard_ratio: float = 0.0,
-    residual: float = 0.5, first_block: int = 0,
+    residual: float = 0.5, first_block: int = 0, convention: Convention = "row-stochastic",
 ) -> NDArray[np.float64]:  # fmt: skip
     """Rollout (T,) of one token over all tokens; sums to 1.
 
     `fused` is (L, T, T). `start` is a token's index (0: the class token) or a distribution over tokens (T,), for models
     that read their answer from a pool of tokens. Blocks before `first_block` are left out.
+    convention: "row-stochastic", after arXiv 2005.00928: the weakest weights between patches are discarded, those of the prefix
+    are kept, rows are made to sum to 1, then the identity is added. "vit-explain": as `vit_explain_rollout`.
     """
+    if is_vit_explain(convention):
+        return vit_explain_rollout(
+            fused, start, prefix=prefix, discard_ratio=discard_ratio, residual=residual, first_block=first_block
+        )
     _check_first(first_block, len(fused))
     row = start_row(start, fused.shape[-1])
     for matrix in fused[: first_block - 1 if first_block else None : -1]:
         row = rollout_step(row, matrix, prefix, discard_ratio, residual)
     return row
+
+
+def vit_explain_rollout(
+    fused: NDArray, start: int | NDArray = 0, *, prefix: int = 1, discard_ratio: float = 0.0, residual: float = 0.5,
+    first_block: int = 0, keep_first: bool = True,
+) -> NDArray[np.float64]:  # fmt: skip
+    """Rollout (T,) as the code of github.com/jacobgil/vit-explain has it, so that the largest of the patches is 1.
+
+    The smallest `discard_ratio` of all weights of a block (L, T, T) is discarded, the prefix's too; with `keep_first` not the
+    class token's weight of itself (`vit_rollout.py`; `vit_grad_rollout.py` discards that, too). The identity is added to what is
+    left, which need not sum to 1; then column j, not row j, is divided by the sum of row j.
+    """
+    _check_first(first_block, len(fused))
+    _check_residual(residual)
+    row = start_row(start, fused.shape[-1])
+    for matrix in fused[: first_block - 1 if first_block else None : -1]:
+        weights = _discard_weakest_of_all(matrix, discard_ratio, keep_first)
+        sums = (1 - residual) * weights.sum(-1) + residual
+        row = ((1 - residual) * row @ weights + residual * row) / np.where(sums > 0, sums, 1)
+    most = float(row[prefix:].max(initial=0))
+    return row / most if most > 0 else row
+
+
+def _discard_weakest_of_all(matrix: NDArray, ratio: float, keep_first: bool) -> NDArray[np.float64]:
+    _check_ratio(ratio)
+    weights = np.array(matrix, np.float64)
+    flat = weights.reshape(-1)
+    if drop := int(ratio * flat.size):
+        first = flat[0]
+        flat[np.argpartition(flat, drop - 1)[:drop]] = 0
+        flat[0] = first if keep_first else flat[0]
+    return weights
 
 
 def rollout_per_layer(
@@ -120,6 +160,18 @@ def start_row(start: int | NDArray, tokens: int) -> NDArray[np.float64]:
 def _check_first(first_block: int, blocks: int) -> None:
     if not 0 <= first_block < blocks:
         raise ValueError(f"the first block is from 0 to {blocks - 1}, not {first_block}")
+
+
+def is_vit_explain(convention: str) -> bool:
+    """Whether this convention is vit-explain's. Raises: ValueError, for what is none."""
+    if convention not in CONVENTIONS:
+        raise ValueError(f"convention is one of {', '.join(CONVENTIONS)}, not {convention!r}")
+    return convention == "vit-explain"
+
+
+def _check_ratio(ratio: float) -> None:
+    if not 0 <= ratio < 1:
+        raise ValueError(f"the discard ratio is from 0 to below 1, not {ratio}")
 
 
 def _check_residual(residual: float) -> None:

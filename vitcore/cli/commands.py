@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
-import json
 import os
 import sys
 import warnings
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import vitcore
 from vitcore.cli import compare as comparing
-from vitcore.cli import experiment as experimenting
+from vitcore.cli import completion as completing
 from vitcore.cli import inspect as inspecting
 from vitcore.cli import models
 from vitcore.cli import profile as profiling
@@ -22,8 +22,18 @@ from vitcore.cli import quiz as quizzing
 from vitcore.cli import relevance as relevance_verbs
 from vitcore.cli import report as taking_away
 from vitcore.cli import rollout as rolling
-from vitcore.cli import train as training
-from vitcore.cli.download_bar import DownloadBar
+from vitcore.cli.model_flags import add_device_flags, load_from_flags, load_named
+from vitcore.cli.photos import (
+    UsageError,
+    list_photos,
+    on_each_photo,
+    photo_or_stdin,
+    record_photo,
+    require_global_attention,
+    write_result,
+)
+from vitcore.cli.training import experiment as experimenting
+from vitcore.cli.training import train as training
 from vitcore.errors import first_line, print_tracebacks
 from vitcore.models.model_cards import DEFAULT_MODEL
 
@@ -31,40 +41,52 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from vitcore.figures.drawing import Drawing
-    from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
 
 MAX_GUTTER_PX = 64
+EXTRAS = {"accelerate": "train", "pyarrow": "train", "plotly": "app"}  # of pyproject.toml, which have these packages
+WITHOUT_VERB = ("--debug", "--quiet")  # before the verb or after it
 BLOCK_OF_PHOTOS = 8  # that one of several processes runs together
 MAX_ERROR_CHARACTERS = 2000  # characters of an error: paths may be long
-
-
-class UsageError(ValueError):
-    """What can't be done in the command, as one sentence."""
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one verb; 0 when done, 2 with one sentence on standard error when it can't be."""
     _speak_utf8()
-    given = list(sys.argv[1:] if argv is None else argv)
-    args = _parser().parse_args([word for word in given if word != "--debug"])  # before the verb or after it
-    if debug := "--debug" in given:
-        print_tracebacks()
     try:
-        args.run(args)
-        sys.stdout.flush()
+        try:
+            return _run(list(sys.argv[1:] if argv is None else argv))
+        finally:
+            sys.stdout.flush()
     except BrokenPipeError:  # whoever read the output has had enough: `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _run(given: list[str]) -> int:
+    args = _parser().parse_args([word for word in given if word not in WITHOUT_VERB])
+    debug, told = "--debug" in given, sys.stderr
+    if debug:
+        print_tracebacks()
+    try:
+        with contextlib.redirect_stderr(io.StringIO()) if "--quiet" in given else contextlib.nullcontext():
+            args.run(args)
+    except BrokenPipeError:
+        raise
     except KeyboardInterrupt:
-        print("vitcore: stopped.", file=sys.stderr)
+        print("vitcore: stopped.", file=told)
         return 130
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if debug or missing not in EXTRAS:
+            raise
+        print(f"vitcore: {missing} is not installed: pip install inside-vit[{EXTRAS[missing]}].", file=told)
+        return 2
     except (ValueError, OSError) as error:  # all refusals are ValueErrors
         if debug:
             raise
         words = [f"vitcore: {first_line(error, MAX_ERROR_CHARACTERS)}", *getattr(error, "__notes__", [])]
-        print(*words, file=sys.stderr)
+        print(*words, file=told)
         return 2
     return 0
 
@@ -86,9 +108,10 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser("vitcore", description="Look inside a Vision Transformer (arXiv 2010.11929).")
     parser.add_argument("--debug", action="store_true", help="where an error came from, not one sentence of it")
+    parser.add_argument("--quiet", action="store_true", help="nothing on standard error but errors: no notes, no progress")
     parser.add_argument("--version", action="version", version=f"vitcore {vitcore.__version__}")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
-    _verb(verbs, "patches", patches, "the photo cut into its patches", photo=True).add_argument(
+    _verb(verbs, "patches", on_each_photo(patches), "the photo cut into its patches", photo=True).add_argument(
         "--gutter", type=float, default=1.0, help="model pixels between patches (default 1)"
     )
     _verb(verbs, "filters", filters, "principal components of the embedding filters").add_argument(
@@ -98,19 +121,20 @@ def _parser() -> argparse.ArgumentParser:
     far = _verb(verbs, "distance", distance, "mean attention distance of every head, over one photo or many", photo="*")
     far.add_argument("--images", type=Path, help="a folder of photos to average over")
     far.add_argument("--cls", choices=("drop", "renormalise"), default="drop", help="the class token: dropped as in the paper")
-    one = _verb(verbs, "rollout", rollout, "attention rollout and the top-5 classes", photo=True)
+    one = _verb(verbs, "rollout", on_each_photo(rollout, "rollout"), "attention rollout and the top-5 classes", photo=True)
     rolling.add_rollout_flags(one).add_argument(
         "--style", choices=("heat", "paper"), default="heat", help="heat, or as the paper draws it"
     )
-    of_class = _verb(verbs, "relevance", _run_on_photo(relevance_verbs.relevance), "which patches spoke for a class", photo=True)
+    relevance_verbs.add_convention_flag(one)
+    of_class = _verb(verbs, "relevance", on_each_photo(relevance_verbs.relevance), "which patches spoke for a class", photo=True)
     relevance_verbs.add_relevance_flags(of_class)
-    attend = _run_on_photo(relevance_verbs.attention, "attention of heads")
+    attend = on_each_photo(relevance_verbs.attention, "attention of heads")
     heads = _verb(verbs, "attention", attend, "what a token attends to, head by head", photo=True)
     relevance_verbs.add_attention_flags(heads)
     all_of_it = _verb(verbs, "report", print, "handouts, pictures, numbers and animations of one photo or many", photo="*")
-    taking_away.add_report_flags(rolling.add_rollout_flags(all_of_it), _load, _photos_in_folder)
-    comparing.add_compare_verb(verbs, _load_named)
-    quizzing.add_quiz_verb(verbs, _load)
+    taking_away.add_report_flags(rolling.add_rollout_flags(all_of_it), load_from_flags)
+    comparing.add_compare_verb(verbs, load_named)
+    quizzing.add_quiz_verb(verbs, load_from_flags)
     listing = verbs.add_parser("models", help="the models of the menu, or what one is made of (Table 1)")
     listing.add_argument("name", nargs="?", help="a name of the paper or of timm (nothing is downloaded), a run or a file")
     listing.add_argument("--px", type=int, help="side of its image (default: its own; 224 for a name of the paper)")
@@ -121,13 +145,16 @@ def _parser() -> argparse.ArgumentParser:
     profiling.add_profile_verb(verbs)
     training.add_training_verbs(verbs)
     experimenting.add_experiment_verb(verbs)
+    completing.add_completion_verb(verbs, parser)
     return parser
 
 
 def _verb(verbs: Any, name: str, run: Callable, about: str, photo: bool | str = False) -> argparse.ArgumentParser:
     verb: argparse.ArgumentParser = verbs.add_parser(name, help=about, description=about)
     if photo:
-        verb.add_argument("photo", nargs="*" if photo == "*" else None, type=Path)
+        verb.add_argument(
+            "photo", nargs="*" if photo == "*" else "+", type=Path, help="a photo, a folder of photos, or - (standard input)"
+        )
     verb.add_argument(
         "--model",
         default=DEFAULT_MODEL,
@@ -135,92 +162,27 @@ def _verb(verbs: Any, name: str, run: Callable, about: str, photo: bool | str = 
     )
     verb.add_argument("--out", type=Path, default=Path("out"), help="folder for PNG and NPZ (default ./out)")
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of writing files")
+    add_device_flags(verb)
     inspecting.add_answer_flags(verb)
     verb.set_defaults(run=run)
     return verb
 
 
-def _load(args: argparse.Namespace) -> Vit:
-    return _load_named(args.model, inspecting.answers_from_flags(args))
-
-
-def _load_named(name: str, answers: dict[str, str] | None = None) -> Vit:
-    from vitcore.models.load_model import load
-
-    inspecting.print_assumed_answers(name, answers or {})
-    with DownloadBar("Downloading") as progress:
-        return load(name, progress=progress, answers=answers)
-
-
-def _require_global_attention(vit: Vit, what: str) -> Vit:
-    """The model, if its attention is over one grid of patches. Raises: UsageError, saying why `what` is not defined."""
-    if not vit.is_global:
-        raise UsageError(vit.why_undefined(what))
-    return vit
-
-
-def _given(photo: Path) -> Any:
-    """The file that is named, or standard input, which is named -."""
-    return sys.stdin.buffer if str(photo) == "-" else photo
-
-
-def _record(vit: Vit, photo: Path, **kwargs: Any) -> Recording:
-    from vitcore.forward.recording import record
-
-    rec = record(vit, _given(photo), **kwargs)
-    for note in rec.photo.notes:
-        print(f"{rec.photo.name}: {note}", file=sys.stderr)
-    return rec
-
-
-def _run_on_photo(verb: Callable[..., None], of_attention: str = "") -> Callable[[argparse.Namespace], None]:
-    """A verb of `cli/relevance.py`, given a model and the ways to a recording and to files.
-
-    of_attention: what it shows of attention over one grid, without which it is refused.
-    """
-
-    def run(args: argparse.Namespace) -> None:
-        vit = _load(args)
-        verb(args, _require_global_attention(vit, of_attention) if of_attention else vit, _record, _write_result)
-
-    return run
-
-
-def _write_result(args: argparse.Namespace, vit: Vit, name: str, fig: Callable[[], Drawing], arrays: dict, **answer: Any) -> None:
-    """Print the JSON object, or write NAME.png and NAME.npz."""
-    if args.json:
-        grid = vit.grid
-        size = {"patch_px": grid.patch_px, "prefix_tokens": grid.prefix}
-        facts = {"model": vit.name, "grid": [grid.rows, grid.cols], **size}
-        facts |= {"assumed": dict(vit.assumed)} if vit.assumed else {}
-        print(json.dumps(facts | answer, ensure_ascii=False))
-        return
-    from vitcore.csv_and_npz import to_npz
-    from vitcore.figures import print_figure
-
-    drawn = print_figure(fig(), "png")
-    args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / f"{name}.png").write_bytes(drawn)
-    (args.out / f"{name}.npz").write_bytes(to_npz(arrays))
-    print(f"{args.out / name}.png  {args.out / name}.npz")
-
-
-def patches(args: argparse.Namespace) -> None:
+def patches(args: argparse.Namespace, vit: Vit) -> None:
     """The photo cut into its grid."""
     from vitcore import figures
     from vitcore.analysis.patches import split_patches
     from vitcore.forward.block_activations import patch_embeddings
 
-    vit = _load(args)
     if vit.patches is None:
         raise UsageError(f"{vit.name} does not cut the picture into patches: its first filters overlap.")
-    rec = _record(vit, args.photo, fusions=())
+    rec = record_photo(vit, args.photo, fusions=())
     if not 0 <= args.gutter <= MAX_GUTTER_PX:
         raise UsageError(f"--gutter is from 0 to {MAX_GUTTER_PX}.")
     blocks, grid = split_patches(rec.model_input.pixels, vit.patches), vit.patches
     arrays = {"patches": blocks, "embeddings": patch_embeddings(vit, rec.model_input.pixels)}
     fig = lambda: figures.patches(rec.model_input.pixels, grid, args.gutter)  # noqa: E731
-    _write_result(args, vit, "patches", fig, arrays, patches=len(blocks))
+    write_result(args, vit, "patches", fig, arrays, patches=len(blocks))
 
 
 def filters(args: argparse.Namespace) -> None:
@@ -229,7 +191,7 @@ def filters(args: argparse.Namespace) -> None:
     from vitcore.analysis.filters import components_as_picture, principal_components
     from vitcore.models import load_model
 
-    vit = _load(args)
+    vit = load_from_flags(args)
     kernel = load_model.first_kernel(vit)
     if kernel is None:
         raise UsageError(f"{vit.name} does not embed patches of pixels with one kernel, so it has no filters to show.")
@@ -246,7 +208,7 @@ def filters(args: argparse.Namespace) -> None:
     subject = "Root convolution" if rooted else "RGB embedding filters"
     fig = lambda: figures.filters(shown, basis.variance, subject=subject)  # noqa: E731
     arrays = {"components": basis.vectors, "variance": basis.variance}
-    _write_result(args, vit, "filters", fig, arrays, variance=basis.variance[:count].tolist())
+    write_result(args, vit, "filters", fig, arrays, variance=basis.variance[:count].tolist())
 
 
 def positions(args: argparse.Namespace) -> None:
@@ -255,14 +217,14 @@ def positions(args: argparse.Namespace) -> None:
     from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
     from vitcore.models import load_model
 
-    vit = _load(args)
+    vit = load_from_flags(args)
     table = load_model.position_embeddings(vit)
     if table is None:
         raise UsageError(f"{vit.name} has no learned absolute position embeddings.")
     cosine = position_similarity(table)
     fig = lambda: figures.position_similarity(cosine, vit.grid)  # noqa: E731
     near = correlation_with_distance(cosine, vit.grid)
-    _write_result(args, vit, "positions", fig, {"similarity": cosine}, similarity=cosine.tolist(), correlation_with_distance=near)
+    write_result(args, vit, "positions", fig, {"similarity": cosine}, similarity=cosine.tolist(), correlation_with_distance=near)
 
 
 def distance(args: argparse.Namespace) -> None:
@@ -270,10 +232,8 @@ def distance(args: argparse.Namespace) -> None:
     from vitcore import distributed, figures
     from vitcore.analysis.attention_distance import mean_interval, uniform_distance_px
 
-    files = list(args.photo) + list(_photos_in_folder(args.images))
-    if not files:
-        raise UsageError("name a photo, or a folder with --images.")
-    vit = _require_global_attention(_load(args), "mean attention distance")
+    files = list_photos(args.photo, args.images)
+    vit = require_global_attention(load_from_flags(args), "mean attention distance")
     measured = distributed.distributed_map(files, lambda mine: _distances(vit, mine, args.cls, len(files) == 1), BLOCK_OF_PHOTOS)
     reaches = [px for px in measured if px is not None]
     if not reaches:
@@ -286,13 +246,7 @@ def distance(args: argparse.Namespace) -> None:
     answer = {"distance_px": px.tolist(), "images": images, "cls": args.cls, "uniform_px": uniform_distance_px(vit.grid)}
     interval = {"low_px": mean.low, "high_px": mean.high} if images > 1 else {}
     answer |= {name: values.tolist() for name, values in interval.items()}
-    _write_result(args, vit, "distance", fig, {"distance_px": px, **interval}, **answer)
-
-
-def _photos_in_folder(folder: Path | None) -> list[Path]:
-    from vitcore.images import photos_in_folder
-
-    return [] if folder is None else photos_in_folder(folder)
+    write_result(args, vit, "distance", fig, {"distance_px": px, **interval}, **answer)
 
 
 def _distances(vit: Vit, files: Sequence[Path], cls: str, alone: bool) -> list[NDArray[np.float32] | None]:
@@ -303,7 +257,7 @@ def _distances(vit: Vit, files: Sequence[Path], cls: str, alone: bool) -> list[N
 
     warnings.filterwarnings("ignore", category=SkippedPhotosWarning)  # each is said here, in a line of its own
     found: list[NDArray[np.float32] | None] = [None] * len(files)
-    stream = record_many(vit, [_given(file) for file in files], batch=BLOCK_OF_PHOTOS, keep=(FIELDS[cls],))
+    stream = record_many(vit, [photo_or_stdin(file) for file in files], batch=BLOCK_OF_PHOTOS, keep=(FIELDS[cls],))
     try:
         for one in stream:
             found[one.index] = one.kept[FIELDS[cls]]
@@ -317,18 +271,18 @@ def _distances(vit: Vit, files: Sequence[Path], cls: str, alone: bool) -> list[N
     return found
 
 
-def rollout(args: argparse.Namespace) -> None:
+def rollout(args: argparse.Namespace, vit: Vit) -> None:
     """Rollout of the class token, or of a patch."""
     from vitcore import figures
     from vitcore.images import sharp_crop
 
-    vit = _require_global_attention(_load(args), "rollout")
     grid = vit.grid
     if args.patch is not None and not 0 <= args.patch < grid.patches:
         raise UsageError(f"--patch is from 0 to {grid.patches - 1}.")
-    rec, left_out = rolling.mask_outliers(_record(vit, args.photo, fusions=(args.fusion,)), args.mask_outliers)
+    rec, left_out = rolling.mask_outliers(record_photo(vit, args.photo, fusions=(args.fusion,)), args.mask_outliers)
     start = None if args.patch is None else grid.prefix + args.patch
-    mask = rec.rollout(start, args.fusion, discard_ratio=args.discard, residual=args.residual, first_block=args.first_block)
+    mask = rec.rollout(start, args.fusion, discard_ratio=args.discard, residual=args.residual, first_block=args.first_block,
+                       convention=args.convention)  # fmt: skip
     who = f"the {vit.pooling}" if start is None else f"patch {args.patch}"
     marks, said = rolling.outliers_in_rollout(rec, mask)
     about = f"what {who} gathered" + (", outlier tokens masked" if left_out else "")
@@ -336,5 +290,5 @@ def rollout(args: argparse.Namespace) -> None:
     drawn = lambda: figures.rollout(mask, photo, grid, args.style, subtitle=about, query_patch=args.patch)  # noqa: E731
     fig = lambda: figures.frame_outliers(drawn(), marks, grid, sentence=said)  # noqa: E731
     arrays = {"rollout": mask, "fused": rec.fused[args.fusion], "logits": rec.logits}
-    _write_result(args, vit, "rollout", fig, arrays, rollout=mask.tolist(), top5=[list(pair) for pair in rec.top_classes()],
+    write_result(args, vit, "rollout", fig, arrays, rollout=mask.tolist(), top5=[list(pair) for pair in rec.top_classes()],
           masked_patches=left_out, outliers_standing_out=marks)  # fmt: skip

@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vitcore.cli import rollout as rolling
+from vitcore.cli.model_flags import add_device_flags
 
 if TYPE_CHECKING:
     from vitcore.forward.compare_models import Comparison
     from vitcore.models.load_model import Vit
 
 TOP_CLASSES = 5
+LoadNamed = Callable[[str, argparse.Namespace], "Vit"]
 
 
-def add_compare_verb(verbs: Any, load: Callable[[str], Vit]) -> None:
+def add_compare_verb(verbs: Any, load: LoadNamed) -> None:
     """Add the verb to the shell's; `load` is the command line's way to a model."""
     about = "two models on one photo: rollouts, tokens and answers beside each other"
     verb = verbs.add_parser("compare", help=about, description=about)
@@ -25,19 +27,19 @@ def add_compare_verb(verbs: Any, load: Callable[[str], Vit]) -> None:
     verb.add_argument("second", metavar="B", help="another")
     verb.add_argument("photo", type=Path)
     verb.add_argument("--out", type=Path, help="a folder for figures with shared scales, a handout, and the numbers as NPZ")
-    rolling.add_mask_flag(verb)
+    add_device_flags(rolling.add_mask_flag(verb))
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     verb.set_defaults(run=lambda args: compare(args, load))
 
 
-def compare(args: argparse.Namespace, load: Callable[[str], Vit]) -> None:
+def compare(args: argparse.Namespace, load: LoadNamed) -> None:
     """Print how alike two models are on a photo, and draw them."""
     from vitcore.forward import compare_models as beside
     from vitcore.images import open_photo
     from vitcore.report.comparison_handout import comparison_facts
 
     photo = open_photo(args.photo)
-    vits = load(args.first), load(args.second)
+    vits = load(args.first, args), load(args.second, args)
     comparison = beside.compare(
         beside.record_tokens(vits[0], photo), beside.record_tokens(vits[1], photo), mask_outliers=args.mask_outliers
     )

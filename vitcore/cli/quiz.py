@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vitcore.cli import inspect as inspecting
 from vitcore.cli import rollout as rolling
+from vitcore.cli.model_flags import add_device_flags
 from vitcore.models.model_cards import DEFAULT_MODEL
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def add_quiz_verb(verbs: Any, load: Callable[[argparse.Namespace], Vit]) -> None
     verb.add_argument("--out", type=Path, default=Path("quiz.html"), help="the file (default ./quiz.html)")
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of writing a file")
     rolling.add_mask_flag(verb)
+    add_device_flags(verb)
     inspecting.add_answer_flags(verb)
     verb.set_defaults(run=lambda args: quiz(args, load))
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
-    from vitcore.models.load_model import Vit
+from vitcore.cli.photos import record_photo, write_result
 
-RecordPhoto = Callable[..., "Recording"]
-WriteResult = Callable[..., None]
+if TYPE_CHECKING:
+    from vitcore.models.load_model import Vit
 
 
 def add_relevance_flags(verb: argparse.ArgumentParser) -> None:
     """Give the parser of `relevance` its settings."""
     verb.add_argument("--method", default="chefer", help="rollout, gradient_rollout, chefer, integrated_gradients or grad_cam")
+    add_convention_flag(verb)
     verb.add_argument("--class", dest="target", help="a class by its name or its index (default: the likeliest)")
+
+
+def add_convention_flag(verb: argparse.ArgumentParser) -> None:
+    """Give the parser of a verb the convention of its rollout."""
+    verb.add_argument("--convention", choices=("row-stochastic", "vit-explain"), default="row-stochastic",
+                      help="how a rollout discards and normalises (default row-stochastic)")  # fmt: skip
 
 
 def add_attention_flags(verb: argparse.ArgumentParser) -> None:
@@ -26,16 +30,17 @@ def add_attention_flags(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--patch", type=int, help="ask for this patch instead of where the answer is read")
 
 
-def relevance(args: argparse.Namespace, vit: Vit, record: RecordPhoto, write: WriteResult) -> None:
+def relevance(args: argparse.Namespace, vit: Vit) -> None:
     """The relevance of every patch for a class."""
     from vitcore import figures
     from vitcore.analysis.relevance import METHODS
     from vitcore.forward.relevance import relevance as find
     from vitcore.images import sharp_crop
 
-    rec = record(vit, args.photo, fusions=())
+    rec = record_photo(vit, args.photo, fusions=())
     target = int(args.target) if args.target and args.target.isdecimal() else args.target
-    found = find(vit, rec.model_input.pixels, args.method, target)
+    settings = {} if args.convention == "row-stochastic" else {"convention": args.convention}
+    found = find(vit, rec.model_input.pixels, args.method, target, **settings)
     method, labels = METHODS[args.method], [vit.labels[index] for index in found.targets]
     unit = "logits" if method.signed else "relevance"
     title = f"{method.title[:1].upper()}{method.title[1:]}" + "".join(f" · {label}" for label in labels)
@@ -43,10 +48,10 @@ def relevance(args: argparse.Namespace, vit: Vit, record: RecordPhoto, write: Wr
     fig = lambda: figures.relevance(found.maps, photo, vit.grid, title, unit, signed=method.signed)  # noqa: E731
     told = {"method": args.method, "relevance": found.maps.tolist(), "class": labels[0] if labels else None}
     told |= {"class_index": found.targets[0] if found.targets else None, "gap": found.gaps[0] if found.gaps else None}
-    write(args, vit, "relevance", fig, {"relevance": found.maps}, **told)
+    write_result(args, vit, "relevance", fig, {"relevance": found.maps}, **told)
 
 
-def attention(args: argparse.Namespace, vit: Vit, record: RecordPhoto, write: WriteResult) -> None:
+def attention(args: argparse.Namespace, vit: Vit) -> None:
     """What a token attends to, by every head of a block."""
     from vitcore import figures
 
@@ -55,8 +60,8 @@ def attention(args: argparse.Namespace, vit: Vit, record: RecordPhoto, write: Wr
         raise ValueError(f"--layer is from 0 to {vit.blocks - 1}.")
     if args.patch is not None and not 0 <= args.patch < vit.grid.patches:
         raise ValueError(f"--patch is from 0 to {vit.grid.patches - 1}.")
-    rec = record(vit, args.photo, maps=[layer], fusions=())
+    rec = record_photo(vit, args.photo, maps=[layer], fusions=())
     maps = rec.head_maps(layer, None if args.patch is None else vit.grid.prefix + args.patch)
     who = f"the {vit.pooling}" if args.patch is None else f"patch {args.patch}"
     fig = lambda: figures.attention_heads(maps, vit.grid, f"Layer {layer}: attention of {who}")  # noqa: E731
-    write(args, vit, "attention", fig, {"attention": maps}, attention=maps.tolist(), layer=layer)
+    write_result(args, vit, "attention", fig, {"attention": maps}, attention=maps.tolist(), layer=layer)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from vitcore.cli.photos import list_photos
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
@@ -16,11 +18,10 @@ if TYPE_CHECKING:
     from vitcore.report.report_settings import ReportSettings
 
 LoadModel = Callable[[argparse.Namespace], "Vit"]
-ListPhotos = Callable[[Path | None], Iterable[Path]]
 
 
-def add_report_flags(verb: argparse.ArgumentParser, load: LoadModel, folder: ListPhotos) -> None:
-    """Give the parser of the verb its flags; `load` and `folder` are the command line's ways to a model and to photos."""
+def add_report_flags(verb: argparse.ArgumentParser, load: LoadModel) -> None:
+    """Give the parser of the verb its flags; `load` is the command line's way to a model."""
     verb.add_argument("--images", type=Path, help="a folder of photos, after those that are named")
     verb.add_argument("--pin", type=int, help="outline this patch, and show what it attends to in the layer")
     verb.add_argument("--layer", type=int, help="show the heads of this layer (default: the last)")
@@ -28,18 +29,16 @@ def add_report_flags(verb: argparse.ArgumentParser, load: LoadModel, folder: Lis
     verb.add_argument("--token", type=int, help="ask this token before the patches, by its place, in place of --pin")
     verb.add_argument("--received", action="store_true", help="in the layer, show what attends to the token that is asked")
     verb.add_argument("--zip", action="store_true", help="one file, report.zip, in the folder")
-    verb.set_defaults(run=lambda args: report(args, load, folder))
+    verb.set_defaults(run=lambda args: report(args, load))
 
 
-def report(args: argparse.Namespace, load: LoadModel, folder: ListPhotos) -> None:
+def report(args: argparse.Namespace, load: LoadModel) -> None:
     """Write handouts, pictures, numbers and animations; damaged photos are named and left out."""
     from vitcore.report.bundle import ReportBundle
     from vitcore.report.output_folder import PlainFolder, ZipFolder
     from vitcore.report.report_settings import ReportSettings
 
-    files = [*args.photo, *folder(args.images)]
-    if not files:
-        raise ValueError("name a photo, or a folder with --images.")
+    files = list_photos(args.photo, args.images)
     asked = {field.name: getattr(args, field.name) for field in fields(ReportSettings) if hasattr(args, field.name)}
     settings = ReportSettings(**asked)
     vit = load(args)

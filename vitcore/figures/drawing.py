@@ -208,9 +208,11 @@ class Drawing:
     legend_reversed: bool = False
 
     def to_plotly(self) -> go.Figure:
-        """The figure as Plotly has it, to be changed, shown or saved there."""
-        from vitcore.figures.painters.plotly_figure import to_plotly
-
+        """The figure as Plotly has it, to be changed, shown or saved there. Raises: ImportError, one sentence, without Plotly."""
+        try:
+            from vitcore.figures.painters.plotly_figure import to_plotly
+        except ModuleNotFoundError as error:
+            raise ImportError(f"{error.name} is not installed: pip install inside-vit[app].") from None
         return to_plotly(self)
 
     def write_html(self, path: str | Path) -> None:

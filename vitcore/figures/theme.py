@@ -9,14 +9,20 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from plotly.colors import get_colorscale, make_colorscale, sample_colorscale
 
 Mode = Literal["light", "dark"]
 
 SEQUENTIAL = "Inferno"  # amounts: attention, rollout
 DIVERGING = "RdBu_r"  # signed: cosine similarity, differences
 DIVERGING_DARK = "RdBu_r on dark"  # the same on dark pages: zero is dark, and both ends are bright
-OWN_SCALES = {DIVERGING_DARK: ["#C9E3F5", "#6DB3E0", "#256BAF", "#13161A", "#B6302F", "#EE8466", "#FFD9C4"]}
+GREYS = "Greys_r"
+PALETTES = {  # evenly spaced colours: matplotlib's Inferno and ColorBrewer's, as Plotly has them, and one of our own
+    SEQUENTIAL: ["#000004", "#1B0C41", "#4A0C6B", "#781C6D", "#A52C60", "#CF4446", "#ED6925", "#FB9B06", "#F7D13D", "#FCFFA4"],
+    DIVERGING: ["#053061", "#2166AC", "#4393C3", "#92C5DE", "#D1E5F0", "#F7F7F7",
+                "#FDDBC7", "#F4A582", "#D6604D", "#B2182B", "#67001F"],
+    GREYS: ["#000000", "#252525", "#525252", "#737373", "#969696", "#BDBDBD", "#D9D9D9", "#F0F0F0", "#FFFFFF"],
+    DIVERGING_DARK: ["#C9E3F5", "#6DB3E0", "#256BAF", "#13161A", "#B6302F", "#EE8466", "#FFD9C4"],
+}  # fmt: skip
 DETAIL = 36  # of 255: how much brighter or darker the fine detail of a photo makes a colour that lies on it
 PHOTO_SHARE = (255 - 2 * DETAIL) / 255  # of a colour's range on a photo, so that no detail is cut off
 ON_PHOTO = " on a photo"  # ends the name of a scale as its colours are there
@@ -80,9 +86,9 @@ def lut(scale: str) -> NDArray[np.uint8]:
     """(256, 3) bytes of a named colour scale; of one "on a photo", as its colours are there in the mean of a patch."""
     if scale not in _LUTS:
         name, on_photo, _ = scale.partition(ON_PHOTO)
-        known = make_colorscale(OWN_SCALES[name]) if name in OWN_SCALES else get_colorscale(name)
-        steps = sample_colorscale(known, np.linspace(0, 1, 256).tolist(), colortype="tuple")
-        colours = np.round(255 * np.asarray(steps))
+        stops = np.array([hex_to_rgb(ink) for ink in PALETTES[name]])
+        places = np.linspace(0, 1, len(stops))
+        colours = np.round(np.stack([np.interp(np.linspace(0, 1, 256), places, channel) for channel in stops.T], -1))
         _LUTS[scale] = (np.round(PHOTO_SHARE * colours) + DETAIL if on_photo else colours).astype(np.uint8)
     return _LUTS[scale]
 

@@ -164,10 +164,11 @@ class Recording:
         """(rows, cols) attention of where the answer is read, in one block, mean of its heads."""
         return self.grid.to_map(self.pooling_weights.astype(np.float64) @ self.attention_per_layer()[block].astype(np.float64))
 
-    def rollout(self, start: int | None = None, fusion: str = "mean", **settings: float) -> NDArray[np.float64]:
+    def rollout(self, start: int | None = None, fusion: str = "mean", **settings: Any) -> NDArray[np.float64]:
         """Rollout of a token (default: where the answer is read) on the grid, (rows, cols).
 
-        Settings are those of `analysis.rollout.rollout`: discard_ratio, residual, first_block. Axial attention is followed
+        Settings are those of `analysis.rollout.rollout`: discard_ratio (of the weights between patches), residual, first_block, and
+        convention ("vit-explain" discards as that code does, and its largest value is 1). Axial attention is followed
         through both of a block's steps, each with its residual.
         Raises: KeyError, for a fusion that was not recorded; IndexError, for a token that there is not; ModelError, where
         rollout is not defined.
@@ -179,7 +180,7 @@ class Recording:
         return self._roll_out(rollout_per_layer, start, fusion, **settings)[self.steps - 1 :: self.steps]
 
     def _roll_out(
-        self, run: Callable[..., NDArray], start: int | None, fusion: str, first_block: float = 0, **settings: float
+        self, run: Callable[..., NDArray], start: int | None, fusion: str, first_block: float = 0, **settings: Any
     ) -> NDArray:
         if not len(self.distance_px):
             raise ModelError("{name} does not let all patches of one grid attend to all in every block, so rollout is not "

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from vitcore.analysis import relevance as arithmetic
 from vitcore.analysis.relevance import METHODS
-from vitcore.analysis.rollout import HeadFusion, fuse_heads, rollout
+from vitcore.analysis.rollout import Convention, HeadFusion, fuse_heads, rollout
 from vitcore.architectures.axial_vit import spread_axis_attention
 from vitcore.attention_capture import AttentionCapture, AttentionEvent
 from vitcore.forward.attention_reducers import PoolingReducer, check_blocks, check_heads
@@ -60,10 +60,14 @@ def relevance(
     batch (B, H, W, 3).
 
     `target` is a class by its index or its name, one for all or one an image; None asks for each image's likeliest class. Settings:
-    rollout `start` (a token; default: where the answer is read), `fusion`, `discard_ratio`, `residual`, `first_block`;
-    gradient_rollout the last three; integrated_gradients `baseline` ("mean", "black", "white") and `steps`
+    rollout `start` (a token; default: where the answer is read), `fusion`, `discard_ratio`, `residual`, `first_block` and
+    `convention`; gradient_rollout the last four; integrated_gradients `baseline` ("mean", "black", "white") and `steps`
     (default: `STEPS`; what its sum is off by is in `gaps`, more steps make it less). An image's map does not depend on the
     others of its batch.
+    `convention="vit-explain"` gives what the code of github.com/jacobgil/vit-explain does, a map that may be quite another:
+    `discard_ratio` is of all weights, not of those between patches; products of attention and gradient are averaged over heads
+    before negative ones are dropped; the identity is added first, then columns are divided by the sums of rows; the largest
+    value is 1 (`analysis.rollout.vit_explain_rollout`). The default, "row-stochastic", is that of `analysis.rollout.rollout`.
     Raises: ModelError, for a model without a head where a class is needed, and for a name that none or several of its classes
     have; ValueError, for what there isn't; PhotoError.
     """
@@ -159,7 +163,7 @@ def _dense(vit: Vit, attention: Sequence[Tensor]) -> list[NDArray]:
     return [block.float().cpu().numpy() for block in blocks]
 
 
-def _rollout(vit: Vit, x: Tensor, start: int | None = None, fusion: HeadFusion = "mean", **settings: float) -> NDArray:
+def _rollout(vit: Vit, x: Tensor, start: int | None = None, fusion: HeadFusion = "mean", **settings: Any) -> NDArray:
     """Rollout, as `Recording.rollout` has it."""
     with torch.no_grad():
         _, weights, pool = _run_with_weights(vit, x)
@@ -167,22 +171,23 @@ def _rollout(vit: Vit, x: Tensor, start: int | None = None, fusion: HeadFusion =
     return vit.grid.to_map(rollout(fused, pool if start is None else start, **_in_steps(vit, settings)))
 
 
-def _in_steps(vit: Vit, settings: dict[str, float]) -> dict[str, Any]:
+def _in_steps(vit: Vit, settings: dict[str, Any]) -> dict[str, Any]:
     """Settings of a rollout whose first block is one of the steps that attention makes in each, with the prefix."""
     first = int(settings.get("first_block", 0)) * max(1, len(vit.structure.axes))
     return {**settings, "first_block": first, "prefix": vit.grid.prefix}
 
 
-def _positive_gradients(vit: Vit, x: Tensor, target: int) -> tuple[NDArray, NDArray]:
-    """mean_h (A ⊙ ∂y_c/∂A)⁺ of every block, (L, T, T), and where the answer is read, (T,)."""
+def _positive_gradients(vit: Vit, x: Tensor, target: int, convention: Convention = "row-stochastic") -> tuple[NDArray, NDArray]:
+    """`positive_gradient_attention` of every block, (L, T, T), and where the answer is read, (T,)."""
     logits, weights, pool = _run_with_weights(vit, x)
     gradients = torch.autograd.grad(logits[0, target], weights, materialize_grads=True)
     pairs = zip(_dense(vit, weights), _dense(vit, gradients), strict=True)
-    return np.stack([arithmetic.positive_gradient_attention(a, g) for a, g in pairs]), pool
+    return np.stack([arithmetic.positive_gradient_attention(a, g, convention) for a, g in pairs]), pool
 
 
-def _gradient_rollout(vit: Vit, x: Tensor, target: int, **settings: float) -> MapAndGap:
-    row = arithmetic.gradient_rollout(*_positive_gradients(vit, x, target), **_in_steps(vit, settings))
+def _gradient_rollout(vit: Vit, x: Tensor, target: int, convention: Convention = "row-stochastic", **settings: Any) -> MapAndGap:
+    positive, pool = _positive_gradients(vit, x, target, convention)
+    row = arithmetic.gradient_rollout(positive, pool, convention=convention, **_in_steps(vit, settings))
     return vit.grid.to_map(row), None
 
 

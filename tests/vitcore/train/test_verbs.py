@@ -8,8 +8,8 @@ import timm
 import torch
 
 import vitcore
-from vitcore.cli import train
 from vitcore.cli.commands import main
+from vitcore.cli.training import train
 from vitcore.train import run_folder
 from vitcore.train.recipe import recipe_fields
 

@@ -57,9 +57,25 @@ def predict_classes(
 @torch.inference_mode()
 def extract_features(vit: Vit, photos: Photos, batch: int = BATCH_SIZE) -> NDArray[np.float32]:
     """What the head reads of every photo, (N, D): timm's pre-logits. Raises: PhotoError, naming a broken photo."""
+    return _features(vit, photos, batch, skip_broken=False)[1]
+
+
+@torch.inference_mode()
+def extract_readable_features(vit: Vit, photos: Photos, batch: int = BATCH_SIZE) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Which photos have a label and could be opened, (n,), and `extract_features` of each, (n, D)."""
+    labelled = np.flatnonzero(photos.labels >= 0)
+    rows, features = _features(vit, photos.subset(labelled), batch, skip_broken=True)
+    return labelled[rows], features
+
+
+def _features(vit: Vit, photos: Photos, batch: int, skip_broken: bool) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     module = with_onednn_linears(vit.module)
-    batches = [module.forward_head(module.forward_features(x), pre_logits=True).float() for _, x in _batches(vit, photos, batch)]
-    return torch.cat(batches).cpu().numpy() if batches else np.zeros((0, vit.module.num_features), np.float32)
+    found = [(rows, module.forward_head(module.forward_features(x), pre_logits=True).float().cpu().numpy())
+             for rows, x in _batches(vit, photos, batch, skip_broken)]  # fmt: skip
+    if not found:
+        return np.zeros(0, np.int64), np.zeros((0, vit.module.num_features), np.float32)
+    rows, features = zip(*found, strict=True)
+    return np.concatenate(rows), np.concatenate(features)
 
 
 def match_classes(vit: Vit, classes: Sequence[str], source: str = "these photos") -> NDArray[np.int64]:

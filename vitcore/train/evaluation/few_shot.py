@@ -176,7 +176,7 @@ def few_shot_over_draws(
     """Learn from `shots` photos a class, ask about all others, `draws` times with seeds 0, 1, …
 
     x (N, D): frozen features; labels (N,): classes 0 … C-1, each with more photos than shots.
-    Raises: TooFewPhotos, when a class has fewer photos than shots.
+    Raises: TooFewPhotos, when a class has fewer photos than shots, or all are learned from.
     """
     x = np.asarray(x, np.float64)  # once for all draws
     answers = np.full((draws, len(labels)), -1)
@@ -184,6 +184,8 @@ def few_shot_over_draws(
     for seed in range(draws):
         learned = choose_shots(labels, shots, seed)
         asked = np.setdiff1d(np.arange(len(labels)), learned)
+        if not len(asked):
+            raise TooFewPhotos("Few-shot accuracy: there is no photo to ask about.")
         answers[seed, asked] = ridge_predictions(x[learned], labels[learned], x[asked], l2)
         right[seed] = (answers[seed, asked] == labels[asked]).mean()
     return FewShotDraws(right, answers)

@@ -26,11 +26,10 @@ from torch import nn
 from vitcore.errors import refusal_reason
 from vitcore.forward.recording import record
 from vitcore.images import Photo, open_photo
-from vitcore.models.assembly.wrap import wrap_quietly
 from vitcore.models.model_cards import ModelError
 from vitcore.train import run_folder
 from vitcore.train.film.compute_frame import default_film_photos, frame_from_recordings
-from vitcore.train.film.find_vit import find_vit, isolated_random_state
+from vitcore.train.film.find_vit import isolated_random_state, vit_to_film
 from vitcore.train.film.frame_spacing import TIME_SHARE, FrameSpacing
 from vitcore.train.film_files import save_frame, save_shared_arrays
 from vitcore.train.recipe import FILMED, VERSION, Recipe
@@ -46,7 +45,7 @@ Pictures = Photo | Image.Image | str | Path | bytes | BinaryIO
 def film(
     run: str | Path, photos: Sequence[Pictures] | Pictures | None = None, *, steps: int | None = None, frames: int = 24,
     labels: Sequence[str] | None = None, mean: Sequence[float] | None = None, std: Sequence[float] | None = None,
-    share: float = TIME_SHARE, resume: bool = False,
+    share: float = TIME_SHARE, resume: bool = False, model: nn.Module | None = None,
 ) -> "FilmWriter":  # fmt: skip
     """Begin to film a training into the run `run`, a folder or a name in `runs/`.
 
@@ -55,8 +54,9 @@ def film(
     the first and the last; the others wait until all of them fit in `share` of the training's time. `labels` name the
     classes; `mean` and `std` are what your pixels, 0 to 1, are normalised with, where timm's configuration of the model
     says something else. With `resume` a film of that name goes on: its frames after the first step that comes are taken
-    away. Of several processes only the first films.
-    Raises: PhotoError; RunError, where there is such a run already, or none that a film can go on with.
+    away. With `model`, the module that `frame` will get, one that can't be filmed is refused here, before there is a run.
+    Of several processes only the first films.
+    Raises: PhotoError; ModelError, of `model`; RunError, where there is such a run already, or none that a film can go on with.
     """
     if isinstance(photos, Photo | Image.Image | str | Path | bytes) or hasattr(photos, "read"):
         photos = [photos]  # type: ignore[list-item]
@@ -64,7 +64,11 @@ def film(
     if not shown:
         raise ValueError("a film needs a photo to show")
     overlaid = {name: tuple(values) for name, values in {"mean": mean, "std": std}.items() if values is not None}
-    folder = _folder(run, steps, resume) if is_first_process() else None
+    first = is_first_process()
+    if model is not None and first:
+        with isolated_random_state():
+            vit_to_film(model, _name(Path(run).name), tuple(labels or ()), overlaid)
+    folder = _folder(run, steps, resume) if first else None
     return FilmWriter(folder, shown, FrameSpacing(steps, frames, share), tuple(labels or ()), overlaid)
 
 
@@ -169,22 +173,11 @@ class FilmWriter:
 
     def _look(self, module: nn.Module) -> tuple[dict[str, NDArray], tuple[Any, ...]]:
         """The frame of this moment, and what all frames share."""
-        found = find_vit(module, self._name)
-        mean, std = self.overlaid.get("mean"), self.overlaid.get("std")
-        vit = wrap_quietly(found, name=self._name, mean=mean, std=std, device="cpu", dtype=torch.float32, gather=False)
-        if not vit.is_global:  # a film is of attention
-            raise ModelError(vit.why_undefined(say("a film")))
-        labels = self.labels or vit.labels
-        if len(labels) != len(vit.labels):
-            raise ModelError("{name} has {classes} classes, not {count}.",
-                             name=self._name, classes=len(vit.labels), count=len(labels))  # fmt: skip
+        assert self.folder is not None
+        vit, labels = vit_to_film(module, _name(self.folder.id), self.labels, self.overlaid)
         recs = [record(vit, photo) for photo in self.photos]
         pixels = np.stack([rec.model_input.pixels for rec in recs])
         return frame_from_recordings(vit, recs), (pixels, _names(self.photos), vit.grid, labels)
-
-    @property
-    def _name(self) -> str:
-        return f"run {self.folder.id}" if self.folder else ""
 
     def _same(self, frame: dict[str, NDArray]) -> None:
         """A film is of one shape of model. Raises: ModelError, when this frame is of another than the first."""
@@ -242,6 +235,10 @@ class _RunStatus:
         with suppress(OSError):
             run_folder.write_status(self.folder, ending, self.step or 0, message)
         self.lock.close()
+
+
+def _name(run_id: str) -> str:
+    return f"run {run_id}"
 
 
 def _names(photos: Sequence[Photo]) -> list[str]:

@@ -1,6 +1,6 @@
 """Where in a training the model is that its film shows, and what keeps the looking apart from the training."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,7 +9,27 @@ from torch import nn
 
 from vitcore.models.assembly.foreign_modules import library_of
 from vitcore.models.assembly.random_state import restored_generators
+from vitcore.models.assembly.wrap import wrap_quietly
 from vitcore.models.model_cards import ModelError
+from vitcore.models.vit import Vit
+from vitcore.translation import say
+
+
+def vit_to_film(
+    module: nn.Module, name: str, labels: tuple[str, ...], overlaid: Mapping[str, tuple[float, ...]]
+) -> tuple[Vit, tuple[str, ...]]:
+    """The model in a module as a film looks at it, and the names of its classes.
+
+    overlaid: `mean` and `std`, where the model's own do not hold. Raises: ModelError, where it can't be filmed.
+    """
+    mean, std = overlaid.get("mean"), overlaid.get("std")
+    found = find_vit(module, name)
+    vit = wrap_quietly(found, name=name, mean=mean, std=std, device="cpu", dtype=torch.float32, gather=False)
+    if not vit.is_global:  # a film is of attention
+        raise ModelError(vit.why_undefined(say("a film")))
+    if labels and len(labels) != len(vit.labels):
+        raise ModelError("{name} has {classes} classes, not {count}.", name=name, classes=len(vit.labels), count=len(labels))
+    return vit, labels or vit.labels
 
 
 def find_vit(module: nn.Module, name: str = "model") -> Any:

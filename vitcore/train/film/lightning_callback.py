@@ -32,12 +32,12 @@ class FilmCallback(Callback):
         self.film: FilmWriter | None = None
 
     def on_train_start(self, trainer: lightning.Trainer, pl_module: lightning.LightningModule) -> None:
-        """Begin the film with the model as it is before its first step."""
+        """Begin the film with the model as it is before its first step. Raises: ModelError, where it can't be filmed."""
         if not trainer.is_global_zero:
             return
         most = trainer.estimated_stepping_batches
         steps = int(most) if 0 < most < math.inf else None
-        self.film = film(self.run, self.photos, **{"steps": steps} | self.settings)
+        self.film = film(self.run, self.photos, **{"steps": steps, "model": pl_module} | self.settings)
         self.film.frame(pl_module, trainer.global_step)
 
     def on_train_batch_end(

@@ -1,7 +1,7 @@
 """A callback that films a training of transformers' Trainer: `Trainer(…, callbacks=[FilmCallback("runs/mine", photos)])`.
 
-Needs the package `transformers` (`pip install inside-vit[transformers]`). The model is one of timm's, inside
-`TimmWrapperForImageClassification` or a class of your own.
+Needs the package `transformers` (`pip install inside-vit[transformers]`). The model is one that `vitcore.wrap` takes: of
+transformers' own (`ViTForImageClassification`, …) or of timm's, in `TimmWrapperForImageClassification` or a class of your own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,11 +32,11 @@ class FilmCallback(TrainerCallback):
         self.model: Any = None
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        """Begin the film with the model as it is before its first step."""
+        """Begin the film with the model as it is before its first step. Raises: ModelError, where it can't be filmed."""
         if not state.is_world_process_zero:
             return
         self.model = kwargs["model"]
-        self.film = film(self.run, self.photos, **{"steps": state.max_steps or None} | self.settings)
+        self.film = film(self.run, self.photos, **{"steps": state.max_steps or None, "model": self.model} | self.settings)
         self.film.frame(self.model, state.global_step)
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:

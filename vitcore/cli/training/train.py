@@ -1,4 +1,4 @@
-"""The training verbs of the shell: train, evaluate, few-shot, export and runs; a recipe's fields are the flags."""
+"""The shell's verbs `train`, `export` and `runs`; a recipe's fields are the flags."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.architectures import paper_models
-from vitcore.models.model_cards import DEFAULT_MODEL
+from vitcore.cli.training.evaluate import DATA_HELP, add_evaluation_verbs
 from vitcore.train import run_folder
 from vitcore.train.presets import PRESETS, preset
 from vitcore.train.recipe import Recipe, RecipeError, recipe_fields, with_changes
@@ -21,15 +21,7 @@ from vitcore.train.recipe import Recipe, RecipeError, recipe_fields, with_change
 def add_training_verbs(verbs: Any) -> None:
     """Add the verbs to the shell's."""
     _add_train(verbs)
-    judge = verbs.add_parser("evaluate", help="top-1 and top-5 accuracy of a model on labelled photos")
-    judge.set_defaults(run=evaluate)
-    shots = verbs.add_parser("few-shot", help="few-shot linear accuracy of a model's features (§4.1)")
-    shots.add_argument("--shots", type=int, nargs="+", default=[1, 5, 10, 25], help="photos a class (default 1 5 10 25)")
-    shots.set_defaults(run=few_shot)
-    for verb in (judge, shots):
-        verb.add_argument("--model", default=DEFAULT_MODEL, help=f"a name, a file or a run (default {DEFAULT_MODEL})")
-        verb.add_argument("--data", required=True, help=DATA_HELP)
-        verb.add_argument("--json", action="store_true", help="one JSON object")
+    add_evaluation_verbs(verbs)
     share = verbs.add_parser("export", help="write a model as a timm hub directory, which timm.create_model opens")
     share.add_argument("model", help="a run, a shipped model's name or a .safetensors file")
     share.add_argument("--out", type=Path, required=True, help="the new directory")
@@ -37,9 +29,6 @@ def add_training_verbs(verbs: Any) -> None:
     listing = verbs.add_parser("runs", help="the trainings in ./runs")
     listing.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     listing.set_defaults(run=list_runs)
-
-
-DATA_HELP = "a folder of class folders, .parquet files, cifar10, cifar100, hf:owner/name, drawn, digits, or samples"
 
 
 def _add_train(verbs: Any) -> None:
@@ -114,42 +103,6 @@ def _recipe(args: argparse.Namespace) -> Recipe:
 def _print_record(record: dict[str, Any]) -> None:
     said = " ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in record.items())
     print(said, file=sys.stderr, flush=True)
-
-
-def evaluate(args: argparse.Namespace) -> None:
-    """Top-1 and top-5 on the held-out photos of a data set."""
-    from vitcore.train.evaluation.accuracy import accuracy
-
-    vit, held_out = _model_and_photos(args)[0::2]
-    right = accuracy(vit, held_out)
-    _print(args, {"model": vit.name, "data": args.data, **right})
-
-
-def few_shot(args: argparse.Namespace) -> None:
-    """Closed-form linear accuracy from a few training photos a class."""
-    from vitcore.train.evaluation.accuracy import extract_features
-    from vitcore.train.evaluation.few_shot import few_shot_accuracy as measure
-
-    vit, train_photos, held_out = _model_and_photos(args)
-    learned_from, tested = (extract_features(vit, photos) for photos in (train_photos, held_out))
-    accuracies = measure(learned_from, train_photos.labels, tested, held_out.labels, tuple(args.shots))
-    _print(args, {"model": vit.name, "data": args.data} | {f"{n}-shot": round(100 * v, 2) for n, v in accuracies.items()})
-
-
-def _model_and_photos(args: argparse.Namespace) -> tuple[Any, Any, Any]:
-    from vitcore.models.load_model import load
-    from vitcore.train.data.photo_sources import open_photo_source, require_classes
-
-    train_photos, held_out = open_photo_source(args.data)
-    require_classes(train_photos)
-    return load(args.model), train_photos, held_out
-
-
-def _print(args: argparse.Namespace, facts: dict[str, Any]) -> None:
-    if args.json:
-        print(json.dumps(facts, ensure_ascii=False))
-    else:
-        print("\n".join(f"{name:<10} {value}" for name, value in facts.items()))
 
 
 def export(args: argparse.Namespace) -> None:

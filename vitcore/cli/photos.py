@@ -1,0 +1,133 @@
+"""The photos that a verb is given, as files, folders or standard input (-), and the verb run on each of them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vitcore.cli.model_flags import load_from_flags
+
+if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
+    from vitcore.models.load_model import Vit
+
+Verb = Callable[[argparse.Namespace, "Vit"], None]
+
+
+class UsageError(ValueError):
+    """What can't be done in the command, as one sentence."""
+
+
+def list_photos(given: Iterable[Path], folder: Path | None = None) -> list[Path]:
+    """The files that are named, of a folder its photos, then those of `folder`. Raises: PhotoError; UsageError, for none."""
+    from vitcore.images import photos_in_folder
+
+    named = [*given, *([folder] if folder is not None else [])]
+    if not named:
+        raise UsageError("name a photo, or a folder with --images.")
+    return [file for one in named for file in (photos_in_folder(one) if one is folder or one.is_dir() else [one])]
+
+
+def photo_or_stdin(photo: Path) -> Any:
+    """The file that is named, or standard input, which is named -."""
+    return sys.stdin.buffer if str(photo) == "-" else photo
+
+
+def record_photo(vit: Vit, photo: Path, **kwargs: Any) -> Recording:
+    """The recording of a photo; what was done to the photo is told."""
+    from vitcore.forward.recording import record
+
+    rec = record(vit, photo_or_stdin(photo), **kwargs)
+    for note in rec.photo.notes:
+        print(f"{rec.photo.name}: {note}", file=sys.stderr)
+    return rec
+
+
+def require_global_attention(vit: Vit, what: str) -> Vit:
+    """The model, if its attention is over one grid of patches. Raises: UsageError, saying why `what` is not defined."""
+    if not vit.is_global:
+        raise UsageError(vit.why_undefined(what))
+    return vit
+
+
+def on_each_photo(verb: Verb, of_attention: str = "") -> Callable[[argparse.Namespace], None]:
+    """What runs a verb on every photo: `args.photo` is then one, and of several `args.photo_name` begins the names of files.
+
+    of_attention: what the verb shows of attention over one grid, without which it is refused.
+    """
+
+    def run(args: argparse.Namespace) -> None:
+        files = list_photos(args.photo)
+        vit = load_from_flags(args)
+        if of_attention:
+            require_global_attention(vit, of_attention)
+        if len(files) == 1:
+            args.photo = files[0]
+            verb(args, vit)
+        else:
+            _run_on_several(verb, args, vit, files)
+
+    return run
+
+
+def _run_on_several(verb: Verb, args: argparse.Namespace, vit: Vit, files: list[Path]) -> None:
+    """A damaged photo is named and left out. Raises: UsageError, where all are."""
+    from tqdm import tqdm
+
+    from vitcore.images import PhotoError
+
+    answers: list[dict[str, Any]] = []
+    names, done = _distinct_names(files), 0
+    for file, name in zip(tqdm(files, unit="photo", file=sys.stderr), names, strict=True):
+        one = argparse.Namespace(**{**vars(args), "photo": file, "photo_name": name, "answers": answers})
+        try:
+            verb(one, vit)
+            done += 1
+        except PhotoError as error:
+            print(error, file=sys.stderr)
+    if not done:
+        raise UsageError("none of the photos could be read.")
+    if args.json:
+        print(json.dumps({"photos": answers}, ensure_ascii=False))
+
+
+def _distinct_names(files: list[Path]) -> list[str]:
+    """What each photo's files begin with: its name without the suffix, with a number where another has it."""
+    names: list[str] = []
+    for file in files:
+        stem = "stdin" if str(file) == "-" else file.stem
+        number, name = 1, stem
+        while name in names:
+            number += 1
+            name = f"{stem}-{number}"
+        names.append(name)
+    return names
+
+
+def write_result(args: argparse.Namespace, vit: Vit, name: str, fig: Callable[[], Any], arrays: dict, **answer: Any) -> None:
+    """Print the JSON object, or write NAME.png and NAME.npz; of one photo of several, PHOTO-NAME.png and PHOTO-NAME.npz."""
+    of_several = getattr(args, "photo_name", None)
+    if args.json:
+        grid = vit.grid
+        size = {"patch_px": grid.patch_px, "prefix_tokens": grid.prefix}
+        facts = {"model": vit.name, "grid": [grid.rows, grid.cols], **size}
+        facts |= {"assumed": dict(vit.assumed)} if vit.assumed else {}
+        if of_several is None:
+            print(json.dumps(facts | answer, ensure_ascii=False))
+        else:
+            args.answers.append({"photo": str(args.photo)} | facts | answer)
+        return
+    from vitcore.csv_and_npz import to_npz
+    from vitcore.figures import print_figure
+
+    drawn = print_figure(fig(), "png")
+    args.out.mkdir(parents=True, exist_ok=True)
+    file = args.out / (name if of_several is None else f"{of_several}-{name}")
+    png, npz = (file.with_name(f"{file.name}.{kind}") for kind in ("png", "npz"))
+    png.write_bytes(drawn)
+    npz.write_bytes(to_npz(arrays))
+    print(f"{png}  {npz}")

@@ -1,0 +1,84 @@
+"""The shell's verbs `evaluate` and `few-shot`: how well a model does on labelled photos, all of a data set or a split of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from vitcore.cli.model_flags import add_device_flags, load_from_flags
+from vitcore.models.model_cards import DEFAULT_MODEL
+
+if TYPE_CHECKING:
+    from vitcore.train.evaluation.choose_split import SplitPhotos
+
+DATA_HELP = "a folder of class folders, .parquet files, cifar10, cifar100, hf:owner/name, drawn, digits, or samples"
+SPLIT_HELP = "the photos asked about (default: the validation photos that DATA has or a run held out of it, else all)"
+
+
+def add_evaluation_verbs(verbs: Any) -> None:
+    """Add the verbs to the shell's."""
+    judge = verbs.add_parser("evaluate", help="top-1 and top-5 accuracy of a model on labelled photos")
+    judge.set_defaults(run=evaluate)
+    shots = verbs.add_parser("few-shot", help="few-shot linear accuracy of a model's features (§4.1)")
+    shots.add_argument("--shots", type=int, nargs="+", default=[1, 5, 10, 25], help="photos a class (default 1 5 10 25)")
+    shots.set_defaults(run=few_shot)
+    for verb in (judge, shots):
+        verb.add_argument("--model", default=DEFAULT_MODEL, help=f"a name, a file or a run (default {DEFAULT_MODEL})")
+        verb.add_argument("--data", required=True, help=DATA_HELP)
+        verb.add_argument("--split", choices=("all", "train", "validation"), help=SPLIT_HELP)
+        verb.add_argument("--json", action="store_true", help="one JSON object")
+        add_device_flags(verb)
+
+
+def evaluate(args: argparse.Namespace) -> None:
+    """Top-1 and top-5 on the photos of a split: `photos`, `left_out` and `outside_split` are all that the data set has."""
+    from vitcore.train.evaluation.accuracy import accuracy
+
+    asked = _open_photos(args)
+    vit = load_from_flags(args)
+    facts = {"model": vit.name, "data": args.data, "split": asked.split}
+    _print(args, facts | accuracy(vit, asked.photos) | {"outside_split": asked.outside_split})
+
+
+def few_shot(args: argparse.Namespace) -> None:
+    """Closed-form linear accuracy from a few photos a class.
+
+    Of a split with another beside it, the other one is learned from, or itself where it is the one to train on; of a whole
+    data set, some photos are learned from and all others are asked about, over many draws.
+    """
+    from vitcore.train.evaluation.accuracy import extract_readable_features
+    from vitcore.train.evaluation.few_shot import few_shot_accuracy, few_shot_over_draws
+
+    asked = _open_photos(args)
+    vit = load_from_flags(args)
+    rows, x = extract_readable_features(vit, asked.photos)
+    labels, used, of = asked.photos.labels[rows], len(rows), len(asked.photos)
+    if asked.split == "validation" and asked.other is not None:
+        learned, train_x = extract_readable_features(vit, asked.other)
+        used, of = used + len(learned), of + len(asked.other)
+        accuracies = few_shot_accuracy(train_x, asked.other.labels[learned], x, labels, tuple(args.shots))
+    else:
+        accuracies = {shots: few_shot_over_draws(x, labels, shots).mean_accuracy for shots in args.shots}
+    counts = {"photos": used, "left_out": of - used, "outside_split": len(asked.photos) + asked.outside_split - of}
+    facts = {"model": vit.name, "data": args.data, "split": asked.split, **counts}
+    _print(args, facts | {f"{shots}-shot": round(100 * share, 2) for shots, share in accuracies.items()})
+
+
+def _open_photos(args: argparse.Namespace) -> SplitPhotos:
+    from vitcore.train.data.photos import require_classes
+    from vitcore.train.evaluation.choose_split import open_split, run_trained_on
+
+    found = open_split(args.data, args.split, args.model)
+    require_classes(found.photos)
+    if (found.other is None or found.split == "train") and run_trained_on(args.data, args.model):
+        print(f"{args.model} was trained on photos of {args.data}, and they are asked about.", file=sys.stderr)
+    return found
+
+
+def _print(args: argparse.Namespace, facts: dict[str, Any]) -> None:
+    if args.json:
+        print(json.dumps(facts, ensure_ascii=False))
+    else:
+        print("\n".join(f"{name:<13} {value}" for name, value in facts.items()))
