@@ -65,7 +65,7 @@ def table_1_row(module: nn.Module, image_px: tuple[int, int]) -> Table1Row:
     if first is not None:
         first.register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
     counter = FlopCounterMode(display=False, custom_mapping=_norms())
-    known = _run_once_what_repeats(blocks, counter)
+    known = run_alike_blocks_once(model, counter)
     with counter, torch.no_grad():
         model(torch.empty(1, 3, *image_px, device="meta", dtype=_dtype(model)))
     return Table1Row(
@@ -75,10 +75,11 @@ def table_1_row(module: nn.Module, image_px: tuple[int, int]) -> Table1Row:
     )  # fmt: skip
 
 
-def _run_once_what_repeats(blocks: list[nn.Module], counter: FlopCounterMode) -> list[int]:
-    """Blocks alike in all but the values of their tensors answer as the first of them did: a large model has dozens.
+def run_alike_blocks_once(model: nn.Module, counter: FlopCounterMode) -> list[int]:
+    """Change a model on the meta device so that of blocks alike in all but the values of their tensors the first one runs, and the
+    others answer as it did: a large model has dozens.
 
-    Returns the list to which each of these adds the operations of the block it is like.
+    Returns the list to which each of the others adds the operations that `counter` has found in the first.
     """
     seen: dict[str, tuple[Any, int]] = {}
     known: list[int] = []
@@ -98,7 +99,7 @@ def _run_once_what_repeats(blocks: list[nn.Module], counter: FlopCounterMode) ->
 
         return run
 
-    for block, run in [(block, once(block)) for block in blocks]:
+    for block, run in [(block, once(block)) for block in _blocks(model)]:
         block.forward = run
     return known
 
