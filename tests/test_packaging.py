@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.rooms import tree
+
 ROOT = Path(__file__).parent.parent
 PIN = re.compile(r"([A-Za-z0-9_.-]+)==([0-9][\w.]*)")
 IMPORTED_AS = {"PIL": "pillow", "sklearn": "scikit-learn"}  # where a package's import is not its name
@@ -86,13 +88,16 @@ def test_extras_are_tested_with_the_real_packages():
 def test_everything_imported_is_required():
     imported = {}
     for path in [*(ROOT / "vitcore").rglob("*.py"), *(ROOT / "app").rglob("*.py")]:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-            if isinstance(node, ast.ImportFrom) and not node.level:
+        here = path.relative_to(ROOT)
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Import):
+                names = [a.name for a in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
                 names = [node.module or ""]
-            here = path.relative_to(ROOT).as_posix()
-            names = [name for name in names if OPTIONAL.get(name.partition(".")[0]) != here]
-            imported |= {name.partition(".")[0]: path.relative_to(ROOT) for name in names}
+            else:
+                continue
+            names = [name for name in names if OPTIONAL.get(name.partition(".")[0]) != here.as_posix()]
+            imported |= {name.partition(".")[0]: here for name in names}
     ours = sys.stdlib_module_names | {"vitcore", "app"}
     foreign = {name: path for name, path in imported.items() if name not in ours}
     missing = {n: p for n, p in foreign.items() if canonical(IMPORTED_AS.get(n, n)) not in pins("requirements.txt")}

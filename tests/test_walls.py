@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -34,6 +35,12 @@ def outside(names: set[str], *allowed: str) -> set[str]:
 
 def inside(names: set[str], *forbidden: str) -> set[str]:
     return names - outside(names, *forbidden)
+
+
+@cache
+def written(node: ast.AST) -> str:
+    """A node's source; several tests ask for that of every call there is."""
+    return ast.unparse(node)
 
 
 def label(path: Path) -> str:
@@ -236,7 +243,7 @@ def caches(path: Path) -> list[str]:
 def keeps(path: Path) -> list[str]:
     """Every function of a file that the one budget remembers."""
     functions = [n for n in ast.walk(tree(path)) if isinstance(n, ast.FunctionDef)]
-    return [f.name for f in functions if "memory_cache.cached" in map(ast.unparse, f.decorator_list)]
+    return [f.name for f in functions if "memory_cache.cached" in map(written, f.decorator_list)]
 
 
 CACHING = [
@@ -282,12 +289,12 @@ def unbounded(path: Path) -> list[str]:
     """What remembers without a bound: a cache made without a number, or as a decorator alone; there `lru_cache` has its own
     number, and of a function without parameters `cache` remembers one answer."""
     nodes = list(ast.walk(tree(path)))
-    calls = [n for n in nodes if isinstance(n, ast.Call) and CACHE.search(ast.unparse(n.func))]
-    given = {n: {k.arg for k in n.keywords if ast.unparse(k.value) != "None"} for n in calls}
-    found = [ast.unparse(n) for n in calls if not given[n] & BOUNDS]
+    calls = [n for n in nodes if isinstance(n, ast.Call) and CACHE.search(written(n.func))]
+    given = {n: {k.arg for k in n.keywords if written(k.value) != "None"} for n in calls}
+    found = [written(n) for n in calls if not given[n] & BOUNDS]
     for function in (n for n in nodes if isinstance(n, ast.FunctionDef)):
-        names = [ast.unparse(one).rpartition(".")[2] for one in function.decorator_list if CACHE.search(ast.unparse(one))]
-        found += [name for name in names if name != "lru_cache" and (name != "cache" or ast.unparse(function.args))]
+        names = [written(one).rpartition(".")[2] for one in function.decorator_list if CACHE.search(written(one))]
+        found += [name for name in names if name != "lru_cache" and (name != "cache" or written(function.args))]
     return found
 
 
@@ -295,7 +302,7 @@ def test_every_cache_is_bounded(subtests):
     for path, case in each(subtests, VITCORE + APP):
         with case:
             assert unbounded(path) == []
-            calls = [ast.unparse(n.func) for n in ast.walk(tree(path)) if isinstance(n, ast.Call)]
+            calls = [written(n.func) for n in ast.walk(tree(path)) if isinstance(n, ast.Call)]
             theirs = [name for name in calls if name.startswith("st.cache_")]
             assert len(theirs) == len(caches(path))
             assert theirs or path not in CACHING or any(name.endswith("lru_cache") for name in calls)
@@ -444,14 +451,14 @@ def shifted(path: Path) -> list[str]:
     """Where a sentence is told of a head, a layer, a patch, … by another number than its index."""
     found = []
     for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ("say", "format"):
+        if isinstance(node, ast.Call) and written(node.func).rpartition(".")[2] in ("say", "format"):
             told = [k.value for k in node.keywords if k.arg in COUNTED]
         elif isinstance(node, ast.JoinedStr):
             parts = zip(node.values, node.values[1:], strict=False)
             told = [b for a, b in parts if isinstance(a, ast.Constant) and a.value.lower().rstrip().endswith(COUNTED)]
         else:
             continue
-        found += [ast.unparse(n) for value in told for n in ast.walk(value) if ast.unparse(n).endswith("+ 1")]
+        found += [written(n) for value in told for n in ast.walk(value) if written(n).endswith("+ 1")]
     return found
 
 

@@ -9,7 +9,7 @@ from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import app_test, local_script_runner
 
 import vitcore
-from app.state.memory import memory_cache
+from app.state.memory import garbage_collection, memory_cache
 from tests.conftest import NORMALISE, TINY, lively
 from vitcore.architectures.build_model import build_from_description
 from vitcore.models import load_model
@@ -23,7 +23,8 @@ def one_server():
     """AppTest starts a server at every run: it compiles every page, and reads what every installed package says of itself.
 
     Here all runs share the compiled pages, as a server does, and no package is asked for components that it doesn't have.
-    And AppTest asks a thousand times a second whether the script has ended; here it sleeps until then.
+    And AppTest asks a thousand times a second whether the script has ended; here it sleeps until then. Nor does the app's sweeper
+    walk every 20 seconds through all that tests have loaded.
     """
     compiled, ended = ScriptCache(), local_script_runner.require_widgets_deltas
 
@@ -36,6 +37,7 @@ def one_server():
         for module in (app_test, local_script_runner):
             patch.setattr(module, "ScriptCache", lambda: compiled)
         patch.setattr(local_script_runner, "require_widgets_deltas", wait)
+        patch.setattr(garbage_collection, "INTERVAL_S", 3600.0)
         st.config.set_option("runner.postScriptGC", False)  # of everything torch, timm and plotly have, after every run
         yield
 

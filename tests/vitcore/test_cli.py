@@ -285,10 +285,9 @@ def test_stopping_with_control_c(capsys, monkeypatch):
 
 
 def test_from_a_shell(tmp_path):
-    """In a Python of its own from the beginning."""
+    """tests/test_wheel.py has a Python that runs the same from the beginning."""
     shutil.copy(CAT, tmp_path / "photo.jpg")
-    command = [sys.executable, "-m", "vitcore", "rollout", "photo.jpg"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = shell("-m", "vitcore", "rollout", "photo.jpg", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(f.name for f in (tmp_path / "out").iterdir()) == ["rollout.npz", "rollout.png"]
 

@@ -1,14 +1,12 @@
 """Where a model is: nothing assumes the CPU. CI has no accelerator, so a device of tests/pretend_device.py stands in for one."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import vitcore
+from tests.shells import ROOT, shell
 from vitcore.models.assembly.device_and_dtype import available_devices
 
 PASSES = """
@@ -62,8 +60,7 @@ print(json.dumps({
 
 
 def test_every_pass_is_made_where_the_model_is():
-    root = Path(__file__).parents[2]
-    done = subprocess.run([sys.executable, "-c", PASSES], cwd=root, capture_output=True, text=True, check=False)
+    done = shell("-c", PASSES, cwd=ROOT)
     assert done.returncode == 0, done.stderr[-2000:]
     said = json.loads(done.stdout.splitlines()[-1])
     assert max(said["off"]) < 1e-3, said["off"]

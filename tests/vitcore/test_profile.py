@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 from torch.utils.flop_counter import FlopCounterMode
 
 from tests.conftest import timm_vit
-from tests.shells import shell
+from tests.shells import run_forked, shell
 from vitcore.cli.commands import main
 from vitcore.models import local_files
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
@@ -18,8 +18,8 @@ from vitcore.profiling import largest_batch, memory_usage, profile_subprocess, t
 BRUTE_FORCE = """
 import json, sys
 from vitcore.profiling import largest_batch
-fits = largest_batch.batch_fits_in_memory({"path": sys.argv[1]}, 30 / 1024, 64, False, "fp32")
-print(json.dumps([[batch for batch in range(1, 60) if fits(batch)], largest_batch.search_largest(fits)]))
+fits = largest_batch.batch_fits_in_memory({"path": sys.argv[1]}, 16 / 1024, 64, False, "fp32")
+print(json.dumps([[batch for batch in range(1, 30) if fits(batch)], largest_batch.search_largest(fits)]))
 """
 HERE = throughput.Device("a device", "cpu", "fp32", 1, 1e11)
 
@@ -80,7 +80,7 @@ def test_the_search_is_close_to_the_largest(most):
 
 @pytest.mark.skipif(sys.platform != "linux" or torch.cuda.is_available(), reason="a limit that only Linux sets")
 def test_the_largest_batch_is_what_brute_force_finds(monkeypatch, tmp_path):
-    """Of a model of one block under 30 MB, batch after batch. An allocator's pages make single sizes fail just below the limit,
+    """Of a model of one block under 16 MB, batch after batch. An allocator's pages make single sizes fail just below the limit,
     the same ones each time: what is found fits, and lies between the last before them and the largest of all."""
     file = tmp_path / "one-block.safetensors"
     save_file(timm_vit(img_size=64, embed_dim=192, depth=1).state_dict(), file)
@@ -88,10 +88,11 @@ def test_the_largest_batch_is_what_brute_force_finds(monkeypatch, tmp_path):
     done = shell("-c", BRUTE_FORCE, str(file), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     fit, found = json.loads(done.stdout)
-    surely = next(batch for batch in range(1, 60) if batch not in fit) - 1
-    assert 1 < surely <= max(fit) < 59 and found in fit
+    surely = next(batch for batch in range(1, 30) if batch not in fit) - 1
+    assert 1 < surely <= max(fit) < 29 and found in fit
     assert surely - max(1, 0.05 * surely) <= found <= max(fit)
-    elsewhere = largest_batch.largest_batch({"path": str(file)}, 30 / 1024, 64)
+    monkeypatch.setattr(largest_batch.subprocess, "run", run_forked)
+    elsewhere = largest_batch.largest_batch({"path": str(file)}, 16 / 1024, 64)
     assert 0.5 * surely <= elsewhere <= 2 * max(fit), "another process, with other memory of its own"
 
 
@@ -104,7 +105,8 @@ def test_not_one_image_fits(monkeypatch):
 
 
 def test_a_name_that_is_none_is_said_by_the_process_that_looks(monkeypatch):
-    with pytest.raises(ModelError, match="no-such is no model"):
+    with monkeypatch.context() as patch, pytest.raises(ModelError, match="no-such is no model"):
+        patch.setattr(largest_batch.subprocess, "run", run_forked)
         largest_batch.largest_batch("no-such", 1)
     monkeypatch.setattr(largest_batch.sys, "executable", "false")
     with pytest.raises(ModelError, match="ended before"):

@@ -20,7 +20,7 @@ from vitcore.grid import Grid
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import AttentionStructure
 
-SMALL_MODEL_OPERATIONS = 10**9  # parameters times pixels: to calculate with so few is quicker than to do without
+SMALL_MODEL_OPERATIONS = 3 * 10**11  # parameters times pixels, as of ViT-Ti/16: to calculate is quicker than to do without
 
 
 def read_attention_structure(name: str, module: Any, image_px: tuple[int, int]) -> AttentionStructure:

@@ -4,8 +4,10 @@ from functools import cache
 
 import pytest
 import timm
+import torch
+from torch.utils.flop_counter import FlopCounterMode
 
-from vitcore.architectures import paper_models
+from vitcore.architectures import model_summary, paper_models
 from vitcore.architectures.build_model import create_paper_model
 from vitcore.architectures.meta_device import meta_device
 from vitcore.architectures.model_summary import module_parts, table_1_row
@@ -104,3 +106,16 @@ def test_nothing_of_a_model_is_left_out(name):
     found = module_parts(module, (224, 224))
     assert sum(part.params * part.repeats for part in found) == sum(p.numel() for p in module.parameters())
     assert all(part.input_shape and part.output_shape for part in found)
+
+
+def test_of_blocks_alike_one_is_run_and_no_block_is_taken_for_another():
+    """SAM's blocks have the same tensors and attend in windows, but for some that attend over the whole grid."""
+    with meta_device():
+        sizes = {"img_size": 64, "patch_size": 8, "embed_dim": 24, "depth": 6, "num_heads": 2, "neck_chans": 8, "window_size": 4}
+        module = timm.models.vision_transformer_sam.VisionTransformerSAM(**sizes, global_attn_indexes=(1, 4), use_rel_pos=False)
+    with FlopCounterMode(display=False, custom_mapping=model_summary._norms()) as counter, torch.no_grad():
+        module.eval()(torch.empty(1, 3, 64, 64, device="meta"))
+    ran = []
+    for block in module.blocks:  # the copy that is counted has the hook, too
+        block.attn.register_forward_hook(lambda *_: ran.append(1))
+    assert table_1_row(module, (64, 64)).gmacs == counter.get_total_flops() / 2e9 and len(ran) == 2

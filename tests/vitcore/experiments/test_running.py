@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from tests.shells import ROOT, start
-from tests.vitcore.experiments.conftest import SHORT
+from tests.vitcore.experiments.conftest import SHORT, TINY
 from vitcore.cli.commands import main
 from vitcore.experiments import results_csv, run_experiment
 from vitcore.experiments.catalogue import EXPERIMENTS, judge_claims
@@ -69,13 +69,30 @@ def test_a_row_a_run_and_evaluation_below_what_made_them(tiny, tmp_path):
     assert seen[1:] == [0, 0]
 
 
-def test_a_verdict_is_given_when_all_seeds_are_there_and_not_before(tiny, tmp_path):
-    found = results_csv.read_results(run(tiny, tmp_path, seeds=3))
-    before = results_csv.Results(found.facts, tuple(row for row in found.rows if row.seed < 22), found.trials)
+@pytest.fixture(scope="module")
+def once(tmp_path_factory) -> Path:
+    """The folder of an experiment that has been run: `out/tiny.csv`, and its `runs`, which nobody changes."""
+    folder = tmp_path_factory.mktemp("experiment")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_folder, "RUNS_FOLDER", folder / "runs")
+        run(TINY, folder / "out")
+    return folder
+
+
+@pytest.fixture
+def out(once, tiny, tmp_path, monkeypatch) -> Path:
+    """The results' folder, to be changed, and the runs found."""
+    monkeypatch.setattr(run_folder, "RUNS_FOLDER", once / "runs")
+    return shutil.copytree(once / "out", tmp_path / "out")
+
+
+def test_a_verdict_is_given_when_all_seeds_are_there_and_not_before(tiny, out):
+    found = results_csv.read_results(out / "tiny.csv")
+    before = results_csv.Results(found.facts, tuple(row for row in found.rows if row.seed < 21), found.trials)
     (_, told), (_, early) = (*judge_claims(tiny, found), *judge_claims(tiny, before))
     assert told.open_reason != "seeds" and (early.verdict, early.open_reason) == ("open", "seeds")
     with pytest.raises(ExperimentError, match="other seeds"):
-        run(tiny, tmp_path, seeds=4)
+        run(tiny, out, seeds=3)
 
 
 def test_killed_at_any_moment_it_ends_with_the_same_csv(tiny, tmp_path, monkeypatch):
@@ -93,7 +110,7 @@ def test_killed_at_any_moment_it_ends_with_the_same_csv(tiny, tmp_path, monkeypa
     logged = lambda: sum(len(file.read_bytes().splitlines()) for file in broken.glob("runs/*/log.jsonl"))  # noqa: E731
     end = time.monotonic() + 60
     while logged() < KILLED_AFTER and process.poll() is None and time.monotonic() < end:
-        time.sleep(0.002)
+        time.sleep(0.01)
     assert process.poll() is None, process.communicate()[1]
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=30)
@@ -132,8 +149,8 @@ def test_what_can_not_be_run_is_said_in_one_sentence(tiny, tmp_path, capsys, mon
     assert all(name in listed for name in EXPERIMENTS)
 
 
-def test_a_full_disk_loses_nothing(tiny, tmp_path, monkeypatch, capsys):
-    file = run(tiny, tmp_path / "out")
+def test_a_full_disk_loses_nothing(tiny, out, monkeypatch, capsys):
+    file = out / "tiny.csv"
     found, write = results_csv.read_results(file), run_folder.write_atomically
     results_csv.write_results(file, found.facts, [*found.trials, *(row for row in found.rows if row.seed == 20)])
     before = file.read_bytes()
@@ -144,10 +161,10 @@ def test_a_full_disk_loses_nothing(tiny, tmp_path, monkeypatch, capsys):
         write(to, content, sync)
 
     monkeypatch.setattr(run_folder, "write_atomically", full)
-    line = said(capsys, "tiny", "--quick", "--out", tmp_path / "out")
+    line = said(capsys, "tiny", "--quick", "--out", out)
     assert "could not be written (No space left on device)" in line and file.read_bytes() == before
     monkeypatch.setattr(run_folder, "write_atomically", write)
-    run(tiny, tmp_path / "out")
+    run(tiny, out)
     assert results_csv.read_results(file).seeds() == [20, 21]
 
 

@@ -3,7 +3,6 @@
 import warnings
 from functools import partial
 
-import open_clip
 import pytest
 import timm
 import torch
@@ -69,6 +68,8 @@ def test_whether_a_classifier_reads_the_pooler_is_asked(reads_pooler, classifier
 
 
 def test_openclips_mlp_head(tmp_path):
+    import open_clip  # seconds, in every worker
+
     vision = {"timm_model_name": "vit_tiny_patch16_224", "timm_pool": "token", "timm_proj": "mlp", "image_size": 224}
     text = {"context_length": 8, "vocab_size": 64, "width": 64, "heads": 1, "layers": 1}
     module = open_clip.model.CLIP(16, vision, text).eval()

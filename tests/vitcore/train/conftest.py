@@ -15,7 +15,7 @@ from vitcore.train.recipe import Recipe, with_changes
 
 TINY = Recipe(
     image_px=16, patch_px=4, width=24, blocks=2, heads=3, steps=6, batch=8, warmup_steps=2, patch_init_std=0.02,
-    crop_area=0.6, evaluate_every_steps=3, save_every_steps=2, snapshots=3, precision="fp32", average_decay=0.9,
+    crop_area=0.6, evaluate_every_steps=3, save_every_steps=2, snapshots=0, precision="fp32", average_decay=0.9,
 )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def digits(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def new_run(tmp_path, digits, monkeypatch):
-    """Make a run of `TINY` with changes; `source` is the digits unless given."""
+    """Make a run of `TINY` with changes, without a film unless one is asked for; `source` is the digits unless given."""
     monkeypatch.setattr(run_folder, "RUNS_FOLDER", tmp_path / "runs")
 
     def make(run_id: str = "r", source: str | Path = digits, **changes) -> run_folder.RunFolder:

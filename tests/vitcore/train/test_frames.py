@@ -25,7 +25,7 @@ def test_none_when_none_are_wanted():
 
 
 def test_masked_frames_show_the_photos_own_colours(new_run):
-    folder = new_run(task="masked")
+    folder = new_run(task="masked", snapshots=3)
     run_training(folder, lambda record: None)
     film = film_files.film_of_run(folder.path)
     patches = film.photos.reshape(len(film.photos), 4, 4, 4, 4, 3).mean((2, 4)).reshape(len(film.photos), 16, 3)
@@ -36,7 +36,7 @@ def test_masked_frames_show_the_photos_own_colours(new_run):
 
 
 def test_a_film_survives_its_file(new_run, tmp_path):
-    folder = new_run()
+    folder = new_run(snapshots=3)
     run_training(folder, lambda record: None)
     film = film_files.film_of_run(folder.path, "My film")
     film_files.save_film(film, tmp_path / "film.safetensors")
@@ -70,4 +70,4 @@ def test_what_is_no_film_is_said(tmp_path, new_run):
     with pytest.raises(RunError, match="can't be read"):
         film_files.open_film(tmp_path / "x.safetensors")
     with pytest.raises(RunError, match="can't be read yet"):
-        film_files.film_of_run(new_run().path)
+        film_files.film_of_run(new_run(snapshots=3).path)

@@ -9,6 +9,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from vitcore.architectures.meta_device import meta_device
+from vitcore.architectures.model_summary import run_alike_blocks_once
 from vitcore.train.learning.masked_patches import MaskedPatches
 from vitcore.train.learning.model_from_recipe import build_from_recipe
 from vitcore.train.learning.objectives import Classification
@@ -34,9 +35,11 @@ def params_and_forward_flop(recipe: Recipe, classes: int) -> tuple[int, float]:
         plain = with_changes(recipe, {"start_from": ""})
         vit = build_from_recipe(plain, classes)
         pixels = torch.empty(1, 3, recipe.image_px, recipe.image_px)
-    with FlopCounterMode(display=False) as counter, torch.no_grad():
+    counter = FlopCounterMode(display=False)
+    known = run_alike_blocks_once(vit, counter)
+    with counter, torch.no_grad():
         vit.eval()(pixels)
-    return sum(p.numel() for p in vit.parameters()), float(counter.get_total_flops())
+    return sum(p.numel() for p in vit.parameters()), float(counter.get_total_flops() + sum(known))
 
 
 def training_cost(recipe: Recipe, classes: int) -> TrainingCost:

@@ -14,7 +14,7 @@ from vitcore.train.trainer.run_training import run_training
 
 
 def test_a_run_is_shipped(new_run, tmp_path, monkeypatch):
-    folder = new_run()
+    folder = new_run(snapshots=3)
     run_training(folder, lambda record: None)
     (tmp_path / "trained.json").write_text(json.dumps({"measured": {"top1": 12.5}}))
     monkeypatch.setattr(sys, "argv", [

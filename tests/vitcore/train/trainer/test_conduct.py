@@ -53,7 +53,7 @@ def flags(**changes):
 
 
 def test_a_run_leaves_everything_behind(new_run):
-    folder = new_run()
+    folder = new_run(snapshots=3)
     assert run_training(folder, quiet) == "finished"
     assert run_folder.read_status(folder)["state"] == "finished"
     log = run_folder.read_log(folder)
@@ -103,7 +103,7 @@ def stumble() -> None:
 
 
 def test_the_first_frame_is_the_beginning_and_the_last_the_model(new_run):
-    folder = new_run(average_decay=0.0, evaluate_every_steps=0)
+    folder = new_run(average_decay=0.0, evaluate_every_steps=0, snapshots=3)
     run_training(folder, quiet)
     film, vit = film_files.film_of_run(folder.path), vitcore.load(folder.path)
     kernel = vit.module.patch_embed.proj.weight.numpy()
@@ -150,7 +150,7 @@ def test_one_batch_is_learned_by_heart(new_run, tmp_path, digits):
 
 
 def test_stopping_and_going_on_is_as_not_stopping(new_run):
-    whole, broken = new_run("whole"), new_run("broken")
+    whole, broken = new_run("whole", snapshots=3), new_run("broken", snapshots=3)
     run_training(whole, quiet)
 
     class Enough(Exception):
