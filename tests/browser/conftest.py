@@ -16,6 +16,9 @@ from filelock import FileLock
 from looking import LISTEN
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+import vitcore
+from vitcore.assets import asset
+
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-sync", "--js-flags=--no-turbofan --no-maglev",  # they optimise for minutes; a page is open for seconds
          "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]  # fmt: skip
@@ -87,6 +90,12 @@ def _others_are_done(home: Path, mine: FileLock) -> None:
     for lock in home.glob("*.lock"):
         if lock != Path(mine.lock_file):
             FileLock(lock).acquire(timeout=600)
+
+
+@pytest.fixture(scope="session")
+def rec(shipped) -> vitcore.Recording:
+    """Of the photo that the app begins with."""
+    return vitcore.record(shipped, asset("samples/red-panda.jpg"), maps=range(shipped.blocks))
 
 
 @pytest.fixture(scope="session")
