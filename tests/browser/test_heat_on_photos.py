@@ -40,6 +40,15 @@ def apart(one: np.ndarray, other: np.ndarray) -> float:
     return float(np.abs(one - other).mean())
 
 
+def comes_near(page: Page, picture: np.ndarray, most: float) -> None:
+    """What is drawn becomes this picture, however busy the machine is."""
+    for _ in range(100):
+        if apart(pixels(page, GATHERED), picture) < most:
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(apart(pixels(page, GATHERED), picture))
+
+
 @pytest.fixture(scope="module")
 def rec(shipped):
     return vitcore.record(shipped, asset("samples/dahlia.jpg"), maps=range(shipped.blocks))
@@ -64,17 +73,17 @@ def test_the_browser_draws_heat_as_python_does_and_a_press_held_long_shows_the_p
     photo = np.asarray(photo).astype(float)
     page.locator(GATHERED).hover(position={"x": 90, "y": 90})
     page.mouse.down()
-    page.wait_for_timeout(600)
-    assert apart(pixels(page, GATHERED), photo) < 4 < apart(heat, photo)
+    assert apart(heat, photo) > 4
+    comes_near(page, photo, 4)
     page.mouse.up()
     page.mouse.move(2, 2)
-    assert apart(pixels(at_rest(page), GATHERED), heat) < 1, "and then the heat again"
+    comes_near(at_rest(page), heat, 1)  # the heat again
     assert "ask=" not in page.url, "no patch was asked"
     page.locator(GATHERED).focus()
     page.keyboard.down("p")
-    assert apart(pixels(page, GATHERED), photo) < 4
+    comes_near(page, photo, 4)
     page.keyboard.up("p")
-    assert apart(pixels(page, GATHERED), heat) < 1
+    comes_near(page, heat, 1)
     expect(page.locator(".st-key-gathered figcaption")).to_contain_text("hold P")
     page.locator(GATHERED).click(position={"x": 90, "y": 90})
     expect(page).to_have_url(re.compile("ask=true"))

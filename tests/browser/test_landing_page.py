@@ -81,6 +81,8 @@ def test_what_a_first_visit_carries(visit, server):
     at_rest(page)
     first = ours()
     assert first < MOST_BYTES
+    fonts = {url.rpartition("/")[2] for url in urls.values() if url.endswith(".woff2")}
+    assert fonts and {font for font in fonts if "chinese" in font} <= {"noto-sans-chinese-menu.woff2"}, "English needs no other"
     vit = vitcore.load()
     layer_bytes = vit.heads * vit.grid.tokens**2
     page.wait_for_function(ALL_LAYERS_FETCHED % (layer_bytes, vit.blocks), polling=50)
