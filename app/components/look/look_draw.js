@@ -24,7 +24,7 @@ export function imageOf(s, url) {
 
 export function paint(s) {
   s.frame = 0
-  const { data, st } = s
+  const { st } = s
   s.root.toggleAttribute("data-escape", st.patch !== null || st.layer !== null || st.head !== null) // Escape lets go of these first
   s.patch = s.hover ?? st.patch
   const what = painted(s)
