@@ -16,12 +16,15 @@ from filelock import FileLock
 from looking import LISTEN
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+import vitcore
+from vitcore.assets import asset
+
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-sync", "--js-flags=--no-turbofan --no-maglev",  # they optimise for minutes; a page is open for seconds
          "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]  # fmt: skip
 # Streamlit looks for its own server below the page's address before it looks at the root; it expects the 404.
 EXPECTED = re.compile(r"/[a-z]+/_stcore/(health|host-config)$")
-LONGEST = ("by_keys", "watch_it_learn", "a_word_of_english", "its_visitor_s_alone")
+LONGEST = ("by_keys", "watch_it_learn", "a_word_of_english", "its_visitor_s_alone", "three_photos", "cannot_carry", "two_methods")
 expect.set_options(timeout=60_000)  # a machine may be busy; what is there sooner is seen sooner
 
 
@@ -87,6 +90,12 @@ def _others_are_done(home: Path, mine: FileLock) -> None:
     for lock in home.glob("*.lock"):
         if lock != Path(mine.lock_file):
             FileLock(lock).acquire(timeout=600)
+
+
+@pytest.fixture(scope="session")
+def rec(shipped) -> vitcore.Recording:
+    """Of the photo that the app begins with."""
+    return vitcore.record(shipped, asset("samples/red-panda.jpg"), maps=range(shipped.blocks))
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from looking import LONG_MS, at_rest, changed, in_both, languages, pick, resize, said_by, serious, slider, too_wide
+from looking import LONG_MS, at_rest, changed, copied, in_both, languages, pick, resize, said_by, serious, slider, too_wide
 from playwright.sync_api import Locator, Page, expect
 
 import vitcore
@@ -15,11 +15,6 @@ from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
 
 SIDE = 16  # patches a side of the model that ships
 PHOTO = "red-panda"
-
-
-@pytest.fixture(scope="module")
-def rec(shipped) -> vitcore.Recording:
-    return vitcore.record(shipped, f"assets/samples/{PHOTO}.jpg", maps=range(shipped.blocks))
 
 
 def ready(page: Page) -> Page:
@@ -113,27 +108,6 @@ def test_by_mouse(visit, server):
     expect(title(page)).to_contain_text("Who attends to the class token")
 
 
-def test_the_value_under_the_pointer_is_the_recordings(visit, rec):
-    page = ready(visit(f"attention?photo={PHOTO}&block=4&one_head=2&token=100"))
-    for row, col in ((0, 0), (5, 12), (15, 3), (8, 8)):
-        point(page, row, col)
-        expect(title(page)).to_contain_text(f"(row {row}, column {col})")
-        said = page.locator(".pointed").inner_text()
-        found = float(re.search(r"weight ([\d.e-]+)", said)[1])
-        expected = float(rec.maps[4][2, 100, 1 + row * SIDE + col])
-        assert f"to patch {row * SIDE + col} " in said and "layer 4, head 2" in said
-        assert found == pytest.approx(expected, rel=attention_as_bytes.WORST + 0.051, abs=2**-16), "within the code and two digits"
-    card = page.locator("canvas.map0").nth(0)
-    point_at = card.bounding_box()
-    page.mouse.move(point_at["x"] + 2.5 * point_at["width"] / SIDE, point_at["y"] + 7.5 * point_at["height"] / SIDE)
-    expect(page.locator(".pointed")).to_contain_text("to patch 114 (row 7, column 2)")
-    expect(page.locator(".pointed")).to_contain_text("layer 4, head 0")
-    most = page.locator(".card .largest").all_inner_texts()
-    for head, text in enumerate(most):
-        peak = 100 * float(rec.maps[4][head, 100, 1:].max())
-        assert float(re.search(r"[\d.e-]+", text)[0]) == pytest.approx(peak, rel=attention_as_bytes.WORST + 0.051)
-
-
 def test_by_keys(visit):
     page = ready(visit("attention?layer=6&patch=136"))
     hit(page).focus()
@@ -171,6 +145,23 @@ def test_by_keys(visit):
     expect(title(page)).to_contain_text("layer 5, mean of 3 heads")
     at_rest(page)
     expect(page.get_by_role("status").filter(has_text="What the class token attends to")).to_have_count(1)
+    the_strip_leads_into_a_head(page)
+
+
+def the_strip_leads_into_a_head(page: Page) -> None:
+    cell = page.get_by_role("button", name=re.compile(r"^layer 2, head 2: "))
+    cell.click()
+    expect(title(page)).to_contain_text("layer 2, head 2")
+    expect(control(page, "Head")).to_have_value("2")
+    expect(cell).to_have_attribute("aria-pressed", "true")
+    expect(slider(page, "Layer")).to_have_value("2")
+    at_rest(page)
+    cell.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    expect(title(page)).to_contain_text("layer 3, head 1")
+    expect(page.locator(".card").nth(1)).to_have_attribute("aria-pressed", "true")
 
 
 def test_space_plays_through_the_layers(visit, server):
@@ -217,23 +208,6 @@ def layers(said: list[str]) -> list[int]:
     return [int(re.search(r"layer (\d+)", words)[1]) for words in said]
 
 
-def test_the_strip_leads_into_a_head(visit):
-    page = ready(visit("attention"))
-    cell = page.get_by_role("button", name=re.compile(r"^layer 2, head 2: "))
-    cell.click()
-    expect(title(page)).to_contain_text("layer 2, head 2")
-    expect(control(page, "Head")).to_have_value("2")
-    expect(cell).to_have_attribute("aria-pressed", "true")
-    expect(slider(page, "Layer")).to_have_value("2")
-    at_rest(page)
-    cell.focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowUp")
-    page.keyboard.press("Enter")
-    expect(title(page)).to_contain_text("layer 3, head 1")
-    expect(page.locator(".card").nth(1)).to_have_attribute("aria-pressed", "true")
-
-
 def test_by_touch(visit):
     page = ready(visit("attention", width=390, height=844, has_touch=True, is_mobile=True))
     hit(page).scroll_into_view_if_needed()
@@ -265,43 +239,42 @@ def test_by_touch(visit):
 
 
 @pytest.mark.parametrize("lag", [0, 400])
-def test_a_link_opens_the_same_view(visit, lag):
+def test_what_is_done_in_quick_succession_all_counts_and_a_link_opens_the_same_view(visit, lag):
     page = ready(visit("attention"))
     page.evaluate("lag => { window.lag = lag }", lag)
-    page.mouse.click(*place(page, 4, 9))
-    page.keyboard.down("Shift")
-    page.mouse.click(*place(page, 11, 2))
-    page.keyboard.up("Shift")
+    two_patches(page, (4, 9), (11, 2))
     page.get_by_role("button", name=re.compile(r"^layer 8, head 1: ")).click()
     page.get_by_role("radio", name="Who attends to it").click()  # while Python still answers the others
     at_rest(page)
-    expect(field(page, "patch")).to_have_value("73")
-    expect(field(page, "second_patch")).to_have_value("178")
-    expect(control(page, "Head")).to_have_value("1")
-    expect(slider(page, "Layer")).to_have_value("8")
+    fields_say(page, patch=73, second_patch=178, head=1, layer=8)
+    two_patches(page, (5, 9), (12, 2))
+    page.locator(".card").nth(2).click()
+    page.keyboard.press("[")
+    fields_say(page, patch=89, second_patch=194, head=2, layer=7)
+    at_rest(page)
+    expect(title(page)).to_contain_text("layer 7, head 2")
     page.mouse.move(5, 5)
     ready(page)
-    for part in ("[?&]patch=73", "second_patch=178", "layer=8", "one_head=1", "direction="):
+    for part in ("[?&]patch=89", "second_patch=194", "layer=7", "one_head=2", "direction="):
         expect(page).to_have_url(re.compile(part))
-    theirs = ready(visit(page.url))
-    assert pixels(theirs) == pixels(page) and pixels(theirs, "canvas.lit") == pixels(page, "canvas.lit")
+    theirs = ready(visit(copied(page)))
+    page.mouse.move(5, 5)
+    assert pixels(theirs, "figure canvas") == pixels(ready(page), "figure canvas")
     assert theirs.locator("figure h3").all_inner_texts() == page.locator("figure h3").all_inner_texts()
 
 
-def test_clicks_in_quick_succession_all_count(visit):
-    page = ready(visit("attention"))
-    page.mouse.click(*place(page, 4, 9))
+def two_patches(page: Page, one: tuple[int, int], other: tuple[int, int]) -> None:
+    page.mouse.click(*place(page, *one))
     page.keyboard.down("Shift")
-    page.mouse.click(*place(page, 11, 2))
+    page.mouse.click(*place(page, *other))
     page.keyboard.up("Shift")
-    page.locator(".card").nth(1).click()
-    page.keyboard.press("]")
-    expect(field(page, "patch")).to_have_value("73")
-    expect(field(page, "second_patch")).to_have_value("178")
-    expect(control(page, "Head")).to_have_value("1")
-    expect(slider(page, "Layer")).to_have_value("7")
-    at_rest(page)
-    expect(title(page)).to_contain_text("layer 7, head 1")
+
+
+def fields_say(page: Page, patch: int, second_patch: int, head: int, layer: int) -> None:
+    expect(field(page, "patch")).to_have_value(str(patch))
+    expect(field(page, "second_patch")).to_have_value(str(second_patch))
+    expect(control(page, "Head")).to_have_value(str(head))
+    expect(slider(page, "Layer")).to_have_value(str(layer))
 
 
 def drawings(page: Page) -> list[str]:
@@ -335,9 +308,12 @@ def test_axe_finds_nothing_serious_and_on_a_phone_nothing_is_too_wide_or_too_sma
     assert len(sizes) > 40 and np.min(sizes) >= 24
 
 
-@pytest.mark.parametrize("lang", ["en", "zh-CN", "zh-TW"])
-def test_on_a_phone_layer_head_and_arrow_are_there_at_once(visit, lang, subtests):
+@pytest.mark.parametrize(("lang", "words"), [("en", "attends to"), ("zh-CN", "在看谁"), ("zh-TW", "在看誰")])
+def test_on_a_phone_layer_head_and_arrow_are_there_at_once_in_the_visitors_language(visit, lang, words, subtests):
     page = ready(visit(f"attention?lang={lang}", width=390, height=844))
+    expect(title(page)).to_contain_text(words)
+    left = page.locator("figure").inner_text()
+    assert lang == "en" or not re.search(r"\{\w+\}|\b(head|layer|patch|attends)\b", left), left
     bar = page.locator(".st-key-explorer_controls")
     for width in (390, 360, 320):
         with subtests.test(width):
@@ -358,14 +334,6 @@ def test_on_a_phone_layer_head_and_arrow_are_there_at_once(visit, lang, subtests
     assert last.bounding_box()["x"] + last.bounding_box()["width"] <= right - 15, "what comes after them can be pushed in"
 
 
-@pytest.mark.parametrize(("lang", "words"), [("zh-CN", "在看谁"), ("zh-TW", "在看誰")])
-def test_other_languages(visit, lang, words):
-    page = ready(visit(f"attention?lang={lang}"))
-    expect(title(page)).to_contain_text(words)
-    left = page.locator("figure").inner_text()
-    assert not re.search(r"\{\w+\}|\b(head|layer|patch|attends)\b", left), left
-
-
 def test_the_menu_of_languages_changes_the_words_and_not_the_picture(visit):
     page = ready(visit("attention?layer=3&patch=100"))
     before = pixels(page) + pixels(page, "canvas.lit")
@@ -374,6 +342,27 @@ def test_the_menu_of_languages_changes_the_words_and_not_the_picture(visit):
     assert pixels(ready(page)) + pixels(page, "canvas.lit") == before
     point(page, 3, 5)
     expect(title(page)).to_contain_text("图像块 53")
+
+
+def the_value_under_the_pointer_is_the_recordings(page: Page, rec: vitcore.Recording, block: int, head: int) -> None:
+    """Of what token 100 attends to."""
+    for row, col in ((0, 0), (5, 12), (15, 3), (8, 8)):
+        point(page, row, col)
+        expect(title(page)).to_contain_text(f"(row {row}, column {col})")
+        said = page.locator(".pointed").inner_text()
+        found = float(re.search(r"weight ([\d.e-]+)", said)[1])
+        expected = float(rec.maps[block][head, 100, 1 + row * SIDE + col])
+        assert f"to patch {row * SIDE + col} " in said and f"layer {block}, head {head}" in said
+        assert found == pytest.approx(expected, rel=attention_as_bytes.WORST + 0.051, abs=2**-16), "within the code and two digits"
+    card = page.locator("canvas.map0").nth(0)
+    point_at = card.bounding_box()
+    page.mouse.move(point_at["x"] + 2.5 * point_at["width"] / SIDE, point_at["y"] + 7.5 * point_at["height"] / SIDE)
+    expect(page.locator(".pointed")).to_contain_text("to patch 114 (row 7, column 2)")
+    expect(page.locator(".pointed")).to_contain_text(f"layer {block}, head 0")
+    most = page.locator(".card .largest").all_inner_texts()
+    for one, text in enumerate(most):
+        peak = 100 * float(rec.maps[block][one, 100, 1:].max())
+        assert float(re.search(r"[\d.e-]+", text)[0]) == pytest.approx(peak, rel=attention_as_bytes.WORST + 0.051)
 
 
 def test_outlier_tokens_are_named_exactly_where_they_hold_much_and_masked_at_a_touch(visit, rec):
@@ -396,6 +385,7 @@ def test_outlier_tokens_are_named_exactly_where_they_hold_much_and_masked_at_a_t
         point(page, 3, 5)
         expect(page.locator(line)).to_have_text(expected(decoded[block][head, 1 + 3 * SIDE + 5]))
         page.mouse.move(1, 1)
+    the_value_under_the_pointer_is_the_recordings(page, rec, block, head)
     assert "" in said and len(said) > 1, "both sides of the line"
     page = ready(visit(f"attention?photo={PHOTO}&block=9&one_head=2&token=0"))
     before = pixels(page, "canvas.hit")

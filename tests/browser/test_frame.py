@@ -3,7 +3,6 @@
 import base64
 import re
 
-import pytest
 from files import corners, saved
 from looking import at_rest, changed, drawn, follow, resize, too_wide
 from playwright.sync_api import Locator, Page, expect
@@ -53,17 +52,31 @@ def test_a_phone_has_the_rooms_in_its_menu_and_the_page_shown_in_sight(visit):
     expect(page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "true")
 
 
-@pytest.mark.parametrize("slug", ["patches", "train"])
-def test_photo_model_and_language_are_in_sight_without_scrolling(visit, slug):
-    page = at_rest(visit(slug, width=1440, height=900))
+def in_sight_without_scrolling(page: Page, *pickers: str) -> None:
+    """Photo, model and language, at a desk and on a phone."""
     foot = page.locator(".st-key-foot").bounding_box()
     expect(page.locator(".st-key-lang")).to_be_in_viewport(ratio=1)
-    for key in ("photo", "model") if slug == "patches" else ():
+    for key in pickers:
         box = page.locator(f".st-key-{key}").bounding_box()
         assert box["y"] + box["height"] <= foot["y"]
     resize(page, 390, 844)
     page.get_by_test_id("stExpandSidebarButton").click()
     expect(page.locator(".st-key-lang")).to_be_in_viewport(ratio=1)
+
+
+def test_pickers_are_in_sight_and_uploaders_say_what_they_take(visit):
+    page = at_rest(visit("patches", width=1440, height=900))
+    page.get_by_role("tab").nth(1).click()
+    uploads_at_most(page, "At most 25 MB a file")
+    page.get_by_role("tab").nth(0).click()
+    in_sight_without_scrolling(at_rest(page), "photo", "model")
+
+
+def uploads_at_most(page: Page, said: str) -> None:
+    """What uploaders take, in the visitor's language: not in Streamlit's words."""
+    expect(page.get_by_text("25MB per file")).to_be_hidden()
+    box = page.locator("[data-testid=stFileUploaderDropzoneInstructions] > div").first
+    assert box.evaluate("e => getComputedStyle(e, '::after').content") == f'"{said}"'
 
 
 DRAG = """([kind, data, name, type]) => {
@@ -119,27 +132,8 @@ def test_the_head_is_one_row_with_a_photo_of_ones_own_and_what_copy_link_says(vi
             }"""), "it is seen whole"  # fmt: skip
 
 
-def test_light_or_dark_holds_on_every_page_wherever_it_was_chosen(visit, server):
-    page = at_rest(visit("filters"))
-    follow(page, "patches")  # Streamlit keeps the choice for the address that the tab began with
-    at_rest(page).get_by_role("button", name="Dark", exact=True).click()
-    expect(page.locator("html")).to_have_attribute("data-mode", "dark")
-    for slug in ("", "train", "patches"):
-        page.goto(f"{server}/{slug}")
-        expect(page.locator("html")).to_have_attribute("data-mode", "dark")
-
-
-@pytest.mark.parametrize(("lang", "said"), [("en", "At most 25 MB a file"), ("zh-TW", "每個檔案最多 25 MB")])
-def test_uploaders_say_what_they_take_in_the_visitors_language(visit, lang, said):
-    page = at_rest(visit(f"patches?lang={lang}"))
-    page.get_by_role("tab").nth(1).click()
-    expect(page.get_by_text("25MB per file")).to_be_hidden()
-    box = page.locator("[data-testid=stFileUploaderDropzoneInstructions] > div").first
-    assert box.evaluate("e => getComputedStyle(e, '::after').content") == f'"{said}"'
-
-
 def test_a_question_mark_shows_the_keys_unless_somebody_types(visit):
-    page = at_rest(visit("train"))
+    page = at_rest(visit("train", width=1440, height=900))
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("Page Down")
     page.keyboard.press("Escape")
@@ -151,3 +145,4 @@ def test_a_question_mark_shows_the_keys_unless_somebody_types(visit):
     expect(name).to_have_value("what?")
     at_rest(page)
     expect(page.get_by_role("dialog")).to_have_count(0)
+    in_sight_without_scrolling(page)

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from looking import at_rest
+from looking import at_rest, in_both
 from PIL import Image
 from playwright.sync_api import Page, expect
 from scipy.stats import spearmanr
@@ -16,6 +16,8 @@ from vitcore.assets import asset
 from vitcore.figures.attention import resize_for_figure
 from vitcore.figures.heat_overlay import LUMA, fine_detail, heat_on_photo, scale_top
 from vitcore.images import sharp_crop
+
+GATHERED = ".st-key-gathered canvas"
 
 
 def pixels(page: Page, where: str) -> np.ndarray:
@@ -38,21 +40,53 @@ def apart(one: np.ndarray, other: np.ndarray) -> float:
     return float(np.abs(one - other).mean())
 
 
+def comes_near(page: Page, picture: np.ndarray, most: float) -> None:
+    """What is drawn becomes this picture, however busy the machine is."""
+    for _ in range(100):
+        if apart(pixels(page, GATHERED), picture) < most:
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(apart(pixels(page, GATHERED), picture))
+
+
 @pytest.fixture(scope="module")
 def rec(shipped):
     return vitcore.record(shipped, asset("samples/dahlia.jpg"), maps=range(shipped.blocks))
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_browser_draws_heat_as_python_does(visit, rec, theme):
-    page = at_rest(visit("rollout?photo=dahlia", theme=theme))
-    drawn, mask = pixels(page, ".st-key-gathered canvas"), rec.rollout()
+def drawn_as_python_does(drawn: np.ndarray, mask: np.ndarray, rec: vitcore.Recording) -> None:
     assert spearmanr(mask.ravel(), brightness(drawn, mask.shape).ravel()).statistic >= 0.95
     ours = heat_on_photo(mask, fine_detail(resize_for_figure(sharp_crop(rec.photo, rec.model_input)), rec.grid), scale_top(mask))
     ours = np.asarray(Image.fromarray(ours).resize(drawn.shape[1::-1], Image.Resampling.BOX)).astype(float)
     assert apart(drawn, ours) < 3
     off = np.abs(brightness(drawn, mask.shape) - brightness(ours, mask.shape))
     assert off.mean() < 0.5 and off.max() < 4, "a pixel at a patch's edge is of both"
+
+
+def test_the_browser_draws_heat_as_python_does_and_a_press_held_long_shows_the_photo_and_chooses_nothing(visit, rec, subtests):
+    page, mask = at_rest(visit("rollout?photo=dahlia")), rec.rollout()
+    for theme in in_both(page):
+        with subtests.test(theme):
+            drawn_as_python_does(pixels(page, GATHERED), mask, rec)
+    heat = pixels(page, GATHERED)
+    photo = resize_for_figure(sharp_crop(rec.photo, rec.model_input)).convert("RGB").resize(heat.shape[1::-1])
+    photo = np.asarray(photo).astype(float)
+    page.locator(GATHERED).hover(position={"x": 90, "y": 90})
+    page.mouse.down()
+    assert apart(heat, photo) > 4
+    comes_near(page, photo, 4)
+    page.mouse.up()
+    page.mouse.move(2, 2)
+    comes_near(at_rest(page), heat, 1)  # the heat again
+    assert "ask=" not in page.url, "no patch was asked"
+    page.locator(GATHERED).focus()
+    page.keyboard.down("p")
+    comes_near(page, photo, 4)
+    page.keyboard.up("p")
+    comes_near(page, heat, 1)
+    expect(page.locator(".st-key-gathered figcaption")).to_contain_text("hold P")
+    page.locator(GATHERED).click(position={"x": 90, "y": 90})
+    expect(page).to_have_url(re.compile("ask=true"))
 
 
 def test_the_explorer_draws_it_so_too(visit, rec):
@@ -65,30 +99,6 @@ def test_the_explorer_draws_it_so_too(visit, rec):
     )
     ours = np.asarray(Image.fromarray(ours).resize(drawn.shape[1::-1], Image.Resampling.BOX)).astype(float)
     assert apart(drawn, ours) < 3
-
-
-def test_a_press_held_long_shows_the_photo_and_chooses_nothing(visit, rec):
-    page = at_rest(visit("rollout?photo=dahlia"))
-    where = ".st-key-gathered canvas"
-    heat = pixels(page, where)
-    photo = resize_for_figure(sharp_crop(rec.photo, rec.model_input)).convert("RGB").resize(heat.shape[1::-1])
-    photo = np.asarray(photo).astype(float)
-    page.locator(where).hover(position={"x": 90, "y": 90})
-    page.mouse.down()
-    page.wait_for_timeout(600)
-    assert apart(pixels(page, where), photo) < 4 < apart(heat, photo)
-    page.mouse.up()
-    page.mouse.move(2, 2)
-    assert apart(pixels(at_rest(page), where), heat) < 1, "and then the heat again"
-    assert "ask=" not in page.url, "no patch was asked"
-    page.locator(where).focus()
-    page.keyboard.down("p")
-    assert apart(pixels(page, where), photo) < 4
-    page.keyboard.up("p")
-    assert apart(pixels(page, where), heat) < 1
-    expect(page.locator(".st-key-gathered figcaption")).to_contain_text("hold P")
-    page.locator(where).click(position={"x": 90, "y": 90})
-    expect(page).to_have_url(re.compile("ask=true"))
 
 
 def test_the_paper_s_figure_stands_beside_its_photo_and_says_it_is_no_scale(visit):

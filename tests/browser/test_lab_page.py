@@ -5,7 +5,7 @@ import re
 from urllib.parse import parse_qs, urlparse
 
 import pytest
-from looking import LONG_MS, in_both, resize, said_by, serious, too_wide
+from looking import LONG_MS, copied, follow, in_both, resize, said_by, serious, slider, too_wide
 from looking import at_rest as quiet
 from playwright.sync_api import Locator, Page, expect
 
@@ -38,34 +38,39 @@ def choose(page: Page, label: str, option: str) -> None:
 
 
 def test_two_methods_a_class_and_the_link(visit):
+    """Send a colleague exactly the picture you are looking at."""
     page = at_rest(visit("rollout?compare=true"))
-    before = [look(picture(page, key)) for key in ("gathered", "b_gathered", "differ")]
+    keys = ("gathered", "b_gathered", "differ")
+    before = [look(picture(page, key)) for key in keys]
     choose(page, "Compared with", "Grad-CAM")
     expect(page).to_have_url(re.compile("b_method=Grad-CAM"))
     expect(page.get_by_role("heading", name="Rollout minus Grad-CAM")).to_be_visible()
     choose(page, "Class", "zebra")
     expect(page.get_by_role("heading", name="Grad-CAM for zebra")).to_be_visible()
     at_rest(page)
-    after = [look(picture(page, key)) for key in ("gathered", "b_gathered", "differ")]
+    after = [look(picture(page, key)) for key in keys]
     assert after[0] == before[0] and after[1] != before[1] and after[2] != before[2]
     asked = parse_qs(urlparse(page.url).query)
     assert asked["class"] == ["zebra"] and asked["b_method"] == ["Grad-CAM"]
     number = page.locator("[data-testid=stMetricValue]").inner_text()
-    theirs = at_rest(visit(page.url))
-    expect(theirs.locator("[data-testid=stMetricValue]")).to_have_text(number)
-    expect(theirs.get_by_role("heading", name="Grad-CAM for zebra")).to_be_visible()
     by_number = at_rest(visit("rollout?class=340&b_method=grad_cam"))
     expect(by_number.locator("[data-testid=stMetricValue]")).to_have_text(number)
     expect(by_number).to_have_url(re.compile("class=zebra"))
-
-
-def test_a_likely_class_at_a_touch(visit):
-    page = at_rest(visit("rollout?compare=true"))
-    button = page.locator(".st-key-likeliest button").nth(1)
-    label = re.sub(r" (< )?[\d.]+ %$", "", button.inner_text())
-    button.click()
-    expect(page.get_by_role("heading", name=f"Relevance for {label}")).to_be_visible()
-    expect(page).to_have_url(re.compile("class="))
+    page.get_by_role("button", name="Settings").first.click()
+    slider(page, "Residual weight, %").focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowLeft")
+    expect(page).to_have_url(re.compile("residual=46"))
+    page.keyboard.press("Escape")
+    mine = [look(picture(at_rest(page), key)) for key in keys]
+    assert mine[0] != before[0]
+    number = page.locator("[data-testid=stMetricValue]").inner_text()
+    theirs = at_rest(visit(copied(page)))
+    expect(theirs.locator("[data-testid=stMetricValue]")).to_have_text(number)
+    expect(theirs.get_by_role("heading", name="Grad-CAM for zebra")).to_be_visible()
+    assert [look(picture(theirs, key)) for key in keys] == mine
+    follow(theirs, "report")  # and the handout of the same picture
+    assert "residual=46" in copied(quiet(theirs))
 
 
 def test_the_build_up_by_keys_and_by_touch_without_the_server(visit):
@@ -85,9 +90,10 @@ def test_the_build_up_by_keys_and_by_touch_without_the_server(visit):
         expect(said).to_contain_text(f"After layer {place}: ")
         seen.add(look(stage))
     assert len(seen) == 4, "every layer has a picture of its own"
-    page.emulate_media(reduced_motion="null")
-    build_up(page).get_by_role("button", name="layer 0", exact=True).click()
+    first = build_up(page).get_by_role("button", name="layer 0", exact=True)
+    assert first.evaluate(DRAWN_AT_ONCE), "nothing fades for who wishes for less motion"
     expect(said).to_contain_text("After layer 0: ")
+    page.emulate_media(reduced_motion="null")
     shown = said_by(said)
     said.evaluate(PAUSE_AT_LAYER_2)
     build_up(page).get_by_role("button", name="Play").press("Enter")
@@ -106,6 +112,14 @@ def test_the_build_up_by_keys_and_by_touch_without_the_server(visit):
     assert heard == [] and page.evaluate("window.runs") == runs
 
 
+DRAWN_AT_ONCE = """async button => {
+  const stage = button.closest("figure").querySelector(".stage canvas")
+  button.click()
+  await new Promise(requestAnimationFrame)
+  const first = stage.toDataURL()
+  await new Promise(done => setTimeout(done, 600))
+  return stage.toDataURL() === first
+}"""
 PAUSE_AT_LAYER_2 = """e => {
   const pause = new MutationObserver(() => {
     if (!e.textContent.includes("After layer 2: ")) return
@@ -128,18 +142,16 @@ COUNT_RUNS = """() => {
 }"""
 
 
-def test_the_build_up_minds_a_wish_for_less_motion(visit):
-    page = at_rest(visit("rollout"))
-    page.emulate_media(reduced_motion="reduce")
-    build_up(page).get_by_role("button", name="layer 0", exact=True).click()
-    page.evaluate("() => new Promise(requestAnimationFrame)")
-    at_once = look(build_up(page).locator(".stage canvas"))
-    page.wait_for_timeout(600)
-    assert look(build_up(page).locator(".stage canvas")) == at_once, "nothing fades"
-
-
-def test_a_patch_touched_on_any_picture_is_asked(visit):
-    page = at_rest(visit("rollout?compare=true"))
+def test_on_a_phone_the_pictures_stand_one_below_the_other_and_a_patch_touched_on_any_is_asked(visit):
+    page = at_rest(visit("rollout?compare=true", width=390, height=844))
+    boxes = [picture(page, key).bounding_box() for key in ("gathered", "b_gathered", "differ")]
+    assert [box["x"] for box in boxes] == [boxes[0]["x"]] * 3 and all(box["width"] > 300 for box in boxes)
+    assert boxes[0]["y"] < boxes[1]["y"] < boxes[2]["y"]
+    assert boxes[0]["y"] < 844, "the picture before the words about it"
+    assert too_wide(page) <= 1
+    wide = at_rest(resize(page, 1440, 1000))
+    one, two = (picture(wide, key).bounding_box() for key in ("gathered", "b_gathered"))
+    assert one["y"] == pytest.approx(two["y"], abs=1) and two["x"] > one["x"] + one["width"]
     for key, row, col in (("b_gathered", 3, 4), ("differ", 5, 6)):
         box = picture(page, key).bounding_box()
         picture(page, key).click(position={"x": (col + 0.5) / 16 * box["width"], "y": (row + 0.5) / 16 * box["height"]})
@@ -156,18 +168,6 @@ def test_a_patch_touched_on_any_picture_is_asked(visit):
     left, right = (picture(page, key).bounding_box() for key in ("gathered", "b_gathered"))
     assert left["y"] == right["y"] > 200 and left["width"] + right["width"] > 0.6 * 1920, "a projector is filled"
     assert left["y"] + left["height"] < 1080, "and shows them whole"
-
-
-def test_on_a_phone_the_pictures_stand_one_below_the_other(visit):
-    page = at_rest(visit("rollout?compare=true", width=390, height=844))
-    boxes = [picture(page, key).bounding_box() for key in ("gathered", "b_gathered", "differ")]
-    assert [box["x"] for box in boxes] == [boxes[0]["x"]] * 3 and all(box["width"] > 300 for box in boxes)
-    assert boxes[0]["y"] < boxes[1]["y"] < boxes[2]["y"]
-    assert boxes[0]["y"] < 844, "the picture before the words about it"
-    assert too_wide(page) <= 1
-    wide = at_rest(resize(page, 1440, 1000))
-    one, two = (picture(wide, key).bounding_box() for key in ("gathered", "b_gathered"))
-    assert one["y"] == pytest.approx(two["y"], abs=1) and two["x"] > one["x"] + one["width"]
 
 
 def test_axe_finds_nothing_serious_whatever_the_method(visit, subtests):

@@ -5,7 +5,6 @@ import re
 
 import numpy as np
 import pytest
-from app_process import served
 from files import saved
 from looking import at_rest, canvas, changed, drawn, heat, in_both, resize, serious, too_wide
 from PIL import Image
@@ -14,6 +13,7 @@ from playwright.sync_api import Route, expect
 import vitcore
 
 MOST_BYTES = 1_500_000
+LOOKS = ("1. Patches", "2. Filters", "3. Positions", "4. Attention distance", "5. Rollout")
 STEADY = 0.1  # of layout shift is what browsers call good
 
 
@@ -37,18 +37,24 @@ def shifted(page) -> float:
 
 
 @pytest.mark.parametrize(("width", "height"), [(1920, 900), (390, 844)])
-def test_the_first_picture_is_seen_without_scrolling(visit, width, height):
-    page = at_rest(visit(width=width, height=height))
+def test_the_page_loads_without_a_jump_shows_a_picture_at_once_and_axe_finds_nothing_serious(visit, width, height, subtests):
+    page = visit(width=min(width, 1440), height=844)
+    assert shifted(page) <= STEADY
+    page.locator(".heads .tile").first.wait_for()
+    assert too_wide(page) <= 1
+    for theme in in_both(page):
+        with subtests.test(theme):
+            assert serious(page, also=("heading-order",), theme=theme) == []
+    resize(page, width, height)
     box = canvas(page).bounding_box()
-    assert box["y"] + box["height"] / 2 < height and box["width"] > 250
+    assert box["y"] + box["height"] / 2 < height and box["width"] > 250, "seen without scrolling"
     assert len(np.unique(heat(page).reshape(-1, 3), axis=0)) > 1000, "a picture, not one colour"
     canvas(page).hover(position={"x": box["width"] / 2, "y": 30})
     expect(page.locator(".painted")).to_contain_text(re.compile(r"could reach patch \d+ \(row \d"))
     expect(page.locator(".pointed")).to_contain_text(re.compile(r"times an even share"))
+    # A page that is laid out may be narrower than its charts' labels for a moment: they are drawn all the same.
     page.evaluate(f"({SQUEEZED})()")
-    page.wait_for_timeout(
-        500
-    )  # a page that is laid out may be narrower than its charts' labels for a moment: they are drawn all the same
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))")
 
 
 HOLD_IDLE = """window.idle = []; window.requestIdleCallback = task => window.idle.push(task)"""
@@ -75,6 +81,8 @@ def test_what_a_first_visit_carries(visit, server):
     at_rest(page)
     first = ours()
     assert first < MOST_BYTES
+    fonts = {url.rpartition("/")[2] for url in urls.values() if url.endswith(".woff2")}
+    assert fonts and {font for font in fonts if "chinese" in font} <= {"noto-sans-chinese-menu.woff2"}, "English needs no other"
     vit = vitcore.load()
     layer_bytes = vit.heads * vit.grid.tokens**2
     page.wait_for_function(ALL_LAYERS_FETCHED % (layer_bytes, vit.blocks), polling=50)
@@ -83,17 +91,27 @@ def test_what_a_first_visit_carries(visit, server):
     assert not [url for url, _ in carried if "plotly" in url.lower()], "the page draws its charts without Plotly's megabytes"
 
 
-def test_a_photo_is_brought_on_a_phone_where_the_sidebar_is_hidden(visit):
-    page = visit(width=390, height=844)
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_five_pictures_of_my_photo(visit, shipped, tmp_path, width):
+    """Bring your own photo and see the five pictures of it, at a desk and on a phone, where the sidebar is hidden."""
+    Image.open("assets/samples/macaw.jpg").transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(tmp_path / "own.png")
+    own = vitcore.record(shipped, tmp_path / "own.png")
+    page = visit(width=width, height=900)
     shifted(page)
     before = heat(page)
-    page.locator("[data-testid=stMain] input[type=file]").set_input_files(
-        {"name": "mine.jpg", "mimeType": "image/jpeg", "buffer": a_photo()}
-    )
-    mine = changed(page, before, heat)
-    assert not np.array_equal(mine, before)
+    with page.expect_file_chooser() as chooser:
+        page.get_by_test_id("stMain").get_by_text("Upload", exact=True).click()
+    chooser.value.set_files(tmp_path / "own.png")
+    changed(page, before, heat)
     assert shifted(page) <= STEADY, "what was there keeps its place"
-    expect(page.get_by_role("button", name=re.compile("mine.jpg · "))).to_be_visible()
+    if width == 390:
+        expect(page.get_by_role("button", name=re.compile("own.png · "))).to_be_visible()
+    expect(canvas(page)).to_be_visible()
+    for look in LOOKS:
+        expect(page.get_by_test_id("stMain").get_by_role("heading", name=look)).to_be_visible()
+    expect(page.locator(".pointed")).to_contain_text(f"patch {own.rollout().argmax()} (")
+    label, p = own.top_classes(1)[0]
+    expect(page.locator(".answer li").first).to_have_text(f"{label}{100 * p:.1f} %")
     assert too_wide(page) <= 1
 
 
@@ -117,26 +135,6 @@ def test_photo_and_model_are_chosen_on_a_phone(visit):
     at_rest(page)
     menu.locator("input[type=file]").first.set_input_files({"name": "mine.jpg", "mimeType": "image/jpeg", "buffer": a_photo()})
     expect(menu).to_have_attribute("data-collapsed", "true")  # it covers what was brought
-
-
-def test_the_bar_is_seen_where_there_is_room_or_no_sidebar(visit):
-    page = at_rest(visit())
-    bar = page.locator(".st-key-bar")
-    expect(bar).to_contain_text("Red panda · Inside ViT Ti/8")
-    resize(page, 1024, 768)
-    expect(bar).to_be_hidden()
-    page.get_by_test_id("stSidebar").hover()  # the button shows then
-    page.get_by_test_id("stSidebarCollapseButton").locator("button").click()
-    expect(bar).to_be_visible()
-
-
-@pytest.mark.parametrize("width", [1440, 390])
-def test_nothing_jumps_while_the_page_loads_axe_finds_nothing_serious_and_headings_are_in_order(visit, width, subtests):
-    page = visit(width=width, height=844)
-    assert shifted(page) <= STEADY
-    for theme in in_both(page):
-        with subtests.test(theme):
-            assert serious(page, also=("heading-order",), theme=theme) == []
 
 
 def test_nothing_jumps_where_the_server_is_slow_to_begin(visit, server):
@@ -165,26 +163,7 @@ def test_nothing_jumps_where_our_components_come_late(visit, server):
     assert shifted(page) <= STEADY
 
 
-WAITS = """() => { // at one moment: from outside the model may be there between two looks
-  const seen = (what, words) => [...document.querySelectorAll(`[data-testid=stMain] ${what}`)].some(
-    e => e.textContent.includes(words) && e.checkVisibility({ visibilityProperty: true }))
-  return "waiting" in document.documentElement.dataset && seen("[data-testid=stSpinner]", "Loading the model") && seen("h1", "")
-    && document.querySelector("[data-testid=stMain]").textContent.includes("Each tile compares") && !seen("p", "Each tile compares")
-}"""
-
-
-def test_nothing_jumps_while_the_first_visitor_waits_for_torch(visit, tmp_path):
-    with served(tmp_path) as address:
-        page = visit(f"{address}/positions", width=390, height=844)
-        loading, intro = (page.get_by_text("Loading the model"), page.get_by_text("Each tile compares one position"))
-        page.wait_for_function(WAITS, polling=10)
-        assert shifted(page) <= STEADY, "what came before the model waited for it"
-        expect(loading).to_be_hidden()
-        expect(intro).to_be_visible()
-        page.goto("about:blank")  # before its server ends: a page that is still open would look for it
-
-
-def test_the_first_picture_is_the_same_once_the_model_is_there(visit):
+def test_the_first_picture_is_the_same_once_the_model_is_there_and_the_bar_names_it(visit):
     """What ships and what is computed look the same: nothing jumps when one takes the other's place."""
     page = at_rest(visit())
     shipped = np.asarray(Image.open(io.BytesIO(page.locator(".photo").first.screenshot())).convert("RGB")).astype(int)
@@ -196,11 +175,35 @@ def test_the_first_picture_is_the_same_once_the_model_is_there(visit):
     at_rest(page)
     again = np.asarray(Image.open(io.BytesIO(page.locator(".photo").first.screenshot())).convert("RGB")).astype(int)
     assert again.shape == shipped.shape and np.abs(again - shipped).mean() < 3
+    bar = page.locator(".st-key-bar")  # seen where there is room, or no sidebar
+    expect(bar).to_contain_text("Red panda · Inside ViT Ti/8")
+    resize(page, 1024, 768)
+    expect(bar).to_be_hidden()
+    page.get_by_test_id("stSidebar").hover()  # the button shows then
+    page.get_by_test_id("stSidebarCollapseButton").locator("button").click()
+    expect(bar).to_be_visible()
 
 
-def test_nothing_jumps_while_an_average_is_made(visit):
+STOP = """() => { // pressed in the page, at the moment it is there: from outside it may be gone between two looks
+  const seen = [...document.querySelectorAll("[data-testid=stMain] button")].find(e => e.textContent.includes("Stop"))
+  seen?.click()
+  return Boolean(seen)
+}"""
+
+
+def test_nothing_jumps_while_an_average_is_made_and_one_of_many_photos_can_be_stopped(visit, tmp_path):
     page = visit("distance")
     assert shifted(page) <= STEADY
     page.get_by_role("radio", name="samples", exact=True).click()
     expect(page.get_by_text("18 images")).to_be_visible()
     assert shifted(page) <= STEADY
+    photos = 40  # some seconds of work
+    for place in range(photos):
+        Image.effect_noise((400, 300), 50 + place).convert("RGB").save(tmp_path / f"{place}.jpg")
+    at_rest(page).get_by_role("radio", name="folder", exact=True).click()
+    page.locator("[data-testid=stMain] input[type=file]").set_input_files(tmp_path)
+    page.wait_for_function(STOP, polling=10)
+    expect(page.get_by_role("button", name="Go on")).to_be_visible()
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_text(f"{photos} images")).to_be_visible()
+    expect(page.get_by_role("button", name="Go on")).to_have_count(0)

@@ -2,8 +2,7 @@
 
 import re
 
-import pytest
-from looking import at_rest, canvas, changed, drawn, serious, too_wide
+from looking import at_rest, canvas, changed, drawn, in_both, resize, serious, too_wide
 from playwright.sync_api import Page, expect
 
 SIZE = "parseFloat(getComputedStyle(document.documentElement).fontSize)"
@@ -61,36 +60,20 @@ def test_into_a_lecture_and_out_again(visit):
     assert page.get_by_test_id("stSidebarContent").evaluate("e => e.scrollTop") == 0, "to the pages, not to the switch"
 
 
-@pytest.mark.parametrize(
-    ("theme", "paper", "ink"), [("light", "rgb(255, 255, 255)", "rgb(0, 0, 0)"), ("dark", "rgb(0, 0, 0)", "rgb(255, 255, 255)")]
-)
-def test_a_link_opens_a_lecture_with_full_contrast(visit, theme, paper, ink):
-    page = at_rest(visit("filters?lecture=true", theme=theme, width=1920, height=1080))
+INKS = {"light": ["rgb(255, 255, 255)", "rgb(0, 0, 0)"], "dark": ["rgb(0, 0, 0)", "rgb(255, 255, 255)"]}  # paper, ink
+
+
+def test_a_link_opens_a_lecture_with_full_contrast_and_the_bar_gives_way_to_a_pointer_that_rests_but_not_to_keys(visit, subtests):
+    page = at_rest(visit("filters?lecture=true", width=1920, height=1080))
     chrome_is_hidden(page)
-    style = page.locator("[data-testid=stApp]").evaluate("e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).color]")
-    assert style == [paper, ink]
-    assert page.locator("[data-testid=stCaptionContainer] p").first.evaluate("e => getComputedStyle(e).color") == ink
-    page.wait_for_function(GROWN)
-    assert serious(page) == []
-
-
-def test_the_whole_picture_is_on_the_screen(visit):
-    page = at_rest(visit("patches?lecture=true", width=1920, height=1080))
-    box, words = canvas(page).bounding_box(), page.get_by_text("A Transformer reads a sequence").bounding_box()
-    assert box["y"] + box["height"] < 1080 < words["y"], "title, picture, then what is said of it"
-
-
-def test_the_bar_leaves_the_longest_title_free(visit):
-    page = at_rest(visit("positions?lecture=true", width=1280, height=800))
-    for width in (1280, 1440, 1600):
-        page.set_viewport_size({"width": width, "height": 900})
-        at_rest(page)
-        ends = page.locator("h1").evaluate(ENDS)
-        assert ends < page.locator(".st-key-bar").bounding_box()["x"], width
-
-
-def test_the_bar_gives_way_to_a_pointer_that_rests_but_not_to_keys(visit):
-    page = at_rest(visit("filters?lecture=true"))
+    for theme in in_both(page):
+        with subtests.test(theme):
+            colours = "e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).color]"
+            assert page.locator("[data-testid=stApp]").evaluate(colours) == INKS[theme]
+            caption = page.locator("[data-testid=stCaptionContainer] p").first
+            assert caption.evaluate("e => getComputedStyle(e).color") == INKS[theme][1]
+            page.wait_for_function(GROWN)
+            assert serious(page, theme=theme) == []
     bar = page.locator("div:has(> .st-key-bar)")
     expect(page.locator("html")).to_have_attribute("data-idle", "")
     expect(bar).to_have_css("opacity", "0")
@@ -103,10 +86,28 @@ def test_the_bar_gives_way_to_a_pointer_that_rests_but_not_to_keys(visit):
     moved = f"x => ({move})(x) && document.documentElement.dataset.idle"
     assert page.evaluate(moved, 0) == "", "a page that moves under the pointer is no hand at it"
     assert page.evaluate(moved, 3) is None
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    resize(page, 3840, 2160)
+    assert page.evaluate(SIZE) > 24, "type grows with the screen"
+    page.wait_for_function(GROWN)
+    assert page.locator(".st-key-components").bounding_box()["width"] > 1.5 * 300, "and controls with a width in pixels"
 
 
-def test_pages_pickers_and_the_way_out_are_in_the_bar(visit):
-    page = at_rest(visit("patches?lecture=true", width=1440, height=900))
+def test_the_bar_leaves_the_longest_title_free(visit):
+    page = at_rest(visit("positions?lecture=true", width=1280, height=800))
+    for width in (1280, 1440, 1600):
+        page.set_viewport_size({"width": width, "height": 900})
+        at_rest(page)
+        ends = page.locator("h1").evaluate(ENDS)
+        assert ends < page.locator(".st-key-bar").bounding_box()["x"], width
+
+
+def test_the_whole_picture_is_on_the_screen_and_pages_pickers_and_the_way_out_are_in_the_bar(visit):
+    page = at_rest(visit("patches?lecture=true", width=1920, height=1080))
+    box, words = canvas(page).bounding_box(), page.get_by_text("A Transformer reads a sequence").bounding_box()
+    assert box["y"] + box["height"] < 1080 < words["y"], "title, picture, then what is said of it"
+    resize(page, 1440, 900)
     before = drawn(page)
     bar = page.locator(".st-key-bar")
     place = bar.bounding_box()
@@ -134,7 +135,7 @@ def test_pages_pickers_and_the_way_out_are_in_the_bar(visit):
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
 
 
-def test_notes_project_nothing_until_they_are_opened(visit):
+def test_notes_stay_folded_and_a_phone_goes_to_any_page_and_never_scrolls_sideways(visit, subtests):
     page = at_rest(visit("?lecture=true"))
     note = page.get_by_text("Ask the room first")
     expect(note).to_be_hidden()
@@ -142,10 +143,7 @@ def test_notes_project_nothing_until_they_are_opened(visit):
     assert summary.evaluate("e => getComputedStyle(e, '::after').rotate") == "45deg", "an arrow says that it opens"
     summary.click()
     expect(note).to_be_visible()
-
-
-def test_a_lecture_on_a_phone_goes_to_any_page_and_never_scrolls_sideways(visit, subtests):
-    page = at_rest(visit("?lecture=true", width=390, height=844))
+    resize(page, 390, 844)
     for title in ("Look", "Patches", "Attention distance", "Watch it learn"):
         with subtests.test(title):
             bar = page.locator(".st-key-bar")
@@ -156,10 +154,3 @@ def test_a_lecture_on_a_phone_goes_to_any_page_and_never_scrolls_sideways(visit,
             assert too_wide(at_rest(page)) <= 1
             assert bar.evaluate("e => e.scrollWidth - e.clientWidth") <= 1, "all that is in the bar is seen"
             expect(bar.get_by_role("button", name="Exit lecture")).to_be_in_viewport(ratio=1)
-
-
-def test_type_grows_with_the_screen(visit):
-    page = at_rest(visit("filters", width=3840, height=2160))
-    assert page.evaluate(SIZE) > 24
-    page.wait_for_function(GROWN)
-    assert page.locator(".st-key-components").bounding_box()["width"] > 1.5 * 300, "and controls with a width in pixels"

@@ -3,7 +3,6 @@
 import itertools
 import re
 
-import pytest
 from looking import at_rest, resize, serious, too_wide
 from playwright.sync_api import expect
 
@@ -31,23 +30,26 @@ def test_a_class_is_asked_by_keyboard(visit):
     assert too_wide(at_rest(page)) <= 1 and serious(page) == []
 
 
-@pytest.mark.parametrize("width", [1440, 390])
-def test_the_stepper_says_what_its_numbers_and_its_arrows_are(visit, width):
-    page = at_rest(visit("quiz?photo=cat&quiz_seed=7", width=width, height=900))
+def test_the_stepper_says_what_its_numbers_and_its_arrows_are(visit, subtests):
+    page = visit("quiz?photo=cat&quiz_seed=7", width=1440, height=900)
     stepper, heading = page.locator(".st-key-quiz_steps"), page.get_by_role("heading", level=3)
-    expect(stepper.get_by_text("Questions, named after the page with the answer")).to_be_visible()
-    expect(stepper.get_by_text("Previous question")).to_be_visible()
-    stepper.get_by_text("Next question").click()
-    expect(heading).to_contain_text("2 ·")
-    stepper.get_by_role("button", name="Previous question", exact=True).click()
-    expect(heading).to_contain_text("1 ·")
-    assert too_wide(at_rest(page)) <= 1
-    edges = stepper.locator("li .name").evaluate_all(
-        """all => all.filter(e => e.checkVisibility()).map(e => {
-          const words = document.createRange()
-          words.selectNodeContents(e)
-          const { left, right } = words.getBoundingClientRect()
-          return [left, right]
-        })"""
-    )
-    assert all(after[0] - one[1] > 15 for one, after in itertools.pairwise(edges)), "names keep apart"
+    for width in (1440, 390):
+        with subtests.test(width):
+            resize(page, width, 900)
+            expect(stepper.get_by_text("Questions, named after the page with the answer")).to_be_visible()
+            expect(stepper.get_by_text("Previous question")).to_be_visible()
+            stepper.get_by_text("Next question").click()
+            expect(heading).to_contain_text("2 ·")
+            stepper.get_by_role("button", name="Previous question", exact=True).click()
+            expect(heading).to_contain_text("1 ·")
+            assert too_wide(at_rest(page)) <= 1
+            edges = stepper.locator("li .name").evaluate_all(EDGES)
+            assert all(after[0] - one[1] > 15 for one, after in itertools.pairwise(edges)), "names keep apart"
+
+
+EDGES = """all => all.filter(e => e.checkVisibility()).map(e => {
+  const words = document.createRange()
+  words.selectNodeContents(e)
+  const { left, right } = words.getBoundingClientRect()
+  return [left, right]
+})"""

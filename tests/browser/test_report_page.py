@@ -1,5 +1,6 @@
 """Take it away in a real browser: the handout opens with no network, the ZIP stops and ends, the link brings one back."""
 
+import io
 import json
 import re
 import zipfile
@@ -7,11 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from files import corners, saved
+from files import saved
 from looking import LONG_MS, at_rest, copied, in_both, number, resize, serious, too_wide
+from PIL import Image
 from playwright.sync_api import Page, expect
 
+import vitcore
 from app import texts
+from vitcore.assets import asset
 from vitcore.translation import percent_in_two_digits
 
 TEXT = texts.prose("report", "en")
@@ -79,6 +83,35 @@ def test_the_handout_opens_with_no_network_and_prints_on_a4(visit, offline, tmp_
     assert np.allclose(np.array(dots).T, said["distance_px"], atol=1e-3), "the dots of the app's figure"
 
 
+def test_downloads_arrive_and_open(visit, shipped):
+    page = at_rest(visit("rollout?photo=dahlia&compare=false"))
+    page.get_by_role("button", name="Download").first.click()
+
+    def take(label: str) -> bytes:
+        with page.expect_download() as found:
+            page.get_by_role("button", name=label, exact=True).click()
+        assert found.value.suggested_filename == f"rollout-dahlia-vit-tiny-patch8-128.{label.split()[-1].lower()}"
+        return found.value.path().read_bytes()
+
+    png = Image.open(io.BytesIO(take("Picture, PNG")))
+    assert png.format == "PNG" and min(png.size) >= 600 and len(png.convert("RGB").getcolors(1 << 24)) > 1000
+    svg = take("Picture, SVG").decode()
+    assert svg.lstrip().startswith(("<?xml", "<svg")) and svg.rstrip().endswith("</svg>")
+    arrays = np.load(io.BytesIO(take("Numbers, NPZ")))
+    expected = vitcore.record(shipped, asset("samples/dahlia.jpg")).rollout()
+    assert np.allclose(arrays["rollout"], expected, atol=1e-6)
+    table = take("Numbers, CSV").decode().splitlines()
+    assert len(table) == 257 or len(table) == 17, "a head and one line a patch or a row"
+    html = take("Picture, HTML").decode()
+    foreign = re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=[\"']https?:[^\"']*", html)
+    assert foreign == [], "self-contained"
+    own = page.context.new_page()
+    own.on("request", lambda r: None if r.url.startswith(("about:", "data:", "blob:", "file:")) else pytest.fail(r.url))
+    own.set_content(html)
+    own.wait_for_selector(".js-plotly-plot .main-svg")
+    own.close()
+
+
 SHOWN = {
     "a head of Look, masked": "?patch=37&layer=3&one_head=2&mask_outliers=true",
     "a layer of Look": "?photo=cat&layer=9",
@@ -116,10 +149,10 @@ def shown_numbers(page: Page) -> dict:
     return json.loads(re.search(r'id="numbers">(.*?)</script>', handout, re.S)[1])
 
 
-def test_the_animation_moves_when_asked_and_comes_as_a_file(visit, tmp_path):
-    from PIL import Image
-
-    page = at_rest(visit("report"))
+def test_the_page_is_accessible_the_animation_comes_as_a_file_and_all_fits_a_phone(visit, tmp_path, subtests):
+    for theme in in_both(page := at_rest(visit("report"))):
+        with subtests.test(theme):
+            assert serious(page, theme=theme) == []
     still = page.get_by_role("img", name="Rollout through 12 layers")
     expect(still).not_to_have_attribute("src", re.compile("^data:"))
     page.get_by_label("Play", exact=True).click(force=True)
@@ -127,6 +160,9 @@ def test_the_animation_moves_when_asked_and_comes_as_a_file(visit, tmp_path):
     for key, kind in (("animation_webp", "WEBP"), ("animation_gif", "GIF")):
         image = Image.open(taken(page, key, tmp_path))
         assert image.format == kind and image.n_frames == 12
+    resize(page, 390, 844)
+    assert too_wide(page) <= 1
+    expect(page.get_by_role("button", name="Copy link")).to_be_visible()
 
 
 def test_a_zip_of_the_gallery_can_be_stopped_and_finished(visit, tmp_path):
@@ -150,7 +186,33 @@ def test_a_zip_of_the_gallery_can_be_stopped_and_finished(visit, tmp_path):
     expect(page.get_by_role("button", name="Make the ZIP of 18 photos")).to_be_visible(timeout=LONG_MS)
 
 
-def test_a_link_brings_back_the_view(visit):
+def test_everything_about_three_photos_as_one_file(visit, offline, shipped, tmp_path):
+    """Take everything about three photos home as one file, and open the handout of one of them without a network."""
+    whole = Image.open(asset("samples/red-panda.jpg"))
+    third = whole.width // 3
+    crops = {f"part-{i}": whole.crop((i * third, 0, (i + 1) * third, whole.height)) for i in range(3)}
+    page = at_rest(visit("report"))
+    page.locator("summary").filter(has_text=TEXT["many title"]).click()
+    page.get_by_role("radio", name="My own", exact=True).click()
+    page.get_by_test_id("stMain").locator("input[type=file]").set_input_files(
+        [{"name": f"{n}.png", "mimeType": "image/png", "buffer": saved(crop, "PNG")} for n, crop in crops.items()]
+    )
+    page.get_by_role("button", name="Make the ZIP of 3 photos").click()
+    ready = page.get_by_role("button", name=re.compile(r"ZIP, [\d.]+ MB"))
+    ready.wait_for(timeout=LONG_MS)
+    with page.expect_download() as waiting:
+        ready.click()
+    with zipfile.ZipFile(waiting.value.path()) as box:
+        assert {name.partition("/")[0] for name in box.namelist() if name.endswith("/handout.html")} == set(crops)
+        box.extractall(tmp_path)
+    handout = offline(tmp_path / "part-1" / "handout.html")
+    expect(handout.get_by_role("heading", level=1)).to_have_text("part-1.png")
+    label, share = vitcore.record(shipped, saved(crops["part-1"], "PNG")).top_classes(1)[0]
+    expect(handout.get_by_text(f"Its answer: {label}, {100 * share:.1f} %")).to_be_visible()
+    assert handout.evaluate("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
+
+
+def test_a_link_brings_back_the_view_and_can_be_copied_by_hand_where_there_is_no_clipboard(visit):
     page = at_rest(visit("patches?photo=castle"))
     number(page, "Patch").fill("77")
     number(page, "Patch").press("Enter")
@@ -161,6 +223,12 @@ def test_a_link_brings_back_the_view(visit):
     again = at_rest(visit(address))
     expect(number(again, "Patch")).to_have_value("77")
     expect(again.get_by_role("combobox", name="Photo")).to_have_value("Neuschwanstein Castle")
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.get_by_role("button", name="Copy link").click()
+    field = page.get_by_role("textbox", name=TEXT["address"])
+    expect(field).to_have_value(re.compile("photo=castle"))
+    expect(field).to_be_focused()
+    expect(page.locator(".st-key-copy_link output")).to_contain_text(TEXT["copy failed"])
 
 
 def test_the_settings_of_the_rollout_come_along_to_the_handout(visit):
@@ -174,46 +242,3 @@ def test_the_settings_of_the_rollout_come_along_to_the_handout(visit):
     assert said["settings"]["discard_ratio"] == 0.4 and said["settings"]["first_block"] == 2
     assert said["settings"]["fusion"] == "max"
     expect(frame.locator("a[href*=localhost]")).to_have_attribute("href", re.compile("photo=castle"))
-
-
-def test_a_link_says_what_it_cannot_carry_and_offers_the_handout(visit):
-    page = at_rest(visit("patches"))
-    page.get_by_role("tab", name="Upload").click()
-    page.locator("[data-testid=stSidebar] input[type=file]").set_input_files(
-        {"name": "mine.jpg", "mimeType": "image/jpeg", "buffer": saved(corners((200, 160)), "JPEG")}
-    )
-    expect(page.get_by_role("combobox", name="Photo")).to_have_value("Your photo", timeout=LONG_MS)
-    places = "[...document.querySelectorAll('h1, .st-key-share, canvas')].map(e => e.getBoundingClientRect().y)"
-    before = at_rest(page).evaluate(places)
-    address = copied(page)
-    said = page.locator(".st-key-copy_link output")
-    expect(said).to_contain_text(TEXT["lacks photo"])
-    assert page.evaluate(places) == before, "nothing gives way to what is said"
-    box = said.bounding_box()
-    assert box["x"] >= 0 and box["x"] + box["width"] <= 1440
-    assert serious(page) == []
-    page.keyboard.press("Escape")
-    expect(said).to_have_text("")
-    again = at_rest(visit(address))
-    expect(again.get_by_role("combobox", name="Photo")).to_have_value("Red panda")
-    page.get_by_test_id("stMain").get_by_role("link", name="Make a handout").click()
-    expect(page.frame_locator("iframe").get_by_role("heading", level=1)).to_have_text("mine.jpg", timeout=LONG_MS)
-
-
-def test_where_there_is_no_clipboard_the_address_can_be_copied_by_hand(visit):
-    page = at_rest(visit("patches?photo=castle"))
-    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
-    page.get_by_role("button", name="Copy link").click()
-    field = page.get_by_role("textbox", name=TEXT["address"])
-    expect(field).to_have_value(re.compile("photo=castle"))
-    expect(field).to_be_focused()
-    expect(page.locator(".st-key-copy_link output")).to_contain_text(TEXT["copy failed"])
-
-
-def test_the_page_is_accessible_and_fits_a_phone(visit, subtests):
-    for theme in in_both(page := visit("report")):
-        with subtests.test(theme):
-            assert serious(page, theme=theme) == []
-    resize(page, 390, 844)
-    assert too_wide(page) <= 1
-    expect(page.get_by_role("button", name="Copy link")).to_be_visible()

@@ -2,9 +2,7 @@
 
 import re
 
-import pytest
-from looking import at_rest, canvas, changed, follow, heat, slider, too_wide
-from PIL import Image
+from looking import at_rest, follow, resize, slider
 from playwright.sync_api import Locator, Page, expect
 from test_browser import choose
 from test_explorer_page import place, ready, title
@@ -14,28 +12,25 @@ from vitcore.analysis import attention_as_bytes, patches
 from vitcore.forward.predict import predict
 from vitcore.probabilities import top_classes
 
-PHOTO = "assets/samples/red-panda.jpg"
 EYE = (8, 5)  # row, column of the red panda's eye
-LOOKS = ("1. Patches", "2. Filters", "3. Positions", "4. Attention distance", "5. Rollout")
-
-
-@pytest.fixture(scope="module")
-def vit() -> vitcore.Vit:
-    return vitcore.load()
-
-
-@pytest.fixture(scope="module")
-def rec(vit) -> vitcore.Recording:
-    return vitcore.record(vit, PHOTO, maps=range(vit.blocks))
 
 
 def most(page: Page) -> Locator:
     return page.locator("figure .most").first
 
 
-def test_a_near_head_and_a_far_head(visit, rec):
+def test_what_is_asked_of_one_photo(visit, shipped, rec, subtests):
+    """A newcomer goes from question to question, by the menu."""
+    page = visit()
+    tasks = a_near_head_and_a_far_head, the_farthest_head_on_a_phone, the_eye_and_its_two_arrows, what_shuffling_does_to_the_answer
+    for task in tasks:
+        with subtests.test(task.__name__):
+            task(at_rest(page), shipped, rec)
+
+
+def a_near_head_and_a_far_head(page: Page, vit: vitcore.Vit, rec: vitcore.Recording) -> None:
     """Find the head in layer 0 that looks nearest, and the one that looks farthest: how far does each, in pixels?"""
-    page = at_rest(follow(at_rest(visit()), "distance"))
+    at_rest(follow(page, "distance"))
     drawn = rec.distance_px[0]  # with the class token dropped
     px = rec.distance_renormalised_px[0]  # among the patches: a head that looks at the class token is not near
     near, far = px.argmin(), px.argmax()
@@ -45,21 +40,25 @@ def test_a_near_head_and_a_far_head(visit, rec):
     expect(page.get_by_text(said)).to_be_in_viewport()
 
 
-def test_what_the_class_token_used(visit, rec):
-    """Show which patches the class token used for this photo, through all layers."""
-    page = at_rest(visit())
-    expect(page.locator(".painted")).to_have_text("Rollout: what could reach the class token from each patch")
-    mask = rec.rollout()
-    row, col = rec.grid.row_col(int(mask.argmax()))
-    said = page.locator(".pointed")
-    expect(said).to_contain_text(f"patch {mask.argmax()} (row {row}, column {col})")
-    share = float(re.search(r"([\d.]+) %", said.inner_text()).group(1))
-    assert share == pytest.approx(100 * mask.max(), rel=0.05)
+def the_farthest_head_on_a_phone(page: Page, vit: vitcore.Vit, rec: vitcore.Recording) -> None:
+    """Which head looks farthest of all, if what the class token gets is left out and the rest made to sum to 1?"""
+    resize(page, 390, 844)
+    choose(page, "renormalise")
+    px = rec.distance_renormalised_px
+    block, head = divmod(int(px.argmax()), px.shape[1])
+    found = page.get_by_text(
+        f"layer {block}, head {head} has the longest distance among the patches (renormalised), {px.max():.1f} px"
+    )
+    expect(found).to_be_visible()
+    at_rest(page)
+    chart = page.get_by_test_id("stPlotlyChart").bounding_box()
+    assert found.bounding_box()["y"] - (chart["y"] + chart["height"]) < 200, "right below its chart"
+    resize(page, 1440, 1000)
 
 
-def test_the_eye_and_its_two_arrows(visit, rec):
+def the_eye_and_its_two_arrows(page: Page, vit: vitcore.Vit, rec: vitcore.Recording) -> None:
     """Put your finger on the animal's eye: what does that patch attend to in layer 5, and who attends to it?"""
-    page = ready(follow(at_rest(visit()), "attention"))
+    ready(follow(page, "attention"))
     page.mouse.click(*place(page, *EYE))
     patch = EYE[0] * rec.grid.cols + EYE[1]
     token = rec.grid.prefix + patch
@@ -84,9 +83,9 @@ def test_the_eye_and_its_two_arrows(visit, rec):
         )
 
 
-def test_what_shuffling_does_to_the_answer(visit, vit, rec):
+def what_shuffling_does_to_the_answer(page: Page, vit: vitcore.Vit, rec: vitcore.Recording) -> None:
     """What happens to the model's answer when the patches are shuffled, and when their positions move along?"""
-    page = at_rest(follow(at_rest(visit()), "patches"))
+    at_rest(follow(page, "patches"))
     page.get_by_label("Shuffle the patches").click(force=True)
     order = patches.shuffle_order(rec.grid.patches, 0)
     mixed = patches.join_patches(patches.split_patches(rec.model_input.pixels, rec.grid)[order], rec.grid)
@@ -122,50 +121,3 @@ def test_two_patches_on_a_projector(visit, rec):
         expect(most(page)).to_contain_text(f"patch {best} (row {best // 16}, column {best % 16})")
     expect(most(page)).to_contain_text("The second token, patch 45 (row 2, column 13)")
     expect(most(page)).to_be_in_viewport()
-
-
-def test_the_farthest_head_on_a_phone(visit, rec):
-    """Which head looks farthest of all, if what the class token gets is left out and the rest made to sum to 1?"""
-    page = at_rest(visit("distance", width=390, height=844))
-    choose(page, "renormalise")
-    px = rec.distance_renormalised_px
-    block, head = divmod(int(px.argmax()), px.shape[1])
-    found = page.get_by_text(
-        f"layer {block}, head {head} has the longest distance among the patches (renormalised), {px.max():.1f} px"
-    )
-    expect(found).to_be_visible()
-    at_rest(page)
-    chart = page.get_by_test_id("stPlotlyChart").bounding_box()
-    assert found.bounding_box()["y"] - (chart["y"] + chart["height"]) < 200, "right below its chart"
-
-
-def test_the_rollout_of_a_photo_as_a_file(visit, tmp_path):
-    """Save the picture of attention rollout of the dahlia as a PNG file."""
-    page = at_rest(visit("rollout?photo=dahlia&compare=false"))
-    page.get_by_role("button", name="Download", exact=True).first.click()
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="Picture, PNG").click()
-    assert saved.value.suggested_filename == "rollout-dahlia-vit-tiny-patch8-128.png"
-    saved.value.save_as(tmp_path / "rollout.png")
-    assert min(Image.open(tmp_path / "rollout.png").size) > 300
-
-
-@pytest.mark.parametrize("width", [1440, 390])
-def test_the_five_pictures_of_my_photo(visit, vit, tmp_path, width):
-    """Bring your own photo and see the five pictures of it, at a desk and on a phone."""
-    Image.open("assets/samples/macaw.jpg").transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(tmp_path / "own.png")
-    own = vitcore.record(vit, tmp_path / "own.png")
-    page = at_rest(visit(width=width, height=900))
-    before = heat(page)
-    with page.expect_file_chooser() as chooser:
-        page.get_by_test_id("stMain").get_by_text("Upload", exact=True).click()
-    chooser.value.set_files(tmp_path / "own.png")
-    changed(page, before, heat)
-    expect(canvas(page)).to_be_visible()
-    main = page.get_by_test_id("stMain")
-    for look in LOOKS:
-        expect(main.get_by_role("heading", name=look)).to_be_visible()
-    expect(page.locator(".pointed")).to_contain_text(f"patch {own.rollout().argmax()} (")
-    label, p = own.top_classes(1)[0]
-    expect(page.locator(".answer li").first).to_have_text(f"{label}{100 * p:.1f} %")
-    assert too_wide(page) <= 1

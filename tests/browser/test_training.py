@@ -1,11 +1,13 @@
 """Training in a real browser: start a run through the page, see it finish, watch its film."""
 
 import re
+from pathlib import Path
 
 import pytest
 from app_process import served
 from looking import at_rest, changed, follow, resize, serious, too_wide
 from playwright.sync_api import Page, expect
+from test_landing_page import STEADY, shifted
 
 TINY = {"Steps": "30", "Batch, images": "8", "Image side, px": "32", "Width": "24", "Blocks": "1"}
 
@@ -38,14 +40,47 @@ def home(tmp_path):
     return tmp_path
 
 
+HOLD = """import os, sys, time
+class Hold:
+    def find_spec(self, name, path=None, target=None):
+        while name == "torch" and not os.path.exists({go!r}):
+            time.sleep(0.05)
+sys.meta_path.insert(0, Hold())
+"""
+
+
 @pytest.fixture
-def server(home):
+def server(home, monkeypatch):
+    """It loads torch only when there is a file `go`: however fast or slow a machine is, its first visitor waits."""
+    (home / "sitecustomize.py").write_text(HOLD.format(go=str(home / "go")))
+    monkeypatch.setenv("PYTHONPATH", str(home))
     with served(home) as address:
         yield address
 
 
-def test_train_a_model_and_watch_it_learn(visit):
-    page = at_rest(visit("train"))
+WAITS = """() => { // at one moment: from outside the model may be there between two looks
+  const seen = (what, words) => [...document.querySelectorAll(`[data-testid=stMain] ${what}`)].some(
+    e => e.textContent.includes(words) && e.checkVisibility({ visibilityProperty: true }))
+  return "waiting" in document.documentElement.dataset && seen("[data-testid=stSpinner]", "Loading the model") && seen("h1", "")
+    && document.querySelector("[data-testid=stMain]").textContent.includes("Each tile compares") && !seen("p", "Each tile compares")
+}"""
+
+
+def nothing_jumps_while_the_first_visitor_waits_for_torch(page: Page, go: Path) -> None:
+    loading, intro = (page.get_by_text("Loading the model"), page.get_by_text("Each tile compares one position"))
+    page.wait_for_function(WAITS)
+    go.touch()
+    assert shifted(page) <= STEADY, "what came before the model waited for it"
+    expect(loading).to_be_hidden()
+    expect(intro).to_be_visible()
+
+
+def test_nothing_jumps_for_the_first_visitor_then_train_a_model_and_watch_it_learn(visit, home):
+    """The one server that nobody has used before serves both."""
+    page = visit("positions", width=390, height=844)
+    nothing_jumps_while_the_first_visitor_waits_for_torch(page, home / "go")
+    resize(page, 1440, 1000)
+    at_rest(follow(page, "train"))
     for folded in ("Settings", "Size of the model, learning rate"):
         page.get_by_text(folded, exact=True).click()
     for label, value in TINY.items():

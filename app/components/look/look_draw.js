@@ -24,7 +24,7 @@ export function imageOf(s, url) {
 
 export function paint(s) {
   s.frame = 0
-  const { data, st } = s
+  const { st } = s
   s.root.toggleAttribute("data-escape", st.patch !== null || st.layer !== null || st.head !== null) // Escape lets go of these first
   s.patch = s.hover ?? st.patch
   const what = painted(s)
@@ -32,11 +32,13 @@ export function paint(s) {
   s.root.classList.toggle("waiting", !ready)
   if (ready) paintPhoto(s, (s.what = what))
   outline(s)
-  for (const [name, draw] of Object.entries({ patches, filters, positions, distance, rollout })) {
-    const section = s.root.querySelector(`section.${name}`)
-    if (!data.early && !data.undefined[name] && section.clientWidth) draw(s, section) // a page that is left has no width
-  }
+  for (const [name, draw] of Object.entries({ patches, filters, positions, distance, rollout })) paintSection(s, name, draw)
   tell(s, ready)
+}
+
+function paintSection(s, name, draw) {
+  const section = s.root.querySelector(`section.${name}`)
+  if (!s.data.early && !s.data.undefined[name] && section.clientWidth) draw(s, section) // a page that is left has no width
 }
 
 // A canvas as large as it is shown, to be drawn on in CSS pixels: its context, width and height.
@@ -144,14 +146,14 @@ function drawSequence(s, base, image, high) {
 
 const ease = t => t * t * (3 - 2 * t)
 
-// The patches lift off and line up, once they are seen; at once for who wants no motion.
+// The patches lift off and line up, once they are seen, and nothing else is painted for it; at once for who wants no motion.
 export function fly(s) {
   cancelAnimationFrame(s.flying)
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return (s.flown = 1), schedule(s)
   const start = performance.now()
   const step = now => {
     s.flown = Math.max(0, Math.min(1, (now - start) / FLIGHT_MS))
-    schedule(s)
+    if (!s.frame) paintSection(s, "patches", patches)
     if (s.flown < 1) s.flying = requestAnimationFrame(step)
   }
   s.flying = requestAnimationFrame(step)
