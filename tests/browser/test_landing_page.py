@@ -76,7 +76,7 @@ def test_what_a_first_visit_carries(visit, server):
     first = ours()
     assert first < MOST_BYTES
     vit = vitcore.load()
-    layer_bytes = vit.heads * vit.grid.tokens ** 2
+    layer_bytes = vit.heads * vit.grid.tokens**2
     page.wait_for_function(ALL_LAYERS_FETCHED % (layer_bytes, vit.blocks), polling=50)
     at_rest(page)
     assert ours() - first < 1.1 * vit.blocks * layer_bytes, "then one byte for a weight"

@@ -94,7 +94,7 @@ def test_names_of_classes(kind, tmp_path):
 @pytest.mark.parametrize("text", ["", "{", "[1", '{"cat": 3}', '{"a": "b"}', "\n\n"])
 def test_files_without_names(text, tmp_path):
     (tmp_path / "names").write_text(text)
-    with pytest.raises(ModelError, match="no names"):
+    with pytest.raises(ModelError, match="no class names"):
         read_class_names(tmp_path / "names")
     with pytest.raises(ModelError, match="gone"):
         read_class_names(tmp_path / "gone")

@@ -107,11 +107,11 @@ def _transformers(said: dict[str, Any], folder: Path | None) -> CheckpointConfig
     vision = said.get("vision_config") or said
     if "num_attention_heads" not in vision or not ({"image_size", "patch_size"} & set(vision)):
         kind = str(said.get("model_type", "?"))[:40]
-        raise ModelError("its config.json tells of a {kind} model, which sees no photos as patches.", kind=kind)
+        raise ModelError("its config.json describes a {kind} model, which does not read photos as patches.", kind=kind)
     known: dict[str, Any] = {"heads": int(vision["num_attention_heads"])}
     if "hidden_act" in vision:
         if vision["hidden_act"] not in ACTIVATIONS:
-            raise ModelError("its config.json names an activation function that is not known here: {name}.",
+            raise ModelError("its config.json names an activation function that is not supported: {name}.",
                              name=repr(vision["hidden_act"])[:40])  # fmt: skip
         known["activation"] = ACTIVATIONS[vision["hidden_act"]]
     if "layer_norm_eps" in vision:
