@@ -89,7 +89,7 @@ BAD = {
     "half an archive": (".npz", lambda s: npz(a=np.ones(9))[:-9], "damaged"),
     "a number": (".pth", lambda s: bytes_of(3), "no named weights"),
     "a tensor": (".pth", lambda s: bytes_of(torch.ones(3)), "single tensor"),
-    "no tensors": (".pth", lambda s: bytes_of({"a": 1}), "no weights"),
+    "no tensors": (".pth", lambda s: bytes_of({"a": 1}), "no named weights"),
     "objects": (".npz", lambda s: npz(a=np.array([{}], dtype=object)), "running code"),
     "another zip": (".pth", lambda s: repacked(npz(), 0, {"readme.txt": b"hi"}), "ZIP archive without weights"),
     "zip bomb": (".pth", lambda s: repacked(bytes_of(s), 8, {"archive/data/bomb": bytes(75 * 10**6)}), "would grow"),

@@ -153,7 +153,7 @@ def test_a_class_that_computes_in_another_way_is_found_out():
             out.logits = 2 * out.logits
             return out
 
-    with pytest.raises(ModelError, match="Doubled computes in a way of its own"):
+    with pytest.raises(ModelError, match="Doubled computes in its own way"):
         vitcore.wrap(noisy(Doubled(T.ViTConfig(**SMALL))), name="mine", **NORMALISE)
 
 
