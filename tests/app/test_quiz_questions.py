@@ -70,7 +70,7 @@ def test_fewer_questions_are_said(kinds, offer):
     offer(windows=kinds["windows"])
     app = App("quiz", model="windows").fine()
     count = int(app.controls["question"].max)
-    assert count < 10 and "Fewer than 10" in app.text("caption")
+    assert count < 10 and "fewer than 10" in app.text("caption")
 
 
 def test_a_link_to_the_quiz_of_a_photo_that_is_not_here_asks_for_it_and_draws_no_other_quiz():

@@ -126,7 +126,7 @@ def test_how_its_positions_came_about_and_which_side_of_e_is_which():
 
 
 def test_what_is_cut_off_is_said_before_anything_is_asked():
-    told = "the model sees its middle 300 × 300, scaled to 128 × 128. What lies outside is cut off: 33 % of it."
+    told = "The model sees the middle 300 × 300, scaled to 128 × 128. The rest, 33 % of the photo, is cut off."
     for page in ("story", "patches"):
         assert told in App(page, photo="cat").fine().text()
 

@@ -19,7 +19,7 @@ def test_a_model_is_dropped_opened_and_its_visitor_s_alone(visit, make_module):
     page.locator("[data-testid=stMain] input[type=file]").first.set_input_files(weights)
     expect(page.get_by_role("heading", name="field-trip.safetensors")).to_be_visible(timeout=LONG_MS)
     expect(page.get_by_role("cell", name="4×4, 32×32 px")).to_be_visible()
-    pick(at_rest(page), page.get_by_role("combobox", name="How many attention heads has each block?"), "3")
+    pick(at_rest(page), page.get_by_role("combobox", name="How many attention heads does each block have?"), "3")
     at_rest(page)
     assert serious(page) == []
     page.set_viewport_size({"width": 390, "height": 844})

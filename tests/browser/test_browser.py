@@ -318,7 +318,7 @@ def test_a_nonsense_address_shows_the_page_it_names_and_what_cannot_be_had_chang
     box.fill("no_such_model")
     box.press("Enter")
     alert = page.get_by_test_id("stAlert")
-    expect(alert).to_contain_text("timm knows no trained model named 'no_such_model'")
+    expect(alert).to_contain_text("timm has no trained model named 'no_such_model'")
     expect(alert).to_contain_text("The app stays on Inside ViT Ti/8")
     assert np.array_equal(drawn(at_rest(page)), before)
     expect(page.get_by_role("button", name="Try again")).to_be_visible()

@@ -103,7 +103,7 @@ def test_the_explorer_draws_it_so_too(visit, rec):
 
 def test_the_paper_s_figure_stands_beside_its_photo_and_says_it_is_no_scale(visit):
     page = at_rest(visit("rollout?photo=dahlia&style=paper&compare=false"))
-    expect(page.get_by_text("brightness is no scale here", exact=False)).to_be_visible()
+    expect(page.get_by_text("brightness is no scale", exact=False)).to_be_visible()
     photo, drawn = page.get_by_test_id("stImage").first, page.locator(".st-key-gathered canvas")
     boxes = photo.bounding_box(), drawn.bounding_box()
     assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"] and abs(boxes[0]["y"] - boxes[1]["y"]) < 40

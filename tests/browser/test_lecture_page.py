@@ -107,6 +107,7 @@ def test_the_whole_picture_is_on_the_screen_and_pages_pickers_and_the_way_out_ar
     page = at_rest(visit("patches?lecture=true", width=1920, height=1080))
     box, words = canvas(page).bounding_box(), page.get_by_text("A Transformer reads a sequence").bounding_box()
     assert box["y"] + box["height"] < 1080 < words["y"], "title, picture, then what is said of it"
+    assert box["height"] >= 860, "it fills a projector"
     resize(page, 1440, 900)
     before = drawn(page)
     bar = page.locator(".st-key-bar")

@@ -270,7 +270,7 @@ def test_what_a_model_is_made_of(capsys, tmp_path, monkeypatch):
     assert capsys.readouterr().out.startswith("test_vit: 6 blocks, width 64")
     drawn = (tmp_path / "architecture.svg").read_text(encoding="utf-8")
     assert all(word in drawn for word in ("patch_embed", "blocks.0", "norm1", "attn", "head"))
-    assert "no model of the paper" in complaint(capsys, "models", "nonsense")
+    assert "not a model of the paper" in complaint(capsys, "models", "nonsense")
 
 
 def test_stopping_with_control_c(capsys, monkeypatch):

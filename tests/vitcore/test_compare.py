@@ -221,15 +221,15 @@ def test_what_cannot_be_compared_is_one_sentence(tmp_path):
 @pytest.mark.parametrize(
     ("one", "two", "said"),
     [
-        ([1, 1, 5, 5], [2, 2, 2, 2], "A reaches farther in layers 2–3, B in layers 0–1."),
-        ([1, 5, 1, 5], [2, 2, 2, 2], "A reaches farther in layers 1, 3, B in layers 0, 2."),
-        ([3, 3], [2, 2], "A reaches farther in layers 0–1, the other in none."),
-        ([2, 2], [2, 3], "B reaches farther in layer 1, the other in none."),
-        ([2, 2], [2, 2], "both reach equally far in every layer."),
+        ([1, 1, 5, 5], [2, 2, 2, 2], "A attends farther in layers 2–3, B in layers 0–1."),
+        ([1, 5, 1, 5], [2, 2, 2, 2], "A attends farther in layers 1, 3, B in layers 0, 2."),
+        ([3, 3], [2, 2], "A attends farther in layers 0–1, the other in none."),
+        ([2, 2], [2, 3], "B attends farther in layer 1, the other in none."),
+        ([2, 2], [2, 2], "both attend equally far in every layer."),
         (
             [1, 9],
             [2, 2, 2, 2],
-            "(at the same depth, counted as the layers of B), A reaches farther in layers 2–3, B in layers 0–1.",
+            "(at the same depth, counted as the layers of B), A attends farther in layers 2–3, B in layers 0–1.",
         ),
     ],
 )

@@ -278,10 +278,11 @@ def test_the_crop_box_is_where_the_pixels_come_from(geometry_of, size):
 
 
 @pytest.mark.parametrize(("size", "share", "mode", "parts"), [
-    ((400, 300), 1.0, "center", ["its middle 300 × 300,", "cut off: 25 % of it"]),
-    ((400, 300), 0.5, "center", ["its middle 150 × 150,", "cut off: 81 % of it"]),
-    ((90, 64), 1.0, "center", ["its middle 64 × 64.", "cut off: 29 % of it"]), ((300, 300), 1.0, "center", ["sees all of it,"]),
-    ((64, 64), 1.0, "center", ["just so."]), ((400, 300), 1.0, "squash", ["sees all of it,", "proportions are changed"]),
+    ((400, 300), 1.0, "center", ["the middle 300 × 300,", "25 % of the photo, is cut off"]),
+    ((400, 300), 0.5, "center", ["the middle 150 × 150,", "81 % of the photo, is cut off"]),
+    ((90, 64), 1.0, "center", ["the middle 64 × 64.", "29 % of the photo, is cut off"]),
+    ((300, 300), 1.0, "center", ["sees all of it,"]),
+    ((64, 64), 1.0, "center", ["at this size."]), ((400, 300), 1.0, "squash", ["sees all of it,", "proportions are changed"]),
 ])  # fmt: skip
 def test_which_part_of_the_photo_is_seen_in_words(size, share, mode, parts):
     photo = Image.new("RGB", size)

@@ -150,7 +150,7 @@ def test_from_a_process_line_by_line(monkeypatch):
 
 
 @pytest.mark.parametrize("asked, said", [
-    (["no-such-model"], "no model of the paper"), ([DEFAULT_MODEL, "--batches", "0"], "from 1"),
+    (["no-such-model"], "not a model of the paper"), ([DEFAULT_MODEL, "--batches", "0"], "from 1"),
     ([DEFAULT_MODEL, "--batches", "x"], "from 1"),
 ])  # fmt: skip
 def test_what_cannot_be_profiled_is_one_sentence(asked, said, capsys, monkeypatch):

@@ -350,7 +350,7 @@ def test_a_model_without_these_pictures_gets_fewer_questions_and_is_told_so(make
     m = quiz_data.make_quiz_material(network, PHOTO, 1)
     quiz = draw_quiz.draw_quiz(m, 1)
     assert {q.kind for q in quiz.questions} <= {"component", "answer", "photo_for_class"} and len(quiz.questions) < 10
-    assert "Fewer than 10" in (fewer := quiz_handout.fewer_questions_sentence(quiz))
+    assert "fewer than 10" in (fewer := quiz_handout.fewer_questions_sentence(quiz))
     assert fewer in quiz_handout.quiz_handout(m, quiz).decode()
     nowhere = make_vit(pos_embed="none")
     quiz = draw_quiz.draw_quiz(quiz_data.make_quiz_material(nowhere, PHOTO, 1), 1)

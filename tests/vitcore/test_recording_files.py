@@ -155,7 +155,8 @@ def test_a_class_is_asked_for_by_its_name(make_vit, noise):
     for name, said in (
         ("crane", "2 classes are named crane: give one by its index, 2, 3."),
         ("linx", "No class is named linx; the nearest are: lynx"),
-        ("leopard", "nearest are: snow leopard"), ("zzzzqqq", "No class is named zzzzqqq, nor nearly so"), ("", "nor nearly so"),
+        ("leopard", "nearest are: snow leopard"), ("zzzzqqq", "No class has the name zzzzqqq or a similar one"),
+        ("", "or a similar one"),
     ):  # fmt: skip
         with pytest.raises(ModelError, match=said):
             relevance(vit, photo, "chefer", name)

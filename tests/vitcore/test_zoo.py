@@ -214,10 +214,10 @@ def test_names_that_mean_nothing(name, monkeypatch):
     ("vit-tiny-patch8-182", f"the nearest name is {load_model.DEFAULT_MODEL}."),
     ("vit_base_patch16_24", "the nearest name is vit_base_patch16_224."),
     ("vit_base_patch16_224.augreg_in21k_ft_in1", "the nearest name is vit_base_patch16_224.augreg_in21k_ft_in1k."),
-    ("google/vit-base-patch16-224", "a model of the hub is asked for as hf-hub:google/vit-base-patch16-224."),
-    ("https://huggingface.co/facebook/dino-vits8", "a model of the hub is asked for as hf-hub:facebook/dino-vits8."),
-    ("https://hf.co/owner/name/tree/v1.0?show=all", "a model of the hub is asked for as hf-hub:owner/name@v1.0."),
-    ("https://huggingface.co/owner/name/tree/main", "a model of the hub is asked for as hf-hub:owner/name."),
+    ("google/vit-base-patch16-224", "write a model of the hub as hf-hub:google/vit-base-patch16-224."),
+    ("https://huggingface.co/facebook/dino-vits8", "write a model of the hub as hf-hub:facebook/dino-vits8."),
+    ("https://hf.co/owner/name/tree/v1.0?show=all", "write a model of the hub as hf-hub:owner/name@v1.0."),
+    ("https://huggingface.co/owner/name/tree/main", "write a model of the hub as hf-hub:owner/name."),
 ])  # fmt: skip
 def test_a_slip_of_the_hand_is_told_the_nearest_name_and_a_model_of_the_hub_how_to_ask_for_it(said, hint):
     assert refusal(load, said).endswith(f"{said!r}; {hint}")
@@ -363,5 +363,5 @@ def test_where_the_answer_is_read(make_vit, kind, said):
 def test_what_is_no_input_size_is_one_sentence(size):
     said = refusal(load, image_px=size)
     assert re.search("number of pixels from 1 to 4,096", said) and repr(size) in said
-    near = "100×130 px is no whole number of patches of 8×8 px; 96×128 px is"
+    near = "100×130 px is not a whole number of patches of 8×8 px; 96×128 px is"
     assert near in refusal(load, image_px=(100, 130)), "which near one they fill"

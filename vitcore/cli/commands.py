@@ -285,7 +285,7 @@ def rollout(args: argparse.Namespace, vit: Vit) -> None:
                        convention=args.convention)  # fmt: skip
     who = f"the {vit.pooling}" if start is None else f"patch {args.patch}"
     marks, said = rolling.outliers_in_rollout(rec, mask)
-    about = f"what {who} gathered" + (", outlier tokens masked" if left_out else "")
+    about = f"rollout of {who}" + (", outlier tokens masked" if left_out else "")
     photo = sharp_crop(rec.photo, rec.model_input)
     drawn = lambda: figures.rollout(mask, photo, grid, args.style, subtitle=about, query_patch=args.patch)  # noqa: E731
     fig = lambda: figures.frame_outliers(drawn(), marks, grid, sentence=said)  # noqa: E731

@@ -56,13 +56,14 @@ def _alike(values: Values) -> float:
 
 POSITIONS = Experiment(
     name="positions", title="Position embeddings", where=("Table {number}", "8"), table="positions",
-    finding="Without positions accuracy falls; whether they are 1-D, 2-D or relative hardly matters.",
+    finding="Accuracy falls without position embeddings. Whether they are 1-D, 2-D or relative hardly matters.",
     measured="Accuracy on test pictures after training from scratch, with each kind of position embedding.",
-    untested="16 patches stand for 196, and accuracy after training for 5-shot accuracy after pre-training. Positions in every "
-             "layer are left out. The paper's relative positions are 1-D offsets, as ours.",
+    untested="Here are 16 patches instead of 196, and accuracy after training instead of 5-shot accuracy after pre-training. "
+        "Positions in every layer are left out. Relative positions are 1-D offsets, as in the paper.",
     x_title="position embedding", others=("top1", "shuffled_top1"), base=base_recipe, cells=_positions,
     claims=(
-        Claim("Position embeddings gain accuracy over none, and over their own when shuffled.", _gain, paper=(2.62, 2.82),
+        Claim("Accuracy is higher with position embeddings than without, and higher than with shuffled ones.", _gain, paper=(2.62,
+            2.82),
               source="Table 8", along="shuffled_top1"),
         Claim("The kinds differ by less than half of that gain.", _alike,
               unit="points by which half of the gain exceeds the largest difference"),
@@ -102,9 +103,9 @@ def _lead(values: Values, end: int) -> float:
 
 DATA = Experiment(
     name="data", title="Size of the data against architecture", where=("Figure {number}", "3, 4"), table="data",
-    finding="Pre-trained on 9 million pictures a ResNet is ahead; on 90 million and more the ViT is (Figure 4).",
-    measured="Accuracy on test pictures of a ViT and a ResNet that learned from a small and a large part of the data, each for as "
-             "many steps whatever the part, each at the best of as many rates.",
+    finding="A ResNet is ahead when pre-trained on 9 million pictures. A ViT is ahead on 90 million and more (Figure 4).",
+    measured="Accuracy on test pictures of a ViT and a ResNet that learned from a small and a large part of the data. All have as "
+        "many steps, and each has the best of as many learning rates.",
     untested="The crossing itself: it lies between 9 and 90 million pictures, and the most here are thousands. The paper "
              "pre-trains and then tests few-shot; here the same classes are learned and tested. With the most data both come near "
              "100 %, where no lead can be large.",
@@ -151,15 +152,15 @@ def _best_rate(values: Values, curve: str) -> float:
 
 READOUT = Experiment(
     name="readout", title="Class token or average", where=("Figure {number}", "9"),
-    finding="A class token and the average of all patches do equally well, but the average wants a lower learning rate: "
-            "0.0003 beside 0.0008.",
-    measured="Accuracy on test pictures over learning rates, read from a class token or from the mean of the patches. "
-             "The best rate is where a parabola through the best of all and its two neighbours peaks.",
-    untested="A short training with Muon stands for long pre-training with Adam, so the rates are Muon's; and accuracy after "
-             "training stands for 5-shot accuracy.",
+    finding="A class token and the average of all patches perform equally well, but the average needs a lower learning rate: "
+        "0.0003 instead of 0.0008.",
+    measured="Accuracy on test pictures over learning rates, read from a class token or from the mean of the patches. The best "
+        "rate is the peak of a parabola through the best point and its two neighbours.",
+    untested="A short training with Muon replaces long pre-training with Adam, so the rates are Muon's. Accuracy after training "
+        "replaces 5-shot accuracy.",
     x_title="peak learning rate", numbers=True, base=base_recipe, cells=_readout,
     claims=(
-        Claim("At their best rates the two are less than 2 points apart.", _at_best, unit="points, class token less average",
+        Claim("At their best rates the two are less than 2 points apart.", _at_best, unit="points, class token minus average",
               kind="near", margin=2.0, along="top1"),
         Claim("The class token's best rate is higher than that of the average.",
               lambda s: _best_rate(s, "class token") - _best_rate(s, "mean of patches"), unit="times the rate",
@@ -194,11 +195,11 @@ def _shape(quick: bool) -> list[Cell]:
 
 SHAPE = Experiment(
     name="shape", title="Depth, width or patches", where=("Figure {number}", "8"),
-    finding="More layers help most, up to 64; width helps least; smaller patches help without any parameter more.",
-    measured="Accuracy on test pictures when the layers or the width of a small ViT are made four times as many, or its patches "
-             "are a quarter as large, the rest left alone; each at the best of as many rates.",
-    untested="From one layer to four, not from eight to sixty-four; the width of the MLP is left out; the paper measures few-shot "
-             "accuracy on ImageNet, as curves without numbers.",
+    finding="More layers help most, up to 64, and width helps least. Smaller patches help without more parameters.",
+    measured="Accuracy on test pictures of a small ViT with four times the layers, four times the width, or patches a quarter as "
+        "large. The rest stays the same, and each has the best of as many learning rates.",
+    untested="The layers go from one to four, not from eight to sixty-four. The width of the MLP is left out. The paper shows "
+        "few-shot accuracy on ImageNet as curves without numbers.",
     x_title="times as many (layers, width, patches)", others=("top1", "training_gflop"), numbers=True,
     base=_shape_base, cells=_shape,
     claims=(

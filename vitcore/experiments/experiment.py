@@ -25,8 +25,8 @@ LEARNING_RATE_SEED = 100  # of the trainings that choose learning rates: their p
 MEASURES = {  # what they are, and their unit
     "test_top1": "accuracy on test pictures (%)", "top1": "accuracy on validation pictures (%)",
     "training_gflop": "operations of the training (10⁹)", "nearness": "correlation of similarity with nearness",
-    "row_column": "cosine within rows and columns, above others as far",
-    "nearest_head": "nearest head (% of uniform)", "untrained_head": "nearest head, untrained (% of uniform)",
+    "row_column": "cosine within rows and columns, above other pairs at the same distance",
+    "nearest_head": "most local head (% of uniform)", "untrained_head": "most local head, untrained (% of uniform)",
     "shuffled_top1": "accuracy with positions shuffled (%)",
 }  # fmt: skip
 

@@ -21,15 +21,17 @@ def _similarity(quick: bool) -> list[Cell]:
 
 SIMILARITY = Experiment(
     name="similarity", first=30, title="Similarity of positions", where=("Figure {number}", "7, 10"),
-    finding="Positions that are near each other learn similar embeddings, and so do those of one row or column; the pattern "
-            "depends on how the model was trained.",
-    measured="Correlation of the cosine of two learned positions with their nearness: 0 before training, 1 where nearer is always "
-             "more alike. And by how much the cosine within a row or column is above that of others as far apart.",
-    untested="That the pattern depends on the training: any difference would show it. One number says less than the paper's maps.",
+    finding="Positions that are near each other learn similar embeddings, and so do positions of one row or column. The pattern "
+        "depends on the training.",
+    measured="The correlation of two learned positions' cosine with their nearness: 0 before training, 1 if nearer is always more "
+        "similar. The second measure is how far the cosine within a row or column exceeds that of other pairs at the same "
+        "distance.",
+    untested="That the pattern depends on the training, because any difference would show it. One number says less than the "
+        "paper's maps.",
     x_title="model", measure="nearness", others=("row_column", "test_top1", "top1"), base=_fine, cells=_similarity,
     claims=(
-        Claim("Nearer positions are more alike.", lambda s: s["positions", "ViT"], unit="correlation"),
-        Claim("Positions of one row or column are more alike than others as far apart.",
+        Claim("Nearer positions are more similar.", lambda s: s["positions", "ViT"], unit="correlation"),
+        Claim("Positions of one row or column are more similar than other pairs at the same distance.",
               lambda s, along: along["positions", "ViT"], unit="of the cosine", along="row_column"),
     ),
 )  # fmt: skip
@@ -50,16 +52,17 @@ def _distance(quick: bool) -> list[Cell]:
 
 DISTANCE = Experiment(
     name="distance", first=30, title="Attention distance of ViT and hybrid", where=("Figure {number}", "7, 11"),
-    finding="In the lowest layers of a ViT some heads look only near; in a hybrid, behind convolutions, that is less pronounced.",
-    measured="Distance at which the nearest head of layer 0 looks, in % of what attending to all patches alike would read, over 32 "
-             "test pictures, without the class token; before the first step and after the last.",
-    untested="That other heads already look far, and all layers above. The answer is read from the mean of the patches.",
+    finding="In the lowest layers of a ViT, some heads attend only locally. In a hybrid, after convolutions, this is less "
+        "pronounced.",
+    measured="The smallest attention distance of a head of layer 0, in % of that of uniform attention. It is measured on 32 test "
+        "pictures without the class token, before the first step and after the last.",
+    untested="That other heads already attend far, and all layers above. The output is read from the mean of the patches.",
     x_title="model", measure="nearest_head", others=("untrained_head", "test_top1", "top1"), base=_distance_base, cells=_distance,
     claims=(
-        Claim("Training makes the nearest head of a ViT's layer 0 look nearer.",
+        Claim("Training makes the most local head of a ViT's layer 0 more local.",
               lambda s, before: before["layer 0", "ViT"] - s["layer 0", "ViT"], along="untrained_head",
-              unit="points of the uniform distance, untrained less trained"),
-        Claim("The nearest head of a hybrid looks farther than that of a ViT.",
+              unit="points of the uniform distance, untrained minus trained"),
+        Claim("The most local head of a hybrid attends farther than that of a ViT.",
               lambda s: s["layer 0", "hybrid"] - s["layer 0", "ViT"], unit="points of the uniform distance",
               quick="A hybrid with enough patches for near and far needs large pictures and a GPU: the full form has it."),
     ),

@@ -47,11 +47,13 @@ MASKED = Experiment(
     name="masked", title="Masked patches before labels", where=("Section {number}", "4.6"),
     finding="Predicting masked patches first gains 2 points over training from scratch (79.9 % on ImageNet), and stays 4 behind "
             "supervised pre-training.",
-    measured="Accuracy on test pictures after learning from a few labelled ones: from a model that first predicted masked patches "
-             "of all pictures without labels, or from scratch for as many steps in all; each at the best of as many rates.",
+    measured="Accuracy on test pictures after learning from a few labelled ones. One model first predicted masked patches of all "
+        "pictures without labels, the other learned from scratch. Both have as many steps in all, and each has the best of "
+        "as many learning rates.",
     untested="That supervised pre-training is 4 points better. The pictures without labels are of the same kind as the labelled.",
     x_title="labelled pictures", numbers=True, base=_masked_base, cells=_masked,
-    claims=(Claim("Masked patches first is better than from scratch, for as many steps in all.", _helped, paper=(2.0, 2.0),
+    claims=(Claim("Masked patches first is better than from scratch, with the same total number of steps.", _helped, paper=(2.0,
+        2.0),
                   source="Section 4.6"),),
 )  # fmt: skip
 
@@ -75,11 +77,12 @@ def _optimiser(quick: bool) -> list[Cell]:
 
 OPTIMISER = Experiment(
     name="optimiser", first=30, title="Adam or SGD for ResNets", where=("Appendix {number}", "D.1"), table="optimiser",
-    finding="ResNets pre-trained with Adam are better on most data sets and on average than with the usual SGD, though both are "
-            "fine-tuned with SGD.",
-    measured="Accuracy on test pictures of a small ResNet trained with Adam or with SGD, each at the best of as many rates.",
-    untested="Whether features travel better: here nothing is pre-trained and then fine-tuned on another task. So the paper's 0.3 "
-             "to 0.5 points are no size to compare with.",
+    finding="ResNets pre-trained with Adam are better than with the usual SGD, on most data sets and on average. Both are "
+        "fine-tuned with SGD.",
+    measured="Accuracy on test pictures of a small ResNet trained with Adam or with SGD, each with the best of as many learning "
+        "rates.",
+    untested="Whether features transfer better. Here nothing is pre-trained and then fine-tuned on another task, so the paper's "
+        "0.3 to 0.5 points can't be compared.",
     x_title="optimiser", base=_optimiser_base, cells=_optimiser,
     claims=(
         Claim("A ResNet trained with Adam is better than one trained with SGD.",
@@ -111,9 +114,9 @@ def _resolution(quick: bool) -> list[Cell]:
 RESOLUTION = Experiment(
     name="resolution", title="Fine-tuning at a higher resolution", where=("Section {number}", "3.2"),
     finding="It is often beneficial to fine-tune at a higher resolution, as Touvron et al. (2019) and Kolesnikov et al. (2020) "
-            "found: more patches of the same size, positions interpolated.",
-    measured="Accuracy on test pictures after as many more steps at half of their resolution, that of pre-training, or at all of "
-             "it, with four times the patches; each at the best of as many rates.",
+        "found. The patches keep their size and become more, and positions are interpolated.",
+    measured="Accuracy on test pictures after more steps at half of their resolution, that of pre-training, or at full resolution "
+        "with four times the patches. Both have as many steps, and each has the best of as many learning rates.",
     untested="Another task after pre-training, and SGD. The paper prints no number of its own for this.",
     x_title="resolution", drawn=SYNTHETIC_DATA.replace("px=16", "px=32"), base=_resolution_base, cells=_resolution,
     claims=(
@@ -175,16 +178,16 @@ def _saved(values: Values, gflop: Values) -> float:
 
 COMPUTE = Experiment(
     name="compute", title="Accuracy against compute", where=("Figure {number}", "5"), table="compute",
-    finding="For the same accuracy a ViT costs 2 to 4 times less compute than a ResNet.",
-    measured="Accuracy on test pictures of ViTs and ResNets of several sizes and lengths of training, each at the best of as many "
-             "rates, over the operations that their training took. A sign is called by width×layers/patch of a ViT, or depth of a "
-             "ResNet, and steps.",
-    untested="Pre-training on hundreds of millions of pictures, and transfer to other tasks. Length is what varies, so no training "
-             "need have come to its plateau. What the optimiser itself computes is not counted.",
+    finding="A ViT needs 2 to 4 times less compute than a ResNet for the same accuracy.",
+    measured="Accuracy on test pictures of ViTs and ResNets of several sizes and lengths of training, over the operations of "
+        "their training. Each has the best of as many learning rates. A sign is named by a ViT's width×layers/patch, or a "
+        "ResNet's depth, and the steps.",
+    untested="Pre-training on hundreds of millions of pictures, and transfer to other tasks. The length varies, so trainings need "
+        "not reach their plateau. The optimiser's own operations are not counted.",
     x_title="operations of the training (10⁹)", others=("top1", "training_gflop"), x_measure="training_gflop",
     base=_compute_base, cells=_compute,
     claims=(
-        Claim("A ResNet costs more compute than a ViT that is as good.", _saved, unit="times the compute",
+        Claim("A ResNet needs more compute than a ViT of the same accuracy.", _saved, unit="times the compute",
               along="training_gflop", paper=(2.0, 4.0), source="Section 4.4"),
     ),
 )  # fmt: skip

@@ -39,7 +39,7 @@ def paper_effect_text(claim: Claim) -> str:
         return say("The paper prints no size of this.")
     least, most = (f"{number:.3g}" for number in claim.paper)
     range_ = least if least == most else say("{least} to {most}", least=least, most=most)
-    return say("The paper: {range} {unit} ({source}). As large: the interval lies within {factor} times of that.",
+    return say("The paper: {range} {unit} ({source}). As large: the interval lies within a factor of {factor} of that.",
                range=range_, unit=say(claim.unit), source=say(claim.source), factor=SAME_SIZE_FACTOR)  # fmt: skip
 
 
@@ -48,12 +48,13 @@ def open_reason_sentence(claim: Claim, judgement: Judgement, results: Results) -
     if judgement.verdict == "untestable":
         return say(claim.quick)
     if judgement.verdict == "same" and claim.paper:
-        return say("Whether it is as large can't be told: the interval is too wide.")
+        return say("The interval is too wide to tell whether it is as large.")
     return {
-        "seeds": say("Not all of the {count} {count:seed|seeds} are finished: no verdict before.", count=results.facts["seeds"]),
+        "seeds": say("Not all of the {count} {count:seed|seeds} are finished, so there is no verdict yet.",
+            count=results.facts["seeds"]),
         "plateau": say("Not trained to its plateau: twice the steps change it by more than {most:g} points.", most=PLATEAU_POINTS),
         "noise": say("The seeds differ too much for the size of the effect."),
-        "undefined": say("No accuracy is reached by both: there is nothing to compare."), "": "",
+        "undefined": say("No accuracy is reached by both, so there is nothing to compare."), "": "",
     }[judgement.open_reason]  # fmt: skip
 
 
@@ -64,12 +65,12 @@ def protocol_sentence(experiment: Experiment, results: Results) -> str:
     overlap, seeds = results.facts["overlap"], results.facts["seeds"]
     said = [say("{count} {count:seed|seeds}, fixed beforehand.", count=seeds)]
     if overlap:
-        said += [say("Seeds share their pictures: the interval is Student's, corrected for that (Nadeau and Bengio 2003; "
-                     "{overlap:.2f} test pictures a picture to learn from).", overlap=overlap)]  # fmt: skip
+        said += [say("Seeds share their pictures, so Student's interval is corrected (Nadeau and Bengio 2003; {overlap:.2f} test "
+            "pictures per training picture).", overlap=overlap)]  # fmt: skip
     else:
-        said += [say("Each seed has pictures of its own: the interval is Student's.")]
+        said += [say("Each seed has its own pictures. The interval is Student's.")]
     if results.trials:
-        said += [say("Learning rates were chosen on the validation pictures of seed {seed}, the rest reported on test pictures.",
+        said += [say("Learning rates were chosen on the validation pictures of seed {seed}. Results are on test pictures.",
                      seed=LEARNING_RATE_SEED)]  # fmt: skip
     gains = plateau_gains(experiment, results)
     for (curve, place), gain in gains.items():

@@ -80,7 +80,7 @@ def _answers_without_tokens(vit: Vit, pixels: NDArray[np.uint8], masks: list[NDA
     if why := why_not_removable(vit):
         raise ModelError(why)
     if any(mask.all() for mask in masks) and reads_patches(vit):
-        raise ModelError("{name} reads its answer from patches, so one of them must stay.", name=vit.display_name)
+        raise ModelError("{name} reads its output from patches, so one of them must stay.", name=vit.display_name)
     x = to_model_input(vit, pixels)
     out: dict[int, NDArray[np.float32]] = {}
     order = sorted(range(len(masks)), key=lambda i: int(masks[i].sum()))

@@ -86,7 +86,7 @@ def rollout(
     """(rows, cols) rollout on the photo (any resolution): style "heat" (colours, scale bar) or "paper" (Fig. 6)."""
     if style not in ("heat", "paper"):
         raise ValueError(f"style is 'heat' or 'paper', not {style!r}")
-    subtitle = say("what the class token gathered") if subtitle is None else subtitle
+    subtitle = say("rollout of the class token") if subtitle is None else subtitle
     told = say("row {row}, column {col}: {value}")
     text = [[told.format(row=r, col=c, value=percent(rollout_map[r, c], 3)) for c in range(grid.cols)] for r in range(grid.rows)]
     if style == "paper":
@@ -133,7 +133,7 @@ def paper_style_figure(
 
 def paper_style_note() -> str:
     """What is said of the paper's way of drawing."""
-    return say("as in the paper's Figure 6: brightness is no scale here, for the photo's own is part of it")
+    return say("as in the paper's Figure 6: the photo's brightness is part of the picture, so brightness is no scale")
 
 
 def patch_outline(patch: int | None, grid: Grid, ink: str = "#fff", width: float = 3) -> list[Outline]:

@@ -185,7 +185,7 @@ def check_blocks(vit: Vit, calls: int) -> None:
     """Raises: ModelError, where so many calls are not those of all blocks."""
     block = calls // vit.structure.calls
     if block != vit.blocks:
-        raise ModelError("{name} attends over all its tokens in {block} of its {blocks} blocks only",
+        raise ModelError("{name} attends over all its tokens in only {block} of its {blocks} blocks",
                          name=vit.display_name, block=block, blocks=vit.blocks)  # fmt: skip
 
 

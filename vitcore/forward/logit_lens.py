@@ -30,7 +30,7 @@ def logit_lens(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     if not vit.is_global:
         raise ModelError(vit.why_undefined(say("the logit lens")))
     if not vit.labels:
-        raise ModelError("{name} has no head: it gives features, not classes, so it predicts nothing at any depth.",
+        raise ModelError("{name} has no classification head: it gives features, so it predicts no class at any depth.",
                          name=vit.display_name)  # fmt: skip
     states: list[Tensor] = []
 

@@ -183,8 +183,8 @@ class Recording:
         self, run: Callable[..., NDArray], start: int | None, fusion: str, first_block: float = 0, **settings: Any
     ) -> NDArray:
         if not len(self.distance_px):
-            raise ModelError("{name} does not let all patches of one grid attend to all in every block, so rollout is not "
-                             "defined for it.", name=self.model)  # fmt: skip
+            raise ModelError("{name} does not attend over all patches of one grid in every block, so rollout is not defined "
+                             "for it.", name=self.model)  # fmt: skip
         if fusion not in self.fused:
             raise KeyError(f"heads were not fused by {fusion!r}: record(vit, image, fusions=[{fusion!r}]) does")
         first = int(first_block) * self.steps

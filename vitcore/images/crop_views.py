@@ -20,12 +20,12 @@ def crop_sentence(photo: Image.Image, crop: Crop) -> str:
     facts = {"wide": wide, "high": high, "across": across, "down": down, "broad": broad, "tall": tall,
              "cut": percent(1 - across * down / (wide * high), 0)}  # fmt: skip
     told = {
-        ("all", True): say("The photo has {wide} × {high} pixels, and the model sees it just so.", **facts),
+        ("all", True): say("The photo has {wide} × {high} pixels, and the model sees it at this size.", **facts),
         ("all", False): say("The photo has {wide} × {high} pixels; the model sees all of it, scaled to {broad} × {tall}.", **facts),
-        ("middle", True): say("The photo has {wide} × {high} pixels; the model sees its middle {across} × {down}. "
-                              "What lies outside is cut off: {cut} of it.", **facts),
-        ("middle", False): say("The photo has {wide} × {high} pixels; the model sees its middle {across} × {down}, scaled to "
-                               "{broad} × {tall}. What lies outside is cut off: {cut} of it.", **facts),
+        ("middle", True): say("The photo has {wide} × {high} pixels. The model sees the middle {across} × {down}. The rest, "
+                              "{cut} of the photo, is cut off.", **facts),
+        ("middle", False): say("The photo has {wide} × {high} pixels. The model sees the middle {across} × {down}, scaled to "
+                               "{broad} × {tall}. The rest, {cut} of the photo, is cut off.", **facts),
     }[part, (across, down) == (broad, tall)]  # fmt: skip
     squeezed = abs(broad * (bottom - top) / (tall * (right - left)) - 1) > SQUEEZED
     return f"{told} {say('Its proportions are changed.')}" if squeezed else told

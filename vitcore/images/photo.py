@@ -81,7 +81,7 @@ def open_photo(source: "PhotoSource", name: str | None = None) -> Photo:
         raise
     except UnidentifiedImageError:
         formats = ", ".join(FORMATS)
-        raise PhotoError("{name} is not a picture in a format read here ({formats}).", name=name, formats=formats) from None
+        raise PhotoError("{name} is not a picture in a supported format ({formats}).", name=name, formats=formats) from None
     except Image.DecompressionBombError:
         raise PhotoError("{name} has more than {found} megapixels: photos may have {most}, and most JPEGs {jpeg}.",
                          name=name, found=170, most=MAX_PIXELS // 10**6, jpeg=MAX_JPEG_PIXELS // 10**6) from None  # fmt: skip
@@ -158,5 +158,5 @@ def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
     image.load()
     upright = ImageOps.exif_transpose(image)
     if turned:
-        notes.append(say("Turned upright as its EXIF orientation says."))
+        notes.append(say("The photo was turned upright, as its EXIF orientation says."))
     return to_srgb(upright, name, notes), notes

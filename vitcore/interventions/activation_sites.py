@@ -114,7 +114,7 @@ def find_site(vit: Vit, name: str, layer: int) -> Site:
 def not_in_block(vit: Vit, name: str, layer: int) -> ModelError:
     """The refusal of an activation that a model's blocks do not have apart from others."""
     return ModelError(
-        "The blocks of {name} ({kind}) have no {activation} that could be told apart from all else.",
+        "The blocks of {name} ({kind}) have no {activation} that can be identified.",
         name=vit.display_name, kind=type(vit.module.blocks[layer]).__name__, activation=name,
     )  # fmt: skip
 

@@ -35,7 +35,7 @@ def edit_attention(model: str, edits: Sequence[HeadAttentionEdit], heads: int) -
         if not mine:
             return None
         if not isinstance(event, AttentionCall):
-            raise ModelError("{name} computes its attention by itself, without PyTorch's fused kernel, so it can't be changed.",
+            raise ModelError("{name} does not compute its attention with PyTorch's fused kernel, so it can't be changed.",
                              name=model)  # fmt: skip
         return _edited_output(event, mine, heads)
 

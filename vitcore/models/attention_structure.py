@@ -30,7 +30,7 @@ def read_attention_structure(name: str, module: Any, image_px: tuple[int, int]) 
     """
     ran = _run(module, image_px)
     if ran is not None and not (isinstance(ran.answer, Tensor) and ran.answer.ndim == 2):
-        raise ModelError("{name} does not answer a picture with one row of numbers.", name=name)
+        raise ModelError("{name} does not give one vector of numbers for a picture.", name=name)
     patches = _patches(module, image_px)
     prefix = int(getattr(module, "num_prefix_tokens", 0) or 0)
     if patches is not None and ran is not None and (picture := _global(module, ran, replace(patches, prefix=prefix))):

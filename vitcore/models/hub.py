@@ -82,17 +82,15 @@ def _unknown_name_error(name: str) -> str:
     if Path(name).is_dir():
         return say("{name} is a directory that holds no model: neither weights nor a config.json.", name=name)
     if VALID_ID.fullmatch(repo := parse_hub_id(name)):
-        return say(
-            "timm knows no trained model named {name!r}; a model of the hub is asked for as {id}.", name=name, id=HUB_PREFIX + repo
-        )
+        return say("timm has no trained model named {name!r}; write a model of the hub as {id}.", name=name, id=HUB_PREFIX + repo)
     import timm
 
     tagged = timm.list_pretrained()
     names = {card.name for card in MODEL_CARDS} | set(tagged) | {one.partition(".")[0] for one in tagged}
     if near := difflib.get_close_matches(name, sorted(names), 1, cutoff=0.8):
-        return say("timm knows no trained model named {name!r}; the nearest name is {nearest}.", name=name, nearest=near[0])
+        return say("timm has no trained model named {name!r}; the nearest name is {nearest}.", name=name, nearest=near[0])
     example = MODEL_CARDS[1].name
-    return say("timm knows no trained model named {name!r}; its names look like {example}.", name=name, example=example)
+    return say("timm has no trained model named {name!r}; its names look like {example}.", name=name, example=example)
 
 
 def _disk_is_full(error: BaseException | None) -> bool:

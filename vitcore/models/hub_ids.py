@@ -23,7 +23,7 @@ def fetch_hub_folder(name: str, progress: Progress | None = None) -> Path:
     said = name.removeprefix(HUB_PREFIX)
     if not VALID_ID.fullmatch(said):
         raise ModelError(
-            "{name} is no id of the hub: those look like {example}.",
+            "{name} is not an id of the hub: an id looks like {example}.",
             name=repr(name[:60]),
             example="hf-hub:timm/vit_tiny_patch16_224.augreg_in21k",
         )
@@ -45,7 +45,7 @@ def fetch_hub_folder(name: str, progress: Progress | None = None) -> Path:
                     _download_file(repo, revision, shard, progress)
         return path.parent
     raise ModelError(
-        "{repo} on the hub holds no weights in a file known here ({files}).",
+        "{repo} on the hub holds no weights in a supported file ({files}).",
         repo=repo,
         files=", ".join(weight_files.PREFERRED_FILES),
     )
@@ -69,12 +69,9 @@ def _download_file(repo: str, revision: str, file: str, progress: Progress | Non
         get_hf_file_metadata(hf_hub_url(repo, file, revision=revision or None), timeout=TIMEOUT_SECONDS)
         return Path(hf_hub_download(repo, file, revision=revision or None, tqdm_class=_progress_bar(progress)))
     except GatedRepoError:
-        raise ModelError(
-            "{repo} is given only to those whom its owners let in: ask them on huggingface.co/{repo}, then run `hf auth login`.",
-            repo=repo,
-        ) from None
+        raise ModelError("{repo} is gated: request access on huggingface.co/{repo}, then run `hf auth login`.", repo=repo) from None
     except (RepositoryNotFoundError, RevisionNotFoundError):
-        raise ModelError("The hub has no model {repo}, or only for those who are logged in (`hf auth login`).", repo=repo) from None
+        raise ModelError("The hub has no model {repo}, or it is private: log in with `hf auth login`.", repo=repo) from None
     except EntryNotFoundError:
         return None
     except Exception as error:  # the hub's client, its transports and the disk each raise their own

@@ -117,7 +117,7 @@ def _load(
     name = timm_name(name)
     file = local_files.find_weights(name)
     if like is not None and (file is None or local_files.has_card(file)):
-        raise ModelError("{name} says itself how its photos are prepared: leave out like.", name=name)
+        raise ModelError("{name} already says how its photos are prepared: leave out like.", name=name)
     if file is None:
         return _load_hub(str(name), image_px, progress, positions_by)
     if file.is_dir() or (file.is_file() and not local_files.has_card(file)):
@@ -134,9 +134,7 @@ def timm_name(name: str | Path) -> str | Path:
     if family is None or Path(name).exists():
         return name
     if not family.trained_weights:
-        raise ModelError(
-            "There are no trained weights of {name}: train it yourself, with vitcore train --model {name}.", name=family.name
-        )
+        raise ModelError("{name} has no trained weights: train it yourself, with vitcore train --model {name}.", name=family.name)
     return family.trained_weights
 
 

@@ -36,7 +36,9 @@ def find_weights(name: str | Path) -> Path | None:
         shipped = SHIPPED_MODELS / f"{path.name}.safetensors"
         return shipped if path.name == str(name) and shipped.is_file() else None
     except OSError as error:  # too long for a file's name, a folder that may not be read
-        raise ModelError("{name!r} is no model's name, nor a file: {reason}.", name=str(name)[:60], reason=error.strerror) from None
+        raise ModelError(
+            "{name!r} is neither a model's name nor a file: {reason}.", name=str(name)[:60], reason=error.strerror
+        ) from None
 
 
 def _is_model(folder: Path) -> bool:
@@ -63,7 +65,7 @@ def read_card(file: Path) -> dict[str, Any]:
             "{called} can't be loaded: its card {stem}.json has no {error}.", called=file.name, stem=file.stem, error=missing[0]
         )
     if unknown := next((name for name in said["card"] if name not in row), None):
-        raise ModelError("{name} says that {field} is {value}, which it can't be.", name=card.name, field="card",
+        raise ModelError("{name} says that {field} is {value}, which is impossible.", name=card.name, field="card",
                          value=repr(unknown)[:60])  # fmt: skip
     return said
 

@@ -36,7 +36,7 @@ def build_without_weights(name: str | Path, px: int | None = None, device: str =
             size = px or about["img_size"]
             return (str(name), local_files.build_module(about, size), (size, size) if isinstance(size, int) else tuple(size))
         if not timm.is_model(str(name)):
-            raise ModelError("{name} is no model of the paper, of timm, nor a file or a run.", name=str(name)[:60])
+            raise ModelError("{name} is not a model of the paper or of timm, nor a file or a run.", name=str(name)[:60])
         try:
             sized: dict[str, Any] = {"img_size": px} if px else {}
             module: Any = timm.create_model(str(name), pretrained=False, **sized)

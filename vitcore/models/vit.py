@@ -43,8 +43,8 @@ class AttentionStructure:
         if not self.sizes:
             return say("{name} has no attention, so {what} is not defined for it.", name=name, what=picture_name)
         sizes = ", ".join(f"{queries}×{keys}" for queries, keys in self.sizes[:MAX_SIZES_NAMED])
-        return say("{name} does not let all patches of one grid attend to all in one softmax a block (its attention is {sizes} "
-                   "queries × keys, in groups, over features or mixed afterwards), so {what} is not defined for it.",
+        return say("{name} does not attend over all patches of one grid with one softmax per block, so {what} is not defined for "
+            "it. Its attention is {sizes} queries × keys, in groups, over features or mixed afterwards.",
                    name=name, sizes=sizes, what=picture_name)  # fmt: skip
 
 
@@ -154,7 +154,7 @@ def check_vit(vit: Any) -> None:
 
 def no_classes_error(vit: Vit) -> ModelError:
     """The refusal of a question that needs a class, for a model that gives features."""
-    return ModelError("{name} has no head that tells classes apart, so there is no class to ask for.", name=vit.display_name)
+    return ModelError("{name} has no classification head, so it has no class to explain.", name=vit.display_name)
 
 
 def class_by_name(labels: Sequence[str], name: str) -> int:
@@ -173,7 +173,7 @@ def class_by_name(labels: Sequence[str], name: str) -> int:
         plain.index(label) for label in get_close_matches(wanted, plain, MOST_NAMES, 0.6)
     ]
     if not alike:
-        raise ModelError("No class is named {name}, nor nearly so.", name=name)
+        raise ModelError("No class has the name {name} or a similar one.", name=name)
     nearest = ", ".join(labels[i] for i in alike[:MOST_NAMES])
     raise ModelError("No class is named {name}; the nearest are: {nearest}.", name=name, nearest=nearest)
 

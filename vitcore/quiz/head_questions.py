@@ -49,17 +49,15 @@ def _head_distance_question(material: QuizMaterial, rng: Generator, farthest: bo
         ]  # fmt: skip
         question = make_question(
             "farthest" if farthest else "nearest",
-            say("Each map is what one head attends to from the outlined patch. Which head looks farthest from there, on average?")
+            say("Each map shows what one head attends to from the outlined patch. Which head attends farthest, on average?")
             if farthest
-            else say(
-                "Each map is what one head attends to from the outlined patch. Which head looks nearest from there, on average?"
-            ),
+            else say("Each map shows what one head attends to from the outlined patch. Which head attends nearest, on average?"),
             choices,
             [
                 append_explanation(
                     say(
-                        "Mean distance from this patch, of what goes to patches (renormalised): {told}. Even attention to all "
-                        "patches would read {even} px.",
+                        "The mean attention distances from this patch, renormalised over patches, are: {told}. Even "
+                        "attention to all patches has {even} px.",
                         told=one,
                         even=f"{even:.1f}",
                     ),
@@ -109,12 +107,13 @@ def attending_patch_question(material: QuizMaterial, rng: Generator) -> Question
         ]
         question = make_question(
             "whose",
-            say("The map is what head {head} of layer {block} attends to from one of the four patches. From which?", head=head,
+            say("The map shows what head {head} of layer {block} attends to from one of the four patches. Which patch is it?",
+                head=head,
                 block=block),
             choices,
             append_explanation(say(
-            "This head looks near: what the map shows lies {px} px from that patch on average, and farther from the "
-                          "others.", px=f"{min(away):.1f}"), outlier_sentence_of_map(material, maps[asked], material.photo)),
+            "This head attends locally. Its attention lies {px} px from that patch on average, and farther from the others.",
+                px=f"{min(away):.1f}"), outlier_sentence_of_map(material, maps[asked], material.photo)),
             min_margin=MIN_UNSHARED_OF_PLACES, page="attention", pictures=shown,
             address={"layer": block, "one_head": head, "patch": asked},
         )  # fmt: skip
@@ -134,8 +133,8 @@ def nearest_layer_question(material: QuizMaterial, rng: Generator) -> Question |
         layers.remove(next(layer for layer in layers if layer != mean.argmin()))
     choices = [Choice(say("layer {block}", block=layer), float(mean[layer] / even), f"{mean[layer]:.1f} px") for layer in layers]
     return make_question(
-        "nearest_layer", say("In which of these layers do the heads look nearest, on average over the layer's heads?"), choices,
-        [say("The heads of layer {block} look {px} px far on average; those of the others {rest}.", block=layer,
+        "nearest_layer", say("Which of these layers has the smallest attention distance, on average over its heads?"), choices,
+        [say("The heads of layer {block} attend {px} px far on average, those of the other layers {rest}.", block=layer,
              px=f"{mean[layer]:.1f}", rest=", ".join(f"{mean[one]:.1f} px" for one in layers if one != layer))
          for layer in layers],
         min_margin=MIN_DISTANCE_MARGIN, lowest_is_correct=True, page="distance", address={"cls": "renormalise"},
@@ -158,13 +157,13 @@ def attention_sink_question(material: QuizMaterial, rng: Generator) -> Question 
         for block, head in places
     ]  # fmt: skip
     sentence = (
-        say("Patches attend to the class token, too. In which of these heads do they do so most?")
+        say("In which of these heads do patches attend most to the class token?")
         if rec.grid.prefix == 1 and material.vit.pooling == "class token"
-        else say("Patches attend to the tokens before them, too. In which of these heads do they do so most?")
+        else say("In which of these heads do patches attend most to the tokens before them?")
     )
     return make_question(
         "sink", sentence, choices,
-        say("In this head, patches give on average {share} of their attention to what is not a patch.",
+        say("In this head, patches give on average {share} of their attention to tokens that are not patches.",
             share=percent(shares[most], 0)),
         min_margin=MIN_SHARE_MARGIN, page="attention", address={"layer": most[0], "one_head": most[1]},
     )  # fmt: skip

@@ -42,8 +42,8 @@ def rollout_map_question(material: QuizMaterial, rng: Generator) -> Question | N
     ]
     return make_question(
         "rollout",
-        say("One map is the rollout of {who}: attention multiplied through all layers. The others are attention of one layer, "
-            "or of one of its heads. Which is the rollout?", who=material.pooling_words),
+        say("One map is the rollout of {who} through all layers. The others are the attention of one layer or one head. "
+            "Which is the rollout?", who=material.pooling_words),
         choices,
         [append_explanation(say("The others are: {others}.", others="; ".join(other for other, _ in named if other != name)), found)
          for name, _ in named],
@@ -71,7 +71,7 @@ def most_attended_patch_question(material: QuizMaterial, rng: Generator) -> Ques
         question = make_question(
             "attended",
             say(
-                "In the last layer, on average over its heads: to which of the four patches does {who} attend most?",
+                "To which of the four patches does {who} attend most, in the last layer and on average over its heads?",
                 who=material.pooling_words,
             ),
             choices,
@@ -113,8 +113,8 @@ def map_of_photo_question(material: QuizMaterial, rng: Generator) -> Question | 
     return make_question(
         "map_of_photo",
         say(
-            "Where does {who} look, in the last layer and on average over its heads? These are the maps of several photos. "
-            "Which belongs to this photo?",
+            "Each map shows what {who} attends to in one of several photos, in the last layer and on average over its "
+            "heads. Which map belongs to this photo?",
             who=material.pooling_words,
         ),
         choices,
@@ -143,11 +143,14 @@ def photo_of_map_question(material: QuizMaterial, rng: Generator) -> Question | 
     ]
     return make_question(
         "photo_of_map",
-        say("In which photo does {who} look so, in the last layer and on average over its heads?", who=material.pooling_words),
+        say(
+            "The map shows what {who} attends to in the last layer, on average over its heads. Which photo does it belong to?",
+            who=material.pooling_words,
+        ),
         choices,
         append_explanation(
             say(
-                "It is the map of “{title}”; those of the other photos have at most {share} of their total in common with it.",
+                "It is the map of “{title}”. The other photos' maps have at most {share} of their total in common with it.",
                 title=asked.title,
                 share=_second(choices),
             ),

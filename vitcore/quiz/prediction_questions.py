@@ -20,7 +20,7 @@ def predicted_class_question(material: QuizMaterial, rng: Generator) -> Question
     """What is the photo, to the model? The others are its next guesses."""
     return _likeliest_class_question(
         "answer", material, rng, probabilities(material.rec.logits, material.rec.output),
-        say("What does the model say the photo shows?"),
+        say("Which class does the model predict for the photo?"),
         "overview", {}, MIN_PREDICTION_MARGIN,
     )  # fmt: skip
 
@@ -34,7 +34,7 @@ def logit_lens_question(material: QuizMaterial, rng: Generator) -> Question | No
     if not depths:
         return None
     depth = depths[int(rng.integers(len(depths)))]
-    sentence = say("If the model stopped after layer {block}, what would it say? (The logit lens.)", block=depth - 1)
+    sentence = say("What does the logit lens predict after layer {block}, as if the model stopped there?", block=depth - 1)
     return _likeliest_class_question(
         "lens_says",
         material,
@@ -94,11 +94,10 @@ def deciding_layer_question(material: QuizMaterial, rng: Generator) -> Question 
     }  # fmt: skip
     return make_question(
         "settles",
-        say("If the model stopped after a layer, it would answer, too (the logit lens). From which layer on is that always its "
-            "final answer?"),
+        say("The logit lens gives a prediction after every layer. From which layer on is it always the final prediction?"),
         choices,
-        say("Just before, it would say “{other}” ({less}). After layer {block} it says “{label}” ({share}), and after every "
-            "later one.", **told),
+        say("From layer {block} on the prediction is “{label}” ({share}). After the layer before it is “{other}” ({less}).",
+            **told),
         min_margin=1, page="story", address={"step": LOGIT_LENS_STORY_STEP}, pictures=[QuestionPicture(material.photo.picture,
         say("The photo"))],
     )  # fmt: skip
@@ -122,8 +121,8 @@ def photo_for_class_question(material: QuizMaterial, rng: Generator) -> Question
         for one, row in zip(photos, p, strict=True)
     ]
     return make_question(
-        "photo_for_class", say("For which photo does the model find “{label}” the most likely?", label=labels[target]), choices,
-        say("It gives “{label}” a probability of {share} there, and at most {rest} for the other photos.", label=labels[target],
+        "photo_for_class", say("For which photo is the model's probability of “{label}” highest?", label=labels[target]), choices,
+        say("The probability of “{label}” is {share} for that photo, and at most {rest} for the others.", label=labels[target],
             share=percent(float(p[:, target].max())), rest=percent(float(np.sort(p[:, target])[-2]))),
         min_margin=MIN_PROBABILITY_MARGIN, page="overview",
     )  # fmt: skip

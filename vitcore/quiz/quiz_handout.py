@@ -35,8 +35,8 @@ def quiz_handout(material: QuizMaterial, quiz: Quiz, origin: ReportOrigin | None
 
 def quiz_introduction(material: QuizMaterial, quiz: Quiz) -> str:
     """What a quiz is about, in a sentence."""
-    return say("{count} {count:question|questions} about what {model} does with this photo. All answers were computed from its "
-               "weights and from one pass through it. Layers, heads, patches, rows and columns are counted from 0.",
+    return say("{count} {count:question|questions} about what {model} does with this photo. All answers are computed from its "
+        "weights and one forward pass. Layers, heads, patches, rows and columns are counted from 0.",
                count=len(quiz.questions), model=material.vit.card.title)  # fmt: skip
 
 
@@ -44,7 +44,8 @@ def fewer_questions_sentence(quiz: Quiz) -> str:
     """Why there are fewer questions than usual, where there are."""
     if len(quiz.questions) >= QUESTION_COUNT:
         return ""
-    return say("Fewer than {usual}: for this model and photo, other questions are not defined or have no clear answer.",
+    return say("There are fewer than {usual} questions. The others are not defined for this model and photo, or have no clear "
+        "answer.",
                usual=QUESTION_COUNT)  # fmt: skip
 
 

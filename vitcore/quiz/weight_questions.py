@@ -33,11 +33,10 @@ def first_component_question(material: QuizMaterial, rng: Generator) -> Question
     ]  # fmt: skip
     rooted = material.vit.hybrid or material.vit.patches is None
     sentence = (
-        say("One of these is the first principal component of the model's first convolution: the pattern in which its filters "
-            "differ most. Which?")
+        say("Which of these is the first principal component of the model's first convolution, the pattern in which its "
+            "filters differ most?")
         if rooted else
-        say("One of these is the first principal component of the filters that read a patch: the pattern in which they differ "
-            "most. Which?")
+        say("Which of these is the first principal component of the embedding filters, the pattern in which they differ most?")
     )  # fmt: skip
     why = say("The first component explains {share} of the variance of all filters, the others {rest}.",
               share=percent(variance[0]), rest=", ".join(percent(variance[one]) for one in rest))  # fmt: skip
@@ -59,19 +58,19 @@ def position_map_question(material: QuizMaterial, rng: Generator) -> Question | 
         choices = [
             Choice("", value, say("patch {patch}: {cosine} at the outlined place", patch=place, cosine=decimal(value, 2)),
                    QuestionPicture(question_pictures.cosine_map_picture(grid.to_map(material.position_similarity[place])),
-                           say("A map of cosines, red for alike and blue for opposite"), photo=False))
+                           say("A map of cosines, red for similar and blue for opposite"), photo=False))
             for place, value in zip(places, at, strict=True)
         ]  # fmt: skip
-        why = say("A position is as similar to itself as can be: its map is 1 at its own place. There the others "
-                  "are at most {most}.",
+        why = say("A position embedding has cosine 1 with itself, so its map is 1 at its own place. The others are at most {most} "
+            "there.",
                   most=decimal(sorted(at)[-2], 2))  # fmt: skip
         shown = QuestionPicture(
             question_pictures.outline_patch(material.photo.picture, asked, grid), say("The photo with one patch outlined")
         )
         question = make_question(
             "place_of_tile",
-            say("Each map compares one position embedding with those of all places: red is alike, blue is opposite. "
-                "Which belongs to the outlined place?"),
+            say("Each map compares one position embedding with all others. Red is similar, blue is opposite. Which map "
+                "belongs to the outlined place?"),
             choices, why, min_margin=MIN_COSINE_MARGIN, page="positions", address={"patch": asked},
             pictures=[shown],
         )  # fmt: skip
@@ -99,8 +98,7 @@ def similar_position_question(material: QuizMaterial, rng: Generator) -> Questio
                   most=decimal(told[0], 2), rest=", ".join(decimal(value, 2) for value in told[1:]))  # fmt: skip
         question = make_question(
             "like_place",
-            say("Which of the four places is most like the outlined one to the model: whose position embedding is most similar to "
-                "that of the outlined place?"),
+            say("Which of the four places has the position embedding most similar to that of the outlined place?"),
             choices, why, min_margin=MIN_COSINE_MARGIN, page="positions", address={"patch": asked},
             pictures=[four_patches_picture(material, rest, grid, asked)],
         )  # fmt: skip

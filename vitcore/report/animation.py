@@ -70,7 +70,7 @@ def _frames(
         masked_outliers_sentence(len(masked_outlier_patches(rec, settings))),
     )
     said = [masked or outlier_sentence(some, rec.grid) for some in marks]
-    title = say("What {who} gathered", who=query_token_words(vit, settings))
+    title = say("Rollout of {who}", who=query_token_words(vit, settings))
     sheet = _sheet(photo.size, side_px, title, rollout_per_layer_scale(maps), mode, more=any(said))
     place, line, frames = ((sheet.width - photo.width) // 2, _line(side_px) * 2), _line(side_px), []
     for last, lit in enumerate(heat_over_photo(photo, maps, top, rec.grid, settings.patch)):

@@ -56,7 +56,7 @@ def comparison_figures(
     px, shares = [rec.distance_px for rec in recs], [rec.prefix_attention_share for rec in recs]
     drawn |= zip(("distance-a", "distance-b"), distance_figures(px, vits, mode, prefix_attention_shares=shares), strict=True)
     drawn["difference"] = figures.relevance(
-        comparison.difference, photo, grid, say("Rollout: {first} less {second}", first=names[0], second=names[1]),
+        comparison.difference, photo, grid, say("Rollout: {first} minus {second}", first=names[0], second=names[1]),
         say("percentage points"), signed=True, mode=mode, min_top=100 / comparison.difference.size,
     )  # fmt: skip
     drawn["cka"] = figures.cka_heatmap(comparison.cka, names, mode)
@@ -102,7 +102,7 @@ def map_difference_sentence(difference: NDArray, rank_correlation: float) -> str
         return say("The two maps are the same.")
     row, col = divmod(place, difference.shape[1])
     told = say(
-        "The largest difference is in row {row}, column {col} of the {rows}×{cols} grid: there {who} has {points} percentage "
+        "The largest difference is in row {row}, column {col} of the {rows}×{cols} grid. There {who} has {points} percentage "
         "points more.",
         row=row, col=col, rows=difference.shape[0], cols=difference.shape[1], who=MODEL_LETTERS[most < 0],
         points=f"{abs(most):.2f}",
@@ -130,7 +130,7 @@ def token_similarity_sentence(comparison: Comparison) -> str:
     """How alike the tokens are, layer beside layer at the same depth."""
     pairs = [pair for pair in comparison.cka_per_layer if pair[2] == pair[2]]
     if not pairs:
-        return say("All tokens of a layer are alike in one of the models, so there is nothing to compare.")
+        return say("In one model, all tokens of a layer are the same, so there is nothing to compare.")
     most, least = max(pairs, key=lambda pair: pair[2]), min(pairs, key=lambda pair: pair[2])
     mean = float(np.mean([value for *_, value in pairs]))
     if most[2] - least[2] < 0.005:
@@ -156,18 +156,18 @@ def agreement_sentence(agreement: Any, tops: list[list[tuple[str, float]]]) -> s
     if agreement is None:
         mute = [name for name, top in zip(MODEL_LETTERS, tops, strict=True) if not top]
         if mute:
-            return say("{names} names no classes, so the answers can't be compared.", names=" · ".join(mute))
-        return say("The two models don't tell the same classes apart, or not in the same way, so their answers can't be compared.")
+            return say("{names} names no classes, so the predictions can't be compared.", names=" · ".join(mute))
+        return say("The models have different classes, or different kinds of probability, so their predictions can't be compared.")
     (one, p), (two, q) = (top[0] for top in tops)
     facts = {"one": one, "two": two, "p": percent(p), "q": percent(q), "first": MODEL_LETTERS[0], "second": MODEL_LETTERS[1]}
     told = (
-        say("Both say “{one}”: {first} with {p}, {second} with {q}.", **facts)
+        say("Both predict “{one}”: {first} with {p}, {second} with {q}.", **facts)
         if agreement.same_top1
-        else say("{first} says “{one}” ({p}), {second} “{two}” ({q}).", **facts)
+        else say("{first} predicts “{one}” ({p}), {second} predicts “{two}” ({q}).", **facts)
     )
     return f"{told} " + say(
-        "They share {shared} of their {of} most likely classes. The Jensen-Shannon divergence of the answers is {bits} bits "
-        "(0: the same, 1: nothing in common).",
+        "They share {shared} of their {of} most likely classes. The Jensen-Shannon divergence of the predictions is {bits} "
+        "bits (0: the same, 1: nothing in common).",
         of=agreement.of, shared=agreement.shared_top5, bits=f"{agreement.divergence_bits:.2f}",
     )  # fmt: skip
 
@@ -203,12 +203,12 @@ def _layer_by_layer(means: list[NDArray]) -> str:
         "there": _ranges(places[1]),
              "one": len(places[0]), "two": len(places[1])}  # fmt: skip
     if places[0] and places[1]:
-        return say("By the mean of a layer's heads{how}, {first} reaches farther in {one:layer|layers} {here}, {second} in "
-                   "{two:layer|layers} {there}.", **facts)  # fmt: skip
+        return say("On average over a layer's heads{how}, {first} attends farther in {one:layer|layers} {here}, {second} in "
+            "{two:layer|layers} {there}.", **facts)  # fmt: skip
     if not places[0] and not places[1]:
-        return say("By the mean of a layer's heads{how}, both reach equally far in every layer.", **facts)
+        return say("On average over a layer's heads{how}, both attend equally far in every layer.", **facts)
     side = int(not places[0])
-    return say("By the mean of a layer's heads{how}, {who} reaches farther in {count:layer|layers} {where}, the other in none.",
+    return say("On average over a layer's heads{how}, {who} attends farther in {count:layer|layers} {where}, the other in none.",
                how=how, who=MODEL_LETTERS[side], count=len(places[side]), where=_ranges(places[side]))  # fmt: skip
 
 
@@ -287,7 +287,7 @@ def _facts(vit: Vit) -> list[tuple[str, str]]:
         (say("Parameters"), f"{sum(p.numel() for p in vit.module.parameters()):,}".replace(",", " ")),
         (say("Grid"), say("{rows} × {cols} patches of {high} × {wide} px", rows=grid.rows, cols=grid.cols, high=high, wide=wide)),
         (say("What the model sees"), f"{broad} × {tall} px"), (say("Layers × heads"), f"{vit.blocks} × {vit.heads}"),
-        (say("Answer read from"), say(vit.pooling)),
+        (say("Output read from"), say(vit.pooling)),
     ]  # fmt: skip
 
 

@@ -68,7 +68,7 @@ def _lead(vit: Vit, rec: Recording) -> str:
     lead = say("seen by {model}: {rows} × {cols} patches, {blocks} {blocks:layer|layers} of "
                "{heads} {heads:head|heads}", model=vit.card.title,
                rows=rec.grid.rows, cols=rec.grid.cols, blocks=vit.blocks, heads=vit.heads)  # fmt: skip
-    return lead + say(". Its answer: {label}, {share}", label=top[0][0], share=percent(top[0][1])) if top else lead
+    return lead + say(". Its prediction: {label}, {share}", label=top[0][0], share=percent(top[0][1])) if top else lead
 
 
 def _photo(rec: Recording, title: str) -> dict[str, Any]:
@@ -82,18 +82,16 @@ def _photo(rec: Recording, title: str) -> dict[str, Any]:
 def _input(rec: Recording) -> dict[str, Any]:
     high, wide = rec.grid.image_px
     drawn = html_page.embed_image(rec.model_input.pixels, say("The model's input"), False, kind="seen")
-    return {"about": say("{wide} × {high} px, no more", wide=wide, high=high), "image": drawn}
+    return {"about": say("{wide} × {high} px", wide=wide, high=high), "image": drawn}
 
 
 def _answer(rec: Recording) -> str:
     if not rec.top_classes():
-        return say(
-            "This model has no classes: it gives {count} {count:feature|features} instead of an answer.", count=len(rec.logits)
-        )
+        return say("This model has no classes: it gives {count} {count:feature|features}, not a prediction.", count=len(rec.logits))
     over = (
-        say("softmax over all {count} {count:class|classes} it knows", count=len(rec.logits))
+        say("softmax over all {count} {count:class|classes}", count=len(rec.logits))
         if rec.output == "softmax"
-        else say("each of its {count} {count:class|classes} has a probability of its own (sigmoid)", count=len(rec.logits))
+        else say("each of {count} {count:class|classes} has its own probability (sigmoid)", count=len(rec.logits))
     )
     named = imagenet_name_sentence(sample_photo_entry(rec.photo), [label for label, _ in rec.top_classes()])
     return f"{over}. {named}" if named else over
@@ -158,7 +156,7 @@ def _card(vit: Vit, rec: Recording, side: ModelFacts) -> list[tuple[str, str]]:
         say("Parameters"): f"{side.params:,}".replace(",", " "), say("Licence"): vit.card.licence,
         say("Grid"): say("{rows} × {cols} patches of {high} × {wide} px", rows=grid.rows, cols=grid.cols, high=high, wide=wide),
         say("Sequence"): tokens, say("Layers × heads"): f"{vit.blocks} × {vit.heads}",
-        say("Answer read from"): query_token_words(vit, DEFAULT_SETTINGS), say("Weights, SHA-256"): side.digest,
+        say("Output read from"): query_token_words(vit, DEFAULT_SETTINGS), say("Weights, SHA-256"): side.digest,
     }  # fmt: skip
     if vit.assumed:
         given[say("Assumed, not proven")] = ", ".join(f"{key}={value}" for key, value in vit.assumed.items())

@@ -106,7 +106,7 @@ def _patches(rec: Recording, settings: ReportSettings) -> ReportPicture:
                   cols=grid.cols, count=grid.patches,
                   high=grid.step_px[0], wide=grid.step_px[1]) + more,
         how=say("Each square is one token of the sequence, read row by row."),
-        limits=say("Which of them matter, or what the model makes of them."),
+        limits=say("Which patches matter, or how the model uses them."),
         tiles=(("", drawn),),
         figure=lambda mode: figures.patches(rec.model_input.pixels, grid, mode=_mode(mode)),
     )  # fmt: skip
@@ -134,17 +134,17 @@ def _filters(vit: Vit, side: ModelFacts, settings: ReportSettings) -> ReportPict
     count = min(settings.components, len(variance))
     tiles = side.filter_tiles(count)
     subject = say("Root convolution") if vit.hybrid else say("RGB embedding filters")
-    how = say("Principal components of the filters that read a patch, largest share of variance first. Mid-grey is zero; "
-              "opposite colours are opposite signs, and a component's sign is arbitrary.")  # fmt: skip
+    how = say("The tiles are the principal components of the embedding filters, by explained variance. Mid-grey is zero. Opposite "
+        "colours are opposite signs, and a component's sign is arbitrary.")  # fmt: skip
     if vit.hybrid:
-        how = say("A hybrid has no RGB patch filters. These are the principal components of its network's first convolution, "
-                  "weight-standardised as it is applied. Mid-grey is zero.")  # fmt: skip
+        how = say("A hybrid has no RGB patch filters. These are the principal components of its first convolution, with "
+            "standardised weights. Mid-grey is zero.")  # fmt: skip
     return ReportPicture(
         name="filters", title=subject,
         alt=say("The first {count} principal {count:component|components}, row by row", count=count),
         about=say("first {count} principal {count:component|components}, {share} of variance", count=count,
                   share=percent(variance[:count].sum())) + _filter_pattern_words(side.components),
-        how=how, limits=say("Which of these this photo uses, and what later layers make of them."),
+        how=how, limits=say("Which filters this photo uses, or how later layers use their output."),
         tiles=(("", mosaic(tiles, COLUMNS, gutter=1)),),
         figure=lambda mode: figures.filters(tiles, variance, _mode(mode), subject),
     )  # fmt: skip
@@ -162,7 +162,7 @@ def _positions(vit: Vit, side: ModelFacts) -> ReportPicture:
     cosine, grid = side.cosine, vit.grid
     title = say("Position-embedding similarity")
     if cosine is None:
-        about = say("This model has no learned absolute position embeddings: it tells position in another way, or not at all.")
+        about = say("This model has no learned absolute position embeddings: it encodes position in another way, or not at all.")
         return ReportPicture(name="positions", title=title, alt="", how="", limits="", about=about)
     tiles = apply_colour_scale(cosine, DIVERGING, -1, 1).reshape(grid.patches, grid.rows, grid.cols, 3)
     return ReportPicture(
@@ -170,9 +170,9 @@ def _positions(vit: Vit, side: ModelFacts) -> ReportPicture:
         alt=say("{rows} × {cols} tiles, each the cosine similarity of one position with all others", rows=grid.rows,
                 cols=grid.cols),
         about=say("correlation of cosine with 2-D distance {number}", number=f"{side.correlation:.2f}"),
-        how=say("Each tile is one position compared with all others, laid out as the picture is. Red is alike, blue is opposite; "
-                "each tile's own position is 1."),
-        limits=say("How strongly a layer uses position: that depends on its query and key weights too."),
+        how=say("Each tile compares one position with all others, in the layout of the photo. Red is similar, blue is opposite. "
+            "A tile's own position is 1."),
+        limits=say("How strongly a layer uses position. That also depends on its query and key weights."),
         tiles=(("", mosaic(tiles, grid.cols, gutter=max(1, grid.rows // 8))),), scale=ColourScale(colours=DIVERGING, low=-1, high=1,
                                                                                           unit=say("cosine similarity")),
         figure=lambda mode: figures.position_similarity(cosine, grid, _mode(mode)),
@@ -182,18 +182,18 @@ def _positions(vit: Vit, side: ModelFacts) -> ReportPicture:
 def _distance(rec: Recording) -> ReportPicture:
     grid, px, share = rec.grid, rec.distance_px, rec.prefix_attention_share if rec.grid.prefix else None
     even = uniform_distance_px(grid)
-    how = say("Each dot is a head: how far it looks on average, in pixels of the model's input. The dashed line is what "
-              "attention spread evenly over all patches reads; heads above it prefer far patches. A hollow dot gives half its "
-              "attention or more to tokens that are not patches.")  # fmt: skip
-    limits = say("What a head looks at. The class token is dropped and the rest not renormalised, as in the paper: a head that "
-                 "gives it half its attention reads half the distance.")  # fmt: skip
+    how = say("Each dot is a head. Its height is the head's mean attention distance, in pixels of the model's input. The dashed "
+        "line is evenly spread attention, and heads above it prefer far patches. A hollow dot gives half its attention or "
+        "more to tokens that are not patches.")  # fmt: skip
+    limits = say("What a head attends to. As in the paper, the class token is dropped and the rest is not renormalised. A "
+        "head that gives it half its attention gets half the distance.")  # fmt: skip
     return ReportPicture(
         name="distance", title=say("Mean attention distance"), chart=True,
         alt=say("One dot per head over {blocks} {blocks:layer|layers}; the first layer from {near} to {far} px", blocks=len(px),
                 near=f"{px[0].min():.0f}", far=f"{px[0].max():.0f}"),
         about=say("layer 0: {near} to {far} px of {wide}; evenly spread: {even} px", near=f"{px[0].min():.0f}",
                   far=f"{px[0].max():.0f}", wide=grid.image_px[1], even=f"{even:.1f}"),
-        how=how, limits=limits if grid.prefix else say("What a head looks at, or whether the answer uses it."),
+        how=how, limits=limits if grid.prefix else say("What a head attends to, or whether the prediction depends on it."),
         figure=lambda mode: figures.attention_distance(px, grid, even, mode=_mode(mode), prefix_attention_share=share),
     )  # fmt: skip
 
@@ -202,14 +202,14 @@ def _rollout(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Im
     grid, amounts = rec.grid, rollout_map(rec, settings)
     who, top = query_token_words(vit, settings), scale_top(amounts)
     marks = outlier_patches_in_map(rec, amounts)
-    plain = say("what {who} gathered", who=who) + _begins(settings)
+    plain = say("rollout of {who}", who=who) + _begins(settings)
     about, printed = plain + _outlier_words(rec, settings, marks), plain + _outlier_words(rec, settings, [])
     return ReportPicture(
         name="rollout", title=say("Attention rollout"), alt=say("Rollout on the photo: {about}", about=about), about=about,
-        how=say("Attention of all layers, heads fused and the identity added for the residual connection, multiplied back to the "
-                "input. Bright patches have more of it."),
-        limits=say("Why the model decided: it shows from where attention could have carried information, if all values counted "
-                   "alike. That it lies on the object makes it plausible, not proof."),
+        how=say("In each layer, the heads' attention is fused into one matrix, and the identity is added for the residual "
+            "connection. Rollout multiplies these matrices over the layers. A brighter patch has a larger share."),
+        limits=say("Why the model decided. Rollout shows from where attention could have carried information, if all values "
+            "counted the same. A map on the object looks plausible, but it proves nothing."),
         tiles=(("", _over(photo, amounts[None], top, settings, rec)[0]),), photo=True,
         scale=heat_colour_scale(100 * amounts, 100 * top, say("% of the total")),
         figure=lambda mode: figures.frame_outliers(
@@ -230,11 +230,12 @@ def _layers(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Ima
     tiles = [(layer_range_words(first, first + i), one) for i, one in enumerate(drawn)]
     return ReportPicture(
         name="layers", title=say("Rollout, layer after layer"), tiles=tuple(tiles), across=6, photo=True,
-        alt=say("Rollout after {count} {count:layer|layers}, one after the other", count=len(tiles)),
-        about=say("what {who} would have gathered if the model stopped there", who=query_token_words(vit, settings))
+        alt=say("Rollout after each of {count} {count:layer|layers}", count=len(tiles)),
+        about=say("rollout of {who} after each layer", who=query_token_words(vit, settings))
         + _outlier_words(rec, settings, _any(outlier_patches_in_map(rec, one) for one in maps)),
-        how=say("From left to right one more layer is multiplied in; the last picture is the rollout above. All share one scale."),
-        limits=say("Whether a layer changed the answer: only attention is followed, not what it carries."),
+        how=say("Each picture includes one more layer than the picture before it. The last picture is the rollout above. All "
+            "share one scale."),
+        limits=say("Whether a layer changed the prediction. Rollout follows attention, not the values that it carries."),
         scale=rollout_per_layer_scale(maps),
     )  # fmt: skip
 
@@ -258,8 +259,8 @@ def _attention(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.
     drawn = frame_outliers_in_pixels(heat_over_photo(photo, on[None], top, grid, patch)[0], marks, grid)
     return ReportPicture(
         name="attention", title=title, alt=f"{title}: {about}", about=about, tiles=(("", drawn),), photo=True,
-        how=say("Each patch is as bright as its share of this attention. The scale counts in even shares."),
-        limits=say("What an attended patch contributes: attention weighs value vectors, which are not drawn here."),
+        how=say("A brighter patch has a larger share of this attention. The scale is in multiples of an even share."),
+        limits=say("What an attended patch contributes. Attention weighs value vectors, and these are not shown."),
         scale=heat_colour_scale(100 * on, 100 * top, say("% of the total"), even_share=100 * even),
         figure=lambda mode: figures.frame_outliers(
             figures.attention_on_photo(on, photo, grid, title, top, _mode(mode), printed, even, patch), marks, grid,
@@ -278,7 +279,7 @@ def _heads(vit: Vit, rec: Recording, settings: ReportSettings) -> ReportPicture:
     names = [say("head {head} · up to {most}", head=i, most=percent(float(m.max()))) for i, m in enumerate(maps)]
     who = attending_token_words(vit, settings)
     about = (
-        say("attention that {who} is given in layer {block}", who=who, block=block)
+        say("attention to {who} in layer {block}", who=who, block=block)
         if settings.received
         else say("attention of {who} in layer {block}", who=who, block=block)
     )
@@ -289,11 +290,11 @@ def _heads(vit: Vit, rec: Recording, settings: ReportSettings) -> ReportPicture:
     printed, said = f"{title}: {about}{_outlier_words(rec, settings, [])}", outlier_sentence(_any(marks), rec.grid)
     about += _outlier_words(rec, settings, _any(marks))
     return ReportPicture(
-        name="heads", title=title, alt=say("{count} small {count:map|maps}, one a head", count=len(maps)), about=about,
-        how=say("One small map a head, laid out as the photo is. Each scale ends at the map's largest weight, which is named "
-                "below it, but not below {least} times an even share: a nearly even map stays dark.",
+        name="heads", title=title, alt=say("{count} small {count:map|maps}, one per head", count=len(maps)), about=about,
+        how=say("Each map is one head, in the layout of the photo. Its scale ends at its largest weight, which is named below "
+            "it. The scale ends at {least} times an even share or more, so a nearly even map stays dark.",
                 least=f"{MIN_TOP_IN_EVEN_SHARES:g}"),
-        limits=say("What an attended patch contributes: attention weighs value vectors, which are not drawn here."),
+        limits=say("What an attended patch contributes. Attention weighs value vectors, and these are not shown."),
         tiles=tuple(zip(names, drawn, strict=True)), across=6 if len(maps) > 4 else 4,
         scale=ColourScale(colours=SEQUENTIAL, low=0, high=1, unit=own_scale_unit()),
         figure=lambda mode: frame_outliers_in_maps(

@@ -40,23 +40,23 @@ class Recipe:
     masked_target: str = recipe_field("colour", "Task", "what is predicted of a corrupted patch: 512 mean colours, a 4×4 picture "
                               "of them, or its pixels", choices=("colour", "colours4x4", "pixels"))  # fmt: skip
     masked_share: float = recipe_field(0.5, "Task", "share of patch embeddings that are corrupted")
-    forced: float = recipe_field(0.5, "Task", "share of the steps in which every part of a block is given the teacher's own input "
-                         "(layers); after them the model goes its own way")  # fmt: skip
+    forced: float = recipe_field(0.5, "Task", "share of the steps in which every part of a block receives the teacher's input "
+        "(layers); afterwards it receives the model's own")  # fmt: skip
     attention_weight: float = recipe_field(0.3, "Task", "weight of the divergence from the teacher's attention (layers)")
     looker: str = recipe_field(
-        "", "Task", "second teacher, whose last class attention is followed, also by rollout (layers): as `teacher`"
+        "", "Task", "second teacher, for its class attention in the last layer and its rollout (layers); written like `teacher`"
     )
-    looker_from: float = recipe_field(0.8, "Task", "share of the steps after which the second teacher is asked (layers)")
-    looker_share: float = recipe_field(0.25, "Task", "share of each batch that the second teacher looks at (layers)")
-    looker_weight: float = recipe_field(0.5, "Task", "weight of the divergence from its class attention (layers)")
+    looker_from: float = recipe_field(0.8, "Task", "share of the steps after which the second teacher is used (layers)")
+    looker_share: float = recipe_field(0.25, "Task", "share of each batch that the second teacher sees (layers)")
+    looker_weight: float = recipe_field(0.5, "Task", "weight of the divergence from the second teacher's class attention (layers)")
 
     image_px: int = recipe_field(128, "Model", "side of the square the model sees", "px", least=8)
     patch_px: int = recipe_field(8, "Model", "side of a patch", "px", least=1)
     width: int = recipe_field(192, "Model", "D, numbers per token", least=1)
     blocks: int = recipe_field(12, "Model", "L, number of blocks", least=1)
     heads: int = recipe_field(3, "Model", "H, heads of a block", least=1)
-    mlp_ratio: float = recipe_field(4.0, "Model", "hidden numbers of a block's MLP, times the width", least=0.01)
-    readout: str = recipe_field("class", "Model", "where the answer is read: a class token, or the mean of the patches (Fig. 9)",
+    mlp_ratio: float = recipe_field(4.0, "Model", "hidden units of a block's MLP, as a multiple of the width", least=0.01)
+    readout: str = recipe_field("class", "Model", "where the output is read: the class token, or the mean of the patches (Fig. 9)",
                         choices=("class", "mean"))  # fmt: skip
     positions: str = recipe_field("1d", "Model",
         "position embeddings (Table 8): raster order, row and column, offsets between tokens "
@@ -65,41 +65,51 @@ class Recipe:
         "where positions act: before the blocks (relative: in the first alone), in every "
                              "block, in every block with one table", choices=("stem", "blocks", "shared"))  # fmt: skip
     family: str = recipe_field("vit", "Model",
-        "a ViT; attention along rows, then columns (axial); a ResNet without or with that (D.6)",
+        "a ViT, axial attention (along rows, then columns), or a ResNet without or with axial attention (D.6)",
                        choices=("vit", "axial", "resnet", "axial resnet"))  # fmt: skip
     resnet: str = recipe_field("", "Model",
-        "a ViT's convolutions in front (R, R14/16, R26/32, R50/16, R50/32), or a ResNet's depth; "
-                       "a ResNet's width is its root's", choices=("", *BACKBONES, *RESNETS))  # fmt: skip
+        "the convolutions before a ViT's blocks (R, R14/16, R26/32, R50/16, R50/32), or a ResNet's depth; a ResNet's width "
+        "is that of its root", choices=("", *BACKBONES, *RESNETS))  # fmt: skip
     mlp_head: bool = recipe_field(False, "Model", "a hidden tanh layer before the classes, as in the paper's pre-training")
-    patch_init_std: float = recipe_field(0.02, "Model", "deviation of the first embedding filters; small shows what is learned")
+    patch_init_std: float = recipe_field(
+        0.02, "Model", "standard deviation of the initial embedding filters; a small one shows what is learned"
+    )
 
     steps: int = recipe_field(1000, "Schedule", "optimiser steps", "steps", least=1)
-    batch: int = recipe_field(128, "Schedule", "images a step, over all processes", "images", least=1)
-    learn_most: int = recipe_field(0, "Schedule", "photos learned from, alike of each class, drawn once; 0: all", "photos")
-    micro_batch: int = recipe_field(0, "Schedule", "images a pass; smaller ones are accumulated; 0: batch / processes", "images")
+    batch: int = recipe_field(128, "Schedule", "images per step, over all processes", "images", least=1)
+    learn_most: int = recipe_field(0, "Schedule", "photos to train on, equally many of each class, drawn once; 0: all", "photos")
+    micro_batch: int = recipe_field(
+        0, "Schedule", "images per pass; the gradients of smaller passes are accumulated; 0: batch / processes", "images"
+    )
     optimiser: str = recipe_field("adamw", "Schedule", "adamw: Adam with decoupled decay; muon: timm's",
                           choices=("adamw", "sgd", "muon"))  # fmt: skip
     lr_peak: float = recipe_field(1e-3, "Schedule", "learning rate after the warm-up", least=0)
     warmup_steps: int = recipe_field(100, "Schedule", "linear rise of the learning rate", "steps")
-    free_lr: float = recipe_field(0.2, "Schedule", "times lr_peak: the peak once the model goes its own way (layers)")
-    adam_lr: float = recipe_field(1.0, "Schedule", "times the rate: that of what Muon leaves to AdamW", least=0)
-    place_lr: float = recipe_field(1.0, "Schedule", "times the rate: that of positions and class token", least=0)
+    free_lr: float = recipe_field(0.2, "Schedule", "peak learning rate on the model's own input, as a multiple of lr_peak (layers)")
+    adam_lr: float = recipe_field(1.0, "Schedule", "learning rate of what Muon leaves to AdamW, as a multiple of Muon's", least=0)
+    place_lr: float = recipe_field(
+        1.0, "Schedule", "learning rate of positions and class token, as a multiple of the others'", least=0
+    )
     hold: float = recipe_field(0.0, "Schedule", "share of the steps after which the learning rate begins to fall")
     decay: str = recipe_field("cosine", "Schedule", "fall of the learning rate to zero", choices=("cosine", "linear", "constant"))
     momentum: float = recipe_field(0.9, "Schedule", "of SGD, or Adam's first β")
     beta2: float = recipe_field(0.999, "Schedule", "Adam's second β")
-    weight_decay: float = recipe_field(0.05, "Schedule", "pull towards zero; not on biases, norms, positions, class token")
+    weight_decay: float = recipe_field(
+        0.05, "Schedule", "pulls weights towards zero, but not biases, norms, positions and the class token"
+    )
     clip_norm: float = recipe_field(1.0, "Schedule", "largest global gradient norm; 0: no clipping")
     average_decay: float = recipe_field(0.0, "Schedule", "Polyak average of the weights that are kept; 0: the last weights")
 
-    dropout: float = recipe_field(0.0, "Regularisation", "after dense layers but not qkv, and after adding positions")
+    dropout: float = recipe_field(0.0, "Regularisation", "after dense layers except qkv, and after adding positions")
     label_smoothing: float = recipe_field(0.0, "Regularisation", "share of the target spread over all classes")
     crop_area: float = recipe_field(0.3, "Augmentation", "smallest share of the photo an inception crop takes; 1: no crop")
     flip: bool = recipe_field(True, "Augmentation", "mirror half of the photos")
     rand_augment: str = recipe_field("", "Augmentation", "timm's RandAugment, such as rand-m9-n2; empty: off")
     mixup: float = recipe_field(0.0, "Augmentation", "Beta(a, a) of mixup; 0: off")
     cutmix: float = recipe_field(0.0, "Augmentation", "Beta(a, a) of CutMix; 0: off")
-    keep_patches: str = recipe_field("", "Augmentation", "patches a photo lends (layers): share:until, … in shares of the steps")
+    keep_patches: str = recipe_field(
+        "", "Augmentation", "share of a photo's patches that is used (layers), as share:until, …; until is a share of the steps"
+    )
 
     precision: str = recipe_field("auto", "Engine", "auto: bf16 where the chip multiplies it, else fp32",
                           choices=("auto", "fp32", "bf16"))  # fmt: skip
@@ -107,14 +117,14 @@ class Recipe:
     resident_gb: float = recipe_field(4.0, "Engine", "decoded sets up to this size stay on the device; larger are streamed", "GB")
     workers: int = recipe_field(2, "Engine", "processes that decode a streamed set", "processes")
     evaluate_every_steps: int = recipe_field(200, "Watching", "validation accuracy; 0: at the end only", "steps")
-    evaluate_most: int = recipe_field(0, "Watching", "held-out photos looked at, drawn once; 0: all", "photos")
+    evaluate_most: int = recipe_field(0, "Watching", "held-out photos that are evaluated, drawn once; 0: all", "photos")
     test_share: float = recipe_field(
         0.0, "Watching", "share of the held-out photos kept for a test after the last step, which no choice has seen"
     )
     few_shot_every_steps: int = recipe_field(0, "Watching", "few-shot accuracy on the validation photos; 0: never", "steps")
-    few_shots: int = recipe_field(10, "Watching", "photos a class for it", "photos", least=1)
-    save_every_steps: int = recipe_field(100, "Watching", "a checkpoint to go on from", "steps", least=1)
-    snapshots: int = recipe_field(24, "Watching", "pictures kept for Watch it learn, at steps spaced by ratio", least=0)
+    few_shots: int = recipe_field(10, "Watching", "photos per class for few-shot accuracy", "photos", least=1)
+    save_every_steps: int = recipe_field(100, "Watching", "a checkpoint to resume from", "steps", least=1)
+    snapshots: int = recipe_field(24, "Watching", "pictures kept for the film, at steps spaced by ratio", least=0)
     seed: int = recipe_field(0, "Schedule", "decides initial weights, batches and augmentation")
 
     def __post_init__(self) -> None:
@@ -164,7 +174,9 @@ def architecture_conflict(recipe: "Recipe") -> str:
     """What in the fields of the architecture does not go together, in one sentence; "" where all does."""
     plain = recipe.family == "vit" and not recipe.resnet
     if recipe.family == "vit" and recipe.resnet and recipe.resnet not in BACKBONES:
-        return say("{resnet} is no backbone of a hybrid: {choices}.", resnet=recipe.resnet, choices=", ".join(BACKBONES))
+        return say(
+            "{resnet} is not a hybrid's backbone: choose one of {choices}.", resnet=recipe.resnet, choices=", ".join(BACKBONES)
+        )
     if recipe.family in ("resnet", "axial resnet") and recipe.resnet not in RESNETS:
         return say("a ResNet needs its depth: set resnet to one of {choices}.", choices=", ".join(RESNETS))
     if recipe.family == "axial" and recipe.resnet:

@@ -41,7 +41,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
 function settle(s, root) {
   s.observer?.disconnect()
   Object.assign(s, { root, hover: null, over: null, step: null, playing: 0, flying: 0, flown: 0, shape: "" })
-  s.observer = new ResizeObserver(() => schedule(s))
-  s.observer.observe(root)
+  const left = root.querySelector(".left")
+  s.observer = new ResizeObserver(() => {
+    left.style.setProperty("--left-px", `${left.offsetHeight}px`)
+    schedule(s)
+  })
+  for (const part of [root, left]) s.observer.observe(part)
   listen(s)
 }

@@ -92,5 +92,5 @@ def test_a_name_of_two_classes_and_a_model_without_classes(shipped, make_vit):
         ablation.class_index(shipped, "crane")
     assert ablation.class_index(shipped, "tabby") == 281
     features = make_vit(num_classes=0)
-    with pytest.raises(ModelError, match="no class to ask for"):
+    with pytest.raises(ModelError, match="no class to explain"):
         vitcore.head_ablation(features, inputs_for(features))

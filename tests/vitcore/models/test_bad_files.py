@@ -76,7 +76,7 @@ def one_less(state, name):
 
 BAD = {
     "empty": (".pth", lambda s: b"", "is empty"),
-    "text": (".pth", lambda s: b"weights\n" * 99, "no model's file"),
+    "text": (".pth", lambda s: b"weights\n" * 99, "is not a model file"),
     "text named safetensors": (".safetensors", lambda s: b"hello, I am a text\n" * 99, "damaged or incomplete"),
     "a picture": (".bin", lambda s: b"\x89PNG\r\n\x1a\n" + bytes(99), "PNG file"),
     "Keras": (".pt", lambda s: b"\x89HDF\r\n\x1a\n" + bytes(99), "Keras"),
@@ -87,9 +87,9 @@ BAD = {
     "half a pickle": (".pth", lambda s: bytes_of(s)[:-5000], "damaged or incomplete"),
     "half an old pickle": (".pth", lambda s: bytes_of(s, _use_new_zipfile_serialization=False)[:2000], "damaged"),
     "half an archive": (".npz", lambda s: npz(a=np.ones(9))[:-9], "damaged"),
-    "a number": (".pth", lambda s: bytes_of(3), "no weights by name"),
+    "a number": (".pth", lambda s: bytes_of(3), "no named weights"),
     "a tensor": (".pth", lambda s: bytes_of(torch.ones(3)), "single tensor"),
-    "no tensors": (".pth", lambda s: bytes_of({"a": 1}), "no weights"),
+    "no tensors": (".pth", lambda s: bytes_of({"a": 1}), "no named weights"),
     "objects": (".npz", lambda s: npz(a=np.array([{}], dtype=object)), "running code"),
     "another zip": (".pth", lambda s: repacked(npz(), 0, {"readme.txt": b"hi"}), "ZIP archive without weights"),
     "zip bomb": (".pth", lambda s: repacked(bytes_of(s), 8, {"archive/data/bomb": bytes(75 * 10**6)}), "would grow"),
@@ -198,7 +198,7 @@ def test_tensors_that_claim_more_than_the_file_holds(state, tmp_path):
 def test_a_tar_and_an_archive_of_google_that_is_short(tmp_path):
     with tarfile.open(tmp_path / "a.tar", "w") as archive:
         archive.add(__file__, "x.py")
-    with pytest.raises(ModelError, match="no model's file"):
+    with pytest.raises(ModelError, match="is not a model file"):
         load_model.load(tmp_path / "a.tar")
     module = timm_vit(**SHAPE)
     to_google(module, tmp_path / "b.npz")

@@ -85,5 +85,5 @@ def test_openclips_mlp_head(tmp_path):
 
 def test_an_activation_that_is_unknown_is_said(tmp_path):
     T.ViTForImageClassification(T.ViTConfig(**TRANSFORMERS, hidden_act="laplace")).save_pretrained(tmp_path / "a")
-    with pytest.raises(vitcore.models.model_cards.ModelError, match="activation function that is not known here: 'laplace'"):
+    with pytest.raises(vitcore.models.model_cards.ModelError, match="activation function that is not supported: 'laplace'"):
         vitcore.load(tmp_path / "a")

@@ -47,7 +47,7 @@ def test_weights_of_another_kind_of_model_are_not_fetched(hub, repository):
 
 
 REFUSALS = {  # how the hub answers, and what is said
-    "401": ({"says": 401, "code": "RepoNotFound"}, "no model some/vit"), "403": ({"says": 403, "code": "GatedRepo"}, "owners"),
+    "401": ({"says": 401, "code": "RepoNotFound"}, "no model some/vit"), "403": ({"says": 403, "code": "GatedRepo"}, "is gated"),
     "404": ({"says": 404, "code": "RepoNotFound"}, "no model"), "500": ({"says": 500, "code": ""}, "error"),
     "slow": ({"waits": 0.5}, "can't be reached"), "half a file": ({"cut": 50_000}, "some/vit"),
 }  # fmt: skip

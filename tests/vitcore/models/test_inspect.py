@@ -94,7 +94,7 @@ def test_names_of_classes(kind, tmp_path):
 @pytest.mark.parametrize("text", ["", "{", "[1", '{"cat": 3}', '{"a": "b"}', "\n\n"])
 def test_files_without_names(text, tmp_path):
     (tmp_path / "names").write_text(text)
-    with pytest.raises(ModelError, match="no names"):
+    with pytest.raises(ModelError, match="no class names"):
         read_class_names(tmp_path / "names")
     with pytest.raises(ModelError, match="gone"):
         read_class_names(tmp_path / "gone")
@@ -120,5 +120,5 @@ def test_a_shape_that_positions_do_not_tell_may_be_told(tmp_path):
     assert load_model.load(tmp_path / "wide.safetensors").grid.rows == 6
     told = load_model.load(tmp_path / "wide.safetensors", answers={"grid": "4x9"})
     assert (told.grid.rows, told.grid.cols) == (4, 9)
-    with pytest.raises(ModelError, match=r"possible are.*6x6"):
+    with pytest.raises(ModelError, match=r"Choose one of .*6x6"):
         load_model.load(tmp_path / "wide.safetensors", answers={"grid": "5x7"})

@@ -79,6 +79,6 @@ def test_no_positions_and_no_architecture_that_fits_is_refused_and_a_plain_model
     promised = {"patch_embed.proj.weight": torch.zeros(384, 3, 16, 16), "blocks.9999.norm1.weight": torch.zeros(384)}
     for state in (nowhere, promised):
         torch.save(state, file)
-        with pytest.raises(load_model.ModelError, match="holds no positions"):
+        with pytest.raises(load_model.ModelError, match="holds no position embeddings"):
             load_model.load(file)
         monkeypatch.setattr(timm, "create_model", lambda *_, **__: pytest.fail("it builds a model"))

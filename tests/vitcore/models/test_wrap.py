@@ -126,9 +126,9 @@ def test_what_a_module_says_is_taken_and_what_nobody_says_is_a_guess():
     (lambda: nn.Linear(3, 4), {}, "grid of features"),
     (lambda: timm_vit(), {"labels": ["a"]}, "10 classes, not 1"),
     (lambda: timm_vit(), {"mean": (0, 0, 0)}, "three numbers each"),
-    (lambda: timm_vit(), {"image_px": 33}, "no whole number of patches"),
-    (lambda: timm_vit(), {"device": "no such"}, "no device of this machine"),
-    (lambda: timm_vit(), {"device": "meta"}, "no device of this machine"),
+    (lambda: timm_vit(), {"image_px": 33}, "not a whole number of patches"),
+    (lambda: timm_vit(), {"device": "no such"}, "not a device of this machine"),
+    (lambda: timm_vit(), {"device": "meta"}, "not a device of this machine"),
     (lambda: timm_vit(), {"dtype": "int8"}, "float32, bfloat16 or float16"),
     (lambda: timm_vit().to("meta"), {}, "not in memory"),
     (lambda: torch.jit.trace(timm_vit(), torch.zeros(1, 3, 32, 32)), {}, "TorchScript"),
@@ -153,7 +153,7 @@ def test_a_class_that_computes_in_another_way_is_found_out():
             out.logits = 2 * out.logits
             return out
 
-    with pytest.raises(ModelError, match="Doubled computes in a way of its own"):
+    with pytest.raises(ModelError, match="Doubled computes in its own way"):
         vitcore.wrap(noisy(Doubled(T.ViTConfig(**SMALL))), name="mine", **NORMALISE)
 
 

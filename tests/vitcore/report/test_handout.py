@@ -229,8 +229,8 @@ def test_every_kind_of_model(kind, make_vit, noise):
     assert len(data) <= MOST_BYTES and len(pictures(page)) == 6 - (kind == "no positions") + vit.blocks + vit.heads
     assert ("no learned absolute position embeddings" in page.text) == (kind == "no positions")
     assert ("This model has no classes" in page.text) == (kind == "no head")
-    assert ("The class token is dropped" in page.text) == bool(vit.grid.prefix)
-    assert f"what the {vit.pooling} gathered" in page.text
+    assert ("the class token is dropped" in page.text) == bool(vit.grid.prefix)
+    assert f"rollout of the {vit.pooling}" in page.text
 
 
 def test_a_hybrid_says_that_its_filters_are_a_convolution_s(hybrid, noise):

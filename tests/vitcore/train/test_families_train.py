@@ -39,7 +39,8 @@ def test_a_family_trains_and_loads(new_run, noise, name):
 
 
 @pytest.mark.parametrize("changes, said", [
-    ({"resnet": "R101"}, "no backbone"), ({"family": "resnet"}, "needs its depth"), ({"resnet": "R50/16"}, "16 px apart"),
+    ({"resnet": "R101"}, "not a hybrid's backbone"),
+    ({"family": "resnet"}, "needs its depth"), ({"resnet": "R50/16"}, "16 px apart"),
     ({"family": "axial", "positions": "2d"}, "plain ViT"), ({"family": "axial", "resnet": "R"}, "no convolutions in front"),
     ({"family": "resnet", "resnet": "R50", "patch_px": 32, "width": 40, "heads": 1}, "multiple of 32"),
     ({"family": "axial", "task": "masked"}, "task masked"), ({"positions": "3d"}, "one of"),

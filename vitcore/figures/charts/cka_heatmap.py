@@ -18,7 +18,7 @@ def cka_heatmap(values: NDArray, names: tuple[str, str], mode: Mode = "light", s
     facts = {"first": names[0], "second": names[1]}
     text = [[told.format(row=r, col=c, value=f"{values[r, c]:.3f}", **facts) for c in range(cols)] for r in range(rows)]
     return Drawing(
-        title=say("How alike the tokens are"), subtitle=subtitle, mode=mode, height_px=520, marks=[HoverGrid(text, size)],
+        title=say("Similarity of the tokens"), subtitle=subtitle, mode=mode, height_px=520, marks=[HoverGrid(text, size)],
         rasters=[RasterLayer(apply_colour_scale(np.nan_to_num(values), SEQUENTIAL, 0, 1), size)],
         colour_scale=ColourScale(colours=SEQUENTIAL, low=0, high=1, unit=say("linear CKA"), ticks=(0, 0.5, 1)),
         margin=Margin(left=62, below=52), **picture_axes(size, _layers(cols, names[1]), _layers(rows, names[0])),

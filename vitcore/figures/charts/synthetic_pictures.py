@@ -21,7 +21,7 @@ def synthetic_pictures(
     tops = [level * (rows + TITLE_GAP) + TITLE_GAP for level in range(len(sheets))]
     tiles = [mosaic(sheet.reshape(-1, px, px, 3), count, gutter=3, zoom=-(-64 // px)) for sheet in sheets]
     return Drawing(
-        title=say("Drawn pictures"), subtitle=say("{count} {count:class|classes}, a column each", count=count), mode=mode,
+        title=say("Drawn pictures"), subtitle=say("{count} {count:class|classes}, one per column", count=count), mode=mode,
         height_px=round(76 * high) + 80, **picture_axes((count, high)),
         rasters=[RasterLayer(sheet, size, (0, top)) for sheet, top in zip(tiles, tops, strict=True)],
         marks=[HoverGrid([list(classes)] * rows, size, (0, top)) for top in tops],

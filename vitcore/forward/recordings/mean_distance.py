@@ -47,7 +47,7 @@ def mean_distance(
         raise ValueError(f"cls is one of {', '.join(FIELDS)}, not {cls!r}")
     stream = record_many(vit, photos, batch=batch, keep=(FIELDS[cls],), workers=workers, progress=progress)
     if stream.total == 0:
-        raise PhotoError("There are no photos to take a mean of.")
+        raise PhotoError("There are no photos for a mean.")
     found = mean_interval(numbers.kept[FIELDS[cls]] for numbers in stream)
     return MeanDistance(
         model=vit.name, mean_px=found.mean, low_px=found.low, high_px=found.high, spread_px=found.spread, photos=found.count,

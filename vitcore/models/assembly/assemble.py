@@ -72,7 +72,7 @@ def class_labels(module: Any, given: Sequence[str] | None = None) -> tuple[str, 
     classes = int(getattr(module, "num_classes", 0) or 0)
     if given is not None:
         if not isinstance(given, list | tuple) or len(given) != classes:
-            raise ModelError("its card's labels are not a list of {classes} {classes:name|names}, one a class.", classes=classes)
+            raise ModelError("its card's labels are not a list of {classes} {classes:name|names}, one per class.", classes=classes)
         return tuple(str(label) for label in given)
     info = _imagenet(module)
     if info is None:

@@ -31,10 +31,10 @@ def find_device(device: torch.device | str) -> torch.device:
         torch.empty(1, device=found)
     except Exception as error:  # each device's part of torch complains in its own way
         raise_mistake(error)
-        raise ModelError("{device} is no device of this machine, which has {devices}.",
+        raise ModelError("{device} is not a device of this machine, which has {devices}.",
                          device=repr(str(device)), devices=", ".join(available_devices())) from None  # fmt: skip
     if found.type == "meta":
-        raise ModelError("{device} is no device of this machine, which has {devices}.",
+        raise ModelError("{device} is not a device of this machine, which has {devices}.",
                          device=repr("meta"), devices=", ".join(available_devices()))  # fmt: skip
     return found
 

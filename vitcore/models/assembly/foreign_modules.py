@@ -69,13 +69,13 @@ def check_same_answer(module: nn.Module, twin: nn.Module, image_px: tuple[int, i
             answers = list(_answers(module, x))
         except Exception as error:  # whatever a class of one's own asks for beside the picture
             raise_mistake(error)
-            raise ModelError("{name} can't be read: it does not answer a picture alone ({reason}).",
+            raise ModelError("{name} can't be read: it gives no output for a single picture ({reason}).",
                              name=name, reason=misfit_reason(error)) from None  # fmt: skip
         ours = twin(x)
     least = min((float((one - ours).abs().max() / one.abs().max().clamp(min=1e-12)) for one in answers if one.shape == ours.shape),
                 default=float("inf"))  # fmt: skip
     if not least <= TOLERANCE:
-        raise ModelError("{name} can't be read: its class {kind} computes in a way of its own, which its weights do not tell.",
+        raise ModelError("{name} can't be read: its class {kind} computes in its own way, which the weights do not show.",
                          name=name, kind=type(module).__name__)  # fmt: skip
 
 

@@ -35,7 +35,8 @@ def frozen_copy(
     """
     with _whole_weights(module, name, gather):
         if any(isinstance(part, torch.jit.ScriptModule) for part in module.modules()):
-            raise ModelError("{name} is a TorchScript program, whose parts can't be looked at: wrap the module it was made of.",
+            raise ModelError("{name} is a TorchScript program, and its parts can't be inspected: wrap the module that it was "
+                             "made from.",
                              name=name)  # fmt: skip
         inner = unwrapped(module)
         known: dict[int, Any] = {}  # what deepcopy takes instead of making it

@@ -27,7 +27,7 @@ def check_patches(module: Any, size: int | tuple[int, int]) -> None:
     sides = list(zip(as_pair(size), patch, strict=True))
     if any(side % step for side, step in sides):
         near = tuple(max(1, round(side / step)) * step for side, step in sides)
-        raise ModelError("{size} px is no whole number of patches of {patch} px; {near} px is.",
+        raise ModelError("{size} px is not a whole number of patches of {patch} px; {near} px is.",
                          size=shape_text(as_pair(size)), patch=shape_text(patch), near=shape_text(near))  # fmt: skip
 
 

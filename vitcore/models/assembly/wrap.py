@@ -160,6 +160,6 @@ def _input_px(module: Any, name: str, usual: tuple[int, int], image_px: Any) -> 
         resize_module(module, image_px, "timm")
     except AttributeError:
         high, wide = own
-        raise ModelError("{name} takes pictures of {high}×{wide} px and of no other size.",
+        raise ModelError("{name} takes only pictures of {high}×{wide} px.",
                          name=name, high=high, wide=wide) from None  # fmt: skip
     return as_pair(image_px)

@@ -16,7 +16,7 @@ def assumed_sentence(name: str, assumed: Mapping[str, str], reasons: Mapping[str
     """That these answers (by `OpenQuestion.key`) are assumed of a model, and for which reasons, in the reader's language."""
     why = reasons or {}
     listed = (f"{key}={value}" + (f" ({why[key]})" if why.get(key) else "") for key, value in assumed.items())
-    return say("{name} does not say everything; assumed, and not proven: {assumed}.", name=name, assumed=", ".join(listed))
+    return say("{name} leaves settings open. These are assumed, not proven: {assumed}.", name=name, assumed=", ".join(listed))
 
 
 def stated_assumptions(facts: Mapping[str, Any], shipped: bool, module: Any) -> dict[str, str]:

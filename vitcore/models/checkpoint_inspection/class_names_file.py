@@ -56,4 +56,4 @@ def _in_order(said: Any) -> list[str]:
 
 
 def _no_class_names_error(file: Path) -> ModelError:
-    return ModelError("{name} holds no names of classes: one a line, or a JSON list of them.", name=file.name)
+    return ModelError("{name} holds no class names: write one per line, or a JSON list.", name=file.name)

@@ -133,7 +133,7 @@ def _patch(state: Mapping[str, Tensor]) -> tuple[int, int]:
         return int(w.shape[2]), int(w.shape[3])
     side = math.isqrt(w.shape[1] // 3) if w is not None and w.ndim == 2 else 0  # a layer over flattened pixels
     if w is None or 3 * side * side != w.shape[-1]:
-        raise ModelError("its patch embedding is no convolution over patches of three colours.")
+        raise ModelError("its patch embedding is not a convolution over patches of three colours.")
     return side, side
 
 
@@ -185,7 +185,7 @@ def _head(state: Mapping[str, Tensor], width: int, file: str) -> dict[str, Any]:
     classes, plain = head.classes if head else 0, state.get("head.weight")
     most = max(classes, plain.shape[0] if plain is not None and plain.ndim == 2 else 0)
     if most > MAX_CLASSES:
-        raise ModelError("{name} tells {classes} classes apart; up to {most} can be shown.",
+        raise ModelError("{name} has {classes} classes; at most {most} can be shown.",
                          name=file, classes=f"{most:,}", most=f"{MAX_CLASSES:,}")  # fmt: skip
     inferred: dict[str, Any] = {"num_classes": classes}
     if head and not head.is_linear:

@@ -110,8 +110,8 @@ def _rotary(
         found = {name: shape | {"head_layers": head.layers} for name, shape in found.items()}
     if not found and "pos_embed" not in raw:
         raise ModelError(
-            "{name} holds no positions, so it may rotate queries and keys, and its tensors don't say how: of timm's "
-            "architectures with rotary positions none has just these. A config.json beside it can name the architecture.",
+            "{name} holds no position embeddings, so it may use rotary positions. None of timm's architectures with rotary "
+            "positions has exactly these tensors. A config.json beside it can name the architecture.",
             name=file.name,
         )
     return found

@@ -65,7 +65,7 @@ class Inspection:
             said.append(say("It holds {count} models; this is {part}, and there is {others}.", count=len(self.parts),
                             part=part_label(self.part.name), others=others))  # fmt: skip
         if self.part.left_out:
-            said.append(say("{count} tensors beside the model were left out, the first is {first}.",
+            said.append(say("{count} tensors that do not belong to the model were left out; the first is {first}.",
                             count=len(self.part.left_out), first=self.part.left_out[0][:60]))  # fmt: skip
         return tuple(said)
 
@@ -74,11 +74,11 @@ class Inspection:
         """Those of them that `load` warns of: a head that is not taken, and settings that are not followed."""
         said = []
         if self.differences.only_head_differs:
-            said.append(say("Its head does not fit, so it gives features and names no classes ({tensors}).",
+            said.append(say("Its head does not fit ({tensors}). So the model gives features and names no classes.",
                             tensors=", ".join(self.differences.names[:4])))  # fmt: skip
         if self.part.unread_head:
-            said.append(say("What lies beside the model may be its classifier, and how it is attached is not certain, so it gives "
-                            "features and names no classes ({tensors}).",
+            said.append(say("Some tensors may be a classifier, but how it is attached is not certain ({tensors}). So the "
+                            "model gives features and names no classes.",
                             tensors=", ".join(self.part.unread_head[:4])))  # fmt: skip
         return (*said, *self.configuration.notes)
 

@@ -33,7 +33,7 @@ def preparation_by_name(stem: str, state: StateDict) -> tuple[dict[str, Any], st
     found = [(name, cfg) for name, cfg in _named(stem) if _has_shapes(name, cfg, state)]
     said = [_answers(cfg) for _, cfg in found]
     same = {key: value for key, value in (said[0] if said else {}).items() if all(one[key] == value for one in said)}
-    return same, say("as of timm's {name}, whose name and shapes it has", name=found[0][0]) if same else ""
+    return same, say("as for timm's {name}, which has the same name and shapes", name=found[0][0]) if same else ""
 
 
 def preparation_like(name: str, state: StateDict, file: str) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def preparation_like(name: str, state: StateDict, file: str) -> dict[str, Any]:
 
     config = timm.get_pretrained_cfg(name) if timm.is_model(name) else None
     if config is None:
-        raise ModelError("timm knows no trained model named {name!r}, so nothing can be like it.", name=name)
+        raise ModelError("timm has no trained model named {name!r}, so nothing can be like it.", name=name)
     if not _has_shapes(name, config, state, any_classes=True):
         raise ModelError("{file} is not like {name}: its tensors have other names or shapes.", file=file, name=name)
     return _answers(config)

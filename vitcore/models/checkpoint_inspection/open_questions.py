@@ -42,13 +42,13 @@ class OpenQuestion:
     def sentence(self) -> str:
         """The question, in the reader's language."""
         return {
-            "heads": say("How many attention heads has each block?"),
+            "heads": say("How many attention heads does each block have?"),
             "normalise": say("How were the colours of its photos normalised?"),
-            "activation": say("Which activation function is in its MLPs?"),
+            "activation": say("Which activation function do its MLPs use?"),
             "gate": say("Which half of the first layer of its gated MLPs goes through the activation function?"),
             "eps": say("Which ε do its LayerNorms add to the variance?"),
-            "grid": say("How many rows and columns of patches has its input?"),
-            "pool": say("Where does its head read the answer?"),
+            "grid": say("How many rows and columns of patches does its input have?"),
+            "pool": say("Where does its head read the output?"),
             "architecture": say("Which architecture is it? Rotary positions leave no tensors."),
             "output": say("What do the numbers of its last layer mean?"),
             "head_activation": say("Which activation function is between the layers of its classifier?"),
@@ -57,7 +57,7 @@ class OpenQuestion:
             "class_names": say(
                 "Are its {classes} classes those of ImageNet, in its order?", classes=dict(self.facts).get("classes", "")
             ),
-            "crop": say("Which part of a photo was it shown?"),
+            "crop": say("Which part of a photo does it see?"),
             "interpolation": say("How were photos resized for it?"),
         }[self.key]
 
@@ -66,25 +66,25 @@ class OpenQuestion:
         """What happens where the answer is wrong, in the reader's language."""
         facts = dict(self.facts)
         return {
-            "heads": say("The weights fit every number that divides the width, {width}; with a wrong one nothing breaks, but "
-                         "every map of a head and every answer is wrong.", width=facts.get("width", "")),
-            "normalise": say("With other numbers the model sees other colours: answers get worse, and maps change a little."),
-            "activation": say("gelu and gelu_tanh hardly differ, quick_gelu differs a little from both; with one of another kind "
-                              "the answers are wrong."),
-            "gate": say("The weights fit both; with the wrong one every answer is wrong."),
-            "eps": say("It matters only where values vary very little: answers change in the last digits."),
-            "grid": say("Its {patches} patches may lie in several ways; with a wrong one every map is scrambled.",
+            "heads": say("The weights fit every number that divides the width, {width}. A wrong number raises no error, but makes "
+                "every head's map and every prediction wrong.", width=facts.get("width", "")),
+            "normalise": say("Other numbers give the model other colours. Predictions get worse, and maps change a little."),
+            "activation": say("gelu and gelu_tanh hardly differ, and quick_gelu differs a little from both. A function of "
+                              "another kind makes the predictions wrong."),
+            "gate": say("The weights fit both. The wrong one makes every prediction wrong."),
+            "eps": say("It matters only where values vary very little. Predictions change in the last digits."),
+            "grid": say("{patches} patches can form several grids. A wrong grid scrambles every map.",
                         patches=facts.get("patches", "")),
-            "pool": say("Attention stays as it is, but read in a wrong place the answers are wrong."),
-            "architecture": say("All of these have just its tensors. With a wrong one every map and every answer is wrong."),
-            "output": say("softmax: one class is right; sigmoid: each class has a probability of its own; features: they are no "
-                          "classes. With a wrong one every percentage is wrong."),
-            "head_activation": say("It leaves no tensor. Attention stays as it is, but with a wrong one the answers are wrong."),
-            "head_input": say("It leaves no tensor. Attention stays as it is, but with a wrong one the answers are wrong."),
-            "head_eps": say("It matters only where values vary very little: answers change in the last digits."),
-            "class_names": say("As many classes may be others, or in another order: then every name is wrong."),
-            "crop": say("With another part the model sees another picture: answers get worse, and maps change a little."),
-            "interpolation": say("With another one pixels differ a little, and so do answers and maps."),
+            "pool": say("A wrong place makes the predictions wrong, but attention stays the same."),
+            "architecture": say("All of these have exactly its tensors. A wrong one makes every map and every prediction wrong."),
+            "output": say("softmax: one class is right. sigmoid: each class has its own probability. features: there are no "
+                          "classes. A wrong choice makes every percentage wrong."),
+            "head_activation": say("It leaves no tensor. A wrong one makes the predictions wrong, but attention stays the same."),
+            "head_input": say("It leaves no tensor. A wrong one makes the predictions wrong, but attention stays the same."),
+            "head_eps": say("It matters only where values vary very little. Predictions change in the last digits."),
+            "class_names": say("Other classes can be as many, or in another order. Then every name is wrong."),
+            "crop": say("Another part gives the model another picture. Predictions get worse, and maps change a little."),
+            "interpolation": say("Another one changes pixels a little, and so predictions and maps."),
         }[self.key]  # fmt: skip
 
 
@@ -140,7 +140,7 @@ def _parse_mean_and_std(answer: Any) -> tuple[tuple[float, ...], tuple[float, ..
 def _invalid_answer_error(question: OpenQuestion, answer: Any) -> ModelError:
     can = {"eps": "1e-6 · 1e-5 · 1e-12", "head_eps": "1e-5 · 1e-6", "normalise": " · ".join([*NORMALISATIONS, "r,g,b/r,g,b"])}
     shown = can.get(question.key) or " · ".join(answer_text(choice) for choice in question.choices)
-    return ModelError("“{question}” {answer} is no answer; possible are: {choices}.",
+    return ModelError("“{question}” {answer} is not a possible answer. Choose one of {choices}.",
                       answer=repr(str(answer)[:40]), question=question.sentence, choices=shown)  # fmt: skip
 
 
@@ -161,5 +161,5 @@ def complete_answers(questions: tuple[OpenQuestion, ...], answers: Mapping[str, 
     given = {key: value for key, value in (answers or {}).items() if value is not None}
     asked = {question.key: question for question in questions}
     if unknown := sorted(set(given) - set(asked)):
-        raise ModelError("{what} need not be told: the file says it.", what=", ".join(unknown))
+        raise ModelError("{what} need not be given: the file says it.", what=", ".join(unknown))
     return {key: parse_answer(q, given[key]) if key in given else q.likely for key, q in asked.items()}

@@ -48,7 +48,7 @@ class CheckpointModel:
             raise
         except Exception as error:  # torch's, of transposing and joining what doesn't fit together
             log_traceback(error)
-            raise ModelError("Tensors in it have the names that {format} has for them, but not the shapes.",
+            raise ModelError("Its tensors have the names of {format}, but not the shapes.",
                              format=self.format.title) from None  # fmt: skip
 
 
@@ -59,11 +59,11 @@ def find_models(tree: Mapping[str, Any], file: str) -> list[CheckpointModel]:
         return sorted(models, key=_rank)
     names = [name for _, weights in _weight_mappings(tree) for name in weights]
     if any(LANGUAGE_MODEL_NAMES.search(name) for name in names):
-        raise ModelError("{name} is a language model: it has words, and no patches of a photo.", name=file)
+        raise ModelError("{name} is a language model: it reads words, not patches of a photo.", name=file)
     if not names:
-        raise ModelError("{name} holds no weights by name.", name=file)
+        raise ModelError("{name} holds no named weights.", name=file)
     raise ModelError(
-        "{name} holds {count} tensors, but no Vision Transformer in a layout known here (timm, transformers, torchvision, "
+        "{name} holds {count} tensors, but no Vision Transformer in a supported layout (timm, transformers, torchvision, "
         "OpenCLIP, Google's .npz); the first is {first}.",
         name=file,
         count=len(names),
@@ -75,7 +75,7 @@ def whole_model(tree: Mapping[str, Any], file: str) -> CheckpointModel:
     """All weights of a file whose architecture is named beside it, under their own names. Raises: ModelError, if it has none."""
     path, weights = max(_weight_mappings(tree), key=lambda roof: len(roof[1]), default=((), {}))
     if not weights:
-        raise ModelError("{name} holds no weights by name.", name=file)
+        raise ModelError("{name} holds no named weights.", name=file)
     return CheckpointModel(" · ".join(path), timm_names.TIMM, weights, (), is_whole=True)
 
 

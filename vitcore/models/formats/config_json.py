@@ -117,7 +117,7 @@ def _transformers(said: dict[str, Any], folder: Path | None) -> CheckpointConfig
     known: dict[str, Any] = {"heads": int(vision["num_attention_heads"])}
     if "hidden_act" in vision:
         if vision["hidden_act"] not in ACTIVATIONS:
-            raise ModelError("its config.json names an activation function that is not known here: {name}.",
+            raise ModelError("its config.json names an activation function that is not supported: {name}.",
                              name=repr(vision["hidden_act"])[:40])  # fmt: skip
         known["activation"] = ACTIVATIONS[vision["hidden_act"]]
     if "layer_norm_eps" in vision:

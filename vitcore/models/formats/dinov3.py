@@ -44,7 +44,7 @@ def convert(state: StateDict) -> StateDict:
     for name in [name for name in state if name.endswith("attn.qkv.bias")]:
         query, key, value = (state.pop(name) * masked[name] if name in masked else state.pop(name)).chunk(3)
         if not key.is_meta and bool(key.nan_to_num().any()):
-            raise ModelError("Its keys have a bias ({tensor}), which DINOv3 in timm has not.", tensor=name)
+            raise ModelError("Its keys have a bias ({tensor}), which timm's DINOv3 does not have.", tensor=name)
         stem = name.removesuffix("qkv.bias")
         state |= {f"{stem}q_bias": query, f"{stem}v_bias": value}
     return state | _missing_biases(state)
@@ -73,7 +73,7 @@ def _check_periods(state: StateDict) -> None:
         return
     made = BASE_PERIOD ** (torch.arange(len(periods), dtype=torch.float64) / len(periods))
     if periods.ndim != 1 or not torch.allclose(periods.double(), made, rtol=0.01):
-        raise ModelError("It rotates queries and keys by other periods than DINOv3 does ({tensor}).", tensor="rope_embed.periods")
+        raise ModelError("Its rotary positions have other periods than those of DINOv3 ({tensor}).", tensor="rope_embed.periods")
 
 
 def describe_dinov3(raw: StateDict, state: StateDict, known: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def describe_dinov3(raw: StateDict, state: StateDict, known: Mapping[str, Any]) 
     gated = any(".mlp.fc1_g." in name for name in state)
     usual = "silu" if gated else "gelu"
     if known.get("activation", usual) != usual:
-        raise ModelError("its config.json names an activation function that is not known here: {name}.",
+        raise ModelError("its config.json names an activation function that is not supported: {name}.",
                          name=repr(known["activation"]))  # fmt: skip
     periods = next((w.shape[0] for name, w in raw.items() if name.endswith("rope_embed.periods") and w.ndim == 1), 0)
     heads = known.get("heads") or (width // (4 * periods) if periods else HEADS_BY_WIDTH.get(width, max(1, width // 64)))

@@ -107,7 +107,7 @@ def _input(said: Mapping[str, Any], unfollowed: list[str]) -> dict[str, Any]:
 
 
 def _impossible_error(field: str, value: Any) -> ModelError:
-    return ModelError("{name} says that {field} is {value}, which it can't be.", name=PROCESSOR_FILES[0], field=field,
+    return ModelError("{name} says that {field} is {value}, which is impossible.", name=PROCESSOR_FILES[0], field=field,
                       value=str(value)[:60])  # fmt: skip
 
 

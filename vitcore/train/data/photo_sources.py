@@ -160,7 +160,7 @@ def _scan(root: Path, known: tuple[str, ...] = ()) -> Photos:
     named = [way[0] if len(way) > 1 else "" for way in ways]
     classes = known or tuple(sorted(set(named) - {""}))
     if unknown := sorted(set(named) - {"", *classes}):
-        raise DataError("{root} has a class the training photos do not have: {name}.", root=root, name=unknown[0])
+        raise DataError("{root} has a class that the training photos lack: {name}.", root=root, name=unknown[0])
     at = {name: i for i, name in enumerate(classes)} | {"": -1}
     return Photos(root.name or str(root), files, np.array([at[name] for name in named], np.int64), classes, root)
 

@@ -74,9 +74,7 @@ class Photos:
             return file.read_bytes()
         except OSError as error:
             if self.root and _gone(self.root):
-                raise DataError(
-                    "The photos of {name} are gone: {root} was there and no longer is.", name=self.name, root=self.root
-                ) from None
+                raise DataError("The photos of {name} are gone: {root} no longer exists.", name=self.name, root=self.root) from None
             raise PhotoError(
                 "{name} can't be read: {reason}.", name=printable_name(file.name), reason=error.strerror or error
             ) from None
@@ -122,7 +120,7 @@ def require_classes(photos: Photos) -> None:
     present = np.unique(photos.labels)
     if len(present) < 2:
         only = photos.classes[present[0]] if len(present) else say("none")
-        raise DataError("{name} holds one class only ({only}): nothing to tell apart.", name=photos.name, only=only)
+        raise DataError("{name} holds only one class ({only}), so there is nothing to tell apart.", name=photos.name, only=only)
 
 
 def choose_validation(keys: Iterable[bytes], labels: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:

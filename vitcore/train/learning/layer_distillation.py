@@ -137,7 +137,7 @@ class LayerDistillation(nn.Module):
         self.attention_teacher = open_teacher(recipe.looker, recipe, vit.pretrained_cfg) if recipe.looker else None
         taught: Any = self.teacher.module
         if len(vit.blocks) > len(taught.blocks) or vit.embed_dim > taught.embed_dim:
-            raise RecipeError("the student is larger than its teacher: give it no more blocks, nor width.")
+            raise RecipeError("the student is larger than its teacher: reduce its blocks or its width.")
         self.spans = teacher_blocks_per_student_block(len(taught.blocks), len(vit.blocks))
         self.carry = None
         if vit.embed_dim != taught.embed_dim:

@@ -155,7 +155,7 @@ def test_what_cannot_be_a_source(tmp_path):
 
 def test_one_class_is_nothing_to_tell_apart(tmp_path):
     write(tmp_path / "cat", 4)
-    with pytest.raises(DataError, match=r"holds one class only \(cat\): nothing to tell apart"):
+    with pytest.raises(DataError, match=r"holds only one class \(cat\), so there is nothing to tell apart"):
         require_classes(open_photo_source(str(tmp_path))[0])
     some = Photos("mixed", [b""] * 3, np.array([0, 1, -1]), ("a", "b"))
     with pytest.raises(DataError, match="1 of 3 photos without a label"):

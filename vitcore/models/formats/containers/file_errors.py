@@ -20,8 +20,8 @@ def too_large_tensor_error(file: Path, tensor: str) -> ModelError:
 def needs_code_error(file: Path, code: str) -> ModelError:
     """The sentence about a file that is a program, or holds objects that only their own code can make."""
     return ModelError(
-        "{name} can't be opened without running code in it ({code}), which is not done here: where you trust it, save only "
-        'its weights with torch.save(model.state_dict(), "weights.pth").',
+        "{name} can't be opened without running code in it ({code}), which is not done here. If you trust it, save only its "
+        'weights with torch.save(model.state_dict(), "weights.pth").',
         name=file.name,
         code=code[:80],
     )

@@ -45,7 +45,7 @@ def check_fields(said: dict[str, Any], file: str, depth: int = 0) -> None:
         del said[name]
     for name, value in said.items():
         if name in FIELDS and value is not None and not FIELDS[name](value):
-            raise ModelError("{name} says that {field} is {value}, which it can't be.", name=file, field=name[:40],
+            raise ModelError("{name} says that {field} is {value}, which is impossible.", name=file, field=name[:40],
                              value=_shown(value))  # fmt: skip
         if isinstance(value, dict) and depth < 4 and name in SECTIONS:
             check_fields(value, file, depth + 1)

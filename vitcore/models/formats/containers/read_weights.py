@@ -64,7 +64,7 @@ def read_weights(file: Path) -> Mapping[str, Any]:
     if other:
         raise ModelError("{name} is a {kind} file, which can't be opened here: save the weights as .safetensors.",
                          name=file.name, kind=other)  # fmt: skip
-    raise ModelError("{name} is no model's file: those end in .safetensors, .pth, .pt, .bin or .npz.", name=file.name)
+    raise ModelError("{name} is not a model file: those end in .safetensors, .pth, .pt, .bin or .npz.", name=file.name)
 
 
 def _safetensors(file: Path, start: bytes, size: int) -> dict[str, LazyTensor]:

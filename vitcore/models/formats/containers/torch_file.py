@@ -145,7 +145,7 @@ def _tree(held: Any, modules: list[str], file: Path, sizes: Callable[[str], int]
     if isinstance(held, Stub) and not held:
         raise needs_code_error(file, held.name)
     if not isinstance(held, dict):
-        raise ModelError("{name} holds no weights by name.", name=file.name)
+        raise ModelError("{name} holds no named weights.", name=file.name)
     found: list[LazyTensor] = []
     tree = _with_tensors(held, file, sizes, read, found, set())
     if modules and not found:

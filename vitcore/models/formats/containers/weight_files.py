@@ -46,6 +46,6 @@ def read_weights_tree(file: Path) -> Mapping[str, Any]:
     weights: dict[str, LazyTensor] = {}
     for shard in sorted(set(where.values())):
         if not (file.parent / shard).is_file():
-            raise ModelError("{name} is one of the files of this model, and it is missing.", name=shard)
+            raise ModelError("{name} is missing: it is one of the files of this model.", name=shard)
         weights |= {name: w for name, w in read_weights(file.parent / shard).items() if isinstance(w, LazyTensor)}
     return weights
