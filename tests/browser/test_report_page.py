@@ -208,7 +208,7 @@ def test_everything_about_three_photos_as_one_file(visit, offline, shipped, tmp_
     handout = offline(tmp_path / "part-1" / "handout.html")
     expect(handout.get_by_role("heading", level=1)).to_have_text("part-1.png")
     label, share = vitcore.record(shipped, saved(crops["part-1"], "PNG")).top_classes(1)[0]
-    expect(handout.get_by_text(f"Its answer: {label}, {100 * share:.1f} %")).to_be_visible()
+    expect(handout.get_by_text(f"Its prediction: {label}, {100 * share:.1f} %")).to_be_visible()
     assert handout.evaluate("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
 
 
