@@ -47,7 +47,7 @@ def test_both_rollouts_and_their_difference_are_the_librarys(expected):
     assert shown == [f"{expected.rank_correlation:.2f}", f"{mean:.2f}", f"{expected.answers.shared_top5} / 5"]
     assert f"Rank correlation over 256 places: {shown[0]}." in app.text("markdown")
     called = [said for said in app.sentences("markdown") if re.match("### [AB] · Inside ViT Ti/8 · 128 px", said)]
-    assert len(called) == 2 and any(re.search(r"there [AB] has", said) for said in app.sentences("markdown"))
+    assert len(called) == 2 and any(re.search(r"There [AB] has", said) for said in app.sentences("markdown"))
     assert "Patch by patch" in app.text("caption")
 
 

@@ -67,7 +67,7 @@ def test_a_missing_to_is_caught():
 
 
 @pytest.mark.parametrize(("flags", "words"), [
-    (["--device", "abacus"], "'abacus' is no device of this machine"), (["--device", "meta"], "is no device"),
+    (["--device", "abacus"], "'abacus' is not a device of this machine"), (["--device", "meta"], "is not a device"),
     (["--dtype", "int8"], "not in int8"),
 ])  # fmt: skip
 def test_a_device_that_there_is_not_is_a_sentence(flags, words, capsys):

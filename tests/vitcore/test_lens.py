@@ -63,7 +63,7 @@ def test_row_0_knows_the_embeddings_only(make_vit):
 
 
 def test_a_model_without_a_head_predicts_nothing(make_vit):
-    with pytest.raises(load_model.ModelError, match="tiny has no head"):
+    with pytest.raises(load_model.ModelError, match="tiny has no classification head"):
         logit_lens(make_vit(num_classes=0), np.zeros((32, 32, 3), np.uint8))
 
 

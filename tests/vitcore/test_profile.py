@@ -105,7 +105,7 @@ def test_not_one_image_fits(monkeypatch):
 
 
 def test_a_name_that_is_none_is_said_by_the_process_that_looks(monkeypatch):
-    with monkeypatch.context() as patch, pytest.raises(ModelError, match="no-such is no model"):
+    with monkeypatch.context() as patch, pytest.raises(ModelError, match="no-such is not a model"):
         patch.setattr(largest_batch.subprocess, "run", run_forked)
         largest_batch.largest_batch("no-such", 1)
     monkeypatch.setattr(largest_batch.sys, "executable", "false")
@@ -146,7 +146,7 @@ def test_from_a_process_line_by_line(monkeypatch):
     assert [one.batch for one in whole.speeds] == [1] and (whole.largest_batch, whole.memory_gb) == (7, 0.5)
     assert asked == [((file, 0.5), {"training": True, "precision": "fp32"})]
     profile_subprocess.run_profile_order(profile_subprocess.ProfileOrder("no-such"), lines.append)
-    assert "no-such is no model" in lines[-1]["problem"]["text"]
+    assert "no-such is not a model" in lines[-1]["problem"]["text"]
 
 
 @pytest.mark.parametrize("asked, said", [

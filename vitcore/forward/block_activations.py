@@ -162,15 +162,15 @@ def project_patch(vit: Vit, pixels: NDArray[np.uint8], patch: int) -> PatchProje
     """What the embedding filters met at a patch and what they made of it; None where patches are read in another way."""
     embed = getattr(vit.module, "patch_embed", None)
     proj = getattr(embed, "proj", None)
-    if embed is None or not isinstance(proj, nn.Conv2d) or proj.kernel_size != proj.stride:
-        return None
-    if (proj.groups, proj.in_channels) != (1, 3):
+    if embed is None or not isinstance(proj, nn.Conv2d) or proj.kernel_size != proj.stride or proj.groups != 1:
         return None
     seen: list[Tensor] = []
     watched = with_forward_hooks(embed, proj=lambda proj, inputs, output: seen.append(inputs[0]))
     grid = vit.patches or vit.grid
     made = watched(to_model_input(vit, pixels)).reshape(grid.patches, -1)
     (high, wide), (row, col) = proj.kernel_size, grid.row_col(patch)
+    if seen[0].shape[1] != proj.in_channels:  # the layer itself makes photos grey
+        return None
     cell = seen[0][0, :, row * high : (row + 1) * high, col * wide : (col + 1) * wide]
     bias = torch.zeros(proj.out_channels) if proj.bias is None else proj.bias
     x_p, filters = cell.permute(1, 2, 0), proj.weight.permute(0, 2, 3, 1)

@@ -134,7 +134,7 @@ def test_what_can_not_be_run_is_said_in_one_sentence(tiny, tmp_path, capsys, mon
     (tmp_path / "photos" / "cats").mkdir(parents=True)
     for i in range(3):
         Image.new("RGB", (9, 9), (i, 0, 0)).save(tmp_path / "photos" / "cats" / f"{i}.png")
-    assert "one class only (cats)" in said(capsys, "tiny", "--data", tmp_path / "photos", "--out", tmp_path)
+    assert "only one class (cats)" in said(capsys, "tiny", "--data", tmp_path / "photos", "--out", tmp_path)
     assert not run_folder.RUNS_FOLDER.exists(), "nothing was begun"
     other = tmp_path / "tiny.csv"
     other.write_text(f"# {json.dumps({'version': 99})}\ncell\n", encoding="utf-8")

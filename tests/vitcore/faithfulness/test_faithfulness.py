@@ -156,7 +156,7 @@ def test_curves_refuse_what_is_no_map_and_equal_values_are_drawn(make_vit):
             deletion_curves(vit, pixels, {"m": wrong})
     with pytest.raises(ValueError, match="target is a class"):
         deletion_curves(vit, pixels, {"m": np.eye(4)}, target=10)
-    with pytest.raises(ModelError, match="no head"):
+    with pytest.raises(ModelError, match="no classification head"):
         deletion_curves(replace(vit, labels=()), pixels, {"m": np.eye(4)})
     flat = {seed: deletion_curves(vit, pixels, {"m": np.zeros((4, 4))}, seed=seed)["m"].strongest_first for seed in (0, 1)}
     assert np.abs(flat[0] - flat[1]).max() > 1e-4, "a flat map has no order of its own"

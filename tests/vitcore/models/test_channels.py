@@ -12,6 +12,7 @@ from PIL import Image
 from timm.models._hub import save_for_hf
 
 import vitcore
+from vitcore.forward.block_activations import project_patch
 from vitcore.models.load_model import patch_kernel, root_kernel
 from vitcore.models.model_cards import ModelError
 
@@ -72,6 +73,7 @@ def test_a_photo_is_shown_as_pillow_makes_it_grey(tmp_path):
     torch.testing.assert_close(torch.from_numpy(recording.logits), expected, atol=0.02, rtol=0)  # Pillow rounds to bytes
     swapped = vitcore.record(vit, pixels[..., ::-1].copy())
     assert np.abs(swapped.logits - recording.logits).max() > 0.05, "red counts otherwise than blue"
+    assert project_patch(vit, pixels, 0) is None, "three numbers of a pixel meet one of a filter"
 
 
 @torch.no_grad()
