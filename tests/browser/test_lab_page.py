@@ -153,7 +153,8 @@ def test_on_a_phone_the_pictures_stand_one_below_the_other_and_a_patch_touched_o
     one, two = (picture(wide, key).bounding_box() for key in ("gathered", "b_gathered"))
     assert one["y"] == pytest.approx(two["y"], abs=1) and two["x"] > one["x"] + one["width"]
     for key, row, col in (("b_gathered", 3, 4), ("differ", 5, 6)):
-        box = picture(page, key).bounding_box()
+        picture(page, key).scroll_into_view_if_needed()
+        box = picture(at_rest(page), key).bounding_box()
         picture(page, key).click(position={"x": (col + 0.5) / 16 * box["width"], "y": (row + 0.5) / 16 * box["height"]})
         expect(page.get_by_role("heading", name=f"Rollout of patch {16 * row + col}")).to_be_visible()
         expect(page).to_have_url(re.compile(f"patch={16 * row + col}"))
@@ -166,7 +167,8 @@ def test_on_a_phone_the_pictures_stand_one_below_the_other_and_a_patch_touched_o
     expect(page.get_by_role("button", name="Exit lecture")).to_be_visible()
     at_rest(page)
     left, right = (picture(page, key).bounding_box() for key in ("gathered", "b_gathered"))
-    assert left["y"] == right["y"] > 200 and left["width"] + right["width"] > 0.6 * 1920, "a projector is filled"
+    title = page.locator("h1").bounding_box()
+    assert left["y"] == right["y"] > title["y"] + title["height"] and left["width"] + right["width"] > 0.6 * 1920, "a projector is filled"
     assert left["y"] + left["height"] < 1080, "and shows them whole"
 
 
