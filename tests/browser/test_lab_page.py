@@ -168,7 +168,8 @@ def test_on_a_phone_the_pictures_stand_one_below_the_other_and_a_patch_touched_o
     at_rest(page)
     left, right = (picture(page, key).bounding_box() for key in ("gathered", "b_gathered"))
     title = page.locator("h1").bounding_box()
-    assert left["y"] == right["y"] > title["y"] + title["height"] and left["width"] + right["width"] > 0.6 * 1920, "a projector is filled"
+    assert left["y"] == right["y"] > title["y"] + title["height"]
+    assert left["width"] + right["width"] > 0.6 * 1920, "a projector is filled"
     assert left["y"] + left["height"] < 1080, "and shows them whole"
 
 
