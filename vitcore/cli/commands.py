@@ -22,7 +22,7 @@ from vitcore.cli import quiz as quizzing
 from vitcore.cli import relevance as relevance_verbs
 from vitcore.cli import report as taking_away
 from vitcore.cli import rollout as rolling
-from vitcore.cli.model_flags import add_device_flags, load_from_flags, load_named
+from vitcore.cli.model_flags import add_device_flags, load_from_flags
 from vitcore.cli.photos import (
     UsageError,
     list_photos,
@@ -132,9 +132,9 @@ def _parser() -> argparse.ArgumentParser:
     heads = _verb(verbs, "attention", attend, "what a token attends to, head by head", photo=True)
     relevance_verbs.add_attention_flags(heads)
     all_of_it = _verb(verbs, "report", print, "handouts, pictures, numbers and animations of one photo or many", photo="*")
-    taking_away.add_report_flags(rolling.add_rollout_flags(all_of_it), load_from_flags)
-    comparing.add_compare_verb(verbs, load_named)
-    quizzing.add_quiz_verb(verbs, load_from_flags)
+    taking_away.add_report_flags(rolling.add_rollout_flags(all_of_it))
+    comparing.add_compare_verb(verbs)
+    quizzing.add_quiz_verb(verbs)
     listing = verbs.add_parser("models", help="the models of the menu, or what one is made of (Table 1)")
     listing.add_argument("name", nargs="?", help="a name of the paper or of timm (nothing is downloaded), a run or a file")
     listing.add_argument("--px", type=int, help="side of its image (default: its own; 224 for a name of the paper)")

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vitcore.cli import rollout as rolling
-from vitcore.cli.model_flags import add_device_flags
+from vitcore.cli.model_flags import add_device_flags, load_named
 
 if TYPE_CHECKING:
     from vitcore.forward.compare_models import Comparison
     from vitcore.models.load_model import Vit
 
 TOP_CLASSES = 5
-LoadNamed = Callable[[str, argparse.Namespace], "Vit"]
 
 
-def add_compare_verb(verbs: Any, load: LoadNamed) -> None:
-    """Add the verb to the shell's; `load` is the command line's way to a model."""
+def add_compare_verb(verbs: Any) -> None:
+    """Add the verb to the shell's."""
     about = "two models on one photo: rollouts, tokens and answers beside each other"
     verb = verbs.add_parser("compare", help=about, description=about)
     verb.add_argument("first", metavar="A", help="a name of `models`, any ViT of timm's, a file, or a run's folder")
@@ -29,17 +27,17 @@ def add_compare_verb(verbs: Any, load: LoadNamed) -> None:
     verb.add_argument("--out", type=Path, help="a folder for figures with shared scales, a handout, and the numbers as NPZ")
     add_device_flags(rolling.add_mask_flag(verb))
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
-    verb.set_defaults(run=lambda args: compare(args, load))
+    verb.set_defaults(run=compare)
 
 
-def compare(args: argparse.Namespace, load: LoadNamed) -> None:
+def compare(args: argparse.Namespace) -> None:
     """Print how alike two models are on a photo, and draw them."""
     from vitcore.forward import compare_models as beside
     from vitcore.images import open_photo
     from vitcore.report.comparison_handout import comparison_facts
 
     photo = open_photo(args.photo)
-    vits = load(args.first, args), load(args.second, args)
+    vits = load_named(args.first, args), load_named(args.second, args)
     comparison = beside.compare(
         beside.record_tokens(vits[0], photo), beside.record_tokens(vits[1], photo), mask_outliers=args.mask_outliers
     )

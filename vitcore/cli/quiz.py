@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vitcore.cli import inspect as inspecting
 from vitcore.cli import rollout as rolling
-from vitcore.cli.model_flags import add_device_flags
+from vitcore.cli.model_flags import add_device_flags, load_from_flags
 from vitcore.models.model_cards import DEFAULT_MODEL
 
 if TYPE_CHECKING:
-    from vitcore.models.load_model import Vit
+    pass
 
 
-def add_quiz_verb(verbs: Any, load: Callable[[argparse.Namespace], Vit]) -> None:
-    """Add the verb to the shell's; `load` is the command line's way to a model."""
+def add_quiz_verb(verbs: Any) -> None:
+    """Add the verb to the shell's."""
     about = "ten questions on the pictures of a photo and a model, to print; the answers, computed, on the last page"
     verb = verbs.add_parser("quiz", help=about, description=about)
     verb.add_argument("photo", type=Path)
@@ -31,10 +30,10 @@ def add_quiz_verb(verbs: Any, load: Callable[[argparse.Namespace], Vit]) -> None
     rolling.add_mask_flag(verb)
     add_device_flags(verb)
     inspecting.add_answer_flags(verb)
-    verb.set_defaults(run=lambda args: quiz(args, load))
+    verb.set_defaults(run=quiz)
 
 
-def quiz(args: argparse.Namespace, load: Callable[[argparse.Namespace], Vit]) -> None:
+def quiz(args: argparse.Namespace) -> None:
     """Draw a quiz and write it, or print it."""
     from vitcore.cli.report import read_credit
     from vitcore.quiz.draw_quiz import draw_quiz
@@ -44,7 +43,7 @@ def quiz(args: argparse.Namespace, load: Callable[[argparse.Namespace], Vit]) ->
 
     if args.seed < 0:
         raise ValueError("--seed is from 0.")
-    material = make_quiz_material(load(args), args.photo, args.seed, args.mask_outliers)
+    material = make_quiz_material(load_from_flags(args), args.photo, args.seed, args.mask_outliers)
     drawn = draw_quiz(material, args.seed)
     if args.json:
         questions = [

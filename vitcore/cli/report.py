@@ -5,23 +5,21 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vitcore.cli.photos import list_photos
+from vitcore.cli.model_flags import load_from_flags
+from vitcore.cli.photos import list_photos, require_global_attention
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
     from vitcore.report.bundle import ReportBundle
     from vitcore.report.report_settings import ReportSettings
 
-LoadModel = Callable[[argparse.Namespace], "Vit"]
 
-
-def add_report_flags(verb: argparse.ArgumentParser, load: LoadModel) -> None:
-    """Give the parser of the verb its flags; `load` is the command line's way to a model."""
+def add_report_flags(verb: argparse.ArgumentParser) -> None:
+    """Give the parser of the verb its flags."""
     verb.add_argument("--images", type=Path, help="a folder of photos, after those that are named")
     verb.add_argument("--pin", type=int, help="outline this patch, and show what it attends to in the layer")
     verb.add_argument("--layer", type=int, help="show the heads of this layer (default: the last)")
@@ -29,10 +27,10 @@ def add_report_flags(verb: argparse.ArgumentParser, load: LoadModel) -> None:
     verb.add_argument("--token", type=int, help="ask this token before the patches, by its place, in place of --pin")
     verb.add_argument("--received", action="store_true", help="in the layer, show what attends to the token that is asked")
     verb.add_argument("--zip", action="store_true", help="one file, report.zip, in the folder")
-    verb.set_defaults(run=lambda args: report(args, load))
+    verb.set_defaults(run=report)
 
 
-def report(args: argparse.Namespace, load: LoadModel) -> None:
+def report(args: argparse.Namespace) -> None:
     """Write handouts, pictures, numbers and animations; damaged photos are named and left out."""
     from vitcore.report.bundle import ReportBundle
     from vitcore.report.output_folder import PlainFolder, ZipFolder
@@ -41,9 +39,7 @@ def report(args: argparse.Namespace, load: LoadModel) -> None:
     files = list_photos(args.photo, args.images)
     asked = {field.name: getattr(args, field.name) for field in fields(ReportSettings) if hasattr(args, field.name)}
     settings = ReportSettings(**asked)
-    vit = load(args)
-    if not vit.is_global:
-        raise ValueError(vit.why_undefined("the handout"))
+    vit = require_global_attention(load_from_flags(args), "the handout")
     settings.check_against_grid(vit.grid, vit.blocks, vit.heads)
     if args.json:
         print(json.dumps({"photos": _numbers(vit, files, settings)}, ensure_ascii=False))
