@@ -41,11 +41,16 @@ def rename_tensors(state: StateDict, rules: RenamingRules) -> StateDict:
     """Every name with every rule applied in turn (regular expression, replacement). Takes the tensors out of `state`."""
     renamed: StateDict = {}
     for name in list(state):
-        new = name
-        for pattern, to in rules:
-            new = re.sub(pattern, to, new)
+        new = rename(name, rules)
         renamed[new if new not in renamed else name] = state.pop(name)
     return renamed
+
+
+def rename(name: str, rules: RenamingRules) -> str:
+    """A tensor's name with every rule applied in turn."""
+    for pattern, to in rules:
+        name = re.sub(pattern, to, name)
+    return name
 
 
 def join_tensors(state: StateDict, parts: tuple[str, ...], whole: str) -> None:

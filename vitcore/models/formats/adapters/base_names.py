@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from vitcore.models.formats import transformers_vit
+from vitcore.models.formats.state_dict import rename
 
 BEFORE_THE_MODEL = re.compile(r"^(?:\w+\.)*?(?=(?:embeddings|encoder|layers?|layernorm)\.)")  # in transformers' names
 
@@ -37,7 +38,4 @@ def _endings(name: str) -> Iterator[str]:
 
 def _canonical(name: str) -> str:
     """The name of a weight as timm has it, of transformers' files and of its classes alike: the two differ."""
-    renamed = BEFORE_THE_MODEL.sub("", name)
-    for pattern, to in transformers_vit.RULES:
-        renamed = re.sub(pattern, to, renamed)
-    return renamed
+    return rename(BEFORE_THE_MODEL.sub("", name), transformers_vit.RULES)
