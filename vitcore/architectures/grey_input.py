@@ -18,10 +18,15 @@ class GreyConv2d(nn.Conv2d):
         return super().forward(x)
 
 
+def first_convolution(module: nn.Module) -> nn.Conv2d | None:
+    """The first of its convolutions in the order of its parts, which mostly reads the pixels; None where it has none."""
+    return next((part for part in module.modules() if isinstance(part, nn.Conv2d)), None)
+
+
 def input_channels(module: nn.Module) -> int:
-    """How many channels its pictures have: those of its first convolution; 3 where it has none."""
-    first = next((part for part in module.modules() if isinstance(part, nn.Conv2d)), None)
-    return 3 if first is None else first.in_channels * (1 if first.groups == 1 else 0) or 3
+    """How many channels its pictures have: those of its first convolution; 3 where none reads them all together."""
+    first = first_convolution(module)
+    return 3 if first is None or first.groups != 1 else first.in_channels
 
 
 def grey_mean_and_std(mean: tuple[float, ...], std: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from vitcore.architectures.grey_input import first_convolution
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
 
@@ -39,7 +40,7 @@ def root_kernel(vit: Vit) -> NDArray[np.float32] | None:
     applied so; None for other models."""
     if vit.structure.patches is not None and not vit.hybrid:
         return None
-    first: Any = next((m for m in vit.module.modules() if isinstance(m, nn.Conv2d)), None)
+    first: Any = first_convolution(vit.module)
     if first is None:
         return None
     w = first.weight.detach().float()

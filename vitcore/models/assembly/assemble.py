@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import nn
 
-from vitcore.architectures.grey_input import GreyConv2d, grey_mean_and_std, input_channels
+from vitcore.architectures.grey_input import GreyConv2d, first_convolution, grey_mean_and_std, input_channels
 from vitcore.models.attention_structure import image_px_of_module, read_attention_structure
 from vitcore.models.formats import image_processor
 from vitcore.models.formats.config_json import embeds_texts
@@ -60,7 +60,7 @@ def show_grey(module: Any, name: str) -> bool:
     channels = input_channels(module)
     if channels == 3:
         return False
-    first = next(part for part in module.modules() if isinstance(part, nn.Conv2d))
+    first: Any = first_convolution(module)
     if channels != 1 or type(first) not in (nn.Conv2d, GreyConv2d):
         raise ModelError("{name} takes pictures of {count} {count:channel|channels}, and photos have 3.", name=name, count=channels)
     first.__class__ = GreyConv2d
