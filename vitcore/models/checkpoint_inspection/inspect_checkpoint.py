@@ -56,11 +56,7 @@ def inspect(
     Raises: ModelError, one sentence, where no Vision Transformer is in it.
     """
     path = Path(path)
-    file = weight_files.find_weights_file(path) if path.is_dir() else path
-    if file is None:
-        raise ModelError("{folder} holds no weights.", folder=path.name or str(path))
-    if not file.is_file():
-        raise ModelError("{name} does not exist.", name=path.name)
+    file = weight_files.require_weights_file(path)
     configured = config_json.read_configuration(file.parent)
     tree = weight_files.read_weights_tree(file)
     if holds_adapter(tree) or file.name in weight_files.ADAPTER_FILES:

@@ -10,7 +10,6 @@ from vitcore.models.formats.adapters.adapter_configuration import find_base, rea
 from vitcore.models.formats.adapters.merge_adapter import holds_base, merge_adapter
 from vitcore.models.formats.config_json import CheckpointConfiguration
 from vitcore.models.formats.containers import weight_files
-from vitcore.models.model_cards import ModelError
 
 
 def add_adapter(
@@ -24,9 +23,7 @@ def add_adapter(
     if adapter is None or (base is None and holds_base(tree)):
         return merge_adapter(tree, adapter, file.name), configured
     where = Path(base) if base is not None else find_base(file.parent, adapter, anywhere)
-    whole = weight_files.find_weights_file(where, adapters=False) if where.is_dir() else where
-    if whole is None or not whole.is_file():
-        raise ModelError("{folder} holds no weights.", folder=where.name or str(where))
+    whole = weight_files.require_weights_file(where, adapters=False)
     configured, own = config_json.read_configuration(whole.parent), weight_files.read_weights_tree(whole)
     merged = merge_adapter(tree, adapter, file.name, own)
     if any(name not in own or own[name].shape != weight.shape for name, weight in merged.items()):  # a head for other classes

@@ -36,6 +36,16 @@ def find_weights_file(folder: Path, adapters: bool = True) -> Path | None:
     return files[0] if files else None
 
 
+def require_weights_file(path: Path, adapters: bool = True) -> Path:
+    """The weights file that a path means: itself, or that of a folder. Raises: ModelError, where there is none."""
+    file = find_weights_file(path, adapters) if path.is_dir() else path
+    if file is None:
+        raise ModelError("{folder} holds no weights.", folder=path.name or str(path))
+    if not file.is_file():
+        raise ModelError("{name} does not exist.", name=path.name)
+    return file
+
+
 def read_weights_tree(file: Path) -> Mapping[str, Any]:
     """What a weights file holds, or all the shards of an index together. Raises: ModelError."""
     if not file.name.endswith(".index.json"):
