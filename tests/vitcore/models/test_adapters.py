@@ -148,6 +148,7 @@ def test_matrices_without_a_scale_or_a_fitting_weight_are_refused(lora, tmp_path
     faults = {
         "misfit": {q: whole[q][:, :5].contiguous()},
         "no rank": {q: whole[q][:0]},
+        "a number": {q: whole[q][0, 0]},
         "nowhere": {q.replace("layers.0", "layers.7"): whole[q]},
     }
     for name, change in faults.items():

@@ -22,6 +22,7 @@ MATRIX = re.compile(
     r"^(?P<layer>.+)\.(?P<part>lora_A|lora_B|lora_magnitude_vector)(\.(?!(weight|bias)$)(?P<adapter>[^.]+))?(\.(?P<kind>weight|bias))?$"
 )
 SAVED = re.compile(r"^(?P<layer>.+)\.modules_to_save\.(?P<adapter>[^.]+)\.(?P<rest>.+)$")
+POOLER = re.compile(r"(\w+\.)?pooler\.")  # which transformers' classes with a head leave out
 FOREIGN = re.compile(r"\.(lora_|ia3_|hada_|lokr_|vera_|oft_|boft_|poly_|fourierft_|vblora_|hra_|adaption_|prompt_|road_|randlora_)")
 
 
@@ -70,9 +71,7 @@ def _merge(
     if base and configuration and any(names.find(name) is None for name in rest):  # a head that the base has not
         if configuration.wraps and not configuration.wraps.endswith("ForImageClassification"):
             raise unread_adapter_error(file, configuration.wraps)
-        merged = {
-            name: value for name, value in merged.items() if not re.match(r"(\w+\.)?pooler\.", name)
-        }  # as that class has none
+        merged = {name: value for name, value in merged.items() if not POOLER.match(name)}
     merged |= {names.find(name) or name: weight for name, weight in rest.items()}
     names = BaseNames(merged)
     for layer, parts in matrices.items():
@@ -80,7 +79,7 @@ def _merge(
         weight, bias = names.find(f"{layer}.weight"), names.find(f"{layer}.bias")
         if weight is None or ("lora_B.bias" in parts and bias is None):
             raise ModelError("{name} changes {layer}, which its base model does not have.", name=file, layer=repr(layer)[:80])
-        if not {"lora_A", "lora_B"} <= set(parts) or not all(parts["lora_A"].shape):
+        if not {"lora_A", "lora_B"} <= set(parts) or 0 in (parts["lora_A"].shape or (0,)):
             raise _misfit(file)
         scale = configuration.scale(layer, parts["lora_A"].shape[0])
         merged[weight] = _changed(merged[weight], parts, scale, file)
