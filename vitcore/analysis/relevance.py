@@ -67,17 +67,9 @@ def gradient_rollout(
     and of which nothing is taken off. Of both, each block's attention goes with its own gradient: vit-explain's script keeps
     gradients from the last block on, and attention from the first on.
     """
-    if is_vit_explain(convention):
-        return vit_explain_rollout(
-            positive,
-            start,
-            prefix=prefix,
-            discard_ratio=discard_ratio,
-            residual=residual,
-            first_block=first_block,
-            keep_first=False,
-        )
     settings = {"prefix": prefix, "discard_ratio": discard_ratio, "residual": residual, "first_block": first_block}
+    if is_vit_explain(convention):
+        return vit_explain_rollout(positive, start, keep_first=False, **settings)  # type: ignore[arg-type]
     whole = rollout(positive, start, **settings)  # type: ignore[arg-type]
     stayed = start_row(start, positive.shape[-1])
     for matrix in positive[first_block:]:
