@@ -157,25 +157,15 @@ def split_photos(photos: Photos, keys: Iterable[bytes], share: float, seed: int)
     return photos.subset(np.flatnonzero(~out)), photos.subset(np.flatnonzero(out))
 
 
-class _Chained(Sequence[Any]):
-    """The items of several sets, one after another; each is read by its own set when it is asked for."""
-
-    def __init__(self, parts: Sequence[Any]) -> None:
-        self._parts, self._ends = parts, np.cumsum([len(part) for part in parts])
-
-    def __len__(self) -> int:
-        return int(self._ends[-1])
-
-    def __getitem__(self, i: Any) -> Any:
-        part = int(np.searchsorted(self._ends, i, "right"))
-        return self._parts[part][i - (self._ends[part] - len(self._parts[part]))]
-
-
 def join_photos(first: Photos, second: Photos) -> Photos:
     """The photos of two sets with the same classes as one set, the first's before the second's; none is read."""
+    from torch.utils.data import ConcatDataset
+
     root = Path(os.path.commonpath([first.root, second.root])) if first.root and second.root else None
+    parts: list[Any] = [first.items, second.items]
+    items: Any = ConcatDataset(parts)
     labels = np.concatenate([first.labels, second.labels])
-    return replace(first, items=_Chained([first.items, second.items]), labels=labels, root=root)
+    return replace(first, items=items, labels=labels, root=root)
 
 
 def unreadable_photos_sentence(photos: Photos, problems: Sequence[str]) -> str:

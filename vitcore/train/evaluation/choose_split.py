@@ -7,8 +7,6 @@ from vitcore.train import run_folder
 from vitcore.train.data.photo_sources import open_photo_source
 from vitcore.train.data.photos import Photos, join_photos
 
-SPLITS = ("all", "train", "validation")
-
 
 @dataclass(frozen=True, eq=False)
 class SplitPhotos:
