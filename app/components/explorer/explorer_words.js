@@ -20,9 +20,11 @@ export function tell(s) {
   const { data, st, shown, lit } = s
   const { words, grid } = data
   const q = q => s.root.querySelector(q)
-  q(".look h3").textContent = s.comparing && s.hover === null ? words["compare now"] : title(s, s.hover === null ? nameOf(s, shown[0]) : fillIn(words.under, { token: nameOf(s, shown[0]) }))
+  const token = nameOf(s, shown[0])
+  const asked = s.comparing ? words["compare now"] : title(s, token)
+  q(".look h3").textContent = s.hover === null ? asked : title(s, fillIn(words.under, { token }))
   const most = largest(lit, grid.prefix)
-  const facts = { most: nameOf(s, most), percent: percent(lit[most]), token: nameOf(s, shown[0]), even: percent(1 / (grid.prefix + grid.rows * grid.cols)) }
+  const facts = { most: nameOf(s, most), percent: percent(lit[most]), token, even: percent(1 / (grid.prefix + grid.rows * grid.cols)) }
   q(".most").textContent = [fillIn(words[st.rolled ? "most rollout" : st.column ? "most column" : "most"], facts), ofSecond(s)].join(" ")
   outlying(s)
   q(".pointed").textContent = pointed(s) || `${POINTS ? words.point : ""} ${words[data.style === "light" ? "no scale" : "hold"]}`
