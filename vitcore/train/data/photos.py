@@ -159,11 +159,11 @@ def split_photos(photos: Photos, keys: Iterable[bytes], share: float, seed: int)
 
 def join_photos(first: Photos, second: Photos) -> Photos:
     """The photos of two sets with the same classes as one set, the first's before the second's; none is read."""
-    from torch.utils.data import ConcatDataset
+    import torch
 
     root = Path(os.path.commonpath([first.root, second.root])) if first.root and second.root else None
     parts: list[Any] = [first.items, second.items]
-    items: Any = ConcatDataset(parts)
+    items: Any = torch.utils.data.ConcatDataset(parts)
     labels = np.concatenate([first.labels, second.labels])
     return replace(first, items=items, labels=labels, root=root)
 
