@@ -189,7 +189,7 @@ def test_the_card_says_what_was_measured_on_photos_that_nothing_was_tuned_on():
     own, teacher = (trained[key]["pets"] for key in ("measured", "teacher_measured_alike"))
     said = " ".join(App("card").fine().sentences("markdown"))
     right = [f"{one[kind]['called_so']:.0f} %" for one in (own, teacher) for kind in ("cats", "dogs")]
-    assert f"on test photos, the model recognises {right[0]} of the cats and {right[1]} of the dogs" in said
+    assert f"on test photos, it recognises {right[0]} of the cats and {right[1]} of the dogs" in said
     assert f"ViT-Ti/16 recognises {right[2]} of the same {own['cats']['photos']} cats and {right[3]} of the same" in said
     wrong = [trained[key]["kinds tiny64-val"]["false_cats"] for key in ("measured", "teacher_measured_alike")]
     assert (
