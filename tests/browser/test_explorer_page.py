@@ -308,7 +308,7 @@ def test_axe_finds_nothing_serious_and_on_a_phone_nothing_is_too_wide_or_too_sma
     assert len(sizes) > 40 and np.min(sizes) >= 24
 
 
-@pytest.mark.parametrize(("lang", "words"), [("en", "attends to"), ("zh-CN", "在看谁"), ("zh-TW", "在看誰")])
+@pytest.mark.parametrize(("lang", "words"), [("en", "attends to"), ("zh-CN", "注意什么"), ("zh-TW", "注意什麼")])
 def test_on_a_phone_layer_head_and_arrow_are_there_at_once_in_the_visitors_language(visit, lang, words, subtests):
     page = ready(visit(f"attention?lang={lang}", width=390, height=844))
     expect(title(page)).to_contain_text(words)
@@ -338,7 +338,7 @@ def test_the_menu_of_languages_changes_the_words_and_not_the_picture(visit):
     page = ready(visit("attention?layer=3&patch=100"))
     before = pixels(page) + pixels(page, "canvas.lit")
     pick(page, languages(page), "简体中文")
-    expect(title(page)).to_contain_text("在看谁")
+    expect(title(page)).to_contain_text("注意什么")
     assert pixels(ready(page)) + pixels(page, "canvas.lit") == before
     point(page, 3, 5)
     expect(title(page)).to_contain_text("图像块 53")
