@@ -210,7 +210,7 @@ def test_a_training_of_ones_own_is_followed_and_left_alone(make_module, noise, m
         told = json.dumps(run_folder.read_status(film.folder) | {"pid": 12345})
         run_folder.write_atomically(film.folder.path / "status.json", told)
         app = App("learn", film="runs/mine").fine()
-        assert "This training was recorded from outside" in app.text("caption")
+        assert "Code outside the app ran this training" in app.text("caption")
         assert pictures(app) == ["filters", "positions", "distance", "rollout", "last_block", "answer", "loss"]
         film.frame(make_module(seed=1), 70, last=True, loss=1.0)
         assert app.run().fine().values()["frame"] == 70
