@@ -17,7 +17,7 @@ install = if $(PY) -m pip --version >/dev/null 2>&1; then $(PY) -m pip install -
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help app test test-slow lint bench clean browser types
+.PHONY: help app test test-slow lint bench reference clean browser types
 
 help: ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -46,6 +46,10 @@ bench: $(DEV_READY) ## time what is claimed to be fast
 	@for file in tests/benchmarks/*.py; do \
 		case $$file in */_*) continue ;; esac; \
 		echo "== $$file"; $(PY) $$file || exit 1; done
+
+reference: $(DEV_READY) ## write the API reference and the notebooks, run, as pages into out/reference
+	@$(call install,requirements-reference.txt)
+	$(PY) -m sphinx -q -c assets/reference assets out/reference
 
 clean: ## remove caches and builds; keep .venv and runs
 	rm -rf build dist out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

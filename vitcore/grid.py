@@ -19,7 +19,7 @@ class Grid:
     cols: int
     patch_px: int
     prefix: int = 1
-    patch_w_px: int = 0  # 0: as high as wide
+    patch_w_px: int = 0  #: 0: as high as wide
 
     @classmethod
     def from_map(cls, values: NDArray) -> "Grid":

@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import torch
 
 import vitcore
 from tests.conftest import ROOT
+from vitcore.forward.compare_models import compare, record_tokens
 from vitcore.forward.mask_outliers import mask_outlier_tokens
 from vitcore.forward.recording import Recording, record
 from vitcore.forward.recordings.labelled_arrays import PackageMissing
@@ -169,11 +171,18 @@ def test_a_class_of_the_shipped_model(shipped):
 # What is found
 
 
-def test_results_are_named_in_a_line(recorded, make_vit):
+def test_results_are_named_in_a_line(recorded, make_vit, tmp_path):
     vit = make_vit()
     assert repr(vit) == "<Vit tiny: 4×4 patches, 3 blocks of 3 heads, 10 classes>"
     found = relevance(vit, np.zeros((32, 32, 3), np.uint8), "chefer", 3)
     assert repr(found) == "<Relevance by chefer of class 3: maps 4×4>" and "\n" not in repr(recorded)
+    both = [record_tokens(vit, np.zeros((32, 32, 3), np.uint8)) for _ in range(2)]
+    assert repr(both[0]).endswith("by tiny: 3 layers, 16 patches, width 24>")
+    assert repr(compare(*both)) == "<Comparison of tiny and tiny: rank correlation of rollouts 1.00>"
+    assert repr(recorded.model_input).startswith("<Crop: 32×32 px of (")
+    torch.save(vit.module.state_dict(), tmp_path / "mine.pth")
+    assert re.fullmatch(r"<Inspection of mine\.pth: timm layout, [\d,]+ parameters, assumed: .*; 0 problems>",
+                        repr(vitcore.inspect(tmp_path / "mine.pth")))  # fmt: skip
 
 
 def test_editors_and_mypy_see_every_public_name():

@@ -1,10 +1,10 @@
 """Two models beside each other on one photo: each runs once, and what they are asked about is asked on one grid.
 
-    a, b = look(vit_a, photo), look(vit_b, photo)
+    a, b = record_tokens(vit_a, photo), record_tokens(vit_b, photo)
     comparison = compare(a, b)
 
-A `Look` is a recording and the tokens of the patches as they leave each block, from the same forward pass. Shapes: L blocks,
-N patches, D width.
+A `TokenRecording` is a recording and the tokens of the patches as they leave each block, from the same forward pass.
+Shapes: L blocks, N patches, D width.
 """
 
 from dataclasses import dataclass, replace
@@ -43,20 +43,28 @@ class TokenRecording:
     rec: Recording
     tokens: NDArray[np.float32]
 
+    def __repr__(self) -> str:
+        layers, patches, width = self.tokens.shape
+        return f"<TokenRecording of {self.rec.photo.name} by {self.rec.model}: {layers} layers, {patches} patches, width {width}>"
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Comparison:
-    """Two looks at one photo. Maps are (rows, cols) on `grid`, shares of 1 over what both models see."""
+    """Two models on one photo. Maps are (rows, cols) on `grid`, shares of 1 over what both models see."""
 
     recordings: tuple[TokenRecording, TokenRecording]
-    grid: CommonGrid  # of rollouts
+    grid: CommonGrid  #: of rollouts
     rollouts: tuple[NDArray[np.float64], NDArray[np.float64]]
-    difference: NDArray[np.float64]  # the first rollout less the second, in percentage points
-    rank_correlation: float  # of the two rollouts, Spearman's
-    cka: NDArray[np.float64]  # (L, L'): of the blocks' tokens
-    cka_grid: CommonGrid  # on which tokens were compared
-    answers: PredictionAgreement | None  # None where they don't tell the same classes apart
-    masked: bool = False  # whether outlier tokens were masked in what rollouts are made of
+    difference: NDArray[np.float64]  #: the first rollout less the second, in percentage points
+    rank_correlation: float  #: of the two rollouts, Spearman's
+    cka: NDArray[np.float64]  #: (L, L'): of the blocks' tokens
+    cka_grid: CommonGrid  #: on which tokens were compared
+    answers: PredictionAgreement | None  #: None where they don't tell the same classes apart
+    masked: bool = False  #: whether outlier tokens were masked in what rollouts are made of
+
+    def __repr__(self) -> str:
+        first, second = (one.rec.model for one in self.recordings)
+        return f"<Comparison of {first} and {second}: rank correlation of rollouts {self.rank_correlation:.2f}>"
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -168,11 +176,11 @@ def _stack_patches(states: list[Tensor], prefix: int) -> NDArray[np.float32]:
 def compare(
     a: TokenRecording, b: TokenRecording, fusion: str = "mean", mask_outliers: bool = False, **settings: float
 ) -> Comparison:
-    """Compare two looks at one photo; `fusion` and settings are those of `Recording.rollout`, of masked attention where asked.
+    """Compare two models on one photo; `fusion` and settings are those of `Recording.rollout`, of masked attention where asked.
 
     Where their grids, or the parts of the photo that they see, differ, both are averaged over the cells of a common grid,
     and `Comparison.grid.resampled` says so; tokens are compared at no more than MOST_POSITIONS positions.
-    Raises: ValueError, for looks at two photos, or at no part that both see; KeyError, for a fusion that was not recorded.
+    Raises: ValueError, for two photos, or where no part is seen by both; KeyError, for a fusion that was not recorded.
     """
     recs = a.rec, b.rec
     if recs[0].photo.digest != recs[1].photo.digest:

@@ -48,19 +48,19 @@ class Recording:
     model: str
     grid: Grid
     photo: Photo
-    model_input: Crop  # the pixels the model saw
-    logits: NDArray[np.float32]  # (classes,), or pooled features of a model without a head
-    output: Output = "softmax"  # what the logits mean
+    model_input: Crop  #: the pixels the model saw
+    logits: NDArray[np.float32]  #: (classes,), or pooled features of a model without a head
+    output: Output = "softmax"  #: what the logits mean
     labels: tuple[str, ...]
-    distance_px: NDArray[np.float32]  # (L, H), class token dropped, as the paper
-    distance_renormalised_px: NDArray[np.float32]  # (L, H), divided by what is left
-    prefix_attention_share: NDArray[np.float32]  # (L, H): what patches give to tokens that are not patches, of 1; 0 without prefix
-    fused: dict[str, NDArray[np.float32]]  # fusion -> (S, T, T); float16 beside queries and keys. S = L, of axial attention 2L
-    maps: dict[int, NDArray[np.float16]]  # block -> (H, T, T), only those asked for
-    pooling_weights: NDArray[np.float32]  # (T,): where the answer is read, a distribution over tokens
-    norms: NDArray[np.float32]  # (L, T): Euclidean norms of the tokens as they leave each block
-    query_key: tuple[QueryKey, ...] = ()  # of every block, where they were kept: see `record`
-    masked: bool = False  # whether outlier tokens are masked as keys: see `mask_outliers.mask_outlier_tokens`
+    distance_px: NDArray[np.float32]  #: (L, H), class token dropped, as the paper
+    distance_renormalised_px: NDArray[np.float32]  #: (L, H), divided by what is left
+    prefix_attention_share: NDArray[np.float32]  #: (L, H): what patches give to tokens that are not patches, of 1; 0 without prefix
+    fused: dict[str, NDArray[np.float32]]  #: fusion -> (S, T, T); float16 beside queries and keys. S = L, of axial attention 2L
+    maps: dict[int, NDArray[np.float16]]  #: block -> (H, T, T), only those asked for
+    pooling_weights: NDArray[np.float32]  #: (T,): where the answer is read, a distribution over tokens
+    norms: NDArray[np.float32]  #: (L, T): Euclidean norms of the tokens as they leave each block
+    query_key: tuple[QueryKey, ...] = ()  #: of every block, where they were kept: see `record`
+    masked: bool = False  #: whether outlier tokens are masked as keys: see `mask_outliers.mask_outlier_tokens`
 
     def __repr__(self) -> str:
         blocks = ", ".join(map(str, sorted(self.maps))) or "none"

@@ -43,9 +43,9 @@ class Relevance:
 
     method: str
     maps: NDArray[np.float64]
-    targets: tuple[int, ...] = ()  # the class of each image; none for rollout
-    rises: tuple[float, ...] = ()  # integrated gradients: y_c(photo) − y_c(baseline), in logits
-    gaps: tuple[float, ...] = ()  # integrated gradients: what the sum of the attributions is off by, in logits
+    targets: tuple[int, ...] = ()  #: the class of each image; none for rollout
+    rises: tuple[float, ...] = ()  #: integrated gradients: y_c(photo) − y_c(baseline), in logits
+    gaps: tuple[float, ...] = ()  #: integrated gradients: what the sum of the attributions is off by, in logits
 
     def __repr__(self) -> str:
         of = f" of class {', '.join(map(str, self.targets))}" if self.targets else ""

@@ -18,6 +18,10 @@ class Crop:
     pixels: NDArray[np.uint8]
     box: tuple[float, float, float, float]
 
+    def __repr__(self) -> str:
+        high, wide = self.pixels.shape[:2]
+        return f"<Crop: {high}×{wide} px of {tuple(round(side, 1) for side in self.box)}>"
+
 
 def crop_for_model(image: Image.Image, transform: Callable, grid: Grid) -> Crop:
     """Resize and crop with the geometric part of timm's own transform (everything before its tensor step)."""

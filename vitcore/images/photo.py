@@ -42,7 +42,7 @@ class Photo:
     name: str
     digest: str
     notes: tuple[str, ...] = ()
-    whose: str = ""  # whoever brought it, on a server that several people share; empty: it may be shown to anybody
+    whose: str = ""  #: whoever brought it, on a server that several people share; empty: it may be shown to anybody
 
     @property
     def key(self) -> str:

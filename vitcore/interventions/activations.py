@@ -45,8 +45,8 @@ class Activations(Mapping[Any, Tensor]):
     last layer. Each is float32, a tensor of its own (B, …); attention maps and scores are computed when they are read."""
 
     model: str
-    logits: Tensor  # (B, classes), or features of a model without a head
-    blocks: int  # L, of the model
+    logits: Tensor  #: (B, classes), or features of a model without a head
+    blocks: int  #: L, of the model
     compute: Mapping[tuple[str, int], Callable[[], Tensor]] = field(default_factory=dict)
 
     def __getitem__(self, key: Any) -> Tensor:

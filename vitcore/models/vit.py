@@ -23,14 +23,14 @@ class AttentionStructure:
 
     grid: Grid
     blocks: int = 0
-    heads: int = 0  # of all calls of a block together
-    calls: int = 1  # of attention in a block
-    axes: tuple[str, ...] = ()  # "row" and "column" in the order they are attended along; () where all patches are at once
-    patches: Grid | None = None  # where pixels are cut into patches that do not overlap
-    last: str = ""  # the block whose input (tokens) or output (a picture of features) lies on `grid`
-    layout: str = "tokens"  # of that: "tokens" (B, prefix + N, D), "nchw" or "nhwc"
-    sizes: tuple[tuple[int, int], ...] = ()  # queries × keys of attention that is not global; () where there is none at all
-    positions: int = 0  # that the widest block works on, and the numbers it is given
+    heads: int = 0  #: of all calls of a block together
+    calls: int = 1  #: of attention in a block
+    axes: tuple[str, ...] = ()  #: "row" and "column" in the order they are attended along; () where all patches are at once
+    patches: Grid | None = None  #: where pixels are cut into patches that do not overlap
+    last: str = ""  #: the block whose input (tokens) or output (a picture of features) lies on `grid`
+    layout: str = "tokens"  #: of that: "tokens" (B, prefix + N, D), "nchw" or "nhwc"
+    sizes: tuple[tuple[int, int], ...] = ()  #: queries × keys of attention that is not global; () where there is none at all
+    positions: int = 0  #: that the widest block works on, and the numbers it is given
     numbers: int = 0
 
     @property
@@ -53,16 +53,16 @@ class Vit:
     """A frozen model with what is needed to read it: its grid, timm's transform for it, and the names of its classes."""
 
     card: ModelCard
-    module: Any  # a timm module; its parts are looked at by name
+    module: Any  #: a timm module; its parts are looked at by name
     grid: Grid
     transform: Callable
     mean: tuple[float, ...]
     std: tuple[float, ...]
     labels: tuple[str, ...] = field(repr=False)
     structure: AttentionStructure
-    output: Output = "softmax"  # what its logits mean
-    assumed: Mapping[str, str] = field(default_factory=dict)  # taken as likely, said by nobody: by `OpenQuestion.key`
-    assumed_because: Mapping[str, str] = field(default_factory=dict, repr=False)  # why, where it is more than the usual
+    output: Output = "softmax"  #: what its logits mean
+    assumed: Mapping[str, str] = field(default_factory=dict)  #: taken as likely, said by nobody: by `OpenQuestion.key`
+    assumed_because: Mapping[str, str] = field(default_factory=dict, repr=False)  #: why, where it is more than the usual
 
     def __repr__(self) -> str:
         rows, cols, of = self.grid.rows, self.grid.cols, f"{len(self.labels)} classes" if self.labels else "no classes"

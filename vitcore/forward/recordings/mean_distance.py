@@ -25,9 +25,9 @@ class MeanDistance:
     mean_px: NDArray
     low_px: NDArray
     high_px: NDArray
-    spread_px: NDArray  # standard deviation over photos; NaN where there is one
-    photos: int  # that were measured
-    skipped: tuple[SkippedPhoto, ...]  # that could not be opened
+    spread_px: NDArray  #: standard deviation over photos; NaN where there is one
+    photos: int  #: that were measured
+    skipped: tuple[SkippedPhoto, ...]  #: that could not be opened
 
     def __repr__(self) -> str:
         blocks, heads = self.mean_px.shape

@@ -43,9 +43,9 @@ class SkippedPhotosWarning(UserWarning):
 class PhotoNumbers:
     """What is kept of one of many photos, by the names in `keep`: each is an attribute, such as `numbers.rollout`."""
 
-    index: int  # its place among the photos, from 0
+    index: int  #: its place among the photos, from 0
     name: str
-    notes: tuple[str, ...]  # what was changed to open it
+    notes: tuple[str, ...]  #: what was changed to open it
     kept: Mapping[str, Any] = field(repr=False)
 
     def __getattr__(self, name: str) -> Any:

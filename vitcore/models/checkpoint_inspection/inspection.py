@@ -34,13 +34,18 @@ class Inspection:
     file: Path
     name: str
     part: checkpoint_layout.CheckpointModel
-    parts: tuple[str, ...]  # all models in the file, this one among them
+    parts: tuple[str, ...]  #: all models in the file, this one among them
     inferred: InferredArchitecture
     configuration: CheckpointConfiguration
     differences: TensorDifferences
     params: int
-    known_output: Output = "softmax"  # where it is not asked
-    rotary: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # architectures of timm's that may be meant
+    known_output: Output = "softmax"  #: where it is not asked
+    rotary: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  #: architectures of timm's that may be meant
+
+    def __repr__(self) -> str:
+        assumed = ", ".join(f"{key}={value}" for key, value in self.assumed_answers().items()) or "nothing"
+        known = f"{self.part.format.title} layout, {self.params:,} parameters, assumed: {assumed}"
+        return f"<Inspection of {self.file.name}: {known}; {len(self.problems)} problems>"
 
     @property
     def questions(self) -> tuple[OpenQuestion, ...]:
