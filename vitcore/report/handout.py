@@ -129,7 +129,7 @@ def _rollout(rec: Recording, settings: ReportSettings) -> dict[str, Any]:
 
 def _settings(vit: Vit, rec: Recording, settings: ReportSettings) -> list[tuple[str, str]]:
     given = {
-        say("Asked"): query_token_words(vit, settings),
+        say("Starting token"): query_token_words(vit, settings),
         say("Heads fused by"): {"mean": say("mean"), "max": say("maximum"), "min": say("minimum")}[settings.fusion],
         say("Weakest weights discarded"): percent(settings.discard, 0),
         say("Residual weight"): percent(settings.residual, 0),

@@ -183,7 +183,7 @@ def _distance(rec: Recording) -> ReportPicture:
     grid, px, share = rec.grid, rec.distance_px, rec.prefix_attention_share if rec.grid.prefix else None
     even = uniform_distance_px(grid)
     how = say("Each dot is a head. Its height is the head's mean attention distance, in pixels of the model's input. The dashed "
-        "line is evenly spread attention, and heads above it prefer far patches. A hollow dot gives half its attention or "
+        "line is uniform attention, and heads above it prefer far patches. A hollow dot gives half its attention or "
         "more to tokens that are not patches.")  # fmt: skip
     limits = say("What a head attends to. As in the paper, the class token is dropped and the rest is not renormalised. A "
         "head that gives it half its attention gets half the distance.")  # fmt: skip
@@ -191,7 +191,7 @@ def _distance(rec: Recording) -> ReportPicture:
         name="distance", title=say("Mean attention distance"), chart=True,
         alt=say("One dot per head over {blocks} {blocks:layer|layers}; the first layer from {near} to {far} px", blocks=len(px),
                 near=f"{px[0].min():.0f}", far=f"{px[0].max():.0f}"),
-        about=say("layer 0: {near} to {far} px of {wide}; evenly spread: {even} px", near=f"{px[0].min():.0f}",
+        about=say("layer 0: {near} to {far} px of {wide}; uniform attention: {even} px", near=f"{px[0].min():.0f}",
                   far=f"{px[0].max():.0f}", wide=grid.image_px[1], even=f"{even:.1f}"),
         how=how, limits=limits if grid.prefix else say("What a head attends to, or whether the prediction depends on it."),
         figure=lambda mode: figures.attention_distance(px, grid, even, mode=_mode(mode), prefix_attention_share=share),
@@ -209,7 +209,7 @@ def _rollout(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Im
         how=say("In each layer, the heads' attention is fused into one matrix, and the identity is added for the residual "
             "connection. Rollout multiplies these matrices over the layers. A brighter patch has a larger share."),
         limits=say("Why the model decided. Rollout shows from where attention could have carried information, if all values "
-            "counted the same. A map on the object looks plausible, but it proves nothing."),
+            "counted the same. A map on the object looks plausible, but does not show that these patches changed the answer."),
         tiles=(("", _over(photo, amounts[None], top, settings, rec)[0]),), photo=True,
         scale=heat_colour_scale(100 * amounts, 100 * top, say("% of the total")),
         figure=lambda mode: figures.frame_outliers(

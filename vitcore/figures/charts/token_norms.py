@@ -111,7 +111,9 @@ def norm_histogram(outliers: TokenNorms, block: int, names: Sequence[str] = (), 
                          hover="%{hovertext}", hover_texts=told))  # fmt: skip
     most = max(1, *(max(some.x, default=0) for some in bars))
     said = [Label(str(c), c + most / 60, y, 13, PINNED_PATCH_COLOUR) for c, y in zip(bars[1].x, bars[1].y, strict=True)]
-    at_cut = Label(say("cut: {cut}", cut=f"{cut:.3g}"), 1, float(np.log10(cut)), 13, "text", "right", "bottom", x_of_plot=True)
+    at_cut = Label(
+        say("threshold: {cut}", cut=f"{cut:.3g}"), 1, float(np.log10(cut)), 13, "text", "right", "bottom", x_of_plot=True
+    )
     return Drawing(
         title=say("How many patches have which norm"), mode=mode, height_px=580,
         subtitle=say("layer {layer}: median {median}, {count} {count:outlier|outliers}", layer=block,
@@ -140,7 +142,7 @@ def norms_by_depth(outliers: TokenNorms, names: Sequence[str] = (), mode: Mode =
     lines = [
         line(np.median(others, 1), say("other patches, median"), CATEGORICAL[0], 3),
         line(others.max(1), say("other patches, largest"), CATEGORICAL[0], 1.2),
-        line(outliers.thresholds, say("cut"), "soft", 1.5, dash="dash"),
+        line(outliers.thresholds, say("threshold"), "soft", 1.5, dash="dash"),
     ]
     if len(chosen):
         largest = chosen[np.argsort(-patches[:, chosen].max(0))][:MAX_LINES]

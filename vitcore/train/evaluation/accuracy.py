@@ -33,9 +33,7 @@ def accuracy(vit: Vit, photos: Photos, batch: int = BATCH_SIZE) -> dict[str, flo
     known = np.flatnonzero((photos.labels >= 0) & (to_model[photos.labels] >= 0))
     rows, top = predict_classes(vit, photos.subset(known), batch=batch)
     if not len(rows):
-        raise DataError(
-            "None of the {count} {count:photo|photos} of {name} can be asked about.", count=len(photos), name=photos.name
-        )
+        raise DataError("None of the {count} {count:photo|photos} of {name} can be tested.", count=len(photos), name=photos.name)
     correct = top == to_model[photos.labels[known[rows]]][:, None]
     first, five = (100 * float(hit.mean()) for hit in (correct[:, 0], correct.any(1)))
     return {"photos": len(correct), "top1": round(first, 2), "top5": round(five, 2), "left_out": len(photos) - len(correct)}

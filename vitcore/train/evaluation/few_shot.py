@@ -39,7 +39,7 @@ def few_shot_accuracy(
     """
     unknown = np.setdiff1d(test_y, train_y)
     if len(unknown):
-        raise TooFewPhotos("Few-shot accuracy: class {name} is asked about but has no photo to learn from.", name=unknown[0])
+        raise TooFewPhotos("Few-shot accuracy: class {name} is tested but has no photo to learn from.", name=unknown[0])
     if not len(test_y):
         raise TooFewPhotos("Few-shot accuracy: there is no photo to ask about.")
     accuracies = {}
