@@ -56,8 +56,8 @@ def _head_distance_question(material: QuizMaterial, rng: Generator, farthest: bo
             [
                 append_explanation(
                     say(
-                        "The mean attention distances from this patch, renormalised over patches, are: {told}. Even "
-                        "attention to all patches has {even} px.",
+                        "The mean attention distances from this patch, renormalised over patches, are: {told}. Uniform "
+                        "attention has {even} px.",
                         told=one,
                         even=f"{even:.1f}",
                     ),
