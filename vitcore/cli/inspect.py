@@ -39,7 +39,8 @@ def add_inspect_verb(verbs: Any) -> None:
 
 
 def add_answer_flags(verb: argparse.ArgumentParser) -> None:
-    """One flag a question, for files without a card."""
+    """`--base` for adapters, and one flag a question, for files without a card."""
+    verb.add_argument("--base", help="what an adapter of PEFT (LoRA, DoRA) changes: a file, a directory or an hf-hub: id")
     group = verb.add_argument_group("what a file without a card does not say (see `vitcore inspect`)")
     for key, (flag, about) in ANSWER_FLAGS.items():
         group.add_argument(flag, dest=f"answer_{key}", metavar=key.upper(), help=about)
@@ -51,7 +52,20 @@ def answers_from_flags(args: argparse.Namespace) -> dict[str, str]:
     return {key: value for key, value in told.items() if value is not None}
 
 
-def print_assumed_answers(model: str, answers: dict[str, str]) -> None:
+def base_from_flags(args: argparse.Namespace) -> str | Path | None:
+    """The file or folder that `--base` names, fetched where it is the hub's; None without it."""
+    base: str | None = getattr(args, "base", None)
+    return _local(base) if base else None
+
+
+def _local(name: str) -> str | Path:
+    from vitcore.models.hub import HUB_PREFIX
+    from vitcore.models.hub_ids import fetch_hub_folder
+
+    return fetch_hub_folder(name) if name.startswith(HUB_PREFIX) else name
+
+
+def print_assumed_answers(model: str, answers: dict[str, str], base: str | Path | None = None) -> None:
     """On standard error: the likely answers that are taken for a file without a card."""
     from vitcore.models import local_files
     from vitcore.models.load_model import AssumedAnswersWarning, inspect
@@ -61,7 +75,7 @@ def print_assumed_answers(model: str, answers: dict[str, str]) -> None:
     if file is None:
         return
     by_card = local_files.has_card(file)
-    assumed = local_files.read_card(file).get("assumed") if by_card else inspect(file).assumed_answers(answers)
+    assumed = local_files.read_card(file).get("assumed") if by_card else inspect(file, base=base).assumed_answers(answers)
     if isinstance(assumed, dict) and assumed:
         listed = ", ".join(f"{key}={value}" for key, value in assumed.items())
         print(f"{file.name} does not say: {listed} (`vitcore inspect {model}` tells more)", file=sys.stderr)
@@ -71,10 +85,8 @@ def run(args: argparse.Namespace) -> None:
     """Print the table or the JSON object; write the card where asked."""
     from vitcore.models.checkpoint_inspection.class_names_file import read_class_names
     from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect
-    from vitcore.models.hub import HUB_PREFIX
-    from vitcore.models.hub_ids import fetch_hub_folder
 
-    inspection = inspect(fetch_hub_folder(args.model) if args.model.startswith(HUB_PREFIX) else args.model, args.part)
+    inspection = inspect(_local(args.model), args.part, base=base_from_flags(args))
     labels = read_class_names(args.labels) if args.labels else None
     card = inspection.card(answers_from_flags(args), labels)
     if args.json:

@@ -29,10 +29,10 @@ def load_named(name: str, args: argparse.Namespace) -> Vit:
     """The model of this name, by the other flags; a bar while it is downloaded. Raises: ModelError."""
     from vitcore.models.load_model import load
 
-    answers = inspecting.answers_from_flags(args)
-    inspecting.print_assumed_answers(name, answers)
+    answers, base = inspecting.answers_from_flags(args), inspecting.base_from_flags(args)
+    inspecting.print_assumed_answers(name, answers, base)
     with DownloadBar("Downloading") as progress:
-        return load(name, progress=progress, answers=answers, device=args.device, dtype=args.dtype)
+        return load(name, progress=progress, answers=answers, base=base, device=args.device, dtype=args.dtype)
 
 
 class DownloadBar:

@@ -11,6 +11,7 @@ import transformers as T
 from safetensors.torch import load_file, save_file
 
 import vitcore
+from vitcore.cli.commands import main
 from vitcore.models.model_cards import ModelError
 
 SHAPE = {"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 3, "image_size": 32, "patch_size": 8}
@@ -80,7 +81,7 @@ def test_it_answers_as_peft_s_own_merge(tmp_path, kind):
 
 
 @torch.no_grad()
-def test_a_timm_model_s_adapter_is_told_its_base(tmp_path):
+def test_a_timm_model_s_adapter_is_told_its_base(tmp_path, capsys):
     torch.manual_seed(0)
     module = timm.create_model("vit_tiny_patch16_224", depth=2, img_size=32, patch_size=8, num_classes=3)
     torch.save(module.state_dict(), tmp_path / "base.pth")
@@ -90,6 +91,10 @@ def test_a_timm_model_s_adapter_is_told_its_base(tmp_path):
     with pytest.raises(ModelError, match="adapter holds an adapter without its base model"):
         opened(tmp_path / "adapter")
     torch.testing.assert_close(opened(tmp_path / "adapter", base=tmp_path / "base.pth").module(X), expected, atol=1e-5, rtol=0)
+    by_flag = ["--model", str(tmp_path / "adapter"), "--base", str(tmp_path / "base.pth")]
+    assert main(["positions", *by_flag, "--json"]) == 0 and "heads=3" in capsys.readouterr().err
+    assert main(["inspect", *by_flag[1:]]) == 0 and "It can't be opened" not in capsys.readouterr().out
+    assert main(["positions", *by_flag[:2]]) == 2 and "(base=…, --base)" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")

@@ -91,7 +91,8 @@ def find_base(folder: Path, configuration: AdapterConfiguration, anywhere: bool 
         found = None
     if found is None:
         raise ModelError(
-            "{folder} holds an adapter without its base model, {base}: say where that is (base=…), or put its folder beside it.",
+            "{folder} holds an adapter without its base model, {base}: say where that is (base=…, --base), or put its folder "
+            "beside it.",
             folder=folder.name, base=named[:80] or "?",
         )  # fmt: skip
     return found
