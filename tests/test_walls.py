@@ -116,7 +116,6 @@ ROOMS = {  # what each may import of vitcore, and no more
     "architectures/axial_resnet.py": "",
     "architectures/axial_vit.py": "",
     "architectures/build_model.py": "architectures",
-    "architectures/class_and_mean_head.py": "",
     "architectures/classifier_head.py": "",
     "architectures/grey_input.py": "",
     "architectures/head_layers.py": "",
@@ -124,6 +123,7 @@ ROOMS = {  # what each may import of vitcore, and no more
     "architectures/model_summary.py": "",
     "architectures/paper_models.py": "",
     "architectures/position_ablations.py": "",
+    "architectures/vit_variants.py": "architectures.grey_input",
     "forward/attention_reducers.py":
         "analysis attention_capture grid models.model_cards models.vit translation",
     "forward/axial_attention.py":

@@ -13,9 +13,14 @@ class GreyConv2d(nn.Conv2d):
     """A convolution of one channel that is given three, (B, 3, H, W), and takes their luma; of one channel it takes that."""
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.shape[1] == 3:
-            x = (x * torch.tensor(LUMA, dtype=x.dtype, device=x.device).view(3, 1, 1)).sum(1, keepdim=True)
-        return super().forward(x)
+        return super().forward(luma(x))
+
+
+def luma(x: Tensor) -> Tensor:
+    """Pictures of three channels (B, 3, H, W) in grey (B, 1, H, W); those of one channel as they are."""
+    if x.shape[1] != 3:
+        return x
+    return (x * torch.tensor(LUMA, dtype=x.dtype, device=x.device).view(3, 1, 1)).sum(1, keepdim=True)
 
 
 def first_convolution(module: nn.Module) -> nn.Conv2d | None:

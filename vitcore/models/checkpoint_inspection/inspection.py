@@ -195,7 +195,8 @@ class Inspection:
     def _fill(self, module: Any, as_it_is: bool) -> None:
         state = checkpoint_layout.read_tensors(self.part)
         if not as_it_is:
-            state = fit_to_module(self.part.with_timm_names(state), module)
+            state = self.part.with_computed_positions(self.part.with_timm_names(state), module)
+            state = fit_to_module(state, module)
         elif not self.part.is_whole:
             state = with_timm_head(state) if self.part.format is timm_names.TIMM else self.part.with_timm_names(state)
         if self.differences.only_head_differs:

@@ -18,6 +18,7 @@ NORMALISATIONS = {  # mean and standard deviation of red, green and blue, after 
 ACTIVATIONS = ("gelu", "gelu_tanh", "quick_gelu", "relu", "silu")
 GATE_ACTIVATIONS = ("silu", "gelu", "gelu_tanh", "sigmoid", "relu")  # of a gated MLP: SwiGLU, GEGLU, GLU, ReGLU (arXiv 2002.05202)
 GATES = ("first half", "second half")  # of a gated MLP's one first layer, as timm's SwiGLUPacked and as its GluMlp have it
+MAX_SIDE_PATCHES = 256  # of a grid that is told
 POOLINGS = ("token", "avg", "max", "avgmax")
 CROPS: dict[str, dict[str, Any]] = {  # timm's terms
     "center": {"crop_mode": "center", "crop_pct": 1.0}, "center 0.95": {"crop_mode": "center", "crop_pct": 0.95},
@@ -35,6 +36,7 @@ class OpenQuestion:
     likely: Any
     choices: tuple[Any, ...] = ()
     facts: tuple[tuple[str, Any], ...] = ()
+    is_free: bool = False  # other answers than `choices` can be told: no tensor limits the grid
     proven: bool = False  # nothing else is possible: it may be told, and is no assumption
     reason: str = ""  # why `likely` is likely, where it is more than the usual, in the reader's language
 
@@ -119,8 +121,9 @@ def parse_answer(question: OpenQuestion, answer: Any) -> Any:
             parsed = text
     except (ValueError, TypeError):
         raise _invalid_answer_error(question, answer) from None
+    free = question.is_free and question.key == "grid" and all(0 < n <= MAX_SIDE_PATCHES for n in parsed)
     fits = {"eps": lambda: 0 < parsed < 1, "head_eps": lambda: 0 < parsed < 1, "normalise": lambda: True}.get(
-        question.key, lambda: parsed in question.choices
+        question.key, lambda: free or parsed in question.choices
     )
     if not fits():
         raise _invalid_answer_error(question, answer)
