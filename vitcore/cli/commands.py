@@ -205,7 +205,8 @@ def filters(args: argparse.Namespace) -> None:
     if not 1 <= count <= most:
         raise UsageError(f"--components is from 1 to {most}.")
     shown = components_as_picture(basis.vectors[:count])
-    subject = "Root convolution" if rooted else "RGB embedding filters"
+    bands = "RGB embedding filters" if vit.bands == 3 else f"Embedding filters, {vit.bands} bands side by side"
+    subject = "Root convolution" if rooted else bands
     fig = lambda: figures.filters(shown, basis.variance, subject=subject)  # noqa: E731
     arrays = {"components": basis.vectors, "variance": basis.variance}
     write_result(args, vit, "filters", fig, arrays, variance=basis.variance[:count].tolist())

@@ -134,6 +134,8 @@ def _filters(vit: Vit, side: ModelFacts, settings: ReportSettings) -> ReportPict
     count = min(settings.components, len(variance))
     tiles = side.filter_tiles(count)
     subject = say("Root convolution") if vit.hybrid else say("RGB embedding filters")
+    if (bands := side.components.vectors.shape[-1]) != 3:
+        subject = say("Embedding filters, {count} bands side by side", count=bands)
     how = say("The tiles are the principal components of the embedding filters, by explained variance. Mid-grey is zero. Opposite "
         "colours are opposite signs, and a component's sign is arbitrary.")  # fmt: skip
     if vit.hybrid:

@@ -22,9 +22,9 @@ from vitcore.models.checkpoint_inspection.open_questions import (
     ACTIVATIONS,
     GATE_ACTIVATIONS,
     GATES,
-    NORMALISATIONS,
     POOLINGS,
     OpenQuestion,
+    normalise_question,
 )
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import OUTPUTS
@@ -94,7 +94,7 @@ def infer_architecture(
     if inferred["num_classes"] and "output" not in known:
         asked.append(output_question(inferred["num_classes"]))
     if "normalise" not in known:
-        asked.append(OpenQuestion("normalise", NORMALISATIONS[_colours(inferred, likely)], tuple(NORMALISATIONS.values())))
+        asked.append(normalise_question(_colours(inferred, likely), inferred.get("in_chans", 3)))
     facts, free = (("patches", math.prod(grid or (ways or [(1, 1)])[0])),), "pos_embed" not in state
     of_grid = (OpenQuestion("grid", grid or ways[0], tuple(ways), facts, free, proven),) if ways else ()
     asked += () if grid else of_grid
