@@ -180,7 +180,7 @@ def patches(args: argparse.Namespace, vit: Vit) -> None:
     if not 0 <= args.gutter <= MAX_GUTTER_PX:
         raise UsageError(f"--gutter is from 0 to {MAX_GUTTER_PX}.")
     blocks, grid = split_patches(rec.model_input.pixels, vit.patches), vit.patches
-    arrays = {"patches": blocks, "embeddings": patch_embeddings(vit, rec.model_input.pixels)}
+    arrays = {"patches": blocks, "embeddings": patch_embeddings(vit, rec.model_input.numbers)}
     fig = lambda: figures.patches(rec.model_input.pixels, grid, args.gutter)  # noqa: E731
     write_result(args, vit, "patches", fig, arrays, patches=len(blocks))
 

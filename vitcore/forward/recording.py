@@ -241,7 +241,7 @@ def record_batch(
         hook = lambda block, inputs, out: norms.append(out.float().norm(dim=-1).flatten(1))  # noqa: E731
         module = with_block_hooks(with_inplace_gelu(module), hook)
     with torch.inference_mode(), AttentionCapture(EachImage(watchers)) if watchers else nullcontext():
-        logits = module(torch.cat([to_model_input(vit, crop.pixels if crop.bands is None else crop.bands) for _, crop in photos]))
+        logits = module(torch.cat([to_model_input(vit, crop.numbers) for _, crop in photos]))
     for watch in watchers:
         check_blocks(vit, watch.calls)
     each_norms = torch.stack(norms, 1) if norms else torch.zeros(len(photos), 0, 0)
@@ -309,7 +309,7 @@ def _asked_blocks(vit: Vit, maps: Collection[int] | int | str) -> frozenset[int]
 def to_model_input(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32]) -> Tensor:
     """Pixels (H, W, 3) as the normalised tensor (1, 3, H, W) the model takes, where it is and in its dtype.
 
-    Of a model of other bands: `Crop.bands`. Raises: ModelError, where pixels have not as many as the model reads.
+    Of a model of other bands: `Crop.numbers`. Raises: ModelError, where pixels have not as many as the model reads.
     """
     if pixels.shape[-1] != vit.bands:
         raise ModelError("{name} takes pictures of {count} bands, and here only the {given} of a photo can be given to it.",

@@ -19,6 +19,11 @@ class Crop:
     box: tuple[float, float, float, float]
     bands: NDArray[np.float32] | None = None  # (H, W, C): of a photo of other than three bands, which the model sees instead
 
+    @property
+    def numbers(self) -> NDArray[np.uint8] | NDArray[np.float32]:
+        """What the model is given, before it is normalised: the bands where there are some, else the pixels."""
+        return self.pixels if self.bands is None else self.bands
+
 
 def crop_for_model(image: Image.Image, transform: Callable, grid: Grid, bands: NDArray[np.float32] | None = None) -> Crop:
     """Resize and crop with the geometric part of timm's own transform (everything before its tensor step).

@@ -108,7 +108,7 @@ def to_model_inputs(vit: Vit, photos: Any) -> Tensor:
         raise ValueError("there is no photo among the photos")
     opened = (open_photo(photo, bands=vit.bands) for photo in many)
     crops = (crop_for_model(photo.image, vit.transform, vit.grid, photo.bands) for photo in opened)
-    return torch.cat([to_model_input(vit, crop.pixels if crop.bands is None else crop.bands) for crop in crops])
+    return torch.cat([to_model_input(vit, crop.numbers) for crop in crops])
 
 
 @torch.inference_mode(False)

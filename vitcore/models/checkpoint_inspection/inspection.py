@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from vitcore.architectures.classifier_head import with_timm_head
-from vitcore.architectures.grey_input import GREY_RULE
+from vitcore.architectures.grey_input import GREY_RULE, bands_rule
 from vitcore.architectures.meta_device import meta_device
 from vitcore.models import local_files
 from vitcore.models.checkpoint_inspection.architecture_facts import architecture_facts
@@ -97,7 +97,8 @@ class Inspection:
             for q in self.unproven_questions
             if (answers or {}).get(q.key) is None and q.key not in moot
         }
-        return said | ({"channels": GREY_RULE} if self.inferred.architecture.get("in_chans") == 1 else {})
+        channels = self.inferred.architecture.get("in_chans", 3)
+        return said | ({} if channels == 3 else {"channels": GREY_RULE if channels == 1 else bands_rule(channels)})
 
     def reasons(self, answers: Mapping[str, Any] | None = None) -> dict[str, str]:
         """Why answers that are assumed are more than the usual, in the reader's language, by `OpenQuestion.key`."""
