@@ -116,14 +116,14 @@ ROOMS = {  # what each may import of vitcore, and no more
     "architectures/axial_resnet.py": "",
     "architectures/axial_vit.py": "",
     "architectures/build_model.py": "architectures",
-    "architectures/class_and_mean_head.py": "",
     "architectures/classifier_head.py": "",
     "architectures/grey_input.py": "",
     "architectures/head_layers.py": "",
     "architectures/meta_device.py": "",
-    "architectures/model_summary.py": "",
+    "architectures/model_summary.py": "architectures.grey_input",
     "architectures/paper_models.py": "",
     "architectures/position_ablations.py": "",
+    "architectures/vit_variants.py": "architectures.grey_input",
     "forward/attention_reducers.py":
         "analysis attention_capture grid models.model_cards models.vit translation",
     "forward/axial_attention.py":
@@ -156,7 +156,8 @@ ROOMS = {  # what each may import of vitcore, and no more
         "architectures.grey_input errors models.assembly models.attention_structure models.checkpoint_inspection "
         "models.embeddings models.formats models.model_cards models.vit probabilities",
     "models/attention_structure.py":
-        "architectures.model_summary attention_capture errors grid models.model_cards models.vit translation",
+        "architectures.grey_input architectures.model_summary attention_capture errors grid models.model_cards models.vit "
+        "translation",
     "models/checkpoint_inspection":
         "architectures.classifier_head architectures.grey_input architectures.head_layers architectures.meta_device errors models "
         "probabilities translation",

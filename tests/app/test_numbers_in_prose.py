@@ -50,6 +50,8 @@ REASONS = {
     "a ResNet's width is a multiple of 32, not {width}.": "GroupNorm's groups",
     "keep_patches is 'share:until, …' such as 0.25:0.95, not {text!r}.": "an example of what is typed",
     "its patch embedding is not a convolution over patches of three colours.": "red, green, blue",
+    "Its patch embedding takes {count} numbers of a patch, which are no square patch of three colours.": "red, green, blue",
+    "{name} has bands from 0 to {last}: three of them are shown, or one in grey.": "red, green, blue",
     "mean and std are three numbers each, of red, green and blue, and std is above 0.": "red, green, blue",
     "{name} holds {tensor} in a form that is no plain number ({kind}), as quantised, sparse or empty models do: save the weights "
     "as 16- or 32-bit floats.": "formats",

@@ -81,7 +81,10 @@ def component_kinds(vectors: NDArray) -> ComponentKinds:
 
 
 def components_as_picture(vectors: NDArray, scale: str = "symmetric") -> NDArray[np.uint8]:
-    """(K, P, P, C) components as bytes: "symmetric" puts 0 at mid-grey, "minmax" stretches each to its own range."""
+    """(K, P, P, C) components as bytes: "symmetric" puts 0 at mid-grey, "minmax" stretches each to its own range.
+
+    Of other than one or three bands each is a grey picture, and they lie side by side: (K, P, C·P, 3).
+    """
     flat = vectors.reshape(len(vectors), -1)
     if scale == "symmetric":
         unit = 0.5 + 0.5 * flat / np.abs(flat).max(1, keepdims=True).clip(1e-12)
@@ -90,7 +93,11 @@ def components_as_picture(vectors: NDArray, scale: str = "symmetric") -> NDArray
         unit = (flat - low) / (high - low).clip(1e-12)
     else:
         raise ValueError(f"scale is 'symmetric' or 'minmax', not {scale!r}")
-    return np.round(255 * unit).astype(np.uint8).reshape(vectors.shape)
+    tiles = np.round(255 * unit).astype(np.uint8).reshape(vectors.shape)
+    if vectors.shape[-1] in (1, 3):
+        return tiles
+    sides = tiles.transpose(0, 1, 3, 2).reshape(*tiles.shape[:2], -1)  # the bands of a row of pixels, one after the other
+    return sides[..., None].repeat(3, -1)
 
 
 @dataclass(frozen=True, eq=False)

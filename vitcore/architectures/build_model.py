@@ -7,7 +7,9 @@ Of the paper: `mlp_head` (the hidden tanh layer of its pre-training, §3.1), `fa
 Of checkpoints: `distilled` (DeiT's second token), `backbone` (blocks of each stage of a hybrid's ResNet), `mlp` ("swiglu" or
 "swiglu packed") with `gate_activation` ("silu") and `gate` ("first half" or "second half"), `norm` ("rms"), `norm_eps`,
 `reads_class_and_mean` (DINOv2's classifier), `head_layers` with `head_activation`, `head_input` and `head_eps` (see
-`build_head`), and `timm` (another architecture of timm's by its name, whose arguments the others are).
+`build_head`), `head_output` ("tanh" over the logits), `attn_width` (of all heads together, where it is not `embed_dim`),
+`patch_norms` (layer norms of a patch's pixels and of its embedding), and `timm` (another architecture of timm's by its name,
+whose arguments the others are).
 """
 
 from collections.abc import Mapping
@@ -16,12 +18,13 @@ from typing import Any
 
 from torch import nn
 
-from vitcore.architectures.head_layers import build_head
+from vitcore.architectures.head_layers import TanhLinear, build_head
 from vitcore.architectures.paper_models import BACKBONES, RESNETS, STAGES, find_paper_model
 
 OWN_FIELDS = (
     "family", "resnet", "positions", "positions_at", "mlp_head", "norm_eps", "norm", "mlp", "distilled", "backbone",
     "gate_activation", "gate", "reads_class_and_mean", "timm", "head_layers", "head_activation", "head_input", "head_eps",
+    "head_output", "attn_width", "patch_norms",
 )  # fmt: skip
 Size = int | tuple[int, int]
 
@@ -79,9 +82,15 @@ def build_from_description(description: Mapping[str, Any], size: Size | None, **
         module = AblatedViT(description["positions"], description.get("positions_at", "stem"), **shape)
     else:
         try:
-            module = _class(description)(**shape)
+            heads = {"num_heads": 1} if "attn_width" in description else {}
+            module = _class(description)(**shape | heads)
         except TypeError as error:  # a setting that there is not: a file's mistake, and none of ours
             raise ValueError(str(error)) from None
+    if "attn_width" in description:
+        from vitcore.architectures.vit_variants import widen_attention
+
+        biases = {term: shape.get(term, True) for term in ("qkv_bias", "proj_bias")}
+        widen_attention(module, description["attn_width"], description["num_heads"], **biases)
     return _with_head_layer(module, description)
 
 
@@ -89,6 +98,8 @@ def _with_head_layer(module: Any, description: Mapping[str, Any]) -> Any:
     """The module with the hidden layer in its head that a description may ask for."""
     if description.get("mlp_head"):
         module.head = mlp_head(module.embed_dim, module.num_classes)
+    if description.get("head_output") == "tanh" and module.num_classes:
+        module.head = TanhLinear(module.embed_dim, module.num_classes)
     if description.get("head_layers"):
         module.head = build_head(
             description["head_layers"], description.get("head_activation", "relu"),
@@ -103,7 +114,7 @@ def _class(description: Mapping[str, Any]) -> Any:
     from timm.models.vision_transformer import VisionTransformer
 
     if description.get("reads_class_and_mean"):
-        from vitcore.architectures.class_and_mean_head import ClassAndMeanVit
+        from vitcore.architectures.vit_variants import ClassAndMeanVit
 
         return ClassAndMeanVit
     return VisionTransformerDistilled if description.get("distilled") else VisionTransformer
@@ -123,6 +134,10 @@ def _layers(description: Mapping[str, Any]) -> dict[str, Any]:
         packed = partial(GluMlp, gate_last=description.get("gate") == "second half")
         made |= {"mlp_layer": {"swiglu": SwiGLU, "swiglu packed": packed}[description["mlp"]]}
         made["act_layer"] = description.get("gate_activation", "silu")
+    if description.get("patch_norms"):
+        from vitcore.architectures.vit_variants import NormedPatchEmbed
+
+        made |= {"embed_layer": NormedPatchEmbed, "embed_norm_layer": made.get("norm_layer", LayerNorm)}
     if "backbone" in description:
         made["embed_layer"] = partial(HybridEmbed, backbone=_resnetv2(tuple(description["backbone"])))
     return made

@@ -1,4 +1,5 @@
-"""Models of one channel, which are shown photos in grey: their first layer makes the grey, and all else stays as it is."""
+"""Models of other than three channels: those of one are shown photos in grey, which their first layer makes; all others, as of
+satellites, are given as many bands as they have."""
 
 import statistics
 
@@ -13,9 +14,14 @@ class GreyConv2d(nn.Conv2d):
     """A convolution of one channel that is given three, (B, 3, H, W), and takes their luma; of one channel it takes that."""
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.shape[1] == 3:
-            x = (x * torch.tensor(LUMA, dtype=x.dtype, device=x.device).view(3, 1, 1)).sum(1, keepdim=True)
-        return super().forward(x)
+        return super().forward(luma(x))
+
+
+def luma(x: Tensor) -> Tensor:
+    """Pictures of three channels (B, 3, H, W) in grey (B, 1, H, W); those of one channel as they are."""
+    if x.shape[1] != 3:
+        return x
+    return (x * torch.tensor(LUMA, dtype=x.dtype, device=x.device).view(3, 1, 1)).sum(1, keepdim=True)
 
 
 def first_convolution(module: nn.Module) -> nn.Conv2d | None:
@@ -27,6 +33,17 @@ def input_channels(module: nn.Module) -> int:
     """How many channels its pictures have: those of its first convolution; 3 where none reads them all together."""
     first = first_convolution(module)
     return 3 if first is None or first.groups != 1 else first.in_channels
+
+
+def picture_bands(module: nn.Module) -> int:
+    """How many numbers of a pixel a module is given here: 3, which one of a single channel makes grey, else its channels."""
+    channels = input_channels(module)
+    return 3 if channels == 1 else channels
+
+
+def bands_rule(count: int) -> str:
+    """What a model of so many bands is given, in a line."""
+    return f"{count} bands in the file's order, integers over the largest of their kind, floats as they are"
 
 
 def grey_mean_and_std(mean: tuple[float, ...], std: tuple[float, ...]) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -27,6 +27,14 @@ class LastAxisBatchNorm(nn.BatchNorm1d):
         ).reshape(x.shape)
 
 
+class TanhLinear(nn.Linear):
+    """A linear layer and the tanh of what it gives, as MONAI's classifier is."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Features (…, D) to numbers between -1 and 1."""
+        return super().forward(x).tanh()
+
+
 def build_head(layers: Sequence[Sequence[Any]], between: str, before: str, eps: float) -> nn.Sequential:
     """The module of such a list: `between` and `before` name its activations, `eps` is that of its norms.
 

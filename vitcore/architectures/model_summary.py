@@ -17,6 +17,8 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 from torch.utils.flop_counter import FlopCounterMode
 
+from vitcore.architectures.grey_input import picture_bands
+
 BLOCK_NAMES = re.compile(
     r"(?:^|\.)(?:blocks|layer\d)\.\d+$"
 )  # timm's names of what is repeated: blocks.3, stages.1.blocks.3, layer2.3
@@ -67,7 +69,7 @@ def table_1_row(module: nn.Module, image_px: tuple[int, int]) -> Table1Row:
     counter = FlopCounterMode(display=False, custom_mapping=_norms())
     known = run_alike_blocks_once(model, counter)
     with counter, torch.no_grad():
-        model(torch.empty(1, 3, *image_px, device="meta", dtype=_dtype(model)))
+        model(torch.empty(1, picture_bands(module), *image_px, device="meta", dtype=_dtype(model)))
     return Table1Row(
         len(blocks), _each(_width(block) for block in blocks), _each(_mlp(block) for block in blocks),
         _each(_heads(block) for block in blocks), sum(p.numel() for p in module.parameters()),
@@ -186,7 +188,7 @@ def module_parts(module: nn.Module, image_px: tuple[int, int]) -> tuple[ModulePa
         if name:
             part.register_forward_hook(lambda m, given, out, name=name: calls.append((name, m, given, out)))
     with torch.no_grad():
-        model(torch.empty(1, 3, *image_px, device="meta", dtype=_dtype(model)))
+        model(torch.empty(1, picture_bands(module), *image_px, device="meta", dtype=_dtype(model)))
     ran = {name: (part, _shape(given), _shape(out)) for name, part, given, out in calls}  # the last call of each counts
     drawn: list[ModulePart] = []
     for name, (part, before, after) in _top(ran, model):

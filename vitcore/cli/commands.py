@@ -180,7 +180,7 @@ def patches(args: argparse.Namespace, vit: Vit) -> None:
     if not 0 <= args.gutter <= MAX_GUTTER_PX:
         raise UsageError(f"--gutter is from 0 to {MAX_GUTTER_PX}.")
     blocks, grid = split_patches(rec.model_input.pixels, vit.patches), vit.patches
-    arrays = {"patches": blocks, "embeddings": patch_embeddings(vit, rec.model_input.pixels)}
+    arrays = {"patches": blocks, "embeddings": patch_embeddings(vit, rec.model_input.numbers)}
     fig = lambda: figures.patches(rec.model_input.pixels, grid, args.gutter)  # noqa: E731
     write_result(args, vit, "patches", fig, arrays, patches=len(blocks))
 
@@ -205,7 +205,8 @@ def filters(args: argparse.Namespace) -> None:
     if not 1 <= count <= most:
         raise UsageError(f"--components is from 1 to {most}.")
     shown = components_as_picture(basis.vectors[:count])
-    subject = "Root convolution" if rooted else "RGB embedding filters"
+    bands = "RGB embedding filters" if vit.bands == 3 else f"Embedding filters, {vit.bands} bands side by side"
+    subject = "Root convolution" if rooted else bands
     fig = lambda: figures.filters(shown, basis.variance, subject=subject)  # noqa: E731
     arrays = {"components": basis.vectors, "variance": basis.variance}
     write_result(args, vit, "filters", fig, arrays, variance=basis.variance[:count].tolist())

@@ -77,7 +77,7 @@ def _fill(bundle: ReportBundle, files: list[Path]) -> None:
 
     for file in tqdm(files, unit="photo", file=sys.stderr, disable=len(files) < 2):
         try:
-            photo = open_photo(file)
+            photo = open_photo(file, bands=bundle.vit.bands)
         except PhotoError as error:
             if len(files) == 1:
                 raise

@@ -145,7 +145,7 @@ def _array(values: Tensor) -> Array:
 
 
 @torch.inference_mode()
-def patch_embeddings(vit: Vit, pixels: NDArray[np.uint8]) -> Array:
+def patch_embeddings(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32]) -> Array:
     """Patch embeddings (N, D) before positions are added: x_p E of Eq. 1."""
     x, patches = to_model_input(vit, pixels), (vit.patches or vit.grid).patches
     embeds = getattr(vit.module, "embeds", None)

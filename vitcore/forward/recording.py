@@ -219,8 +219,8 @@ def record(
     if strange := sorted({*fusions} - {*HEAD_FUSIONS}):
         raise ValueError(f"fusions are of {', '.join(HEAD_FUSIONS)}, not {', '.join(map(repr, strange))}")
     blocks = _asked_blocks(vit, maps)
-    photo = open_photo(image)
-    crop = crop_for_model(photo.image, vit.transform, vit.grid)
+    photo = open_photo(image, bands=vit.bands)
+    crop = crop_for_model(photo.image, vit.transform, vit.grid, photo.bands)
     return record_batch(vit, [(photo, crop)], maps=blocks, fusions=fusions, exact=exact, store=store)[0]
 
 
@@ -241,7 +241,7 @@ def record_batch(
         hook = lambda block, inputs, out: norms.append(out.float().norm(dim=-1).flatten(1))  # noqa: E731
         module = with_block_hooks(with_inplace_gelu(module), hook)
     with torch.inference_mode(), AttentionCapture(EachImage(watchers)) if watchers else nullcontext():
-        logits = module(torch.cat([to_model_input(vit, crop.pixels) for _, crop in photos]))
+        logits = module(torch.cat([to_model_input(vit, crop.numbers) for _, crop in photos]))
     for watch in watchers:
         check_blocks(vit, watch.calls)
     each_norms = torch.stack(norms, 1) if norms else torch.zeros(len(photos), 0, 0)
@@ -306,8 +306,14 @@ def _asked_blocks(vit: Vit, maps: Collection[int] | int | str) -> frozenset[int]
     return frozenset(int(block) % vit.blocks for block in given)
 
 
-def to_model_input(vit: Vit, pixels: NDArray[np.uint8]) -> Tensor:
-    """Pixels (H, W, 3) as the normalised tensor (1, 3, H, W) the model takes, where it is and in its dtype."""
-    x = torch.from_numpy(np.array(pixels)).permute(2, 0, 1).float().div_(255)
+def to_model_input(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32]) -> Tensor:
+    """Pixels (H, W, 3) as the normalised tensor (1, 3, H, W) the model takes, where it is and in its dtype.
+
+    Of a model of other bands: `Crop.numbers`. Raises: ModelError, where pixels have not as many as the model reads.
+    """
+    if pixels.shape[-1] != vit.bands:
+        raise ModelError("{name} takes pictures of {count} bands, and here only the {given} of a photo can be given to it.",
+                         name=vit.display_name, count=vit.bands, given=pixels.shape[-1])  # fmt: skip
+    x = torch.from_numpy(np.array(pixels)).permute(2, 0, 1).float().div_(255 if vit.bands == 3 else 1)
     mean, std = (torch.tensor(v).view(-1, 1, 1) for v in (vit.mean, vit.std))
     return ((x - mean) / std).unsqueeze(0).to(vit.device, vit.dtype)

@@ -71,6 +71,9 @@ def relevance(
     Raises: ModelError, for a model without a head where a class is needed, and for a name that none or several of its classes
     have; ValueError, for what there isn't; PhotoError.
     """
+    if vit.bands != 3:
+        raise ModelError("{name} takes pictures of {count} bands, and here only the {given} of a photo can be given to it.",
+                         name=vit.display_name, count=vit.bands, given=3)  # fmt: skip
     pixels = image if isinstance(image, np.ndarray) else crop_for_model(open_photo(image).image, vit.transform, vit.grid).pixels
     if method not in METHODS:
         raise ValueError(f"method is one of {', '.join(METHODS)}, not {method!r}")

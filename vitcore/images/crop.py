@@ -17,15 +17,28 @@ class Crop:
 
     pixels: NDArray[np.uint8]
     box: tuple[float, float, float, float]
+    bands: NDArray[np.float32] | None = None  # (H, W, C): of a photo of other than three bands, which the model sees instead
+
+    @property
+    def numbers(self) -> NDArray[np.uint8] | NDArray[np.float32]:
+        """What the model is given, before it is normalised: the bands where there are some, else the pixels."""
+        return self.pixels if self.bands is None else self.bands
 
     def __repr__(self) -> str:
         high, wide = self.pixels.shape[:2]
         return f"<Crop: {high}×{wide} px of {tuple(round(side, 1) for side in self.box)}>"
 
 
-def crop_for_model(image: Image.Image, transform: Callable, grid: Grid) -> Crop:
-    """Resize and crop with the geometric part of timm's own transform (everything before its tensor step)."""
-    return Crop(np.asarray(resize_and_crop(image, transform)), crop_box(image.size, transform, grid))
+def crop_for_model(image: Image.Image, transform: Callable, grid: Grid, bands: NDArray[np.float32] | None = None) -> Crop:
+    """Resize and crop with the geometric part of timm's own transform (everything before its tensor step).
+
+    bands: those of a photo that has others than three (`Photo.bands`); each is cut as the picture is.
+    """
+    cut = None
+    if bands is not None:
+        each = (resize_and_crop(Image.fromarray(np.ascontiguousarray(band)), transform) for band in np.moveaxis(bands, -1, 0))
+        cut = np.stack([np.asarray(band) for band in each], -1)
+    return Crop(np.asarray(resize_and_crop(image, transform)), crop_box(image.size, transform, grid), cut)
 
 
 def resize_and_crop(image: Image.Image, transform: Callable) -> Image.Image:

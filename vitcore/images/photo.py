@@ -7,6 +7,7 @@ Nothing here trusts a file: size, pixel count and decoding are bounded, and what
 import hashlib
 import io
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from vitcore.errors import refusal_reason
+from vitcore.images.bands import Bands, as_model_numbers, bands_from_bytes, bands_last, picture_of_bands
 from vitcore.images.photo_arrays import image_from_array, is_array
 from vitcore.images.photo_formats import (
     FORMATS,
@@ -42,6 +44,7 @@ class Photo:
     name: str
     digest: str
     notes: tuple[str, ...] = ()
+    bands: Bands | None = None  #: (H, W, C): what a model of other than three bands is given in place of the picture
     whose: str = ""  #: whoever brought it, on a server that several people share; empty: it may be shown to anybody
 
     @property
@@ -54,12 +57,16 @@ class Photo:
 PhotoSource = Photo | Image.Image | str | Path | bytes | BinaryIO | NDArray[np.generic] | Any
 
 
-def open_photo(source: "PhotoSource", name: str | None = None) -> Photo:
+def open_photo(source: "PhotoSource", name: str | None = None, bands: int = 3, shown: Sequence[int] | None = None) -> Photo:
     """A photo from a path, bytes, a file object, a PIL image, or an array or tensor; a `Photo` as it is.
 
     Arrays are (H, W, 3) or (3, H, W), of uint8 or of floats from 0 to 1 (see `photo_arrays`).
+    bands: how many numbers a pixel has, if not three (see `bands`), of which the three that are `shown` are the picture (default:
+    the first three, of two the first in grey).
     Raises: PhotoError, with one sentence that says what is wrong; TypeError, for what is no photo.
     """
+    if bands != 3:
+        return _open_bands(source, name, bands, shown)
     if isinstance(source, Photo):
         return source
     if isinstance(source, Image.Image):
@@ -89,6 +96,36 @@ def open_photo(source: "PhotoSource", name: str | None = None) -> Photo:
         reason = refusal_reason(error, 120)
         raise PhotoError("{name} is damaged and can't be decoded ({reason}).", name=name, reason=reason) from None
     return Photo(image, name, hashlib.sha256(data).hexdigest()[:16], tuple(notes))
+
+
+def _open_bands(source: "PhotoSource", name: str | None, count: int, shown: Sequence[int] | None) -> Photo:
+    if isinstance(source, Photo) and source.bands is not None and source.bands.shape[-1] == count:
+        return source
+    if isinstance(source, Photo | Image.Image):
+        called = source.name if isinstance(source, Photo) else name or say("The photo")
+        values = bands_last(np.empty((0, 0, 3)), count, called)
+    elif is_array(source):
+        called = name or say("The photo")
+        values = bands_last(source, count, called)
+    else:
+        data, called = _read(source, name)
+        try:
+            values = bands_from_bytes(data, count, called)
+        except PhotoError:
+            raise
+        except Exception as error:  # a damaged file
+            reason = refusal_reason(error, 120)
+            raise PhotoError("{name} is damaged and can't be decoded ({reason}).", name=called, reason=reason) from None
+    high, wide = values.shape[:2]
+    size = {"name": called, "width": wide, "height": high}
+    if min(wide, high) < MIN_SIDE_PX:
+        raise PhotoError("{name} is {width}×{height} px; both sides need at least {least} px.", **size, least=MIN_SIDE_PX)
+    if max(wide, high) > MAX_ASPECT * min(wide, high):
+        raise PhotoError("{name} is {width}×{height} px, more than {most} times longer than wide.", **size, most=MAX_ASPECT)
+    notes: list[str] = []
+    image = Image.fromarray(picture_of_bands(values, shown or ((0, 1, 2) if count > 2 else (0,)), called, notes))
+    digest = hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()[:16]
+    return Photo(image, called, digest, tuple(notes), as_model_numbers(values))
 
 
 def photo_from_image(image: Image.Image, name: str = "picture") -> Photo:

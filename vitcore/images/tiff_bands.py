@@ -4,6 +4,7 @@ Pillow reads their tags; their numbers lie in the file as they are, in strips or
 """
 
 import io
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,22 @@ def read_bands(data: bytes, name: str, notes: list[str]) -> Image.Image | None:
 
     Raises: PhotoError, for compressed numbers, and kinds that are not read here; whatever Python raises, for a damaged file.
     """
+    values = _values(data, name, lambda bands, bits, kind, planes: (
+        bands >= 3 and (bands > 4 or (bits > 8 and planes) or kind == 3)))  # fmt: skip
+    if values is None:
+        return None
+    if (bands := values.shape[-1]) > 3:
+        notes.append(say("It has {bands} bands: the first three are shown as red, green and blue.", bands=bands))
+    return Image.fromarray(to_8_bits(values[..., :3], name, notes))
+
+
+def read_all_bands(data: bytes, name: str, count: int) -> NDArray | None:
+    """The numbers (H, W, `count`) of a TIFF of so many bands; None of any other file. Raises as `read_bands`."""
+    return _values(data, name, lambda bands, *_: bands == count)
+
+
+def _values(data: bytes, name: str, wanted: Callable[[int, int, int, bool], bool]) -> NDArray | None:
+    """All numbers (H, W, bands) of a TIFF whose bands, bits, kind of number and planes are `wanted`."""
     if data[:4] not in ENDS:
         return None
     try:
@@ -35,7 +52,7 @@ def read_bands(data: bytes, name: str, notes: list[str]) -> Image.Image | None:
         planes = int(tags.get(PLANES, 1)) == 2
     except Exception:  # damaged: Pillow says it in its own way
         return None
-    if bands < 3 or not (bands > 4 or (bits > 8 and planes) or kind == 3):
+    if not wanted(bands, bits, kind, planes):
         return None
     if int(tags.get(COMPRESSION, 1)) != 1 or (kind, bits) not in KINDS:
         raise PhotoError(
@@ -45,10 +62,7 @@ def read_bands(data: bytes, name: str, notes: list[str]) -> Image.Image | None:
     dtype = np.dtype(ENDS[data[:4]] + KINDS[kind, bits])
     if not 0 < wide * high <= MAX_PIXELS or wide * high * bands * dtype.itemsize > len(data):
         raise ValueError(f"{wide}×{high}×{bands}")
-    values = _read(data, tags, (high, wide, bands), dtype, planes)
-    if bands > 3:
-        notes.append(say("It has {bands} bands: the first three are shown as red, green and blue.", bands=bands))
-    return Image.fromarray(to_8_bits(values[..., :3], name, notes))
+    return _read(data, tags, (high, wide, bands), dtype, planes)
 
 
 def _read(

@@ -99,15 +99,16 @@ def cache(
 def to_model_inputs(vit: Vit, photos: Any) -> Tensor:
     """Photos, or model inputs as they are, (B, 3, H, W). Raises: ValueError, for tensors of another shape; PhotoError."""
     if isinstance(photos, Tensor):
-        shape = (3, *vit.grid.image_px)
+        shape = (vit.bands, *vit.grid.image_px)
         if photos.ndim != 4 or tuple(photos.shape[1:]) != shape or not len(photos) or not photos.is_floating_point():
             raise ValueError(f"model inputs are floats (B, {', '.join(map(str, shape))}), not {photos.dtype} {tuple(photos.shape)}")
         return photos
     many = list(photos) if isinstance(photos, list | tuple) else [photos]
     if not many:
         raise ValueError("there is no photo among the photos")
-    crops = (crop_for_model(open_photo(photo).image, vit.transform, vit.grid) for photo in many)
-    return torch.cat([to_model_input(vit, crop.pixels) for crop in crops])
+    opened = (open_photo(photo, bands=vit.bands) for photo in many)
+    crops = (crop_for_model(photo.image, vit.transform, vit.grid, photo.bands) for photo in opened)
+    return torch.cat([to_model_input(vit, crop.numbers) for crop in crops])
 
 
 @torch.inference_mode(False)

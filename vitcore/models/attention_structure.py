@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from vitcore.architectures.grey_input import picture_bands
 from vitcore.architectures.model_summary import BLOCK_NAMES, to_meta_device
 from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
 from vitcore.errors import log_traceback
@@ -106,7 +107,7 @@ def _run(module: nn.Module, image_px: tuple[int, int]) -> _ObservedPass | None:
         handles = [handle for name, part in model.named_modules() if name for handle in ran.hook(name, part)]
         try:
             with torch.no_grad(), AttentionCapture(ran.note):
-                ran.answer = model.eval()(torch.zeros(1, 3, *image_px, device=device, dtype=weight.dtype))
+                ran.answer = model.eval()(torch.zeros(1, picture_bands(module), *image_px, device=device, dtype=weight.dtype))
             return ran
         except Exception as error:  # whatever such a model asks for that has no value there
             log_traceback(error)

@@ -15,13 +15,13 @@ from vitcore.models.vit import Vit
 
 
 def first_kernel(vit: Vit) -> NDArray[np.float32] | None:
-    """The filters that meet the pixels, (filters, 3, k, k): the patch embedding's, else the root convolution's."""
+    """The filters that meet the pixels, (filters, bands, k, k): the patch embedding's, else the root convolution's."""
     kernel = patch_kernel(vit)
     return root_kernel(vit) if kernel is None else kernel
 
 
 def patch_kernel(vit: Vit) -> NDArray[np.float32] | None:
-    """The patch embedding's kernel (D, 3, P, P), or None where patches are not cut from pixels by one layer.
+    """The patch embedding's kernel (D, bands, P, P), or None where patches are not cut from pixels by one layer.
 
     Filters of one channel are told as grey ones: they answer to grey pictures alike.
     """
@@ -36,7 +36,7 @@ def patch_kernel(vit: Vit) -> NDArray[np.float32] | None:
 
 
 def root_kernel(vit: Vit) -> NDArray[np.float32] | None:
-    """The first convolution (filters, 3, k, k) of a hybrid or a network that cuts no patches, weight-standardised where it is
+    """The first convolution (filters, bands, k, k) of a hybrid or a network that cuts no patches, weight-standardised where it is
     applied so; None for other models."""
     if vit.structure.patches is not None and not vit.hybrid:
         return None
@@ -50,11 +50,11 @@ def root_kernel(vit: Vit) -> NDArray[np.float32] | None:
     return _in_colours(w)
 
 
-def _in_colours(kernel: Tensor) -> NDArray[np.float32] | None:
-    """Filters of three channels as they are, of one channel as grey ones; None of other numbers."""
+def _in_colours(kernel: Tensor) -> NDArray[np.float32]:
+    """Filters of one channel as grey ones of three, all others as they are."""
     if kernel.shape[1] == 1:
         kernel = kernel.expand(-1, 3, -1, -1) / 3
-    return kernel.detach().float().cpu().numpy() if kernel.shape[1] == 3 else None
+    return kernel.detach().float().cpu().numpy()
 
 
 def _all_positions(vit: Vit) -> tuple[Tensor, int] | None:

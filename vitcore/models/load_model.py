@@ -181,7 +181,9 @@ def _with_surest_colours(inspection: Inspection, module: Any, answers: Mapping[s
     asked = {q.key: q for q in inspection.questions}
     told = {key for key, value in (answers or {}).items() if value is not None}
     photos = sorted(SAMPLES.glob("*.jpg"))[: MANY_PHOTOS if inspection.params < SMALL_MODEL_PARAMS else FEW_PHOTOS]
-    if "normalise" not in asked or "class_names" not in asked or told & {"normalise", "class_names", "output"} or not photos:
+    if "normalise" not in asked or len(asked["normalise"].likely[0]) != 3:
+        return inspection
+    if "class_names" not in asked or told & {"normalise", "class_names", "output"} or not photos:
         return inspection
     if asked["normalise"].reason or inspection.configuration.timm or getattr(module, "patch_embed", None) is None:
         return inspection

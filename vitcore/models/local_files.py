@@ -98,6 +98,7 @@ def load_weights_into(module: Any, file: Path, as_it_is: bool = False) -> None:
         module.load_state_dict({name: weight.values().float() for name, weight in tree.items()}, assign=True)
         return
     part = checkpoint_layout.find_models(tree, file.name)[0]
-    state = place_pooler(part.with_timm_names(checkpoint_layout.read_tensors(part)), module)
+    state = part.with_computed_positions(part.with_timm_names(checkpoint_layout.read_tensors(part)), module)
+    state = place_pooler(state, module)
     state = checkpoint_filter_fn(state, module, interpolation="bicubic", antialias=True)
     module.load_state_dict(state, assign=True)

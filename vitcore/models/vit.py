@@ -105,6 +105,11 @@ class Vit:
         return replace(self, module=frozen_copy(self.module, self.display_name, device=where, dtype=numbers))
 
     @property
+    def bands(self) -> int:
+        """How many numbers of a pixel it is given: 3 of photos, which a model of one channel makes grey."""
+        return len(self.mean)
+
+    @property
     def blocks(self) -> int:
         """L, the number of blocks that attend over the grid; 0 where attention is not global."""
         return self.structure.blocks

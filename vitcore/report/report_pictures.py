@@ -133,7 +133,8 @@ def _filters(vit: Vit, side: ModelFacts, settings: ReportSettings) -> ReportPict
     variance = side.components.variance
     count = min(settings.components, len(variance))
     tiles = side.filter_tiles(count)
-    subject = say("Root convolution") if vit.hybrid else say("RGB embedding filters")
+    subject = say("Root convolution") if vit.hybrid else say("RGB embedding filters") if vit.bands == 3 else say(
+        "Embedding filters, {count} bands side by side", count=vit.bands)  # fmt: skip
     how = say("The tiles are the principal components of the embedding filters, by explained variance. Mid-grey is zero. Opposite "
         "colours are opposite signs, and a component's sign is arbitrary.")  # fmt: skip
     if vit.hybrid:

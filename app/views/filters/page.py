@@ -8,7 +8,7 @@ from app.shell import current_visit, query_controls
 from app.state.models import model_weights
 from app.state.recordings import recordings
 from app.views.filters import clicked_filter, filter_sentences
-from vitcore.translation import percent
+from vitcore.translation import percent, say
 
 text = texts.prose("filters")
 aside(text["intro"])
@@ -31,10 +31,12 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     count = query_controls.slider(text["components"], "components", 1, min(most, 98), min(28, most), width=300)
     scale = query_controls.button_row(text, "scale", ["symmetric", "minmax"], help=text["scale help"])
 subject = text["root"] if rooted else text["subject"]
+if (bands := components.vectors.shape[-1]) != 3:
+    subject = say("Embedding filters, {count} bands side by side", count=bands)
 tiles, looks = model_weights.component_tiles(components, count, scale), []
 needed = model_weights.components_needed(components)
 found.markdown(text["needed"].format(share=percent(needed.share, 0), most=needed.most, all=most, half=needed.half))
-if tiles.shape[-1] == 3:
+if bands == 3:
     looks = filter_sentences.filter_descriptions(vit.name, count)
     filter_sentences.show_looks(text, vit.name, components, looks)
 large, small = grid.columns([3, 1], gap="large")

@@ -1,5 +1,6 @@
-"""Models of one channel are shown photos in grey, exactly as their own module sees grey; of more channels they are refused."""
+"""Models of one channel are shown photos in grey, exactly as their own module sees grey; others are given bands."""
 
+import struct
 import warnings
 
 import numpy as np
@@ -12,7 +13,9 @@ from PIL import Image
 from timm.models._hub import save_for_hf
 
 import vitcore
+from vitcore.analysis.filters import components_as_picture, principal_components
 from vitcore.forward.block_activations import project_patch
+from vitcore.images import PhotoError, crop_for_model, open_photo
 from vitcore.models.load_model import patch_kernel, root_kernel
 from vitcore.models.model_cards import ModelError
 
@@ -90,13 +93,76 @@ def test_filters_of_one_channel_are_grey(tmp_path):
     np.testing.assert_allclose(root_kernel(vit).sum(1), network.conv1.weight[:, 0], atol=1e-6)
 
 
+def tiff(values: np.ndarray) -> bytes:
+    """A TIFF of (H, W, bands), uncompressed in one strip (TIFF 6.0 section 2)."""
+    (high, wide, bands), data = values.shape, values.tobytes()
+    tags = {256: wide, 257: high, 258: 8 * values.itemsize, 259: 1, 262: 1, 273: 8, 277: bands, 278: high, 284: 1}
+    rows = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags.items())
+    return struct.pack("<4sI", b"II*\0", 8 + len(data)) + data + struct.pack("<H", len(tags)) + rows + bytes(4)
+
+
+@torch.no_grad()
 @pytest.mark.parametrize("channels", [2, 4, 13])
-def test_other_numbers_of_channels_are_refused(tmp_path, channels):
+def test_a_model_of_other_bands_answers_as_its_own_module(tmp_path, channels):
     module = of_timm(channels)
     torch.save(module.state_dict(), tmp_path / "bands.pth")
-    for open_ in (lambda: opened(tmp_path / "bands.pth"), lambda: vitcore.wrap(module)):
-        with pytest.raises(ModelError, match=f"takes pictures of {channels} channels, and photos have 3"):
-            open_()
+    vit = opened(tmp_path / "bands.pth")
+    assert vit.bands == channels and vit.assumed["channels"].startswith(f"{channels} bands") and vit.assumed["normalise"] == "none"
+    values = np.random.default_rng(0).integers(0, 65536, (32, 32, channels)).astype(np.uint16)
+    np.save(tmp_path / "a.npy", values)
+    np.savez(tmp_path / "a.npz", values=values, dates=np.zeros(3))
+    (tmp_path / "a.tif").write_bytes(tiff(values))
+    expected = module(torch.from_numpy(values / np.float32(65535)).permute(2, 0, 1)[None])[0].numpy()
+    for source in (values, values.transpose(2, 0, 1), *(tmp_path / f"a.{kind}" for kind in ("npy", "npz", "tif"))):
+        recording = vitcore.record(vit, source)
+        np.testing.assert_allclose(recording.logits, expected, atol=1e-5)
+        assert recording.model_input.pixels.shape == (32, 32, 3) and f"It has {channels} bands" in recording.photo.notes[0]
+    told = opened(tmp_path / "bands.pth", answers={"normalise": ((0.5,) * channels, (0.25,) * channels)})
+    floats = (values / 65535).astype(np.float32)
+    expected = module((torch.from_numpy(floats).permute(2, 0, 1)[None] - 0.5) / 0.25)[0].numpy()
+    np.testing.assert_allclose(vitcore.record(told, floats).logits, expected, atol=1e-5)
+
+
+@torch.no_grad()
+def test_a_photo_is_no_picture_of_other_bands(tmp_path):
+    vit = vitcore.wrap(of_timm(4), mean=[0.1, 0.2, 0.3, 0.4], std=[1, 1, 1, 2])
+    assert vit.mean == (0.1, 0.2, 0.3, 0.4) and "normalise" not in vit.assumed
+    for photo in ("assets/samples/castle.jpg", np.zeros((32, 32, 3), np.uint8), Image.new("RGB", (40, 40))):
+        with pytest.raises(PhotoError, match="has not the 4 bands that the model reads"):
+            vitcore.record(vit, photo)
+    with pytest.raises(ModelError, match="takes pictures of 4 bands"):
+        vitcore.relevance(vit, np.zeros((32, 32, 3), np.uint8), "input_gradient")
+    with pytest.raises(ModelError, match="mean and std are three numbers"):
+        vitcore.wrap(of_timm(4), mean=[0.5] * 3, std=[0.5] * 3)
+
+
+def test_bands_are_cut_as_their_picture_is_and_those_to_show_are_told():
+    vit = opened_quietly(of_timm(4), image_px=32)
+    values = (0.25 + np.random.default_rng(0).random((40, 60, 4)) / 2).astype(np.float32)  # resizing overshoots nowhere
+    photo = open_photo(values, bands=4, shown=(3, 1, 0))
+    crop = crop_for_model(photo.image, vit.transform, vit.grid, photo.bands)
+    assert crop.bands.shape == (32, 32, 4)
+    np.testing.assert_allclose(crop.bands[..., (3, 1, 0)], crop.pixels / 255, atol=0.01)
+    assert vitcore.record(vit, photo).photo is photo
+
+
+@torch.no_grad()
+def test_filters_of_other_bands_are_grey_pictures_side_by_side(tmp_path):
+    module = of_timm(4)
+    vit = opened_quietly(module)
+    kernel = patch_kernel(vit)
+    np.testing.assert_array_equal(kernel, module.patch_embed.proj.weight)
+    vectors = principal_components(kernel).vectors[:3]
+    tiles = components_as_picture(vectors)
+    assert tiles.shape == (3, 8, 32, 3)
+    scale = np.abs(vectors[1]).max()
+    np.testing.assert_allclose(tiles[1, :, 16:24, 0], 127.5 + 127.5 * vectors[1, :, :, 2] / scale, atol=0.51)
+
+
+def opened_quietly(module, **more):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return vitcore.wrap(module, **more)
 
 
 @pytest.mark.parametrize(("kind", "config"), [

@@ -115,11 +115,11 @@ def _open(vit: Vit, index: int, source: Any, whole: bool) -> Opened:
             high, wide = pixels.shape[:2]
             photo = photo_from_image(Image.fromarray(pixels), name)
             return OpenedPhoto(index, photo, Crop(pixels, (0.0, 0.0, float(wide), float(high))))
-        photo = open_photo(source, None if is_file or hasattr(source, "read") else name)
+        photo = open_photo(source, None if is_file or hasattr(source, "read") else name, vit.bands)
     except PhotoError as error:
         return SkippedPhoto(index, name, str(error))
-    crop = crop_for_model(photo.image, vit.transform, vit.grid)
-    return OpenedPhoto(index, photo if whole else replace(photo, image=Image.fromarray(crop.pixels)), crop)
+    crop = crop_for_model(photo.image, vit.transform, vit.grid, photo.bands)
+    return OpenedPhoto(index, photo if whole else replace(photo, image=Image.fromarray(crop.pixels), bands=None), crop)
 
 
 def _pixels_of_model_input(vit: Vit, source: Any) -> NDArray[np.uint8] | None:
@@ -127,7 +127,7 @@ def _pixels_of_model_input(vit: Vit, source: Any) -> NDArray[np.uint8] | None:
 
     Such a tensor, with the model's mean and deviation taken away, is whole bytes; of a photo in floats the values are.
     """
-    if not is_array(source) or tuple(source.shape) != (3, *vit.grid.image_px):
+    if vit.bands != 3 or not is_array(source) or tuple(source.shape) != (3, *vit.grid.image_px):
         return None
     values = as_numpy(source)
     if values.dtype.kind != "f" or _whole_bytes(255 * values) is not None:

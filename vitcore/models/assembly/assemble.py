@@ -5,7 +5,14 @@ from typing import Any
 
 from torch import nn
 
-from vitcore.architectures.grey_input import GreyConv2d, first_convolution, grey_mean_and_std, input_channels
+from vitcore.architectures.grey_input import (
+    GreyConv2d,
+    bands_rule,
+    first_convolution,
+    grey_mean_and_std,
+    input_channels,
+    picture_bands,
+)
 from vitcore.models.attention_structure import image_px_of_module, read_attention_structure
 from vitcore.models.formats import image_processor
 from vitcore.models.formats.config_json import embeds_texts
@@ -27,7 +34,8 @@ def assemble(
     """The Vit of a timm module that is nobody else's: it is put into evaluation mode and frozen.
 
     config: timm's terms for resizing and normalising, or transformers' (`formats.image_processor`), with `input_size`.
-    A model of one channel is shown photos in grey (see `grey_input`), with one mean and one deviation.
+    A model of one channel is shown photos in grey (see `grey_input`), with one mean and one deviation; one of other than three is
+    given as many bands, which stay as they are where `config` has not as many means.
     Raises: ModelError, where it makes no grid of features from a picture, and for labels that are not one a class.
     """
     import timm  # noqa: F401
@@ -38,6 +46,14 @@ def assemble(
     config = {**config, "input_size": (3, *structure.grid.image_px)}
     if grey:
         config["mean"], config["std"] = grey_mean_and_std(config["mean"], config["std"])
+    elif len(config["mean"]) != 3 == picture_bands(module):
+        raise ModelError("mean and std are three numbers each, of red, green and blue, and std is above 0.")
+    assumed = dict(assumed or {})
+    if (bands := picture_bands(module)) != 3:
+        assumed["channels"] = bands_rule(bands)
+        if len(config["mean"]) != bands:  # of three colours: it says nothing of these bands
+            config["mean"], config["std"] = (0.0,) * bands, (1.0,) * bands
+            assumed["normalise"] = "none"
     if "resize" in config:
         transform = image_processor.make_transform(image_processor.scale_preprocessing(config, structure.grid.image_px))
     else:
@@ -48,20 +64,20 @@ def assemble(
     mean, std = tuple(config["mean"]), tuple(config["std"])
     return Vit(
         card=card, module=module, grid=structure.grid, transform=transform, mean=mean, std=std, labels=names, structure=structure,
-        output=means, assumed=assumed or {},
+        output=means, assumed=assumed,
     )  # fmt: skip
 
 
 def show_grey(module: Any, name: str) -> bool:
     """Let a module of one channel take pictures of three, and say whether it is one.
 
-    Raises: ModelError, for another number of channels than 1 and 3, and for a first layer that can't be shown grey.
+    Raises: ModelError, for a first layer that can't be shown grey.
     """
     channels = input_channels(module)
-    if channels == 3:
+    if channels != 1:
         return False
     first: Any = first_convolution(module)
-    if channels != 1 or type(first) not in (nn.Conv2d, GreyConv2d):
+    if type(first) not in (nn.Conv2d, GreyConv2d):
         raise ModelError("{name} takes pictures of {count} {count:channel|channels}, and photos have 3.", name=name, count=channels)
     first.__class__ = GreyConv2d
     return True

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from vitcore.architectures.grey_input import GREY_RULE
+from vitcore.architectures.grey_input import GREY_RULE, picture_bands
 from vitcore.errors import log_traceback
 from vitcore.models.assembly.assemble import assemble, show_grey
 from vitcore.models.assembly.device_and_dtype import find_device, find_dtype, place_module
@@ -60,7 +60,7 @@ def wrap_quietly(
         raise TypeError(f"module is a torch.nn.Module, not {type(module).__name__}")
     if image_px is not None:
         check_size(image_px)
-    colours = _colours(mean, std)
+    colours = _colours(mean, std, picture_bands(unwrapped(module)))
     where, numbers = None if device is None else find_device(device), None if dtype is None else find_dtype(dtype)
     with restored_generators(), torch.inference_mode(False), torch.no_grad():
         own = unwrapped(module)
@@ -84,7 +84,9 @@ def _timms(module: Any, name: str, labels: Sequence[str] | None, colours: Colour
     said = getattr(module, "pretrained_cfg", None) or {}
     named = said.get("tag") or labels is not None  # the classes of timm's own weights are known
     assumed = {} if named else assumed_class_names(module)
-    if colours is not None:
+    if picture_bands(module) != 3 and colours is None:
+        config |= {"mean": (), "std": ()}  # timm's are of three colours, cut short or repeated: `assemble` says what it takes
+    elif colours is not None:
         config |= {"mean": colours[0], "std": colours[1]}
     elif not (said.get("mean") and said.get("std")):
         assumed["normalise"] = answer_text((tuple(config["mean"]), tuple(config["std"])))
@@ -130,13 +132,13 @@ def _card(module: nn.Module, name: str) -> ModelCard:
     return ModelCard(name, name, count, 4 * count, "")
 
 
-def _colours(mean: Sequence[float] | None, std: Sequence[float] | None) -> Colours | None:
-    """Raises: ModelError, for one without the other, and for what are no three numbers (or one, for a model of one channel)."""
+def _colours(mean: Sequence[float] | None, std: Sequence[float] | None, bands: int) -> Colours | None:
+    """Raises: ModelError, for one without the other, and for what are not as many numbers as bands (or one, for all three)."""
     if mean is None and std is None:
         return None
     numbers = [tuple(float(x) for x in given) if given is not None else () for given in (mean, std)]
     numbers = [one * 3 if len(one) == 1 else one for one in numbers]
-    if [len(one) for one in numbers] != [3, 3] or min(numbers[1]) <= 0:
+    if len(numbers[0]) != len(numbers[1]) or min(numbers[1], default=0) <= 0 or len(numbers[0]) != bands:
         raise ModelError("mean and std are three numbers each, of red, green and blue, and std is above 0.")
     return numbers[0], numbers[1]
 

@@ -22,7 +22,7 @@ MAX_DIMENSIONS = 6
 INDEXES = re.compile(
     r"(.*[./_])?(\w*index\w*|position_ids|num_batches_tracked|\w*step|\w*version|\w*mask\w*|n_averaged|\w*count\w*|\w*idx)$"
 )
-NO_REGISTERS = re.compile(r"(.*\.)?(register|storage)_tokens")  # 1×0×D: of a model without any
+NO_TOKENS = re.compile(r"(.*\.)?((register|storage)_tokens|cls_token)")  # 1×0×D or 0×D: of a model without any
 BLOCK = re.compile(r"blocks\.(\d+)\.")
 DIMENSIONS = (  # of timm's names: how many each has
     (re.compile(r"patch_embed\.proj\.weight"), (2, 4)),
@@ -43,7 +43,7 @@ def check_values(weights: Mapping[str, LazyTensor], file: str) -> None:
                 "save the weights as 16- or 32-bit floats.",
                 name=file, tensor=name[:60], kind=kind,
             )  # fmt: skip
-        least = 0 if NO_REGISTERS.fullmatch(name) else 1
+        least = 0 if NO_TOKENS.fullmatch(name) else 1
         if not all(least <= side < 2**31 for side in weight.shape) or len(weight.shape) > MAX_DIMENSIONS:
             raise _shape_error(file, name, weight.shape)
 

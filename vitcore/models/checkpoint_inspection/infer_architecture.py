@@ -22,9 +22,9 @@ from vitcore.models.checkpoint_inspection.open_questions import (
     ACTIVATIONS,
     GATE_ACTIVATIONS,
     GATES,
-    NORMALISATIONS,
     POOLINGS,
     OpenQuestion,
+    normalise_question,
 )
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import OUTPUTS
@@ -81,7 +81,7 @@ def infer_architecture(
     block = _common_block_shapes(state)
     inferred = {
         "embed_dim": width, "depth": blocks, "patch_size": list(_patch(state)),
-        **_tokens(state), **_attention(block), **_mlp(block, width), **_head(state, width, file),
+        **_tokens(state), **_attention(block, width), **_mlp(block, width), **_head(state, width, file),
     }  # fmt: skip
     embedding = state["patch_embed.proj.weight"].shape
     if any(name.startswith(HYBRID_PREFIX) for name in state):
@@ -94,8 +94,9 @@ def infer_architecture(
     if inferred["num_classes"] and "output" not in known:
         asked.append(output_question(inferred["num_classes"]))
     if "normalise" not in known:
-        asked.append(OpenQuestion("normalise", NORMALISATIONS[_colours(inferred, likely)], tuple(NORMALISATIONS.values())))
-    of_grid = (_of_grid(grid or ways[0], ways, proven),) if ways else ()
+        asked.append(normalise_question(_colours(inferred, likely), inferred.get("in_chans", 3)))
+    facts, free = (("patches", math.prod(grid or (ways or [(1, 1)])[0])),), "pos_embed" not in state
+    of_grid = (OpenQuestion("grid", grid or ways[0], tuple(ways), facts, free, proven),) if ways else ()
     asked += () if grid else of_grid
     also = (*(of_grid if grid else ()), *_pooling_question(inferred, known))
     positions = int(state["pos_embed"].shape[1]) if "pos_embed" in state else 0
@@ -147,11 +148,16 @@ def _tokens(state: Mapping[str, Tensor]) -> dict[str, Any]:
         inferred["pos_embed"] = "none"
     if "norm_pre.weight" in state:
         inferred["pre_norm"] = True
+    if "patch_embed.norm_in.weight" in state:
+        inferred["patch_norms"] = True
     return inferred
 
 
-def _attention(block: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
-    inferred = {"qkv_bias": "attn.qkv.bias" in block}
+def _attention(block: Mapping[str, tuple[int, ...]], width: int) -> dict[str, Any]:
+    inferred: dict[str, Any] = {"qkv_bias": "attn.qkv.bias" in block}
+    inner = block.get("attn.qkv.weight", (3 * width,))[0] // 3
+    if inner != width and block.get("attn.proj.weight", ())[1:] == (inner,):  # heads as wide as one likes
+        inferred["attn_width"] = inner
     if "attn.proj.bias" not in block:
         inferred["proj_bias"] = False
     for name, term in (
@@ -253,10 +259,6 @@ def _grid(
     return squares[0], ways, not others or unlike[squares[0]] < CLEARLY * min(others)
 
 
-def _of_grid(likely: tuple[int, int], ways: list[tuple[int, int]], proven: bool) -> OpenQuestion:
-    return OpenQuestion("grid", likely, tuple(ways), (("patches", math.prod(likely)),), proven)
-
-
 def _grid_shapes(patches: int) -> list[tuple[int, int]]:
     """Rows and columns that give so many patches, none many times longer than the other."""
     sides = [(rows, patches // rows) for rows in range(1, patches + 1) if patches % rows == 0]
@@ -283,8 +285,10 @@ def _questions(
         inferred["num_heads"] = known["heads"]
     asked = []
     if "num_heads" not in inferred:
-        can = tuple(n for n in range(1, width + 1) if width % n == 0 and width // n >= 4)
-        asked.append(OpenQuestion("heads", HEADS_BY_WIDTH.get(width) or _nearest(can, width / 64), can, (("width", width),)))
+        inner = inferred.get("attn_width", width)
+        can = tuple(n for n in range(1, inner + 1) if inner % n == 0 and inner // n >= 4)
+        usual = HEADS_BY_WIDTH.get(inner) or min(can, key=lambda n: abs(math.log(64 * n / inner)))
+        asked.append(OpenQuestion("heads", usual, can, (("width", inner),)))
     if "mlp" in inferred:  # gated: its activation, and which half of a packed layer is the gate
         choices = {"activation": GATE_ACTIVATIONS, "gate": GATES[: 2 if inferred["mlp"] == "swiglu packed" else 0]}
         asked += [OpenQuestion(key, of[0], of) for key, of in choices.items() if of and key not in known]
@@ -344,7 +348,3 @@ def _colours(inferred: Mapping[str, Any], likely: Mapping[str, Any]) -> str:
         return "imagenet"
     half = inferred.get("global_pool") == "map" or inferred["num_classes"] > 21_000
     return str("half" if half else likely.get("normalise", "imagenet"))
-
-
-def _nearest(choices: tuple[int, ...], to: float) -> int:
-    return min(choices, key=lambda n: abs(math.log(n / to)))

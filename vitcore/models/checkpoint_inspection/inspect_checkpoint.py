@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from vitcore.architectures.classifier_head import read_head, with_timm_head
 from vitcore.architectures.meta_device import meta_device
@@ -144,7 +143,7 @@ def _inspection(
         shown = {**crop_terms(prepared["crop"]), "interpolation": prepared["interpolation"]}
         told_like = {"normalise": prepared["normalise"]}
         configured = replace(configured, known_answers={**configured.known_answers, **told_like}, input=shown)
-    known = {**configured.known_answers, **told}
+    known = {**part.format.fixed, **configured.known_answers, **told}
     if part.format in dinov3.FORMATS and not configured.timm:
         configured = replace(configured, timm=dinov3.describe_dinov3(raw, state, known))
     if configured.timm:
@@ -162,7 +161,7 @@ def _inspection(
             module = local_files.build_module(shape, shape.get("img_size"))
     except Exception as error:  # shapes that no model has: timm and torch each complain in their own way
         raise ModelError("{name} can't be loaded: {reason}", name=file.name, reason=misfit_reason(error)) from None
-    differences = tensor_differences(fit_to_module(state, module), module)
+    differences = tensor_differences(fit_to_module(part.with_computed_positions(state, module), module), module)
     also = _class_names_question(module, configured, known) if not differences.only_head_differs else ()
     inferred = replace(
         inferred,
@@ -235,11 +234,13 @@ def _with_values(
     part: checkpoint_layout.CheckpointModel, state: StateDict, known: Mapping[str, Any], file: Path
 ) -> InferredArchitecture:
     """Inferred from shapes, and from the values of the position embeddings alone: they know the rows of their grid."""
-    table = state.get("pos_embed")
-    if table is None or table.ndim != 3:
-        return infer_architecture(state, known, part.format.likely, file.name)
-    held = next((w for name, w in part.weights.items() if "pos" in name and math.prod(w.shape) == table.numel()), None)
-    if held is None:
-        return infer_architecture(state, known, part.format.likely, file.name)
-    read: dict[str, Tensor] = {**state, "pos_embed": held.values().float().reshape(table.shape)}
-    return infer_architecture(read, known, part.format.likely, file.name)
+    table, given = state.get("pos_embed"), part.format
+    if table is not None and table.ndim == 3:
+        held = next((w for name, w in part.weights.items() if "pos" in name and math.prod(w.shape) == table.numel()), None)
+        if held is not None:
+            state = {**state, "pos_embed": held.values().float().reshape(table.shape)}
+    found = infer_architecture(state, known, given.likely, file.name)
+    terms = {**found.architecture, **given.architecture}
+    if given.positions is not None:
+        terms.pop("pos_embed", None)
+    return replace(found, architecture=terms)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from vitcore.architectures.classifier_head import with_timm_head
-from vitcore.architectures.grey_input import GREY_RULE
+from vitcore.architectures.grey_input import GREY_RULE, bands_rule
 from vitcore.architectures.meta_device import meta_device
 from vitcore.models import local_files
 from vitcore.models.checkpoint_inspection.architecture_facts import architecture_facts
@@ -102,7 +102,8 @@ class Inspection:
             for q in self.unproven_questions
             if (answers or {}).get(q.key) is None and q.key not in moot
         }
-        return said | ({"channels": GREY_RULE} if self.inferred.architecture.get("in_chans") == 1 else {})
+        channels = self.inferred.architecture.get("in_chans", 3)
+        return said | ({} if channels == 3 else {"channels": GREY_RULE if channels == 1 else bands_rule(channels)})
 
     def reasons(self, answers: Mapping[str, Any] | None = None) -> dict[str, str]:
         """Why answers that are assumed are more than the usual, in the reader's language, by `OpenQuestion.key`."""
@@ -200,7 +201,8 @@ class Inspection:
     def _fill(self, module: Any, as_it_is: bool) -> None:
         state = checkpoint_layout.read_tensors(self.part)
         if not as_it_is:
-            state = fit_to_module(self.part.with_timm_names(state), module)
+            state = self.part.with_computed_positions(self.part.with_timm_names(state), module)
+            state = fit_to_module(state, module)
         elif not self.part.is_whole:
             state = with_timm_head(state) if self.part.format is timm_names.TIMM else self.part.with_timm_names(state)
         if self.differences.only_head_differs:

@@ -18,6 +18,7 @@ NORMALISATIONS = {  # mean and standard deviation of red, green and blue, after 
 ACTIVATIONS = ("gelu", "gelu_tanh", "quick_gelu", "relu", "silu")
 GATE_ACTIVATIONS = ("silu", "gelu", "gelu_tanh", "sigmoid", "relu")  # of a gated MLP: SwiGLU, GEGLU, GLU, ReGLU (arXiv 2002.05202)
 GATES = ("first half", "second half")  # of a gated MLP's one first layer, as timm's SwiGLUPacked and as its GluMlp have it
+MAX_SIDE_PATCHES = 256  # of a grid that is told
 POOLINGS = ("token", "avg", "max", "avgmax")
 CROPS: dict[str, dict[str, Any]] = {  # timm's terms
     "center": {"crop_mode": "center", "crop_pct": 1.0}, "center 0.95": {"crop_mode": "center", "crop_pct": 0.95},
@@ -35,6 +36,7 @@ class OpenQuestion:
     likely: Any
     choices: tuple[Any, ...] = ()
     facts: tuple[tuple[str, Any], ...] = ()
+    is_free: bool = False  # other answers than `choices` can be told: no tensor limits the grid
     proven: bool = False  # nothing else is possible: it may be told, and is no assumption
     reason: str = ""  # why `likely` is likely, where it is more than the usual, in the reader's language
 
@@ -88,6 +90,13 @@ class OpenQuestion:
         }[self.key]  # fmt: skip
 
 
+def normalise_question(likely: str, channels: int) -> OpenQuestion:
+    """How colours were normalised, one of `NORMALISATIONS` being likely; of other than three bands not at all."""
+    if channels in (1, 3):
+        return OpenQuestion("normalise", NORMALISATIONS[likely], tuple(NORMALISATIONS.values()))
+    return OpenQuestion("normalise", ((0.0,) * channels, (1.0,) * channels), ((((0.0,) * channels), ((1.0,) * channels)),))
+
+
 def crop_answer(mode: str, share: float | None) -> str:
     """timm's `crop_mode` and `crop_pct` as an answer: "center 0.9"."""
     return mode if share is None or share == 1 else f"{mode} {share:g}"
@@ -114,25 +123,28 @@ def parse_answer(question: OpenQuestion, answer: Any) -> Any:
             rows, cols = answer if isinstance(answer, list | tuple) else re.split(r"\s*[x×,]\s*", text)
             parsed = (int(rows), int(cols))
         elif question.key == "normalise":
-            parsed = NORMALISATIONS[text] if text in NORMALISATIONS else _parse_mean_and_std(answer)
+            bands = len(question.likely[0])
+            named = {text: question.likely} if text == "none" and bands != 3 else NORMALISATIONS if bands == 3 else {}
+            parsed = named[text] if text in named else _parse_mean_and_std(answer, bands)
         else:
             parsed = text
     except (ValueError, TypeError):
         raise _invalid_answer_error(question, answer) from None
+    free = question.is_free and question.key == "grid" and all(0 < n <= MAX_SIDE_PATCHES for n in parsed)
     fits = {"eps": lambda: 0 < parsed < 1, "head_eps": lambda: 0 < parsed < 1, "normalise": lambda: True}.get(
-        question.key, lambda: parsed in question.choices
+        question.key, lambda: free or parsed in question.choices
     )
     if not fits():
         raise _invalid_answer_error(question, answer)
     return parsed
 
 
-def _parse_mean_and_std(answer: Any) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and standard deviation from ((r, g, b), (r, g, b)) or "r,g,b/r,g,b"; one number stands for all three colours."""
+def _parse_mean_and_std(answer: Any, bands: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and standard deviation from ((r, g, b), (r, g, b)) or "r,g,b/r,g,b"; one number stands for all bands."""
     mean, std = answer.split("/") if isinstance(answer, str) else answer
     numbers = [tuple(map(float, part.split(",") if isinstance(part, str) else part)) for part in (mean, std)]
-    numbers = [part * 3 if len(part) == 1 else part for part in numbers]
-    if [len(part) for part in numbers] != [3, 3] or not all(map(math.isfinite, numbers[0])) or min(numbers[1]) <= 0:
+    numbers = [part * bands if len(part) == 1 else part for part in numbers]
+    if [len(part) for part in numbers] != [bands, bands] or not all(map(math.isfinite, numbers[0])) or min(numbers[1]) <= 0:
         raise ValueError
     return numbers[0], numbers[1]
 
@@ -149,6 +161,8 @@ def answer_text(value: Any) -> str:
     if value in NORMALISATIONS.values():
         return next(name for name, numbers in NORMALISATIONS.items() if numbers == value)
     if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+        if not any(value[0]) and set(value[1]) == {1.0}:
+            return "none"  # of however many bands
         return "/".join(",".join(f"{x:g}" for x in part) for part in value)
     return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
 

@@ -13,12 +13,14 @@ from vitcore.architectures.classifier_head import find_head_beside, with_timm_he
 from vitcore.errors import log_traceback
 from vitcore.models.formats import dinov3, google_npz, openclip, timm_names, torchvision_vit, transformers_clip, transformers_vit
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
+from vitcore.models.formats.libraries import jeonsworld, lukemelas, monai, openmmlab, vit_pytorch
 from vitcore.models.formats.state_dict import CheckpointFormat, StateDict
 from vitcore.models.model_cards import ModelError
 
 CHECKPOINT_FORMATS = (
-    openclip.TRUNK, *dinov3.FORMATS, timm_names.TIMM, timm_names.HYBRID, timm_names.ROOT_ONLY, transformers_vit.FORMAT,
-    transformers_clip.CLIP, transformers_clip.SIGLIP, torchvision_vit.FORMAT, openclip.TOWER, google_npz.FORMAT,
+    openclip.TRUNK, jeonsworld.FORMAT, *dinov3.FORMATS, timm_names.TIMM, timm_names.HYBRID, timm_names.ROOT_ONLY,
+    transformers_vit.FORMAT, transformers_clip.CLIP, transformers_clip.SIGLIP, torchvision_vit.FORMAT, openclip.TOWER,
+    google_npz.FORMAT, *vit_pytorch.VIT_PYTORCH, lukemelas.FORMAT, *openmmlab.OPENMMLAB, *monai.MONAI,
 )  # fmt: skip
 LANGUAGE_MODEL_NAMES = re.compile(r"(^|\.)(embed_tokens|wte|word_embeddings|tok_embeddings|token_embd|lm_head|shared)\.weight$")
 HEAD_OF_FORMATS = re.compile(r"(heads?|(cls_|distillation_)?classifier|visual_projection|visual\.head)\.|proj$")
@@ -51,6 +53,15 @@ class CheckpointModel:
             raise ModelError("Its tensors have the names of {format}, but not the shapes.",
                              format=self.format.title) from None  # fmt: skip
 
+    def with_computed_positions(self, state: StateDict, module: Any) -> StateDict:
+        """The state with the positions of a `module`'s grid, where the library computes them and keeps none in its files."""
+        table = getattr(module, "pos_embed", None)
+        compute: Any = self.format.positions
+        if compute is None or table is None or "pos_embed" in state:
+            return state
+        positions = compute(*module.patch_embed.grid_size, table.shape[-1])[None]
+        return state | {"pos_embed": positions.to(state["patch_embed.proj.weight"].device)}
+
 
 def find_models(tree: Mapping[str, Any], file: str) -> list[CheckpointModel]:
     """All models in a file, the likeliest first. Raises: ModelError, saying what the file holds instead."""
@@ -64,7 +75,7 @@ def find_models(tree: Mapping[str, Any], file: str) -> list[CheckpointModel]:
         raise ModelError("{name} holds no named weights.", name=file)
     raise ModelError(
         "{name} holds {count} tensors, but no Vision Transformer in a supported layout (timm, transformers, torchvision, "
-        "OpenCLIP, Google's .npz); the first is {first}.",
+        "OpenCLIP, vit-pytorch, ViT-pytorch, PyTorch-Pretrained-ViT, OpenMMLab, MONAI, Google's .npz); the first is {first}.",
         name=file,
         count=len(names),
         first=repr(names[0][:60]),

@@ -97,7 +97,7 @@ def _input(said: Mapping[str, Any], unfollowed: list[str]) -> dict[str, Any]:
     per, offset = (said["rescale_factor"] if said["do_rescale"] else 1.0), float(said.get("offset") or 0)
     mean, std = (said["image_mean"], said["image_std"]) if said["do_normalize"] else (0.0, 1.0)
     means, stds = ([float(v) for v in (given if isinstance(given, list) else [given] * 3)] for given in (mean, std))
-    if len(means) != 3 or len(stds) != 3 or not all(map(math.isfinite, (*means, *stds, per, offset))) or min(*stds, per) <= 0:
+    if len(means) != len(stds) or not means or not all(map(math.isfinite, (*means, *stds, per, offset))) or min(*stds, per) <= 0:
         raise _impossible_error("image_std", (mean, std, per))
     unit = 1.0 if abs(per * 255 - 1) < 1e-6 else per * 255  # what was divided by 255 stays exactly as it is written
     return {

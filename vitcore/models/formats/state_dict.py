@@ -29,6 +29,11 @@ class CheckpointFormat:
     convert: Callable[[StateDict], StateDict]
     beside: tuple[str, ...] = ()  # parts of the model that lie beside that prefix: regular expressions
     likely: Mapping[str, Any] = field(default_factory=dict)  # answers by `Question.key`
+    fixed: Mapping[str, Any] = field(default_factory=dict)  # what its code does and no file says: answers, too
+    architecture: Mapping[str, Any] = field(default_factory=dict)  # the same that is never asked: a description's terms
+    positions: Callable[[int, int, int], Tensor] | None = field(
+        default=None
+    )  # of rows, columns and width, where they are in no file: (N, D)
     projection: str = ""  # tensors whose outputs are features, not classes: a regular expression
 
 

@@ -1,0 +1,77 @@
+"""Pictures of other than three bands, as satellites and scanners make them: their numbers, and a picture of them to look at.
+
+They are read from TIFFs, from `.npy`, and from `.npz` with one such array; an array in memory has the bands last or first. The
+model is given floats as they are, and of integers the share of the largest that their kind can hold: a byte over 255.
+"""
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitcore.images.photo_arrays import as_numpy
+from vitcore.images.photo_formats import MAX_PIXELS, PhotoError, to_8_bits
+from vitcore.images.tiff_bands import read_all_bands
+from vitcore.translation import say
+
+Bands = NDArray[np.float32]
+
+
+def bands_from_bytes(data: bytes, count: int, name: str) -> NDArray:
+    """The numbers (H, W, `count`) in a file's bytes. Raises: PhotoError; whatever numpy raises, for a damaged file."""
+    values: NDArray | None
+    if data[:6] == b"\x93NUMPY":
+        values = np.load(io.BytesIO(data), allow_pickle=False)
+    elif data[:4] == b"PK\3\4":
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            fitting = [array for key in arrays.files[:64] if count in (array := arrays[key]).shape and array.ndim == 3]
+        values = fitting[0] if len(fitting) == 1 else None
+    else:
+        values = read_all_bands(data, name, count)
+    if values is None:
+        raise _count_error(name, count)
+    return bands_last(values, count, name)
+
+
+def bands_last(source: Any, count: int, name: str) -> NDArray:
+    """An array or tensor as (H, W, `count`). Raises: PhotoError, for other shapes and numbers that are none."""
+    values = as_numpy(source)
+    if values.ndim != 3 or values.dtype.kind not in "fiu" or (values.shape[0] == count) == (values.shape[-1] == count):
+        raise _count_error(name, count)
+    values = values if values.shape[-1] == count else np.moveaxis(values, 0, -1)
+    if not 0 < values.shape[0] * values.shape[1] <= MAX_PIXELS:
+        raise _count_error(name, count)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise PhotoError("{name} has pixels that are not numbers (NaN or infinite).", name=name)
+    return values
+
+
+def as_model_numbers(values: NDArray) -> Bands:
+    """What the model is given: floats as they are, integers over the largest of their kind."""
+    most = np.iinfo(values.dtype).max if values.dtype.kind in "iu" else 1
+    return (values / np.float32(most)).astype(np.float32)
+
+
+def picture_of_bands(values: NDArray, shown: Sequence[int], name: str, notes: list[str]) -> NDArray[np.uint8]:
+    """Three bands as red, green and blue (H, W, 3), or one as grey; what was done is told in `notes`. Raises: PhotoError."""
+    count = values.shape[-1]
+    if len(shown) not in (1, 3) or not all(0 <= band < count for band in shown):
+        raise PhotoError("{name} has bands from 0 to {last}: three of them are shown, or one in grey.", name=name, last=count - 1)
+    listed = ", ".join(map(str, shown))
+    notes.append(
+        say("It has {bands} bands: {shown} are shown as red, green and blue.", bands=count, shown=listed) if len(shown) == 3
+        else say("It has {bands} bands: {shown} is shown in grey.", bands=count, shown=listed)
+    )  # fmt: skip
+    pixels = to_8_bits(np.ascontiguousarray(values[..., list(shown)]), name, notes)
+    return pixels if len(shown) == 3 else pixels.repeat(3, -1)
+
+
+def _count_error(name: str, count: int) -> PhotoError:
+    return PhotoError(
+        "{name} has not the {count} bands that the model reads: give it a TIFF of {count} bands, or an array of (height, width, "
+        "{count}) as .npy or .npz.",
+        name=name,
+        count=count,
+    )
