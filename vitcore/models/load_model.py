@@ -122,7 +122,9 @@ def _load(
         return _load_hub(str(name), image_px, progress, positions_by)
     if file.is_dir() or (file.is_file() and not local_files.has_card(file)):
         return open_inspected(inspect(file, like=like, base=base), answers, image_px=image_px, positions_by=positions_by)
-    return _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px, positions_by)
+    vit = _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px, positions_by)
+    local_files.check_weights_are_finite(vit.module, file.name)
+    return vit
 
 
 def timm_name(name: str | Path) -> str | Path:

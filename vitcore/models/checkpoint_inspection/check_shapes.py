@@ -15,7 +15,7 @@ from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.model_cards import ModelError
 
 MAX_BLOCKS = 400
-MAX_WIDTH = 2**15
+MIN_WIDTH, MAX_WIDTH = 4, 2**15
 MAX_SIDE_PX = 2**13  # of an input
 MAX_PATCH_PX = 256
 MAX_DIMENSIONS = 6
@@ -56,13 +56,14 @@ def check_shapes(state: Mapping[str, Tensor], file: str) -> None:
             raise _shape_error(file, name, tuple(w.shape))
     numbers = {int(m[1][:9]) for name in state if (m := BLOCK.match(name))}
     if numbers and (max(numbers) >= MAX_BLOCKS or max(numbers) >= 4 * len(numbers) + 8):
-        raise ModelError("{name} holds a block {block} and {count} blocks in all, which no model does.",
+        raise ModelError("{name} holds a block {block} and {count} {count:block|blocks} in all, which no model does.",
                          name=file, block=max(numbers), count=len(numbers))  # fmt: skip
-    width = next((w.shape[0] for name, w in state.items() if BLOCK.match(name) and name.endswith(".norm1.weight")), 1)
+    widths = {w.shape[0] for name, w in state.items() if name.endswith(".norm1.weight")}
+    width = max(widths, default=MIN_WIDTH)
     normed = [w.shape[0] for name, w in state.items() if re.fullmatch(r"blocks\.\d+\.attn\.[qk]_norm\.weight", name)]
     kernel, table = state.get("patch_embed.proj.weight"), state.get("pos_embed")
     if (
-        width > MAX_WIDTH
+        not all(MIN_WIDTH <= one <= MAX_WIDTH for one in widths)
         or any(width % side for side in normed)
         or (kernel is not None and max(kernel.shape[2:], default=1) > MAX_PATCH_PX)
     ):

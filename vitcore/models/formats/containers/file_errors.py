@@ -1,5 +1,6 @@
 """Sentences about files that can't be decoded, or would have to be run."""
 
+import zlib
 from pathlib import Path
 
 from vitcore.models.model_cards import ModelError
@@ -8,6 +9,8 @@ from vitcore.translation import say
 
 def damaged_file_error(file: Path, reason: object) -> ModelError:
     """The sentence about a file that can't be decoded, with the first line of the reason."""
+    if isinstance(reason, zlib.error):
+        reason = say("what is packed in it can't be unpacked")
     short = (str(reason).splitlines() or [""])[0][:160].rstrip(".")
     return ModelError("{name} is damaged or incomplete: {reason}.", name=file.name, reason=short or type(reason).__name__)
 
