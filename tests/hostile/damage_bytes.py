@@ -89,15 +89,58 @@ def damage_npy(data: bytes, rng: random.Random) -> bytes:
     out = io.BytesIO()
     if rng.random() < 0.4:
         records = np.zeros(array.shape, [("a", "<f4"), ("b", "V3")])
-        other = rng.choice((array.astype(object), records, array.astype("U5"), np.asfortranarray(array), array.view("V4"), array[..., :0],
-                            array.astype(">f4"), array.astype("datetime64[s]"), array.astype("c8"), array.astype("f2"),
-                            array.view("V2"), np.zeros((), array.dtype), array[None] if array.ndim < 20 else array))  # fmt: skip
+        other = rng.choice(
+            (
+                array.astype(object),
+                records,
+                array.astype("U5"),
+                np.asfortranarray(array),
+                array.view("V4"),
+                array[..., :0],
+                array.astype(">f4"),
+                array.astype("datetime64[s]"),
+                array.astype("c8"),
+                array.astype("f2"),
+                array.view("V2"),
+                np.zeros((), array.dtype),
+                array[None] if array.ndim < 20 else array,
+            )
+        )
         np.lib.format.write_array(out, other, allow_pickle=True)
         return out.getvalue()
-    shape = rng.choice((str(tuple(rng.choice(HUGE) for _ in range(rng.randrange(5)))), "(1, None)", "('a',)", "[3]", "(3.0,)", "()",
-                        "(True,)", "(" * 200 + ")" * 200, str((1,) * 70), "(0, 1000000000000)", str(array.shape)))  # fmt: skip
-    kind = rng.choice(("'<f4'", "'<f4'", "'|O'", "'<f8'", "'V1000000000'", "'V0'", "'S0'", "[('a', '<f4')]", "'<f4", "None", "'<c16'",
-                       "'<M8[s]'", "[('a', '<f4', (1000000000,))]", "'<U1000000'"))  # fmt: skip
+    shape = rng.choice(
+        (
+            str(tuple(rng.choice(HUGE) for _ in range(rng.randrange(5)))),
+            "(1, None)",
+            "('a',)",
+            "[3]",
+            "(3.0,)",
+            "()",
+            "(True,)",
+            "(" * 200 + ")" * 200,
+            str((1,) * 70),
+            "(0, 1000000000000)",
+            str(array.shape),
+        )
+    )
+    kind = rng.choice(
+        (
+            "'<f4'",
+            "'<f4'",
+            "'|O'",
+            "'<f8'",
+            "'V1000000000'",
+            "'V0'",
+            "'S0'",
+            "[('a', '<f4')]",
+            "'<f4",
+            "None",
+            "'<c16'",
+            "'<M8[s]'",
+            "[('a', '<f4', (1000000000,))]",
+            "'<U1000000'",
+        )
+    )
     header = f"{{'descr': {kind}, 'fortran_order': {rng.choice(('False', 'True', '3', 'None'))}, 'shape': {shape}, }}"
     header = rng.choice((header, header, header, header[:-2], "__import__('os').getcwd()", "{" * 9999))
     version = rng.choice(((1, 0), (1, 0), (2, 0), (3, 0), (9, 9)))

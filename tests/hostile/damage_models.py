@@ -1,4 +1,4 @@
-"""Models damaged as what they say: tensors of other shapes, types, values and names; settings of odd values in their configuration."""
+"""Models damaged as what they say: tensors of other shapes, types, values and names; settings of odd values."""
 
 import contextlib
 import copy
@@ -107,10 +107,30 @@ def _other(name: str, state: dict[str, torch.Tensor], rng: random.Random, pickle
         state.pop(name) if len(state) > 1 else None
         return None
     if kind == 1:
-        state[rng.choice((name.replace("blocks.1", "blocks.99999999999"), name.replace("blocks.1", "blocks.390"), name + ".x",
-                          "a." + name, name.replace("blocks", "stages"), "head.3.weight", "\n" + name, name.replace("1", "-1"),
-                          name.replace("1", "١"), name.upper(), "rope_embed.periods", "head.fc.weight", "storage_tokens",
-                          "visual.proj", "blocks.0.attn.q_bias", "blocks.0.gamma_1", "fc.0.weight", "lora_A.weight"))] = w  # fmt: skip
+        state[
+            rng.choice(
+                (
+                    name.replace("blocks.1", "blocks.99999999999"),
+                    name.replace("blocks.1", "blocks.390"),
+                    name + ".x",
+                    "a." + name,
+                    name.replace("blocks", "stages"),
+                    "head.3.weight",
+                    "\n" + name,
+                    name.replace("1", "-1"),
+                    name.replace("1", "١"),
+                    name.upper(),
+                    "rope_embed.periods",
+                    "head.fc.weight",
+                    "storage_tokens",
+                    "visual.proj",
+                    "blocks.0.attn.q_bias",
+                    "blocks.0.gamma_1",
+                    "fc.0.weight",
+                    "lora_A.weight",
+                )
+            )
+        ] = w
         return None
     if kind == 2:
         return state[rng.choice(sorted(state))]
@@ -163,9 +183,33 @@ def damage_settings(file: Path, rng: random.Random) -> None:
     file.write_text(text if rng.random() < 0.98 else rng.choice(("[" * 10**5, "NaN", "3", "null", text + text, "\ufeff" + text)))
 
 
-EXTRA_FIELDS = ("vision_config", "pretrained_cfg", "model_args", "label_names", "id2label", "problem_type", "architectures",
-                "architecture", "model_type", "size", "crop_size", "do_pad", "patch_size", "image_size", "rescale_factor", "labels",
-                "output", "assumed", "auto_map", "num_labels", "rank_pattern", "timm", "depth", "weight_map", "in_chans")  # fmt: skip
+EXTRA_FIELDS = (
+    "vision_config",
+    "pretrained_cfg",
+    "model_args",
+    "label_names",
+    "id2label",
+    "problem_type",
+    "architectures",
+    "architecture",
+    "model_type",
+    "size",
+    "crop_size",
+    "do_pad",
+    "patch_size",
+    "image_size",
+    "rescale_factor",
+    "labels",
+    "output",
+    "assumed",
+    "auto_map",
+    "num_labels",
+    "rank_pattern",
+    "timm",
+    "depth",
+    "weight_map",
+    "in_chans",
+)
 
 
 def _odd_value(rng: random.Random) -> object:

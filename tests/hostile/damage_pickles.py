@@ -1,4 +1,4 @@
-"""Pickles damaged: other opcodes, what costs much where it is believed, what would be run, and tensors that describe the impossible."""
+"""Pickles damaged: other opcodes, what costs much, what would be run, and tensors that describe the impossible."""
 
 import argparse
 import collections
@@ -54,22 +54,32 @@ def _bomb(data: bytes, rng: random.Random) -> bytes:
     for i in range(rng.choice((4, 90))):
         deep = {str(i): deep}
     zeros = torch.zeros(1)
-    made = rng.choice((
-        lambda: b"\x80\x02}" + pickle.dumps(nested, 2)[2:-1] + b"K\x01s.",
-        lambda: pickle.dumps(shared, 2), lambda: pickle.dumps(deep, 2), lambda: pickle.dumps({"model": Call(bytearray, (3 * 10**9,))}, 2),
-        lambda: pickle.dumps({"a": Call(exec, ("open('ran','w')",))}, 2), lambda: pickle.dumps(np.void(9), 2),
-        lambda: pickle.dumps({"a": Call(Path.touch, (Path("ran"),))}, 4),
-        lambda: pickle.dumps({"a": Call(torch._utils._rebuild_tensor_v2, (1, 2, 3, 4))}, 2),
-        lambda: pickle.dumps({"a": Call(collections.OrderedDict, ([(1, 2), 3],))}, 2),
-        lambda: pickle.dumps({"a": Call(datetime.datetime, (1,)), "b": argparse.Namespace(x=1)}, 2),
-        lambda: b"\x80\x02" + b"(" * rng.choice((10, 10**5)) + b"}" * 9 + b".", lambda: b"\x80\x02" + b"]" * 10**6 + b".",
-        lambda: b"\x80\x02" + b"}q\x00" + b"(h\x00h\x00u" * 50 + b".",
-        lambda: b"\x80\x02]q\x00" + b"h\x00a" * 1000 + b".", lambda: b"\x80\x02}q\x00X\x01\x00\x00\x00ah\x00s.",
-        lambda: b"\x80\x04\x8e" + struct.pack("<Q", 3 * 10**9) + b".", lambda: b"\x80\x02L" + b"9" * 10**6 + b"L\n.",
-        lambda: b"\x80\x02\x8b" + struct.pack("<i", 10**6) + b"\x7f" * 10**6 + b".",
-        lambda: b"\x80\x05\x96" + struct.pack("<Q", 3 * 10**9) + b".", lambda: b"\x80\x02r\xff\xff\xff\x7f.",
-        lambda: b"\x80\x02}r\xff\xff\xff\x7f.", lambda: pickle.dumps({"a" * 10**6: zeros.shape, 10**300: 3, -1: None}, 2),
-    ))  # fmt: skip
+    made = rng.choice(
+        (
+            lambda: b"\x80\x02}" + pickle.dumps(nested, 2)[2:-1] + b"K\x01s.",
+            lambda: pickle.dumps(shared, 2),
+            lambda: pickle.dumps(deep, 2),
+            lambda: pickle.dumps({"model": Call(bytearray, (3 * 10**9,))}, 2),
+            lambda: pickle.dumps({"a": Call(exec, ("open('ran','w')",))}, 2),
+            lambda: pickle.dumps(np.void(9), 2),
+            lambda: pickle.dumps({"a": Call(Path.touch, (Path("ran"),))}, 4),
+            lambda: pickle.dumps({"a": Call(torch._utils._rebuild_tensor_v2, (1, 2, 3, 4))}, 2),
+            lambda: pickle.dumps({"a": Call(collections.OrderedDict, ([(1, 2), 3],))}, 2),
+            lambda: pickle.dumps({"a": Call(datetime.datetime, (1,)), "b": argparse.Namespace(x=1)}, 2),
+            lambda: b"\x80\x02" + b"(" * rng.choice((10, 10**5)) + b"}" * 9 + b".",
+            lambda: b"\x80\x02" + b"]" * 10**6 + b".",
+            lambda: b"\x80\x02" + b"}q\x00" + b"(h\x00h\x00u" * 50 + b".",
+            lambda: b"\x80\x02]q\x00" + b"h\x00a" * 1000 + b".",
+            lambda: b"\x80\x02}q\x00X\x01\x00\x00\x00ah\x00s.",
+            lambda: b"\x80\x04\x8e" + struct.pack("<Q", 3 * 10**9) + b".",
+            lambda: b"\x80\x02L" + b"9" * 10**6 + b"L\n.",
+            lambda: b"\x80\x02\x8b" + struct.pack("<i", 10**6) + b"\x7f" * 10**6 + b".",
+            lambda: b"\x80\x05\x96" + struct.pack("<Q", 3 * 10**9) + b".",
+            lambda: b"\x80\x02r\xff\xff\xff\x7f.",
+            lambda: b"\x80\x02}r\xff\xff\xff\x7f.",
+            lambda: pickle.dumps({"a" * 10**6: zeros.shape, 10**300: 3, -1: None}, 2),
+        )
+    )
     return made()
 
 
@@ -86,7 +96,7 @@ class _Pickler(pickle.Pickler):
 
 
 def odd_archive(state: dict[str, torch.Tensor], rng: random.Random) -> bytes:
-    """An archive as torch.save's whose pickle describes some tensors oddly: strides, offsets, storages that are shared or missing."""
+    """An archive as torch.save's whose pickle describes some tensors oddly: strides, offsets, storages shared or missing."""
     odd = set(rng.sample(sorted(state), k=rng.choice((1, 1, 3))))
     values = {str(i): w.contiguous().numpy().tobytes() for i, w in enumerate(state.values())}
     held = {name: Call(*_rebuilt(w, str(i), rng if name in odd else None)) for i, (name, w) in enumerate(state.items())}
@@ -122,13 +132,34 @@ def _rebuilt(w: torch.Tensor, key: str, rng: random.Random | None) -> tuple[Any,
     if rng and kind == 4:
         reference = (*reference[:2], rng.choice(("0", "1", "999", "../version", 0, None, b"0", "")), *reference[3:])
     if rng and kind == 5:
-        reference = rng.choice((("storage",), "storage", 3, None, (), ("module", torch.nn.Linear, "x", "y"), (*reference, ("k", 0, 1)),
-                                reference[:4], ("storage", torch.IntStorage, *reference[2:]), ("storage", dict, *reference[2:])))  # fmt: skip
+        reference = rng.choice(
+            (
+                ("storage",),
+                "storage",
+                3,
+                None,
+                (),
+                ("module", torch.nn.Linear, "x", "y"),
+                (*reference, ("k", 0, 1)),
+                reference[:4],
+                ("storage", torch.IntStorage, *reference[2:]),
+                ("storage", dict, *reference[2:]),
+            )
+        )
     if rng and kind == 6:
         args = rng.choice((args[:3], [], [*args, 1, 2, 3], [args[0]], [None] * 6))
     if rng and kind == 7:
-        function = rng.choice((torch._utils._rebuild_parameter, torch._utils._rebuild_qtensor, torch._utils._rebuild_sparse_tensor,
-                               torch._utils._rebuild_meta_tensor_no_storage, torch._utils._rebuild_tensor, torch.zeros, dict))  # fmt: skip
+        function = rng.choice(
+            (
+                torch._utils._rebuild_parameter,
+                torch._utils._rebuild_qtensor,
+                torch._utils._rebuild_sparse_tensor,
+                torch._utils._rebuild_meta_tensor_no_storage,
+                torch._utils._rebuild_tensor,
+                torch.zeros,
+                dict,
+            )
+        )
     if rng and kind == 8:
         reference = (
             "storage",

@@ -66,7 +66,8 @@ class Inspection:
             said.append(say("It holds {count} models; this is {part}, and there is {others}.", count=len(self.parts),
                             part=part_label(self.part.name), others=others))  # fmt: skip
         if self.part.left_out:
-            said.append(say("{count} {count:tensor that does|tensors that do} not belong to the model {count:was|were} left out; the first is {first}.",
+            said.append(say("{count} {count:tensor that does|tensors that do} not belong to the model {count:was|were} left out; "
+                            "the first is {first}.",
                             count=len(self.part.left_out), first=shown_name(self.part.left_out[0])))  # fmt: skip
         return tuple(said)
 
@@ -181,7 +182,8 @@ class Inspection:
         """
         if self.problems:
             listed = "; ".join(self.problems[:3])
-            raise ModelError("{name} can't be opened: {count} {count:tensor does|tensors do} not fit ({listed}). `vitcore inspect` lists them all.",
+            raise ModelError("{name} can't be opened: {count} {count:tensor does|tensors do} not fit ({listed}). "
+                             "`vitcore inspect` lists them all.",
                              name=self.name, count=len(self.problems), listed=listed)  # fmt: skip
         shape, _ = self.architecture_and_input(answers)
         with torch.device("cpu") if "timm" in shape else meta_device():
