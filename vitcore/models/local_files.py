@@ -11,7 +11,7 @@ from typing import Any
 from vitcore.assets import asset
 from vitcore.models.formats import SUFFIXES
 from vitcore.models.formats.containers import json_file
-from vitcore.models.model_cards import ModelCard, ModelError
+from vitcore.models.model_cards import ModelCard, ModelError, missing_file_error
 
 SHIPPED_MODELS = asset("models")
 INPUT_TERMS = {"mean", "std", "interpolation", "crop_pct", "crop_mode", "input_size", "resize", "crop"}
@@ -26,7 +26,7 @@ def find_weights(name: str | Path) -> Path | None:
     try:
         if path.suffix in SUFFIXES or path.is_symlink():
             if not path.exists():
-                raise ModelError("{name} does not exist.", name=path.name)
+                raise missing_file_error(path)
             return path
         if path.is_dir() and (path / "model.json").is_file():
             return path / "model.safetensors"

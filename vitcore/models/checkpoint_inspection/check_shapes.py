@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from vitcore.errors import shown_name
 from vitcore.models.checkpoint_inspection.differences import shape_text
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.model_cards import ModelError
@@ -37,12 +38,7 @@ def check_values(weights: Mapping[str, LazyTensor], file: str) -> None:
     """That all have values, and those are weights. Raises: ModelError, naming the first that is not."""
     for name, weight in weights.items():
         if weight.dtype is None or weight.dtype.is_complex or (not weight.dtype.is_floating_point and _is_weight(name, weight)):
-            kind = str(weight.dtype).removeprefix("torch.") if weight.dtype else "?"
-            raise ModelError(
-                "{name} holds {tensor} in a form that is no plain number ({kind}), as quantised, sparse or empty models do: "
-                "save the weights as 16- or 32-bit floats.",
-                name=file, tensor=name[:60], kind=kind,
-            )  # fmt: skip
+            raise _form_error(file, name, weight.dtype)
         least = 0 if NO_REGISTERS.fullmatch(name) else 1
         if not all(least <= side < 2**31 for side in weight.shape) or len(weight.shape) > MAX_DIMENSIONS:
             raise _shape_error(file, name, weight.shape)
@@ -71,6 +67,14 @@ def check_shapes(state: Mapping[str, Tensor], file: str) -> None:
         raise _shape_error(file, odd, tuple(state[odd].shape))
     if table is not None and table.shape[1] > (MAX_SIDE_PX // 4) ** 2:
         raise _shape_error(file, "pos_embed", tuple(table.shape))
+
+
+def _form_error(file: str, name: str, dtype: torch.dtype | None) -> ModelError:
+    if dtype is None:
+        return ModelError("{name} holds {tensor} without plain values, as quantised, sparse or empty models do: save the weights "
+                          "as 16- or 32-bit floats.", name=file, tensor=shown_name(name))  # fmt: skip
+    return ModelError("{name} holds {tensor} as {kind}, as quantised models do: save the weights as 16- or 32-bit floats.",
+                      name=file, tensor=shown_name(name), kind=str(dtype).removeprefix("torch."))  # fmt: skip
 
 
 def _is_weight(name: str, weight: LazyTensor) -> bool:

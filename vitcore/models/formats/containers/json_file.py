@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from vitcore.models.formats.containers.file_errors import damaged_file_error
+from vitcore.models.formats.containers.file_errors import check_is_downloaded, damaged_file_error
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
@@ -29,7 +29,11 @@ def read_json_object(file: Path) -> dict[str, Any]:
 def parse_json_object(file: Path) -> dict[str, Any]:
     """The object in a JSON file, whose fields nobody has looked over. Raises: ModelError."""
     try:
-        said = json.loads(file.read_text(encoding="utf-8")) if file.stat().st_size < MAX_BYTES else None
+        text = file.read_bytes() if file.stat().st_size < MAX_BYTES else b"null"
+        check_is_downloaded(file, text[:512])
+        said = json.loads(text.decode("utf-8"))
+    except ModelError:
+        raise
     except RecursionError:
         raise damaged_file_error(file, say("its brackets are nested too deeply")) from None
     except (OSError, ValueError) as error:
