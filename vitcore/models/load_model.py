@@ -16,7 +16,7 @@ from PIL import Image, ImageOps
 from vitcore.architectures import paper_models
 from vitcore.architectures.meta_device import meta_device
 from vitcore.assets import SAMPLES
-from vitcore.errors import misfit_reason
+from vitcore.errors import misfit_reason, shown_name
 from vitcore.images import open_photo
 from vitcore.models import local_files
 from vitcore.models.assembly.assemble import assemble
@@ -218,8 +218,9 @@ def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None, pos
         )  # fmt: skip
     except KeyError as error:
         raise ModelError(
-            "{called} can't be loaded: its card {stem}.json has no {error}.", called=called, stem=file.stem, error=error
-        ) from None
+            "{called} can't be loaded: its card {stem}.json has no {error}.",
+            called=called, stem=file.stem, error=shown_name(str(error)),
+        ) from None  # fmt: skip
     except Exception as error:  # somebody's file: safetensors, timm and torch each complain in their own way
         raise ModelError("{called} can't be loaded: {reason}", called=called, reason=misfit_reason(error)) from None
 
