@@ -1,6 +1,7 @@
 """Errors in words: the first line of a library's error, and which errors are a mistake in this project's own code."""
 
 import logging
+import re
 from pathlib import Path
 
 from vitcore.translation import Said, say
@@ -26,6 +27,12 @@ def _printable(fact: object) -> object:
     if not isinstance(fact, str) or fact.isprintable():
         return fact
     return "".join(c if c.isprintable() else "?" for c in fact)
+
+
+def shown_name(name: str, most: int = 80) -> str:
+    """A name out of somebody's file as a sentence can hold it: printable, and its middle left out where it is long."""
+    name = str(_printable(name))
+    return name if len(name) <= most else f"{name[: most // 2 - 1]}…{name[-most // 2 :]}"
 
 
 def first_line(error: BaseException, most: int = 160) -> str:
@@ -79,10 +86,11 @@ def refusal_reason(error: BaseException, most: int = 160) -> str:
 def misfit_reason(error: BaseException, most: int = 160) -> str:
     """`refusal_reason` of somebody's model: that its parts do not fit together, where a library's error says nothing readable."""
     reason = refusal_reason(error, most)
+    if mistake_at(error) is None and (setting := re.search(r"unexpected keyword argument '(\w{1,80})'", str(error))):
+        return say("its architecture has no setting named {setting}", setting=setting[1])
     return say("its parts do not fit together") if mistake_at(error) is None and _says_nothing(error) else reason
 
 
 def _says_nothing(error: BaseException) -> bool:
     """Whether a library's error is of a program's kind, and says nothing to a reader: "list index out of range"."""
-    told = (isinstance(error, AssertionError) and str(error)) or "unexpected keyword argument" in str(error)
-    return isinstance(error, MISTAKES) and not told
+    return isinstance(error, MISTAKES) and not (isinstance(error, AssertionError) and str(error))

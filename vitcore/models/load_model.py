@@ -16,7 +16,7 @@ from PIL import Image, ImageOps
 from vitcore.architectures import paper_models
 from vitcore.architectures.meta_device import meta_device
 from vitcore.assets import SAMPLES
-from vitcore.errors import misfit_reason
+from vitcore.errors import misfit_reason, shown_name
 from vitcore.images import open_photo
 from vitcore.models import local_files
 from vitcore.models.assembly.assemble import assemble
@@ -122,7 +122,9 @@ def _load(
         return _load_hub(str(name), image_px, progress, positions_by)
     if file.is_dir() or (file.is_file() and not local_files.has_card(file)):
         return open_inspected(inspect(file, like=like, base=base), answers, image_px=image_px, positions_by=positions_by)
-    return _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px, positions_by)
+    vit = _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px, positions_by)
+    local_files.check_weights_are_finite(vit.module, file.name)
+    return vit
 
 
 def timm_name(name: str | Path) -> str | Path:
@@ -218,8 +220,9 @@ def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None, pos
         )  # fmt: skip
     except KeyError as error:
         raise ModelError(
-            "{called} can't be loaded: its card {stem}.json has no {error}.", called=called, stem=file.stem, error=error
-        ) from None
+            "{called} can't be loaded: its card {stem}.json has no {error}.",
+            called=called, stem=file.stem, error=shown_name(str(error)),
+        ) from None  # fmt: skip
     except Exception as error:  # somebody's file: safetensors, timm and torch each complain in their own way
         raise ModelError("{called} can't be loaded: {reason}", called=called, reason=misfit_reason(error)) from None
 

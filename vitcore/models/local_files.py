@@ -11,9 +11,10 @@ from typing import Any
 from vitcore.assets import asset
 from vitcore.models.formats import SUFFIXES
 from vitcore.models.formats.containers import json_file
-from vitcore.models.model_cards import ModelCard, ModelError
+from vitcore.models.model_cards import ModelCard, ModelError, missing_file_error
 
 SHIPPED_MODELS = asset("models")
+INPUT_TERMS = {"mean", "std", "interpolation", "crop_pct", "crop_mode", "input_size", "resize", "crop"}
 
 
 def find_weights(name: str | Path) -> Path | None:
@@ -25,7 +26,7 @@ def find_weights(name: str | Path) -> Path | None:
     try:
         if path.suffix in SUFFIXES or path.is_symlink():
             if not path.exists():
-                raise ModelError("{name} does not exist.", name=path.name)
+                raise missing_file_error(path)
             return path
         if path.is_dir() and (path / "model.json").is_file():
             return path / "model.safetensors"
@@ -64,9 +65,10 @@ def read_card(file: Path) -> dict[str, Any]:
         raise ModelError(
             "{called} can't be loaded: its card {stem}.json has no {error}.", called=file.name, stem=file.stem, error=missing[0]
         )
-    if unknown := next((name for name in said["card"] if name not in row), None):
-        raise ModelError("{name} says that {field} is {value}, which is impossible.", name=card.name, field="card",
-                         value=repr(unknown)[:60])  # fmt: skip
+    for section, known in (("card", set(row)), ("input", INPUT_TERMS)):
+        if unknown := next((name for name in said[section] if name not in known), None):
+            raise ModelError("{name} says that {field} is {value}, which is impossible.", name=card.name, field=section,
+                             value=repr(unknown)[:60])  # fmt: skip
     return said
 
 
@@ -75,6 +77,13 @@ def build_module(architecture: dict[str, Any], size: int | tuple[int, int] | Non
     from vitcore.architectures.build_model import build_from_description as of
 
     return of(architecture, size)
+
+
+def check_weights_are_finite(module: Any, name: str) -> None:
+    """Raises: ModelError, naming the first tensor of a module that holds NaN or infinite values."""
+    wrong = next((tensor for tensor, w in module.state_dict().items() if not bool(w.isfinite().all())), None)
+    if wrong:
+        raise ModelError("{name} holds weights that are no numbers (NaN or infinite) in {tensor}.", name=name, tensor=wrong)
 
 
 def load_weights_into(module: Any, file: Path, as_it_is: bool = False) -> None:

@@ -1,6 +1,8 @@
 """The table of models: one row each, with what a person wants to know before choosing (no torch in this file)."""
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from vitcore.errors import RefusalError
 from vitcore.translation import say
@@ -11,6 +13,14 @@ OWN_FILE = "your file"  # the note of a model that nobody described
 
 class ModelError(RefusalError):
     """A model that can't be had or can't be shown; the message says what to do about it."""
+
+
+def missing_file_error(path: Path) -> ModelError:
+    """The sentence about a file that is not there, or is an address, which has lost one of its strokes as a path."""
+    if re.match(r"https?:/", path.as_posix()):
+        return ModelError("{name} is an address, and models are read from files: download it first, or write a model of the hub as "
+                          "{example}.", name=path.name, example="hf-hub:google/vit-base-patch16-224")  # fmt: skip
+    return ModelError("{name} does not exist.", name=path.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,4 +161,4 @@ def _family(name: str) -> str:
 
 
 def _run(run: PretrainingRun) -> str:
-    return say("{model}, {epochs} epochs", model=run.model, epochs=run.epochs)
+    return say("{model}, {epochs} {epochs:epoch|epochs}", model=run.model, epochs=run.epochs)

@@ -70,15 +70,20 @@ def llama():
     return save({"model.embed_tokens.weight": torch.zeros(9, 4), "model.layers.0.self_attn.q_proj.weight": torch.zeros(4, 4)})
 
 
+def one_less_of(state, name):
+    return {k: v for k, v in state.items() if k != name}
+
+
 def one_less(state, name):
-    return save({k: v for k, v in state.items() if k != name})
+    return save(one_less_of(state, name))
 
 
 BAD = {
     "empty": (".pth", lambda s: b"", "is empty"),
     "text": (".pth", lambda s: b"weights\n" * 99, "is not a model file"),
     "text named safetensors": (".safetensors", lambda s: b"hello, I am a text\n" * 99, "damaged or incomplete"),
-    "a picture": (".bin", lambda s: b"\x89PNG\r\n\x1a\n" + bytes(99), "PNG file"),
+    "a picture": (".bin", lambda s: b"\x89PNG\r\n\x1a\n" + bytes(99), "is a photo (PNG)"),
+    "an archive": (".pth", lambda s: b"\x1f\x8b" + bytes(99), "is an archive (gzip): unpack it"),
     "Keras": (".pt", lambda s: b"\x89HDF\r\n\x1a\n" + bytes(99), "Keras"),
     "3 GB header": (".safetensors", lambda s: struct.pack("<Q", 3 * 10**9) + b"{" + bytes(99), "3,000,000,000"),
     "header cut": (".safetensors", lambda s: save(s)[:60], "incomplete"),
@@ -102,6 +107,14 @@ BAD = {
     "misshapen": (".safetensors", lambda s: changed(s, blocks__1__mlp__fc2__bias=torch.ones(3)), "fc2.bias is 3, not 64"),
     "missing": (".pth", lambda s: one_less(s, "blocks.1.norm2.bias"), "missing: blocks.1.norm2.bias"),
     "unexpected": (".pt", lambda s: changed(s, blocks__0__adapter__weight=torch.ones(3)), "unexpected: blocks.0.adapter.weight"),
+    "one tensor more": (".pt", lambda s: changed(s, extra__weight=torch.ones(3)), "1 tensor does not fit (unexpected: extra"),
+    "a long name": (".pt", lambda s: changed(s, **{"a" * 9000 + "\x1b[1m": torch.ones(3)}), "…aaa"),
+    "a narrow model": (".pt", lambda s: save({k: w[..., :3].clone() for k, w in s.items()}), "which no such tensor"),
+    "half of DINOv3": (
+        ".pt",
+        lambda s: changed(one_less_of(s, "cls_token"), rope_embed__periods=torch.ones(16)),
+        "cls_token is missing",
+    ),
     "a block missing": (".pt", lambda s: changed(s, blocks__4__norm1__weight=torch.ones(64)), "missing: blocks.2"),
     "no blocks": (".pt", lambda s: save({k: v for k, v in s.items() if "blocks" not in k}), "no blocks"),
     "gray photos": (".pt", lambda s: changed(s, patch_embed__proj__weight=torch.ones(64, 65)), "three colours"),
@@ -186,6 +199,50 @@ def test_configurations_that_are_wrong_and_shards_that_lie_elsewhere(name, text,
     (tmp_path / name).write_text(text)
     with pytest.raises(ModelError):
         load_model.load(tmp_path)
+
+
+VIT = {"model_type": "vit", "image_size": 32, "patch_size": 8, "num_attention_heads": 1}
+WRONG_SETTINGS = {
+    "nested": ("[" * 10**5, "brackets are nested too deeply"),
+    "a pointer": ("version https://git-lfs.github.com/spec/v1\n", "config.json is a pointer of Git LFS"),
+    "another tool's": ('{"lr": 3}', "names neither transformers' model_type nor timm's architecture"),
+    "fewer layers": (json.dumps(VIT | {"num_hidden_layers": 1}), r"num_hidden_layers is 1, and by the tensors of .* it is 2\."),
+    "registers": (json.dumps(VIT | {"num_register_tokens": 4}), r"num_register_tokens is 4, and by the tensors of .* it is 0\."),
+    "a setting of none": ('{"architecture": "vit_tiny_patch16_224", "model_args": {"a": 1}}', "no setting named a"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_SETTINGS)
+def test_settings_that_can_not_be_are_named(kind, state, tmp_path):
+    text, said = WRONG_SETTINGS[kind]
+    save_file(state, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(ModelError, match=said):
+        load_model.load(tmp_path)
+
+
+def test_a_file_with_a_card_is_looked_over_as_one_without(state, tmp_path):
+    found = load_model.inspect(write(state, tmp_path / "model.safetensors"))
+    found.write_card(found.card())
+    assert load_model.load(tmp_path / "model.safetensors").blocks == 2
+    write(state | {"pos_embed": nan(state["pos_embed"])}, tmp_path / "model.safetensors")
+    with pytest.raises(ModelError, match=r"NaN or infinite. in pos_embed"):
+        load_model.load(tmp_path / "model.safetensors")
+    card = found.card()
+    (tmp_path / "model.json").write_text(json.dumps(card | {"input": card["input"] | {"rescale_factor": 1}}))
+    with pytest.raises(ModelError, match="input is 'rescale_factor'"):
+        load_model.load(tmp_path / "model.safetensors")
+
+
+def write(state, file):
+    save_file(state, file)
+    return file
+
+
+@pytest.mark.parametrize("open_", [load_model.load, load_model.inspect])
+def test_an_address_is_no_file(open_):
+    with pytest.raises(ModelError, match=r"a\.pth is an address.*hf-hub:"):
+        open_("https://example.com/a.pth")
 
 
 def test_tensors_that_claim_more_than_the_file_holds(state, tmp_path):

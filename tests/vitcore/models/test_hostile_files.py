@@ -3,13 +3,14 @@
 import pytest
 
 from tests.benchmarks import hostile_files
+from tests.hostile.base_files import base_files
 
 COUNT = 120
 
 
 @pytest.fixture(scope="module")
 def bases(tmp_path_factory):
-    return hostile_files.base_files(tmp_path_factory.mktemp("bases"))
+    return base_files(tmp_path_factory.mktemp("bases"))
 
 
 @pytest.mark.parametrize("start", range(0, COUNT, 60))

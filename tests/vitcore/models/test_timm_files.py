@@ -4,20 +4,9 @@ import pytest
 import timm
 import torch
 from checkpoints import lively
-from timm.models import save_for_hf
 
 from vitcore.models import load_model
 
-FOLDERS = {
-    "vit_small_patch16_dinov3": {"depth": 1, "img_size": 64}, "vit_small_patch16_rope_224": {"depth": 1, "img_size": 64},
-    "beit_base_patch16_224": {"depth": 1}, "eva02_tiny_patch14_224": {"depth": 1}, "cait_xxs24_224": {"depth": 1},
-    "xcit_nano_12_p16_224": {"depth": 1}, "resnet10t": {}, "convnext_atto": {"depths": (1, 1, 1, 1)}, "mobilevit_xxs": {},
-}  # fmt: skip
-BARE = {
-    "vit_small_patch16_dinov3": {"img_size": 64}, "vit_tiny_patch16_dinov3_qkvb": {}, "vit_small_patch16_rope_224": {},
-    "vit_small_patch16_rope_mixed_224": {}, "vit_mediumd_patch16_rope_reg1_gap_256": {}, "eva02_tiny_patch14_224": {},
-    "vit_pe_core_tiny_patch16_384": {}, "beit_base_patch16_224": {},
-}  # fmt: skip
 ASKED = ("vit_pe_spatial_tiny_patch16_512", "vit_small_patch16_rope_ape_224")  # a plain ViT may have just these tensors
 
 
@@ -30,26 +19,6 @@ def same(vit, module):
     x = torch.randn(1, 3, *vit.grid.image_px)
     with torch.inference_mode():
         assert torch.allclose(vit.module(x), module(x), rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("name", FOLDERS)
-def test_a_folder_that_names_its_architecture(name, tmp_path):
-    module = model(name, **FOLDERS[name])
-    save_for_hf(module, str(tmp_path), model_args=FOLDERS[name], safe_serialization=True)
-    vit = load_model.load(tmp_path)
-    same(vit, module)
-    assert len(vit.labels) == 3 and not load_model.inspect(tmp_path).problems
-
-
-@pytest.mark.parametrize("name", BARE)
-def test_a_bare_state_whose_names_tell(name, tmp_path):
-    """Without the rotation every map would be wrong, and nothing would say so."""
-    module = model(name, depth=2, **BARE[name])
-    torch.save(module.state_dict(), tmp_path / "bare.pth")
-    vit = load_model.load(tmp_path / "bare.pth")
-    if vit.grid.image_px != tuple(module.patch_embed.img_size):  # rotary positions leave no trace of it
-        module.set_input_size(img_size=vit.grid.image_px)
-    same(vit, module)
 
 
 @pytest.mark.parametrize("name", ASKED)

@@ -124,7 +124,9 @@ def _check_labels(module: Any, name: str, labels: Sequence[str] | None) -> None:
     """Raises: ModelError, for labels that are not one a class."""
     classes = int(getattr(module, "num_classes", 0) or 0)
     if labels is not None and len(labels) != classes:
-        raise ModelError("{name} has {classes} classes, not {count}.", name=name, classes=classes, count=len(labels))
+        raise ModelError(
+            "{name} has {classes} {classes:class|classes}, not {count}.", name=name, classes=classes, count=len(labels)
+        )
 
 
 def _card(module: nn.Module, name: str) -> ModelCard:

@@ -12,7 +12,7 @@ def architecture_facts(inferred: InferredArchitecture, format_title: str) -> tup
         return ((say("format"), format_title), (say("architecture"), str(a["timm"])))
     grid, step = inferred.grid, inferred.step_px
     tokens = [say("class token")] * a["class_token"] + [say("distillation token")] * bool(a.get("distilled"))
-    tokens += [say("{count} registers", count=a.get("reg_tokens"))] * bool(a.get("reg_tokens"))
+    tokens += [say("{count} {count:register|registers}", count=a.get("reg_tokens"))] * bool(a.get("reg_tokens"))
     table = [
         (say("format"), format_title),
         (say("width"), str(a["embed_dim"])),

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from vitcore.errors import shown_name
 from vitcore.models.checkpoint_inspection.differences import shape_text
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.model_cards import ModelError
 
 MAX_BLOCKS = 400
-MAX_WIDTH = 2**15
+MIN_WIDTH, MAX_WIDTH = 4, 2**15
 MAX_SIDE_PX = 2**13  # of an input
 MAX_PATCH_PX = 256
 MAX_DIMENSIONS = 6
@@ -37,12 +38,7 @@ def check_values(weights: Mapping[str, LazyTensor], file: str) -> None:
     """That all have values, and those are weights. Raises: ModelError, naming the first that is not."""
     for name, weight in weights.items():
         if weight.dtype is None or weight.dtype.is_complex or (not weight.dtype.is_floating_point and _is_weight(name, weight)):
-            kind = str(weight.dtype).removeprefix("torch.") if weight.dtype else "?"
-            raise ModelError(
-                "{name} holds {tensor} in a form that is no plain number ({kind}), as quantised, sparse or empty models do: "
-                "save the weights as 16- or 32-bit floats.",
-                name=file, tensor=name[:60], kind=kind,
-            )  # fmt: skip
+            raise _form_error(file, name, weight.dtype)
         least = 0 if NO_TOKENS.fullmatch(name) else 1
         if not all(least <= side < 2**31 for side in weight.shape) or len(weight.shape) > MAX_DIMENSIONS:
             raise _shape_error(file, name, weight.shape)
@@ -56,13 +52,14 @@ def check_shapes(state: Mapping[str, Tensor], file: str) -> None:
             raise _shape_error(file, name, tuple(w.shape))
     numbers = {int(m[1][:9]) for name in state if (m := BLOCK.match(name))}
     if numbers and (max(numbers) >= MAX_BLOCKS or max(numbers) >= 4 * len(numbers) + 8):
-        raise ModelError("{name} holds a block {block} and {count} blocks in all, which no model does.",
+        raise ModelError("{name} holds a block {block} and {count} {count:block|blocks} in all, which no model does.",
                          name=file, block=max(numbers), count=len(numbers))  # fmt: skip
-    width = next((w.shape[0] for name, w in state.items() if BLOCK.match(name) and name.endswith(".norm1.weight")), 1)
+    widths = {w.shape[0] for name, w in state.items() if name.endswith(".norm1.weight")}
+    width = max(widths, default=MIN_WIDTH)
     normed = [w.shape[0] for name, w in state.items() if re.fullmatch(r"blocks\.\d+\.attn\.[qk]_norm\.weight", name)]
     kernel, table = state.get("patch_embed.proj.weight"), state.get("pos_embed")
     if (
-        width > MAX_WIDTH
+        not all(MIN_WIDTH <= one <= MAX_WIDTH for one in widths)
         or any(width % side for side in normed)
         or (kernel is not None and max(kernel.shape[2:], default=1) > MAX_PATCH_PX)
     ):
@@ -70,6 +67,14 @@ def check_shapes(state: Mapping[str, Tensor], file: str) -> None:
         raise _shape_error(file, odd, tuple(state[odd].shape))
     if table is not None and table.shape[1] > (MAX_SIDE_PX // 4) ** 2:
         raise _shape_error(file, "pos_embed", tuple(table.shape))
+
+
+def _form_error(file: str, name: str, dtype: torch.dtype | None) -> ModelError:
+    if dtype is None:
+        return ModelError("{name} holds {tensor} without plain values, as quantised, sparse or empty models do: save the weights "
+                          "as 16- or 32-bit floats.", name=file, tensor=shown_name(name))  # fmt: skip
+    return ModelError("{name} holds {tensor} as {kind}, as quantised models do: save the weights as 16- or 32-bit floats.",
+                      name=file, tensor=shown_name(name), kind=str(dtype).removeprefix("torch."))  # fmt: skip
 
 
 def _is_weight(name: str, weight: LazyTensor) -> bool:

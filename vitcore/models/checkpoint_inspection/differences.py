@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vitcore.architectures.classifier_head import place_pooler
+from vitcore.errors import shown_name
 from vitcore.models.formats.state_dict import StateDict
 from vitcore.translation import say
 
@@ -32,10 +33,10 @@ class TensorDifferences:
     @property
     def sentences(self) -> tuple[str, ...]:
         """One sentence each, in the reader's language."""
-        said = [say("missing: {tensor}", tensor=name) for name in self.missing]
-        said += [say("unexpected: {tensor}", tensor=name) for name in self.unexpected]
-        said += [say("misshapen: {tensor} is {shape}, not {wanted}", tensor=name, shape=shape_text(shape),
-            wanted=shape_text(wanted))
+        said = [say("missing: {tensor}", tensor=shown_name(name)) for name in self.missing]
+        said += [say("unexpected: {tensor}", tensor=shown_name(name)) for name in self.unexpected]
+        said += [say("misshapen: {tensor} is {shape}, not {wanted}", tensor=shown_name(name),
+            shape=shape_text(shape), wanted=shape_text(wanted))
                  for name, shape, wanted in self.misshapen]  # fmt: skip
         return tuple(said)
 

@@ -161,6 +161,11 @@ def _inspection(
             module = local_files.build_module(shape, shape.get("img_size"))
     except Exception as error:  # shapes that no model has: timm and torch each complain in their own way
         raise ModelError("{name} can't be loaded: {reason}", name=file.name, reason=misfit_reason(error)) from None
+    registers = shape.get("reg_tokens", shape.get("num_reg_tokens", 0))
+    for field, count in (("num_hidden_layers", shape.get("depth")), ("num_register_tokens", registers)):
+        if known.get(field, count) != count:  # transformers would leave some out, or make some up
+            raise ModelError("config.json says that {field} is {said}, and by the tensors of {name} it is {count}.",
+                             field=field, said=known[field], name=path.name, count=count)  # fmt: skip
     differences = tensor_differences(fit_to_module(part.with_computed_positions(state, module), module), module)
     also = _class_names_question(module, configured, known) if not differences.only_head_differs else ()
     inferred = replace(

@@ -11,6 +11,7 @@ import torch
 from vitcore.architectures.classifier_head import with_timm_head
 from vitcore.architectures.grey_input import GREY_RULE, bands_rule
 from vitcore.architectures.meta_device import meta_device
+from vitcore.errors import shown_name
 from vitcore.models import local_files
 from vitcore.models.checkpoint_inspection.architecture_facts import architecture_facts
 from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
@@ -70,8 +71,9 @@ class Inspection:
             said.append(say("It holds {count} models; this is {part}, and there is {others}.", count=len(self.parts),
                             part=part_label(self.part.name), others=others))  # fmt: skip
         if self.part.left_out:
-            said.append(say("{count} tensors that do not belong to the model were left out; the first is {first}.",
-                            count=len(self.part.left_out), first=self.part.left_out[0][:60]))  # fmt: skip
+            said.append(say("{count} {count:tensor that does|tensors that do} not belong to the model {count:was|were} left out; "
+                            "the first is {first}.",
+                            count=len(self.part.left_out), first=shown_name(self.part.left_out[0])))  # fmt: skip
         return tuple(said)
 
     @property
@@ -80,11 +82,11 @@ class Inspection:
         said = []
         if self.differences.only_head_differs:
             said.append(say("Its head does not fit ({tensors}). So the model gives features and names no classes.",
-                            tensors=", ".join(self.differences.names[:4])))  # fmt: skip
+                            tensors=", ".join(map(shown_name, self.differences.names[:4]))))  # fmt: skip
         if self.part.unread_head:
             said.append(say("Some tensors may be a classifier, but how it is attached is not certain ({tensors}). So the "
                             "model gives features and names no classes.",
-                            tensors=", ".join(self.part.unread_head[:4])))  # fmt: skip
+                            tensors=", ".join(map(shown_name, self.part.unread_head[:4]))))  # fmt: skip
         return (*said, *self.configuration.notes)
 
     @property
@@ -186,16 +188,14 @@ class Inspection:
         """
         if self.problems:
             listed = "; ".join(self.problems[:3])
-            raise ModelError("{name} can't be opened: {count} tensors do not fit ({listed}). `vitcore inspect` lists them all.",
+            raise ModelError("{name} can't be opened: {count} {count:tensor does|tensors do} not fit ({listed}). "
+                             "`vitcore inspect` lists them all.",
                              name=self.name, count=len(self.problems), listed=listed)  # fmt: skip
         shape, _ = self.architecture_and_input(answers)
         with torch.device("cpu") if "timm" in shape else meta_device():
             module = local_files.build_module(shape, shape.get("img_size"))
         self._fill(module, "timm" in shape)
-        wrong = next((name for name, p in module.named_parameters() if not bool(p.isfinite().all())), None)
-        if wrong:
-            raise ModelError("{name} holds weights that are no numbers (NaN or infinite) in {tensor}.",
-                             name=self.name, tensor=wrong)  # fmt: skip
+        local_files.check_weights_are_finite(module, self.name)
         return module
 
     def _fill(self, module: Any, as_it_is: bool) -> None:

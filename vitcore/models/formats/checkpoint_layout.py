@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vitcore.architectures.classifier_head import find_head_beside, with_timm_head
-from vitcore.errors import log_traceback
+from vitcore.errors import log_traceback, shown_name
 from vitcore.models.formats import dinov3, google_npz, openclip, timm_names, torchvision_vit, transformers_clip, transformers_vit
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.libraries import jeonsworld, lukemelas, monai, openmmlab, vit_pytorch
@@ -48,6 +48,9 @@ class CheckpointModel:
             return with_timm_head(self.format.convert(state))
         except ModelError:
             raise
+        except KeyError as error:
+            raise ModelError("Its tensors are named as in {format}, but {tensor} is missing.",
+                             format=self.format.title, tensor=shown_name(str(error.args[0]))) from None  # fmt: skip
         except Exception as error:  # torch's, of transposing and joining what doesn't fit together
             log_traceback(error)
             raise ModelError("Its tensors have the names of {format}, but not the shapes.",
@@ -74,8 +77,8 @@ def find_models(tree: Mapping[str, Any], file: str) -> list[CheckpointModel]:
     if not names:
         raise ModelError("{name} holds no named weights.", name=file)
     raise ModelError(
-        "{name} holds {count} tensors, but no Vision Transformer in a supported layout (timm, transformers, torchvision, "
-        "OpenCLIP, vit-pytorch, ViT-pytorch, PyTorch-Pretrained-ViT, OpenMMLab, MONAI, Google's .npz); the first is {first}.",
+        "{name} holds {count} {count:tensor|tensors}, but no Vision Transformer in a supported layout (timm, transformers, "
+        "torchvision, OpenCLIP, vit-pytorch, ViT-pytorch, PyTorch-Pretrained-ViT, OpenMMLab, MONAI, Google's .npz); the first is {first}.",
         name=file,
         count=len(names),
         first=repr(names[0][:60]),

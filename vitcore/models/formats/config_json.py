@@ -124,6 +124,7 @@ def _transformers(said: dict[str, Any], folder: Path | None) -> CheckpointConfig
         known["eps"] = float(vision["layer_norm_eps"])
     if vision.get("image_size"):
         known["size"] = _pair(vision["image_size"])
+    known |= {name: vision[name] for name in ("num_hidden_layers", "num_register_tokens") if name in vision}
     if "rope_theta" in vision:
         known["rope_theta"] = float(vision["rope_theta"])
     of_clip = "CLIPForImageClassification" in (said.get("architectures") or ())  # it reads the patches, without a norm
@@ -147,8 +148,11 @@ def _is_plain_vit(vision: Any) -> bool:
 
 
 def _other_kind_error(said: Mapping[str, Any]) -> ModelError:
+    if "model_type" not in said:
+        return ModelError("Its config.json names neither transformers' model_type nor timm's architecture: add one of them, or "
+                          "take the file away.")  # fmt: skip
     return ModelError("Its config.json describes a {kind} model, which is not opened from transformers' files. timm may have such "
-                      "models: open one of those by name.", kind=str(said.get("model_type", "?"))[:40])  # fmt: skip
+                      "models: open one of those by name.", kind=str(said["model_type"])[:40])  # fmt: skip
 
 
 def _output(said: dict[str, Any]) -> Output | None:

@@ -79,17 +79,21 @@ def _check_periods(state: StateDict) -> None:
 def describe_dinov3(raw: StateDict, state: StateDict, known: Mapping[str, Any]) -> dict[str, Any]:
     """A card's `architecture` from shapes: `raw` by the names in the file, `state` by timm's; known: by `Question.key`.
 
-    Raises: ModelError, for an activation function that timm's has not.
+    Raises: ModelError, where a tensor is missing that tells a size, and for an activation function that timm's has not.
     """
-    width, size = int(state["cls_token"].shape[-1]), known.get("size") or (224, 224)
     gated = any(".mlp.fc1_g." in name for name in state)
+    first = "blocks.0.mlp.fc1_g.weight" if gated else "blocks.0.mlp.fc1.weight"
+    lacking = next((name for name in ("cls_token", "patch_embed.proj.weight", first) if name not in state), None)
+    if lacking:
+        raise ModelError("Its tensors are named as in {format}, but {tensor} is missing.", format=TITLE, tensor=lacking)
+    width, size = int(state["cls_token"].shape[-1]), known.get("size") or (224, 224)
     usual = "silu" if gated else "gelu"
     if known.get("activation", usual) != usual:
         raise ModelError("its config.json names an activation function that is not supported: {name}.",
                          name=repr(known["activation"]))  # fmt: skip
     periods = next((w.shape[0] for name, w in raw.items() if name.endswith("rope_embed.periods") and w.ndim == 1), 0)
     heads = known.get("heads") or (width // (4 * periods) if periods else HEADS_BY_WIDTH.get(width, max(1, width // 64)))
-    hidden = int(state["blocks.0.mlp.fc1_g.weight" if gated else "blocks.0.mlp.fc1.weight"].shape[0])
+    hidden = int(state[first].shape[0])
     head = state.get("head.weight")
     return {
         "timm": "vit_small_patch16_dinov3" + ("_qkvb" if any(n.endswith("attn.q_bias") for n in state) else ""),

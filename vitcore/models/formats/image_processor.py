@@ -11,6 +11,7 @@ from typing import Any
 
 from PIL import Image
 
+from vitcore.errors import shown_name
 from vitcore.models.formats.containers.json_file import read_json_object
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
@@ -25,6 +26,10 @@ ENABLED_BY_DEFAULT = {
     "rescale_factor": 1 / 255,
     "do_center_crop": False,
 }
+
+
+NEEDED = {"do_resize": ("size",), "do_rescale": ("rescale_factor",), "do_normalize": ("image_mean", "image_std"),
+          "do_center_crop": ("crop_size",)}  # fmt: skip
 
 
 def _class(size: Any, resample: int, colours: Any, crop: int = 0, square: bool = True) -> dict[str, Any]:
@@ -78,6 +83,8 @@ def read_preprocessing(folder: Path, model: str) -> tuple[dict[str, Any], list[s
 
 def _input(said: Mapping[str, Any], unfollowed: list[str]) -> dict[str, Any]:
     """The fields as a card's `input`; what can't be followed is added to `unfollowed`."""
+    if lacking := next((name for step, names in NEEDED.items() if said[step] for name in names if said[name] is None), None):
+        raise _impossible_error(lacking, "null")
     crop = _sides(said["crop_size"], True) if said["do_center_crop"] else None
     resize = _sides(said["size"], bool(said["default_to_square"])) if said["do_resize"] else None
     if isinstance(crop, int):
@@ -170,4 +177,7 @@ def scale_preprocessing(preprocessing: Mapping[str, Any], px: tuple[int, int]) -
 
 def unfollowed_fields_sentence(fields: list[str]) -> str:
     """What is not done as the processor's file says, in a sentence."""
-    return say("Its preprocessor_config.json has settings that are not followed here: {fields}.", fields=", ".join(fields))
+    return say(
+        "Its preprocessor_config.json has settings that are not followed here: {fields}.",
+        fields=", ".join(map(shown_name, fields[:8])),
+    )

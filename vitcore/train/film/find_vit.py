@@ -28,7 +28,9 @@ def vit_to_film(
     if not vit.is_global:  # a film is of attention
         raise ModelError(vit.why_undefined(say("a film")))
     if labels and len(labels) != len(vit.labels):
-        raise ModelError("{name} has {classes} classes, not {count}.", name=name, classes=len(vit.labels), count=len(labels))
+        raise ModelError(
+            "{name} has {classes} {classes:class|classes}, not {count}.", name=name, classes=len(vit.labels), count=len(labels)
+        )
     return vit, labels or vit.labels
 
 

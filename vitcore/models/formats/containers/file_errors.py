@@ -1,13 +1,24 @@
 """Sentences about files that can't be decoded, or would have to be run."""
 
+import zlib
 from pathlib import Path
 
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
 
+def check_is_downloaded(file: Path, start: bytes) -> None:
+    """Raises: ModelError, where a file's first bytes say that something else was downloaded in its place."""
+    if start.startswith(b"version https://git-lfs"):
+        raise ModelError("{name} is a pointer of Git LFS, and not the file itself: get it with git lfs pull.", name=file.name)
+    if start.lstrip()[:5].lower() in (b"<!doc", b"<html"):
+        raise ModelError("{name} is a web page, and not the file itself: download that.", name=file.name)
+
+
 def damaged_file_error(file: Path, reason: object) -> ModelError:
     """The sentence about a file that can't be decoded, with the first line of the reason."""
+    if isinstance(reason, zlib.error):
+        reason = say("what is packed in it can't be unpacked")
     short = (str(reason).splitlines() or [""])[0][:160].rstrip(".")
     return ModelError("{name} is damaged or incomplete: {reason}.", name=file.name, reason=short or type(reason).__name__)
 

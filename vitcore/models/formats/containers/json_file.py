@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from vitcore.models.formats.containers.file_errors import damaged_file_error
+from vitcore.models.formats.containers.file_errors import check_is_downloaded, damaged_file_error
 from vitcore.models.model_cards import ModelError
+from vitcore.translation import say
 
 MAX_BYTES = 50 * 10**6
 MAX_SIDE_PX = 2**13
@@ -28,8 +29,14 @@ def read_json_object(file: Path) -> dict[str, Any]:
 def parse_json_object(file: Path) -> dict[str, Any]:
     """The object in a JSON file, whose fields nobody has looked over. Raises: ModelError."""
     try:
-        said = json.loads(file.read_text(encoding="utf-8")) if file.stat().st_size < MAX_BYTES else None
-    except (OSError, ValueError, RecursionError) as error:
+        text = file.read_bytes() if file.stat().st_size < MAX_BYTES else b"null"
+        check_is_downloaded(file, text[:512])
+        said = json.loads(text.decode("utf-8"))
+    except ModelError:
+        raise
+    except RecursionError:
+        raise damaged_file_error(file, say("its brackets are nested too deeply")) from None
+    except (OSError, ValueError) as error:
         raise damaged_file_error(file, error) from None
     if not isinstance(said, dict):
         raise ModelError("{name} is not a JSON object.", name=file.name)
@@ -93,7 +100,7 @@ def _is(*kinds: type) -> Callable[[Any], bool]:
 
 _side, _text, _flag, _object = _whole_numbers(1, MAX_SIDE_PX, (2, 3)), _is(str), _is(bool), _is(dict)
 FLAGS = ("do_resize", "do_rescale", "do_normalize", "do_center_crop", "default_to_square", "fixed_input_size")
-NULL_SAYS_SOMETHING = {*FLAGS, "size", "crop_size", "resample", "image_mean", "image_std"}
+NULL_SAYS_SOMETHING = {*FLAGS, "size", "crop_size", "resample", "image_mean", "image_std", "rescale_factor"}
 SECTIONS = {  # elsewhere the same names may mean something else
     "vision_config", "pretrained_cfg", "model_args", "model_cfg", "preprocess_cfg", "vision_cfg", "card", "input", "architecture",
     "image_processor",

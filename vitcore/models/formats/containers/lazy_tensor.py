@@ -1,5 +1,6 @@
 """One tensor of a file, whose values are read when they are asked for."""
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,4 +29,4 @@ class LazyTensor:
         except ModelError:
             raise
         except Exception as error:  # safetensors and the decoders of zip files each have their own
-            raise damaged_file_error(self.file, misfit_reason(error)) from None
+            raise damaged_file_error(self.file, error if isinstance(error, zlib.error) else misfit_reason(error)) from None

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vitcore.models.formats.containers.file_errors import damaged_file_error
+from vitcore.models.formats.containers.file_errors import check_is_downloaded, damaged_file_error
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.containers.npz import read_npz
 from vitcore.models.formats.containers.torch_file import read_archive, read_old_file
@@ -24,8 +24,17 @@ MAX_GROWTH = 12  # a zip may unpack to so many times its size: weights hardly co
 SPARE_BYTES = 64 * 10**6  # and to so much more, whatever its size
 OTHER_FILES = {
     b"\x89HDF": "Keras (HDF5)", b"GGUF": "GGUF", b"\x08\x07\x12": "ONNX", b"\x08\x08\x12": "ONNX", b"\x93NUMPY": "NumPy (.npy)",
-    b"\x1f\x8b": "gzip", b"7z\xbc\xaf": "7-Zip", b"Rar!": "RAR", b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG", b"%PDF": "PDF",
+    b"%PDF": "PDF",
 }  # fmt: skip
+ARCHIVES = {
+    b"\x1f\x8b": "gzip",
+    b"7z\xbc\xaf": "7-Zip",
+    b"Rar!": "RAR",
+    b"\xfd7zXZ": "xz",
+    b"BZh": "bzip2",
+    b"\x28\xb5\x2f\xfd": "Zstandard",
+}
+PHOTOS = {b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF8": "GIF", b"II*\0": "TIFF", b"MM\0*": "TIFF"}
 
 
 SAFETENSORS_TYPES = {
@@ -50,21 +59,30 @@ def read_weights(file: Path) -> Mapping[str, Any]:
         raise ModelError("{name} is empty.", name=file.name)
     if start.startswith(b"PK\x03\x04"):
         return _zip(file, size)
-    if start.startswith(b"version https://git-lfs"):
-        raise ModelError("{name} is a pointer of Git LFS, and not the weights: get them with git lfs pull.", name=file.name)
-    if start.lstrip()[:5].lower() in (b"<!doc", b"<html"):
-        raise ModelError("{name} is a web page, and not the weights: download the file itself.", name=file.name)
-    if start[:1] == b"\x80" and start[8:9] != b"{":  # the pickle of torch.save before torch 1.6
+    check_is_downloaded(file, start)
+    if start[8:9] == b"{":  # whatever the length of its header reads like
+        return _safetensors(file, start, size)
+    if start[:1] == b"\x80":  # the pickle of torch.save before torch 1.6
         return read_old_file(file)
-    other = next((kind for magic, kind in OTHER_FILES.items() if start.startswith(magic)), None)
-    other = "ONNX" if start[:1] == b"\x08" and start[2:3] in (b"\x12", b"\x3a") and start[8:9] != b"{" else other
+    if archive := _kind(start, ARCHIVES):
+        raise ModelError("{name} is an archive ({kind}): unpack it, and open the model's file.", name=file.name, kind=archive)
+    if photo := _kind(start, PHOTOS):
+        raise ModelError(
+            "{name} is a photo ({kind}), and not a model: choose it where photos are chosen.", name=file.name, kind=photo
+        )
+    other = _kind(start, OTHER_FILES)
+    other = "ONNX" if start[:1] == b"\x08" and start[2:3] in (b"\x12", b"\x3a") else other
     other = "TensorFlow Lite" if start[4:8] == b"TFL3" else other
-    if start[8:9] == b"{" or (file.suffix == ".safetensors" and not other):
+    if file.suffix == ".safetensors" and not other:
         return _safetensors(file, start, size)
     if other:
-        raise ModelError("{name} is a {kind} file, which can't be opened here: save the weights as .safetensors.",
+        raise ModelError("{name} is in {kind} format, which can't be opened here: save the weights as .safetensors.",
                          name=file.name, kind=other)  # fmt: skip
     raise ModelError("{name} is not a model file: those end in .safetensors, .pth, .pt, .bin or .npz.", name=file.name)
+
+
+def _kind(start: bytes, kinds: Mapping[bytes, str]) -> str | None:
+    return next((kind for magic, kind in kinds.items() if start.startswith(magic)), None)
 
 
 def _safetensors(file: Path, start: bytes, size: int) -> dict[str, LazyTensor]:

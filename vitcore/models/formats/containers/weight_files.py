@@ -8,7 +8,7 @@ from vitcore.models.formats import SUFFIXES
 from vitcore.models.formats.containers.json_file import read_json_object
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.containers.read_weights import read_weights
-from vitcore.models.model_cards import ModelError
+from vitcore.models.model_cards import ModelError, missing_file_error
 
 ADAPTER_FILES = ("adapter_model.safetensors", "adapter_model.bin")  # PEFT's, beside which a base may lie
 PREFERRED_FILES = (
@@ -42,7 +42,7 @@ def require_weights_file(path: Path, adapters: bool = True) -> Path:
     if file is None:
         raise ModelError("{folder} holds no weights.", folder=path.name or str(path))
     if not file.is_file():
-        raise ModelError("{name} does not exist.", name=path.name)
+        raise missing_file_error(path)
     return file
 
 

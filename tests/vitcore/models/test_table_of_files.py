@@ -1,0 +1,301 @@
+"""The table of files that people have: library · class · shape, each as that library saves it, opened and equal to its own output.
+
+A row saves a small model of random weights and gives the library's forward pass; the answers are what its file does not say.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import timm
+import torch
+from safetensors.torch import save_file
+from timm.models import save_for_hf
+from torch import Tensor
+
+from tests.checkpoints import smooth, to_google, transformers_model
+from tests.conftest import lively, timm_vit
+from vitcore.models import load_model, local_files
+
+Forward = Callable[[Tensor], Tensor]
+SMALL = {"embed_dim": 128, "num_heads": 2, "depth": 2}
+
+
+class Row(NamedTuple):
+    """save: into a folder, gives what is opened and the library's own pass; facts: attributes of the `Vit`."""
+
+    save: Callable[[Path], tuple[Path, Forward]]
+    px: tuple[int, int] = (32, 32)
+    answers: Mapping[str, Any] = {}
+    facts: Mapping[str, Any] = {}
+    says_size: bool = True  # else the size of its input is told: rotary positions leave no trace of it
+
+
+def placed(module: torch.nn.Module) -> torch.nn.Module:
+    """Neighbours' positions alike, as training leaves them, so that they tell their grid."""
+    smooth(module.pos_embed, *module.patch_embed.grid_size)
+    return module
+
+
+# timm: states, and its folders
+
+KINDS: dict[str, dict[str, Any]] = {
+    "class token": {},
+    "registers": {"reg_tokens": 4, "no_embed_class": True},
+    "positions of patches only": {"no_embed_class": True, "init_values": 1e-5},
+    "mean of patches": {"class_token": False, "global_pool": "avg"},
+    "mean, normed before": {"class_token": False, "global_pool": "avg", "fc_norm": False},
+    "mean beside a class token": {"global_pool": "avg"},
+    "attention pool": {"class_token": False, "global_pool": "map", "num_classes": 0},
+    "norm before and QK norm": {"pre_norm": True, "qk_norm": True, "norm_eps": 1e-5},
+    "no biases": {"qkv_bias": False, "proj_bias": False, "norm": "rms"},
+    "SwiGLU": {"mlp": "swiglu packed", "mlp_ratio": 5.34375},
+    "SwiGLU of three matrices": {"mlp": "swiglu", "mlp_ratio": 2.671875},
+    "DeiT distilled": {"distilled": True},
+    "tanh head": {"mlp_head": True},
+    "no head": {"num_classes": 0},
+    "DINOv2's classifier": {"reads_class_and_mean": True, "init_values": 1.0},
+}
+FOLDERS: dict[str, dict[str, Any]] = {
+    "vit_small_patch16_dinov3": {"depth": 1, "img_size": 64}, "vit_small_patch16_rope_224": {"depth": 1, "img_size": 64},
+    "beit_base_patch16_224": {"depth": 1}, "eva02_tiny_patch14_224": {"depth": 1}, "cait_xxs24_224": {"depth": 1},
+    "xcit_nano_12_p16_224": {"depth": 1}, "resnet10t": {}, "convnext_atto": {"depths": (1, 1, 1, 1)}, "mobilevit_xxs": {},
+    "test_vit": {},
+}  # fmt: skip
+ROTARY: dict[str, dict[str, Any]] = {
+    "vit_small_patch16_dinov3": {"img_size": 64}, "vit_tiny_patch16_dinov3_qkvb": {}, "vit_small_patch16_rope_224": {},
+    "vit_small_patch16_rope_mixed_224": {}, "vit_mediumd_patch16_rope_reg1_gap_256": {}, "eva02_tiny_patch14_224": {},
+    "vit_pe_core_tiny_patch16_384": {}, "beit_base_patch16_224": {},
+}  # fmt: skip
+SIZES = [(8, (32, 32)), (14, (28, 42)), (16, (64, 32)), (32, (64, 128))]  # patch and input, px
+
+
+def timm_state(shape: dict[str, Any], px: tuple[int, int]) -> Callable[[Path], tuple[Path, Forward]]:
+    def save(folder: Path) -> tuple[Path, Forward]:
+        module = placed(lively(local_files.build_module({"num_classes": 7, "patch_size": 8, **SMALL, **shape}, px)))
+        save_file(module.state_dict(), folder / "a.safetensors")
+        return folder / "a.safetensors", module
+
+    return save
+
+
+def timm_model(name: str, made: dict[str, Any], in_folder: bool) -> Callable[[Path], tuple[Path, Forward]]:
+    def save(folder: Path) -> tuple[Path, Forward]:
+        module = lively(timm.create_model(name, num_classes=3, **made))
+        if in_folder:
+            save_for_hf(module, str(folder), model_args=made, safe_serialization=True)
+            return folder, module
+        torch.save(module.state_dict(), folder / "bare.pth")
+        return folder / "bare.pth", module
+
+    return save
+
+
+def of_timm() -> Iterator[tuple[str, Row]]:
+    for kind, shape in KINDS.items():
+        answers = {"head_activation": "tanh"} if kind == "tanh head" else {}
+        prefix = int(shape.get("class_token", True)) + shape.get("reg_tokens", 0) + bool(shape.get("distilled"))
+        yield f"timm · ViT · {kind}", Row(timm_state(shape, (32, 48)), (32, 48), answers, {"heads": 2, "prefix": prefix})
+    for patch, px in SIZES:
+        for width in (192, 384, 768):
+            shape = {"embed_dim": width, "num_heads": width // 64, "depth": 1, "patch_size": patch}
+            yield f"timm · ViT {width}/{patch} · {px}", Row(timm_state(shape, px), px, facts={"heads": width // 64})
+    for name, made in FOLDERS.items():
+        side = made.get("img_size") or timm.get_pretrained_cfg(name).input_size[-1]
+        facts = {"labels": ("class 0", "class 1", "class 2")}
+        yield f"timm · {name} · folder", Row(timm_model(name, made, True), (side, side), facts=facts)
+    for name, made in ROTARY.items():
+        side = made.get("img_size") or timm.get_pretrained_cfg(name).input_size[-1]
+        yield f"timm · {name} · state", Row(timm_model(name, {"depth": 2, **made}, False), (side, side), says_size=False)
+
+
+# Training checkpoints
+
+NESTED: dict[str, Callable[[dict[str, Tensor]], Any]] = {
+    "flat": lambda s: s,
+    "model": lambda s: {"model": s, "optimizer": {"state": {0: {"exp_avg": torch.zeros(2)}}}, "epoch": 3},
+    "state_dict": lambda s: {"state_dict": {f"module.{k}": v for k, v in s.items()}, "args": None},
+    "compiled and parallel": lambda s: {f"module._orig_mod.{k}": v for k, v in s.items()},
+    "Lightning": lambda s: {"state_dict": {f"model.{k}": v for k, v in s.items()} | {"loss.weight": torch.ones(3)}},
+    "average": lambda s: {"model": {k: v + 1 for k, v in s.items()}, "model_ema": s},
+    "timm's average": lambda s: {"state_dict": {k: v + 1 for k, v in s.items()}, "state_dict_ema": s},
+    "DINO": lambda s: {
+        "student": {f"module.backbone.{k}": v + 1 for k, v in s.items()} | {"module.head.mlp.0.weight": torch.ones(2, 2)},
+        "teacher": {f"backbone.{k}": v for k, v in s.items()} | {"head.last_layer.weight_g": torch.ones(2, 1)},
+    },
+    "teacher in one": lambda s: {f"student.backbone.{k}": v + 1 for k, v in s.items()}
+    | {f"teacher.backbone.{k}": v for k, v in s.items()},
+    "MAE": lambda s: {"model": s | {"mask_token": torch.zeros(1, 1, 8), "decoder_pos_embed": torch.zeros(1, 17, 8)}},
+}  # fmt: skip
+
+
+def checkpoint(nest: Callable[[dict[str, Tensor]], Any]) -> Callable[[Path], tuple[Path, Forward]]:
+    def save(folder: Path) -> tuple[Path, Forward]:
+        module = timm_vit(**SMALL, num_classes=0)
+        torch.save(nest(module.state_dict()), folder / "a.pth")
+        return folder / "a.pth", module
+
+    return save
+
+
+# Google
+
+GOOGLE = {"plain": {}, "pooled": {"class_token": False, "global_pool": "avg", "fc_norm": False}, "tanh head": {"mlp_head": True},
+          "features": {"num_classes": 0}}  # fmt: skip
+
+
+def google(
+    shape: dict[str, Any], px: tuple[int, int], scan: bool, in_timms_names: bool = False
+) -> Callable[[Path], tuple[Path, Forward]]:
+    def save(folder: Path) -> tuple[Path, Forward]:
+        module = lively(local_files.build_module({"num_classes": 7, "patch_size": 16, **SMALL, **shape}, px))
+        module = module if "backbone" in shape else placed(module)
+        if in_timms_names:
+            save_file(module.state_dict(), folder / "b.safetensors")
+            return folder / "b.safetensors", module
+        to_google(module, folder / "a.npz", scan)
+        return folder / "a.npz", module
+
+    return save
+
+
+def of_google() -> Iterator[tuple[str, Row]]:
+    for kind, shape in GOOGLE.items():
+        for scan in (False, True):
+            facts = {"heads": 2, "mean": (0.5,) * 3}
+            yield (
+                f"{'big_vision' if scan else 'vision_transformer'} · ViT · {kind}",
+                Row(google(shape, (32, 64), scan), (32, 64), facts=facts),
+            )
+    for kind, layers in (("R+Ti", []), ("R50+B", [1, 1, 1])):
+        shape = {"patch_size": 1 if layers else 8, "backbone": layers}
+        for library in ("vision_transformer", "timm"):
+            row = Row(
+                google(shape, (64, 64), False, library == "timm"), (64, 64), facts={"hybrid": True, "patch": 16 if layers else 32}
+            )
+            yield f"{library} · hybrid · {kind}", row
+
+
+# transformers, with its configuration and without
+
+OF_TRANSFORMERS: list[tuple[str, dict[str, Any]]] = [
+    ("ViTForImageClassification", {}), ("ViTForImageClassification", {"image_size": (48, 32), "patch_size": 16, "qkv_bias": False}),
+    ("ViTForImageClassification", {"hidden_act": "gelu_new", "num_attention_heads": 4}),
+    ("DeiTForImageClassificationWithTeacher", {}), ("DeiTForImageClassification", {}),
+    ("Dinov2ForImageClassification", {"patch_size": 14, "image_size": 42}),
+    ("Dinov2ForImageClassification", {"use_swiglu_ffn": True}),
+    ("Dinov2WithRegistersForImageClassification", {"patch_size": 14, "image_size": 42}), ("SiglipForImageClassification", {}),
+    ("ViTModel", {}), ("Dinov2Model", {}), ("SiglipVisionModel", {}), ("CLIPVisionModel", {}),
+    ("CLIPVisionModelWithProjection", {}),
+]  # fmt: skip
+
+
+def transformers_folder(kind: str, changes: dict[str, Any], with_config: bool) -> Callable[[Path], tuple[Path, Forward]]:
+    def save(folder: Path) -> tuple[Path, Forward]:
+        module = transformers_model(kind, **changes)
+        module.save_pretrained(folder)
+        if not with_config:
+            (folder / "config.json").unlink()
+        return folder, lambda x: _answer(kind, module(x))
+
+    return save
+
+
+def _answer(kind: str, said: Any) -> Tensor:
+    if kind == "ViTModel":
+        return said.last_hidden_state[:, 0]
+    return said.logits if "Classification" in kind else said.image_embeds if "Projection" in kind else said.pooler_output
+
+
+def of_transformers() -> Iterator[tuple[str, Row]]:
+    for kind, changes in OF_TRANSFORMERS:
+        size = changes.get("image_size", 32)
+        px = size if isinstance(size, tuple) else (size, size)
+        named = f"transformers · {kind} · {json.dumps(changes)}"
+        yield f"{named} · folder", Row(transformers_folder(kind, changes, True), px)
+        if "Classification" in kind:  # what its configuration says, a person can answer
+            answers = {"heads": changes.get("num_attention_heads", 2), "eps": 1e-12 if kind[0:3] in ("ViT", "Dei") else 1e-6}
+            answers |= {"activation": "gelu_tanh"} if changes.get("hidden_act") == "gelu_new" else {}
+            yield f"{named} · weights alone", Row(transformers_folder(kind, changes, False), px, answers)
+
+
+# torchvision, OpenCLIP
+
+
+def torchvisions(hidden: int | None) -> Callable[[Path], tuple[Path, Forward]]:
+    def save(folder: Path) -> tuple[Path, Forward]:
+        from torchvision.models.vision_transformer import VisionTransformer
+
+        module = lively(VisionTransformer(32, 8, 2, 2, 128, 256, num_classes=7, representation_size=hidden))
+        torch.nn.init.normal_(module.heads.head.weight)
+        torch.save(module.state_dict(), folder / "a.pth")
+        return folder / "a.pth", module
+
+    return save
+
+
+def openclips(changes: dict[str, Any], prefix: str) -> Callable[[Path], tuple[Path, Forward]]:
+    def save(folder: Path) -> tuple[Path, Forward]:
+        transformer = pytest.importorskip("open_clip.transformer")
+        module = lively(transformer.VisionTransformer((32, 64), 8, 128, 2, 2, 4.0, output_dim=24, **changes))
+        smooth(module.positional_embedding, 4, 8)
+        text = {"transformer.resblocks.0.ln_1.weight": torch.ones(4), "logit_scale": torch.ones(())} if prefix else {}
+        save_file({prefix + k: v for k, v in module.state_dict().items()} | text, folder / "a.safetensors")
+        return folder / "a.safetensors", module
+
+    return save
+
+
+def trunk(folder: Path) -> tuple[Path, Forward]:
+    module = timm_vit(**SMALL, class_token=False, global_pool="map", num_classes=0)
+    state = {f"visual.trunk.{k}": v for k, v in module.state_dict().items()}
+    save_file(state | {"text.x": torch.ones(2)}, folder / "a.safetensors")
+    return folder / "a.safetensors", module
+
+
+def of_others() -> Iterator[tuple[str, Row]]:
+    for kind, nest in NESTED.items():
+        yield f"timm · checkpoint of a training · {kind}", Row(checkpoint(nest))
+    for kind, hidden in (("linear head", None), ("tanh head", 128)):
+        yield f"torchvision · VisionTransformer · {kind}", Row(torchvisions(hidden))
+    for changes in ({}, {"ls_init_value": 0.5}, {"no_ln_pre": True}):
+        for prefix in ("", "visual."):
+            answers = {"eps": 1e-5} if "no_ln_pre" in changes else {}
+            yield f"OpenCLIP · tower · {json.dumps(changes)} {prefix}", Row(openclips(changes, prefix), (32, 64), answers)
+    yield "OpenCLIP · timm's trunk · attention pool", Row(trunk)
+
+
+ROWS = dict(row for rows in (of_timm(), of_others(), of_google(), of_transformers()) for row in rows)
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch):
+    monkeypatch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+
+
+@pytest.mark.parametrize("row", ROWS)
+@torch.inference_mode()
+def test_it_answers_as_its_own_library_does(row, tmp_path):
+    made = ROWS[row]
+    torch.manual_seed(0)
+    path, theirs = made.save(tmp_path)
+    vit = load_model.load(path, image_px=None if made.says_size else made.px, answers=made.answers)
+    x = torch.randn(2, 3, *made.px)
+    wanted = theirs(x)
+    assert wanted.std() > 1e-3, "every answer is the same: nothing is compared"
+    torch.testing.assert_close(vit.module(x), wanted, rtol=0, atol=1e-5)
+    found = {"heads": vit.heads, "prefix": vit.grid.prefix, "mean": vit.mean, "labels": vit.labels, "hybrid": vit.hybrid,
+             "patch": vit.grid.patch_px}  # fmt: skip
+    assert vit.grid.image_px == made.px and made.facts.items() <= found.items()
+
+
+def test_the_table_is_long_enough():
+    assert len(ROWS) >= 60 and {row.split(" · ")[0] for row in ROWS} >= {
+        "timm",
+        "transformers",
+        "torchvision",
+        "OpenCLIP",
+        "big_vision",
+    }
