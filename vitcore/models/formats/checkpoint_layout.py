@@ -78,7 +78,8 @@ def find_models(tree: Mapping[str, Any], file: str) -> list[CheckpointModel]:
         raise ModelError("{name} holds no named weights.", name=file)
     raise ModelError(
         "{name} holds {count} {count:tensor|tensors}, but no Vision Transformer in a supported layout (timm, transformers, "
-        "torchvision, OpenCLIP, vit-pytorch, ViT-pytorch, PyTorch-Pretrained-ViT, OpenMMLab, MONAI, Google's .npz); the first is {first}.",
+        "torchvision, OpenCLIP, vit-pytorch, ViT-pytorch, PyTorch-Pretrained-ViT, OpenMMLab, MONAI, Google's .npz); the "
+        "first is {first}.",
         name=file,
         count=len(names),
         first=repr(names[0][:60]),
