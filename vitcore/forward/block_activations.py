@@ -182,6 +182,8 @@ def project_patch(vit: Vit, pixels: NDArray[np.uint8], patch: int) -> PatchProje
 def prefix_token_names(vit: Vit) -> tuple[str, ...]:
     """The tokens before the patches, by what they are: "class", "distillation", "register 0", …"""
     module = vit.module
+    if said := getattr(module, "prefix_names", None):  # one of transformers'
+        return tuple(said)
     names = ["class"] if getattr(module, "cls_token", None) is not None else []
     names += ["distillation"] if getattr(module, "dist_token", None) is not None else []
     registers = vit.grid.prefix - len(names)

@@ -157,6 +157,11 @@ def open_inspected(
     facts = inspection.card(answers, labels)
     for note in inspection.warned_notes:
         warnings.warn("".join(note), stacklevel=2)  # text of no language class of ours: it may be pickled
+    own = getattr(module, "image_px", None)  # of one of transformers', which stays as it was made
+    if image_px and own and as_pair(image_px) != own:
+        raise ModelError("{name} takes only pictures of {high}×{wide} px.", name=inspection.name, high=own[0], wide=own[1])
+    if own:
+        image_px = None
     if not image_px and inspection.configuration.preprocessed_px:
         image_px, positions_by = inspection.configuration.preprocessed_px, "transformers"
     try:

@@ -41,6 +41,7 @@ class Inspection:
     params: int
     known_output: Output = "softmax"  # where it is not asked
     rotary: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # architectures of timm's that may be meant
+    vision_part: Any = None  # of a model that transformers itself makes: a `VisionPart`
 
     @property
     def questions(self) -> tuple[OpenQuestion, ...]:
@@ -120,7 +121,7 @@ class Inspection:
         shown |= {"interpolation": told.pop("interpolation")} if "interpolation" in told else {}
         named = self.rotary.get(told.pop("architecture", ""))
         mean, std = told.pop("normalise", None) or self.configuration.known_answers["normalise"]
-        if named or "timm" in self.inferred.architecture:
+        if named or {"timm", "transformers"} & set(self.inferred.architecture):
             shape = dict(named or self.inferred.architecture)
             shape |= {key: told[key] for key in HEAD_TERMS if key in told}
             shape |= {to: told[key] for key, to in (("heads", "num_heads"), ("pool", "global_pool")) if key in told and not named}
@@ -183,6 +184,10 @@ class Inspection:
             raise ModelError("{name} can't be opened: {count} tensors do not fit ({listed}). `vitcore inspect` lists them all.",
                              name=self.name, count=len(self.problems), listed=listed)  # fmt: skip
         shape, _ = self.architecture_and_input(answers)
+        if self.vision_part is not None:
+            from vitcore.models.transformers_models.vision_module import build_vision_module
+
+            return build_vision_module(self.vision_part, checkpoint_layout.read_tensors(self.part), tuple(shape["img_size"]))
         with torch.device("cpu") if "timm" in shape else meta_device():
             module = local_files.build_module(shape, shape.get("img_size"))
         self._fill(module, "timm" in shape)

@@ -19,6 +19,11 @@ ACTIVATIONS = {
 }  # fmt: skip
 
 
+CONVERTED = {  # model types of transformers whose weights become timm's here
+    "vit", "deit", "dinov2", "dinov2_with_registers", "dinov3_vit", "clip", "clip_vision_model", "siglip", "siglip_vision_model",
+    "vit_mae", "vit_msn", "ijepa",
+}  # fmt: skip
+NOT_CONVERTED: set[str] = set()  # classes of theirs that compute in another way
 ONE_NUMBER = ("num_attention_heads", "num_heads", "hidden_size", "embed_dim", "depth", "num_hidden_layers")  # of a plain ViT
 
 
@@ -36,6 +41,7 @@ class CheckpointConfiguration:
     notes: tuple[str, ...] = ()
     says_crop: bool = False  # the library's own way, where `input` need not name it
     timm: Mapping[str, Any] | None = None  # an architecture of timm's: its name under `timm`, and its arguments
+    transformers: Mapping[str, Any] | None = None  # what config.json says of a model that only transformers itself can make
 
 
 def read_configuration(folder: Path) -> CheckpointConfiguration:
@@ -48,8 +54,8 @@ def read_configuration(folder: Path) -> CheckpointConfiguration:
             file = folder / name
             try:
                 said = parse_json_object(file)
-                if "model_type" in said and not _is_plain_vit(said.get("vision_config") or said):
-                    raise _other_kind_error(said)
+                if "model_type" in said and "architecture" not in said and not _is_converted(said):
+                    return _through_transformers(said, folder)
                 check_fields(said, file.name)
                 return read(said, folder)
             except ModelError:
@@ -111,7 +117,7 @@ def transformers_configuration(said: dict[str, Any]) -> CheckpointConfiguration:
 
 
 def _transformers(said: dict[str, Any], folder: Path | None) -> CheckpointConfiguration:
-    vision = said.get("vision_config") or said
+    vision = _vision_section(said)
     if not _is_plain_vit(vision):
         raise _other_kind_error(said)
     known: dict[str, Any] = {"heads": int(vision["num_attention_heads"])}
@@ -137,6 +143,38 @@ def _transformers(said: dict[str, Any], folder: Path | None) -> CheckpointConfig
     px, notes = output_px(shown), (unfollowed_fields_sentence(unfollowed),) if unfollowed else ()
     other = px if px != known.setdefault("size", px) else None
     return CheckpointConfiguration(known, shown, _id2label(said.get("id2label")), other, notes)
+
+
+def _vision_section(said: Mapping[str, Any]) -> Any:
+    """The settings of what sees the picture: the model's own, or those of its tower, encoder or backbone."""
+    inner = (said.get(name) for name in ("vision_config", "encoder", "backbone_config"))
+    return next((one for one in inner if isinstance(one, dict) and one), said)
+
+
+def _is_converted(said: Mapping[str, Any]) -> bool:
+    """Whether a model of transformers becomes timm's here, without transformers."""
+    vision = _vision_section(said)
+    kind = vision.get("model_type", said.get("model_type"))
+    return kind in CONVERTED and _is_plain_vit(vision) and not NOT_CONVERTED & set(map(str, said.get("architectures") or ()))
+
+
+def _through_transformers(said: dict[str, Any], folder: Path) -> CheckpointConfiguration:
+    """What is read here of a model that transformers itself makes: what its answer means, its classes, how photos are prepared."""
+    check_fields({name: said[name] for name in ("id2label", "problem_type", "architectures", "num_labels") if name in said},
+                 "config.json")  # fmt: skip
+    known: dict[str, Any] = {}
+    if output := _output(said):
+        known["output"] = output
+    shown, unfollowed = read_preprocessing(folder, str(said.get("model_type", "")))
+    labels, notes = _id2label(said.get("id2label")), (unfollowed_fields_sentence(unfollowed),) if unfollowed else ()
+    if not shown:
+        return CheckpointConfiguration(known, {}, labels, transformers=said)
+    known |= _mean_and_std(shown.pop("mean"), shown.pop("std"))
+    if {"size", "do_resize", "crop_size"} & set(unfollowed):
+        shown = {"interpolation": shown["interpolation"]}  # the rest depends on the photo
+    else:
+        known["size"] = output_px(shown)
+    return CheckpointConfiguration(known, shown, labels, None, notes, transformers=said)
 
 
 def _is_plain_vit(vision: Any) -> bool:
