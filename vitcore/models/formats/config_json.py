@@ -23,7 +23,9 @@ CONVERTED = {  # model types of transformers whose weights become timm's here
     "vit", "deit", "dinov2", "dinov2_with_registers", "dinov3_vit", "clip", "clip_vision_model", "siglip", "siglip_vision_model",
     "vit_mae", "vit_msn", "ijepa",
 }  # fmt: skip
-NOT_CONVERTED: set[str] = set()  # classes of theirs that compute in another way
+NOT_CONVERTED = {  # classes whose own names of tensors are others, and a model type whose answer is a projection of such a one's
+    "ViTMSNForImageClassification", "VisionTextDualEncoderModel",
+}  # fmt: skip
 ONE_NUMBER = ("num_attention_heads", "num_heads", "hidden_size", "embed_dim", "depth", "num_hidden_layers")  # of a plain ViT
 
 
@@ -134,7 +136,7 @@ def _transformers(said: dict[str, Any], folder: Path | None) -> CheckpointConfig
         known["rope_theta"] = float(vision["rope_theta"])
     of_clip = "CLIPForImageClassification" in (said.get("architectures") or ())  # it reads the patches, without a norm
     known["pool"] = "avg" if of_clip else "token"
-    if output := _output(said):
+    if output := outputs_said(said):
         known["output"] = output
     shown, unfollowed = read_preprocessing(folder, str(said.get("model_type", ""))) if folder else ({}, [])
     if not shown:
@@ -163,7 +165,7 @@ def _through_transformers(said: dict[str, Any], folder: Path) -> CheckpointConfi
     check_fields({name: said[name] for name in ("id2label", "problem_type", "architectures", "num_labels") if name in said},
                  "config.json")  # fmt: skip
     known: dict[str, Any] = {}
-    if output := _output(said):
+    if output := outputs_said(said):
         known["output"] = output
     shown, unfollowed = read_preprocessing(folder, str(said.get("model_type", "")))
     labels, notes = _id2label(said.get("id2label")), (unfollowed_fields_sentence(unfollowed),) if unfollowed else ()
@@ -189,7 +191,7 @@ def _other_kind_error(said: Mapping[str, Any]) -> ModelError:
                       "models: open one of those by name.", kind=str(said.get("model_type", "?"))[:40])  # fmt: skip
 
 
-def _output(said: dict[str, Any]) -> Output | None:
+def outputs_said(said: dict[str, Any]) -> Output | None:
     """What its outputs mean, as transformers' own image-classification pipeline takes them; None where it has no classes."""
     heads = [str(name) for name in said.get("architectures") or ()]
     problem, labels = said.get("problem_type"), said.get("id2label")

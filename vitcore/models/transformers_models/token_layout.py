@@ -252,11 +252,12 @@ def find_pooling(model: nn.Module, layout: TokenLayout, run: Run) -> str:
 
     handle = last.register_forward_hook(cut)
     try:
-        with torch.enable_grad(), AttentionCapture(watch), after:
-            answer = run()
-        weights = torch.randn(answer.shape, generator=torch.Generator().manual_seed(0)).to(answer)
-        total = (answer * weights).sum()
-        slope = torch.autograd.grad(total, leaf[0], allow_unused=True)[0] if total.requires_grad else None
+        with torch.inference_mode(False), torch.enable_grad():
+            with AttentionCapture(watch), after:
+                answer = run()
+            weights = torch.randn(answer.shape, generator=torch.Generator().manual_seed(0)).to(answer)
+            total = (answer * weights).sum()
+            slope = torch.autograd.grad(total, leaf[0], allow_unused=True)[0] if total.requires_grad else None
     finally:
         handle.remove()
     if slope is None:  # it is read before others could change it

@@ -140,10 +140,12 @@ def _sees_pictures_alone(part: Any) -> bool:
     """Whether a model takes a picture and nothing else, and answers with features or with classes of the whole picture."""
     takes = inspect.signature(part.forward).parameters
     needed = [name for name, p in takes.items() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
-    others = [name for name in TEXT_SECTIONS if getattr(part.config, name, None) is not None]
-    name = type(part).__name__
-    answers = "For" not in name or any(name.endswith(ending) for ending in CLASSIFIERS)
-    return "pixel_values" in takes and set(needed) <= {"pixel_values"} and not others and answers
+    if "pixel_values" not in takes or not set(needed) <= {"pixel_values"}:
+        return False
+    if type(part).__name__.endswith(CLASSIFIERS):
+        return True
+    reads_texts = any(getattr(part.config, name, None) is not None for name in TEXT_SECTIONS)
+    return "For" not in type(part).__name__ and not reads_texts
 
 
 def _model_class(transformers: Any, said: Mapping[str, Any], config: Any) -> Any:
