@@ -32,7 +32,7 @@ class AttentionStructure:
     sizes: tuple[tuple[int, int], ...] = ()  # queries × keys of attention that is not global; () where there is none at all
     positions: int = 0  # that the widest block works on, and the numbers it is given
     numbers: int = 0
-    why_not_global: str = ""  # "order", "answer", "unseen": what could not be established of a model whose blocks may attend over one grid
+    why_not_global: str = ""  # what could not be established of one of transformers': "order", "answer" or "unseen"
 
     @property
     def is_global(self) -> bool:
@@ -48,8 +48,8 @@ class AttentionStructure:
             return say("{name} computes its attention in a way that can't be watched, so {what} can't be shown for it.",
                        name=name, what=picture_name)  # fmt: skip
         if self.why_not_global:
-            return say("{name} reads its output neither from a class token, nor from the mean of its patches, nor from an attention "
-                       "pool, so {what} is not defined for it.", name=name, what=picture_name)  # fmt: skip
+            return say("{name} reads its output neither from a class token, nor from the mean of its patches, nor from an "
+                       "attention pool, so {what} is not defined for it.", name=name, what=picture_name)  # fmt: skip
         if not self.sizes:
             return say("{name} has no attention, so {what} is not defined for it.", name=name, what=picture_name)
         sizes = ", ".join(f"{queries}×{keys}" for queries, keys in self.sizes[:MAX_SIZES_NAMED])

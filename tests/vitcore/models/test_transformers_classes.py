@@ -10,9 +10,14 @@ import torch
 
 import vitcore
 from tests.conftest import NORMALISE
+from vitcore.architectures.model_summary import table_1_row
+from vitcore.faithfulness.weight_randomisation import _parts_from_the_head
+from vitcore.forward.block_activations import patch_embeddings, prefix_token_names, project_patch, trace_token
 from vitcore.forward.recording import to_model_input
+from vitcore.interventions.activations import cache
 from vitcore.models.load_model import ModelError
-from vitcore.models.transformers_models.vision_part import ask, candidates, read_answer
+from vitcore.models.random_weights import with_random_weights
+from vitcore.models.transformers_models.vision_part import candidates, read_answer
 
 T = pytest.importorskip("transformers", reason="the package transformers is not installed (requirements-dev.txt)")
 
@@ -134,7 +139,7 @@ def own_answer(model, x):
         with torch.no_grad():
             out = part.get_image_features(pixel_values=x, output_attentions=True) if dual else part(pixel_values=x)
             maps = None if dual else getattr(part(pixel_values=x, output_attentions=True), "attentions", None)
-        name, given = read_answer(out)
+        given = read_answer(out)[1]
         if given.ndim == 4:
             return given.mean((2, 3)), maps
         class_token = given.ndim == 3
@@ -198,13 +203,39 @@ def test_modules_in_memory_are_read_as_files_are(kind, tmp_path, noise):
     assert all(torch.equal(p, before[name]) for name, p in model.named_parameters())
 
 
+def test_what_other_rooms_do_with_such_a_model(tmp_path, noise):
+    """Live numbers, hooks on blocks, the untrained floor, the order of parts and a card of its own: with tokens in another order."""
+    saved(GLOBAL["YOLOS"][0], tmp_path, (48, 32))
+    vit = opened(tmp_path)
+    rec = vitcore.record(vit, noise())
+    states = cache(vit, noise(), ["resid_pre", "resid_post"])
+    np.testing.assert_allclose(rec.norms[1], states["resid_post", 1][0].norm(dim=-1).numpy(), atol=1e-4)
+    assert prefix_token_names(vit) == ("class", *(f"detection {i}" for i in range(5)))
+    pixels = rec.model_input.pixels
+    assert patch_embeddings(vit, pixels).shape == (24, 32) and project_patch(vit, pixels, 5) is not None
+    with pytest.raises(ModelError, match="as transformers wrote them"):
+        trace_token(vit, pixels, 0, 0)
+    drawn = dict(with_random_weights(vit).module.named_parameters())
+    kept = [name for name, p in vit.module.named_parameters() if torch.equal(p, drawn[name])]
+    assert kept == [] and vit.module.model.training is False
+    order = list(_parts_from_the_head(vit.module))
+    assert order == ["head", "blocks.1", "blocks.0", "embedding"]
+    assert table_1_row(vit.module, (48, 32)).tokens == 30
+    inspection = vitcore.inspect(tmp_path)
+    inspection.write_card(inspection.card())
+    again = vitcore.load(tmp_path / "model.safetensors")
+    np.testing.assert_allclose(vitcore.record(again, noise()).logits, rec.logits, atol=1e-5)
+    with pytest.raises(ModelError, match="takes only pictures of 48×32 px"):
+        vitcore.load(tmp_path / "model.safetensors", image_px=64)
+
+
 def config_of(folder, **changes):
     file = folder / "config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
 
 
 NEVER = {  # what a config.json may say, and the sentence
-    "a class of its own": ({"architectures": ["MyBeit"], "auto_map": {"AutoModel": "mine.MyBeit"}}, "Code of a file's own is never run"),
+    "a class of its own": ({"architectures": ["MyBeit"], "auto_map": {"AutoModel": "m.B"}}, "Code of a file's own is never run"),
     "a type nobody knows": ({"model_type": "mybeit", "auto_map": {"AutoConfig": "mine.C"}}, "Code of a file's own is never run"),
     "a backbone of the hub": ({"backbone": "facebook/dinov2-base"}, "a file's models are not fetched"),
     "a backbone of timm": ({"use_timm_backbone": True}, "a file's models are not fetched"),

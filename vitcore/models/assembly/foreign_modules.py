@@ -110,16 +110,11 @@ def _transformers(module: Any) -> CheckpointConfiguration:
 
 def vision_module(module: Any, name: str) -> Any:
     """What of a module of transformers sees the picture, run as it is. Raises: ModelError, where nothing does."""
-    from vitcore.models.transformers_models.vision_module import TransformersVision
-    from vitcore.models.transformers_models.vision_part import candidates, picture_shape, without_text_parts
+    from vitcore.models.transformers_models.vision_module import build_vision_module
+    from vitcore.models.transformers_models.vision_part import candidates, without_text_parts
 
     for part, dual in candidates(module):
-        channels, *size = picture_shape(part.config)
-        try:
-            return TransformersVision(without_text_parts(part, dual), dual, channels, (size[0], size[1])).eval()
-        except Exception as error:  # whatever a class of one's own asks for
-            raise_mistake(error)
-            raise ModelError("{name} can't be loaded: {reason}", name=name, reason=misfit_reason(error)) from None
+        return build_vision_module(without_text_parts(part, dual), dual)
     raise ModelError("{name} can't be read: its class {kind} is not built as a plain Vision Transformer.",
                      name=name, kind=type(module).__name__)  # fmt: skip
 

@@ -30,6 +30,7 @@ from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersW
 from vitcore.models.checkpoint_inspection.open_questions import answer_text
 from vitcore.models.model_cards import ModelCard, ModelError
 from vitcore.models.vit import Vit
+from vitcore.probabilities import Output
 
 Colours = tuple[tuple[float, ...], tuple[float, ...]]
 
@@ -146,7 +147,7 @@ def _of_transformers(twin: nn.Module, name: str, labels: Sequence[str] | None, c
         assumed["channels"] = GREY_RULE
     _check_labels(ours, name, named)
     config["input_size"] = (3, *ours.image_px)
-    output = (outputs_meant(twin) or "softmax") if ours.num_classes else "features"
+    output: Output = (outputs_meant(twin) or "softmax") if ours.num_classes else "features"
     return assemble(_card(ours, name), ours, config, named, output, assumed)
 
 

@@ -76,7 +76,7 @@ def inspect(
 def _through_transformers(
     path: Path, file: Path, whole: checkpoint_layout.CheckpointModel, said: Mapping[str, Any], configured: CheckpointConfiguration
 ) -> Inspection:
-    """The inspection of a model that transformers' own class makes. Raises: ModelError, where transformers is not installed, too."""
+    """The inspection of a model that transformers' own class makes. Raises: ModelError, also where that is not installed."""
     from vitcore.models.transformers_models.vision_part import find_vision_part, picture_shape
 
     check_values(whole.weights, file.name)
@@ -93,13 +93,19 @@ def _through_transformers(
     inferred = InferredArchitecture(shape, (1, 1), None, tuple(asked), _preprocessing_questions(configured))
     differences = TensorDifferences(
         tuple(f"{name}.{one}" for one in part.missing), tuple(f"{name}.{one}" for one in part.unexpected),
-        tuple((f"{name}.{one}", *shapes) for one, *shapes in part.misshapen),
+        tuple((f"{name}.{one}", shape, wanted) for one, shape, wanted in part.misshapen),
     )  # fmt: skip
     inside = {key: weight for key, weight in whole.weights.items() if key.startswith(part.roof)}
     others = tuple(key for key in whole.weights if key not in inside)
     model = replace(whole, name=part.roof, format=THROUGH_TRANSFORMERS, weights=inside, left_out=others)
     count, name = part.params, path.name if path.is_dir() else file.stem
     return Inspection(file, name, model, (part.roof,), inferred, configured, differences, count, known["output"], vision_part=part)
+
+
+def inspect_described(file: Path, said: Mapping[str, Any]) -> Inspection:
+    """The inspection of weights whose card holds what their config.json said. Raises: ModelError."""
+    whole = checkpoint_layout.whole_model(weight_files.read_weights_tree(file), file.name)
+    return _through_transformers(file, file, whole, said, CheckpointConfiguration())
 
 
 def inspect_state(state: Mapping[str, LazyTensor], configured: CheckpointConfiguration, name: str) -> Inspection:

@@ -186,16 +186,14 @@ class Inspection:
         shape, _ = self.architecture_and_input(answers)
         if self.vision_part is not None:
             from vitcore.models.transformers_models.vision_module import build_vision_module
+            from vitcore.models.transformers_models.vision_part import build_vision_part
 
-            return build_vision_module(self.vision_part, checkpoint_layout.read_tensors(self.part), tuple(shape["img_size"]))
+            model = build_vision_part(self.vision_part, checkpoint_layout.read_tensors(self.part))
+            return _checked(build_vision_module(model, self.vision_part.dual, tuple(shape["img_size"])), self.name)
         with torch.device("cpu") if "timm" in shape else meta_device():
             module = local_files.build_module(shape, shape.get("img_size"))
         self._fill(module, "timm" in shape)
-        wrong = next((name for name, p in module.named_parameters() if not bool(p.isfinite().all())), None)
-        if wrong:
-            raise ModelError("{name} holds weights that are no numbers (NaN or infinite) in {tensor}.",
-                             name=self.name, tensor=wrong)  # fmt: skip
-        return module
+        return _checked(module, self.name)
 
     def _fill(self, module: Any, as_it_is: bool) -> None:
         state = checkpoint_layout.read_tensors(self.part)
@@ -206,6 +204,14 @@ class Inspection:
         if self.differences.only_head_differs:
             state = {name: w for name, w in state.items() if not HEAD_NAMES.match(name)}
         module.load_state_dict({name: w.contiguous() for name, w in state.items()}, assign=True)
+
+
+def _checked(module: Any, name: str) -> Any:
+    """The module. Raises: ModelError, where some of its weights are no numbers."""
+    wrong = next((tensor for tensor, p in module.named_parameters() if not bool(p.isfinite().all())), None)
+    if wrong:
+        raise ModelError("{name} holds weights that are no numbers (NaN or infinite) in {tensor}.", name=name, tensor=wrong)
+    return module
 
 
 def part_label(part: str) -> str:

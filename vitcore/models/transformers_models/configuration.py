@@ -9,10 +9,13 @@ from vitcore.errors import log_traceback, misfit_reason
 from vitcore.models.model_cards import ModelError
 from vitcore.models.torchvision_ops import declare_torchvision_ops
 
-LEFT_OUT = re.compile(r"auto_map|custom_pipelines|_commit_hash|_?name_or_path|.*(attn|attention|experts)_implementation.*|"
-                      r"(torch_)?dtype|transformers_weights|transformers_version|output_(attentions|hidden_states)|return_dict|.*kernel_config")  # fmt: skip
+LEFT_OUT = re.compile(
+    r"auto_map|custom_pipelines|_commit_hash|_?name_or_path|.*(attn|attention|experts)_implementation.*|(torch_)?dtype|"
+    r"transformers_(weights|version)|output_(attentions|hidden_states)|return_dict|.*kernel_config"
+)
+FETCHED = ("use_timm_backbone", "use_pretrained_backbone")
 OF_THE_HUB = ("timm_backbone", "timm_wrapper")  # model types whose weights timm would fetch
-MAX_LAYERS, MAX_LISTED, MAX_COUNT, MAX_PATCHES, MAX_DEPTH = 400, 64, 2**21, 8192, 12
+MAX_LAYERS, MAX_COUNT, MAX_PATCHES, MAX_DEPTH = 400, 2**21, 8192, 12
 
 
 def import_transformers(kind: str) -> Any:
@@ -76,7 +79,7 @@ def _clean(said: Any) -> Any:
 def _check(said: Mapping[str, Any], depth: int = 0) -> None:
     """Raises: ModelError, for what would be fetched, and for sizes that no model of pictures has."""
     for name, value in said.items():
-        fetched = (name == "backbone" and isinstance(value, str)) or (name in ("use_timm_backbone", "use_pretrained_backbone") and value)
+        fetched = (name == "backbone" and isinstance(value, str)) or (name in FETCHED and value)
         if fetched or (name == "model_type" and value in OF_THE_HUB):
             raise ModelError("Its config.json names another model inside it ({name}), and a file's models are not fetched.",
                              name=str(value)[:40] if isinstance(value, str) else name)  # fmt: skip
@@ -91,14 +94,14 @@ def _check(said: Mapping[str, Any], depth: int = 0) -> None:
             if depth > MAX_DEPTH:
                 raise _impossible(name, "{…}")
             _check(value, depth + 1)
-    high, wide = (max(1, _largest(said.get(name))) for name in ("image_size", "image_size"))
-    patch = max(1, _largest(said.get("patch_size")))
-    if "patch_size" in said and (high // patch) * (wide // patch) > MAX_PATCHES:
+    side, patch = _largest(said.get("image_size")), _largest(said.get("patch_size"))
+    if "patch_size" in said and (side // patch) ** 2 > MAX_PATCHES:
         raise _impossible("image_size", said.get("image_size"))
 
 
 def _largest(value: Any) -> int:
-    return max((n for n in (value if isinstance(value, list) else [value]) if isinstance(n, int)), default=1)
+    """The largest of a side or of several; 1 where there is none."""
+    return max([1, *(n for n in (value if isinstance(value, list) else [value]) if isinstance(n, int))])
 
 
 def _impossible(name: str, value: Any) -> ModelError:

@@ -134,7 +134,7 @@ def _observe(model: nn.Module, run: Run, image_px: tuple[int, int]) -> _Seen:
 def _tokens_of(calls: list[tuple[Any, Any, Any]]) -> tuple[int, int] | None:
     """How many tokens blocks are given, and what they return beside them; None for blocks that are no steps of one sequence."""
     lengths, beside = set(), set()
-    for given, named, out in calls:
+    for given, _, out in calls:
         first = out[0] if isinstance(out, tuple) and out else out
         rest = out[1:] if isinstance(out, tuple) else ()
         if not given or not isinstance(given[0], Tensor) or not isinstance(first, Tensor) or given[0].ndim != 3:
@@ -239,7 +239,7 @@ def find_pooling(model: nn.Module, layout: TokenLayout, run: Run) -> str:
     blocks: Any = model.get_submodule(layout.blocks)
     last, patches = blocks[len(blocks) - 1], list(layout.order[len(layout.prefix) :])
     leaf: list[Tensor] = []
-    after, shown = _AttentionCalls(begin=False), []  # type: ignore[var-annotated]
+    after, shown = _AttentionCalls(begin=False), list[tuple[int, ...]]()
 
     def cut(part: nn.Module, given: Any, out: Any) -> Any:
         leaf.append((out[0] if isinstance(out, tuple) else out).detach().requires_grad_())

@@ -1,4 +1,4 @@
-"""A vision model of transformers as a module that the other rooms can read: pictures in, one vector out, its blocks by timm's names.
+"""A vision model of transformers as a module that other rooms can read: pictures in, one vector out, blocks by timm's names.
 
 The model runs as transformers wrote it. What others put in the place of `blocks`, of the layer of patches or of the last picture of
 features is run where the model has it: each pass has a shallow copy of its own. Shapes: B pictures, T tokens, N patches, D width.
@@ -12,30 +12,33 @@ import torch
 from torch import Tensor, nn
 
 from vitcore.architectures.grey_input import LUMA
-from vitcore.errors import misfit_reason
+from vitcore.errors import misfit_reason, raise_mistake
 from vitcore.models.model_cards import ModelError
 from vitcore.models.transformers_models.token_layout import TokenLayout, Undefined, find_pooling, find_token_layout
-from vitcore.models.transformers_models.vision_part import VisionPart, ask, build_vision_part, picture_shape, read_answer
-
-def build_vision_module(part: VisionPart, state: dict[str, Tensor], image_px: tuple[int, int] | None = None) -> "TransformersVision":
-    """The module of a part and the tensors of its file, for pictures of `image_px` (height, width), else of its own size.
-
-    Raises: ModelError, for one that can't be made, or takes no such pictures.
-    """
-    model = build_vision_part(part, state)
-    channels, *own = picture_shape(part.config)
-    try:
-        return TransformersVision(model, part.dual, channels, image_px or (own[0], own[1])).eval()
-    except Exception as error:  # each class refuses pictures in its own way
-        raise ModelError("{name} can't be loaded: {reason}", name=part.kind.__name__, reason=misfit_reason(error)) from None
-
+from vitcore.models.transformers_models.vision_part import ask, picture_shape, read_answer
 
 TOLERANCE = 1e-5  # of the largest number of an answer
+
+
+def build_vision_module(model: Any, dual: bool, image_px: tuple[int, int] | None = None) -> "TransformersVision":
+    """The module of a model that is nobody else's, for pictures of `image_px` (height, width), else of its own size.
+
+    dual: whether it reads texts, too. Raises: ModelError, for one that takes no such pictures, or can't be looked into.
+    """
+    channels, *own = picture_shape(model.config)
+    try:
+        return TransformersVision(model, dual, channels, image_px or (own[0], own[1])).eval()
+    except ModelError:
+        raise
+    except Exception as error:  # each class refuses pictures in its own way
+        raise_mistake(error)
+        raise ModelError("{name} can't be loaded: {reason}", name=type(model).__name__, reason=misfit_reason(error)) from None
 
 
 class TransformersVision(nn.Module):
     """One of transformers' models, for pictures of one size (B, 3, H, W): to logits or features (B, numbers)."""
 
+    library = "transformers"
     needs_memory = True  # classes of theirs remember tensors of a pass, and would those of torch's meta device, too
 
     def __init__(self, model: Any, dual: bool, channels: int, image_px: tuple[int, int]) -> None:
@@ -48,7 +51,7 @@ class TransformersVision(nn.Module):
         with torch.no_grad():
             found = read_answer(ask(model, x, dual))
         if found is None:
-            raise ValueError("it gives no vector of numbers for a picture")
+            raise ModelError("{name} does not give one vector of numbers for a picture.", name=type(model).__name__)
         self.num_classes = found[1].shape[-1] if found[0] == "logits" else 0
         run = lambda: self._vector(ask(model, x, dual))  # noqa: E731
         layout: TokenLayout | Undefined = find_token_layout(model, run, image_px)
@@ -59,7 +62,8 @@ class TransformersVision(nn.Module):
             if not self.pooling:
                 layout = Undefined("answer", layout.patches, layout.grid)
         elif found[0] == "last_hidden_state" and found[1].ndim == 3 and layout.why:
-            raise ValueError("which of its tokens are the patches could not be established")
+            raise ModelError("{name} can't be read: which of its tokens are patches could not be established.",
+                             name=type(model).__name__)  # fmt: skip
         self.layout = layout if isinstance(layout, TokenLayout) else None
         self._place(model, layout)
         if self.layout is None:
@@ -68,7 +72,8 @@ class TransformersVision(nn.Module):
         with torch.no_grad():
             expected, given = run(), self(x)
         if not bool((given - expected).abs().max() <= TOLERANCE * expected.abs().max()):
-            raise ValueError("its parts can't be run one by one")
+            raise ModelError("{name} can't be read: its blocks, run one by one, do not give the same answer twice.",
+                             name=type(model).__name__)  # fmt: skip
 
     def _place(self, model: Any, layout: TokenLayout | Undefined) -> None:
         """Give the parts that were found the names of timm's, before the model's own."""
@@ -125,8 +130,8 @@ class TransformersVision(nn.Module):
         """The answer as one vector a picture: transformers' own, else the class token, else the mean of the patches."""
         found = read_answer(out)
         if found is None:
-            raise ValueError("it gives no vector of numbers for a picture")
-        name, given = found
+            raise ModelError("{name} does not give one vector of numbers for a picture.", name=type(self.model).__name__)
+        given = found[1]
         if given.ndim == 4:
             return given.mean((2, 3))
         if given.ndim == 2:
@@ -138,12 +143,19 @@ class TransformersVision(nn.Module):
         layout, count = self.layout, tokens.shape[1]
         return list(range(count)) if layout is None or len(layout.order) != count else list(layout.order[len(layout.prefix) :])
 
+    @torch.no_grad()
     def init_weights(self) -> None:
         """Draw all weights anew, as transformers draws them before a training."""
-        for tensor in (*self.model.modules(), *self.model.parameters()):
-            if hasattr(tensor, "_is_hf_initialized"):
-                del tensor._is_hf_initialized
-        self.model.init_weights()
+        fresh = dict(type(self.model)(self.model.config).named_parameters())
+        for name, p in self.model.named_parameters():
+            p.copy_(fresh[name])
+
+    @property
+    def early_parameters(self) -> frozenset[str]:
+        """Names of the parameters of what runs before the blocks."""
+        early = self.layout.early if self.layout else ()
+        return frozenset(f"model.{part}.{name}".replace("..", ".") for part in early
+                         for name, _ in self.model.get_submodule(part).named_parameters(recurse=False))  # fmt: skip
 
 
 class _PatchEmbedding(nn.Module):

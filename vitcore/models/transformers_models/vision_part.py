@@ -20,8 +20,9 @@ from vitcore.models.transformers_models.configuration import (
     read_transformers_configuration,
     without_messages,
 )
+from vitcore.translation import say
 
-MAX_ROOFS = 24  # places in a file where a tower may lie, that are tried
+MAX_ROOFS, LEAST_SHARE = 24, 0.6  # places in a file that are tried for a tower; its tensors there, of those that it has
 TEXT_SECTIONS = ("text_config", "decoder", "qformer_config", "prompt_encoder_config", "audio_config", "encoder", "llm_config")
 CLASSIFIERS = ("ForImageClassification", "ForImageClassificationWithTeacher")
 NO_VECTOR = ("predicted_depth", "pred_masks", "reconstruction", "pred_boxes")  # fields of answers that are pictures or boxes
@@ -62,7 +63,7 @@ def find_vision_part(said: Mapping[str, Any], shapes: Mapping[str, Tensor]) -> V
         raise ModelError("{name} can't be loaded: {reason}", name=kind.__name__, reason=misfit_reason(error)) from None
     for part, dual in candidates(whole):
         with without_messages(transformers):
-            return _placed(VisionPart(type(part), part.config, dual), shapes)
+            return _placed(VisionPart(type(part), part.config, dual), shapes, len(part.state_dict()))
     raise ModelError("Its config.json describes a {kind} model, whose class {name} gives no vector of numbers for a picture alone.",
                      kind=model_type(said), name=kind.__name__)  # fmt: skip
 
@@ -152,7 +153,7 @@ def _model_class(transformers: Any, said: Mapping[str, Any], config: Any) -> Any
     """The class that wrote the file. Raises: ModelError, for one that transformers does not have."""
     names = [name for name in said.get("architectures") or () if isinstance(name, str)]
     for name in names:
-        kind = getattr(transformers, name, None) if name.isidentifier() else None
+        kind: Any = getattr(transformers, name, None) if name.isidentifier() else None
         if isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel) and isinstance(config, kind.config_class):
             return kind
     if names:
@@ -173,10 +174,10 @@ def _load(part: VisionPart, state: Mapping[str, Tensor], **how: Any) -> tuple[An
     return module.eval(), told
 
 
-def _placed(part: VisionPart, shapes: Mapping[str, Tensor]) -> VisionPart:
-    """The part with the place of its tensors in the file: where the fewest are missing."""
+def _placed(part: VisionPart, shapes: Mapping[str, Tensor], count: int) -> VisionPart:
+    """The part, which has so many tensors, with the place of them in the file: where the fewest are missing."""
     tried: list[VisionPart] = []
-    for roof in _roofs(shapes):
+    for roof in _roofs(shapes, count):
         own = {name.removeprefix(roof): torch.empty(w.shape, device="meta") for name, w in shapes.items() if name.startswith(roof)}
         for arguments in ({}, {"add_pooling_layer": False}):
             given = VisionPart(**{**vars(part), "arguments": arguments, "roof": roof})
@@ -189,8 +190,8 @@ def _placed(part: VisionPart, shapes: Mapping[str, Tensor]) -> VisionPart:
             if not all(name.startswith("pooler.") for name in found.missing):
                 break
     if not tried:
-        raise ModelError("{name} can't be loaded: {reason}", name=part.kind.__name__,
-                         reason="its parts do not fit together")  # fmt: skip
+        reason = say("its parts do not fit together")
+        raise ModelError("{name} can't be loaded: {reason}", name=part.kind.__name__, reason=reason)
     return min(tried, key=lambda one: (len(one.missing) + len(one.misshapen), len(one.unexpected)))
 
 
@@ -210,14 +211,14 @@ def _fitted(part: VisionPart, own: Mapping[str, Tensor]) -> VisionPart | None:
     return VisionPart(**{**vars(part), **whole})
 
 
-def _roofs(names: Mapping[str, Any]) -> list[str]:
-    """What may stand before a tower's names in a file, the whole file first, then the largest parts of it."""
+def _roofs(names: Mapping[str, Any], count: int) -> list[str]:
+    """What may stand before the names of so many tensors in a file: nothing, then what most names of a tower begin with."""
     under: dict[str, int] = {}
     for name in names:
         steps = name.split(".")
         for n in range(1, min(len(steps), 6)):
             roof = "".join(f"{step}." for step in steps[:n])
             under[roof] = under.get(roof, 0) + 1
-    ranked = sorted(under, key=lambda roof: -under[roof])
+    ranked = sorted((roof for roof in under if under[roof] >= count * LEAST_SHARE), key=lambda roof: -under[roof])
     likely = [roof for roof in ranked if any(word in roof for word in ("vision", "visual", "encoder", "backbone", "image"))]
     return ["", *dict.fromkeys([*likely, *ranked])][:MAX_ROOFS]
