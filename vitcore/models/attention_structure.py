@@ -102,7 +102,7 @@ def _run(module: nn.Module, image_px: tuple[int, int]) -> _ObservedPass | None:
     was_training, weight = module.training, next((p for p in module.parameters() if p.is_floating_point()), torch.empty(0))
     small = sum(p.numel() for p in module.parameters()) * math.prod(image_px) < SMALL_MODEL_OPERATIONS
     devices: tuple[Any, ...] = (weight.device, "meta") if small else ("meta", weight.device)
-    for device in devices[:1] if getattr(module, "needs_memory", False) else devices:
+    for device in (weight.device,) if getattr(module, "needs_memory", False) else devices:
         model = to_meta_device(module) if device == "meta" else module
         ran = _ObservedPass()
         handles = [handle for name, part in model.named_modules() if name for handle in ran.hook(name, part)]

@@ -15,6 +15,13 @@ from vitcore.faithfulness.weight_randomisation import _parts_from_the_head
 from vitcore.forward.block_activations import patch_embeddings, prefix_token_names, project_patch, trace_token
 from vitcore.forward.recording import to_model_input
 from vitcore.interventions.activations import cache
+from vitcore.models.embeddings import (
+    can_permute_positions,
+    can_replace_positions_by_mean,
+    position_embeddings,
+    relative_positions,
+    with_permuted_positions,
+)
 from vitcore.models.load_model import ModelError
 from vitcore.models.random_weights import with_random_weights
 from vitcore.models.transformers_models.vision_part import candidates, read_answer
@@ -204,7 +211,7 @@ def test_modules_in_memory_are_read_as_files_are(kind, tmp_path, noise):
 
 
 def test_what_other_rooms_do_with_such_a_model(tmp_path, noise):
-    """Live numbers, hooks on blocks, the untrained floor, the order of parts and a card of its own: with tokens in another order."""
+    """Live numbers, hooks on blocks, the untrained floor, the order of parts, a card: with tokens in another order."""
     saved(GLOBAL["YOLOS"][0], tmp_path, (48, 32))
     vit = opened(tmp_path)
     rec = vitcore.record(vit, noise())
@@ -227,6 +234,29 @@ def test_what_other_rooms_do_with_such_a_model(tmp_path, noise):
     np.testing.assert_allclose(vitcore.record(again, noise()).logits, rec.logits, atol=1e-5)
     with pytest.raises(ModelError, match="takes only pictures of 48×32 px"):
         vitcore.load(tmp_path / "model.safetensors", image_px=64)
+
+
+@pytest.mark.parametrize(("kind", "where"), [
+    ("YOLOS", "vit.embeddings.position_embeddings"), ("BLIP's tower", "embeddings.position_embedding"),
+    ("OWL-ViT's tower", "vision_model.embeddings.position_embedding.weight"),
+])  # fmt: skip
+def test_positions_are_the_tables_own(kind, where, tmp_path):
+    model = saved(GLOBAL[kind][0], tmp_path)
+    vit = opened(tmp_path)
+    table = model.get_parameter(where).detach().reshape(-1, 32)
+    assert np.array_equal(position_embeddings(vit), table[1 : 1 + vit.grid.patches].numpy())
+    assert not can_permute_positions(vit) and not can_replace_positions_by_mean(vit)
+    with pytest.raises(ModelError, match="its positions can't be changed"):
+        with_permuted_positions(vit, np.arange(vit.grid.patches))
+
+
+def test_bias_over_offsets_is_the_attentions_own(beit, noise):
+    vit = opened(beit)
+    bias = relative_positions(vit, 1)
+    tables = [p for name, p in vit.module.named_parameters() if name.endswith("relative_position_bias_table")]
+    assert bias.kind == "bias" and bias.values.shape == (4, 16) and position_embeddings(vit) is None
+    middle = bias.values[:, vit.grid.middle]  # no offset: the middle of the table over (2·4 − 1)² offsets
+    assert np.allclose(middle, tables[1][24].detach().numpy())
 
 
 def config_of(folder, **changes):

@@ -7,7 +7,7 @@ answer depends on, its gradient tells. Shapes: T tokens, N patches, D width.
 import math
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -170,24 +170,62 @@ def _tokens_before(block: nn.Module, run: Run) -> Tensor:
 
 
 def _patch_numbers(cut: nn.Module, block: nn.Module, run: Run, patches: int) -> list[int]:
-    """Of each token the number of the patch that it changes with, from 1; 0 for none, −1 for several that are no single one."""
-    plain, numbers = _tokens_before(block, run), torch.arange(1, patches + 1)
-    found = torch.zeros(len(plain), dtype=torch.long)
+    """Of each token the number of the patch that it changes with, from 1; 0 for none."""
     generator = torch.Generator().manual_seed(0)
-    for digit in range(max(1, math.ceil(math.log2(patches + 1)))):
-        changed = (numbers >> digit & 1).bool()
 
-        def change(part: nn.Module, given: Any, out: Tensor, changed: Tensor = changed) -> Tensor:
+    @contextmanager
+    def change(chosen: Tensor) -> Iterator[None]:
+        def hook(part: nn.Module, given: Any, out: Tensor) -> Tensor:
             by = torch.randn(out.shape[1], generator=generator) * out.float().std().clamp(min=1e-3)
-            return out + changed.view(1, 1, *out.shape[2:]) * by.view(1, -1, 1, 1).to(out)
+            return out + chosen.view(1, 1, *out.shape[2:]) * by.view(1, -1, 1, 1).to(out)
 
-        handle = cut.register_forward_hook(change)
+        handle = cut.register_forward_hook(hook)
         try:
-            moved = (_tokens_before(block, run) - plain).abs().amax(-1) > 0
+            yield
         finally:
             handle.remove()
-        found += moved.long().cpu() << digit
+
+    return _numbers(change, block, run, patches)
+
+
+def _numbers(change: Callable[[Tensor], AbstractContextManager[None]], block: nn.Module, run: Run, count: int) -> list[int]:
+    """Of each token the number, from 1, of the one of `count` things that it changes with; 0 for none.
+
+    change: within it the things that a vector of booleans names are others. Of things that change together the number is another.
+    """
+    plain, numbers = _tokens_before(block, run), torch.arange(1, count + 1)
+    found = torch.zeros(len(plain), dtype=torch.long)
+    for digit in range(max(1, math.ceil(math.log2(count + 1)))):
+        with change((numbers >> digit & 1).bool()):
+            found += ((_tokens_before(block, run) - plain).abs().amax(-1) > 0).long().cpu() << digit
     return found.tolist()
+
+
+def find_positions(model: nn.Module, layout: TokenLayout, run: Run) -> tuple[str, tuple[int, ...]] | None:
+    """The parameter that holds learned positions, a row a token, and the row of each patch; None where there is none."""
+    blocks: Any = model.get_submodule(layout.blocks)
+    places, tokens = layout.order[len(layout.prefix) :], len(layout.order)
+    for part in layout.early:
+        for own, p in model.get_submodule(part).named_parameters(recurse=False):
+            name = f"{part}.{own}".lstrip(".")
+            if "pos" not in name or p.ndim < 2 or p.numel() // p.shape[-1] not in (tokens, len(places)):
+                continue
+            rows = p.detach().view(-1, p.shape[-1])
+
+            @contextmanager
+            def change(chosen: Tensor, rows: Tensor = rows) -> Iterator[None]:
+                kept = rows.clone()
+                try:
+                    rows.add_(chosen.view(-1, 1) * torch.randn(rows.shape[1], generator=torch.Generator().manual_seed(1)))
+                    yield
+                finally:
+                    rows.copy_(kept)
+
+            found = _numbers(change, blocks[0], run, len(rows))
+            at = tuple(found[place] - 1 for place in places)
+            if len(set(at)) == len(at) and all(0 <= row < len(rows) for row in at):
+                return name, at
+    return None
 
 
 def _prefix_names(model: nn.Module, early: list[str], block: nn.Module, run: Run, rest: list[int]) -> tuple[str, ...]:

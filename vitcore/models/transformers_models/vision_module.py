@@ -12,9 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from vitcore.architectures.grey_input import LUMA
+from vitcore.attention_capture import AttentionCapture, AttentionEvent
 from vitcore.errors import misfit_reason, raise_mistake
 from vitcore.models.model_cards import ModelError
-from vitcore.models.transformers_models.token_layout import TokenLayout, Undefined, find_pooling, find_token_layout
+from vitcore.models.transformers_models.token_layout import TokenLayout, Undefined, find_pooling, find_positions, find_token_layout
 from vitcore.models.transformers_models.vision_part import ask, picture_shape, read_answer
 
 TOLERANCE = 1e-5  # of the largest number of an answer
@@ -68,6 +69,8 @@ class TransformersVision(nn.Module):
         self._place(model, layout)
         if self.layout is None:
             self._place_features(model, x)
+        with torch.no_grad():
+            self.positions = find_positions(model, self.layout, run) if self.layout else None
         self.model = model  # after its parts: their names here come first
         with torch.no_grad():
             expected, given = run(), self(x)
@@ -142,6 +145,31 @@ class TransformersVision(nn.Module):
         """The places of the patches in a sequence of tokens; all, where there are other tokens than the blocks had."""
         layout, count = self.layout, tokens.shape[1]
         return list(range(count)) if layout is None or len(layout.order) != count else list(layout.order[len(layout.prefix) :])
+
+    @property
+    def position_table(self) -> Tensor | None:
+        """Learned positions of the patches (1, N, D); None where there is no such table."""
+        if self.positions is None:
+            return None
+        name, rows = self.positions
+        table = self.model.get_parameter(name).detach()
+        return table.view(-1, table.shape[-1])[list(rows)].unsqueeze(0)
+
+    @torch.no_grad()
+    def attention_bias(self, block: int) -> Tensor | None:
+        """(H, T, T) that is added to a block's scores; None where nothing is."""
+        found: list[Tensor | None] = []
+        tokens = len(self.layout.order) if self.layout else 0
+
+        def watch(event: AttentionEvent) -> None:
+            if tuple(event.shape[-2:]) == (tokens, tokens):
+                found.append(getattr(event, "mask", None))
+
+        first = next(self.model.parameters())
+        with AttentionCapture(watch):
+            self(torch.zeros(1, 3, *self.image_px, device=first.device, dtype=first.dtype))
+        bias = found[block] if block < len(found) else None
+        return None if bias is None else bias.reshape(-1, *bias.shape[-2:])
 
     @torch.no_grad()
     def init_weights(self) -> None:
