@@ -17,10 +17,12 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from vitcore.attention_capture import AttentionCapture, AttentionEvent
+from vitcore.models.transformers_models.vision_part import with_parts
 
 ATTENTION = (F.softmax, torch.softmax, Tensor.softmax, F.scaled_dot_product_attention, F.multi_head_attention_forward)
 NAMED_TOKENS = (("class", r"cls|class"), ("distillation", r"dist"), ("register", r"regist|storage"), ("detection", r"detection"))
-Run = Callable[[], Tensor]  # a pass, whose answer is (1, numbers)
+CLOSE = 1e-4  # of the largest number, by which float32 sums in another order differ
+Run = Callable[[Any], Tensor]  # a pass of one picture through a model, whose answer is (1, numbers)
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def find_token_layout(model: nn.Module, run: Run, image_px: tuple[int, int]) -> 
     if not seen.blocks or tokens < rows * cols:
         return Undefined("", seen.patches, seen.grid)
     blocks: Any = model.get_submodule(seen.blocks)
-    numbers = _patch_numbers(cut, blocks[0], run, rows * cols)
+    numbers = _patch_numbers(model, cut, blocks[0], run, rows * cols)
     places = [i for i, number in enumerate(numbers) if number]
     rest = [i for i, number in enumerate(numbers) if not number]
     if [numbers[i] for i in places] != list(range(1, rows * cols + 1)):
@@ -112,7 +114,7 @@ def _observe(model: nn.Module, run: Run, image_px: tuple[int, int]) -> _Seen:
         handles.append(part.register_forward_hook(after(name), with_kwargs=True))
     try:
         with torch.no_grad(), AttentionCapture(watch), calls:
-            run()
+            run(model)
     finally:
         for handle in handles:
             handle.remove()
@@ -150,7 +152,7 @@ class _StopError(Exception):
     pass
 
 
-def _tokens_before(block: nn.Module, run: Run) -> Tensor:
+def _tokens_before(model: nn.Module, block: nn.Module, run: Run) -> Tensor:
     """The tokens (T, D) that go into the first block; the pass ends there."""
     kept: list[Tensor] = []
 
@@ -161,7 +163,7 @@ def _tokens_before(block: nn.Module, run: Run) -> Tensor:
     handle = block.register_forward_pre_hook(stop)
     try:
         with torch.no_grad():
-            run()
+            run(model)
     except _StopError:
         pass
     finally:
@@ -169,7 +171,7 @@ def _tokens_before(block: nn.Module, run: Run) -> Tensor:
     return kept[0]
 
 
-def _patch_numbers(cut: nn.Module, block: nn.Module, run: Run, patches: int) -> list[int]:
+def _patch_numbers(model: nn.Module, cut: nn.Module, block: nn.Module, run: Run, patches: int) -> list[int]:
     """Of each token the number of the patch that it changes with, from 1; 0 for none."""
     generator = torch.Generator().manual_seed(0)
 
@@ -185,19 +187,21 @@ def _patch_numbers(cut: nn.Module, block: nn.Module, run: Run, patches: int) -> 
         finally:
             handle.remove()
 
-    return _numbers(change, block, run, patches)
+    return _numbers(change, model, block, run, patches)
 
 
-def _numbers(change: Callable[[Tensor], AbstractContextManager[None]], block: nn.Module, run: Run, count: int) -> list[int]:
+def _numbers(
+    change: Callable[[Tensor], AbstractContextManager[None]], model: nn.Module, block: nn.Module, run: Run, count: int
+) -> list[int]:
     """Of each token the number, from 1, of the one of `count` things that it changes with; 0 for none.
 
     change: within it the things that a vector of booleans names are others. Of things that change together the number is another.
     """
-    plain, numbers = _tokens_before(block, run), torch.arange(1, count + 1)
+    plain, numbers = _tokens_before(model, block, run), torch.arange(1, count + 1)
     found = torch.zeros(len(plain), dtype=torch.long)
     for digit in range(max(1, math.ceil(math.log2(count + 1)))):
         with change((numbers >> digit & 1).bool()):
-            found += ((_tokens_before(block, run) - plain).abs().amax(-1) > 0).long().cpu() << digit
+            found += ((_tokens_before(model, block, run) - plain).abs().amax(-1) > 0).long().cpu() << digit
     return found.tolist()
 
 
@@ -221,7 +225,7 @@ def find_positions(model: nn.Module, layout: TokenLayout, run: Run) -> tuple[str
                 finally:
                     rows.copy_(kept)
 
-            found = _numbers(change, blocks[0], run, len(rows))
+            found = _numbers(change, model, blocks[0], run, len(rows))
             at = tuple(found[place] - 1 for place in places)
             if len(set(at)) == len(at) and all(0 <= row < len(rows) for row in at):
                 return name, at
@@ -236,9 +240,9 @@ def _prefix_names(model: nn.Module, early: list[str], block: nn.Module, run: Run
             kind = next((kind for kind, pattern in NAMED_TOKENS if re.search(pattern, name)), "")
             if not kind or "pos" in name or not rest:
                 continue
-            plain = _tokens_before(block, run) if plain is None else plain
+            plain = _tokens_before(model, block, run) if plain is None else plain
             with _changed(p):
-                moved = (_tokens_before(block, run) - plain).abs().amax(-1) > 0
+                moved = (_tokens_before(model, block, run) - plain).abs().amax(-1) > 0
             for i in rest:
                 if moved[i]:
                     names[i] = kind
@@ -260,69 +264,56 @@ def _changed(p: Tensor) -> Iterator[None]:
 
 
 class _AttentionCalls(TorchFunctionMode):
-    """Counts softmaxes and attention, from when it is told to."""
+    """Counts softmaxes and attention."""
 
-    def __init__(self, begin: bool = True) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.begun, self.count = begin, 0
+        self.count = 0
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.count += self.begun and func in ATTENTION
+        self.count += func in ATTENTION
         return func(*args, **(kwargs or {}))
 
 
 def find_pooling(model: nn.Module, layout: TokenLayout, run: Run) -> str:
     """Where the answer is read: "class token", "mean of patches" or "attention pool", by the tokens of the last block that its
-    gradient reaches; "" for another way."""
+    gradient reaches; "" for another way. The blocks themselves are not run."""
     blocks: Any = model.get_submodule(layout.blocks)
-    last, patches = blocks[len(blocks) - 1], list(layout.order[len(layout.prefix) :])
-    leaf: list[Tensor] = []
-    after, shown = _AttentionCalls(begin=False), list[tuple[int, ...]]()
+    shape, patches = _tokens_before(model, blocks[0], run).shape, list(layout.order[len(layout.prefix) :])
+    generator = torch.Generator().manual_seed(0)
+    calls, shown = _AttentionCalls(), list[tuple[int, ...]]()
 
-    def cut(part: nn.Module, given: Any, out: Any) -> Any:
-        leaf.append((out[0] if isinstance(out, tuple) else out).detach().requires_grad_())
-        after.begun = True
-        return (leaf[0], *out[1:]) if isinstance(out, tuple) else leaf[0]
+    def answer(tokens: Tensor) -> Tensor:
+        last = nn.ModuleList(_Given(tokens, layout.given) for _ in blocks)
+        return run(with_parts(model, {layout.blocks: last}))
 
-    def watch(event: AttentionEvent) -> None:
-        if after.begun:
-            shown.append(tuple(event.shape))
-
-    handle = last.register_forward_hook(cut)
-    try:
-        with torch.inference_mode(False), torch.enable_grad():
-            with AttentionCapture(watch), after:
-                answer = run()
-            weights = torch.randn(answer.shape, generator=torch.Generator().manual_seed(0)).to(answer)
-            total = (answer * weights).sum()
-            slope = torch.autograd.grad(total, leaf[0], allow_unused=True)[0] if total.requires_grad else None
-    finally:
-        handle.remove()
+    with torch.inference_mode(False), torch.enable_grad():
+        tokens = torch.randn(1, *shape, generator=generator).requires_grad_()
+        with AttentionCapture(lambda event: shown.append(tuple(event.shape))), calls:
+            plain = answer(tokens)
+        total = (plain * torch.randn(plain.shape, generator=generator)).sum()
+        slope = torch.autograd.grad(total, tokens, allow_unused=True)[0] if total.requires_grad else None
     if slope is None:  # it is read before others could change it
         return ""
     read = [i for i, size in enumerate(slope[0].abs().amax(-1).tolist()) if size > 0]
-    if after.count or shown:
-        one = len(shown) == 1 and shown[0][-2] == 1 and shown[0][-1] in (len(patches), slope.shape[1])
+    if calls.count or shown:
+        one = len(shown) == 1 and shown[0][-2] == 1 and shown[0][-1] in (len(patches), shape[0])
         return "attention pool" if one and read else ""
     if read == [0] and layout.prefix[:1] == ("class",) and layout.order[0] == 0:
         return "class token"
-    return "mean of patches" if read == patches and _exchangeable(last, run, patches) else ""
-
-
-def _exchangeable(last: nn.Module, run: Run, patches: list[int]) -> bool:
-    """Whether the answer is the same when the tokens of patches change places after the last block."""
-    moved = torch.tensor(patches)[torch.randperm(len(patches), generator=torch.Generator().manual_seed(0))]
-
-    def swap(part: nn.Module, given: Any, out: Any) -> Any:
-        x = (out[0] if isinstance(out, tuple) else out).clone()
-        x[:, patches] = x[:, moved]
-        return (x, *out[1:]) if isinstance(out, tuple) else x
-
     with torch.no_grad():
-        plain = run()
-        handle = last.register_forward_hook(swap)
-        try:
-            other = run()
-        finally:
-            handle.remove()
-    return bool((plain - other).abs().max() <= 1e-4 * plain.abs().max().clamp(min=1e-6))
+        moved = tokens.detach().clone()
+        moved[:, patches] = moved[:, torch.tensor(patches)[torch.randperm(len(patches), generator=generator)]]
+        same = bool((answer(moved) - plain).abs().max() <= CLOSE * plain.abs().max().clamp(min=1e-6))
+    return "mean of patches" if read == patches and same else ""
+
+
+class _Given(nn.Module):
+    """In place of a block: what it returns is given."""
+
+    def __init__(self, tokens: Tensor, beside: int) -> None:
+        super().__init__()
+        self.tokens, self.beside = tokens, beside
+
+    def forward(self, x: Tensor, *given: Any, **named: Any) -> Any:
+        return self.tokens if self.beside < 0 else (self.tokens, *(None for _ in range(self.beside)))

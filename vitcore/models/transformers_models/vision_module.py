@@ -4,8 +4,6 @@ The model runs as transformers wrote it. What others put in the place of `blocks
 features is run where the model has it: each pass has a shallow copy of its own. Shapes: B pictures, T tokens, N patches, D width.
 """
 
-import copy
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -16,7 +14,7 @@ from vitcore.attention_capture import AttentionCapture, AttentionEvent
 from vitcore.errors import misfit_reason, raise_mistake
 from vitcore.models.model_cards import ModelError
 from vitcore.models.transformers_models.token_layout import TokenLayout, Undefined, find_pooling, find_positions, find_token_layout
-from vitcore.models.transformers_models.vision_part import ask, picture_shape, read_answer
+from vitcore.models.transformers_models.vision_part import ask, picture_shape, read_answer, with_parts
 
 TOLERANCE = 1e-5  # of the largest number of an answer
 
@@ -49,20 +47,23 @@ class TransformersVision(nn.Module):
         self.why_not_global, self.reads_class_token = "", False
         self.layout: TokenLayout | None = None
         x = torch.randn(1, channels, *image_px, generator=torch.Generator().manual_seed(0))
-        with torch.no_grad():
-            found = read_answer(ask(model, x, dual))
-        if found is None:
-            raise ModelError("{name} does not give one vector of numbers for a picture.", name=type(model).__name__)
-        self.num_classes = found[1].shape[-1] if found[0] == "logits" else 0
-        run = lambda: self._vector(ask(model, x, dual))  # noqa: E731
+        answers: list[Any] = []
+
+        def run(part: Any) -> Tensor:
+            answers[:] = [ask(part, x, dual)]
+            return self._vector(answers[0])
+
         layout: TokenLayout | Undefined = find_token_layout(model, run, image_px)
+        whole = answers[0]
+        field, numbers = read_answer(whole) or ("", x)
+        self.num_classes = numbers.shape[-1] if field == "logits" else 0
         if isinstance(layout, TokenLayout):
             self.layout = layout
             self.reads_class_token = layout.prefix[:1] == ("class",) and layout.order[0] == 0
             self.pooling = find_pooling(model, layout, run)
             if not self.pooling:
                 layout = Undefined("answer", layout.patches, layout.grid)
-        elif found[0] == "last_hidden_state" and found[1].ndim == 3 and layout.why:
+        elif layout.why == "order" and field == "last_hidden_state":
             raise ModelError("{name} can't be read: which of its tokens are patches could not be established.",
                              name=type(model).__name__)  # fmt: skip
         self.layout = layout if isinstance(layout, TokenLayout) else None
@@ -73,7 +74,7 @@ class TransformersVision(nn.Module):
             self.positions = find_positions(model, self.layout, run) if self.layout else None
         self.model = model  # after its parts: their names here come first
         with torch.no_grad():
-            expected, given = run(), self(x)
+            expected, given = self._vector(whole), self(x)
         if not bool((given - expected).abs().max() <= TOLERANCE * expected.abs().max()):
             raise ModelError("{name} can't be read: its blocks, run one by one, do not give the same answer twice.",
                              name=type(model).__name__)  # fmt: skip
@@ -127,13 +128,13 @@ class TransformersVision(nn.Module):
             parts[self.layout.blocks] = nn.ModuleList(
                 _InPlace(block, self.layout.order, self.layout.given) for block in self.blocks
             )
-        return self._vector(ask(_with_parts(self.model, parts), x, self.dual))
+        return self._vector(ask(with_parts(self.model, parts), x, self.dual))
 
     def _vector(self, out: Any) -> Tensor:
         """The answer as one vector a picture: transformers' own, else the class token, else the mean of the patches."""
         found = read_answer(out)
         if found is None:
-            raise ModelError("{name} does not give one vector of numbers for a picture.", name=type(self.model).__name__)
+            raise ModelError("{name} does not give one vector of numbers for a picture.", name=type(out).__name__)
         given = found[1]
         if given.ndim == 4:
             return given.mean((2, 3))
@@ -223,19 +224,3 @@ class _InPlace(nn.Module):
             order = torch.tensor(self.order, device=x.device)
             x = self.block(x[:, order], *given, **named)[:, order.argsort()]
         return x if self.given < 0 else (x, *(None for _ in range(self.given)))
-
-
-def _with_parts(module: Any, parts: Mapping[str, nn.Module]) -> Any:
-    """A shallow copy of a model whose parts of these dotted names are these; weights are shared."""
-    children: dict[str, Any] = dict(module._modules)
-    inner: dict[str, dict[str, nn.Module]] = {}
-    for name, part in parts.items():
-        first, _, rest = name.partition(".")
-        if rest:
-            inner.setdefault(first, {})[rest] = part
-        else:
-            children[name] = part
-    children |= {first: _with_parts(children[first], rests) for first, rests in inner.items()}
-    clone = copy.copy(module)
-    clone._modules = children
-    return clone

@@ -3,6 +3,7 @@
 That is the whole model where it answers a picture alone, the picture's half of two (CLIP), or the tower inside it.
 """
 
+import copy
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -111,6 +112,22 @@ def read_answer(out: Any) -> tuple[str, Tensor] | None:
     return ("feature_maps", maps[-1]) if maps and isinstance(maps[-1], Tensor) and maps[-1].ndim == 4 else None
 
 
+def with_parts(module: Any, parts: Mapping[str, nn.Module]) -> Any:
+    """A shallow copy of a model whose parts of these dotted names are these; weights are shared."""
+    children: dict[str, Any] = dict(module._modules)
+    inner: dict[str, dict[str, nn.Module]] = {}
+    for name, part in parts.items():
+        first, _, rest = name.partition(".")
+        if rest:
+            inner.setdefault(first, {})[rest] = part
+        else:
+            children[name] = part
+    children |= {first: with_parts(children[first], rests) for first, rests in inner.items()}
+    clone = copy.copy(module)
+    clone._modules = children
+    return clone
+
+
 def picture_shape(config: Any) -> tuple[int, int, int]:
     """(channels, height, width) of what a model was made for."""
     vision = getattr(config, "vision_config", None) or config
@@ -154,7 +171,11 @@ def _model_class(transformers: Any, said: Mapping[str, Any], config: Any) -> Any
     names = [name for name in said.get("architectures") or () if isinstance(name, str)]
     for name in names:
         kind: Any = getattr(transformers, name, None) if name.isidentifier() else None
-        if isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel) and isinstance(config, kind.config_class):
+        if (
+            isinstance(kind, type)
+            and issubclass(kind, transformers.PreTrainedModel)
+            and isinstance(config, getattr(kind, "config_class", ()))
+        ):
             return kind
     if names:
         raise ModelError("Its config.json names the class {name}, which transformers {version} does not have. Code of a file's own "
@@ -164,6 +185,10 @@ def _model_class(transformers: Any, said: Mapping[str, Any], config: Any) -> Any
         raise ModelError("Its config.json describes a {kind} model, which sees no photos.", kind=model_type(said))
     kinds = known[type(config)]
     return kinds[0] if isinstance(kinds, tuple) else kinds
+
+
+def _is_of(config: Any, kind: Any) -> bool:
+    return isinstance(config, getattr(kind, "config_class", None) or ())
 
 
 def _load(part: VisionPart, state: Mapping[str, Tensor], **how: Any) -> tuple[Any, dict[str, Any]]:
