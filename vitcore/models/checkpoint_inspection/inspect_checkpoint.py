@@ -65,7 +65,11 @@ def inspect(
         tree, configured = add_adapter(tree, configured, file, base, anywhere)
     if configured.transformers:
         whole = checkpoint_layout.whole_model(tree, file.name)
-        return _through_transformers(path, file, whole, configured.transformers, configured)
+        if like is not None:
+            preparation_like(like, tensor_shapes(whole.weights), file.name)  # refuses: these are no tensors of timm's
+        told = _through_transformers(path, file, whole, configured.transformers, configured)
+        _chosen([told.part], part, file)
+        return told
     if configured.timm:
         found = [checkpoint_layout.whole_model(tree, file.name)]
     else:

@@ -84,7 +84,7 @@ def _check(said: Mapping[str, Any], depth: int = 0) -> None:
             raise ModelError("Its config.json names another model inside it ({name}), and a file's models are not fetched.",
                              name=str(value)[:40] if isinstance(value, str) else name)  # fmt: skip
         if name == "quantization_config" and value:
-            raise ModelError("Its config.json says that its weights are quantised: save them as 16- or 32-bit floats.")
+            raise ModelError("Its config.json says that its weights are quantised: save them as plain floating-point numbers.")
         numbers = value if isinstance(value, list) else [value]
         whole = [n for n in numbers if isinstance(n, int) and not isinstance(n, bool)]
         layers = bool(re.search(r"layer|depth|block|stage", name)) and not name.endswith(("_id", "_ids"))
