@@ -259,6 +259,19 @@ def test_bias_over_offsets_is_the_attentions_own(beit, noise):
     assert np.allclose(middle, tables[1][24].detach().numpy())
 
 
+def test_the_tower_inside_ones_own_class_is_not_taken_for_it():
+    class BeitForAge(T.BeitPreTrainedModel):
+        def __init__(self, config):
+            super().__init__(config)
+            self.beit, self.age = T.BeitModel(config), torch.nn.Linear(config.hidden_size, 1)
+
+        def forward(self, pixel_values):
+            return self.age(self.beit(pixel_values).pooler_output)
+
+    with pytest.raises(ModelError, match="its class BeitForAge is not built as a plain Vision Transformer"):
+        vitcore.wrap(BeitForAge(T.BeitConfig(**S)).eval(), name="mine", **NORMALISE)
+
+
 def config_of(folder, **changes):
     file = folder / "config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))

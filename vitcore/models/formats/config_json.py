@@ -156,7 +156,7 @@ def _vision_section(said: Mapping[str, Any]) -> Any:
 def _is_converted(said: Mapping[str, Any]) -> bool:
     """Whether a model of transformers becomes timm's here, without transformers."""
     vision = _vision_section(said)
-    kind = vision.get("model_type", said.get("model_type"))
+    kind = str(vision.get("model_type", said.get("model_type")))
     return kind in CONVERTED and _is_plain_vit(vision) and not NOT_CONVERTED & set(map(str, said.get("architectures") or ()))
 
 

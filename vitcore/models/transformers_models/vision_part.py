@@ -148,7 +148,8 @@ def candidates(whole: Any) -> Iterator[tuple[Any, bool]]:
     """
     if is_dual(whole):
         yield whole, True
-    for part in whole.modules():
+    own = type(whole).__module__.startswith("transformers.")  # inside somebody's own class a tower is not its answer
+    for part in whole.modules() if own else [whole]:
         if part is not whole or not is_dual(whole):
             if hasattr(part, "main_input_name") and _sees_pictures_alone(part):
                 yield part, False
