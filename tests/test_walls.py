@@ -154,7 +154,7 @@ ROOMS = {  # what each may import of vitcore, and no more
         "grid images models.model_cards models.vit translation",
     "models/assembly":
         "architectures.grey_input errors models.assembly models.attention_structure models.checkpoint_inspection "
-        "models.embeddings models.formats models.model_cards models.vit probabilities",
+        "models.embeddings models.formats models.model_cards models.transformers_models models.vit probabilities",
     "models/attention_structure.py":
         "architectures.grey_input architectures.model_summary attention_capture errors grid models.model_cards models.vit "
         "translation",
@@ -177,6 +177,9 @@ ROOMS = {  # what each may import of vitcore, and no more
     "models/model_size.py": "architectures.meta_device errors models.attention_structure models.torchvision_ops models.vit",
     "models/random_weights.py": "models.load_model",
     "models/torchvision_ops.py": "",
+    "models/transformers_models":
+        "architectures.grey_input architectures.meta_device attention_capture errors models.model_cards models.torchvision_ops "
+        "models.transformers_models translation",
     "models/vit.py": "grid models.assembly models.model_cards probabilities translation",
 }  # fmt: skip
 

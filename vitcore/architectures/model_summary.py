@@ -52,7 +52,12 @@ class ModulePart:
 
 
 def to_meta_device(module: nn.Module) -> Any:
-    """A copy whose tensors are shapes only, on the meta device; the module itself stays as it is."""
+    """A copy whose tensors are shapes only, on the meta device; the module itself stays as it is.
+
+    With its numbers, where a module says that it can't be run without (`needs_memory`).
+    """
+    if getattr(module, "needs_memory", False):
+        return copy.deepcopy(module).eval()
     empty: dict[int, Any] = {id(p): nn.Parameter(p.to("meta"), requires_grad=False) for p in module.parameters()}
     empty |= {id(b): b.to("meta") for b in module.buffers()}
     return copy.deepcopy(module, empty).eval()
@@ -69,10 +74,10 @@ def table_1_row(module: nn.Module, image_px: tuple[int, int]) -> Table1Row:
     counter = FlopCounterMode(display=False, custom_mapping=_norms())
     known = run_alike_blocks_once(model, counter)
     with counter, torch.no_grad():
-        model(torch.empty(1, picture_bands(module), *image_px, device="meta", dtype=_dtype(model)))
+        model(_no_picture(model, image_px))
     return Table1Row(
         len(blocks), _each(_width(block) for block in blocks), _each(_mlp(block) for block in blocks),
-        _each(_heads(block) for block in blocks), sum(p.numel() for p in module.parameters()),
+        _each(head_count(block) for block in blocks), sum(p.numel() for p in module.parameters()),
         (counter.get_total_flops() + sum(known)) / 2e9, _tokens(first, inputs), image_px,
     )  # fmt: skip
 
@@ -116,15 +121,16 @@ def _settings(part: nn.Module) -> tuple[Any, ...]:
 _OF_EVERY_MODULE = vars(nn.Module()).keys()
 
 
-def _dtype(model: nn.Module) -> torch.dtype:
-    """What its numbers are: float32, or half of it."""
-    return next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
+def _no_picture(model: nn.Module, image_px: tuple[int, int]) -> Tensor:
+    """A picture (1, C, height, width) of zeros, where the model is and of its dtype; on the meta device of no numbers."""
+    first = next((p for p in model.parameters() if p.is_floating_point()), torch.empty(0, device="meta"))
+    return torch.zeros(1, picture_bands(model), *image_px, device=first.device, dtype=first.dtype)
 
 
 def _blocks(model: nn.Module) -> list[nn.Module]:
     """What is repeated: the blocks that attend, where there are some, else the residual blocks."""
     blocks = [m for name, m in model.named_modules() if BLOCK_NAMES.search(name)]
-    return [block for block in blocks if _heads(block)] or blocks
+    return [block for block in blocks if head_count(block)] or blocks
 
 
 def _norms() -> dict[Any, Any]:
@@ -165,8 +171,10 @@ def _mlp(block: nn.Module) -> int:
     return int(getattr(block, "in_split", (0,))[0])  # a block that computes MLP and attention side by side
 
 
-def _heads(block: nn.Module) -> int:
-    return next((int(n) for part in block.modules() if isinstance(n := getattr(part, "num_heads", None), int)), 0)
+def head_count(block: nn.Module) -> int:
+    """How many heads a block says that it has, as timm and transformers call them; 0 where it says nothing."""
+    said = (getattr(part, name, None) for part in block.modules() for name in ("num_heads", "num_attention_heads"))
+    return next((n for n in said if isinstance(n, int) and n), 0)
 
 
 def _tokens(first: Any, inputs: list[Tensor]) -> int:
@@ -177,7 +185,7 @@ def _tokens(first: Any, inputs: list[Tensor]) -> int:
     if x.ndim == 3:
         return int(x.shape[1])
     last = x.shape[-1] == _width(first)  # channels last, as Swin has it
-    return (math.prod(x.shape[1:3]) if last else math.prod(x.shape[2:])) if x.ndim == 4 and _heads(first) else 0
+    return (math.prod(x.shape[1:3]) if last else math.prod(x.shape[2:])) if x.ndim == 4 and head_count(first) else 0
 
 
 def module_parts(module: nn.Module, image_px: tuple[int, int]) -> tuple[ModulePart, ...]:
@@ -188,7 +196,7 @@ def module_parts(module: nn.Module, image_px: tuple[int, int]) -> tuple[ModulePa
         if name:
             part.register_forward_hook(lambda m, given, out, name=name: calls.append((name, m, given, out)))
     with torch.no_grad():
-        model(torch.empty(1, picture_bands(module), *image_px, device="meta", dtype=_dtype(model)))
+        model(_no_picture(model, image_px))
     ran = {name: (part, _shape(given), _shape(out)) for name, part, given, out in calls}  # the last call of each counts
     drawn: list[ModulePart] = []
     for name, (part, before, after) in _top(ran, model):

@@ -68,6 +68,8 @@ def why_not_removable(vit: Vit) -> str:
 
     if vit.is_global and not vit.structure.axes and isinstance(vit.module, VisionTransformer | Eva):
         return ""
+    if getattr(vit.module, "library", "") == "transformers":
+        return say("{name} is run as transformers wrote it, so none of its patches can be removed.", name=vit.display_name)
     return say("{name} needs all of its patches in every layer, so none can be removed.", name=vit.display_name)
 
 

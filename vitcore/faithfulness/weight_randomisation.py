@@ -58,7 +58,8 @@ def _parts_from_the_head(module: Any) -> dict[str, list[nn.Parameter]]:
     parts["embedding"] = []
     for name, tensor in named.items():
         first, second, *_ = f"{name}.".split(".")
-        parts[f"blocks.{second}" if first == "blocks" else "embedding" if first in early else "head"].append(tensor)
+        embeds = first in early or name in getattr(module, "early_parameters", ())
+        parts[f"blocks.{second}" if first == "blocks" else "embedding" if embeds else "head"].append(tensor)
     return {name: tensors for name, tensors in parts.items() if tensors}
 
 

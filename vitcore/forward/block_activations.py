@@ -102,6 +102,9 @@ def trace_token(vit: Vit, pixels: NDArray[np.uint8], block: int, token: int) -> 
 
 
 def _not_defined(vit: Vit) -> ModelError:
+    if getattr(vit.module, "library", "") == "transformers":
+        return ModelError("The blocks of {name} are run as transformers wrote them, and their parts have names of their own, so "
+                          "their numbers can't be shown step by step.", name=vit.display_name)  # fmt: skip
     return ModelError(
         "The blocks of {name} are not built as Eq. 2 and 3 of the paper say (LayerNorm, attention, sum; LayerNorm, MLP, "
         "sum), so their numbers can't be shown step by step.",
@@ -182,6 +185,8 @@ def project_patch(vit: Vit, pixels: NDArray[np.uint8], patch: int) -> PatchProje
 def prefix_token_names(vit: Vit) -> tuple[str, ...]:
     """The tokens before the patches, by what they are: "class", "distillation", "register 0", …"""
     module = vit.module
+    if said := getattr(module, "prefix_names", None):  # one of transformers'
+        return tuple(said)
     names = ["class"] if getattr(module, "cls_token", None) is not None else []
     names += ["distillation"] if getattr(module, "dist_token", None) is not None else []
     registers = vit.grid.prefix - len(names)

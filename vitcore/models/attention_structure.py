@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from vitcore.architectures.grey_input import picture_bands
-from vitcore.architectures.model_summary import BLOCK_NAMES, to_meta_device
+from vitcore.architectures.model_summary import BLOCK_NAMES, head_count, to_meta_device
 from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
 from vitcore.errors import log_traceback
 from vitcore.grid import Grid
@@ -44,8 +44,9 @@ def read_attention_structure(name: str, module: Any, image_px: tuple[int, int]) 
     given = max((given for _, given, _ in ran.blocks), key=Tensor.numel, default=torch.empty(1, grid.patches, 1))
     width = given.shape[-1] if given.ndim != 4 or _channels_last(given, image_px) else given.shape[1]
     return AttentionStructure(
-        grid=grid, patches=patches, last=where, layout=layout, sizes=sizes, positions=given.numel() // width, numbers=given.numel()
-    )
+        grid=grid, patches=patches, last=where, layout=layout, sizes=sizes, positions=given.numel() // width, numbers=given.numel(),
+        why_not_global=str(getattr(module, "why_not_global", "")),
+    )  # fmt: skip
 
 
 def image_px_of_module(module: Any, default: tuple[int, int]) -> tuple[int, int]:
@@ -101,7 +102,8 @@ def _run(module: nn.Module, image_px: tuple[int, int]) -> _ObservedPass | None:
     works."""
     was_training, weight = module.training, next((p for p in module.parameters() if p.is_floating_point()), torch.empty(0))
     small = sum(p.numel() for p in module.parameters()) * math.prod(image_px) < SMALL_MODEL_OPERATIONS
-    for device in (weight.device, "meta") if small else ("meta", weight.device):
+    devices: tuple[Any, ...] = (weight.device, "meta") if small else ("meta", weight.device)
+    for device in (weight.device,) if getattr(module, "needs_memory", False) else devices:
         model = to_meta_device(module) if device == "meta" else module
         ran = _ObservedPass()
         handles = [handle for name, part in model.named_modules() if name for handle in ran.hook(name, part)]
@@ -132,7 +134,7 @@ def _global(module: Any, ran: _ObservedPass, grid: Grid) -> AttentionStructure |
         wanted = [(1, (grid.tokens, grid.tokens))] * parallel
     sizes = [[(call.at_once, call.size) for call in calls] for calls in by_block]
     heads = {(call.heads, call.fused or len(wanted) == 1) for calls in by_block for call in calls}
-    count = next(int(n) for part in module.blocks[0].modules() if (n := getattr(part, "num_heads", None)))
+    count = head_count(module.blocks[0])
     if any(calls != wanted for calls in sizes) or heads != {(count, True)}:
         return None
     each = count if axes else count * len(wanted)

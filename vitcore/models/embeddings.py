@@ -62,6 +62,8 @@ def _all_positions(vit: Vit) -> tuple[Tensor, int] | None:
     import timm  # noqa: F401
     from timm.layers import resample_abs_pos_embed_nhwc
 
+    if isinstance(apart := getattr(vit.module, "position_table", None), Tensor):  # of one of transformers'
+        return apart.float(), 0
     table = getattr(vit.module, "pos_embed", None)
     embeds = getattr(vit.module, "embeds", None)
     if isinstance(flex := getattr(embeds, "pos_embed", None), Tensor) and embeds is not None:  # for pictures of any shape
@@ -136,12 +138,14 @@ def with_mean_position(vit: Vit) -> nn.Module:
 
 def can_permute_positions(vit: Vit) -> bool:
     """Whether `with_permuted_positions` is defined: positions are learned, and belong to patches that all attend to all."""
-    return vit.is_global and (position_embeddings(vit) is not None or hasattr(vit.module, "with_permuted_positions"))
+    movable = not hasattr(vit.module, "position_table") and position_embeddings(vit) is not None
+    return vit.is_global and (movable or hasattr(vit.module, "with_permuted_positions"))
 
 
 def can_replace_positions_by_mean(vit: Vit) -> bool:
     """Whether `with_mean_position` is defined: all that tells where a patch lies is one table, added before the blocks."""
-    return position_embeddings(vit) is not None and not hasattr(vit.module, "with_permuted_positions")
+    apart = hasattr(vit.module, "with_permuted_positions") or hasattr(vit.module, "position_table")
+    return not apart and position_embeddings(vit) is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +185,8 @@ def relative_positions(vit: Vit, block: int) -> RelativePositions | None:
 
 def _bias(module: Any, block: int) -> Tensor | None:
     """(H, T, T) that is added to a block's scores, of timm's BEiT and ViTs with relative positions."""
+    if hasattr(module, "attention_bias"):  # one of transformers'
+        return module.attention_bias(block)
     attn: Any = getattr(module.blocks[block], "attn", None)  # axial blocks have two, and tables for both
     if getattr(attn, "relative_position_bias_table", None) is not None:
         return attn._get_rel_pos_bias()[0]
@@ -194,6 +200,8 @@ def _bias(module: Any, block: int) -> Tensor | None:
 
 def _with_table(vit: Vit, table: Tensor) -> nn.Module:
     """The module with other learned positions (1, prefix + N, D), wherever it keeps them."""
+    if hasattr(vit.module, "position_table"):
+        raise ModelError("{name} is run as transformers wrote it, so its positions can't be changed.", name=vit.display_name)
     table = table.to(vit.dtype)
     clone = copy.copy(vit.module)  # never touch the shared module: other threads are using it
     embeds: Any = getattr(vit.module, "embeds", None)

@@ -28,6 +28,7 @@ from vitcore.models.attention_structure import image_px_of_module
 from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersWarning as AssumedAnswersWarning
 from vitcore.models.checkpoint_inspection.assumed_answers import assumed_sentence, stated_assumptions
 from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect as inspect
+from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect_described
 from vitcore.models.checkpoint_inspection.inspection import Inspection
 from vitcore.models.checkpoint_inspection.lookalikes import surest_normalisation
 from vitcore.models.checkpoint_inspection.open_questions import NORMALISATIONS
@@ -159,6 +160,11 @@ def open_inspected(
     facts = inspection.card(answers, labels)
     for note in inspection.warned_notes:
         warnings.warn("".join(note), stacklevel=2)  # text of no language class of ours: it may be pickled
+    own = getattr(module, "image_px", None)  # of one of transformers', which stays as it was made
+    if image_px and own and as_pair(image_px) != own:
+        raise _other_size_error(inspection.name, module)
+    if own:
+        image_px = None
     if not image_px and inspection.configuration.preprocessed_px:
         image_px, positions_by = inspection.configuration.preprocessed_px, "transformers"
     try:
@@ -206,6 +212,8 @@ def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None, pos
     facts, called = local_files.read_card(file), file.name if name == file.stem else f"{name}/{file.name}"
     try:
         native = facts["architecture"]["img_size"]
+        if "transformers" in facts["architecture"]:  # its own class reads the weights
+            return _open_described(file, name, facts, image_px)
         size = image_px or native
         named = "timm" in facts["architecture"]  # its buffers are no weights: they are not in the file
         with torch.device("cpu") if named else meta_device():
@@ -225,6 +233,23 @@ def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None, pos
         ) from None  # fmt: skip
     except Exception as error:  # somebody's file: safetensors, timm and torch each complain in their own way
         raise ModelError("{called} can't be loaded: {reason}", called=called, reason=misfit_reason(error)) from None
+
+
+def _open_described(file: Path, name: str, facts: dict[str, Any], image_px: int | tuple[int, int] | None) -> Vit:
+    """A model of transformers with a card: its architecture holds what config.json said."""
+    inspection = inspect_described(file, facts["architecture"]["transformers"])
+    module = inspection.module({"normalise": (facts["input"]["mean"], facts["input"]["std"])})
+    if image_px and as_pair(image_px) != module.image_px:
+        raise _other_size_error(name, module)
+    output = _stated_output(facts.get("output", "softmax"))
+    given = {**facts["input"], "input_size": (3, *module.image_px)}
+    return assemble(ModelCard(name, **facts["card"]), module, given, facts.get("labels"), output,
+                    stated_assumptions(facts, file.parent == SHIPPED, module))  # fmt: skip
+
+
+def _other_size_error(name: str, module: Any) -> ModelError:
+    high, wide = module.image_px
+    return ModelError("{name} takes only pictures of {high}×{wide} px.", name=name, high=high, wide=wide)
 
 
 def _load_hub(name: str, image_px: int | tuple[int, int] | None, progress: Progress | None, positions_by: str = "timm") -> Vit:

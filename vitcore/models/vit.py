@@ -32,6 +32,7 @@ class AttentionStructure:
     sizes: tuple[tuple[int, int], ...] = ()  #: queries × keys of attention that is not global; () where there is none at all
     positions: int = 0  #: that the widest block works on, and the numbers it is given
     numbers: int = 0
+    why_not_global: str = ""  # what could not be established of one of transformers': "order", "answer" or "unseen"
 
     @property
     def is_global(self) -> bool:
@@ -40,6 +41,15 @@ class AttentionStructure:
 
     def why_undefined(self, name: str, picture_name: str) -> str:
         """Why `picture_name` (a picture, in the reader's language) is not defined for this model, in one sentence."""
+        if self.why_not_global == "order":
+            return say("The tokens of {name} are not its patches row by row after a few others, so {what} is not defined for it.",
+                       name=name, what=picture_name)  # fmt: skip
+        if self.why_not_global == "unseen":
+            return say("{name} computes its attention in a way that can't be watched, so {what} can't be shown for it.",
+                       name=name, what=picture_name)  # fmt: skip
+        if self.why_not_global:
+            return say("{name} reads its output neither from a class token, nor from the mean of its patches, nor from an "
+                       "attention pool, so {what} is not defined for it.", name=name, what=picture_name)  # fmt: skip
         if not self.sizes:
             return say("{name} has no attention, so {what} is not defined for it.", name=name, what=picture_name)
         sizes = ", ".join(f"{queries}×{keys}" for queries, keys in self.sizes[:MAX_SIZES_NAMED])
@@ -142,6 +152,8 @@ class Vit:
     def pooling(self) -> str:
         """Where the answer is read: "class token", "class and distillation tokens", "class token and mean of patches",
         "attention pool", "mean of patches"."""
+        if isinstance(said := getattr(self.module, "pooling", None), str):  # one of transformers'
+            return said
         if getattr(self.module, "reads_class_and_mean", False):
             return "class token and mean of patches"
         if getattr(self.module, "attn_pool", None) is not None:

@@ -133,7 +133,6 @@ def test_what_a_module_says_is_taken_and_what_nobody_says_is_a_guess():
     (lambda: timm_vit().to("meta"), {}, "not in memory"),
     (lambda: torch.jit.trace(timm_vit(), torch.zeros(1, 3, 32, 32)), {}, "TorchScript"),
     (lambda: of_transformers("BertConfig BertModel", vocab_size=50), {}, "not built as a plain Vision Transformer"),
-    (lambda: of_transformers("BeitConfig BeitForImageClassification"), {}, "not built as a plain Vision Transformer"),
 ])  # fmt: skip
 def test_what_can_not_be_wrapped_is_said_in_a_sentence(make, settings, said):
     with pytest.raises(ModelError, match=said) as caught, warnings.catch_warnings():

@@ -16,7 +16,7 @@ from vitcore.errors import misfit_reason, raise_mistake
 from vitcore.models.assembly.input_size import as_pair
 from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect_state
 from vitcore.models.checkpoint_inspection.inspection import Inspection
-from vitcore.models.formats.config_json import CheckpointConfiguration, transformers_configuration
+from vitcore.models.formats.config_json import CheckpointConfiguration, outputs_said, transformers_configuration
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.model_cards import ModelError
 
@@ -106,6 +106,22 @@ def _answers(module: Any, x: Tensor) -> Iterator[Tensor]:
 def _transformers(module: Any) -> CheckpointConfiguration:
     own = next((kind for kind in type(module).__mro__ if kind.__module__.startswith("transformers.")), type(module))
     return transformers_configuration({**module.config.to_dict(), "architectures": [own.__name__]})
+
+
+def vision_module(module: Any, name: str) -> Any:
+    """What of a module of transformers sees the picture, run as it is. Raises: ModelError, where nothing does."""
+    from vitcore.models.transformers_models.vision_module import build_vision_module
+    from vitcore.models.transformers_models.vision_part import candidates, without_text_parts
+
+    for part, dual in candidates(module):
+        return build_vision_module(without_text_parts(part, dual), dual)
+    raise ModelError("{name} can't be read: its class {kind} is not built as a plain Vision Transformer.",
+                     name=name, kind=type(module).__name__)  # fmt: skip
+
+
+def outputs_meant(module: Any) -> Any:
+    """What the classes of a module of transformers mean, by its configuration; None where that does not say."""
+    return outputs_said({**module.config.to_dict(), "architectures": [type(module).__name__]})
 
 
 def _torchvision(module: Any) -> CheckpointConfiguration:

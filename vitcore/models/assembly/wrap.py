@@ -14,7 +14,14 @@ from vitcore.architectures.grey_input import GREY_RULE, picture_bands
 from vitcore.errors import log_traceback
 from vitcore.models.assembly.assemble import assemble, show_grey
 from vitcore.models.assembly.device_and_dtype import find_device, find_dtype, place_module
-from vitcore.models.assembly.foreign_modules import check_same_answer, inspect_module, library_of, timm_module_inside
+from vitcore.models.assembly.foreign_modules import (
+    check_same_answer,
+    inspect_module,
+    library_of,
+    outputs_meant,
+    timm_module_inside,
+    vision_module,
+)
 from vitcore.models.assembly.frozen_copy import frozen_copy, unwrapped
 from vitcore.models.assembly.input_size import as_pair, check_size, resize_module
 from vitcore.models.assembly.random_state import restored_generators
@@ -23,6 +30,7 @@ from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersW
 from vitcore.models.checkpoint_inspection.open_questions import answer_text
 from vitcore.models.model_cards import ModelCard, ModelError
 from vitcore.models.vit import Vit
+from vitcore.probabilities import Output
 
 Colours = tuple[tuple[float, ...], tuple[float, ...]]
 
@@ -104,6 +112,8 @@ def _foreign(twin: nn.Module, name: str, labels: Sequence[str] | None, colours: 
         ours = found.module()
     except ModelError as error:
         log_traceback(error)
+        if library_of(twin) == "transformers":
+            return _of_transformers(twin, name, labels, colours, image_px)
         raise ModelError("{name} can't be read: its class {kind} is not built as a plain Vision Transformer.",
                          name=name, kind=type(twin).__name__) from None  # fmt: skip
     _check_labels(ours, name, labels)
@@ -118,6 +128,29 @@ def _foreign(twin: nn.Module, name: str, labels: Sequence[str] | None, colours: 
         _card(ours, name), ours, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"), facts["output"],
         assumed,
     )  # fmt: skip
+
+
+def _of_transformers(twin: nn.Module, name: str, labels: Sequence[str] | None, colours: Colours | None, image_px: Any) -> Vit:
+    """The Vit of a copy of a module of transformers that is run as it is. Raises: ModelError."""
+    import timm  # noqa: F401
+    from timm.data import resolve_model_data_config
+
+    ours = vision_module(twin, name)
+    if image_px is not None and as_pair(image_px) != ours.image_px:
+        raise ModelError("{name} takes only pictures of {high}×{wide} px.", name=name, high=ours.image_px[0], wide=ours.image_px[1])
+    named = labels if labels is not None else _label_names(twin) if ours.num_classes else None
+    config = resolve_model_data_config(ours)
+    assumed = assumed_class_names(ours) if named is None else {}
+    if colours is not None:
+        config |= {"mean": colours[0], "std": colours[1]}
+    else:
+        assumed["normalise"] = answer_text((tuple(config["mean"]), tuple(config["std"])))
+    if show_grey(ours, name):
+        assumed["channels"] = GREY_RULE
+    _check_labels(ours, name, named)
+    config["input_size"] = (3, *ours.image_px)
+    output: Output = (outputs_meant(twin) or "softmax") if ours.num_classes else "features"
+    return assemble(_card(ours, name), ours, config, named, output, assumed)
 
 
 def _check_labels(module: Any, name: str, labels: Sequence[str] | None) -> None:
@@ -149,7 +182,8 @@ def _label_names(module: Any) -> list[str] | None:
     """The names of classes that transformers' configuration has, if somebody gave them some."""
     named = getattr(getattr(module, "config", None), "id2label", None) or {}
     names = [str(named[key]) for key in sorted(named, key=int)]
-    classes = int(getattr(timm_module_inside(module), "num_classes", 0) or 0)
+    inner = timm_module_inside(module)
+    classes = len(names) if inner is module else int(getattr(inner, "num_classes", 0) or 0)
     return None if len(names) != classes or all(name == f"LABEL_{i}" for i, name in enumerate(names)) else names
 
 

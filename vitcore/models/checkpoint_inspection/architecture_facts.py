@@ -8,6 +8,8 @@ from vitcore.translation import say
 def architecture_facts(inferred: InferredArchitecture, format_title: str) -> tuple[tuple[str, str], ...]:
     """A term and its value each, in the reader's language; format_title: the library whose names the tensors have."""
     a = inferred.architecture
+    if "transformers" in a:
+        return ((say("format"), format_title), (say("architecture"), str(a["class"])))
     if "timm" in a:
         return ((say("format"), format_title), (say("architecture"), str(a["timm"])))
     grid, step = inferred.grid, inferred.step_px

@@ -22,7 +22,7 @@ from vitcore.errors import misfit_reason
 from vitcore.models import local_files
 from vitcore.models.checkpoint_inspection.check_shapes import check_shapes, check_values
 from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
-from vitcore.models.checkpoint_inspection.differences import fit_to_module, tensor_differences
+from vitcore.models.checkpoint_inspection.differences import TensorDifferences, fit_to_module, tensor_differences
 from vitcore.models.checkpoint_inspection.infer_architecture import (
     InferredArchitecture,
     head_questions,
@@ -39,8 +39,10 @@ from vitcore.models.formats.adapters.merge_adapter import holds_adapter
 from vitcore.models.formats.config_json import CheckpointConfiguration
 from vitcore.models.formats.containers import weight_files
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
-from vitcore.models.formats.state_dict import StateDict, tensor_shapes
+from vitcore.models.formats.state_dict import CheckpointFormat, StateDict, tensor_shapes
 from vitcore.models.model_cards import ModelError
+
+THROUGH_TRANSFORMERS = CheckpointFormat("transformers", ("",), lambda state: state)  # its own class reads the names
 
 
 def inspect(
@@ -60,11 +62,53 @@ def inspect(
     tree = weight_files.read_weights_tree(file)
     if holds_adapter(tree) or file.name in weight_files.ADAPTER_FILES:
         tree, configured = add_adapter(tree, configured, file, base, anywhere)
+    if configured.transformers:
+        whole = checkpoint_layout.whole_model(tree, file.name)
+        if like is not None:
+            preparation_like(like, tensor_shapes(whole.weights), file.name)  # refuses: these are no tensors of timm's
+        told = _through_transformers(path, file, whole, configured.transformers, configured)
+        _chosen([told.part], part, file)
+        return told
     if configured.timm:
         found = [checkpoint_layout.whole_model(tree, file.name)]
     else:
         found = checkpoint_layout.find_models(tree, file.name)
     return _inspection(path, file, _chosen(found, part, file), configured, like)
+
+
+def _through_transformers(
+    path: Path, file: Path, whole: checkpoint_layout.CheckpointModel, said: Mapping[str, Any], configured: CheckpointConfiguration
+) -> Inspection:
+    """The inspection of a model that transformers' own class makes. Raises: ModelError, also where that is not installed."""
+    from vitcore.models.transformers_models.vision_part import find_vision_part, picture_shape
+
+    check_values(whole.weights, file.name)
+    part = find_vision_part(said, tensor_shapes(whole.weights))
+    classifies, name = part.classes > 0, part.kind.__name__
+    known = {"output": "softmax" if classifies else "features", **configured.known_answers}
+    shape = {"transformers": dict(said), "class": name, "num_classes": part.classes}
+    shape["img_size"] = list(known.get("size") or picture_shape(part.config)[1:])
+    asked = [] if "normalise" in known else [OpenQuestion("normalise", NORMALISATIONS["imagenet"], tuple(NORMALISATIONS.values()))]
+    if classifies:
+        names = imagenet_class_names(part.classes) if not configured.labels else ()
+        facts = (("classes", f"{part.classes:,}"),)
+        asked += [OpenQuestion("class_names", "imagenet", ("imagenet", "numbers"), facts)] if names else []
+    inferred = InferredArchitecture(shape, (1, 1), None, tuple(asked), _preprocessing_questions(configured))
+    differences = TensorDifferences(
+        tuple(f"{name}.{one}" for one in part.missing), tuple(f"{name}.{one}" for one in part.unexpected),
+        tuple((f"{name}.{one}", shape, wanted) for one, shape, wanted in part.misshapen),
+    )  # fmt: skip
+    inside = {key: weight for key, weight in whole.weights.items() if key.startswith(part.roof)}
+    others = tuple(key for key in whole.weights if key not in inside)
+    model = replace(whole, name=part.roof, format=THROUGH_TRANSFORMERS, weights=inside, left_out=others)
+    count, name = part.params, path.name if path.is_dir() else file.stem
+    return Inspection(file, name, model, (part.roof,), inferred, configured, differences, count, known["output"], vision_part=part)
+
+
+def inspect_described(file: Path, said: Mapping[str, Any]) -> Inspection:
+    """The inspection of weights whose card holds what their config.json said. Raises: ModelError."""
+    whole = checkpoint_layout.whole_model(weight_files.read_weights_tree(file), file.name)
+    return _through_transformers(file, file, whole, said, CheckpointConfiguration())
 
 
 def inspect_state(state: Mapping[str, LazyTensor], configured: CheckpointConfiguration, name: str) -> Inspection:

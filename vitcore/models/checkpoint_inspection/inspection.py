@@ -42,6 +42,7 @@ class Inspection:
     params: int
     known_output: Output = "softmax"  #: where it is not asked
     rotary: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  #: architectures of timm's that may be meant
+    vision_part: Any = None  #: of a model that transformers itself makes: a `VisionPart`
 
     def __repr__(self) -> str:
         assumed = ", ".join(f"{key}={value}" for key, value in self.assumed_answers().items()) or "nothing"
@@ -128,7 +129,7 @@ class Inspection:
         shown |= {"interpolation": told.pop("interpolation")} if "interpolation" in told else {}
         named = self.rotary.get(told.pop("architecture", ""))
         mean, std = told.pop("normalise", None) or self.configuration.known_answers["normalise"]
-        if named or "timm" in self.inferred.architecture:
+        if named or {"timm", "transformers"} & set(self.inferred.architecture):
             shape = dict(named or self.inferred.architecture)
             shape |= {key: told[key] for key in HEAD_TERMS if key in told}
             shape |= {to: told[key] for key, to in (("heads", "num_heads"), ("pool", "global_pool")) if key in told and not named}
@@ -192,6 +193,14 @@ class Inspection:
                              "`vitcore inspect` lists them all.",
                              name=self.name, count=len(self.problems), listed=listed)  # fmt: skip
         shape, _ = self.architecture_and_input(answers)
+        if self.vision_part is not None:
+            from vitcore.models.transformers_models.vision_module import build_vision_module
+            from vitcore.models.transformers_models.vision_part import build_vision_part
+
+            model = build_vision_part(self.vision_part, checkpoint_layout.read_tensors(self.part))
+            module = build_vision_module(model, self.vision_part.dual, tuple(shape["img_size"]))
+            local_files.check_weights_are_finite(module, self.name)
+            return module
         with torch.device("cpu") if "timm" in shape else meta_device():
             module = local_files.build_module(shape, shape.get("img_size"))
         self._fill(module, "timm" in shape)

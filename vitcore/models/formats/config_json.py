@@ -19,6 +19,13 @@ ACTIVATIONS = {
 }  # fmt: skip
 
 
+CONVERTED = {  # model types of transformers whose weights become timm's here
+    "vit", "deit", "dinov2", "dinov2_with_registers", "dinov3_vit", "clip", "clip_vision_model", "siglip", "siglip_vision_model",
+    "vit_mae", "vit_msn", "ijepa",
+}  # fmt: skip
+NOT_CONVERTED = {  # classes whose own names of tensors are others, and a model type whose answer is a projection of such a one's
+    "ViTMSNForImageClassification", "VisionTextDualEncoderModel",
+}  # fmt: skip
 ONE_NUMBER = ("num_attention_heads", "num_heads", "hidden_size", "embed_dim", "depth", "num_hidden_layers")  # of a plain ViT
 
 
@@ -36,6 +43,7 @@ class CheckpointConfiguration:
     notes: tuple[str, ...] = ()
     says_crop: bool = False  # the library's own way, where `input` need not name it
     timm: Mapping[str, Any] | None = None  # an architecture of timm's: its name under `timm`, and its arguments
+    transformers: Mapping[str, Any] | None = None  # what config.json says of a model that only transformers itself can make
 
 
 def read_configuration(folder: Path) -> CheckpointConfiguration:
@@ -48,8 +56,8 @@ def read_configuration(folder: Path) -> CheckpointConfiguration:
             file = folder / name
             try:
                 said = parse_json_object(file)
-                if "model_type" in said and not _is_plain_vit(said.get("vision_config") or said):
-                    raise _other_kind_error(said)
+                if "model_type" in said and "architecture" not in said and not _is_converted(said):
+                    return _through_transformers(said, folder)
                 check_fields(said, file.name)
                 return read(said, folder)
             except ModelError:
@@ -111,7 +119,7 @@ def transformers_configuration(said: dict[str, Any]) -> CheckpointConfiguration:
 
 
 def _transformers(said: dict[str, Any], folder: Path | None) -> CheckpointConfiguration:
-    vision = said.get("vision_config") or said
+    vision = _vision_section(said)
     if not _is_plain_vit(vision):
         raise _other_kind_error(said)
     known: dict[str, Any] = {"heads": int(vision["num_attention_heads"])}
@@ -129,7 +137,7 @@ def _transformers(said: dict[str, Any], folder: Path | None) -> CheckpointConfig
         known["rope_theta"] = float(vision["rope_theta"])
     of_clip = "CLIPForImageClassification" in (said.get("architectures") or ())  # it reads the patches, without a norm
     known["pool"] = "avg" if of_clip else "token"
-    if output := _output(said):
+    if output := outputs_said(said):
         known["output"] = output
     shown, unfollowed = read_preprocessing(folder, str(said.get("model_type", ""))) if folder else ({}, [])
     if not shown:
@@ -138,6 +146,38 @@ def _transformers(said: dict[str, Any], folder: Path | None) -> CheckpointConfig
     px, notes = output_px(shown), (unfollowed_fields_sentence(unfollowed),) if unfollowed else ()
     other = px if px != known.setdefault("size", px) else None
     return CheckpointConfiguration(known, shown, _id2label(said.get("id2label")), other, notes)
+
+
+def _vision_section(said: Mapping[str, Any]) -> Any:
+    """The settings of what sees the picture: the model's own, or those of its tower, encoder or backbone."""
+    inner = (said.get(name) for name in ("vision_config", "encoder", "backbone_config"))
+    return next((one for one in inner if isinstance(one, dict) and one), said)
+
+
+def _is_converted(said: Mapping[str, Any]) -> bool:
+    """Whether a model of transformers becomes timm's here, without transformers."""
+    vision = _vision_section(said)
+    kind = str(vision.get("model_type", said.get("model_type")))
+    return kind in CONVERTED and _is_plain_vit(vision) and not NOT_CONVERTED & set(map(str, said.get("architectures") or ()))
+
+
+def _through_transformers(said: dict[str, Any], folder: Path) -> CheckpointConfiguration:
+    """What is read here of a model that transformers itself makes: what its answer means, its classes, how photos are prepared."""
+    check_fields({name: said[name] for name in ("id2label", "problem_type", "architectures", "num_labels") if name in said},
+                 "config.json")  # fmt: skip
+    known: dict[str, Any] = {}
+    if output := outputs_said(said):
+        known["output"] = output
+    shown, unfollowed = read_preprocessing(folder, str(said.get("model_type", "")))
+    labels, notes = _id2label(said.get("id2label")), (unfollowed_fields_sentence(unfollowed),) if unfollowed else ()
+    if not shown:
+        return CheckpointConfiguration(known, {}, labels, transformers=said)
+    known |= _mean_and_std(shown.pop("mean"), shown.pop("std"))
+    if {"size", "do_resize", "crop_size"} & set(unfollowed):
+        shown = {"interpolation": shown["interpolation"]}  # the rest depends on the photo
+    else:
+        known["size"] = output_px(shown)
+    return CheckpointConfiguration(known, shown, labels, None, notes, transformers=said)
 
 
 def _is_plain_vit(vision: Any) -> bool:
@@ -155,7 +195,7 @@ def _other_kind_error(said: Mapping[str, Any]) -> ModelError:
                       "models: open one of those by name.", kind=str(said["model_type"])[:40])  # fmt: skip
 
 
-def _output(said: dict[str, Any]) -> Output | None:
+def outputs_said(said: dict[str, Any]) -> Output | None:
     """What its outputs mean, as transformers' own image-classification pipeline takes them; None where it has no classes."""
     heads = [str(name) for name in said.get("architectures") or ()]
     problem, labels = said.get("problem_type"), said.get("id2label")

@@ -45,10 +45,13 @@ DEFAULTS = {  # by the class of the processor, without its ending
     "CLIP": _class(224, 3, CLIP_MEAN_AND_STD, 224, square=False),
     "Siglip": _class({"height": 224, "width": 224}, 3, HALF, square=False),
     "DINOv3ViT": _class(224, 2, IMAGENET),
+    "Blip": _class(384, 3, CLIP_MEAN_AND_STD),
+    "OwlViT": _class(768, 3, CLIP_MEAN_AND_STD) | {"crop_size": 768},
 }
 PROCESSOR_BY_MODEL_TYPE = {  # `model_type` of config.json, where the processor's own file names no class
     "vit": "ViT", "vit_msn": "ViT", "vit_mae": "ViT", "ijepa": "ViT", "deit": "DeiT", "beit": "Beit", "data2vec-vision": "Beit",
-    "dinov2": "Bit", "dinov3_vit": "DINOv3ViT", "clip": "CLIP", "siglip": "Siglip",
+    "dinov2": "Bit", "dinov3_vit": "DINOv3ViT", "clip": "CLIP", "siglip": "Siglip", "blip": "Blip", "owlvit": "OwlViT",
+    "swin": "ViT", "swinv2": "ViT", "clipseg": "ViT", "aimv2": "CLIP", "metaclip_2": "CLIP",
 }  # fmt: skip
 PROCESSOR_FILES = ("preprocessor_config.json", "processor_config.json")
 MAX_SIDE_PX = 4096  # a side
