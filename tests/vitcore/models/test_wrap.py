@@ -122,7 +122,6 @@ def test_what_a_module_says_is_taken_and_what_nobody_says_is_a_guess():
 
 
 @pytest.mark.parametrize(("make", "settings", "said"), [
-    (lambda: timm.create_model("vit_tiny_patch16_224", depth=1, in_chans=4), {}, "4 channels"),
     (lambda: nn.Linear(3, 4), {}, "grid of features"),
     (lambda: timm_vit(), {"labels": ["a"]}, "10 classes, not 1"),
     (lambda: timm_vit(), {"mean": (0, 0, 0)}, "three numbers each"),
