@@ -34,7 +34,11 @@ def fetch_hub_folder(name: str, progress: Progress | None = None) -> Path:
     got = {file: _download_file(repo, revision, file, lambda *_: None) for file in CONFIGURATION_FILES}
     there = next((path for path in got.values() if path), None)
     if there:
-        config_json.read_configuration(there.parent)
+        described = config_json.read_configuration(there.parent).transformers
+        if described:  # refused before its weights are fetched, where it sees no photos
+            from vitcore.models.transformers_models.vision_part import find_vision_part
+
+            find_vision_part(described, {})
     for file in (*weight_files.SHARD_INDEXES, *weight_files.PREFERRED_FILES):
         path = _download_file(repo, revision, file, progress)
         if path is None:

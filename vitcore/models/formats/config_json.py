@@ -56,6 +56,7 @@ def read_configuration(folder: Path) -> CheckpointConfiguration:
             file = folder / name
             try:
                 said = parse_json_object(file)
+                check_fields({"architectures": said.get("architectures")}, file.name)
                 if "model_type" in said and "architecture" not in said and not _is_converted(said):
                     return _through_transformers(said, folder)
                 check_fields(said, file.name)
