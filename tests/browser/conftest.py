@@ -25,7 +25,7 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-ne
 # Streamlit looks for its own server below the page's address before it looks at the root; it expects the 404.
 EXPECTED = re.compile(r"/[a-z]+/_stcore/(health|host-config)$")
 LONGEST = ("by_keys", "watch_it_learn", "a_word_of_english", "its_visitor_s_alone", "three_photos", "cannot_carry", "two_methods")
-expect.set_options(timeout=60_000)  # a machine may be busy; what is there sooner is seen sooner
+expect.set_options(timeout=120_000)  # a machine may be busy; what is there sooner is seen sooner
 
 
 def pytest_collection_modifyitems(items):
@@ -108,7 +108,7 @@ def spare(chromium) -> dict[tuple, list[Page]]:
 def _come(chromium: Browser, options: dict) -> Page:
     context = chromium.new_context(**options)
     context.grant_permissions(["clipboard-read", "clipboard-write", "camera"])
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(120_000)
     context.add_init_script(LISTEN)
     return context.new_page()
 
