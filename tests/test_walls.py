@@ -164,7 +164,7 @@ ROOMS = {  # what each may import of vitcore, and no more
     "models/embeddings.py": "architectures.grey_input models.model_cards models.vit translation",
     "models/formats": "architectures.classifier_head errors models.formats models.model_cards probabilities translation",
     "models/hub.py": "errors models.model_cards models.model_size models.torchvision_ops translation",
-    "models/hub_ids.py": "errors models.formats models.hub models.model_cards",
+    "models/hub_ids.py": "errors models.formats models.hub models.model_cards models.transformers_models",
     "models/load_model.py":
         "architectures.meta_device architectures.paper_models assets errors grid images models.assembly models.attention_structure "
         "models.checkpoint_inspection models.embeddings models.formats models.hub models.hub_ids models.local_files "

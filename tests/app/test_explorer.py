@@ -165,7 +165,7 @@ def test_a_large_model_sends_some_queries_and_says_so(files, make_vit, offer, ph
         assert {0, 1, 2, 3, 700} <= set(spec["queries"]) and len(files[spec["url"]]) <= 800_000
         assert len(spec["queries"]) > 100, "as many as fit"
         close(attention_as_bytes.decode_weights(block_of(data, files, 1)), rec.maps[1][:, spec["queries"]])
-        assert f"patches {attention_bytes.query_stride(rec, vit.heads)} apart" in data["coarse"]
+        assert f"{attention_bytes.query_stride(rec, vit.heads)} patches apart" in data["coarse"]
         strip = np.frombuffer(files[data["atlas"]["url"]], np.uint8)
         assert not data["atlas"]["whole"] and strip.size == 3 * 16 * 16
         data = given(app.set(direction="gets", rolled=True))

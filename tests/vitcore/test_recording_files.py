@@ -46,18 +46,20 @@ def recorded(make_vit, noise):
     return record(make_vit(reg_tokens=2), noise(1, (50, 40)), maps=[0, 2], fusions=("mean", "max"))
 
 
-@pytest.mark.parametrize("kind", ["whole", "lean", "masked", "features", "not global"])
+@pytest.mark.parametrize("kind", ["whole", "lean", "masked", "features", "not global", "bands"])
 def test_everything_is_equal_after_a_file(tmp_path, make_vit, noise, recorded, kind):
     import timm
 
     from vitcore import wrap
 
+    bands = timm.create_model("vit_tiny_patch16_224", img_size=32, patch_size=8, depth=2, in_chans=5, num_classes=3).eval()
     if kind == "not global":
         vit = wrap(timm.create_model("levit_128s", num_classes=3).eval(), name="levit")
     rec = {
         "whole": lambda: recorded, "lean": lambda: record(make_vit(), noise(2), store="query_key"),
         "masked": lambda: mask_outlier_tokens(recorded, np.arange(recorded.grid.tokens) == 5),
         "features": lambda: record(make_vit(num_classes=0), noise(2)), "not global": lambda: record(vit, noise(2)),
+        "bands": lambda: record(wrap(bands, mean=(0,) * 5, std=(1,) * 5), np.random.default_rng(0).random((32, 32, 5), np.float32)),
     }[kind]()  # fmt: skip
     photo = replace(rec.photo, notes=("Turned – 图",), name="图.jpg", whose="me")
     rec = replace(rec, photo=photo)

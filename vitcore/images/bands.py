@@ -49,9 +49,11 @@ def bands_last(source: Any, count: int, name: str) -> NDArray:
 
 
 def as_model_numbers(values: NDArray) -> Bands:
-    """What the model is given: floats as they are, integers over the largest of their kind."""
+    """What the model is given, read-only: floats as they are, integers over the largest of their kind."""
     most = np.iinfo(values.dtype).max if values.dtype.kind in "iu" else 1
-    return (values / np.float32(most)).astype(np.float32)
+    numbers = (values / np.float32(most)).astype(np.float32)
+    numbers.flags.writeable = False
+    return numbers
 
 
 def picture_of_bands(values: NDArray, shown: Sequence[int], name: str, notes: list[str]) -> NDArray[np.uint8]:

@@ -38,6 +38,7 @@ def crop_for_model(image: Image.Image, transform: Callable, grid: Grid, bands: N
     if bands is not None:
         each = (resize_and_crop(Image.fromarray(np.ascontiguousarray(band)), transform) for band in np.moveaxis(bands, -1, 0))
         cut = np.stack([np.asarray(band) for band in each], -1)
+        cut.flags.writeable = False
     return Crop(np.asarray(resize_and_crop(image, transform)), crop_box(image.size, transform, grid), cut)
 
 

@@ -132,7 +132,7 @@ def test_a_photo_is_no_picture_of_other_bands(tmp_path):
             vitcore.record(vit, photo)
     with pytest.raises(ModelError, match="takes pictures of 4 bands"):
         vitcore.relevance(vit, np.zeros((32, 32, 3), np.uint8), "input_gradient")
-    with pytest.raises(ModelError, match="mean and std are three numbers"):
+    with pytest.raises(ModelError, match="mean and std are 4 numbers"):
         vitcore.wrap(of_timm(4), mean=[0.5] * 3, std=[0.5] * 3)
 
 

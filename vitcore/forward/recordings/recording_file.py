@@ -46,6 +46,8 @@ def save_recording(rec: Recording, file: str | Path) -> Path:
     for block, one in enumerate(rec.query_key):
         arrays |= {f"queries/{block}": one.queries.numpy(), f"keys/{block}": one.keys.numpy()}
     arrays |= {"model_input": rec.model_input.pixels, "photo": np.frombuffer(photo.getvalue(), np.uint8)}
+    if rec.photo.bands is not None and rec.model_input.bands is not None:
+        arrays |= {"photo_bands": rec.photo.bands, "model_input_bands": rec.model_input.bands}
     about = {
         "format": FORMAT, "version": VERSION, "model": rec.model, "grid": dataclasses.asdict(rec.grid), "output": rec.output,
         "labels": rec.labels, "masked": rec.masked, "box": rec.model_input.box, "factors": [one.factor for one in rec.query_key],
@@ -99,10 +101,11 @@ def _recording(about: dict[str, Any], arrays: dict[str, NDArray]) -> Recording:
             raise ValueError("photo")
         image.load()
     queries, keys = (_numbered(arrays, kind) for kind in ("queries", "keys"))
+    whole, cut = arrays.get("photo_bands"), arrays.get("model_input_bands")
     rec = Recording(
         model=about["model"], grid=grid, output=about["output"], labels=tuple(about["labels"]), masked=about["masked"],
-        photo=Photo(image.convert("RGB"), told["name"], told["digest"], tuple(told["notes"]), told["whose"]),
-        model_input=Crop(arrays["model_input"], tuple(about["box"])), maps=_numbered(arrays, "maps"),
+        photo=Photo(image.convert("RGB"), told["name"], told["digest"], tuple(told["notes"]), whole, told["whose"]),
+        model_input=Crop(arrays["model_input"], tuple(about["box"]), cut), maps=_numbered(arrays, "maps"),
         fused={name.partition("/")[2]: values for name, values in arrays.items() if name.startswith("fused/")},
         query_key=tuple(
             QueryKey(torch.tensor(queries[block]), torch.tensor(keys[block]), factor)
@@ -112,7 +115,12 @@ def _recording(about: dict[str, Any], arrays: dict[str, NDArray]) -> Recording:
     )  # fmt: skip
     square = (grid.tokens, grid.tokens)
     shapes = {one.shape[-2:] for one in rec.fused.values()} | {one.shape[-2:] for one in rec.maps.values()}
-    if rec.model_input.pixels.shape != (*grid.image_px, 3) or shapes - {square} or rec.output not in OUTPUTS:
+    if (
+        rec.model_input.pixels.shape != (*grid.image_px, 3)
+        or rec.model_input.numbers.shape[:-1] != grid.image_px
+        or shapes - {square}
+        or rec.output not in OUTPUTS
+    ):
         raise ValueError("shapes")
     return rec
 

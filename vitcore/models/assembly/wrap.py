@@ -168,12 +168,14 @@ def _card(module: nn.Module, name: str) -> ModelCard:
 
 
 def _colours(mean: Sequence[float] | None, std: Sequence[float] | None, bands: int) -> Colours | None:
-    """Raises: ModelError, for one without the other, and for what are not as many numbers as bands (or one, for all three)."""
+    """Raises: ModelError, for one without the other, and for what are not as many numbers as bands (or one, for all)."""
     if mean is None and std is None:
         return None
     numbers = [tuple(float(x) for x in given) if given is not None else () for given in (mean, std)]
-    numbers = [one * 3 if len(one) == 1 else one for one in numbers]
+    numbers = [one * bands if len(one) == 1 else one for one in numbers]
     if len(numbers[0]) != len(numbers[1]) or min(numbers[1], default=0) <= 0 or len(numbers[0]) != bands:
+        if bands != 3:
+            raise ModelError("mean and std are {bands} numbers each, one a band, and std is above 0.", bands=bands)
         raise ModelError("mean and std are three numbers each, of red, green and blue, and std is above 0.")
     return numbers[0], numbers[1]
 

@@ -100,7 +100,7 @@ def test_classes_with_too_few_photos_are_named():
     with pytest.raises(TooFewPhotos, match=r"class 4 has 3 photos, not 5 \(2 such classes\)\.$"):
         choose_shots(y, 5, 0)
     x = np.zeros((14, 2))
-    with pytest.raises(TooFewPhotos, match="class 3 is asked about"):
+    with pytest.raises(TooFewPhotos, match="class 3 is tested"):
         few_shot_accuracy(x, y, x, np.where(y == 4, 3, y), 1)
     for given in ((x[:0], y[:0], x[:0], y[:0]), (x, y, x, y, 0)):
         with pytest.raises(TooFewPhotos):
