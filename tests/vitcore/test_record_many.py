@@ -217,6 +217,8 @@ def test_the_mean_distance_has_student_s_interval(folder, tiny):
     for name, theirs in expected.items():
         np.testing.assert_allclose(getattr(found, name), theirs, rtol=1e-4, err_msg=name)
     assert found.photos == 5 and found.skipped == () and "3 blocks" in repr(found)
+    table = found.to_pandas()
+    assert list(table) == ["mean_px", "low_px", "high_px", "spread_px"] and table.loc[(2, 1), "low_px"] == found.low_px[2, 1]
     other = mean_distance(tiny, folder, cls="renormalise", progress=False)
     assert (other.mean_px > found.mean_px).all()
     alone = mean_distance(tiny, folder / "0.png", progress=False)

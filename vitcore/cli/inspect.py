@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-ANSWER_FLAGS = {  # of `Question.key`
+ANSWER_FLAGS = {  # of `OpenQuestion.key`
     "heads": ("--heads", "attention heads of a block"),
     "normalise": ("--normalise", "colours: imagenet, half, clip, none, or r,g,b/r,g,b (mean/standard deviation)"),
     "activation": ("--activation", "function of the MLPs: gelu, gelu_tanh, quick_gelu, relu, silu"),

@@ -169,7 +169,8 @@ class Recording:
 
         Settings are those of `analysis.rollout.rollout`: discard_ratio (of the weights between patches), residual, first_block, and
         convention ("vit-explain" discards as that code does, and its largest value is 1). Axial attention is followed
-        through both of a block's steps, each with its residual.
+        through both of a block's steps, each with its residual. But for vit-explain's, a map sums to 1 less the share of
+        tokens that are not patches.
         Raises: KeyError, for a fusion that was not recorded; IndexError, for a token that there is not; ModelError, where
         rollout is not defined.
         """

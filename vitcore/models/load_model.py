@@ -74,7 +74,7 @@ def load(
 
     `image_px` asks for another input size (height, width); positions are then resampled as `positions_by` says, "timm" or
     "paper" (see `resample_positions`); each side is a multiple of the patch. Of a file without a card everything is inferred
-    (`vitcore.inspect` says what), and `answers` may say what its shapes do not, by `Question.key`.
+    (`vitcore.inspect` says what), and `answers` may say what its shapes do not, by `OpenQuestion.key`.
     like: the name of one of timm's models, for which photos were prepared (mean, deviation, crop) as for the file's. Without it
     timm's weights of the file's name and shapes tell; where no name does and it names ImageNet's classes, the likely mean and
     deviation are those under which it is surest of the photos that ship.

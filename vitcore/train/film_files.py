@@ -47,17 +47,17 @@ class Film:
     title: str
     task: str
     grid: Grid
-    steps: NDArray[np.int64]  # (S,)
-    arrays: dict[str, NDArray]  # kernel (S, D, 3, P, P), positions (S, N, D), distance_px (S, L, H), rollout (S, K, rows, cols), …
-    photos: NDArray[np.uint8]  # (K, px, px, 3)
-    names: tuple[str, ...]  # of the photos
+    steps: NDArray[np.int64]  #: (S,)
+    arrays: dict[str, NDArray]  #: kernel (S, D, 3, P, P), positions (S, N, D), distance_px (S, L, H), rollout (S, K, rows, cols), …
+    photos: NDArray[np.uint8]  #: (K, px, px, 3)
+    names: tuple[str, ...]  #: of the photos
     classes: tuple[str, ...]
-    shared_arrays: dict[str, NDArray] = field(default_factory=dict)  # what does not change: corrupted, truth
+    shared_arrays: dict[str, NDArray] = field(default_factory=dict)  #: what does not change: corrupted, truth
     log: list[dict[str, Any]] = field(default_factory=list)
-    command: str = ""  # what made it
-    data: str = ""  # the photos it learned from, in words
-    shared: bool = False  # whether it was measured on the photos it learned from, and none were held out
-    class_count: int = 0  # that it chooses from, 0 where it is not known: a saved film names only classes that it shows
+    command: str = ""  #: what made it
+    data: str = ""  #: the photos it learned from, in words
+    shared: bool = False  #: whether it was measured on the photos it learned from, and none were held out
+    class_count: int = 0  #: that it chooses from, 0 where it is not known: a saved film names only classes that it shows
 
     def array_at(self, name: str, frame: int) -> NDArray[np.float32]:
         """An array of a frame, as float32."""

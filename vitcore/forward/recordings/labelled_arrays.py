@@ -3,9 +3,11 @@
 Both packages are optional. Shapes: L layers, H heads, T tokens, C classes.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vitcore.errors import RefusalError
 
@@ -62,9 +64,15 @@ def to_pandas(rec: "Recording") -> Any:
 
     Raises: PackageMissing.
     """
+    return table_of_heads({name: getattr(rec, name) for name in OF_HEADS})
+
+
+def table_of_heads(columns: Mapping[str, NDArray]) -> Any:
+    """A pandas DataFrame of columns (L, H), with a row for each head, by (layer, head). Raises: PackageMissing."""
     try:
         import pandas
     except ImportError:
         raise PackageMissing("pandas is not installed: pip install pandas.") from None
-    index = pandas.MultiIndex.from_product([range(size) for size in rec.distance_px.shape], names=["layer", "head"])
-    return pandas.DataFrame({name: getattr(rec, name).ravel() for name in OF_HEADS}, index)
+    shape = next(iter(columns.values())).shape
+    index = pandas.MultiIndex.from_product([range(size) for size in shape], names=["layer", "head"])
+    return pandas.DataFrame({name: values.ravel() for name, values in columns.items()}, index)

@@ -33,6 +33,12 @@ class MeanDistance:
         blocks, heads = self.mean_px.shape
         return f"<MeanDistance of {self.model}: {blocks} blocks, {heads} heads, {self.photos} photos, {len(self.skipped)} skipped>"
 
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame with a row for each head, by (layer, head): mean, interval, spread in px. Raises: PackageMissing."""
+        from vitcore.forward.recordings.labelled_arrays import table_of_heads
+
+        return table_of_heads({name: getattr(self, name) for name in ("mean_px", "low_px", "high_px", "spread_px")})
+
 
 def mean_distance(
     vit: Vit, photos: Any, *, cls: Literal["drop", "renormalise"] = "drop", batch: int = BATCH, workers: int | None = None,

@@ -71,7 +71,7 @@ def infer_architecture(
 ) -> InferredArchitecture:
     """The architecture of a state (shapes are enough; `pos_embed` with values lets the rows of its grid be told apart).
 
-    known: answers by `Question.key` that need no asking, and `size` (height, width in pixels); likely: answers to begin with.
+    known: answers by `OpenQuestion.key` that need no asking, and `size` (height, width in pixels); likely: answers to begin with.
     Raises: ModelError, when this is no ViT's state, or has more classes than can be shown.
     """
     blocks = block_count(state)

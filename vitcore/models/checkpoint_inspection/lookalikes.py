@@ -26,7 +26,7 @@ OTHERS_SIZE = re.compile(r"pos_embed$|^head\.|^fc\.|rel_pos|mask_token")  # tens
 
 
 def preparation_by_name(stem: str, state: StateDict) -> tuple[dict[str, Any], str]:
-    """Answers by `Question.key` that all of timm's weights give whose name a file has and whose shapes, and the sentence why.
+    """Answers by `OpenQuestion.key` that all of timm's weights give whose name a file has and whose shapes, and the sentence why.
 
     stem: the file's name without its ending; state: its tensors (or shapes) by timm's names. ({}, "") where none is meant.
     """

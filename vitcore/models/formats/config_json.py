@@ -31,7 +31,7 @@ ONE_NUMBER = ("num_attention_heads", "num_heads", "hidden_size", "embed_dim", "d
 
 @dataclass(frozen=True)
 class CheckpointConfiguration:
-    """known: answers by `Question.key`, and `size` (height, width in pixels); input: timm's terms for resizing and normalising.
+    """known: answers by `OpenQuestion.key`, and `size` (height, width in pixels); input: timm's terms for resizing and normalising.
 
     shown_px: (height, width) of what the model is shown, where that is not `size`; notes: what can't be done as it says.
     """

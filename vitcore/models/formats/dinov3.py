@@ -77,7 +77,7 @@ def _check_periods(state: StateDict) -> None:
 
 
 def describe_dinov3(raw: StateDict, state: StateDict, known: Mapping[str, Any]) -> dict[str, Any]:
-    """A card's `architecture` from shapes: `raw` by the names in the file, `state` by timm's; known: by `Question.key`.
+    """A card's `architecture` from shapes: `raw` by the names in the file, `state` by timm's; known: by `OpenQuestion.key`.
 
     Raises: ModelError, where a tensor is missing that tells a size, and for an activation function that timm's has not.
     """

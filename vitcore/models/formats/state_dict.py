@@ -28,7 +28,7 @@ class CheckpointFormat:
     anchors: tuple[str, ...]  # the first is looked for at the end of names; what is before it is before all the others
     convert: Callable[[StateDict], StateDict]
     beside: tuple[str, ...] = ()  # parts of the model that lie beside that prefix: regular expressions
-    likely: Mapping[str, Any] = field(default_factory=dict)  # answers by `Question.key`
+    likely: Mapping[str, Any] = field(default_factory=dict)  # answers by `OpenQuestion.key`
     fixed: Mapping[str, Any] = field(default_factory=dict)  # what its code does and no file says: answers, too
     architecture: Mapping[str, Any] = field(default_factory=dict)  # the same that is never asked: a description's terms
     positions: Callable[[int, int, int], Tensor] | None = field(
