@@ -219,7 +219,9 @@ def _inspection(
     )
     count = sum(p.numel() for p in module.parameters())
     name = path.name if path.is_dir() else file.stem
-    found = Inspection(file, name, part, names, inferred, configured, differences, count, known.get("output", "softmax"), rotary)
+    flat = "timm" not in shape and all(len(weight.shape) < 4 for weight in part.weights.values())
+    output = known.get("output", "softmax")
+    found = Inspection(file, name, part, names, inferred, configured, differences, count, output, rotary, flat_patches=flat)
     return found.with_likely(*preparation_by_name(name, state)) if by_name else found
 
 

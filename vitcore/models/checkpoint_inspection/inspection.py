@@ -43,6 +43,9 @@ class Inspection:
     known_output: Output = "softmax"  #: where it is not asked
     rotary: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  #: architectures of timm's that may be meant
     vision_part: Any = None  #: of a model that transformers itself makes: a `VisionPart`
+    flat_patches: bool = (
+        False  #: whether a layer over a patch's numbers embeds it, and not a convolution, whose kernel has its sides
+    )
 
     def __repr__(self) -> str:
         assumed = ", ".join(f"{key}={value}" for key, value in self.assumed_answers().items()) or "nothing"
@@ -106,16 +109,10 @@ class Inspection:
             if (answers or {}).get(q.key) is None and q.key not in moot
         }
         channels = self.inferred.architecture.get("in_chans", 3)
-        if self._has_flat_patches:  # their sides are not in the file: frames or slices would be as many numbers
+        if self.flat_patches:  # their sides are not in the file: frames or slices would be as many numbers
             high, wide = self.inferred.step_px
             said["patches"] = f"{high}x{wide} px of {channels} {'channel' if channels == 1 else 'colours'}"
         return said | ({} if channels == 3 else {"channels": GREY_RULE if channels == 1 else bands_rule(channels)})
-
-    @property
-    def _has_flat_patches(self) -> bool:
-        """Whether a layer over a patch's numbers embeds it, and not a convolution, whose kernel has its sides."""
-        known = self.vision_part is not None or "timm" in self.inferred.architecture
-        return not known and all(len(weight.shape) < 4 for weight in self.part.weights.values())
 
     def reasons(self, answers: Mapping[str, Any] | None = None) -> dict[str, str]:
         """Why answers that are assumed are more than the usual, in the reader's language, by `OpenQuestion.key`."""
