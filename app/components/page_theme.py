@@ -23,8 +23,9 @@ def watch_theme(
     """
 
     def changed() -> None:
-        if st.session_state[key].mode:
-            st.session_state[target] = st.session_state[key].mode
+        said = st.session_state.get(key)  # None where the page was left meanwhile: the next one compares again
+        if said and said.mode:
+            st.session_state[target] = said.mode
 
     _COMPONENT(data={"mode": mode, "lang": lang, "mend": list(corrections), "ticket": ticket}, key=key, on_mode_change=changed)
 
