@@ -129,28 +129,28 @@ ROOMS = {  # what each may import of vitcore, and no more
     "forward/axial_attention.py":
         "architectures.axial_vit attention_capture forward.attention_reducers models.vit",
     "forward/block_activations.py":
-        "attention_capture forward.attention_reducers forward.module_swaps forward.onednn_linear forward.recording "
+        "attention_capture forward.attention_reducers module_swaps forward.onednn_linear forward.recording "
         "models.assembly.random_state models.model_cards models.vit translation",
     "forward/compare_models.py":
-        "analysis forward.attention_reducers forward.mask_outliers forward.module_swaps forward.onednn_linear forward.recording "
+        "analysis forward.attention_reducers forward.mask_outliers module_swaps forward.onednn_linear forward.recording "
         "images models.assembly.random_state models.model_cards models.vit translation",
     "forward/logit_lens.py":
-        "forward.module_swaps forward.onednn_linear forward.recording models.assembly.random_state models.model_cards models.vit "
+        "module_swaps forward.onednn_linear forward.recording models.assembly.random_state models.model_cards models.vit "
         "translation",
     "forward/mask_outliers.py": "analysis forward.recording",
-    "forward/module_swaps.py": "",
-    "forward/onednn_linear.py": "forward.module_swaps",
+    "module_swaps.py": "",
+    "forward/onednn_linear.py": "module_swaps",
     "forward/predict.py": "forward.onednn_linear forward.recording models.assembly.random_state models.embeddings models.vit",
     "forward/query_key.py": "analysis attention_capture forward.attention_reducers",
     "forward/recording.py":
-        "analysis attention_capture forward.attention_reducers forward.axial_attention forward.module_swaps "
+        "analysis attention_capture forward.attention_reducers forward.axial_attention module_swaps "
         "forward.onednn_linear forward.query_key forward.recordings grid images models.model_cards models.vit probabilities "
         "translation",
     "forward/recordings":
         "analysis errors figures forward.query_key forward.recording forward.recordings grid images models.model_cards models.vit "
         "probabilities translation",
     "forward/relevance.py":
-        "analysis architectures.axial_vit attention_capture forward.attention_reducers forward.module_swaps forward.recording "
+        "analysis architectures.axial_vit attention_capture forward.attention_reducers module_swaps forward.recording "
         "grid images models.model_cards models.vit translation",
     "models/assembly":
         "architectures.grey_input errors models.assembly models.attention_structure models.checkpoint_inspection "
@@ -179,7 +179,7 @@ ROOMS = {  # what each may import of vitcore, and no more
     "models/torchvision_ops.py": "",
     "models/transformers_models":
         "architectures.grey_input architectures.meta_device attention_capture errors models.model_cards models.torchvision_ops "
-        "models.transformers_models translation",
+        "models.transformers_models module_swaps translation",
     "models/vit.py": "grid models.assembly models.model_cards probabilities translation",
 }  # fmt: skip
 

@@ -11,8 +11,8 @@ from vitcore.architectures.axial_vit import combine_axis_attention, spread_axis_
 from vitcore.attention_capture import AttentionCall, SoftmaxCall
 from vitcore.forward.attention_reducers import DistanceReducer, FusedHeadsReducer, HeadMapsReducer, PoolingReducer
 from vitcore.forward.axial_attention import AxialAttention
-from vitcore.forward.module_swaps import with_forward_hooks, with_modules
 from vitcore.forward.query_key import QueryKeyReducer
+from vitcore.module_swaps import with_forward_hooks, with_modules
 
 PIECES = [slice(0, 2), slice(2, 3)]  # of three heads
 

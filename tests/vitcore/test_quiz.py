@@ -17,10 +17,10 @@ from scipy.spatial.distance import cdist
 import vitcore
 from tests.conftest import ROOT, SAMPLES
 from vitcore.cli import commands
-from vitcore.forward.module_swaps import with_modules
 from vitcore.forward.predict import predict
 from vitcore.forward.recording import to_model_input
 from vitcore.models import load_model
+from vitcore.module_swaps import with_modules
 from vitcore.quiz import (
     draw_quiz,
     head_questions,

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 from torch import Tensor, nn
 
-from vitcore.forward.module_swaps import with_modules
 from vitcore.forward.onednn_linear import with_onednn_linears
 from vitcore.forward.recording import to_model_input
 from vitcore.grid import Grid
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
+from vitcore.module_swaps import with_modules
 from vitcore.translation import say
 
 PIXEL_FILLS = ("mean", "blur", "noise", "neighbour")

@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
 from vitcore.forward.attention_reducers import read_only
-from vitcore.forward.module_swaps import ForwardHook, with_forward_hooks, with_modules
 from vitcore.forward.onednn_linear import with_onednn_linears
 from vitcore.forward.recording import to_model_input
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
+from vitcore.module_swaps import ForwardHook, with_forward_hooks, with_modules
 from vitcore.translation import say
 
 Array = NDArray[np.float32]

@@ -27,12 +27,12 @@ from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.analysis.relevance import absolute_shares, difference_points, rank_correlation
 from vitcore.forward.attention_reducers import read_only
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
-from vitcore.forward.module_swaps import with_block_hooks
 from vitcore.forward.onednn_linear import with_inplace_gelu, with_onednn_linears
 from vitcore.forward.recording import Recording, record, to_model_input
 from vitcore.images import Photo
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
+from vitcore.module_swaps import with_block_hooks
 from vitcore.translation import say
 
 

@@ -11,11 +11,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vitcore.forward.module_swaps import with_block_hooks
 from vitcore.forward.onednn_linear import with_onednn_linears
 from vitcore.forward.recording import to_model_input
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
+from vitcore.module_swaps import with_block_hooks
 from vitcore.translation import say
 
 

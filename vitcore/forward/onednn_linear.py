@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
-from vitcore.forward.module_swaps import with_modules
+from vitcore.module_swaps import with_modules
 
 TOKENS, WIDTH = 256, 768  # of the layer that is timed
 TIMES = 7

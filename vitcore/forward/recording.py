@@ -30,13 +30,13 @@ from vitcore.forward.attention_reducers import (
     weights_buffer,
 )
 from vitcore.forward.axial_attention import AxialAttention
-from vitcore.forward.module_swaps import with_block_hooks
 from vitcore.forward.onednn_linear import with_inplace_gelu, with_onednn_linears
 from vitcore.forward.query_key import QueryKey, QueryKeyReducer
 from vitcore.grid import Grid
 from vitcore.images import Crop, Photo, PhotoSource, crop_for_model, open_photo
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit, check_vit
+from vitcore.module_swaps import with_block_hooks
 from vitcore.probabilities import Output, probabilities, top_classes
 from vitcore.translation import say
 

@@ -21,12 +21,12 @@ from vitcore.analysis.rollout import Convention, HeadFusion, fuse_heads, rollout
 from vitcore.architectures.axial_vit import spread_axis_attention
 from vitcore.attention_capture import AttentionCapture, AttentionEvent
 from vitcore.forward.attention_reducers import PoolingReducer, check_blocks, check_heads
-from vitcore.forward.module_swaps import with_modules
 from vitcore.forward.recording import to_model_input
 from vitcore.grid import Grid
 from vitcore.images import PhotoSource, crop_for_model, open_photo
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit, class_by_name, no_classes_error
+from vitcore.module_swaps import with_modules
 from vitcore.translation import say
 
 BASELINES = {"mean": None, "black": 0.0, "white": 1.0}  # "mean": the colour the model's inputs are centred on

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 
 from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
 from vitcore.forward.attention_reducers import check_blocks, check_heads
-from vitcore.forward.module_swaps import ForwardHook, with_forward_hooks, with_fused_attention
 from vitcore.forward.recording import to_model_input
 from vitcore.images import crop_for_model, open_photo
 from vitcore.interventions.activation_sites import (
@@ -30,6 +29,7 @@ from vitcore.interventions.activation_sites import (
     parse_key,
 )
 from vitcore.models.vit import Vit
+from vitcore.module_swaps import ForwardHook, with_forward_hooks, with_fused_attention
 
 DEFAULT_NAMES = ("resid_pre", "q", "k", "v", "pattern", "z", "attn_out", "mlp_out", "resid_post")
 OF_CALLS = ("q", "k", "v", "scores", "pattern")

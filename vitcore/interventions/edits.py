@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 
 from vitcore.attention_capture import AttentionCapture
-from vitcore.forward.module_swaps import with_fused_attention, with_modules, within_context
 from vitcore.interventions.activation_sites import (
     NAMES,
     OF_HEADS,
@@ -37,6 +36,7 @@ from vitcore.interventions.activations import Activations, run_and_keep
 from vitcore.interventions.attention_edits import HeadAttentionEdit, edit_attention
 from vitcore.interventions.site_edits import Change, SiteEdit, Tokens, with_site_edits
 from vitcore.models.vit import Vit
+from vitcore.module_swaps import with_fused_attention, with_modules, within_context
 
 TokenChoice = int | slice | Iterable[int] | None  # None: all of them
 READ_ONLY = ("scores", "resid_mid")  # computed of others

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vitcore.forward.attention_reducers import read_only
-from vitcore.forward.module_swaps import with_forward_hooks, with_forward_pre_hooks, with_modules
 from vitcore.forward.onednn_linear import with_onednn_linears
 from vitcore.interventions.activation_sites import (
     check_activations_defined,
@@ -26,6 +25,7 @@ from vitcore.interventions.activation_sites import (
 )
 from vitcore.interventions.activations import to_model_inputs
 from vitcore.models.vit import Vit, no_classes_error
+from vitcore.module_swaps import with_forward_hooks, with_forward_pre_hooks, with_modules
 
 MOST_NUMBERS = 2**22  # that blocks hand on together (images · T · D): more of them are no faster on CPUs
 SIMILAR = 3  # names of classes that a refusal tells

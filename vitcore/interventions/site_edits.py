@@ -10,8 +10,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from vitcore.forward.module_swaps import with_forward_hooks, with_forward_pre_hooks
 from vitcore.interventions.activation_sites import Site
+from vitcore.module_swaps import with_forward_hooks, with_forward_pre_hooks
 
 Tokens = list[int] | slice
 # What is chosen (B, t, n) and all tokens of it (B, T, n), and the share that one part has of a sum: what replaces what is chosen.

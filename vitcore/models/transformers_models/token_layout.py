@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from vitcore.attention_capture import AttentionCapture, AttentionEvent
-from vitcore.models.transformers_models.vision_part import with_parts
+from vitcore.module_swaps import with_modules
 
 ATTENTION = (F.softmax, torch.softmax, Tensor.softmax, F.scaled_dot_product_attention, F.multi_head_attention_forward)
 NAMED_TOKENS = (("class", r"cls|class"), ("distillation", r"dist"), ("register", r"regist|storage"), ("detection", r"detection"))
@@ -285,7 +285,7 @@ def find_pooling(model: nn.Module, layout: TokenLayout, run: Run) -> str:
 
     def answer(tokens: Tensor) -> Tensor:
         last = nn.ModuleList(_Given(tokens, layout.given) for _ in blocks)
-        return run(with_parts(model, {layout.blocks: last}))
+        return run(with_modules(model, **{layout.blocks: last}))
 
     with torch.inference_mode(False), torch.enable_grad():
         tokens = torch.randn(1, *shape, generator=generator).requires_grad_()

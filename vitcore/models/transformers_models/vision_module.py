@@ -9,12 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vitcore.architectures.grey_input import LUMA
+from vitcore.architectures.grey_input import luma
 from vitcore.attention_capture import AttentionCapture, AttentionEvent
 from vitcore.errors import misfit_reason, raise_mistake
 from vitcore.models.model_cards import ModelError
 from vitcore.models.transformers_models.token_layout import TokenLayout, Undefined, find_pooling, find_positions, find_token_layout
-from vitcore.models.transformers_models.vision_part import ask, picture_shape, read_answer, with_parts
+from vitcore.models.transformers_models.vision_part import ask, picture_shape, read_answer
+from vitcore.module_swaps import with_modules
 
 TOLERANCE = 1e-5  # of the largest number of an answer
 
@@ -121,14 +122,13 @@ class TransformersVision(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits or features (B, numbers) of pictures (B, 3, H, W); of a model of one channel they are made grey."""
-        if self.channels == 1 and x.shape[1] == 3:
-            x = (x * torch.tensor(LUMA, dtype=x.dtype, device=x.device).view(3, 1, 1)).sum(1, keepdim=True)
+        x = luma(x) if self.channels == 1 else x
         parts: dict[str, nn.Module] = {place: self.get_submodule(name) for name, place in self.places.items()}
         if self.layout is not None:
             parts[self.layout.blocks] = nn.ModuleList(
                 _InPlace(block, self.layout.order, self.layout.given) for block in self.blocks
             )
-        return self._vector(ask(with_parts(self.model, parts), x, self.dual))
+        return self._vector(ask(with_modules(self.model, **parts), x, self.dual))
 
     def _vector(self, out: Any) -> Tensor:
         """The answer as one vector a picture: transformers' own, else the class token, else the mean of the patches."""

@@ -3,7 +3,6 @@
 That is the whole model where it answers a picture alone, the picture's half of two (CLIP), or the tower inside it.
 """
 
-import copy
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -110,22 +109,6 @@ def read_answer(out: Any) -> tuple[str, Tensor] | None:
             return name, given
     maps = getattr(out, "feature_maps", None)
     return ("feature_maps", maps[-1]) if maps and isinstance(maps[-1], Tensor) and maps[-1].ndim == 4 else None
-
-
-def with_parts(module: Any, parts: Mapping[str, nn.Module]) -> Any:
-    """A shallow copy of a model whose parts of these dotted names are these; weights are shared."""
-    children: dict[str, Any] = dict(module._modules)
-    inner: dict[str, dict[str, nn.Module]] = {}
-    for name, part in parts.items():
-        first, _, rest = name.partition(".")
-        if rest:
-            inner.setdefault(first, {})[rest] = part
-        else:
-            children[name] = part
-    children |= {first: with_parts(children[first], rests) for first, rests in inner.items()}
-    clone = copy.copy(module)
-    clone._modules = children
-    return clone
 
 
 def picture_shape(config: Any) -> tuple[int, int, int]:
