@@ -66,6 +66,12 @@ def join_tensors(state: StateDict, parts: tuple[str, ...], whole: str) -> None:
             state[stem + whole] = torch.cat([state.pop(stem + part) for part in parts])
 
 
+def join_query_key_value(state: StateDict) -> None:
+    """Put `attn.q` over `attn.k` over `attn.v` of every block, weights and biases, as timm's `attn.qkv`."""
+    for kind in ("weight", "bias"):
+        join_tensors(state, tuple(f".attn.{part}.{kind}" for part in "qkv"), f".attn.qkv.{kind}")
+
+
 def zero_bias_of_head(state: StateDict) -> None:
     """Give a head that has no bias one of zeros: timm's has one."""
     if "head.weight" in state and "head.bias" not in state:

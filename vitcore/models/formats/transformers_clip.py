@@ -5,7 +5,7 @@ from vitcore.models.formats.state_dict import (
     RenamingRules,
     StateDict,
     drop_tensors,
-    join_tensors,
+    join_query_key_value,
     rename_tensors,
     zero_bias_of_head,
 )
@@ -33,8 +33,8 @@ def convert(state: StateDict) -> StateDict:
     """Query, key and value become one matrix; a classifier reads the mean of the patches, and then no attention pool."""
     pooled = "classifier.weight" not in state
     state = rename_tensors(state, RULES)
+    join_query_key_value(state)
     for kind in ("weight", "bias"):
-        join_tensors(state, tuple(f".attn.{part}.{kind}" for part in "qkv"), f".attn.qkv.{kind}")
         if f"attn_pool.qkv.{kind}" in state:
             query, rest = state.pop(f"attn_pool.qkv.{kind}").tensor_split([len(state["attn_pool.proj.bias"])])
             state |= {f"attn_pool.q.{kind}": query, f"attn_pool.kv.{kind}": rest}

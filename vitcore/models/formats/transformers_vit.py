@@ -10,6 +10,7 @@ from vitcore.models.formats.state_dict import (
     RenamingRules,
     StateDict,
     drop_tensors,
+    join_query_key_value,
     join_tensors,
     rename_tensors,
 )
@@ -43,8 +44,8 @@ def convert(state: StateDict) -> StateDict:
     headed = any(name.startswith((FOREIGN_HEAD, "classifier.")) for name in state)
     drop_tensors(state, r"(embeddings\.)?mask_token$", r"decoder\.", *([] if headed else [r"pooler\."]))
     state = rename_tensors(state, RULES)
+    join_query_key_value(state)
     for kind in ("weight", "bias"):
-        join_tensors(state, tuple(f".attn.{part}.{kind}" for part in "qkv"), f".attn.qkv.{kind}")
         join_tensors(state, (f".mlp.gate_proj.{kind}", f".mlp.up_proj.{kind}"), f".mlp.fc1.{kind}")
     state = rename_tensors(state, ((r"\.mlp\.down_proj\.", ".mlp.fc2."),))
     if "dist_token" in state and "head_dist.weight" not in state:  # its answer is the class token's alone

@@ -4,7 +4,7 @@ Fixed by its code: GELU, ε 1e-6, and the class token that the head reads. Repos
 their own (TransFG's part selection, hybrids' ResNet) have tensors of other names, and are refused by these.
 """
 
-from vitcore.models.formats.state_dict import CheckpointFormat, RenamingRules, StateDict, join_tensors, rename_tensors
+from vitcore.models.formats.state_dict import CheckpointFormat, RenamingRules, StateDict, join_query_key_value, rename_tensors
 
 RULES: RenamingRules = (
     (r"^embeddings\.patch_embeddings\.", "patch_embed.proj."),
@@ -23,8 +23,7 @@ RULES: RenamingRules = (
 def convert(state: StateDict) -> StateDict:
     """Names, and query over key over value in one matrix."""
     state = rename_tensors(state, RULES)
-    for kind in ("weight", "bias"):
-        join_tensors(state, tuple(f".attn.{part}.{kind}" for part in "qkv"), f".attn.qkv.{kind}")
+    join_query_key_value(state)
     return state
 
 

@@ -7,7 +7,7 @@ the last norm and not after it as timm's: both are then layers of the head.
 import re
 
 from vitcore.architectures.classifier_head import FOREIGN_HEAD
-from vitcore.models.formats.state_dict import CheckpointFormat, RenamingRules, StateDict, join_tensors, rename_tensors
+from vitcore.models.formats.state_dict import CheckpointFormat, RenamingRules, StateDict, join_query_key_value, rename_tensors
 
 RULES: RenamingRules = (
     (r"^patch_embedding\.", "patch_embed.proj."),
@@ -23,8 +23,7 @@ RULES: RenamingRules = (
 def convert(state: StateDict) -> StateDict:
     """Names, query over key over value in one matrix, and the layers of its head."""
     state = rename_tensors(state, RULES)
-    for kind in ("weight", "bias"):
-        join_tensors(state, tuple(f".attn.{part}.{kind}" for part in "qkv"), f".attn.qkv.{kind}")
+    join_query_key_value(state)
     if any(name.startswith("pre_logits.") for name in state):
         last = rf"^(fc|{re.escape(FOREIGN_HEAD[:-1])})\."
         return rename_tensors(state, ((r"^pre_logits\.", "head.0."), (r"^norm\.", "head.2."), (last, "head.3.")))
