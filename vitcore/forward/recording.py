@@ -35,7 +35,7 @@ from vitcore.forward.query_key import QueryKey, QueryKeyReducer
 from vitcore.grid import Grid
 from vitcore.images import Crop, Photo, PhotoSource, crop_for_model, open_photo
 from vitcore.models.model_cards import ModelError
-from vitcore.models.vit import Vit, check_vit
+from vitcore.models.vit import Vit, check_bands, check_vit
 from vitcore.module_swaps import with_block_hooks
 from vitcore.probabilities import Output, probabilities, top_classes
 from vitcore.translation import say
@@ -312,9 +312,7 @@ def to_model_input(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32]) ->
 
     Of a model of other bands: `Crop.numbers`. Raises: ModelError, where pixels have not as many as the model reads.
     """
-    if pixels.shape[-1] != vit.bands:
-        raise ModelError("{name} takes pictures of {count} bands, and here only the {given} of a photo can be given to it.",
-                         name=vit.display_name, count=vit.bands, given=pixels.shape[-1])  # fmt: skip
+    check_bands(vit, pixels.shape[-1])
     x = torch.from_numpy(np.array(pixels)).permute(2, 0, 1).float().div_(255 if vit.bands == 3 else 1)
     mean, std = (torch.tensor(v).view(-1, 1, 1) for v in (vit.mean, vit.std))
     return ((x - mean) / std).unsqueeze(0).to(vit.device, vit.dtype)

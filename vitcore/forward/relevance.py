@@ -25,7 +25,7 @@ from vitcore.forward.recording import to_model_input
 from vitcore.grid import Grid
 from vitcore.images import PhotoSource, crop_for_model, open_photo
 from vitcore.models.model_cards import ModelError
-from vitcore.models.vit import Vit, class_by_name, no_classes_error
+from vitcore.models.vit import Vit, check_bands, class_by_name, no_classes_error
 from vitcore.module_swaps import with_modules
 from vitcore.translation import say
 
@@ -71,9 +71,7 @@ def relevance(
     Raises: ModelError, for a model without a head where a class is needed, and for a name that none or several of its classes
     have; ValueError, for what there isn't; PhotoError.
     """
-    if vit.bands != 3:
-        raise ModelError("{name} takes pictures of {count} bands, and here only the {given} of a photo can be given to it.",
-                         name=vit.display_name, count=vit.bands, given=3)  # fmt: skip
+    check_bands(vit, 3)
     pixels = image if isinstance(image, np.ndarray) else crop_for_model(open_photo(image).image, vit.transform, vit.grid).pixels
     if method not in METHODS:
         raise ValueError(f"method is one of {', '.join(METHODS)}, not {method!r}")

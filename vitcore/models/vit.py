@@ -169,6 +169,13 @@ def check_vit(vit: Any) -> None:
         raise TypeError(f"vit is what vitcore.load or vitcore.wrap gives, not {type(vit).__name__}")
 
 
+def check_bands(vit: Vit, given: int) -> None:
+    """Raises: ModelError, where a picture has not as many numbers a pixel as the model reads."""
+    if given != vit.bands:
+        raise ModelError("{name} takes pictures of {count} bands, and here only the {given} of a photo can be given to it.",
+                         name=vit.display_name, count=vit.bands, given=given)  # fmt: skip
+
+
 def no_classes_error(vit: Vit) -> ModelError:
     """The refusal of a question that needs a class, for a model that gives features."""
     return ModelError("{name} has no classification head, so it has no class to explain.", name=vit.display_name)
