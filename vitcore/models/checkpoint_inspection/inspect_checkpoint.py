@@ -31,7 +31,14 @@ from vitcore.models.checkpoint_inspection.infer_architecture import (
 )
 from vitcore.models.checkpoint_inspection.inspection import Inspection, part_label
 from vitcore.models.checkpoint_inspection.lookalikes import preparation_by_name, preparation_like
-from vitcore.models.checkpoint_inspection.open_questions import CROPS, INTERPOLATIONS, NORMALISATIONS, OpenQuestion, crop_terms
+from vitcore.models.checkpoint_inspection.open_questions import (
+    CROPS,
+    INTERPOLATIONS,
+    NORMALISATIONS,
+    OpenQuestion,
+    crop_terms,
+    normalise_question,
+)
 from vitcore.models.checkpoint_inspection.rotary import may_be_rotary, rotary_architectures
 from vitcore.models.formats import checkpoint_layout, config_json, dinov3, google_npz, timm_names
 from vitcore.models.formats.adapters.add_adapter import add_adapter
@@ -84,16 +91,13 @@ def _through_transformers(
 
     check_values(whole.weights, file.name)
     part = find_vision_part(said, tensor_shapes(whole.weights))
-    classifies, name = part.classes > 0, part.kind.__name__
-    known = {"output": "softmax" if classifies else "features", **configured.known_answers}
+    name = part.kind.__name__
+    known = {"output": "softmax" if part.classes else "features", **configured.known_answers}
     shape = {"transformers": dict(said), "class": name, "num_classes": part.classes}
     shape["img_size"] = list(known.get("size") or picture_shape(part.config)[1:])
-    asked = [] if "normalise" in known else [OpenQuestion("normalise", NORMALISATIONS["imagenet"], tuple(NORMALISATIONS.values()))]
-    if classifies:
-        names = imagenet_class_names(part.classes) if not configured.labels else ()
-        facts = (("classes", f"{part.classes:,}"),)
-        asked += [OpenQuestion("class_names", "imagenet", ("imagenet", "numbers"), facts)] if names else []
-    inferred = InferredArchitecture(shape, (1, 1), None, tuple(asked), _preprocessing_questions(configured))
+    asked = () if "normalise" in known else (normalise_question("imagenet", 3),)
+    also = _class_names_question(part.classes, configured, known)
+    inferred = InferredArchitecture(shape, (1, 1), None, (*asked, *also), _preprocessing_questions(configured))
     differences = TensorDifferences(
         tuple(f"{name}.{one}" for one in part.missing), tuple(f"{name}.{one}" for one in part.unexpected),
         tuple((f"{name}.{one}", shape, wanted) for one, shape, wanted in part.misshapen),
@@ -211,7 +215,8 @@ def _inspection(
             raise ModelError("config.json says that {field} is {said}, and by the tensors of {name} it is {count}.",
                              field=field, said=known[field], name=path.name, count=count)  # fmt: skip
     differences = tensor_differences(fit_to_module(part.with_computed_positions(state, module), module), module)
-    also = _class_names_question(module, configured, known) if not differences.only_head_differs else ()
+    classes = 0 if differences.only_head_differs else int(getattr(module, "num_classes", 0) or 0)
+    also = _class_names_question(classes, configured, known)
     inferred = replace(
         inferred,
         questions=(*inferred.questions, *also),
@@ -263,9 +268,8 @@ def _named_architecture(
     return InferredArchitecture(named, (1, 1), None, tuple(asked))
 
 
-def _class_names_question(module: Any, configured: CheckpointConfiguration, known: Mapping[str, Any]) -> tuple[OpenQuestion, ...]:
+def _class_names_question(classes: int, configured: CheckpointConfiguration, known: Mapping[str, Any]) -> tuple[OpenQuestion, ...]:
     """As many classes as ImageNet's may be others: asked, where nothing names them."""
-    classes = int(getattr(module, "num_classes", 0) or 0)
     if configured.labels or known.get("output") == "features" or not imagenet_class_names(classes):
         return ()
     return (OpenQuestion("class_names", "imagenet", ("imagenet", "numbers"), (("classes", f"{classes:,}"),)),)
