@@ -22,7 +22,7 @@ from vitcore.models import local_files
 from vitcore.models.assembly.assemble import assemble
 from vitcore.models.assembly.assemble import wordnet_ids as wordnet_ids
 from vitcore.models.assembly.device_and_dtype import place_module
-from vitcore.models.assembly.input_size import as_pair, check_patches, check_size, resize_module
+from vitcore.models.assembly.input_size import as_pair, check_fixed_size, check_patches, check_size, resize_module
 from vitcore.models.assembly.random_state import restored_generators
 from vitcore.models.attention_structure import image_px_of_module
 from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersWarning as AssumedAnswersWarning
@@ -160,10 +160,8 @@ def open_inspected(
     facts = inspection.card(answers, labels)
     for note in inspection.warned_notes:
         warnings.warn("".join(note), stacklevel=2)  # text of no language class of ours: it may be pickled
-    own = getattr(module, "image_px", None)  # of one of transformers', which stays as it was made
-    if image_px and own and as_pair(image_px) != own:
-        raise _other_size_error(inspection.name, module)
-    if own:
+    check_fixed_size(module, inspection.name, image_px)
+    if hasattr(module, "image_px"):  # one of transformers', which stays as it was made
         image_px = None
     if not image_px and inspection.configuration.preprocessed_px:
         image_px, positions_by = inspection.configuration.preprocessed_px, "transformers"
@@ -239,17 +237,11 @@ def _open_described(file: Path, name: str, facts: dict[str, Any], image_px: int 
     """A model of transformers with a card: its architecture holds what config.json said."""
     inspection = inspect_described(file, facts["architecture"]["transformers"])
     module = inspection.module({"normalise": (facts["input"]["mean"], facts["input"]["std"])})
-    if image_px and as_pair(image_px) != module.image_px:
-        raise _other_size_error(name, module)
+    check_fixed_size(module, name, image_px)
     output = _stated_output(facts.get("output", "softmax"))
     given = {**facts["input"], "input_size": (3, *module.image_px)}
     return assemble(ModelCard(name, **facts["card"]), module, given, facts.get("labels"), output,
                     stated_assumptions(facts, file.parent == SHIPPED, module))  # fmt: skip
-
-
-def _other_size_error(name: str, module: Any) -> ModelError:
-    high, wide = module.image_px
-    return ModelError("{name} takes only pictures of {high}×{wide} px.", name=name, high=high, wide=wide)
 
 
 def _load_hub(name: str, image_px: int | tuple[int, int] | None, progress: Progress | None, positions_by: str = "timm") -> Vit:

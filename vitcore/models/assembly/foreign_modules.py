@@ -115,8 +115,13 @@ def vision_module(module: Any, name: str) -> Any:
 
     for part, dual in candidates(module):
         return build_vision_module(without_text_parts(part, dual), dual)
-    raise ModelError("{name} can't be read: its class {kind} is not built as a plain Vision Transformer.",
-                     name=name, kind=type(module).__name__)  # fmt: skip
+    raise unknown_class_error(module, name)
+
+
+def unknown_class_error(module: Any, name: str) -> ModelError:
+    """The refusal of a module whose parts are not known here."""
+    return ModelError("{name} can't be read: its class {kind} is not built as a plain Vision Transformer.",
+                      name=name, kind=type(module).__name__)  # fmt: skip
 
 
 def outputs_meant(module: Any) -> Any:

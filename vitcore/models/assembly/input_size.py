@@ -31,6 +31,13 @@ def check_patches(module: Any, size: int | tuple[int, int]) -> None:
                          size=shape_text(as_pair(size)), patch=shape_text(patch), near=shape_text(near))  # fmt: skip
 
 
+def check_fixed_size(module: Any, name: str, size: int | tuple[int, int] | None) -> None:
+    """Raises: ModelError, for another input size than the only one (`image_px`) that a module of transformers takes."""
+    own = getattr(module, "image_px", None)
+    if size and own and as_pair(size) != own:
+        raise ModelError("{name} takes only pictures of {high}×{wide} px.", name=name, high=own[0], wide=own[1])
+
+
 def as_pair(size: int | tuple[int, int]) -> tuple[int, int]:
     """Height and width of an input size that may be one number."""
     return (size, size) if isinstance(size, int) else (size[0], size[1])

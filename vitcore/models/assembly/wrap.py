@@ -20,10 +20,11 @@ from vitcore.models.assembly.foreign_modules import (
     library_of,
     outputs_meant,
     timm_module_inside,
+    unknown_class_error,
     vision_module,
 )
 from vitcore.models.assembly.frozen_copy import frozen_copy, unwrapped
-from vitcore.models.assembly.input_size import as_pair, check_size, resize_module
+from vitcore.models.assembly.input_size import as_pair, check_fixed_size, check_size, resize_module
 from vitcore.models.assembly.random_state import restored_generators
 from vitcore.models.attention_structure import image_px_of_module
 from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersWarning, assumed_class_names, assumed_sentence
@@ -114,8 +115,7 @@ def _foreign(twin: nn.Module, name: str, labels: Sequence[str] | None, colours: 
         log_traceback(error)
         if library_of(twin) == "transformers":
             return _of_transformers(twin, name, labels, colours, image_px)
-        raise ModelError("{name} can't be read: its class {kind} is not built as a plain Vision Transformer.",
-                         name=name, kind=type(twin).__name__) from None  # fmt: skip
+        raise unknown_class_error(twin, name) from None
     _check_labels(ours, name, labels)
     facts = found.card(labels=list(labels) if labels is not None else None)
     assumed = {key: value for key, value in facts.get("assumed", {}).items() if key not in ("crop", "interpolation")}
@@ -136,8 +136,7 @@ def _of_transformers(twin: nn.Module, name: str, labels: Sequence[str] | None, c
     from timm.data import resolve_model_data_config
 
     ours = vision_module(twin, name)
-    if image_px is not None and as_pair(image_px) != ours.image_px:
-        raise ModelError("{name} takes only pictures of {high}×{wide} px.", name=name, high=ours.image_px[0], wide=ours.image_px[1])
+    check_fixed_size(ours, name, image_px)
     named = labels if labels is not None else _label_names(twin) if ours.num_classes else None
     config = resolve_model_data_config(ours)
     assumed = assumed_class_names(ours) if named is None else {}
