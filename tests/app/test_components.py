@@ -10,6 +10,10 @@ from nameless import Nameless
 from streamlit import runtime
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
+from streamlit.runtime.scriptrunner_utils.exceptions import RerunException
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
+from streamlit.runtime.scriptrunner_utils.script_run_context import RunLocation, ThreadState
+from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.testing.v1 import AppTest
 
 from app.components.component_files import SLOTS_PER_PLACE, media_url
@@ -112,3 +116,39 @@ def test_what_a_later_run_has_replaced_can_still_be_fetched(monkeypatch):
     later = [sent(b"%d" % i) for i in range(SLOTS_PER_PLACE)]
     assert all(map(there, later)) and there(other)
     assert not there(first) and not there(second) and len(manager._file_metadata) == SLOTS_PER_PLACE + 1
+
+
+def work_at_a_press():
+    """A button whose work is cut short once by another touch."""
+    import streamlit as st
+
+    from app.widgets.held_button import held_press
+
+    forget = held_press("Go", "work", key="go")
+    if forget:
+        if "cut" not in st.session_state:
+            st.session_state["cut"] = True
+            st.rerun()
+        st.session_state["done"] = st.session_state.get("done", 0) + 1
+        forget()
+
+
+@pytest.mark.parametrize("where", ["in the work", "in the button's callback"])
+def test_a_press_is_held_until_its_work_is_done_and_does_it_once(where, monkeypatch):
+    at = AppTest.from_function(work_at_a_press).run()
+    assert "done" not in at.session_state
+    if where == "in the button's callback":
+        at.session_state["cut"] = True
+        write, cuts = SafeSessionState.__setitem__, []
+
+        def cut_short(state: SafeSessionState, key: str, value: object) -> None:
+            if ThreadState.get().run_location is RunLocation.CALLBACK and not cuts:
+                cuts.append(key)
+                raise RerunException(RerunData())
+            write(state, key, value)
+
+        monkeypatch.setattr(SafeSessionState, "__setitem__", cut_short)
+    at.get_by_key("go").click()
+    at.run()
+    assert at.session_state["done"] == 1
+    assert at.run().session_state["done"] == 1

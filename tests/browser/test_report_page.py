@@ -168,6 +168,7 @@ def test_the_page_is_accessible_the_animation_comes_as_a_file_and_all_fits_a_pho
 def test_a_zip_of_the_gallery_can_be_stopped_and_finished(visit, tmp_path):
     page = at_rest(visit("report"))
     page.locator("summary").filter(has_text=TEXT["many title"]).click()
+    at_rest(page)  # the button in it stays where it is
     page.get_by_role("button", name="Make the ZIP of 18 photos").click()
     expect(page.get_by_text(re.compile(r"^[1-9]\d* of 18 photos"))).to_be_visible(timeout=LONG_MS)
     page.locator(".st-key-stop_batch button").click()
@@ -193,6 +194,7 @@ def test_everything_about_three_photos_as_one_file(visit, offline, shipped, tmp_
     crops = {f"part-{i}": whole.crop((i * third, 0, (i + 1) * third, whole.height)) for i in range(3)}
     page = at_rest(visit("report"))
     page.locator("summary").filter(has_text=TEXT["many title"]).click()
+    at_rest(page)  # the button in it stays where it is
     page.get_by_role("radio", name="My own", exact=True).click()
     page.get_by_test_id("stMain").locator("input[type=file]").set_input_files(
         [{"name": f"{n}.png", "mimeType": "image/png", "buffer": saved(crop, "PNG")} for n, crop in crops.items()]

@@ -11,14 +11,14 @@ from app.shell import photo_picker, query_controls
 from app.state.jobs import report_zip
 from app.state.photos import sample_photos
 from app.views.report.handout_section import readable_size
-from app.widgets.held_button import pressed
+from app.widgets.held_button import held_press
 from vitcore.file_names import file_name
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
     from vitcore.report.report_settings import ReportSettings
 
-PRESSED_FLAG = "_zip_asked"  # the button was pressed, and the page has not come to it since
+PRESS = "zip"
 
 
 def show_zip(text: texts.Prose, vit: Vit, settings: ReportSettings) -> None:
@@ -43,11 +43,13 @@ def _start_button(
     """The button, or what it began."""
     button = st.empty()
     with button:
-        begin = pressed(text.fill("begin", count=min(len(photos), report_zip.MAX_PHOTOS)), PRESSED_FLAG, key="begin",
-                        type="primary", icon=":material/folder_zip:", disabled=not photos)  # fmt: skip
-    if not begin or not photos:
+        forget = held_press(text.fill("begin", count=min(len(photos), report_zip.MAX_PHOTOS)), PRESS, key="begin",
+                            type="primary", icon=":material/folder_zip:", disabled=not photos)  # fmt: skip
+    if not forget:
         return None
-    if problem := report_zip.start_job(vit.name, photos, settings, are_samples):
+    problem = report_zip.start_job(vit.name, photos, settings, are_samples) if photos else ""
+    forget()
+    if problem:
         st.warning(problem, icon=":material/memory:")
         return None
     button.empty()

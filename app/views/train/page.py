@@ -7,6 +7,7 @@ from app.components.figure import lead
 from app.shell import query_controls
 from app.state.training import runs
 from app.views.train import model_kinds, recipe_form, run_panel, run_preview
+from app.widgets.held_button import forget_press
 
 text = texts.prose("train")
 recipe_form.show_started_run()
@@ -40,7 +41,7 @@ with pictures:
         st.error(texts.escape_markdown(recipe[0].upper() + recipe[1:]), icon=":material/error:")
     else:
         run_preview.show_preview_and_start(preset, recipe, photos, run_name, text)
-st.session_state.pop(run_preview.PRESSED_FLAG, None)  # not with what is changed later
+forget_press(run_preview.PRESS)  # not with what is changed later
 if runs.run_ids():
     st.markdown(f"## {text['runs title']}")
     run_panel.runs_table(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,10 @@ from app.components.page_style.page_style import scaled_px
 from app.state.training import runs, training_estimate, training_preview, training_processes
 from app.texts import escape_markdown
 from app.views.train import recipe_form
-from app.widgets.held_button import pressed
+from app.widgets.held_button import held_press
 from vitcore.train.recipe import Recipe, to_json
 
-PRESSED_FLAG = "_start_asked"  # the button was pressed, and the page has not been drawn to its end since
+PRESS = "start training"
 
 
 def show_preview_and_start(preset: str, recipe: Recipe, photos: str, run_name: str, text: texts.Prose) -> None:
@@ -51,11 +52,9 @@ def show_preview_and_start(preset: str, recipe: Recipe, photos: str, run_name: s
 
 
 def _start_button(preset: str, recipe: Recipe, photos: str, run_name: str, is_disabled: bool, text: texts.Prose) -> None:
-    start = pressed(
-        text["start"], PRESSED_FLAG, type="primary", icon=":material/play_arrow:", disabled=is_disabled, width="stretch"
-    )
-    if start and not is_disabled:
-        problem = _start_run(preset, recipe, photos, run_name)
+    forget = held_press(text["start"], PRESS, type="primary", icon=":material/play_arrow:", disabled=is_disabled, width="stretch")
+    if forget and not is_disabled:
+        problem = _start_run(preset, recipe, photos, run_name, forget)
         st.error(escape_markdown(recipe_form.capitalized(problem)), icon=":material/error:")
 
 
@@ -106,7 +105,7 @@ def _short_number(value: float) -> str:
     return f"{value:.0f}"
 
 
-def _start_run(name: str, recipe: Recipe, photos: str, run_name: str) -> str:
+def _start_run(name: str, recipe: Recipe, photos: str, run_name: str, forget: Callable[[], None]) -> str:
     """Start a training. Returns what went wrong; if nothing did, the page is drawn again and shows the run."""
     where = photos if ":" in photos or photos in recipe_form.SOURCES else _absolute_paths(photos)
     run_id = run_name or f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
@@ -114,6 +113,7 @@ def _start_run(name: str, recipe: Recipe, photos: str, run_name: str) -> str:
         problem = training_processes.start_run(run_id, recipe, where)
     except permissions.NotAllowedError as error:
         problem = str(error)
+    forget()
     if not problem:
         st.session_state[recipe_form.STARTED_STATE] = {"run": run_id, "run_name": ""}
         st.rerun()
