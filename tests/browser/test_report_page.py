@@ -184,6 +184,8 @@ def test_a_zip_of_the_gallery_can_be_stopped_and_finished(visit, tmp_path):
         assert archive.testzip() is None
         assert len([name for name in archive.namelist() if name.endswith("handout.html")]) == count
     page.get_by_role("button", name="Start again").click()
+    expect(page.get_by_role("button", name="Start again")).to_be_hidden(timeout=LONG_MS)
+    at_rest(page)  # and the section is still open
     expect(page.get_by_role("button", name="Make the ZIP of 18 photos")).to_be_visible(timeout=LONG_MS)
 
 

@@ -64,6 +64,11 @@ def current_job() -> ZipJob | None:
     return st.session_state.get("_batch")
 
 
+def was_begun() -> bool:
+    """Whether this visitor has begun a ZIP file, thrown away or not."""
+    return "_batch" in st.session_state
+
+
 def start_job(model: str, photos: list[tuple[str, bytes]], settings: ReportSettings, are_samples: bool) -> str:
     """Begin a ZIP file; the one there was is thrown away. Returns what went wrong, or nothing."""
     from vitcore.report.bundle import ReportBundle
@@ -85,8 +90,8 @@ def start_job(model: str, photos: list[tuple[str, bytes]], settings: ReportSetti
 def discard_job() -> None:
     """Throw this visitor's ZIP file away."""
     visitors.discard("batch")
-    old = st.session_state.pop("_batch", None)
-    if old:
+    if old := current_job():
+        st.session_state["_batch"] = None
         with old.lock:
             old.run_number += 1
             old.file.close()

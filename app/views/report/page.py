@@ -23,7 +23,7 @@ with left:
 with right:
     handout_section.animation(fused, settings)
 
-with st.expander(text["many title"], icon=":material/folder_zip:", expanded=report_zip.current_job() is not None):
+with st.expander(text["many title"], icon=":material/folder_zip:", expanded=report_zip.was_begun()):
     st.markdown(text["many about"])
     zip_section.show_zip(text, visit.vit, settings)
     st.caption(text["shell"])
