@@ -48,7 +48,7 @@ bench: $(DEV_READY) ## time what is claimed to be fast
 		echo "== $$file"; $(PY) $$file || exit 1; done
 
 reference: $(DEV_READY) ## write the API reference and the notebooks, run, as pages into out/reference
-	@$(call install,requirements-reference.txt)
+	@$(call install,assets/reference/requirements.txt)
 	$(PY) -m sphinx -q -c assets/reference assets out/reference
 
 clean: ## remove caches and builds; keep .venv and runs
