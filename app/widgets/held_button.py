@@ -4,19 +4,31 @@ A button's own arguments are what the page said before the last touch. A run tha
 Streamlit may cut it short wherever `st.session_state` is read or written, in a callback, too.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import streamlit as st
 
-PRESSES_STATE = "_presses"  # a set: to change it is no word to Streamlit
+PRESSES_STATE = "_presses"  # a set: to change it neither reads nor writes the state
 
 
-def held_press(label: str, name: str, **button: Any) -> Callable[[], None] | None:
-    """Draw the button. Returns None unless it was pressed; else what forgets the press, to be called once the work is done."""
+@contextmanager
+def held_press(label: str, name: str, *, disabled: bool = False, **button: Any) -> Iterator[bool]:
+    """Draw the button, then do the block's work: with True where it was pressed, which is forgotten once the block has ended.
+
+    A block that another touch cuts short is done again in the next run; one that fails is not.
+    """
     presses = _presses()
-    st.button(label, on_click=presses.add, args=(name,), **button)
-    return (lambda: presses.discard(name)) if name in presses else None
+    if disabled:
+        presses.discard(name)
+    st.button(label, on_click=presses.add, args=(name,), disabled=disabled, **button)
+    try:
+        yield name in presses
+    except Exception:  # what Streamlit cuts a run short with is none
+        presses.discard(name)
+        raise
+    presses.discard(name)
 
 
 def forget_press(name: str) -> None:

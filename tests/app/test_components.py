@@ -119,18 +119,19 @@ def test_what_a_later_run_has_replaced_can_still_be_fetched(monkeypatch):
 
 
 def work_at_a_press():
-    """A button whose work is cut short once by another touch."""
+    """A button whose work is cut short once by another touch, or fails."""
     import streamlit as st
 
     from app.widgets.held_button import held_press
 
-    forget = held_press("Go", "work", key="go")
-    if forget:
-        if "cut" not in st.session_state:
-            st.session_state["cut"] = True
-            st.rerun()
-        st.session_state["done"] = st.session_state.get("done", 0) + 1
-        forget()
+    with held_press("Go", "work", key="go", disabled="disabled" in st.session_state) as is_pressed:
+        if is_pressed:
+            if "cut" not in st.session_state:
+                st.session_state["cut"] = True
+                st.rerun()
+            st.session_state["done"] = st.session_state.get("done", 0) + 1
+            if "fails" in st.session_state:
+                raise OSError("the disk is full")
 
 
 @pytest.mark.parametrize("where", ["in the work", "in the button's callback"])
@@ -151,4 +152,17 @@ def test_a_press_is_held_until_its_work_is_done_and_does_it_once(where, monkeypa
     at.get_by_key("go").click()
     at.run()
     assert at.session_state["done"] == 1
+    assert at.run().session_state["done"] == 1
+
+
+def test_a_press_whose_work_failed_or_whose_button_was_disabled_meanwhile_is_forgotten():
+    at = AppTest.from_function(work_at_a_press).run()
+    at.session_state["cut"] = at.session_state["fails"] = True
+    at.get_by_key("go").click()
+    assert at.run().exception[0].message == "the disk is full"
+    assert not at.run().exception and at.session_state["done"] == 1
+    at.get_by_key("go").click()
+    at.session_state["disabled"] = True
+    at.run()
+    del at.session_state["disabled"]
     assert at.run().session_state["done"] == 1

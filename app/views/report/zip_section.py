@@ -42,13 +42,14 @@ def _start_button(
 ) -> report_zip.ZipJob | None:
     """The button, or what it began."""
     button = st.empty()
-    with button:
-        forget = held_press(text.fill("begin", count=min(len(photos), report_zip.MAX_PHOTOS)), PRESS, key="begin",
-                            type="primary", icon=":material/folder_zip:", disabled=not photos)  # fmt: skip
-    if not forget:
+    label = text.fill("begin", count=min(len(photos), report_zip.MAX_PHOTOS))
+    with (
+        button,
+        held_press(label, PRESS, key="begin", type="primary", icon=":material/folder_zip:", disabled=not photos) as is_pressed,
+    ):
+        problem = report_zip.start_job(vit.name, photos, settings, are_samples) if is_pressed else ""
+    if not is_pressed:
         return None
-    problem = report_zip.start_job(vit.name, photos, settings, are_samples) if photos else ""
-    forget()
     if problem:
         st.warning(problem, icon=":material/memory:")
         return None

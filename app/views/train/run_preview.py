@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -52,10 +51,17 @@ def show_preview_and_start(preset: str, recipe: Recipe, photos: str, run_name: s
 
 
 def _start_button(preset: str, recipe: Recipe, photos: str, run_name: str, is_disabled: bool, text: texts.Prose) -> None:
-    forget = held_press(text["start"], PRESS, type="primary", icon=":material/play_arrow:", disabled=is_disabled, width="stretch")
-    if forget and not is_disabled:
-        problem = _start_run(preset, recipe, photos, run_name, forget)
+    problem = ""
+    with held_press(
+        text["start"], PRESS, type="primary", icon=":material/play_arrow:", disabled=is_disabled, width="stretch"
+    ) as is_pressed:
+        if is_pressed:
+            run_id, problem = _start_run(preset, recipe, photos, run_name)
+    if problem:
         st.error(escape_markdown(recipe_form.capitalized(problem)), icon=":material/error:")
+    elif is_pressed:
+        st.session_state[recipe_form.STARTED_STATE] = {"run": run_id, "run_name": ""}
+        st.rerun()
 
 
 def _cost(preset: str, recipe: Recipe, size: tuple[int, float], classes: int, text: texts.Prose) -> None:
@@ -105,19 +111,14 @@ def _short_number(value: float) -> str:
     return f"{value:.0f}"
 
 
-def _start_run(name: str, recipe: Recipe, photos: str, run_name: str, forget: Callable[[], None]) -> str:
-    """Start a training. Returns what went wrong; if nothing did, the page is drawn again and shows the run."""
+def _start_run(name: str, recipe: Recipe, photos: str, run_name: str) -> tuple[str, str]:
+    """Start a training. Returns its id, and what went wrong, if anything did."""
     where = photos if ":" in photos or photos in recipe_form.SOURCES else _absolute_paths(photos)
     run_id = run_name or f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
     try:
-        problem = training_processes.start_run(run_id, recipe, where)
+        return run_id, training_processes.start_run(run_id, recipe, where)
     except permissions.NotAllowedError as error:
-        problem = str(error)
-    forget()
-    if not problem:
-        st.session_state[recipe_form.STARTED_STATE] = {"run": run_id, "run_name": ""}
-        st.rerun()
-    return problem
+        return run_id, str(error)
 
 
 def _absolute_paths(photos: str) -> str:
