@@ -79,6 +79,24 @@ def uploads_at_most(page: Page, said: str) -> None:
     assert box.evaluate("e => getComputedStyle(e, '::after').content") == f'"{said}"'
 
 
+# What mends Streamlit's words when the page changes hears of no change.
+UNHEARD = """const Observer = MutationObserver
+window.MutationObserver = class extends Observer { constructor(hear) { super(hear.name === "mend" ? () => {} : hear) } }"""
+
+
+def test_an_uploader_says_what_it_takes_also_where_nothing_on_the_page_changes_later(visit, server):
+    """Else the line comes in at the first touch and moves all below it away from the pointer."""
+    page = visit("about:blank", new=True)
+    page.add_init_script(UNHEARD)
+    page.goto(server)
+    at_rest(page).emulate_media(color_scheme="dark")
+    page.wait_for_function("document.documentElement.dataset.mode === 'dark'")
+    boxes = at_rest(page).locator("[data-testid=stFileUploaderDropzoneInstructions] > div")
+    assert boxes.evaluate_all("all => all.map(e => e.dataset.limit)") == ["At most 25 MB a file"] * 2, (
+        "in the sidebar and in the page"
+    )
+
+
 DRAG = """([kind, data, name, type]) => {
   const transfer = new DataTransfer()
   transfer.items.add(new File([Uint8Array.from(atob(data), c => c.charCodeAt(0))], name, { type }))

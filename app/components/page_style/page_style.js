@@ -31,7 +31,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
     window.addEventListener("resize", () => s.measure(), { signal: s.end.signal })
     s.menu = new MutationObserver(mend)
     s.menu.observe(document.body, { childList: true, characterData: true, subtree: true, attributeFilter: ["data-collapsed"] })
-    mend()
     document.addEventListener("click", putAway, { signal: s.end.signal })
     document.addEventListener("click", outOfTheWay, { signal: s.end.signal })
     document.addEventListener("click", lightOrDark, { signal: s.end.signal, capture: true }) // before Python is asked
@@ -52,7 +51,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (chosen !== undefined && chosen !== data.chosen) closeDrawer()
   if (data.lecture && !lecture) awake()
   ;({ page, lecture, chosen, far, paths, words } = data)
-  mark()
+  mend() // with what has just been told: the page may not change again until it is touched
   Object.assign(root.dataset, { mode: data.mode, page })
   root.toggleAttribute("data-lecture", data.lecture)
   if (left) document.querySelector(":st(sidebar-content)")?.scrollTo({ top: 0, behavior: "instant" }) // to the pages, not to the switch
