@@ -94,8 +94,7 @@ still.replaceSync("[data-testid=stSkeleton], [data-testid=stAppSkeleton] * { ani
 document.adoptedStyleSheets.push(still)
 """
 # No run is on its way, nothing of an older one is left, the page is shown, our components have dressed it and drawn theirs,
-# its fonts are there (lines break anew with each: what is below moves away from a click), nothing glides or fades, nothing
-# has changed its size, and nobody has spoken for a while.
+# nothing glides or fades, nothing has changed its size, and nobody has spoken for a while.
 AT_REST = """quiet => {
   const app = document.querySelector("[data-testid=stApp]"), main = document.querySelector("[data-testid=stMain]")
   window.watch(main)
@@ -103,7 +102,6 @@ AT_REST = """quiet => {
   const { mode, settled, waiting } = document.documentElement.dataset
   if (app?.dataset.testScriptState !== "notRunning" || !mode || settled === undefined || waiting === "") return false
   if (window.clock - window.spoke < quiet.server || window.clock - window.touched < quiet.hand) return false
-  if (document.fonts.status !== "loaded") return false
   if (window.sending || document.querySelector(old) || ![...window.pictures].every(image => image.complete)) return false
   const ends = a => a.playState === "running" && a.effect?.getComputedTiming().iterations !== Infinity
   if (document.getAnimations().some(ends)) return false
