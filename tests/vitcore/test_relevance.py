@@ -2,6 +2,7 @@
 
 import copy
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 import vitcore
 from vitcore.analysis.relevance import METHODS
 from vitcore.forward.recording import to_model_input
-from vitcore.forward.relevance import relevance
+from vitcore.forward.relevance import IncompleteAttributionsWarning, relevance
 from vitcore.models import load_model
 
 OF_A_CLASS = [name for name, method in METHODS.items() if method.asks_class]
@@ -119,7 +120,11 @@ def test_integrated_gradients_add_up_to_what_the_logit_rose(make_vit):
     pixels = pixels_of(vit)
     gaps = {}
     for steps in (2, 64):
-        found = relevance(vit, pixels, "integrated_gradients", 4, steps=steps, baseline="black")
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = relevance(vit, pixels, "integrated_gradients", 4, steps=steps, baseline="black")
+        assert [one.category for one in told] == ([IncompleteAttributionsWarning] if steps == 2 else [])
+        assert bool(found.incomplete) == (steps == 2)
         with torch.no_grad():
             photo, black = (vit.module(to_model_input(vit, p))[0, 4].item() for p in (pixels, np.zeros_like(pixels)))
         assert found.rises == pytest.approx([photo - black], abs=1e-4)

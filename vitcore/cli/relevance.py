@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+import warnings
 from typing import TYPE_CHECKING
 
 from vitcore.cli.photos import record_photo, write_result
@@ -34,13 +36,17 @@ def relevance(args: argparse.Namespace, vit: Vit) -> None:
     """The relevance of every patch for a class."""
     from vitcore import figures
     from vitcore.analysis.relevance import METHODS
+    from vitcore.forward.relevance import IncompleteAttributionsWarning
     from vitcore.forward.relevance import relevance as find
     from vitcore.images import sharp_crop
 
     rec = record_photo(vit, args.photo, fusions=())
     target = int(args.target) if args.target and args.target.isdecimal() else args.target
     settings = {} if args.convention == "row-stochastic" else {"convention": args.convention}
+    warnings.filterwarnings("ignore", category=IncompleteAttributionsWarning)  # said here, in a line of its own
     found = find(vit, rec.model_input.pixels, args.method, target, **settings)
+    if found.incomplete:
+        print(found.incomplete, file=sys.stderr)
     method, labels = METHODS[args.method], [vit.labels[index] for index in found.targets]
     unit = "logits" if method.signed else "relevance"
     title = f"{method.title[:1].upper()}{method.title[1:]}" + "".join(f" · {label}" for label in labels)

@@ -6,6 +6,7 @@ threads: it is never written to, hooked or put in another mode, and gradients ar
 methods are, and their sources, is in `analysis.relevance.METHODS`. Shapes: B images, L blocks, H heads, T tokens.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,10 +32,15 @@ from vitcore.translation import say
 
 BASELINES = {"mean": None, "black": 0.0, "white": 1.0}  # "mean": the colour the model's inputs are centred on
 STEPS, MOST_STEPS = 24, 512
+ACCEPTED_GAP = 0.05  # of the rise, the bar of the method's authors: arXiv 1703.01365, section 5
 AT_ONCE = 4  # images of the path from the baseline that are differentiated together
 MOST_NUMBERS = 2**23  # that the blocks of one image hand on (L·T·D); of larger models one image is differentiated at a time
 
 MapAndGap = tuple[NDArray, tuple[float, float] | None]  # a map, and for integrated gradients its rise and its gap
+
+
+class IncompleteAttributionsWarning(UserWarning):
+    """The attributions of integrated gradients do not add up to the rise of the logit."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -46,6 +52,16 @@ class Relevance:
     targets: tuple[int, ...] = ()  #: the class of each image; none for rollout
     rises: tuple[float, ...] = ()  #: integrated gradients: y_c(photo) − y_c(baseline), in logits
     gaps: tuple[float, ...] = ()  #: integrated gradients: what the sum of the attributions is off by, in logits
+
+    @property
+    def incomplete(self) -> str:
+        """By how much the worst of its attributions are off, in the reader's language; "" where all are within `ACCEPTED_GAP`."""
+        off = [abs(gap) / max(abs(rise), 1e-12) for rise, gap in zip(self.rises, self.gaps, strict=True)]
+        if not off or max(off) <= ACCEPTED_GAP:
+            return ""
+        worst = off.index(max(off))
+        return say("The attributions add up to {total:.2f}, and the logit rises by {rise:.2f}: more steps bring them closer.",
+                   total=self.rises[worst] + self.gaps[worst], rise=self.rises[worst])  # fmt: skip
 
     def __repr__(self) -> str:
         of = f" of class {', '.join(map(str, self.targets))}" if self.targets else ""
@@ -68,6 +84,7 @@ def relevance(
     `discard_ratio` is of all weights, not of those between patches; products of attention and gradient are averaged over heads
     before negative ones are dropped; the identity is added first, then columns are divided by the sums of rows; the largest
     value is 1 (`analysis.rollout.vit_explain_rollout`). The default, "row-stochastic", is that of `analysis.rollout.rollout`.
+    Warns: IncompleteAttributionsWarning, where the attributions of integrated gradients are off by more than 5 % of the rise.
     Raises: ModelError, for a model without a head where a class is needed, and for a name that none or several of its classes
     have; ValueError, for what there isn't; PhotoError.
     """
@@ -92,7 +109,10 @@ def relevance(
     maps = np.stack([one for one, _ in results]).astype(np.float64)
     complete = [fact for _, fact in results if fact]
     rises, gaps = tuple(rise for rise, _ in complete), tuple(gap for _, gap in complete)
-    return Relevance(method=method, maps=maps if pixels.ndim == 4 else maps[0], targets=targets, rises=rises, gaps=gaps)
+    found = Relevance(method=method, maps=maps if pixels.ndim == 4 else maps[0], targets=targets, rises=rises, gaps=gaps)
+    if told := found.incomplete:
+        warnings.warn("".join(told), IncompleteAttributionsWarning, stacklevel=2)
+    return found
 
 
 def _as_batch(vit: Vit, pixels: NDArray[Any]) -> NDArray[np.uint8]:

@@ -180,6 +180,8 @@ def _explanations(visit: RolloutVisit, method_map: MethodMap) -> None:
     """What a side measures, what it can't tell, and where it is from."""
     text, name, computed = visit.texts, method_map.method.name, method_map.relevance
     complete = ""
+    if computed and computed.incomplete:
+        st.caption(computed.incomplete)
     if computed and computed.gaps:
         complete = text["complete"].format(rise=computed.rises[0], gap=computed.gaps[0], total=method_map.values.sum())
     explain(text.joined((_how_to_read(visit, name), complete)), text[f"limits.{name}"], text[f"source.{name}"])
