@@ -92,6 +92,18 @@ def test_defaults_are_those_of_the_models_own_processor(kind, tmp_path, photo):
     assert (normalised(load_model.load(here), photo) - theirs).abs().max() <= STEP / 0.2
 
 
+@pytest.mark.parametrize("kind", ["vit", "dinov2", "clip_vision_model", "siglip_vision_model", "beit"])
+def test_without_a_file_the_likely_answers_are_the_processors_of_its_class(kind, tmp_path, photo):
+    torch.manual_seed(0)
+    config = T.AutoConfig.for_model(kind, **SMALL, image_size=224)
+    lively(T.AutoModel.from_config(config)).save_pretrained(tmp_path)
+    with pytest.warns(load_model.AssumedAnswersWarning, match="crop=.*ImageProcessor does where no file says otherwise"):
+        vit = load_model.load(tmp_path)
+    processor = getattr(T, image_processor.likely_preprocessing(kind)[1])()
+    theirs = processor(photo, return_tensors="pt", do_normalize=False).pixel_values[0]
+    assert (shown(vit, photo) - theirs).abs().max() <= STEP
+
+
 def test_the_classes_and_their_defaults_are_transformers_own():
     for model, name in image_processor.PROCESSOR_BY_MODEL_TYPE.items():
         assert name in str(IMAGE_PROCESSOR_MAPPING_NAMES[model]), model

@@ -106,7 +106,8 @@ def _through_transformers(
     others = tuple(key for key in whole.weights if key not in inside)
     model = replace(whole, name=part.roof, format=THROUGH_TRANSFORMERS, weights=inside, left_out=others)
     count, name = part.params, path.name if path.is_dir() else file.stem
-    return Inspection(file, name, model, (part.roof,), inferred, configured, differences, count, known["output"], vision_part=part)
+    found = Inspection(file, name, model, (part.roof,), inferred, configured, differences, count, known["output"], vision_part=part)
+    return found.with_likely(*configured.likely)
 
 
 def inspect_described(file: Path, said: Mapping[str, Any]) -> Inspection:
@@ -227,7 +228,8 @@ def _inspection(
     flat = "timm" not in shape and all(len(weight.shape) < 4 for weight in part.weights.values())
     output = known.get("output", "softmax")
     found = Inspection(file, name, part, names, inferred, configured, differences, count, output, rotary, flat_patches=flat)
-    return found.with_likely(*preparation_by_name(name, state)) if by_name else found
+    found = found.with_likely(*preparation_by_name(name, state)) if by_name else found
+    return found.with_likely(*configured.likely)
 
 
 def _told_by_names(part: checkpoint_layout.CheckpointModel, raw: StateDict) -> dict[str, Any]:

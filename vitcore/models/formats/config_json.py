@@ -7,7 +7,7 @@ from typing import Any
 
 from vitcore.errors import log_traceback
 from vitcore.models.formats.containers.json_file import check_fields, parse_json_object
-from vitcore.models.formats.image_processor import output_px, read_preprocessing, unfollowed_fields_sentence
+from vitcore.models.formats.image_processor import likely_preprocessing, output_px, read_preprocessing, unfollowed_fields_sentence
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import Output
 from vitcore.translation import say
@@ -44,6 +44,14 @@ class CheckpointConfiguration:
     says_crop: bool = False  # the library's own way, where `input` need not name it
     timm: Mapping[str, Any] | None = None  # an architecture of timm's: its name under `timm`, and its arguments
     transformers: Mapping[str, Any] | None = None  # what config.json says of a model that only transformers itself can make
+    model_type: str = ""  # transformers' name of a model beside which no file says how photos are prepared
+
+    @property
+    def likely(self) -> tuple[dict[str, Any], str]:
+        """Answers by `OpenQuestion.key` that transformers' image processor gives without a file, and the sentence why."""
+        answers, name = likely_preprocessing(self.model_type)
+        why = say("as transformers' {name} does where no file says otherwise", name=name) if answers else ""
+        return {key: answer for key, answer in answers.items() if key not in self.known_answers}, why
 
 
 def read_configuration(folder: Path) -> CheckpointConfiguration:
@@ -142,7 +150,7 @@ def _transformers(said: dict[str, Any], folder: Path | None) -> CheckpointConfig
         known["output"] = output
     shown, unfollowed = read_preprocessing(folder, str(said.get("model_type", ""))) if folder else ({}, [])
     if not shown:
-        return CheckpointConfiguration(known, {}, _id2label(said.get("id2label")))
+        return CheckpointConfiguration(known, {}, _id2label(said.get("id2label")), model_type=str(said.get("model_type", "")))
     known |= _mean_and_std(shown.pop("mean"), shown.pop("std"))
     px, notes = output_px(shown), (unfollowed_fields_sentence(unfollowed),) if unfollowed else ()
     other = px if px != known.setdefault("size", px) else None
@@ -172,7 +180,7 @@ def _through_transformers(said: dict[str, Any], folder: Path) -> CheckpointConfi
     shown, unfollowed = read_preprocessing(folder, str(said.get("model_type", "")))
     labels, notes = _id2label(said.get("id2label")), (unfollowed_fields_sentence(unfollowed),) if unfollowed else ()
     if not shown:
-        return CheckpointConfiguration(known, {}, labels, transformers=said)
+        return CheckpointConfiguration(known, {}, labels, transformers=said, model_type=str(said.get("model_type", "")))
     known |= _mean_and_std(shown.pop("mean"), shown.pop("std"))
     if {"size", "do_resize", "crop_size"} & set(unfollowed):
         shown = {"interpolation": shown["interpolation"]}  # the rest depends on the photo

@@ -53,6 +53,7 @@ PROCESSOR_BY_MODEL_TYPE = {  # `model_type` of config.json, where the processor'
     "dinov2": "Bit", "dinov3_vit": "DINOv3ViT", "clip": "CLIP", "siglip": "Siglip", "blip": "Blip", "owlvit": "OwlViT",
     "swin": "ViT", "swinv2": "ViT", "clipseg": "ViT", "aimv2": "CLIP", "metaclip_2": "CLIP",
 }  # fmt: skip
+OWN_COLOURS = {"Beit", "Blip", "CLIP", "OwlViT"}  # whose published weights have the mean and deviation of their processor's class
 PROCESSOR_FILES = ("preprocessor_config.json", "processor_config.json")
 MAX_SIDE_PX = 4096  # a side
 CLASS_NAME_ENDINGS = ("ImageProcessorFast", "ImageProcessorPil", "ImageProcessor", "FeatureExtractor")
@@ -82,6 +83,22 @@ def read_preprocessing(folder: Path, model: str) -> tuple[dict[str, Any], list[s
     known = DEFAULTS.get(name, DEFAULTS["ViT"])
     unfollowed += [f for f, v in said.items() if f not in FOLLOWED_FIELDS | IGNORED_FIELDS and v not in (None, False, [], {})]
     return _input({**known, **said}, unfollowed), unfollowed
+
+
+def likely_preprocessing(model: str) -> tuple[dict[str, Any], str]:
+    """Answers by `OpenQuestion.key` that the image processor of a model type gives without a file, and the name of its class.
+
+    ({}, "") for another type. A crop that is smaller than the resized photo is no answer: the sides of both would be asked.
+    """
+    name = PROCESSOR_BY_MODEL_TYPE.get(model.removesuffix("_vision_model"))
+    if name is None:
+        return {}, ""
+    shown = _input(DEFAULTS[name], [])
+    crop = "squash" if shown["crop"] is None else "center" if isinstance(shown["resize"], int) else None
+    answers = {"interpolation": shown["interpolation"]} | ({"crop": crop} if crop else {})
+    if name in OWN_COLOURS:
+        answers["normalise"] = (tuple(shown["mean"]), tuple(shown["std"]))
+    return answers, f"{name}ImageProcessor"
 
 
 def _input(said: Mapping[str, Any], unfollowed: list[str]) -> dict[str, Any]:
