@@ -38,13 +38,13 @@ from vitcore.interventions.site_edits import Change, SiteEdit, Tokens, with_site
 from vitcore.models.vit import Vit
 from vitcore.module_swaps import with_fused_attention, with_modules, within_context
 
-TokenChoice = int | slice | Iterable[int] | None  # None: all of them
+TokenChoice = int | slice | Iterable[int] | str | None  # "class", "patches"; None: all of them
 READ_ONLY = ("scores", "resid_mid")  # computed of others
 
 
 class Place:
     """An activation of one layer, or a head of it, that can be changed. A token is counted from 0 with those before the patches;
-    `token` is one, several or a slice of them, None for all.
+    `token` is one, several or a slice of them, "class" or "patches", None for all.
 
     Every change raises ValueError for tokens that there are not, ModelError where the model's blocks have no such activation.
     """
@@ -218,11 +218,18 @@ class Edits:
         """Raises: ValueError, for tokens that there are not."""
         if token is None or (isinstance(token, slice) and token == slice(None)):
             return slice(None)
-        count = self.original.grid.tokens
-        if isinstance(token, slice):
+        grid, count = self.original.grid, self.original.grid.tokens
+        if isinstance(token, str):
+            named = {"patches": range(grid.prefix, count)}
+            if "class" in self.original.pooling or getattr(self.original.module, "cls_token", None) is not None:
+                named["class"] = range(1)
+            if token not in named:
+                raise ValueError(f"tokens that have a name here are {', '.join(sorted(named))}, not {token[:40]}")
+            many = list(named[token])
+        elif isinstance(token, slice):
             many = list(range(count)[token])
         else:
-            given = list(token) if isinstance(token, Iterable) and not isinstance(token, str) else [token]
+            given = list(token) if isinstance(token, Iterable) else [token]
             many = list(check_indices("tokens", given, count))
         if len({*many}) < max(1, len(many)):
             raise ValueError("tokens are one or more, each named once")

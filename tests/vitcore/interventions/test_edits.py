@@ -87,6 +87,22 @@ def test_what_a_layer_adds(vit):
         torch.testing.assert_close(after["mlp_out", 2][:, 0], whole["mlp_out", 2][:, 0] + vector, **CLOSE)
 
 
+def test_the_class_token_and_the_patches_by_name(make_vit):
+    for changes, patches in (({}, 1), ({"reg_tokens": 4}, 5), ({"class_token": False, "global_pool": "avg"}, 0)):
+        vit = make_vit(**changes)
+        photo = np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8)
+        for name, tokens in (("class", 0), ("patches", slice(patches, None))):
+            named, counted = vitcore.edit(vit), vitcore.edit(vit)
+            if name == "class" and not patches:
+                with pytest.raises(ValueError, match="tokens that have a name here are patches, not class"):
+                    named.resid(1).zero(token=name)
+                continue
+            named.resid(1).zero(token=name)
+            counted.resid(1).zero(token=tokens)
+            logits = [vitcore.cache(e.vit, photo, ["resid_post"], [2])["resid_post", 2] for e in (named, counted)]
+            assert torch.equal(*logits)
+
+
 def test_a_vector_for_a_token_of_the_residual_stream(vit):
     """Of the last layer the answer is that of the model's own end on the stream with it."""
     x, vector = inputs_for(vit), np.linspace(-2, 2, 24)
@@ -311,7 +327,7 @@ WRONG = {
     "layers are from 0 to 2, not 1.5": lambda e: e.mlp(1.5),
     "tokens are from 0 to 16, not 17": lambda e: e.resid(0).add(1, token=17),
     "tokens are from 0 to 16, not -1": lambda e: e.resid(0).zero(token=[0, -1]),
-    "tokens are from 0 to 16, not class": lambda e: e.resid(0).zero(token="class"),
+    "tokens that have a name here are class, patches, not register": lambda e: e.resid(0).zero(token="register"),
     "tokens are one or more, each named once": lambda e: e.resid(0).zero(token=[]),
     "tokens are one or more, each named": lambda e: e.resid(0).zero(token=[1, 1]),
     r"that \(1, 24\), tokens and width, takes up, not \(23,\)": lambda e: e.resid(0).add(np.zeros(23), token=0),
