@@ -144,6 +144,7 @@ def test_int8_sparse_and_plain_pickles_are_named(module, tmp_path):
     name = "blocks.0.mlp.fc1.weight"
     for held, said in (
         ({**state, name: state[name].to(torch.int8)}, "as int8, as quantised"),
+        ({**state, name: state[name].to(torch.float8_e4m3fn), f"{name}_scale": torch.ones(())}, "as float8_e4m3fn, as quantised"),
         ({**state, name: state[name].to_sparse()}, "without plain values"),
         ({**state, name: torch.empty(256, 64, device="meta")}, "without plain values"),
     ):  # fmt: skip

@@ -21,9 +21,10 @@ MAX_SIDE_PX = 2**13  # of an input
 MAX_PATCH_PX = 256
 MAX_DIMENSIONS = 6
 INDEXES = re.compile(
-    r"(.*[./_])?(\w*index\w*|position_ids|num_batches_tracked|\w*step|\w*version|\w*mask\w*|n_averaged|\w*count\w*|\w*idx)$"
+    r"(.*[./_])?(\w*index\w*|position_ids|num_batches_tracked|\w*step|\w*version|\w*mask\w*|n_averaged|\w*count\w*|\w*idxs?)$"
 )
 NO_TOKENS = re.compile(r"(.*\.)?((register|storage)_tokens|cls_token)")  # 1×0×D or 0×D: of a model without any
+SCALE = re.compile(r"\.\w*scale\w*$")  # of quantised weights: weight_scale, weight_scale_inv, scale_weight, input_scale
 BLOCK = re.compile(r"blocks\.(\d+)\.")
 DIMENSIONS = (  # of timm's names: how many each has
     (re.compile(r"patch_embed\.proj\.weight"), (2, 4)),
@@ -36,7 +37,11 @@ DIMENSIONS = (  # of timm's names: how many each has
 
 def check_values(weights: Mapping[str, LazyTensor], file: str) -> None:
     """That all have values, and those are weights. Raises: ModelError, naming the first that is not."""
+    scaled = {name.rpartition(".")[0] for name in weights if SCALE.search(name)}
     for name, weight in weights.items():
+        eight_bits = weight.dtype is not None and weight.dtype.is_floating_point and weight.dtype.itemsize == 1
+        if eight_bits and name.rpartition(".")[0] in scaled:  # its values are those times a scale
+            raise _form_error(file, name, weight.dtype)
         if weight.dtype is None or weight.dtype.is_complex or (not weight.dtype.is_floating_point and _is_weight(name, weight)):
             raise _form_error(file, name, weight.dtype)
         least = 0 if NO_TOKENS.fullmatch(name) else 1

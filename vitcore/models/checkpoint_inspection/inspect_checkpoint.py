@@ -39,7 +39,12 @@ from vitcore.models.checkpoint_inspection.open_questions import (
     crop_terms,
     normalise_question,
 )
-from vitcore.models.checkpoint_inspection.rotary import may_be_rotary, rotary_architectures
+from vitcore.models.checkpoint_inspection.timm_architectures import (
+    architectures_with_tensors,
+    family_of_tensors,
+    may_be_rotary,
+    rotary_architectures,
+)
 from vitcore.models.formats import checkpoint_layout, config_json, dinov3, google_npz, timm_names
 from vitcore.models.formats.adapters.add_adapter import add_adapter
 from vitcore.models.formats.adapters.merge_adapter import holds_adapter
@@ -49,6 +54,7 @@ from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.state_dict import CheckpointFormat, StateDict, tensor_shapes
 from vitcore.models.model_cards import ModelError
 
+PLAIN_FAMILIES = ("vision_transformer", "eva", "vision_transformer_hybrid", "deit", "beit")  # whose tensors are read one by one
 THROUGH_TRANSFORMERS = CheckpointFormat("transformers", ("",), lambda state: state)  # its own class reads the names
 
 
@@ -77,10 +83,38 @@ def inspect(
         _chosen([told.part], part, file)
         return told
     if configured.timm:
-        found = [checkpoint_layout.whole_model(tree, file.name)]
-    else:
-        found = checkpoint_layout.find_models(tree, file.name)
-    return _inspection(path, file, _chosen(found, part, file), configured, like)
+        whole = checkpoint_layout.whole_model(tree, file.name)
+        return _inspection(path, file, _chosen([whole], part, file), configured, like)
+    try:
+        found = _inspection(path, file, _chosen(checkpoint_layout.find_models(tree, file.name), part, file), configured, like)
+        if not found.problems:
+            return found
+    except ModelError:
+        if (other := _other_architecture(path, file, tree, part, configured, like)) is None:
+            raise
+        return other
+    return _other_architecture(path, file, tree, part, configured, like) or found
+
+
+def _other_architecture(
+    path: Path, file: Path, tree: Mapping[str, Any], part: str | None, configured: CheckpointConfiguration, like: str | None
+) -> Inspection | None:
+    """The inspection of a file whose tensors are those of another architecture of timm's than a plain ViT; None if of none.
+
+    Raises: ModelError, where they have the names of one of timm's families and the shapes of none of its models.
+    """
+    if configured != CheckpointConfiguration():
+        return None
+    whole = checkpoint_layout.without_wrappers(checkpoint_layout.whole_model(tree, file.name))
+    shapes = tensor_shapes(whole.weights)
+    if named := architectures_with_tensors(shapes):
+        told = replace(configured, timm=next(iter(named.values())))
+        return _inspection(path, file, _chosen([whole], part, file), told, like, named=named)
+    family = family_of_tensors(shapes)
+    if not family or family in PLAIN_FAMILIES:
+        return None
+    raise ModelError("{file} has the tensor names of timm's {family} models, but the shapes of none of them. A config.json beside "
+                     "it can describe the architecture.", file=file.name, family=family)  # fmt: skip
 
 
 def _through_transformers(
@@ -171,15 +205,16 @@ def _colours_of(architecture: str) -> tuple[tuple[float, ...], tuple[float, ...]
 
 def _inspection(
     path: Path, file: Path, chosen: tuple[checkpoint_layout.CheckpointModel, tuple[str, ...]], configured: CheckpointConfiguration,
-    like: str | None = None, by_name: bool = True,
+    like: str | None = None, by_name: bool = True, named: Mapping[str, dict[str, Any]] | None = None,
 ) -> Inspection:  # fmt: skip
+    """named: the architectures of timm's that have the file's tensors, the likeliest first, which is that of `configured`."""
     part, names = chosen
     check_values(part.weights, file.name)
     raw = tensor_shapes(part.weights)
     told = _told_by_names(part, raw)
     if part.format is timm_names.TIMM and not part.is_whole:
         raw = with_timm_head(raw)
-    rotary = _rotary(part, raw, configured, file)
+    rotary = dict(named or _rotary(part, raw, configured, file))
     # Names that a plain ViT has not: no table, queries apart, a pool of attention beside a class token.
     pooled = {"attn_pool.latent", "cls_token"} <= set(raw)
     if rotary and ("pos_embed" not in raw or pooled or any(".attn.q_" in name for name in raw)):

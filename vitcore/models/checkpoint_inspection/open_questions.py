@@ -51,7 +51,7 @@ class OpenQuestion:
             "eps": say("Which ε do its LayerNorms add to the variance?"),
             "grid": say("How many rows and columns of patches does its input have?"),
             "pool": say("Where does its head read the output?"),
-            "architecture": say("Which architecture is it? Rotary positions leave no tensors."),
+            "architecture": say("Which architecture is it? Its tensors fit several."),
             "output": say("What do the numbers of its last layer mean?"),
             "head_activation": say("Which activation function is between the layers of its classifier?"),
             "head_input": say("Is there an activation function before its classifier, or only dropout, which does nothing?"),

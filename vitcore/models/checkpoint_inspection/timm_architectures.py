@@ -1,19 +1,26 @@
-"""Positions that are no table, rotary or relative: which of timm's architectures with them have exactly a file's tensors.
+"""Which of timm's architectures have exactly a file's tensors.
 
-Rotations are computed, not stored, so a state without a table of positions may be of a model with them, and so may one with a
-table. Names and shapes tell most of these families apart: DINOv3, EVA-02, rope ViTs, Perception Encoders, BEiT.
+Rotations are computed, not stored, so a state without a table of positions may be of a model with rotary positions, and so may
+one with a table. Names and shapes tell most of these families apart: DINOv3, EVA-02, rope ViTs, Perception Encoders, BEiT. They
+are built and compared, with the file's depth. What is no plain ViT (CaiT, XCiT, Swin, ResNet) is looked up by a digest of names and
+shapes in `assets/timm/tensors.json`, which `python tests/timm_tensors.py` writes.
 """
 
+import hashlib
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from torch import Tensor
 
 from vitcore.architectures.meta_device import meta_device
+from vitcore.assets import asset
 from vitcore.models.checkpoint_inspection.infer_architecture import BLOCK_NAMES, block_count
 
 ROTARY_FAMILIES = re.compile(r"dinov3|_rope_|_pe_(core|spatial|lang)_|^eva02_|^beit(v2)?_")
+ALIKE = 0.9  # of the names of a file's tensors
 SIZE_NAMES_BY_WIDTH = {
     192: "tiny", 384: "small", 512: "medium", 640: "betwixt", 768: "base", 1024: "large", 1280: "huge", 1536: "gigantic",
     4096: "7b",
@@ -47,6 +54,52 @@ def rotary_architectures(state: Mapping[str, Tensor]) -> dict[str, dict[str, Any
         if own == wanted:
             found[name] = {"timm": name, **made, "img_size": _size(state, module)}
     return found
+
+
+def architectures_with_tensors(state: Mapping[str, Tensor]) -> dict[str, dict[str, Any]]:
+    """Names of timm's architectures, at their own size, that have these tensors -> a card's `architecture`; {} if none has.
+
+    Only the classifier's number of classes may be another, or the classifier be left out.
+    """
+    index = _index()
+    for classifier in index["classifiers"]:
+        names = index["architectures"].get(tensor_digest({name: tuple(w.shape) for name, w in state.items()}, classifier), ())
+        if names:
+            last = next((state[name] for name in (f"{one}.weight" for one in classifier) if name in state), None)
+            classes = 0 if last is None or not last.ndim else int(last.shape[0])
+            return {name: {"timm": name, "num_classes": classes} for name in names}
+    return {}
+
+
+def family_of_tensors(state: Mapping[str, Tensor]) -> str:
+    """timm's module whose models have nine tenths or more of these tensors' names, numbers aside; "" where none has."""
+    names = {name_pattern(name) for name in state}
+    shares = {family: len(names & known) / max(1, len(names)) for family, known in _patterns().items()}
+    best = max(shares, key=lambda family: (shares[family], -len(_patterns()[family])), default="")
+    return best if shares.get(best, 0) >= ALIKE else ""
+
+
+def tensor_digest(shapes: Mapping[str, tuple[int, ...]], classifier: Sequence[str]) -> str:
+    """Twelve hexadecimal digits of names and shapes, without the parts that `classifier` names."""
+    parts = tuple(f"{one}." for one in classifier)
+    lines = (f"{name} {'x'.join(map(str, shape))}" for name, shape in sorted(shapes.items()) if not name.startswith(parts))
+    return hashlib.sha256("\n".join((*classifier, *lines)).encode()).hexdigest()[:12]
+
+
+def name_pattern(name: str) -> str:
+    """A tensor's name with # for each number."""
+    return re.sub(r"\d+", "#", name)
+
+
+@lru_cache(maxsize=1)
+def _index() -> dict[str, Any]:
+    said: dict[str, Any] = json.loads(asset("timm/tensors.json").read_text(encoding="utf-8"))
+    return said
+
+
+@lru_cache(maxsize=1)
+def _patterns() -> dict[str, frozenset[str]]:
+    return {family: frozenset(names) for family, names in _index()["families"].items()}
 
 
 def _shape(name: str, w: Tensor) -> tuple[int, ...]:

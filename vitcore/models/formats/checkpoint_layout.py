@@ -6,7 +6,7 @@ evaluations of those who wrote them; the others can be asked for by name.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vitcore.architectures.classifier_head import find_head_beside, with_timm_head
@@ -92,6 +92,15 @@ def whole_model(tree: Mapping[str, Any], file: str) -> CheckpointModel:
     if not weights:
         raise ModelError("{name} holds no named weights.", name=file)
     return CheckpointModel(" · ".join(path), timm_names.TIMM, weights, (), is_whole=True)
+
+
+def without_wrappers(part: CheckpointModel) -> CheckpointModel:
+    """The part without the modules that hold all of it (`module.`, `model.backbone.`)."""
+    weights, roof = dict(part.weights), ""
+    while len(firsts := {name.partition(".")[0] for name in weights}) == 1 and all("." in name for name in weights):
+        first = f"{firsts.pop()}."
+        weights, roof = {name[len(first) :]: weight for name, weight in weights.items()}, roof + first
+    return replace(part, name=" · ".join(filter(None, (part.name, roof))), weights=weights)
 
 
 def read_tensors(part: CheckpointModel) -> StateDict:
