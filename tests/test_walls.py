@@ -159,8 +159,8 @@ ROOMS = {  # what each may import of vitcore, and no more
         "architectures.grey_input architectures.model_summary attention_capture errors grid models.model_cards models.vit "
         "translation",
     "models/checkpoint_inspection":
-        "architectures.classifier_head architectures.grey_input architectures.head_layers architectures.meta_device errors models "
-        "probabilities translation",
+        "architectures.classifier_head architectures.grey_input architectures.head_layers architectures.meta_device assets errors "
+        "models probabilities translation",
     "models/embeddings.py": "architectures.grey_input models.model_cards models.vit translation",
     "models/formats": "architectures.classifier_head errors models.formats models.model_cards probabilities translation",
     "models/hub.py": "errors models.model_cards models.model_size models.torchvision_ops translation",

@@ -20,7 +20,7 @@ from vitcore.assets import asset
 from vitcore.models.checkpoint_inspection.infer_architecture import BLOCK_NAMES, block_count
 
 ROTARY_FAMILIES = re.compile(r"dinov3|_rope_|_pe_(core|spatial|lang)_|^eva02_|^beit(v2)?_")
-ALIKE = 0.9  # of the names of a file's tensors
+ALIKE, MIN_NAMES = 0.9, 12  # the share of a file's names that a family has; fewer names are of any
 SIZE_NAMES_BY_WIDTH = {
     192: "tiny", 384: "small", 512: "medium", 640: "betwixt", 768: "base", 1024: "large", 1280: "huge", 1536: "gigantic",
     4096: "7b",
@@ -76,7 +76,7 @@ def family_of_tensors(state: Mapping[str, Tensor]) -> str:
     names = {name_pattern(name) for name in state}
     shares = {family: len(names & known) / max(1, len(names)) for family, known in _patterns().items()}
     best = max(shares, key=lambda family: (shares[family], -len(_patterns()[family])), default="")
-    return best if shares.get(best, 0) >= ALIKE else ""
+    return best if len(names) >= MIN_NAMES and shares.get(best, 0) >= ALIKE else ""
 
 
 def tensor_digest(shapes: Mapping[str, tuple[int, ...]], classifier: Sequence[str]) -> str:
