@@ -37,7 +37,7 @@ def cover_patches(
     covered (of several the first in reading order; with none left, the mean colour).
     Raises: ValueError, for a patch or a fill that there is not.
     """
-    return _paint(pixels, grid, _mask(grid, patches), _layer(pixels, grid, fill, seed))
+    return _paint(pixels, grid, patch_mask(grid, patches), _layer(pixels, grid, fill, seed))
 
 
 def answers_without(
@@ -49,7 +49,7 @@ def answers_without(
     `fill="removed"` takes the patches' tokens out of the sequence. An empty set changes nothing.
     Raises: ValueError, for a patch or a fill that there is not; ModelError, where tokens can't be removed.
     """
-    masks = [_mask(vit.grid, patches) for patches in patch_sets]
+    masks = [patch_mask(vit.grid, patches) for patches in patch_sets]
     if fill == "removed":
         return _answers_without_tokens(vit, pixels, masks, batch)
     layer, run, out = _layer(pixels, vit.grid, fill, seed), with_onednn_linears(vit.module), []
@@ -83,11 +83,16 @@ def reads_patches(vit: Vit) -> bool:
     return vit.pooling not in ("class token", "class and distillation tokens") or not vit.grid.prefix
 
 
+def no_patch_left_error(vit: Vit) -> ModelError:
+    """The refusal to remove every patch of a model that reads its answer from them."""
+    return ModelError("{name} reads its output from patches, so one of them must stay.", name=vit.display_name)
+
+
 def _answers_without_tokens(vit: Vit, pixels: NDArray[np.uint8], masks: list[NDArray[np.bool_]], batch: int) -> NDArray[np.float32]:
     if why := why_not_removable(vit):
         raise ModelError(why)
     if any(mask.all() for mask in masks) and reads_patches(vit):
-        raise ModelError("{name} reads its output from patches, so one of them must stay.", name=vit.display_name)
+        raise no_patch_left_error(vit)
     x = to_model_input(vit, pixels)
     out: dict[int, NDArray[np.float32]] = {}
     order = sorted(range(len(masks)), key=lambda i: int(masks[i].sum()))
@@ -133,8 +138,8 @@ class _KeepPatches(nn.Module):
         return (x, self.kept) if self.tell else x
 
 
-def _mask(grid: Grid, patches: Collection[int]) -> NDArray[np.bool_]:
-    """(N,): which patches are covered."""
+def patch_mask(grid: Grid, patches: Collection[int]) -> NDArray[np.bool_]:
+    """(N,): which patches are covered. Raises: ValueError, for a patch that there is not."""
     mask = np.zeros(grid.patches, bool)
     for patch in patches:
         if not 0 <= patch < grid.patches:
