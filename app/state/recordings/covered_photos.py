@@ -102,6 +102,20 @@ def layer_png(rec: Recording, fill: str) -> bytes:
     return encode_image(cover_patches(rec.model_input.pixels, rec.grid, range(rec.grid.patches), fill))[0]
 
 
+def covered_pixels(rec: Recording, code: str, fill: str) -> NDArray[np.uint8]:
+    """What the model is shown, (H, W, 3); white where tokens are removed."""
+    import numpy as np
+
+    from vitcore.faithfulness.covered_patches import cover_patches
+
+    patches, grid = decode_patches(code, rec.grid), rec.grid
+    if fill != "removed":
+        return cover_patches(rec.model_input.pixels, grid, patches.nonzero()[0].tolist(), fill)
+    high, wide = grid.step_px
+    gone = patches.reshape(grid.rows, grid.cols).repeat(high, 0).repeat(wide, 1)
+    return np.where(gone[..., None], np.uint8(255), rec.model_input.pixels)
+
+
 def why_not_removable(vit: Vit) -> str:
     """Why tokens can't be removed from this model, as a sentence; empty where they can."""
     from vitcore.faithfulness.covered_patches import why_not_removable

@@ -28,12 +28,8 @@ LAYERS = ("mean", "blur", "noise")  # fills that are a picture; of a neighbour, 
 def cover_message(visit: CoverVisit) -> dict[str, Any]:
     """What the component is given."""
     text, rec, grid, vit = visit.texts, visit.recording, visit.grid, visit.vit
-    shown, problem = outlier_masking.recording_to_show(visit), ""
-    after: CoveredPass | None = None
-    try:
-        after = covered_photos.covered_pass(rec, visit.covered, visit.fill, outlier_masking.is_on(), vit)
-    except ModelError as error:
-        problem = str(error)
+    shown, covered = outlier_masking.recording_to_show(visit), pass_or_problem(visit)
+    after = None if isinstance(covered, str) else covered
     rows = covered_photos.answer_rows(rec, after.logits) if after else []
     before = {"rollout": shown.rollout(), "class_attention": shown.pooled_attention(vit.blocks - 1)}
     left = {"rollout": after.rollout, "class_attention": after.class_attention} if after else {}
@@ -46,10 +42,18 @@ def cover_message(visit: CoverVisit) -> dict[str, Any]:
         "photo": visit.photo_url, "detail": visit.detail_url, "layer": media_url(layer, "image/png", "covered"),
         "object": _floats(wanted), "colours": landing_figures.look_colours(visit.mode),
         "maps": {name: _map(visit, values, left.get(name), after) for name, values in before.items()},
-        "answer": [_row(row) for row in rows], "told": problem or _told(visit, after, rows),
+        "answer": [_row(row) for row in rows], "told": covered if isinstance(covered, str) else told(visit, covered),
         "outlying": outlier_masking.outliers_in_map(visit, before["rollout"]).sentence,
         "words": {key: text[key] for key in TEXT_KEYS},
     }  # fmt: skip
+
+
+def pass_or_problem(visit: CoverVisit) -> CoveredPass | str:
+    """The pass without what is covered, or why this model can't make it, as a sentence."""
+    try:
+        return covered_photos.covered_pass(visit.recording, visit.covered, visit.fill, outlier_masking.is_on(), visit.vit)
+    except ModelError as error:
+        return str(error)
 
 
 def _map(visit: CoverVisit, before: NDArray, after: NDArray | None, covered: CoveredPass | None) -> dict[str, Any]:
@@ -76,10 +80,11 @@ def _row(row: AnswerRow) -> dict[str, Any]:
     return {"label": row.label, "before": percent(row.before), "after": percent(row.after), "shares": shares}
 
 
-def _told(visit: CoverVisit, after: CoveredPass | None, rows: list[AnswerRow]) -> str:
+def told(visit: CoverVisit, after: CoveredPass) -> str:
     """How much is covered, and what became of the answer."""
     text, count = visit.texts, int(covered_photos.decode_patches(visit.covered, visit.grid).sum())
-    if not count or after is None:
+    rows = covered_photos.answer_rows(visit.recording, after.logits)
+    if not count:
         return text["nothing covered"]
     how = text.fill("removed count" if visit.fill == "removed" else "covered count", count=count, total=visit.grid.patches,
                     left=visit.grid.tokens - count)  # fmt: skip

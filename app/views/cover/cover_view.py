@@ -17,7 +17,7 @@ from app.state.models import loaded_models
 from app.state.recordings import covered_photos, recordings
 from app.state.visit import current_photo
 from app.state.visit.visit import Visit
-from app.views.cover import cover_message, predict_first
+from app.views.cover import cover_download, cover_message, predict_first
 from app.views.cover.map_titles import map_titles
 from app.widgets import outlier_masking
 
@@ -55,6 +55,7 @@ def show_cover(model: str, text: texts.Prose) -> None:
         cover(cover_message.cover_message(asked), key="cover", target=COVERED, fill_target=FILL)
     with st.container(horizontal=True, vertical_alignment="center"):
         explain(text["how"], text["limits"], text["source"])
+        cover_download.download_button(asked)
         outlier_masking.switch_if_any(visit, "cover")
     if asked.recording.labels:
         predict_first.show_question(asked, asked.map_name, asked.count, asked.fill)
