@@ -43,7 +43,7 @@ def cover_message(visit: CoverVisit) -> dict[str, Any]:
         "object": _floats(wanted), "colours": landing_figures.look_colours(visit.mode),
         "maps": {name: _map(visit, values, left.get(name), after) for name, values in before.items()},
         "answer": [_row(row) for row in rows], "told": covered if isinstance(covered, str) else told(visit, covered),
-        "outlying": outlier_masking.outliers_in_map(visit, before["rollout"]).sentence,
+        "outlying": outlier_masking.outliers_in_map(visit, before["rollout"]).sentence or _outliers_left(visit, after),
         "words": {key: text[key] for key in TEXT_KEYS},
     }  # fmt: skip
 
@@ -54,6 +54,14 @@ def pass_or_problem(visit: CoverVisit) -> CoveredPass | str:
         return covered_photos.covered_pass(visit.recording, visit.covered, visit.fill, outlier_masking.is_on(), visit.vit)
     except ModelError as error:
         return str(error)
+
+
+def _outliers_left(visit: CoverVisit, after: CoveredPass | None) -> str:
+    """What is to be said of the pass's own outlier tokens, where they hold much of what is left of rollout, or are masked."""
+    if after is None:
+        return ""
+    marks = covered_photos.marked_patches(after.rollout, after.outliers)
+    return outlier_masking.outliers_of_patches(marks, len(after.outliers), visit.grid).sentence
 
 
 def _map(visit: CoverVisit, before: NDArray, after: NDArray | None, covered: CoveredPass | None) -> dict[str, Any]:
