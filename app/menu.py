@@ -23,6 +23,7 @@ PAGES = (
     PageRow("attention", ":material/touch_app:", "attention"),
     PageRow("outliers", ":material/flare:", "attention"),
     PageRow("rollout", ":material/center_focus_strong:", "why"),
+    PageRow("cover", ":material/format_paint:", "why"),
     PageRow("learn", ":material/movie:", "learn", False),
     PageRow("train", ":material/model_training:", "learn", False),
     PageRow("fewshot", ":material/category:", "learn", False),
@@ -34,5 +35,16 @@ PAGES = (
     PageRow("quiz", ":material/quiz:"),
     PageRow("report", ":material/download:"),
 )
-LECTURE = ("story", "attention", "patches", "filters", "positions", "distance", "rollout", "learn", "quiz")  # page after page
+LECTURE = (
+    "story",
+    "attention",
+    "patches",
+    "filters",
+    "positions",
+    "distance",
+    "rollout",
+    "cover",
+    "learn",
+    "quiz",
+)  # page after page
 ROOMS = {room: [row for row in PAGES if row.room == room] for room in dict.fromkeys(row.room for row in PAGES if row.room)}

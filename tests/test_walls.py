@@ -266,6 +266,7 @@ KEEPING = [
         "recordings/attention_bytes",
         "recordings/look_bytes",
         "recordings/block_activations",
+        "recordings/covered_photos",
         "recordings/outlier_tokens",
         "recordings/recordings",
         "recordings/relevance_maps",

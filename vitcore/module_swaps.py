@@ -28,6 +28,8 @@ def with_modules(module: nn.Module, /, **parts: nn.Module) -> Any:
     children |= {first: with_modules(children[first], **rests) for first, rests in inner.items()}
     clone = copy.copy(module)
     clone._modules = children
+    for name in parts:  # a part that the model has as None (timm's EVA: its patch dropout) may be no module: it would hide this one
+        clone.__dict__.pop(name, None)
     return clone
 
 

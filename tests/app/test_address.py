@@ -48,6 +48,11 @@ SETTINGS = {
         "b_discard": ("5", 5), "b_residual": ("20", 20), "b_first": ("1", 1),
     },
     "outliers": {"layer": ("3", 3), "of": ("rollout", "rollout")},
+    "cover": {
+        "covered": ("16x16-gAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE", "16x16-gAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE"),
+        "fill": ("Blur", "blur"), "cover_map": ("Grad-CAM", "grad_cam"), "cover_count": ("9", 9),
+        "cover_order": ("weakest", "weakest"),
+    },
     "compare": {
         "b": ("The same, with another input", "itself"), "b_px": ("64 px", "64x64"), "picture": ("rollout", "rollout"),
         "ask": ("true", True), "query": ("9", 9), "fusion": ("max", "max"), "discard": ("30", 30), "residual": ("10", 10),

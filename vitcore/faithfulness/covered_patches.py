@@ -19,7 +19,7 @@ from vitcore.forward.recording import to_model_input
 from vitcore.grid import Grid
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
-from vitcore.module_swaps import with_modules
+from vitcore.module_swaps import with_forward_pre_hooks, with_modules
 from vitcore.translation import say
 
 PIXEL_FILLS = ("mean", "blur", "noise", "neighbour")
@@ -37,7 +37,7 @@ def cover_patches(
     covered (of several the first in reading order; with none left, the mean colour).
     Raises: ValueError, for a patch or a fill that there is not.
     """
-    return _paint(pixels, grid, _mask(grid, patches), _layer(pixels, grid, fill, seed))
+    return _paint(pixels, grid, patch_mask(grid, patches), _layer(pixels, grid, fill, seed))
 
 
 def answers_without(
@@ -49,7 +49,7 @@ def answers_without(
     `fill="removed"` takes the patches' tokens out of the sequence. An empty set changes nothing.
     Raises: ValueError, for a patch or a fill that there is not; ModelError, where tokens can't be removed.
     """
-    masks = [_mask(vit.grid, patches) for patches in patch_sets]
+    masks = [patch_mask(vit.grid, patches) for patches in patch_sets]
     if fill == "removed":
         return _answers_without_tokens(vit, pixels, masks, batch)
     layer, run, out = _layer(pixels, vit.grid, fill, seed), with_onednn_linears(vit.module), []
@@ -66,11 +66,16 @@ def why_not_removable(vit: Vit) -> str:
     from timm.models.eva import Eva
     from timm.models.vision_transformer import VisionTransformer
 
-    if vit.is_global and not vit.structure.axes and isinstance(vit.module, VisionTransformer | Eva):
+    at_the_stem = getattr(vit.module, "positions_at", "stem") == "stem" and not getattr(vit.module, "relative", False)
+    if vit.is_global and not vit.structure.axes and at_the_stem and isinstance(vit.module, VisionTransformer | Eva):
         return ""
     if getattr(vit.module, "library", "") == "transformers":
         return say("{name} is run as transformers wrote it, so none of its patches can be removed.", name=vit.display_name)
-    return say("{name} needs all of its patches in every layer, so none can be removed.", name=vit.display_name)
+    return _keeps_all(vit)
+
+
+def _keeps_all(vit: Vit) -> str:
+    return say("The code of {name} keeps all patches in every layer, so none can be removed.", name=vit.display_name)
 
 
 def reads_patches(vit: Vit) -> bool:
@@ -78,11 +83,16 @@ def reads_patches(vit: Vit) -> bool:
     return vit.pooling not in ("class token", "class and distillation tokens") or not vit.grid.prefix
 
 
+def no_patch_left_error(vit: Vit) -> ModelError:
+    """The refusal to remove every patch of a model that reads its answer from them."""
+    return ModelError("{name} reads its output from patches, so one of them must stay.", name=vit.display_name)
+
+
 def _answers_without_tokens(vit: Vit, pixels: NDArray[np.uint8], masks: list[NDArray[np.bool_]], batch: int) -> NDArray[np.float32]:
     if why := why_not_removable(vit):
         raise ModelError(why)
     if any(mask.all() for mask in masks) and reads_patches(vit):
-        raise ModelError("{name} reads its output from patches, so one of them must stay.", name=vit.display_name)
+        raise no_patch_left_error(vit)
     x = to_model_input(vit, pixels)
     out: dict[int, NDArray[np.float32]] = {}
     order = sorted(range(len(masks)), key=lambda i: int(masks[i].sum()))
@@ -92,9 +102,23 @@ def _answers_without_tokens(vit: Vit, pixels: NDArray[np.uint8], masks: list[NDA
             for first in range(0, len(which), batch):
                 part = which[first : first + batch]
                 kept = torch.from_numpy(np.stack([np.flatnonzero(~masks[i]) for i in part])).to(vit.device)
-                run = with_onednn_linears(with_modules(vit.module, patch_drop=_KeepPatches(vit, kept)))
+                run = with_onednn_linears(without_tokens(vit, kept))
                 out |= dict(zip(part, run(x.expand(len(part), -1, -1, -1)).float().cpu().numpy(), strict=True))
     return np.stack([out[i] for i in range(len(masks))]) if masks else np.empty((0, 0), np.float32)
+
+
+def without_tokens(vit: Vit, kept: Tensor) -> Any:
+    """A copy of the model whose blocks are given the prefix and, of each of B images, the K patches named in `kept` (B, K).
+
+    It refuses (ModelError) where the first block is given another number of tokens: a model that goes on with all of its
+    patches would answer as if their loss did not matter.
+    """
+
+    def check(block: nn.Module, given: tuple[Any, ...]) -> None:
+        if given[0].shape[1] != vit.grid.prefix + kept.shape[1]:
+            raise ModelError(_keeps_all(vit))
+
+    return with_forward_pre_hooks(with_modules(vit.module, patch_drop=_KeepPatches(vit, kept)), **{"blocks.0": check})
 
 
 class _KeepPatches(nn.Module):
@@ -114,8 +138,8 @@ class _KeepPatches(nn.Module):
         return (x, self.kept) if self.tell else x
 
 
-def _mask(grid: Grid, patches: Collection[int]) -> NDArray[np.bool_]:
-    """(N,): which patches are covered."""
+def patch_mask(grid: Grid, patches: Collection[int]) -> NDArray[np.bool_]:
+    """(N,): which patches are covered. Raises: ValueError, for a patch that there is not."""
     mask = np.zeros(grid.patches, bool)
     for patch in patches:
         if not 0 <= patch < grid.patches:

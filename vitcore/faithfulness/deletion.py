@@ -18,6 +18,7 @@ from vitcore.probabilities import probabilities
 
 STEPS = 10
 RANDOM_ORDERS = 50
+ORDERS = ("strongest", "weakest", "chance")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -76,6 +77,23 @@ def deletion_curves(
     }
 
 
+def patch_order(values: NDArray, first: str = "strongest", seed: int = 0) -> NDArray[np.intp]:
+    """All N patches of a map (rows, cols), in the order in which they are covered.
+
+    `first`: "strongest", the largest values first; "weakest", the smallest; "chance", an order drawn from `seed`, whatever the
+    values. Equal values go in an order drawn from `seed`. The weakest first is the strongest first read backwards.
+    Raises: ValueError, for another order, and for a map with values that are no numbers.
+    """
+    if first not in ORDERS:
+        raise ValueError(f"first is one of {', '.join(ORDERS)}, not {first!r}")
+    flat = np.asarray(values, np.float64).ravel()
+    if not np.isfinite(flat).all():
+        raise ValueError("the map has values that are no numbers")
+    drawn = np.random.default_rng(seed).random(flat.size)
+    order = np.argsort(drawn) if first == "chance" else np.lexsort((drawn, -flat))
+    return order[::-1] if first == "weakest" else order
+
+
 def random_order_maps(vit: Vit, count: int = RANDOM_ORDERS, seed: int = 0) -> dict[str, NDArray]:
     """Maps (rows, cols) by chance, to be given to `deletion_curves` beside others: what no method at all reaches."""
     drawn = np.random.default_rng(seed).random((count, vit.grid.rows, vit.grid.cols))
@@ -92,10 +110,9 @@ def _order(vit: Vit, name: str, values: NDArray, seed: int) -> NDArray[np.intp]:
     """Patches, strongest first."""
     if np.shape(values) != (vit.grid.rows, vit.grid.cols):
         raise ValueError(f"a map is ({vit.grid.rows}, {vit.grid.cols}), and {name} is {np.shape(values)}")
-    flat = np.asarray(values, np.float64).ravel()
-    if not np.isfinite(flat).all():
+    if not np.isfinite(np.asarray(values, np.float64)).all():
         raise ValueError(f"the map {name} has values that are no numbers")
-    return np.lexsort((np.random.default_rng(seed).random(flat.size), -flat))
+    return patch_order(values, seed=seed)
 
 
 def _counts(vit: Vit, fill: str, steps: int) -> list[int]:

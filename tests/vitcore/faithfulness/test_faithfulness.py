@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 import torch
 
+from tests.conftest import NORMALISE, TINY, lively
 from vitcore import record
+from vitcore.attention_capture import AttentionCapture
 from vitcore.faithfulness.covered_patches import FILLS, PIXEL_FILLS, answers_without, cover_patches, reads_patches
 from vitcore.faithfulness.deletion import deletion_curves, place_among, random_order_maps
 from vitcore.faithfulness.method_maps import MAPS, best_method_sentence, compare_methods, method_maps, score_photo, t_interval
 from vitcore.faithfulness.weight_randomisation import randomisation_test
 from vitcore.forward.predict import predict
+from vitcore.forward.recording import to_model_input
 from vitcore.forward.relevance import relevance
 from vitcore.models.model_cards import ModelError
 
@@ -49,8 +52,6 @@ def test_covering_nothing_changes_nothing_and_a_batch_is_its_images(vit, fill):
 def test_removed_tokens_are_those_a_sequence_without_them_has(vit):
     """timm's own embedding, patches left out by hand, timm's own blocks."""
     pixels, gone = pixels_of(vit), [1, 7]
-    from vitcore.forward.recording import to_model_input
-
     own = vit.module
     with torch.inference_mode():
         tokens = own._pos_embed(own.patch_embed(to_model_input(vit, pixels)))
@@ -59,23 +60,78 @@ def test_removed_tokens_are_those_a_sequence_without_them_has(vit):
     np.testing.assert_allclose(answers_without(vit, pixels, [gone], "removed")[0], expected, atol=1e-5)
 
 
-def test_rotary_positions_stay_with_their_patches():
-    """Patches that are left keep their angles: whichever order they come in, the answer is the same."""
+SMALL = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 2, "num_heads": 3, "num_classes": 5}
+FAMILIES = (
+    "deit_tiny_distilled_patch16_224", "deit3_small_patch16_224", "vit_small_patch14_reg4_dinov2", "vit_base_patch16_siglip_224",
+    "eva_giant_patch14_224", "eva02_tiny_patch14_224", "vit_small_patch16_dinov3", "vit_small_patch16_rope_mixed_224",
+    "vit_pe_core_tiny_patch16_384", "vit_medium_patch16_rope_reg1_gap_256",
+)  # fmt: skip
+KEEPING = ("beitv2_base_patch16_224", "vit_relpos_small_patch16_224", "cait_xxs24_224", "resnet10t")
+
+
+def made_small(name, **options):
     import timm
 
-    from tests.conftest import NORMALISE, lively
     from vitcore import wrap
 
-    module = timm.create_model(
-        "vit_small_patch16_rope_mixed_224", img_size=32, patch_size=8, embed_dim=24, depth=2, num_heads=3, num_classes=5
-    )
-    vit = wrap(lively(module, 1), **NORMALISE)
-    pixels = pixels_of(vit)
-    full = answers_without(vit, pixels, [()], "removed")[0]
-    np.testing.assert_allclose(full, predict(vit, pixels), atol=1e-5)
-    half = answers_without(vit, pixels, [range(8)], "removed")[0]
-    moved = np.concatenate([pixels[16:], pixels[:16]])  # the lower half at the upper half's places
-    assert np.abs(answers_without(vit, moved, [range(8, 16)], "removed")[0] - half).max() > 1e-3
+    return wrap(lively(timm.create_model(name, **options), 1), **NORMALISE)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_removed_tokens_are_gone_in_every_family(name):
+    """An attention event has as many tokens as are left; the answer is plain PyTorch's, with tokens (and their rotary angles)
+    left out by hand after the position embedding."""
+    vit = made_small(name, **SMALL)
+    pixels, gone, own = pixels_of(vit), [1, 7, 15], vit.module
+    shapes = set()
+    with AttentionCapture(lambda event: shapes.add(event.shape[-1])):
+        answer = answers_without(vit, pixels, [gone], "removed")[0]
+    assert max(shapes) == vit.grid.tokens - 3
+    patches = [i for i in range(vit.grid.patches) if i not in gone]
+    with torch.inference_mode():
+        x = own._pos_embed(own.patch_embed(to_model_input(vit, pixels)))
+        x, angles = x if isinstance(x, tuple) else (x, None)
+        x = own.norm_pre(x[:, [*range(vit.grid.prefix), *(vit.grid.prefix + i for i in patches)]])
+        for layer, block in enumerate(own.blocks):
+            mine = angles[layer] if angles is not None and own.rope_mixed else angles
+            x = block(x) if mine is None else block(x, rope=mine[..., patches, :])
+        expected = own.forward_head(own.norm(x))[0].numpy()
+    np.testing.assert_allclose(answer, expected, atol=1e-5)
+    whole, half = answers_without(vit, pixels, [(), range(8)], "removed")
+    np.testing.assert_allclose(whole, predict(vit, pixels), atol=1e-5)
+    if own.__class__.__name__ == "Eva":
+        moved = np.concatenate([pixels[16:], pixels[:16]])  # the lower half at the upper half's places
+        assert np.abs(answers_without(vit, moved, [range(8, 16)], "removed")[0] - half).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_models_that_keep_every_patch_say_so(name):
+    options = {} if name == "resnet10t" else SMALL
+    vit = made_small(name, **options)
+    with pytest.raises(ModelError, match="keeps all patches"):
+        answers_without(vit, pixels_of(vit), [(0,)], "removed")
+
+
+def test_positions_inside_blocks_and_code_that_ignores_the_swap_are_refused(make_vit):
+    """The paper's ablations with positions at every block; a model whose forward pass never comes to where patches are dropped."""
+    from vitcore import wrap
+    from vitcore.architectures.position_ablations import AblatedViT
+
+    shape = {**TINY, "depth": 2}
+    for positions, place in (("1d", "blocks"), ("relative", "stem")):
+        vit = wrap(lively(AblatedViT(positions, place, **shape)), **NORMALISE)
+        with pytest.raises(ModelError, match="keeps all patches"):
+            answers_without(vit, pixels_of(vit), [(0,)], "removed")
+    vit = make_vit()
+
+    class Deaf(type(vit.module)):
+        def forward_features(self, x, **masks):
+            return self.norm(self.blocks(self.norm_pre(self._pos_embed(self.patch_embed(x)))))
+
+    deaf = copy.copy(vit.module)
+    deaf.__class__ = Deaf
+    with pytest.raises(ModelError, match="keeps all patches"):
+        answers_without(replace(vit, module=deaf), pixels_of(vit), [(0,)], "removed")
 
 
 def test_removing_all_is_one_answer_for_every_photo_or_is_refused(vit):
@@ -229,14 +285,3 @@ def test_the_shared_model_stays_as_it_is_while_threads_remove_tokens(make_vit):
         np.testing.assert_allclose(found[i], expected[i], atol=1e-6)
     assert isinstance(vit.module.patch_drop, torch.nn.Identity) and not vit.module._forward_hooks
     assert all((tensor == before[name]).all() for name, tensor in vit.module.state_dict().items())
-
-
-def test_models_that_need_every_patch_say_so(make_vit):
-    import timm
-
-    from vitcore import wrap
-
-    for name, options in (("resnet10t", {}), ("vit_relpos_small_patch16_224", {"depth": 2, "embed_dim": 48, "num_heads": 3})):
-        vit = wrap(timm.create_model(name, num_classes=4, **options).eval())
-        with pytest.raises(ModelError, match="needs all of its patches"):
-            answers_without(vit, pixels_of(vit), [(0,)], "removed")

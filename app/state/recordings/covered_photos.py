@@ -1,0 +1,216 @@
+"""A photo without some of its patches, computed once and kept: answers, maps, what shows instead; sets of patches as text."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from app.state.memory import memory_cache
+from app.state.models import loaded_models
+from app.state.recordings import outlier_tokens, relevance_maps
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vitcore.forward.recording import Recording
+    from vitcore.grid import Grid
+    from vitcore.models.load_model import Vit
+
+CODE = re.compile("([1-9][0-9]{0,2})x([1-9][0-9]{0,2})-([A-Za-z0-9_-]{1,4000})")  # rows × columns, and a bit a patch as base64url
+CLASS_ATTENTION = "class_attention"
+SHOWN_CLASSES = 2  # of the likeliest before, and after
+CHANCE_ORDERS = 10
+
+
+class CoveredPass(NamedTuple):
+    """What is left without some patches: the answer, two maps (rows, cols), and the pass's outlier tokens, by patch."""
+
+    logits: NDArray[np.float32]
+    rollout: NDArray[np.float64]
+    class_attention: NDArray[np.float64]
+    outliers: list[int]
+
+
+class AnswerRow(NamedTuple):
+    """A class, and its probability before and after."""
+
+    label: str
+    before: float
+    after: float
+
+
+class CoveringEffect(NamedTuple):
+    """The likeliest class, its probability, and that without some patches; then the likeliest class is `now`."""
+
+    label: str
+    before: float
+    after: float
+    now: str
+
+
+def encode_patches(patches: NDArray[np.bool_], grid: Grid) -> str:
+    """A set of patches (N,) as text for an address; empty for none."""
+    import numpy as np
+
+    if not patches.any():
+        return ""
+    return f"{grid.rows}x{grid.cols}-{base64.urlsafe_b64encode(np.packbits(patches).tobytes()).decode().rstrip('=')}"
+
+
+def decode_patches(code: str, grid: Grid) -> NDArray[np.bool_]:
+    """The set (N,) that a text means; of another grid, those patches whose middle lies in one of its; none for nonsense."""
+    import numpy as np
+
+    found = CODE.fullmatch(code)
+    rows, cols = (int(found[1]), int(found[2])) if found else (0, 0)
+    bits = np.frombuffer(_bytes(found[3]), np.uint8) if found else np.empty(0, np.uint8)
+    if not rows or len(bits) != -(-rows * cols // 8):
+        return np.zeros(grid.patches, bool)
+    theirs = np.unpackbits(bits)[: rows * cols].astype(bool).reshape(rows, cols)
+    row = ((np.arange(grid.rows) + 0.5) * rows / grid.rows).astype(int)
+    col = ((np.arange(grid.cols) + 0.5) * cols / grid.cols).astype(int)
+    return theirs[row[:, None], col].ravel()
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError:
+        return b""
+
+
+@memory_cache.cached
+def covered_pass(rec: Recording, code: str, fill: str, mask_outliers: bool, _vit: Vit) -> CoveredPass:
+    """One forward pass without some patches; `mask_outliers`: its outlier tokens are masked in both maps. Raises: ModelError."""
+    from vitcore.faithfulness.covered_recording import record_covered
+
+    patches = decode_patches(code, rec.grid).nonzero()[0].tolist()
+    with memory_cache.CACHE.reserve(loaded_models.memory_plan(_vit).pass_bytes):
+        covered = record_covered(_vit, rec, patches, fill)
+    outliers, shown = covered.outlier_patches.tolist(), covered.with_outliers_masked() if mask_outliers else covered
+    return CoveredPass(covered.logits, shown.rollout(), shown.class_attention(), outliers)
+
+
+@memory_cache.cached
+def layer_png(rec: Recording, fill: str) -> bytes:
+    """What shows in place of patches under a fill that is the same for any set of them, as a PNG of the model's input."""
+    from vitcore.faithfulness.covered_patches import cover_patches
+    from vitcore.figures.theme import encode_image
+
+    return encode_image(cover_patches(rec.model_input.pixels, rec.grid, range(rec.grid.patches), fill))[0]
+
+
+def covered_pixels(rec: Recording, code: str, fill: str) -> NDArray[np.uint8]:
+    """What the model is shown, (H, W, 3); white where tokens are removed."""
+    import numpy as np
+
+    from vitcore.faithfulness.covered_patches import cover_patches
+
+    patches, grid = decode_patches(code, rec.grid), rec.grid
+    if fill != "removed":
+        return cover_patches(rec.model_input.pixels, grid, patches.nonzero()[0].tolist(), fill)
+    high, wide = grid.step_px
+    gone = patches.reshape(grid.rows, grid.cols).repeat(high, 0).repeat(wide, 1)
+    return np.where(gone[..., None], np.uint8(255), rec.model_input.pixels)
+
+
+def why_not_removable(vit: Vit) -> str:
+    """Why tokens can't be removed from this model, as a sentence; empty where they can."""
+    from vitcore.faithfulness.covered_patches import why_not_removable
+
+    return why_not_removable(vit)
+
+
+def answer_rows(rec: Recording, logits: NDArray[np.float32]) -> list[AnswerRow]:
+    """The likeliest classes before and after, by their larger probability; empty for a model without classes."""
+    from vitcore.probabilities import probabilities
+
+    if not rec.labels:
+        return []
+    before, after = (probabilities(one, rec.output) for one in (rec.logits, logits))
+    shown = {int(i) for one in (before, after) for i in (-one).argsort(kind="stable")[:SHOWN_CLASSES]}
+    rows = [AnswerRow(rec.labels[i], float(before[i]), float(after[i])) for i in shown]
+    return sorted(rows, key=lambda row: -max(row.before, row.after))
+
+
+def feature_similarity(rec: Recording, logits: NDArray[np.float32]) -> float:
+    """Cosine similarity of a model's features before and after."""
+    import numpy as np
+
+    one, other = rec.logits.astype(float), logits.astype(float)
+    return float(one @ other / max(np.linalg.norm(one) * np.linalg.norm(other), 1e-30))
+
+
+def common_top(before: NDArray, after: NDArray | None) -> float:
+    """The top of one colour scale for a map before and after."""
+    import numpy as np
+
+    from vitcore.figures.heat_overlay import scale_top
+
+    both = np.stack([before, before if after is None else after])
+    return scale_top(both, float(before.mean()))
+
+
+def marked_patches(values: NDArray, outliers: list[int]) -> list[int]:
+    """Those of a pass's outlier tokens that hold much of a map."""
+    from vitcore.analysis.outlier_tokens import outliers_in_map
+
+    return outliers_in_map(values, outliers).tolist() if outliers else []
+
+
+def map_names(vit: Vit) -> list[str]:
+    """The maps whose strongest patches can be covered; those that ask for a class where the model has classes."""
+    methods = relevance_maps.defined_methods(True)
+    return [
+        "rollout",
+        CLASS_ATTENTION,
+        *(name for name in methods if name != "rollout" and (vit.labels or not methods[name].asks_class)),
+    ]
+
+
+def map_values(rec: Recording, name: str, mask_outliers: bool, vit: Vit) -> NDArray[np.float64]:
+    """A map (rows, cols) by name; of attention, outlier tokens can be masked. `CLASS_ATTENTION`: of the last layer."""
+    shown = outlier_tokens.mask_outliers(rec) if mask_outliers else rec
+    if name == "rollout":
+        return shown.rollout()
+    if name == CLASS_ATTENTION:
+        return shown.pooled_attention(vit.blocks - 1)
+    return relevance_maps.relevance(rec, name, int(rec.logits.argmax()), (), vit).maps
+
+
+def first_patches(values: NDArray[np.float64], count: int, first: str, seed: int, grid: Grid) -> str:
+    """The `count` patches that a map calls strongest or weakest, or by chance, as text for an address."""
+    import numpy as np
+
+    from vitcore.faithfulness.deletion import patch_order
+
+    chosen = np.zeros(grid.patches, bool)
+    chosen[patch_order(values, first, seed)[:count]] = True
+    return encode_patches(chosen, grid)
+
+
+def covering_effect(rec: Recording, code: str, fill: str, vit: Vit) -> CoveringEffect:
+    """What covering a set of patches does to the likeliest class. Raises: ModelError."""
+    from vitcore.probabilities import probabilities
+
+    before, after = (probabilities(one, rec.output) for one in (rec.logits, covered_pass(rec, code, fill, False, vit).logits))
+    likeliest = int(before.argmax())
+    return CoveringEffect(rec.labels[likeliest], float(before[likeliest]), float(after[likeliest]), rec.labels[int(after.argmax())])
+
+
+@memory_cache.cached
+def chance_probability(rec: Recording, count: int, fill: str, _vit: Vit) -> float:
+    """Mean probability of the likeliest class without `count` patches by chance, over `CHANCE_ORDERS` draws."""
+    import numpy as np
+
+    from vitcore.faithfulness.covered_patches import answers_without
+    from vitcore.faithfulness.deletion import patch_order
+    from vitcore.probabilities import probabilities
+
+    even = np.zeros((rec.grid.rows, rec.grid.cols))
+    sets = [patch_order(even, "chance", seed)[:count].tolist() for seed in range(CHANCE_ORDERS)]
+    with memory_cache.CACHE.reserve(2 * loaded_models.memory_plan(_vit).pass_bytes):
+        logits = answers_without(_vit, rec.model_input.pixels, sets, fill, batch=2)
+    return float(probabilities(logits, rec.output)[:, int(rec.logits.argmax())].mean())

@@ -1,0 +1,34 @@
+"""The covered photo to take along: the rollout that is left, drawn on what the model is shown, and the numbers before and after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.components.figure import downloads
+from app.state.recordings import covered_photos
+from app.views.cover import cover_message
+from app.widgets import outlier_masking
+
+if TYPE_CHECKING:
+    from app.views.cover.cover_view import CoverVisit
+
+
+def download_button(visit: CoverVisit) -> None:
+    """Nothing where this model can't do without what is covered."""
+    from vitcore import figures
+
+    covered = cover_message.pass_or_problem(visit)
+    if isinstance(covered, str):
+        return
+    rec, grid, text, mode = visit.recording, visit.grid, visit.texts, visit.mode
+    shown = outlier_masking.recording_to_show(visit)
+    pixels, rollout = covered_photos.covered_pixels(rec, visit.covered, visit.fill), covered.rollout
+    title = outlier_masking.masked_title(text["download title"].format(readout=visit.readout), outlier_masking.is_on())
+    unit = text["percent of all"]
+    downloads(
+        lambda: figures.relevance(100 * rollout, pixels, grid, title, unit, mode=mode),
+        "cover", cover_message.told(visit, covered), subjects=visit.subjects, file_stem="covered patches",
+        covered=covered_photos.decode_patches(visit.covered, grid), logits_before=rec.logits, logits_after=covered.logits,
+        rollout_before=shown.rollout(), rollout_after=rollout, class_attention_before=shown.pooled_attention(visit.vit.blocks - 1),
+        class_attention_after=covered.class_attention,
+    )  # fmt: skip

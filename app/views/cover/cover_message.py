@@ -1,0 +1,111 @@
+"""The message to the covering component: words, the answer before and after, and both maps as numbers."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+from app.components.component_files import media_url
+from app.state import landing_figures
+from app.state.recordings import covered_photos
+from app.widgets import outlier_masking
+from vitcore.models.model_cards import ModelError
+from vitcore.translation import percent
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.state.recordings.covered_photos import AnswerRow, CoveredPass
+    from app.views.cover.cover_view import CoverVisit
+
+TEXT_KEYS = (
+    "photo", "canvas", "tools", "brush", "eraser", "rectangle", "object", "undo", "redo", "clear", "size", "threshold", "fill",
+    "answer", "before", "after", "rollout", "class attention", "keys", "point", "value", "row",
+)  # fmt: skip
+LAYERS = ("mean", "blur", "noise")  # fills that are a picture; of a neighbour, the browser takes the photo
+
+
+def cover_message(visit: CoverVisit) -> dict[str, Any]:
+    """What the component is given."""
+    text, rec, grid, vit = visit.texts, visit.recording, visit.grid, visit.vit
+    shown, covered = outlier_masking.recording_to_show(visit), pass_or_problem(visit)
+    after = None if isinstance(covered, str) else covered
+    rows = covered_photos.answer_rows(rec, after.logits) if after else []
+    before = {"rollout": shown.rollout(), "class_attention": shown.pooled_attention(vit.blocks - 1)}
+    left = {"rollout": after.rollout, "class_attention": after.class_attention} if after else {}
+    wanted = covered_photos.map_values(rec, visit.map_name, outlier_masking.applies_to(visit), vit)
+    layer = covered_photos.layer_png(rec, visit.fill if visit.fill in LAYERS else "mean")
+    return {
+        "key": f"{vit.name} {visit.photo.key}", "state": {"covered": visit.covered, "fill": visit.fill},
+        "fills": {one: text[f"fill.{one}"] for one in visit.fills}, "about": visit.about,
+        "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)},
+        "photo": visit.photo_url, "detail": visit.detail_url, "layer": media_url(layer, "image/png", "covered"),
+        "object": _floats(wanted), "colours": landing_figures.look_colours(visit.mode),
+        "maps": {name: _map(visit, values, left.get(name), after) for name, values in before.items()},
+        "answer": [_row(row) for row in rows], "told": covered if isinstance(covered, str) else told(visit, covered),
+        "outlying": outlier_masking.outliers_in_map(visit, before["rollout"]).sentence or _outliers_left(visit, after),
+        "words": {key: text[key] for key in TEXT_KEYS},
+    }  # fmt: skip
+
+
+def pass_or_problem(visit: CoverVisit) -> CoveredPass | str:
+    """The pass without what is covered, or why this model can't make it, as a sentence."""
+    try:
+        return covered_photos.covered_pass(visit.recording, visit.covered, visit.fill, outlier_masking.is_on(), visit.vit)
+    except ModelError as error:
+        return str(error)
+
+
+def _outliers_left(visit: CoverVisit, after: CoveredPass | None) -> str:
+    """What is to be said of the pass's own outlier tokens, where they hold much of what is left of rollout, or are masked."""
+    if after is None:
+        return ""
+    marks = covered_photos.marked_patches(after.rollout, after.outliers)
+    return outlier_masking.outliers_of_patches(marks, len(after.outliers), visit.grid).sentence
+
+
+def _map(visit: CoverVisit, before: NDArray, after: NDArray | None, covered: CoveredPass | None) -> dict[str, Any]:
+    """A map before and after on one colour scale, and the outlier tokens that hold much of each, where they are not masked."""
+    top = covered_photos.common_top(before, after)
+    marks = outlier_masking.outliers_in_map(visit, before).patches
+    left = (
+        covered_photos.marked_patches(after, covered.outliers)
+        if covered and after is not None and not outlier_masking.is_on()
+        else []
+    )
+    return {
+        "before": _floats(before), "after": None if after is None else _floats(after), "top": top, "scale": percent(top),
+        "outliers": {"before": marks, "after": left},
+    }  # fmt: skip
+
+
+def _floats(values: NDArray) -> str:
+    return base64.b64encode(values.astype("<f4").tobytes()).decode()
+
+
+def _row(row: AnswerRow) -> dict[str, Any]:
+    shares = [round(row.before, 4), round(row.after, 4)]
+    return {"label": row.label, "before": percent(row.before), "after": percent(row.after), "shares": shares}
+
+
+def told(visit: CoverVisit, after: CoveredPass) -> str:
+    """How much is covered, and what became of the answer."""
+    text, count = visit.texts, int(covered_photos.decode_patches(visit.covered, visit.grid).sum())
+    rows = covered_photos.answer_rows(visit.recording, after.logits)
+    if not count:
+        return text["nothing covered"]
+    how = text.fill("removed count" if visit.fill == "removed" else "covered count", count=count, total=visit.grid.patches,
+                    left=visit.grid.tokens - count)  # fmt: skip
+    if not rows:
+        return text.joined(
+            (how, text["features"].format(similarity=f"{covered_photos.feature_similarity(visit.recording, after.logits):.2f}"))
+        )
+    was, now = max(rows, key=lambda row: row.before), max(rows, key=lambda row: row.after)
+    facts = {
+        "label": was.label,
+        "before": percent(was.before),
+        "after": percent(was.after),
+        "now": now.label,
+        "share": percent(now.after),
+    }
+    return text.joined((how, text["still" if was is now else "other"].format(**facts)))
