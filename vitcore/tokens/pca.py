@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.grid import Grid
+from vitcore.tokens.one_thread import one_blas_thread
 from vitcore.tokens.patch_tokens import PatchTokens
 
 COLOUR_SLOPE = 2.0  # of the sigmoid, as DINOv3's notebook pca.ipynb has it
@@ -74,7 +75,8 @@ def pca(
     if len(fitted) < 2 or components < 1:
         raise ValueError(f"{components} principal components of {len(fitted)} patches are not defined")
     count = min(components, len(fitted) - 1, fitted.shape[1])
-    found = PCA(count, svd_solver="covariance_eigh" if len(fitted) > fitted.shape[1] else "full").fit(fitted)
+    with one_blas_thread():
+        found = PCA(count, svd_solver="covariance_eigh" if len(fitted) > fitted.shape[1] else "full").fit(fitted)
     scores = (given - found.mean_) @ found.components_.T
     signs = _signs(scores, found.components_, tokens.grid, keep, like)
     variance = np.asarray(found.explained_variance_, np.float64)

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcore.tokens.one_thread import one_blas_thread
 from vitcore.tokens.patch_tokens import PatchTokens
 from vitcore.tokens.pca import on_rim, pca
 from vitcore.tokens.similarity import unit_tokens
@@ -42,7 +43,8 @@ def segments(
         raise ValueError(f"{keep.sum()} patches make from 1 to {keep.sum()} segments, not {count}")
     from sklearn.cluster import KMeans
 
-    found = KMeans(count, n_init=STARTS, random_state=seed).fit_predict(unit[keep])
+    with one_blas_thread():
+        found = KMeans(count, n_init=STARTS, random_state=seed).fit_predict(unit[keep])
     first = pca(tokens, layer, components=1).scores[keep, 0] if keep.sum() > 1 else np.zeros(1)
     order = np.argsort([first[found == one].mean() if (found == one).any() else np.inf for one in range(count)], kind="stable")
     labels[keep] = np.argsort(order)[found]
@@ -60,7 +62,8 @@ def _cut(unit: NDArray[np.float32], rim: NDArray[np.bool_], tau: float | None) -
         return np.zeros(len(unit), np.int64)
     root = np.sqrt(edges.sum(1))
     place = len(unit) - 2  # the second largest eigenvalue of D^-1/2 W D^-1/2 is the second smallest of (D - W) y = λ D y
-    _, vectors = eigh(edges / np.outer(root, root), subset_by_index=[place, place])
+    with one_blas_thread():
+        _, vectors = eigh(edges / np.outer(root, root), subset_by_index=[place, place])
     second = vectors[:, 0] / root
     side = second > second.mean()
     if side[rim].sum() * (~side).sum() > (~side[rim]).sum() * side.sum():  # a larger share of this side is at the rim

@@ -177,3 +177,16 @@ def test_what_is_not_there_is_refused():
         vitcore.patch_tokens(None, x)
     with pytest.raises(ModelError, match="mlp_out"):
         vitcore.patch_tokens(make_kind("projections fused"), inputs_for(make_kind("projections fused")), "mlp_out")
+
+
+def test_threads_get_their_numbers_and_blas_its_threads_back():
+    from concurrent.futures import ThreadPoolExecutor
+
+    from threadpoolctl import threadpool_info
+
+    tokens, threads = random_tokens(), [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+    alone = vitcore.segments(tokens, count=3)
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: vitcore.segments(tokens, count=3), range(12)):
+            assert np.array_equal(found, alone)
+    assert [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"] == threads
