@@ -11,7 +11,7 @@ import streamlit as st
 from app.components.component_files import translated_component
 from app.components.pending_choices import choose
 
-LABELS = ("photo", "canvas", "second canvas", "views", "colours", "foreground", "segments", "threshold", "play", "strip", "mask")
+LABELS = ("photo", "canvas", "views", "colours", "foreground", "segments", "threshold", "play", "strip", "mask")
 CHOICE_TYPES: dict[str, type] = {"patch": int, "layer": int, "view": str, "threshold": float, "mask": bool}
 
 

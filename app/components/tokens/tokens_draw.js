@@ -132,6 +132,7 @@ function outlines(s, photo, at, match) {
     strokeTwice(ctx, colour, line, () => ctx.strokeRect(...frame), { dash })
   }
   framed(ctx, data.unmasked[photo], rows, cols, wide, high)
+  if (photo === 0 && !at) box(data.middle, PINNED, 2, [3, 3]) // the example of the strip
   if (photo === 0 && st.patch !== null) box(st.patch, PINNED, 2.5)
   if (s.hover?.photo === photo) box(s.hover.patch, POINTED, 2.5)
   if (!match || at.photo === photo) return
