@@ -50,7 +50,7 @@ SETTINGS = {
     "tokens": {
         "layer": ("3", 3), "patch": ("9", 9), "second_photo": ("Espresso", "espresso"), "tokens_of": ("Keys", "keys"),
         "tokens_view": ("Segments", "segments"), "whiten": ("false", False), "threshold": ("0.5", 0.5),
-        "grouping": ("Normalised cut", "normalised_cut"), "segments": ("4", 4),
+        "match_lines": ("true", True), "grouping": ("Normalised cut", "normalised_cut"), "segments": ("4", 4),
     },
     "outliers": {"layer": ("3", 3), "of": ("rollout", "rollout")},
     "compare": {

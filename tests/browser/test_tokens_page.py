@@ -33,7 +33,7 @@ def told(page: Page) -> Locator:
 
 @pytest.fixture(scope="module")
 def tokens(shipped) -> vitcore.PatchTokens:
-    return vitcore.patch_tokens(shipped, [asset(f"samples/{name}.jpg") for name in ("red-panda", "giant-panda")], layers=LAYER)
+    return vitcore.patch_tokens(shipped, [asset(f"samples/{name}.jpg") for name in ("red-panda", "cat")], layers=LAYER)
 
 
 def said_of(matches, patch: int) -> re.Pattern:
@@ -76,6 +76,9 @@ def test_two_photos_answer_each_other(visit, server, tokens):
     expect(number(page, "Patch")).to_have_value(str(PATCH - 1 - SIDE))
     page.keyboard.press("Escape")
     expect(page).not_to_have_url(re.compile("patch="))
+    page.get_by_role("button", name="Draw matches").click()
+    expect(page.locator("figure .lines")).to_be_visible()
+    expect(page).to_have_url(re.compile("match_lines=true"))
     page.get_by_role("button", name="Layer 10").click()
     expect(page).to_have_url(re.compile("layer=10"))
     expect(page.locator(".photo0 h3")).to_have_text("Colours of the tokens · layer 10")

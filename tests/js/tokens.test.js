@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { cosines, ends, matchOf, shade, unitTokens, viewColours } from "../../app/components/tokens/tokens_read.js"
+import { cosines, ends, matchOf, mutualMatches, shade, unitTokens, viewColours } from "../../app/components/tokens/tokens_read.js"
 
 const near = (found, expected) => found.forEach((value, i) => assert.ok(Math.abs(value - expected[i]) < 1e-6, `${[...found]} is not ${expected}`))
 
@@ -32,6 +32,9 @@ test("below the scale all is as dark, at its end as bright; what is left out is 
 test("a match: of this photo, this layer, this patch", () => {
   const [layers, count] = [2, 3], all = Float32Array.from({ length: 2 * layers * 5 * count }, (_, i) => i)
   assert.deepEqual(matchOf(all, layers, count, 1, 1, 2), { best: 47, cosine: 50, next: 53, nextCosine: 56, mutual: true })
+  const mutual = new Float32Array(2 * layers * 5 * count)
+  mutual.set([2, 0, 1, /* cosines and runner-up */ 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1], 5 * count)
+  assert.deepEqual(mutualMatches(mutual, layers, count, 1), [[0, 2], [2, 1]])
   assert.equal(matchOf(new Float32Array(60), layers, count, 0, 0, 0).mutual, false)
 })
 

@@ -47,7 +47,7 @@ function forget(s) {
 // Into these elements: the first ones, or others that Streamlit has put in their place, as it does in another language.
 function settle(s, root) {
   s.observer?.disconnect()
-  Object.assign(s, { root, hover: null, frame: 0, playing: 0, fade: null, shape: "", drawn: ["", ""], stripKey: "" })
+  Object.assign(s, { root, hover: null, frame: 0, playing: 0, fade: null, shape: "", drawn: ["", ""], stripKey: "", linesDrawn: "" })
   s.observer = new ResizeObserver(entries => {
     for (const { target, contentRect: { width, height } } of entries) s.sizes[target.closest(".photo1") ? 1 : 0] = [width, height]
     schedule(s)

@@ -11,8 +11,11 @@ import streamlit as st
 from app.components.component_files import translated_component
 from app.components.pending_choices import choose
 
-LABELS = ("photo", "canvas", "views", "colours", "foreground", "segments", "threshold", "play", "strip", "mask")
-CHOICE_TYPES: dict[str, type] = {"patch": int, "layer": int, "view": str, "threshold": float, "mask": bool}
+LABELS = (
+    "photo", "canvas", "views", "colours", "foreground", "segments", "threshold", "play", "matches", "matches help", "strip",
+    "mask",
+)  # fmt: skip
+CHOICE_TYPES: dict[str, type] = {"patch": int, "layer": int, "view": str, "threshold": float, "mask": bool, "lines": bool}
 
 
 def tokens(data: dict[str, Any], *, key: str, targets: dict[str, str]) -> None:

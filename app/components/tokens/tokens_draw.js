@@ -3,7 +3,7 @@
 import { drawBar } from "../explorer/explorer_read.js"
 import { heatOnPhoto, there } from "../overlay.js"
 import { framed, strokeTwice } from "../outlined.js"
-import { cosines, ends, matchOf, shade, unitTokens, viewColours } from "./tokens_read.js"
+import { cosines, ends, matchOf, mutualMatches, shade, unitTokens, viewColours } from "./tokens_read.js"
 import { tellTokens } from "./tokens_words.js"
 
 const PINNED = "#ffffff", POINTED = "#ffb000", NEXT = "#4FC3D9"
@@ -59,6 +59,7 @@ export function paint(s) {
   }
   const match = foundMatch(s, at)
   for (const photo of [0, 1]) outlines(s, photo, at, match)
+  matchLines(s)
   s.root.classList.toggle("still", !s.lit)
   strip(s, at ?? { photo: 0, patch: s.data.middle })
   tellTokens(s, at, match)
@@ -138,6 +139,29 @@ function outlines(s, photo, at, match) {
   if (!match || at.photo === photo) return
   if (match.next >= 0) box(match.next, NEXT, 2, [4, 3])
   box(match.best, at === s.hover ? POINTED : PINNED, 3)
+}
+
+// A line from each patch of the first photo to its best match in the second, where each is the other's.
+function matchLines(s) {
+  const canvas = s.root.querySelector(".lines"), all = s.st.lines ? fileOf(s, s.data.matches, floats) : null
+  canvas.hidden = !all
+  if (!all) return (s.linesDrawn = "")
+  const { data, st } = s, { rows, cols } = data.grid, pair = canvas.parentElement.getBoundingClientRect()
+  const boxes = [0, 1].map(photo => s.root.querySelector(`.photo${photo} .photo`).getBoundingClientRect())
+  const dpr = window.devicePixelRatio || 1
+  const key = [data.matches, st.layer, dpr, pair.width, pair.height, ...boxes.flatMap(box => [box.x - pair.x, box.y - pair.y, box.width])].join()
+  if (key === s.linesDrawn) return
+  s.linesDrawn = key
+  Object.assign(canvas, { width: Math.round(pair.width * dpr), height: Math.round(pair.height * dpr) })
+  const ctx = canvas.getContext("2d")
+  ctx.setTransform(dpr, 0, 0, dpr, -pair.x * dpr, -pair.y * dpr)
+  const middle = (box, patch) => [box.x + (((patch % cols) + 0.5) * box.width) / cols, box.y + ((Math.floor(patch / cols) + 0.5) * box.height) / rows]
+  for (const [patch, best] of mutualMatches(all, data.blocks, s.count, st.layer)) {
+    ctx.beginPath()
+    ctx.moveTo(...middle(boxes[0], patch))
+    ctx.lineTo(...middle(boxes[1], best))
+    strokeTwice(ctx, PINNED, 1.2, () => ctx.stroke(), { below: 2.6, ink: "rgba(0,0,0,.6)" })
+  }
 }
 
 // The strip: similarity to the patch at every layer, as many layers a frame as there is time for.

@@ -53,6 +53,17 @@ export function matchOf(all, layers, count, photo, layer, patch) {
   return { best: row(0), cosine: row(1), next: row(2), nextCosine: row(3), mutual: row(4) > 0 }
 }
 
+/** Patches of the first photo and of the second that are each other's best match at a layer.
+ * @param {Float32Array} all @param {number} layers @param {number} count @param {number} layer @returns {[number, number][]} */
+export function mutualMatches(all, layers, count, layer) {
+  const found = []
+  for (let patch = 0; patch < count; patch++) {
+    const { best, mutual } = matchOf(all, layers, count, 0, layer, patch)
+    if (mutual) found.push([patch, best])
+  }
+  return found
+}
+
 const rgba = (r, g, b, a) => ((a << 24) | (b << 16) | (g << 8) | r) >>> 0
 const LEFT_OUT = rgba(40, 40, 40, 255), DIMMED = rgba(0, 0, 0, 205), CLEAR = 0
 

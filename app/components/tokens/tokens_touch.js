@@ -18,8 +18,7 @@ export function build(s) {
   for (const name of ["values", "scratch"]) s[name] = new Float32Array(s.count)
   Object.assign(s, { drawn: ["", ""], stripKey: "", left: [] })
   for (const photo of s.root.querySelectorAll(".photo")) {
-    photo.style.aspectRatio = String(ratio)
-    photo.style.maxWidth = `calc(max(300px, 100vh - var(--beside-photo, 20rem)) * ${ratio})`
+    photo.style.setProperty("--ratio", String(ratio))
   }
   const into = s.root.querySelector(".layers")
   into.style.setProperty("--layers", blocks)
@@ -82,6 +81,7 @@ export function listen(s) {
   for (const tile of s.root.querySelectorAll(".views .tile")) tile.onclick = () => change(s, { view: tile.dataset.view })
   q(".threshold input").oninput = e => change(s, { threshold: Number(e.target.value) }, 250)
   q(".mask").onclick = () => change(s, { mask: !s.data.outliers.masked })
+  q(".joins").onclick = () => change(s, { lines: !s.st.lines })
   q(".play").onclick = () => play(s)
   s.root.onkeydown = e => pressed(s, e)
 }

@@ -40,6 +40,7 @@ function put(element, text) {
 export function label(s) {
   const { st, data } = s, q = q => s.root.querySelector(q)
   for (const tile of s.root.querySelectorAll(".views .tile")) tile.setAttribute("aria-pressed", String(tile.dataset.view === st.view))
+  q(".joins").setAttribute("aria-pressed", String(Boolean(st.lines)))
   q(".threshold").hidden = st.view !== "foreground"
   q(".threshold input").value = st.threshold
   q(".threshold output").textContent = st.threshold.toFixed(1)

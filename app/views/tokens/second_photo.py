@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
 
 SECOND_PHOTO = "second_photo"
-LIKELY = ("giant-panda", "red-panda")  # the first of them that isn't the first photo is shown at first
+LIKELY = ("cat", "red-panda")  # the first of them that isn't the first photo is shown at first
 
 
 class SecondPhoto(NamedTuple):

@@ -26,7 +26,10 @@ TEXT_KEYS = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TokensVisit(Visit):
-    """What the page shows: tokens taken from a `source`, of two photos, in a `view`; `mask`: outlier tokens are left out."""
+    """What the page shows: tokens taken from a `source`, of two photos, in a `view`.
+
+    `mask`: outlier tokens are left out; `lines` join matches.
+    """
 
     second: Recording
     second_title: str
@@ -37,6 +40,7 @@ class TokensVisit(Visit):
     method: str
     count: int
     mask: bool
+    lines: bool
 
 
 def tokens_message(visit: TokensVisit) -> dict[str, Any]:
@@ -49,6 +53,7 @@ def tokens_message(visit: TokensVisit) -> dict[str, Any]:
     return {
         "state": {
             "patch": visit.patch, "layer": visit.layer, "view": visit.view, "threshold": visit.threshold, "mask": visit.mask,
+            "lines": visit.lines,
         },
         "mode": visit.mode, "blocks": vit.blocks, "middle": grid.middle, "second": visit.second_title, "cut": cut,
         "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)},

@@ -23,10 +23,11 @@ from app.widgets import outlier_masking
 
 TARGETS = {
     "patch": selection.PATCH, "layer": selection.LAYER, "view": "tokens_view", "threshold": "threshold",
-    "mask": outlier_masking.STATE_KEY,
+    "mask": outlier_masking.STATE_KEY, "lines": "match_lines",
 }  # fmt: skip
 MOST_DEVIATIONS = 3.0  # of the first component, that the threshold goes to
 USUAL_SEGMENTS = 5
+DEPTH = 3  # quarters of the way up is the layer shown at first: the last one is about the answer more than about places
 
 
 @st.fragment
@@ -57,10 +58,11 @@ def _controls(visit: Visit) -> TokensVisit:
             {kind: texts.prose("tokens", lang)[f"kind {kind}"] for kind in token_features.KINDS} for lang in texts.LANGUAGES
         ]  # fmt: skip
         kind = query_controls.select_menu(text["kind"], names, "tokens_of", there, width=200, help=text["kind help"])
-        layer = query_controls.layer_slider(text["layer control"], vit, vit.blocks - 1, width=200)
+        layer = query_controls.layer_slider(text["layer control"], vit, DEPTH * vit.blocks // 4, width=200)
         patch = query_controls.optional_number_input(text["patch control"], selection.PATCH, visit.grid.patches, width=120)
         with st.popover(text["settings"], icon=":material/tune:"):
             view = query_controls.button_row(text, "tokens_view", list(VIEWS))
+            lines = st.toggle(text["matches"], key="match_lines", bind="query-params", help=text["matches help"])
             whiten = st.toggle(text["whiten"], True, key="whiten", bind="query-params", help=text["whiten help"])
             threshold = st.slider(text["threshold"], -MOST_DEVIATIONS, MOST_DEVIATIONS, 0.0, 0.1, key="threshold",
                                   bind="query-params", help=text["threshold help"])  # fmt: skip
@@ -70,5 +72,5 @@ def _controls(visit: Visit) -> TokensVisit:
             outlier_masking.masking_switch(visit, "tokens")
     return replace(visit, patch=patch, layer=layer).extend(
         TokensVisit, second=second_recording(vit, second), second_title=second.title, source=kind, view=view, whiten=whiten,
-        threshold=float(threshold), method=method, count=count, mask=outlier_masking.is_on(),
+        threshold=float(threshold), method=method, count=count, mask=outlier_masking.is_on(), lines=lines,
     )  # fmt: skip
