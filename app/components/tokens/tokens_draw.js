@@ -7,7 +7,7 @@ import { cosines, ends, matchOf, mutualMatches, shade, unitTokens, viewColours }
 import { tellTokens } from "./tokens_words.js"
 
 const PINNED = "#ffffff", POINTED = "#ffb000", NEXT = "#4FC3D9"
-const SLICE_MS = 5 // of a frame, for the strip: what is pointed at comes first
+const SLICE_MS = 6 // of a frame, after which no other layer of the strip is begun: what is pointed at comes first
 export const FADE_MS = 200
 
 export function schedule(s) {
@@ -47,7 +47,7 @@ export function foundMatch(s, at) {
 }
 
 export function paint(s) {
-  s.frame = 0
+  Object.assign(s, { frame: 0, began: performance.now(), drew: false })
   s.root.toggleAttribute("data-escape", s.st.patch !== null)
   const at = asked(s)
   const files = { colours: fileOf(s, s.data.colours, bytes), first: fileOf(s, s.data.first, floats), segments: fileOf(s, s.data.segments, signed) }
@@ -80,16 +80,21 @@ function stale(s, photo, key) {
   const whole = [key, ...s.sizes[photo], window.devicePixelRatio].join()
   if (s.drawn[photo] === whole) return false
   s.drawn[photo] = whole
+  s.drew = true
   return true
 }
 
 function paintSimilarity(s, at, photo) {
   const from = tokensOf(s, at.photo, s.st.layer), to = tokensOf(s, photo, s.st.layer), detail = pictureOf(s, s.data.details[photo])
   if (!from || !to || !there(detail)) return false
-  const out = s.data.out[photo]
+  const out = s.data.out[photo], mode = s.data.mode
+  const key = ["similar", at.photo, at.patch, s.st.layer, mode, s.data.vectors[0][s.st.layer], s.data.vectors[1][s.st.layer], out.length].join()
+  if (!stale(s, photo, key)) {
+    s.lit = s.shades[photo]
+    return true
+  }
   cosines(from, at.patch, to, s.values)
-  s.lit = ends(s.values, out)
-  if (!stale(s, photo, ["similar", at.photo, at.patch, s.st.layer, s.data.vectors[0][s.st.layer], s.data.photos[photo], out.length].join())) return true
+  s.lit = s.shades[photo] = ends(s.values, out)
   const { ctx, wide, high } = canvasOf(s, photo, "lit")
   ctx.clearRect(0, 0, wide, high)
   shade(s.small, s.values, s.lit, out, s.colours.heat)
@@ -168,8 +173,9 @@ function matchLines(s) {
 function strip(s, at) {
   const key = [at.photo, at.patch, s.data.vectors[at.photo][0], s.data.out[at.photo].length, s.data.mode].join()
   if (s.stripKey !== key) Object.assign(s, { stripKey: key, left: s.tiles.map((_, layer) => layer) })
-  const end = performance.now() + SLICE_MS, waiting = []
-  while (s.left.length && performance.now() < end) {
+  const waiting = []
+  let least = s.drew ? 0 : 1 // however slow a machine is, it goes on
+  while (s.left.length && (least-- > 0 || performance.now() - s.began < SLICE_MS)) {
     const layer = s.left.shift(), tokens = tokensOf(s, at.photo, layer)
     if (!tokens) {
       waiting.push(layer)

@@ -16,7 +16,7 @@ export function build(s) {
   s.colours = palettes(s.data.palettes)
   for (const name of ["small", "before", "thumb"]) s[name] = smallMap(grid.rows, grid.cols)
   for (const name of ["values", "scratch"]) s[name] = new Float32Array(s.count)
-  Object.assign(s, { drawn: ["", ""], stripKey: "", left: [] })
+  Object.assign(s, { drawn: ["", ""], shades: [null, null], stripKey: "", left: [] })
   for (const photo of s.root.querySelectorAll(".photo")) {
     photo.style.setProperty("--ratio", String(ratio))
   }
