@@ -17,11 +17,12 @@ export function tellTokens(s, at, match) {
   listenToTokens(s)
 }
 
-// How much of the variance is seen, and how much of it is outlier tokens: then they are what is seen.
-function resting({ data: { words, shares, outlier_shares: outlying }, st: { layer } }) {
+// How much of the variance the colours show; and where outlier tokens hold most of it, that they are what is seen.
+function resting({ data: { words, shares, outlier_shares: outlying }, st: { layer, view } }) {
   const facts = { layer, share: percent(shares[layer]), outlying: percent(outlying[layer] ?? 0) }
-  const seen = fillIn(words.rest, facts)
-  return outlying[layer] >= 0.5 ? fillIn(words["two sentences"], { first: seen, second: fillIn(words["rest outliers"], facts) }) : seen
+  const seen = view === "colours" ? fillIn(words.rest, facts) : ""
+  const warned = outlying[layer] >= 0.5 && view !== "segments" ? fillIn(words["rest outliers"], facts) : ""
+  return seen && warned ? fillIn(words["two sentences"], { first: seen, second: warned }) : seen || warned
 }
 
 function matched(s, match) {
