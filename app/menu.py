@@ -21,6 +21,7 @@ PAGES = (
     PageRow("distance", ":material/straighten:", "look"),
     PageRow("story", ":material/auto_stories:", "story"),
     PageRow("attention", ":material/touch_app:", "attention"),
+    PageRow("tokens", ":material/palette:", "attention"),
     PageRow("outliers", ":material/flare:", "attention"),
     PageRow("rollout", ":material/center_focus_strong:", "why"),
     PageRow("cover", ":material/format_paint:", "why"),

@@ -270,6 +270,7 @@ KEEPING = [
         "recordings/outlier_tokens",
         "recordings/recordings",
         "recordings/relevance_maps",
+        "recordings/token_features",
         "recordings/photo_patches",
         "training/films",
         "training/runs",

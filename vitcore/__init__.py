@@ -34,6 +34,14 @@ if TYPE_CHECKING:  # what mypy and editors see; at run time `__getattr__` import
     from vitcore.models.load_model import inspect as inspect
     from vitcore.models.load_model import load as load
     from vitcore.models.model_cards import ModelError as ModelError
+    from vitcore.tokens.patch_tokens import PatchTokens as PatchTokens
+    from vitcore.tokens.patch_tokens import patch_tokens as patch_tokens
+    from vitcore.tokens.pca import TokenPca as TokenPca
+    from vitcore.tokens.pca import pca as pca
+    from vitcore.tokens.segments import segments as segments
+    from vitcore.tokens.similarity import Correspondences as Correspondences
+    from vitcore.tokens.similarity import correspondences as correspondences
+    from vitcore.tokens.similarity import cosine_similarity as cosine_similarity
     from vitcore.train.film.film_writer import film as film
 
 declare_before_timm()
@@ -41,15 +49,20 @@ declare_before_timm()
 __version__ = "0.1.0"
 __all__ = [
     "Activations",
+    "Correspondences",
     "Edits",
     "Grid",
     "MeanDistance",
     "ModelError",
+    "PatchTokens",
     "PhotoError",
     "Recording",
+    "TokenPca",
     "Vit",
     "analysis",
     "cache",
+    "correspondences",
+    "cosine_similarity",
     "edit",
     "figures",
     "film",
@@ -58,9 +71,12 @@ __all__ = [
     "load",
     "mean_distance",
     "open_photo",
+    "patch_tokens",
+    "pca",
     "record",
     "record_many",
     "relevance",
+    "segments",
     "wrap",
 ]
 
@@ -73,6 +89,9 @@ _HOME = {
     "film": "train.film.film_writer", "wrap": "models.assembly.wrap", "head_ablation": "interventions.head_ablation",
     "Recording": "forward.recording", "record": "forward.recording", "record_many": "forward.recordings.record_many",
     "mean_distance": "forward.recordings.mean_distance", "MeanDistance": "forward.recordings.mean_distance",
+    "PatchTokens": "tokens.patch_tokens", "patch_tokens": "tokens.patch_tokens", "TokenPca": "tokens.pca", "pca": "tokens.pca",
+    "Correspondences": "tokens.similarity", "correspondences": "tokens.similarity",
+    "cosine_similarity": "tokens.similarity", "segments": "tokens.segments",
     "relevance": "forward.relevance", "figures": "", "analysis": "",
 }  # fmt: skip
 

@@ -125,6 +125,11 @@ def files(monkeypatch):
         kept[name] = data
         return name
 
-    for module in ("views.attention.explorer_message", "views.overview.look_message", "widgets.attention_urls"):
+    for module in (
+        "views.attention.explorer_message",
+        "views.overview.look_message",
+        "views.tokens.tokens_message",
+        "widgets.attention_urls",
+    ):
         monkeypatch.setattr(f"app.{module}.media_url", add)
     return kept

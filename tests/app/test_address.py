@@ -47,6 +47,11 @@ SETTINGS = {
         "method": ("Rollout", "rollout"), "class": ("beagle", "beagle"), "b_method": ("Gradient rollout", "gradient_rollout"),
         "b_discard": ("5", 5), "b_residual": ("20", 20), "b_first": ("1", 1),
     },
+    "tokens": {
+        "layer": ("3", 3), "patch": ("9", 9), "second_photo": ("Espresso", "espresso"), "tokens_of": ("Keys", "keys"),
+        "tokens_view": ("Segments", "segments"), "whiten": ("false", False), "threshold": ("0.5", 0.5),
+        "match_lines": ("true", True), "grouping": ("Normalised cut", "normalised_cut"), "segments": ("4", 4),
+    },
     "outliers": {"layer": ("3", 3), "of": ("rollout", "rollout")},
     "cover": {
         "covered": ("16x16-gAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE", "16x16-gAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE"),

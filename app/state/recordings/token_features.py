@@ -1,0 +1,155 @@
+"""What the patch tokens of two photos hold, cached as the bytes that the page Tokens sends: unit tokens, components, matches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from app.state.memory import memory_cache
+from app.state.models import loaded_models
+from app.state.recordings import outlier_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vitcore.forward.recording import Recording
+    from vitcore.tokens.patch_tokens import PatchTokens
+    from vitcore.tokens.pca import TokenPca
+
+KINDS = ("residual", "keys", "queries", "values", "mlp_out")
+METHODS = ("kmeans", "normalised_cut")
+MOST_SEGMENTS = 8  # that have a colour of their own
+
+
+class ComponentBytes(NamedTuple):
+    """Of every layer and both photos: colours L × 2 × N × 3, the first component L × 2 × N (float32), shares of the variance."""
+
+    colours: bytes
+    first: bytes
+    shares: list[float]
+    outlier_shares: list[float]  # of all variance, what the photos' outlier tokens hold where they are not left out
+
+
+@memory_cache.cached
+def _tokens_of_photo(rec: Recording, kind: str) -> PatchTokens:
+    """The patch tokens of a photo at every layer. Raises: ModelError, where this model's blocks have none of this kind."""
+    from vitcore.forward.recording import to_model_input
+    from vitcore.tokens.patch_tokens import patch_tokens
+
+    vit = loaded_models.loaded(rec.model)
+    return patch_tokens(vit, to_model_input(vit, rec.model_input.numbers), kind)
+
+
+def _tokens_of_both(rec: Recording, other: Recording, kind: str, mask: bool) -> PatchTokens:
+    """The same of two photos, with the outlier tokens of each left out where they are to be masked."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    one, two = _tokens_of_photo(rec, kind), _tokens_of_photo(other, kind)
+    out = one.left_out | False, two.left_out | False
+    for made, source in zip(out, (rec, other), strict=True):
+        if mask:
+            made[0, outlier_tokens.find_outliers(source).patches] = True
+    return replace(one, values=np.concatenate([one.values, two.values], 1), left_out=np.concatenate(out))
+
+
+@memory_cache.cached
+def unit_token_bytes(rec: Recording, kind: str) -> list[bytes]:
+    """Tokens of each layer, N × D signed bytes, each on the scale of its own largest entry: their directions are what counts."""
+    import numpy as np
+
+    made = []
+    for layer in _tokens_of_photo(rec, kind).values[:, 0]:
+        largest = np.maximum(np.abs(layer).max(-1, keepdims=True), 1e-30)
+        made.append(np.round(127 * layer / largest).astype(np.int8).tobytes())
+    return made
+
+
+@memory_cache.cached
+def component_bytes(rec: Recording, other: Recording, kind: str, mask: bool, whiten: bool) -> ComponentBytes:
+    """The first three principal components of both photos together, layer by layer; signs follow the layer before."""
+    import numpy as np
+
+    tokens = _tokens_of_both(rec, other, kind, mask)
+    found = list(_components(tokens, whiten))
+    return ComponentBytes(
+        np.stack([one.colours() for one in found]).tobytes(),
+        np.stack([one.first_component() for one in found]).astype(np.float32).tobytes(),
+        [float(one.share.sum()) for one in found],
+        [] if mask else _outlier_shares(tokens, (rec, other)),
+    )
+
+
+def _outlier_shares(tokens: PatchTokens, both: tuple[Recording, Recording]) -> list[float]:
+    import numpy as np
+
+    high = np.concatenate([outlier_tokens.find_outliers(one).high.any(0) for one in both])
+    each = tokens.values.reshape(len(tokens.layers), len(high), -1).astype(np.float64)
+    squares = ((each - each.mean(1, keepdims=True)) ** 2).sum(-1)
+    return [float(one[high].sum() / max(one.sum(), 1e-30)) for one in squares]
+
+
+def _components(tokens: PatchTokens, whiten: bool) -> Iterator[TokenPca]:
+    from vitcore.tokens.pca import pca
+
+    before = None
+    for layer in tokens.layers:
+        before = pca(tokens, layer, whiten=whiten, like=before)
+        yield before
+
+
+@memory_cache.cached
+def match_bytes(rec: Recording, other: Recording, kind: str, mask: bool) -> bytes:
+    """Matches of each photo's patches in the other, at every layer: 2 × L × 5 × N in float32, which are the best match, its
+    cosine, the runner-up (−1: none), its cosine, and whether the patch is its best match's best match."""
+    import numpy as np
+
+    from vitcore.tokens.similarity import correspondences
+
+    tokens = _tokens_of_both(rec, other, kind, mask)
+    found = [[correspondences(tokens, *pair, layer) for layer in tokens.layers] for pair in ((0, 1), (1, 0))]
+    rows = [
+        [(one.best, one.cosine, one.runner_up, one.runner_up_cosine, one.cycle_consistent) for one in way] for way in found
+    ]  # fmt: skip
+    return np.array(rows, np.float32).tobytes()
+
+
+@memory_cache.cached
+def segment_bytes(rec: Recording, other: Recording, kind: str, mask: bool, method: str, count: int) -> bytes:
+    """Segments of both photos at every layer, L × 2 × N signed bytes; −1 for patches that are left out."""
+    import numpy as np
+
+    from vitcore.tokens.segments import segments
+
+    tokens = _tokens_of_both(rec, other, kind, mask)
+    return np.stack([segments(tokens, layer, method, count=count) for layer in tokens.layers]).astype(np.int8).tobytes()
+
+
+def left_out(rec: Recording, mask: bool) -> list[int]:
+    """The patches of a photo that are left out."""
+    return outlier_tokens.find_outliers(rec).patches.tolist() if mask else []
+
+
+def refusal(rec: Recording, kind: str) -> str:
+    """Why there are no tokens of a kind in this model, in one sentence; empty where there are."""
+    from vitcore.models.model_cards import ModelError
+
+    try:
+        _tokens_of_photo(rec, kind)
+    except ModelError as error:
+        return str(error)
+    return ""
+
+
+def segment_colours() -> list[list[int]]:
+    """The colours of segments, as on a photo: red, green and blue, of 255."""
+    from vitcore.figures.theme import CATEGORICAL, hex_to_rgb
+
+    return [list(hex_to_rgb(colour)) for colour in CATEGORICAL[:MOST_SEGMENTS]]
+
+
+def photo_share() -> float:
+    """How much of a colour's range is left for it where the photo's detail is added."""
+    from vitcore.figures.theme import PHOTO_SHARE
+
+    return PHOTO_SHARE

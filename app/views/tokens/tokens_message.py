@@ -1,0 +1,90 @@
+"""The message to the component of the page Tokens: words, numbers, and URLs of pictures, tokens, components and matches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from app import texts
+from app.components.component_files import media_url
+from app.components.tokens.tokens import LABELS
+from app.state import landing_figures
+from app.state.recordings import outlier_tokens, recordings, relevance_maps, token_features
+from app.state.visit.visit import Visit
+from app.widgets import attention_urls, outlier_masking
+
+if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
+
+VIEWS = ("colours", "foreground", "segments")
+TEXT_KEYS = (
+    *(label for label in LABELS if label not in ("mask", *VIEWS)), "stop", "layer", "patch", "two sentences", "title colours",
+    "title foreground", "title segments", "title cut", "title similar", "title strip", "rest", "rest outliers", "best",
+    "best mutual", "runner-up",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TokensVisit(Visit):
+    """What the page shows: tokens taken from a `source`, of two photos, in a `view`.
+
+    `mask`: outlier tokens are left out; `lines` join matches.
+    """
+
+    second: Recording
+    second_title: str
+    source: str
+    view: str
+    whiten: bool
+    threshold: float
+    method: str
+    count: int
+    mask: bool
+    lines: bool
+
+
+def tokens_message(visit: TokensVisit) -> dict[str, Any]:
+    """What the component is given: a few kilobytes, and addresses of the rest."""
+    both, grid, vit = (visit.recording, visit.second), visit.grid, visit.vit
+    found = [outlier_tokens.find_outliers(one).patches.tolist() for one in both]
+    mask = visit.mask and any(found)
+    made = token_features.component_bytes(*both, visit.source, mask, visit.whiten)
+    cut = visit.method == "normalised_cut"
+    return {
+        "state": {
+            "patch": visit.patch, "layer": visit.layer, "view": visit.view, "threshold": visit.threshold, "mask": visit.mask,
+            "lines": visit.lines,
+        },
+        "mode": visit.mode, "blocks": vit.blocks, "middle": grid.middle, "second": visit.second_title, "cut": cut,
+        "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)},
+        "photos": [visit.photo_url, media_url(recordings.input_picture(visit.second)[1], "image/jpeg", "second")],
+        "details": [visit.detail_url, media_url(relevance_maps.fine_detail(visit.second), "image/jpeg", "second_detail")],
+        "vectors": [_vector_urls(one, visit.source, place) for place, one in enumerate(both)],
+        "colours": _url(made.colours, "components"), "first": _url(made.first, "first_component"), "shares": made.shares,
+        "outlier_shares": made.outlier_shares if any(found) else [],
+        "matches": _url(token_features.match_bytes(*both, visit.source, mask), "matches"),
+        "segments": _segments(visit, mask) if visit.view == "segments" else None,
+        "out": [token_features.left_out(one, mask) for one in both], "unmasked": [[], []] if mask else found,
+        "outliers": outlier_masking.browser_facts(found[0], bool(mask and found[0])),
+        "share": token_features.photo_share(), "segment_colours": token_features.segment_colours(),
+        "palettes": landing_figures.look_colours(visit.mode), "words": _words(visit.texts),
+    }  # fmt: skip
+
+
+def _segments(visit: TokensVisit, mask: bool) -> str:
+    count = 0 if visit.method == "normalised_cut" else visit.count
+    both = visit.recording, visit.second
+    return _url(token_features.segment_bytes(*both, visit.source, mask, visit.method, count), "segments")
+
+
+def _vector_urls(rec: Recording, kind: str, place: int) -> list[str]:
+    return [_url(data, f"tokens{place}_{layer}") for layer, data in enumerate(token_features.unit_token_bytes(rec, kind))]
+
+
+def _url(data: bytes, place: str) -> str:
+    return media_url(data, attention_urls.BYTES, place)
+
+
+def _words(text: texts.Prose) -> dict[str, str]:
+    own = {"mask": texts.prose("outliers")["mask"]} | {view: text[f"tokens_view.{view}"] for view in VIEWS}
+    return {key: text[key] for key in TEXT_KEYS} | own

@@ -1,0 +1,76 @@
+"""The page Tokens below its title: the two photos, and below them the controls that keep what is chosen in the address."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from app import texts
+from app.components import page_theme
+from app.components.figure import explain, lead
+from app.components.pending_choices import mark_drawn, restore_pending
+from app.components.tokens.tokens import tokens
+from app.shell import query_controls, selection
+from app.state.models import loaded_models
+from app.state.recordings import recordings, token_features
+from app.state.visit import current_photo
+from app.state.visit.visit import Visit
+from app.texts import escape_markdown
+from app.views.tokens.second_photo import second_photo_menu, second_recording
+from app.views.tokens.tokens_message import VIEWS, TokensVisit, tokens_message
+from app.widgets import outlier_masking
+
+TARGETS = {
+    "patch": selection.PATCH, "layer": selection.LAYER, "view": "tokens_view", "threshold": "threshold",
+    "mask": outlier_masking.STATE_KEY, "lines": "match_lines",
+}  # fmt: skip
+MOST_DEVIATIONS = 3.0  # of the first component, that the threshold goes to
+USUAL_SEGMENTS = 5
+DEPTH = 3  # quarters of the way up is the layer shown at first: the last one is about the answer more than about places
+
+
+@st.fragment
+def show_tokens(model: str, text: texts.Prose) -> None:
+    """The pictures and their controls; runs on its own when something is chosen, and holds nothing in between."""
+    vit, photo = loaded_models.loaded(model), current_photo.load_photo()
+    outlier_masking.set_masking(outlier_masking.is_on())  # a touch in the picture sets it; the address follows
+    restore_pending(*TARGETS.values())
+    visit = Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo), mode=page_theme.current(), texts=text)
+    pictures = lead()
+    chosen = _controls(visit)
+    with pictures:
+        if said := token_features.refusal(visit.recording, chosen.source):
+            st.info(escape_markdown(said), icon=":material/info:")
+        else:
+            tokens(tokens_message(chosen), key="tokens", targets=TARGETS)
+    explain(text["how"], text["limits"])
+    mark_drawn()
+
+
+def _controls(visit: Visit) -> TokensVisit:
+    """The controls; the picture and its keys set them, too."""
+    text, vit = visit.texts, visit.vit
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="tokens_controls"):
+        second = second_photo_menu(visit)
+        names = {kind: text[f"kind {kind}"] for kind in token_features.KINDS}
+        there = [
+            {kind: texts.prose("tokens", lang)[f"kind {kind}"] for kind in token_features.KINDS} for lang in texts.LANGUAGES
+        ]  # fmt: skip
+        kind = query_controls.select_menu(text["kind"], names, "tokens_of", there, width=200, help=text["kind help"])
+        layer = query_controls.layer_slider(text["layer control"], vit, DEPTH * vit.blocks // 4, width=200)
+        patch = query_controls.optional_number_input(text["patch control"], selection.PATCH, visit.grid.patches, width=120)
+        with st.popover(text["settings"], icon=":material/tune:"):
+            view = query_controls.button_row(text, "tokens_view", list(VIEWS))
+            lines = st.toggle(text["matches"], key="match_lines", bind="query-params", help=text["matches help"])
+            whiten = st.toggle(text["whiten"], True, key="whiten", bind="query-params", help=text["whiten help"])
+            threshold = st.slider(text["threshold"], -MOST_DEVIATIONS, MOST_DEVIATIONS, 0.0, 0.1, key="threshold",
+                                  bind="query-params", help=text["threshold help"])  # fmt: skip
+            method = query_controls.button_row(text, "grouping", list(token_features.METHODS))
+            most = min(token_features.MOST_SEGMENTS, visit.grid.patches)
+            count = query_controls.slider(text["segment count"], "segments", 2, most, min(USUAL_SEGMENTS, most))
+            outlier_masking.masking_switch(visit, "tokens")
+    return replace(visit, patch=patch, layer=layer).extend(
+        TokensVisit, second=second_recording(vit, second), second_title=second.title, source=kind, view=view, whiten=whiten,
+        threshold=float(threshold), method=method, count=count, mask=outlier_masking.is_on(), lines=lines,
+    )  # fmt: skip

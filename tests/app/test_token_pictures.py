@@ -1,0 +1,59 @@
+"""The page Tokens without a browser: what its picture is given equals the library's numbers, masked and unmasked."""
+
+import numpy as np
+import pytest
+from visitor import App
+
+import vitcore
+from app import texts
+from vitcore.assets import asset
+from vitcore.forward.mask_outliers import outliers_in_recording
+
+TEXT = texts.prose("tokens", "en")
+PHOTOS = [asset("samples/red-panda.jpg"), asset("samples/cat.jpg")]
+LAYER = 8
+
+
+def given(app: App) -> dict:
+    return app.fine().component("tokens")
+
+
+@pytest.mark.parametrize("mask", [False, True])
+def test_the_picture_has_the_librarys_numbers(files, shipped, mask):
+    data = given(App("tokens", tokens_of="Keys", tokens_view="Segments", segments="4",
+                     mask_outliers=str(mask).lower()))  # fmt: skip
+    tokens = vitcore.patch_tokens(shipped, PHOTOS, "keys", mask_outliers=mask)
+    read = lambda key, kind: np.frombuffer(files[data[key]], kind)  # noqa: E731
+    found = vitcore.pca(tokens, 0)
+    assert np.abs(read("colours", np.uint8).reshape(12, 2, 256, 3)[0].astype(int) - found.colours().astype(int)).max() <= 1
+    np.testing.assert_allclose(read("first", np.float32).reshape(12, 2, 256)[LAYER],
+                               vitcore.pca(tokens, LAYER).first_component(), atol=1e-3)  # fmt: skip
+    for way, pair in enumerate(((0, 1), (1, 0))):
+        rows, matches = (
+            read("matches", np.float32).reshape(2, 12, 5, 256)[way, LAYER],
+            vitcore.correspondences(tokens, *pair, LAYER),
+        )
+        np.testing.assert_allclose(rows[1], matches.cosine, atol=1e-5)
+        assert (rows[0] == matches.best).mean() > 0.99 and (rows[4] == matches.cycle_consistent).mean() > 0.99
+    labels = read("segments", np.int8).reshape(12, 2, 256)
+    assert set(np.unique(labels)) == ({-1, 0, 1, 2, 3} if mask else {0, 1, 2, 3})
+    units = [np.frombuffer(files[urls[LAYER]], np.int8).reshape(256, -1).astype(np.float32) for urls in data["vectors"]]
+    units = [one / np.linalg.norm(one, axis=1, keepdims=True) for one in units]
+    exact = vitcore.cosine_similarity(tokens, 136)[LAYER]
+    assert np.abs(np.stack([one @ units[0][136] for one in units]) - exact).max() < 0.01, "as drawn, to the second digit"
+    outliers = [outliers_in_recording(vitcore.record(shipped, photo)).patches.tolist() for photo in PHOTOS]
+    assert data["out"] == (outliers if mask else [[], []]) and data["unmasked"] == ([[], []] if mask else outliers)
+    assert (data["outlier_shares"] == []) == mask and data["state"]["view"] == "segments"
+
+
+def test_a_second_photo_is_never_the_first_and_what_a_model_lacks_is_said(kinds, offer):
+    app = App("tokens").fine()
+    assert given(app)["second"] == "Chelsea the cat" and given(app)["segments"] is None
+    app.set(photo="cat").fine()
+    assert given(app)["second"] == "Red panda"
+    offer(distilled=kinds["distilled"])
+    app.set(model="distilled").fine()
+    data = given(app)
+    assert data["grid"]["rows"] * data["grid"]["cols"] == kinds["distilled"].grid.patches
+    app.set(tokens_view="segments", grouping="normalised_cut", whiten=False, threshold=1.0).fine()
+    assert given(app)["cut"] and given(app)["state"]["threshold"] == 1.0

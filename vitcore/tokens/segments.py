@@ -1,0 +1,71 @@
+"""Patch tokens in groups, as segments of the photo: k-means shared by photos, and one object by a normalised cut."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitcore.tokens.one_thread import one_blas_thread
+from vitcore.tokens.patch_tokens import PatchTokens
+from vitcore.tokens.pca import on_rim, pca
+from vitcore.tokens.similarity import unit_tokens
+
+METHODS = ("kmeans", "normalised_cut")
+LEFT_OUT = -1  # in place of a segment
+LEAST_EDGE = 1e-5  # of the graph, where two patches are not alike (arXiv 2202.11539 §3.2)
+TAU = 0.2  # the cosine above which TokenCut calls two patches alike (arXiv 2202.11539 §4.1)
+STARTS = 4  # of k-means, of which the best is kept
+
+
+def segments(
+    tokens: PatchTokens, layer: int = -1, method: str = "kmeans", *, count: int = 5, tau: float | None = None, seed: int = 0
+) -> NDArray[np.int64]:
+    """(B, N): the segment of each patch, `LEFT_OUT` for those left out.
+
+    "kmeans" (scikit-learn's, of tokens of length 1, all photos together, as the groups of Amir et al., arXiv 2112.05814 §4.1):
+    `count` segments, numbered by the mean of the first principal component, the lowest, most at the rim, first. "normalised_cut"
+    (TokenCut, Wang et al., arXiv 2202.11539, each photo by itself): 1 is the object, 0 the rest. Two patches are joined where their
+    cosine is above `tau`; the eigenvector of the second smallest eigenvalue is cut at its mean. The object is the side that lies
+    less on the picture's rim, as in `pca` (the paper takes that of the largest entry). `tau` is 0.2 in the paper, for DINO's keys;
+    by default it is that or the photo's median cosine, whichever is more: tokens of other models may all be more alike than 0.2,
+    and where all are joined to all there is nothing to cut.
+    Raises: ValueError, for a method or a layer that there is not, and for more segments than patches.
+    """
+    if method not in METHODS:
+        raise ValueError(f"a method is one of {', '.join(METHODS)}, not {method!r}")
+    keep, unit = ~tokens.left_out, unit_tokens(tokens.of_layer(layer))
+    labels = np.full(keep.shape, LEFT_OUT, np.int64)
+    if method == "normalised_cut":
+        for photo, kept in enumerate(keep):
+            if kept.sum() < 2:
+                raise ValueError("fewer than two patches are left to cut apart")
+            labels[photo, kept] = _cut(unit[photo, kept], on_rim(tokens.grid)[kept], tau)
+        return labels
+    if not 1 <= count <= keep.sum():
+        raise ValueError(f"{keep.sum()} patches make from 1 to {keep.sum()} segments, not {count}")
+    from sklearn.cluster import KMeans
+
+    with one_blas_thread():
+        found = KMeans(count, n_init=STARTS, random_state=seed).fit_predict(unit[keep])
+    first = pca(tokens, layer, components=1).scores[keep, 0] if keep.sum() > 1 else np.zeros(1)
+    order = np.argsort([first[found == one].mean() if (found == one).any() else np.inf for one in range(count)], kind="stable")
+    labels[keep] = np.argsort(order)[found]
+    return labels
+
+
+def _cut(unit: NDArray[np.float32], rim: NDArray[np.bool_], tau: float | None) -> NDArray[np.int64]:
+    """0 or 1 for each of some tokens (N, D) of length 1, by which of them lie at the rim; all 0 where they are all alike."""
+    from scipy.linalg import eigh
+
+    alike = (unit @ unit.T).astype(np.float64)
+    limit = max(TAU, float(np.median(alike))) if tau is None else tau
+    edges = np.where(alike > limit, 1.0, LEAST_EDGE)
+    if edges.min() == edges.max():
+        return np.zeros(len(unit), np.int64)
+    root = np.sqrt(edges.sum(1))
+    place = len(unit) - 2  # the second largest eigenvalue of D^-1/2 W D^-1/2 is the second smallest of (D - W) y = λ D y
+    with one_blas_thread():
+        _, vectors = eigh(edges / np.outer(root, root), subset_by_index=[place, place])
+    second = vectors[:, 0] / root
+    side = second > second.mean()
+    if side[rim].sum() * (~side).sum() > (~side[rim]).sum() * side.sum():  # a larger share of this side is at the rim
+        side = ~side
+    return side.astype(np.int64)
