@@ -8,7 +8,7 @@ import re
 TEST_IDS = {
     "any-button": "stBaseButton", "app": "stApp", "app-view-container": "stAppViewContainer", "bottom": "stBottom",
     "bottom-block-container": "stBottomBlockContainer",
-    "caption-container": "stCaptionContainer", "column": "stColumn", "element-container": "stElementContainer",
+    "caption-container": "stCaptionContainer", "column": "stColumn", "element-container": "stElementContainer", "empty": "stEmpty",
     "expander": "stExpander", "expander-icon": "stExpanderIcon", "file-dropzone": "stFileUploaderDropzone",
     "file-dropzone-instructions": "stFileUploaderDropzoneInstructions", "header": "stHeader",
     "horizontal-block": "stHorizontalBlock", "icon-material": "stIconMaterial",
