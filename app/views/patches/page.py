@@ -37,6 +37,15 @@ order = photo_patches.shuffle_order(grid.patches, seed) if mixed else None
 if order is not None and rec.labels:  # beside the switch
     shuffle_question.show_question(visit, seed)
 
+st.markdown(text["count"].format(high=high, wide=wide, area=patch_area_text(grid), count=grid.patches))
+st.caption(identical_patches.token_count_sentence(visit, grid.patches, text))
+with st.container(horizontal=True):
+    explain(text["how"])
+    downloads(
+        partial(figures.patches, rec.model_input.pixels, grid, gutter, mode), "patches", text["printed"],
+        subjects=visit.subjects, patches=cuts, embeddings=embeddings,
+    )  # fmt: skip
+
 copy_link.offer_handout(pin=chosen if (grid.rows, grid.cols) == (visit.grid.rows, visit.grid.cols) else None)
 
 with left:
@@ -44,14 +53,6 @@ with left:
         visit.photo_url, grid.rows, grid.cols, grid.step_px, key="split", label=text["split"],
         target="patch", selected=chosen, gutter_px=gutter, order=None if order is None else order.tolist(),
     )  # fmt: skip
-    st.markdown(text["count"].format(high=high, wide=wide, area=patch_area_text(grid), count=grid.patches))
-    st.caption(identical_patches.token_count_sentence(visit, grid.patches, text))
-    with st.container(horizontal=True):
-        explain(text["how"])
-        downloads(
-            partial(figures.patches, rec.model_input.pixels, grid, gutter, mode), "patches", text["printed"],
-            subjects=visit.subjects, patches=cuts, embeddings=embeddings,
-        )  # fmt: skip
 with right:
     row, col = grid.row_col(chosen)
     slot = shuffle_question.slot_of_patch(order, chosen)
