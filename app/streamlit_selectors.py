@@ -8,7 +8,7 @@ import re
 TEST_IDS = {
     "any-button": "stBaseButton", "app": "stApp", "app-view-container": "stAppViewContainer", "bottom": "stBottom",
     "bottom-block-container": "stBottomBlockContainer",
-    "caption-container": "stCaptionContainer", "column": "stColumn", "element-container": "stElementContainer",
+    "caption-container": "stCaptionContainer", "column": "stColumn", "element-container": "stElementContainer", "empty": "stEmpty",
     "expander": "stExpander", "expander-icon": "stExpanderIcon", "file-dropzone": "stFileUploaderDropzone",
     "file-dropzone-instructions": "stFileUploaderDropzoneInstructions", "header": "stHeader",
     "horizontal-block": "stHorizontalBlock", "icon-material": "stIconMaterial",
@@ -18,10 +18,13 @@ TEST_IDS = {
     "plotly-chart": "stPlotlyChart", "popover-body": "stPopoverBody", "primary-button": "stBaseButton-primary",
     "progress": "stProgress", "selectbox": "stSelectbox", "sidebar": "stSidebar",
     "sidebar-collapse-button": "stSidebarCollapseButton", "sidebar-content": "stSidebarContent",
-    "sidebar-nav-link": "stSidebarNavLink", "skeleton": "stSkeleton",
+    "sidebar-header": "stSidebarHeader", "sidebar-nav-items": "stSidebarNavItems", "sidebar-nav-link": "stSidebarNavLink",
+    "sidebar-nav-separator": "stSidebarNavSeparator",
+    "sidebar-user-content": "stSidebarUserContent", "skeleton": "stSkeleton",
     "slider": "stSlider", "slider-tick-bar": "stSliderTickBar", "spinner": "stSpinner", "status-widget": "stStatusWidget",
+    "tab-panel": "stTabPanel",
     "theme-dark": "stMainMenuItem-theme-Dark", "theme-light": "stMainMenuItem-theme-Light", "toolbar": "stToolbar",
-    "tooltip-icon": "stTooltipIcon", "widget-label": "stWidgetLabel",
+    "tooltip-icon": "stTooltipIcon", "vertical-block": "stVerticalBlock", "widget-label": "stWidgetLabel",
 }  # fmt: skip
 PREFIXES = ("any-button", "primary-button")  # test ids that go on in Streamlit: `stBaseButton-${kind}`
 SELECTORS = {name: f"[data-testid{'^' if name in PREFIXES else ''}={one}]" for name, one in TEST_IDS.items()}

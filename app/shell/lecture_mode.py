@@ -32,7 +32,7 @@ def is_on() -> bool:
 
 def toggle(text: texts.Prose, row: PageRow) -> None:
     """The switch, for the sidebar, and what dresses the page."""
-    paths = ["" if one is PAGES[0] else one.slug for one in (row, ROOMS.get(row.room, [row])[0])]
+    paths = ["" if one is PAGES[0] else one.slug for one in (row, *ROOMS.get(row.room, [row]))]
     common = texts.prose("common")
     st.toggle(text["lecture"], key="lecture", bind="query-params", help=text["lecture help"])
     apply_style(

@@ -77,16 +77,20 @@ def run_page() -> None:
 
 
 def _page(row: PageRow, text: texts.Prose) -> StreamlitPage:
-    """A page as Streamlit has it: the first of a room stands in the menu under the room's name, the others in no menu."""
+    """A page as Streamlit has it: the first of a room stands in the menu under the room's name, the others below it, without icons.
+
+    Those of other rooms are in the menu, too, but not seen (`static/head.html`).
+    """
     first = row in [rows[0] for rows in ROOMS.values()]
     return st.Page(
-        f"views/{row.slug}/page.py", title=text[f"room {row.room}" if first else row.slug], icon=row.icon,
-        help=text[f"{row.slug} help"], url_path=row.slug, default=row is PAGES[0], visibility="visible" if first else "hidden",
+        f"views/{row.slug}/page.py", title=text[f"room {row.room}" if first else row.slug],
+        icon=row.icon if first or not row.room else None, help=text[f"{row.slug} help"], url_path=row.slug,
+        default=row is PAGES[0], visibility="visible" if row.room else "hidden",
     )  # fmt: skip
 
 
 def _pages_of_room(row: PageRow, text: texts.Prose, pages: dict[str, StreamlitPage]) -> None:
-    """Links to the pages of the room in one row, if it has several."""
+    """Links to the pages of the room in one row, if it has several; seen where the menu, which has them too, is not."""
     if len(rows := ROOMS.get(row.room, [])) > 1:
         with st.container(horizontal=True, key="room", gap=None, wrap=False):
             for one in rows:

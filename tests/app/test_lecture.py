@@ -7,7 +7,7 @@ from visitor import App
 from app import texts
 from app.components.figure import SCREEN_SHARE
 from app.components.page_style.page_style import PageSize
-from app.menu import LECTURE, PAGES
+from app.menu import LECTURE, PAGES, ROOMS
 from app.shell import lecture_mode
 
 ASIDE = ("before", "after", "before story", "after story")
@@ -64,7 +64,13 @@ def test_a_question_mark_shows_the_keys_of_the_app_once():
 def test_a_link_opens_a_lecture():
     app = App("overview", "dark", lecture="true").fine()
     usual = {"scale": 1, "narrow": 0, "high": 0}
-    shown = {"lecture": True, "mode": "dark", "page": "overview", "paths": ["", ""], "chosen": "en red-panda"}
+    shown = {
+        "lecture": True,
+        "mode": "dark",
+        "page": "overview",
+        "paths": ["", *("" if row is PAGES[0] else row.slug for row in ROOMS["look"])],
+        "chosen": "en red-panda",
+    }
     assert dressed(app) | usual == shown | usual | {key: dressed(app)[key] for key in ("far", "words")}
     assert dressed(app)["far"]["ViT-Ti/16"] == "23 MB download" and "Inside ViT Ti/8 · 128 px" not in dressed(app)["far"]
     assert app.controls["lecture"].proto.query_param_key == "lecture"

@@ -198,10 +198,10 @@ def languages(page: Page) -> Locator:
 
 
 def follow(page: Page, slug: str, lang: str = "en") -> Page:
-    """Go to a page as a person does: by its room in the menu and the row of links there, or by what is for a class."""
+    """Go to a page as a person does: by its room in the menu and the page below it, or by what is for a class."""
     row = next(row for row in PAGES if row.slug == slug)
     at_rest(page)  # until then the links of the page before may be there
-    link = page.locator(f".st-key-room a[href='{_path(row)}']").filter(visible=True)
+    link = page.get_by_test_id("stSidebarNavLink").and_(page.locator(f"[href$='/{_path(row)}']")).filter(visible=True)
     if not row.room:
         page.locator(".st-key-for_class button").click()
         page.get_by_test_id("stPopoverBody").locator(f"a[href$='{slug}']").filter(visible=True).click()

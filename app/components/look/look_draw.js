@@ -99,11 +99,11 @@ function outline(s) {
 function patches(s, section) {
   const { data } = s, { grid } = data
   const image = imageOf(s, data.pixels)
-  if (!image) return
   const base = section.querySelector(".base"), count = grid.prefix + grid.rows * grid.cols
   const found = lines(count, base.clientWidth || 600, 7.3 * s.em)
   const high = Math.ceil(found.rows * found.side)
-  for (const canvas of section.querySelectorAll(".sequence canvas")) canvas.style.height = high + "px"
+  for (const canvas of section.querySelectorAll(".sequence canvas")) canvas.style.height = high + "px" // before the image comes
+  if (!image) return
   s.sequence = found
   const key = [image.src, base.clientWidth, high, s.flown, devicePixelRatio].join()
   if (key !== s.sequenceDrawn) drawSequence(s, base, image, high)
@@ -188,9 +188,9 @@ function bars(canvas, rows) {
 
 function filters(s, section) {
   const { sheet, parts } = s.data.filters, image = imageOf(s, sheet.url), canvas = section.querySelector("canvas")
-  if (!image) return
-  const high = (canvas.clientWidth * image.naturalHeight) / image.naturalWidth
+  const high = (canvas.clientWidth * (image ? image.naturalHeight / image.naturalWidth : Math.ceil(sheet.count / sheet.cols) / sheet.cols))
   canvas.style.height = high + "px"
+  if (!image) return
   const { ctx, wide } = sized(canvas, high)
   ctx.clearRect(0, 0, wide, high)
   ctx.imageSmoothingEnabled = false
@@ -208,6 +208,9 @@ function filters(s, section) {
 
 function positions(s, section) {
   const { data } = s, { grid, positions: spec } = data, map = fetched(s, spec, s.again)
+  const ratio = (grid.rows * grid.step[0]) / (grid.cols * grid.step[1])
+  const one = section.querySelector(".one"), tiles = section.querySelector(".tiles")
+  for (const canvas of [one, tiles]) canvas.style.height = canvas.clientWidth * ratio + "px"
   if (!map) return
   const patch = s.over?.position ?? s.patch ?? data.middle
   const row = (s.similar ||= new Float32Array(s.lit.length))
@@ -217,9 +220,6 @@ function positions(s, section) {
     ctx.imageSmoothingEnabled = false
     ctx.drawImage(s.small.canvas, x, y, wide, high)
   }
-  const ratio = (grid.rows * grid.step[0]) / (grid.cols * grid.step[1])
-  const one = section.querySelector(".one"), tiles = section.querySelector(".tiles")
-  for (const canvas of [one, tiles]) canvas.style.height = canvas.clientWidth * ratio + "px"
   const { ctx, wide, high } = sized(one, one.clientWidth * ratio)
   draw(ctx, patch, 0, 0, wide, high)
   const [r, c] = place(grid.prefix + patch, grid), [w, h] = [wide / grid.cols, high / grid.rows]

@@ -18,7 +18,7 @@ const pushed = new WeakMap() // rows of links: the page they were pushed to, and
 /** @param {string} selector @returns {HTMLElement | null} */
 const find = selector => document.querySelector(selector)
 let page, lecture, chosen // what was shown last
-let paths = [] // of the page, and of its room in the menu
+let paths = [] // of the page, of its room in the menu, and of the room's other pages
 let far = {} // what is said of options in menus, by what they are called
 let words = { drop: "", limit: "" }
 let idle // the timer of a pointer that rests
@@ -204,11 +204,18 @@ function mark() {
     const path = link.getAttribute("href").replace(/[?#].*/, "").split("/").pop()
     const room = paths[1] === path && link.matches(":st(sidebar-nav-link)") ? "true" : null
     const now = paths[0] === path ? "page" : room
+    below(link, paths.slice(1).includes(path))
     if (now) intoRow(link)
     if (link.getAttribute("aria-current") === now) continue
     if (now) link.setAttribute("aria-current", now)
     else link.removeAttribute("aria-current")
   }
+}
+
+// The menu has the pages of all rooms below their room; those of this one are seen (`static/head.html`).
+function below(link, here) {
+  const item = link.closest("li")
+  if (item && item.hasAttribute("data-here") !== here) item.toggleAttribute("data-here", here)
 }
 
 // A row that is longer than a phone is wide is pushed to the page that is shown, until a person pushes it elsewhere.

@@ -43,7 +43,7 @@ def apply_style(
 ) -> None:  # fmt: skip
     """Dress the page for a lecture, or for a desk; Escape ends a lecture: st.session_state[lecture_key] becomes False.
 
-    Links to `paths`, those of the page and of its room, are marked as what is shown.
+    Links to the first two of `paths`, those of the page and of its room, are marked as what is shown; the menu has the others, too.
     Another `page` than before begins at its top, and so does a lecture; where the menu covers the page, whatever else is `chosen`
     there (photo, language) closes it. A question mark asks for the keys: st.session_state[keys_key] becomes True. `words` say
     what to do with a photo that is dragged over the page (drop), and how large a file may be (limit). An option of a menu named in

@@ -15,16 +15,17 @@ from vitcore.models.model_cards import DEFAULT_MODEL
 
 text = texts.prose("overview")
 entered = st.session_state.get("_page") != "overview"
-early, pictures = st.empty(), st.container()
+early = st.container(key="early").empty()
 model, photo = st.session_state.get("model") or DEFAULT_MODEL, st.session_state.get("photo")
 ready = landing_figures.precomputed_picture(model, photo) if entered and not outlier_masking.is_on() else None
 if ready and not recordings.is_at_hand(model, ready["photo"]):
     with early:  # until there is a model
         look(look_message.early_message(ready, text, page_theme.current()), key="look_early")
-with pictures:
+try:
     vit = current_visit.load_visit(text, current_visit.LAST_BLOCK).vit
-    early.empty()
     show_look(vit.name, text)
+finally:  # a model that can't be had stops the page
+    early.empty()
 own, *doors = st.columns(3, gap="medium")
 with own:
     st.markdown(f"**{text['own']}**")

@@ -28,22 +28,27 @@ grid = vit.patches
 high, wide = grid.image_px
 cuts, embeddings = photo_patches.split_patches(rec, grid), recordings.patch_embeddings(rec)
 left, right = lead().columns([3, 2], gap="large")
-with st.container(horizontal=True, vertical_alignment="bottom"):
-    gutter = query_controls.slider(text["gutter"], "gutter", 0, 8, 1, width=220)
+photo_place = left.container()
+with left.container(horizontal=True, vertical_alignment="bottom"):
+    gutter = query_controls.slider(text["gutter"], "gutter", 0, 8, 1, width=160)
     chosen = query_controls.patch_input(text["patch"], grid, width=140, help=text["from 0"])
     mixed = st.toggle(text["mix"], key="shuffle", bind="query-params")
+question_place = left.container()
+with left:
     seed = query_controls.number_input(text["seed"], "seed", 100, width=140, help=text["seed help"]) if mixed else 0
 order = photo_patches.shuffle_order(grid.patches, seed) if mixed else None
-if order is not None and rec.labels:  # beside the switch
-    shuffle_question.show_question(visit, seed)
+if order is not None and rec.labels:
+    with question_place:  # beside the switch
+        shuffle_question.show_question(visit, seed)
 
 copy_link.offer_handout(pin=chosen if (grid.rows, grid.cols) == (visit.grid.rows, visit.grid.cols) else None)
 
-with left:
+with photo_place:
     picture(
         visit.photo_url, grid.rows, grid.cols, grid.step_px, key="split", label=text["split"],
         target="patch", selected=chosen, gutter_px=gutter, order=None if order is None else order.tolist(),
     )  # fmt: skip
+with left:
     st.markdown(text["count"].format(high=high, wide=wide, area=patch_area_text(grid), count=grid.patches))
     st.caption(identical_patches.token_count_sentence(visit, grid.patches, text))
     with st.container(horizontal=True):

@@ -73,7 +73,7 @@ def handout(visit: Visit, settings: ReportSettings) -> None:
         lacking, cautions = copy_link.what_link_lacks(text, "report"), model_card.cautions(visit.vit)
         address = copy_link.report_link(settings)
         page = reports.handout(visit.recording, settings, texts.language(), address, lacking, visit.sample, cautions, visit.vit)
-    st.iframe(page.decode(), height=560, alt=text["handout alt"])  # a stranger's words in it are escaped; it has no script
+    st.iframe(page.decode(), height=680, alt=text["handout alt"])  # a stranger's words in it are escaped; it has no script
     st.download_button(
         text["handout get"].format(size=readable_size(text, len(page))), lambda: page,
         file_name("html", "handout", *visit.subjects), "text/html", key="handout_html", icon=":material/print:", type="primary",
@@ -94,7 +94,7 @@ def animation(visit: Visit, chosen_settings: ReportSettings) -> None:
     plays = st.toggle(text["animation play"], key="animation_plays", help=text["animation about"])
     shown = file_to_data_uri(moving, "image/webp") if plays else reports.last_frame(*report_arguments, vit)
     alt = text.fill("animation alt", count=vit.blocks - chosen_settings.first_block)
-    picture_place.image(shown, alt=alt, width=scaled_px(458))
+    picture_place.image(shown, alt=alt, width=scaled_px(560))
     outlier_masking.note_and_switch(outlier_masking.outliers_in_map(visit, rollout_map(rec, chosen_settings)), "animation")
     words = texts.table()
 

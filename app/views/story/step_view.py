@@ -47,10 +47,14 @@ def _layer_and_head_inputs(text: Prose, vit: Vit) -> tuple[int, int]:
 
 
 def show_step(visit: Visit, number: int) -> None:
-    """A step: its words, equation and question on the left, its picture on the right, its settings below that."""
+    """A step: its words, equation and question on the left, its picture on the right, its settings below that.
+
+    In a lecture the words have more room and the question comes first: it is asked before the stepper hides it.
+    """
     step, layer, head = STORY_STEPS[number - 1], 0, 0
+    lecture = bool(st.session_state.get("lecture"))
     with st.container(key="a_step"):
-        left, right = st.columns([1, 2], gap="large")
+        left, right = st.columns([3, 4] if lecture and number != BLOCK_STEP else [1, 2], gap="large")
     picture_place = right.container()
     with right.container(horizontal=True, vertical_alignment="bottom"):
         patch = query_controls.patch_input(visit.texts["patch"], visit.grid, width=130)
@@ -62,13 +66,15 @@ def show_step(visit: Visit, number: int) -> None:
     with left:
         st.header(f"{number} · {story.texts[f'{step.key} name']}", anchor=False)
         st.markdown(story.fill_text(step.text_key(story) or step.key))
+        question_place = st.container()
         with st.container(gap=None):
             for line in step.equation(story).split("\n"):  # KaTeX cuts off what it aligns, by a pixel or two
                 st.latex(line)
         if step.draw_below_text:
             step.draw_below_text(story)
-        _question(story, step)
-        if st.session_state.get("lecture"):
+        with question_place if lecture else st.container():
+            _question(story, step)
+        if lecture:
             with st.expander(story.texts["notes title"], icon=":material/co_present:", key=f"notes_{step.key}"):
                 st.markdown(story.fill_text(step.text_key(story, "notes") or ""))
         if number == len(STORY_STEPS):

@@ -29,18 +29,19 @@ if not permissions.allows("trainings"):
 
 with menus:
     photos = recipe_form.source_input(text)
-    preset = recipe_form.preset_menu(text, width=320)
-pictures = lead()
+with lead():
+    places = run_preview.place_parts()
+with places.preset:
+    preset = recipe_form.preset_menu(text)
 with st.expander(text["settings"], icon=":material/tune:"):
     recipe_form.show_preset(preset, text)
     values = recipe_form.field_controls(preset, model_kinds.kind_menu(preset, text), text)
     run_name = recipe_form.run_name_input(preset, text)
 recipe = recipe_form.build_recipe(preset, values)
-with pictures:
-    if isinstance(recipe, str):
-        st.error(texts.escape_markdown(recipe[0].upper() + recipe[1:]), icon=":material/error:")
-    else:
-        run_preview.show_preview_and_start(preset, recipe, photos, run_name, text)
+if isinstance(recipe, str):
+    places.photos.error(texts.escape_markdown(recipe[0].upper() + recipe[1:]), icon=":material/error:")
+else:
+    run_preview.show_preview_and_start(places, preset, recipe, photos, run_name, text)
 forget_press(run_preview.PRESS)  # not with what is changed later
 if runs.run_ids():
     st.markdown(f"## {text['runs title']}")

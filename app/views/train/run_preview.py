@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
 
@@ -19,15 +19,32 @@ from app.views.train import recipe_form
 from app.widgets.held_button import held_press
 from vitcore.train.recipe import Recipe, to_json
 
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
 PRESS = "start training"
 
 
-def show_preview_and_start(preset: str, recipe: Recipe, photos: str, run_name: str, text: texts.Prose) -> None:
+class Places(NamedTuple):
+    """Where the parts of a training to come stand: its photos, beside them the curve, below that the preset and the button."""
+
+    photos: DeltaGenerator
+    curve: DeltaGenerator
+    preset: DeltaGenerator
+    start: DeltaGenerator
+
+
+def place_parts() -> Places:
+    """Make room for them."""
+    left, right = st.columns([2, 1], gap="large")
+    return Places(left, right.container(), right.container(), right.container())
+
+
+def show_preview_and_start(places: Places, preset: str, recipe: Recipe, photos: str, run_name: str, text: texts.Prose) -> None:
     """The pictures of a training to come, what is known of it, and the button."""
     photo_count = training_estimate.count_photos(photos, recipe.task)
     classes = photo_count.classes if recipe.task != "masked" else 0
-    left, right = st.columns([2, 1], gap="large")
-    with left:
+    with places.photos:
         if photo_count.problem:
             st.warning(escape_markdown(photo_count.problem), icon=":material/folder_off:")
         elif photo_count.is_counted:
@@ -35,8 +52,9 @@ def show_preview_and_start(preset: str, recipe: Recipe, photos: str, run_name: s
             plot(drawn, "train_photos", text["preview alt"])
         if said := _photo_count_sentence(photo_count, recipe, text):
             st.caption(said)
-    with right:
+    with places.curve:
         plot(training_preview.empty_curve(recipe, classes, page_theme.current()), "train_curve", text["curve alt"])
+    with places.start:
         size = training_estimate.model_size(to_json(recipe), classes)
         if isinstance(size, str):
             st.error(escape_markdown(size))
