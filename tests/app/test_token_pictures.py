@@ -6,6 +6,7 @@ from visitor import App
 
 import vitcore
 from app import texts
+from app.state.recordings import token_features
 from vitcore.assets import asset
 from vitcore.forward.mask_outliers import outliers_in_recording
 
@@ -44,6 +45,19 @@ def test_the_picture_has_the_librarys_numbers(files, shipped, mask):
     outliers = [outliers_in_recording(vitcore.record(shipped, photo)).patches.tolist() for photo in PHOTOS]
     assert data["out"] == (outliers if mask else [[], []]) and data["unmasked"] == ([[], []] if mask else outliers)
     assert (data["outlier_shares"] == []) == mask and data["state"]["view"] == "segments"
+
+
+def test_the_download_draws_what_the_page_shows(monkeypatch):
+    taken = {}
+    monkeypatch.setattr("app.views.tokens.tokens_download.downloads", lambda make, key, **rest: taken.update(rest, make=make))
+    App("tokens", layer=str(LAYER)).fine()
+    found = vitcore.pca(vitcore.patch_tokens(vitcore.load(), PHOTOS), LAYER)
+    drawn = [raster.pixels.astype(int) for raster in taken["make"]().rasters]
+    assert taken["colours"].shape == (2, 256, 3) and taken["share_of_variance"] == pytest.approx(found.share.sum(), abs=1e-3)
+    for pixels, colours in zip(drawn, taken["colours"], strict=True):
+        each = pixels.reshape(16, pixels.shape[0] // 16, 16, -1, 3).mean((1, 3)).reshape(256, 3)
+        differences = each - each[:1], (colours - colours[:1].astype(float)) * token_features.photo_share()
+        assert np.abs(differences[0] - differences[1]).max() < 3, "the detail has one mean in every patch"
 
 
 def test_a_second_photo_is_never_the_first_and_what_a_model_lacks_is_said(kinds, offer):

@@ -14,7 +14,7 @@ from vitcore.figures.drawing import Drawing
 from vitcore.figures.filters import filter_component, filter_pattern_words, filters, scree_plot
 from vitcore.figures.outlier_frames import frame_outliers
 from vitcore.figures.painters.png_and_svg import print_figure
-from vitcore.figures.patches import patch_and_embedding, patches, photos_in_patches
+from vitcore.figures.patches import patch_and_embedding, patches, photos_in_patches, token_colours
 from vitcore.figures.positions import cosine_map, position_similarity, position_similarity_tile
 from vitcore.figures.relevance import relevance, rollout_per_layer
 from vitcore.figures.training_curves import TrainingCurve, attention_on_photo, masked_photo, training_curves
@@ -54,5 +54,6 @@ __all__ = [
     "scree_plot",
     "synthetic_pictures",
     "throughput",
+    "token_colours",
     "training_curves",
 ]

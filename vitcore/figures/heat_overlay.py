@@ -30,6 +30,11 @@ def heat_on_photo(
     return _enlarged(heat_colours(values, top, signed, mode), detail.shape) + detail[..., None]
 
 
+def colours_on_photo(colours: NDArray[np.uint8], detail: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """(rows, cols, 3) colours of patches, darkened as heat is, on `fine_detail` (H, W): (H, W, 3)."""
+    return _enlarged(np.round(PHOTO_SHARE * colours).astype(np.uint8), detail.shape) + detail[..., None]
+
+
 def heat_colours(values: NDArray, top: float, signed: bool = False, mode: Mode = "light") -> NDArray[np.uint8]:
     """The same without the photo's part, a pixel a patch: (…, 3), at most 255 − 2 · DETAIL. A browser adds the detail."""
     share = np.asarray(values, np.float64) / max(top, 1e-12)

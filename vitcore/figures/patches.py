@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from vitcore.figures.drawing import Drawing, HoverGrid, Label, RasterLayer, picture_axes
+from vitcore.figures.heat_overlay import colours_on_photo, fine_detail
 from vitcore.figures.theme import CATEGORICAL, PINNED_PATCH_COLOUR, Mode, apply_colour_scale, diverging_scale, hex_to_rgb, mosaic
 from vitcore.grid import Grid
 from vitcore.translation import say
@@ -44,6 +46,24 @@ def photos_in_patches(
                      cols=grid.cols, side=grid.patch_px),
         rasters=[RasterLayer(patch_mosaic(one, grid, 4 / zoom, zoom), (1, 1), at) for one, at in zip(photos, places, strict=True)],
         marks=[HoverGrid([[name]], (1, 1), at) for name, at in zip(names, places, strict=True) if name],
+    )  # fmt: skip
+
+
+def token_colours(
+    colours: NDArray[np.uint8], photos: Sequence[Image.Image], grid: Grid, names: Sequence[str], title: str, mode: Mode = "light"
+) -> Drawing:
+    """(K, N, 3) colours of patch tokens, such as `TokenPca.colours`, on the detail of K photos side by side."""
+    places = [(i * (1 + PHOTO_GAP), 0.0) for i in range(len(photos))]
+    size = (len(photos) * (1 + PHOTO_GAP) - PHOTO_GAP, grid.image_px[0] / grid.image_px[1])
+    one = (1.0, size[1])
+    drawn = [
+        colours_on_photo(each.reshape(grid.rows, grid.cols, 3), fine_detail(photo, grid))
+        for each, photo in zip(colours, photos, strict=True)
+    ]
+    return Drawing(
+        title=title, subtitle=" · ".join(names), mode=mode, height_px=580, **picture_axes(size),
+        rasters=[RasterLayer(pixels, one, at) for pixels, at in zip(drawn, places, strict=True)],
+        marks=[HoverGrid(_labels(grid), one, at) for at in places],
     )  # fmt: skip
 
 

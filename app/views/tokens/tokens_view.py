@@ -18,6 +18,7 @@ from app.state.visit import current_photo
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown
 from app.views.tokens.second_photo import second_photo_menu, second_recording
+from app.views.tokens.tokens_download import download_button
 from app.views.tokens.tokens_message import VIEWS, TokensVisit, tokens_message
 from app.widgets import outlier_masking
 
@@ -39,11 +40,14 @@ def show_tokens(model: str, text: texts.Prose) -> None:
     visit = Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo), mode=page_theme.current(), texts=text)
     pictures = lead()
     chosen = _controls(visit)
+    below = st.container()
     with pictures:
         if said := token_features.refusal(visit.recording, chosen.source):
             st.info(escape_markdown(said), icon=":material/info:")
         else:
             tokens(tokens_message(chosen), key="tokens", targets=TARGETS)
+            with below:
+                download_button(chosen)
     explain(text["how"], text["limits"])
     mark_drawn()
 
