@@ -11,6 +11,9 @@ from app.state.recordings import outlier_tokens
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from vitcore.forward.recording import Recording
     from vitcore.tokens.patch_tokens import PatchTokens
     from vitcore.tokens.pca import TokenPca
@@ -78,6 +81,17 @@ def component_bytes(rec: Recording, other: Recording, kind: str, mask: bool, whi
         [float(one.share.sum()) for one in found],
         [] if mask else _outlier_shares(tokens, (rec, other)),
     )
+
+
+def components_of_layer(
+    rec: Recording, other: Recording, kind: str, mask: bool, whiten: bool, layer: int
+) -> tuple[NDArray[np.uint8], NDArray[np.float32], float]:
+    """Of one layer: colours (2, N, 3), the first component (2, N), and the share of the variance that is shown."""
+    import numpy as np
+
+    made = component_bytes(rec, other, kind, mask, whiten)
+    first = np.frombuffer(made.first, np.float32).reshape(len(made.shares), 2, -1)
+    return np.frombuffer(made.colours, np.uint8).reshape(*first.shape, 3)[layer], first[layer], made.shares[layer]
 
 
 def _outlier_shares(tokens: PatchTokens, both: tuple[Recording, Recording]) -> list[float]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from app.components.figure import downloads
 from app.state.recordings import outlier_tokens, recordings, token_features
 from app.widgets import outlier_masking
@@ -20,14 +18,11 @@ def download_button(visit: TokensVisit) -> None:
 
     both, grid, mode, layer = (visit.recording, visit.second), visit.grid, visit.mode, visit.layer
     mask = visit.mask and any(len(outlier_tokens.find_outliers(one).patches) for one in both)
-    made = token_features.component_bytes(*both, visit.source, mask, visit.whiten)
-    shape = (visit.vit.blocks, 2, grid.patches)
-    colours = np.frombuffer(made.colours, np.uint8).reshape(*shape, 3)[layer]
-    first = np.frombuffer(made.first, np.float32).reshape(shape)[layer]
+    colours, first, share = token_features.components_of_layer(*both, visit.source, mask, visit.whiten, layer)
     photos = [recordings.input_picture(one)[0] for one in both]
     names = (visit.recording.photo.name, visit.second_title)
     title = outlier_masking.masked_title(visit.texts["title colours"].format(layer=layer), mask)
     downloads(
         lambda: figures.token_colours(colours, photos, grid, names, title, mode), "tokens", subjects=visit.subjects,
-        file_stem=f"token colours layer {layer}", colours=colours, first_component=first, share_of_variance=made.shares[layer],
+        file_stem=f"token colours layer {layer}", colours=colours, first_component=first, share_of_variance=share,
     )  # fmt: skip
