@@ -1,7 +1,6 @@
 """A pass without some patches: its answer, its maps on the whole grid, and the order in which a map gives its patches up."""
 
 import threading
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,19 +16,6 @@ from vitcore.forward.mask_outliers import mask_outlier_tokens
 from vitcore.forward.recording import to_model_input
 from vitcore.forward.relevance import relevance
 from vitcore.models.model_cards import ModelError
-
-KINDS = {
-    "class token": {},
-    "registers": {"reg_tokens": 4},
-    "mean of patches": {"class_token": False, "global_pool": "avg", "fc_norm": False},
-    "attention pool": {"class_token": False, "global_pool": "map"},
-    "wide": {"img_size": (24, 48)},
-}
-
-
-@pytest.fixture(params=KINDS)
-def vit(request, make_vit):
-    return replace(make_vit(**KINDS[request.param]), labels=tuple("abcdefghij"))
 
 
 def photo_of(vit, seed=0):

@@ -20,20 +20,6 @@ from vitcore.forward.recording import to_model_input
 from vitcore.forward.relevance import relevance
 from vitcore.models.model_cards import ModelError
 
-KINDS = {
-    "class token": {},
-    "registers": {"reg_tokens": 4},
-    "mean of patches": {"class_token": False, "global_pool": "avg", "fc_norm": False},
-    "attention pool": {"class_token": False, "global_pool": "map"},
-    "wide": {"img_size": (24, 48)},
-    "no positions": {"pos_embed": "none"},
-}
-
-
-@pytest.fixture(params=KINDS)
-def vit(request, make_vit):
-    return replace(make_vit(**KINDS[request.param]), labels=tuple("abcdefghij"))
-
 
 def pixels_of(vit, seed=0):
     return np.random.default_rng(seed).integers(0, 256, (*vit.grid.image_px, 3), np.uint8)
