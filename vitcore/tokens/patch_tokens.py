@@ -17,8 +17,9 @@ from vitcore.interventions.activation_sites import check_activations_defined, ch
 from vitcore.interventions.activations import run_and_keep, to_model_inputs
 from vitcore.models.vit import Vit
 
+STREAM = "resid_post"  # whose norms tell outlier tokens
 KINDS = {  # what a token is taken as → the activation's name, as in `vitcore.cache`
-    "residual": "resid_post",  # as it leaves the block, before the norm after the last one
+    "residual": STREAM,  # as it leaves the block, before the norm after the last one
     "queries": "q",
     "keys": "k",
     "values": "v",
@@ -91,10 +92,9 @@ def patch_tokens(
 def _one_photo(vit: Vit, x: Any, name: str, layers: list[int], mask: bool) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """Tokens (S, N, D) of one model input, and which patches (N,) are to be left out."""
     prefix = vit.grid.prefix
-    kept = run_and_keep(vit, x, [name], layers)
+    kept = run_and_keep(vit, x, {name, STREAM}, range(vit.blocks)) if mask else run_and_keep(vit, x, [name], layers)
     values = np.stack([kept[name, layer][0, prefix:].flatten(1).cpu().numpy() for layer in layers])
     if not mask:
         return values, np.zeros(vit.grid.patches, bool)
-    stream = run_and_keep(vit, x, ["resid_post"], range(vit.blocks))
-    norms = np.stack([stream["resid_post", layer][0].norm(dim=-1).cpu().numpy() for layer in range(vit.blocks)])
+    norms = np.stack([kept[STREAM, layer][0].norm(dim=-1).cpu().numpy() for layer in range(vit.blocks)])
     return values, find_outlier_tokens(norms, prefix).tokens[prefix:]
