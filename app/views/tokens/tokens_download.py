@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.components.figure import downloads
-from app.state.recordings import outlier_tokens, recordings, token_features
+from app.state.recordings import recordings, token_features
 from app.widgets import outlier_masking
 
 if TYPE_CHECKING:
@@ -16,8 +16,7 @@ def download_button(visit: TokensVisit) -> None:
     """The principal components of the layer that is chosen."""
     from vitcore import figures
 
-    both, grid, mode, layer = (visit.recording, visit.second), visit.grid, visit.mode, visit.layer
-    mask = visit.mask and any(len(outlier_tokens.find_outliers(one).patches) for one in both)
+    both, grid, mode, layer, mask = visit.both, visit.grid, visit.mode, visit.layer, visit.is_masked
     colours, first, share = token_features.components_of_layer(*both, visit.source, mask, visit.whiten, layer)
     photos = [recordings.input_picture(one)[0] for one in both]
     names = (visit.recording.photo.name, visit.second_title)

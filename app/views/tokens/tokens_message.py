@@ -42,12 +42,22 @@ class TokensVisit(Visit):
     mask: bool
     lines: bool
 
+    @property
+    def both(self) -> tuple[Recording, Recording]:
+        """The recordings of both photos."""
+        return self.recording, self.second
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether there are outlier tokens that are left out."""
+        return self.mask and any(len(outlier_tokens.find_outliers(one).patches) for one in self.both)
+
 
 def tokens_message(visit: TokensVisit) -> dict[str, Any]:
     """What the component is given: a few kilobytes, and addresses of the rest."""
-    both, grid, vit = (visit.recording, visit.second), visit.grid, visit.vit
+    both, grid, vit = visit.both, visit.grid, visit.vit
     found = [outlier_tokens.find_outliers(one).patches.tolist() for one in both]
-    mask = visit.mask and any(found)
+    mask = visit.is_masked
     made = token_features.component_bytes(*both, visit.source, mask, visit.whiten)
     cut = visit.method == "normalised_cut"
     return {
@@ -73,8 +83,7 @@ def tokens_message(visit: TokensVisit) -> dict[str, Any]:
 
 def _segments(visit: TokensVisit, mask: bool) -> str:
     count = 0 if visit.method == "normalised_cut" else visit.count
-    both = visit.recording, visit.second
-    return _url(token_features.segment_bytes(*both, visit.source, mask, visit.method, count), "segments")
+    return _url(token_features.segment_bytes(*visit.both, visit.source, mask, visit.method, count), "segments")
 
 
 def _vector_urls(rec: Recording, kind: str, place: int) -> list[str]:
