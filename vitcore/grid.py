@@ -66,9 +66,24 @@ class Grid:
 
     def on_border(self, patches: ArrayLike) -> tuple[int, int]:
         """How many of these patches lie in a corner of the picture, and how many at its rim, corners included."""
-        rows, cols = np.divmod(np.asarray(patches), self.cols)
-        at_row, at_col = np.isin(rows, (0, self.rows - 1)), np.isin(cols, (0, self.cols - 1))
+        at_row, at_col = self._at_edges(np.asarray(patches))
         return int((at_row & at_col).sum()), int((at_row | at_col).sum())
+
+    def rim(self) -> NDArray[np.bool_]:
+        """(N,): whether a patch lies at the picture's rim."""
+        at_row, at_col = self._at_edges(np.arange(self.patches))
+        return at_row | at_col
+
+    def _at_edges(self, patches: NDArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Whether each patch lies in the first or last row, and in the first or last column."""
+        rows, cols = np.divmod(patches, self.cols)
+        return np.isin(rows, (0, self.rows - 1)), np.isin(cols, (0, self.cols - 1))
+
+    def touching(self) -> NDArray[np.bool_]:
+        """(N, N): whether two patches touch, by a side or a corner; each touches itself."""
+        row, col = np.divmod(np.arange(self.patches), self.cols)
+        near: NDArray[np.bool_] = (abs(row[:, None] - row) <= 1) & (abs(col[:, None] - col) <= 1)
+        return near
 
     def centres_px(self) -> NDArray[np.float64]:
         """(N, 2): y and x of each patch's centre."""

@@ -87,12 +87,6 @@ def pca(
     )  # fmt: skip
 
 
-def on_rim(grid: Grid) -> NDArray[np.bool_]:
-    """(N,): whether a patch lies at the picture's rim."""
-    row, col = np.divmod(np.arange(grid.patches), grid.cols)
-    return np.isin(row, (0, grid.rows - 1)) | np.isin(col, (0, grid.cols - 1))
-
-
 def _signs(scores: NDArray, directions: NDArray, grid: Grid, keep: NDArray, like: TokenPca | None) -> NDArray[np.float64]:
     """(C,): 1 or −1, by which each component is multiplied."""
     largest = np.abs(directions).argmax(1)
@@ -101,7 +95,7 @@ def _signs(scores: NDArray, directions: NDArray, grid: Grid, keep: NDArray, like
         for i in range(1, min(len(signs), like.scores.shape[-1])):
             together = float((scores[..., i] * like.scores[..., i])[keep].sum())
             signs[i] = np.sign(together) or signs[i]
-    rim = np.broadcast_to(on_rim(grid), keep.shape)
+    rim = np.broadcast_to(grid.rim(), keep.shape)
     if (rim & keep).any() and (~rim & keep).any():
         signs[0] = np.sign(scores[~rim & keep, 0].mean() - scores[rim & keep, 0].mean()) or signs[0]
     return np.where(signs == 0, 1.0, signs)

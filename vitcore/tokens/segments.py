@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from vitcore.tokens.one_thread import one_blas_thread
 from vitcore.tokens.patch_tokens import PatchTokens
-from vitcore.tokens.pca import on_rim, pca
+from vitcore.tokens.pca import pca
 from vitcore.tokens.similarity import unit_tokens
 
 METHODS = ("kmeans", "normalised_cut")
@@ -37,7 +37,7 @@ def segments(
         for photo, kept in enumerate(keep):
             if kept.sum() < 2:
                 raise ValueError("fewer than two patches are left to cut apart")
-            labels[photo, kept] = _cut(unit[photo, kept], on_rim(tokens.grid)[kept], tau)
+            labels[photo, kept] = _cut(unit[photo, kept], tokens.grid.rim()[kept], tau)
         return labels
     if not 1 <= count <= keep.sum():
         raise ValueError(f"{keep.sum()} patches make from 1 to {keep.sum()} segments, not {count}")

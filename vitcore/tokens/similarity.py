@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.grid import Grid
 from vitcore.tokens.patch_tokens import PatchTokens
 
 LEAST_NORM = 1e-8  # torch.nn.functional.cosine_similarity's
@@ -50,7 +49,7 @@ def correspondences(tokens: PatchTokens, first: int = 0, second: int = 1, layer:
     forth = np.where(out_there, -np.inf, alike)
     back = np.where(out, -np.inf, alike.T)
     best, rows = forth.argmax(1), np.arange(len(alike))
-    apart = np.where(touching(tokens.grid)[best], -np.inf, forth)
+    apart = np.where(tokens.grid.touching()[best], -np.inf, forth)
     next_best = apart.argmax(1)
     there = np.isfinite(apart[rows, next_best])
     return Correspondences(
@@ -65,10 +64,3 @@ def correspondences(tokens: PatchTokens, first: int = 0, second: int = 1, layer:
 def unit_tokens(values: NDArray[np.float32]) -> NDArray[np.float32]:
     """Tokens (…, D) of length 1."""
     return values / np.maximum(np.linalg.norm(values, axis=-1, keepdims=True), LEAST_NORM)
-
-
-def touching(grid: Grid) -> NDArray[np.bool_]:
-    """(N, N): whether two patches touch, by a side or a corner; each touches itself."""
-    row, col = np.divmod(np.arange(grid.patches), grid.cols)
-    near: NDArray[np.bool_] = (abs(row[:, None] - row) <= 1) & (abs(col[:, None] - col) <= 1)
-    return near

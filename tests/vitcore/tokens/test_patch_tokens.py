@@ -15,7 +15,6 @@ from vitcore.forward.mask_outliers import outliers_in_recording
 from vitcore.grid import Grid
 from vitcore.models.model_cards import ModelError
 from vitcore.tokens.patch_tokens import KINDS, PatchTokens
-from vitcore.tokens.pca import on_rim
 from vitcore.tokens.segments import LEFT_OUT, TAU
 
 SIDE = 6
@@ -36,7 +35,7 @@ def random_tokens(photos=2, width=12, seed=0, **more) -> PatchTokens:
 def an_object() -> PatchTokens:
     """Two photos with a square in the middle whose tokens are like each other's and unlike the rest's."""
     random = np.random.default_rng(0)
-    inside = ~on_rim(Grid(SIDE, SIDE, 8))
+    inside = ~Grid(SIDE, SIDE, 8).rim()
     centre = np.where(inside[:, None], [4.0, 0, 1, 0], [-1.0, 3, 1, 0])
     return made(centre + 0.1 * random.normal(size=(2, SIDE * SIDE, 4)))
 
@@ -82,7 +81,7 @@ def test_components_are_scikit_learns(width, left_out, whiten):
 
 def test_signs_by_the_stated_rule():
     tokens = an_object()
-    rim = on_rim(tokens.grid)
+    rim = tokens.grid.rim()
     mirrored = replace(tokens, values=-tokens.values)
     for one in (tokens, mirrored):
         found = vitcore.pca(one)
@@ -128,7 +127,7 @@ def test_matches_are_those_by_hand():
 
 
 def test_segments_find_an_object_and_leave_out_what_is_to_be():
-    tokens, inside = an_object(), ~on_rim(Grid(SIDE, SIDE, 8))
+    tokens, inside = an_object(), ~Grid(SIDE, SIDE, 8).rim()
     for method in ("kmeans", "normalised_cut"):
         found = vitcore.segments(tokens, method=method, count=2)
         assert np.array_equal(found, np.broadcast_to(inside, found.shape)), method
@@ -150,7 +149,7 @@ def test_the_cut_is_that_of_the_generalised_eigenvector():
     side = second > second.mean()
     found = vitcore.segments(tokens, method="normalised_cut", tau=TAU)[0].astype(bool)
     assert np.array_equal(found, side) or np.array_equal(found, ~side)
-    rim = on_rim(tokens.grid)
+    rim = tokens.grid.rim()
     assert rim[found].mean() <= rim[~found].mean()
     assert not vitcore.segments(tokens, method="normalised_cut", tau=-2).any(), "all alike: nothing to cut"
 
