@@ -111,7 +111,7 @@ def test_two_patches_on_a_projector(visit, rec):
     page = ready(visit("attention?lecture=true&block=11", width=1920, height=1080))
     page.mouse.click(*place(page, *EYE))
     page.get_by_role("button", name="Compare", exact=True).click()
-    expect(page.get_by_text("Now choose a second patch")).to_be_in_viewport()
+    expect(page.get_by_role("heading", name="Now choose a second patch")).to_be_in_viewport()  # and said to those who listen
     page.mouse.click(*place(page, 2, 13))
     expect(page).to_have_url(re.compile("second_patch=45"))
     ready(page).mouse.move(5, 5)
