@@ -12,12 +12,15 @@ from app.state.photos import sample_photos
 from app.state.recordings import block_activations, model_comparisons, recordings
 
 if TYPE_CHECKING:
+    from vitcore.figures.theme import Mode
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
     from vitcore.quiz.draw_quiz import Quiz
     from vitcore.quiz.quiz_data import QuizMaterial, QuizPhoto
     from vitcore.report.model_facts import ModelFacts
     from vitcore.report.report_settings import ReportOrigin, ReportSettings
+
+SHEET = ("patches", "filters", "positions", "distance", "rollout", "heads")  # the pictures of `picture_sheet`
 
 
 @memory_cache.cached
@@ -26,6 +29,28 @@ def model_side(model: str, _vit: Vit) -> ModelFacts:
     from vitcore.report.model_facts import collect_model_facts
 
     return collect_model_facts(_vit)
+
+
+@memory_cache.cached
+def picture_sheet(rec: Recording, lang: str, mode: Mode, _vit: Vit) -> list[dict[str, str]]:
+    """What `components.layer_pictures` shows: image, alt, name and words of each picture that is defined for the model."""
+    from vitcore.figures.drawing import remove_title
+    from vitcore.figures.painters.png_and_svg import print_figure
+    from vitcore.figures.positions import position_similarity_tile
+    from vitcore.figures.theme import file_to_data_uri
+    from vitcore.report.report_pictures import model_pictures, photo_pictures
+    from vitcore.report.report_settings import ReportSettings
+
+    settings, facts, grid = ReportSettings(), model_side(rec.model, _vit), rec.grid
+    drawn = [*photo_pictures(_vit, rec, settings), *model_pictures(_vit, facts, settings)]
+    figures = {one.name: (one, one.figure(mode)) for one in drawn if one.figure is not None}
+    if facts.cosine is not None:  # one tile: so small, all of them could not be told apart
+        middle = grid.rows // 2 * grid.cols + grid.cols // 2
+        figures["positions"] = figures["positions"][0], position_similarity_tile(facts.cosine, grid, middle, mode)
+    return [
+        {"image": file_to_data_uri(print_figure(remove_title(figure)), "image/png"), "alt": one.alt, "name": one.title, "words": ""}
+        for one, figure in (figures[name] for name in SHEET if name in figures)
+    ]
 
 
 @memory_cache.cached

@@ -14,6 +14,10 @@ TEXT = texts.prose("bring", "en")
 def test_a_model_is_dropped_opened_and_its_visitor_s_alone(visit, make_module):
     page = at_rest(visit("bring"))
     assert serious(page) == []
+    ghosts = page.locator(".st-key-ghost_sheet img")
+    expect(ghosts).to_have_count(6)
+    top = ghosts.first.bounding_box()
+    assert top and top["y"] < 330, "what a model will show is seen on the first screen"
     weights = {"name": "field-trip.safetensors", "mimeType": "application/octet-stream",
                "buffer": save({name: w.clone() for name, w in make_module().state_dict().items()})}  # fmt: skip
     page.locator("[data-testid=stMain] input[type=file]").first.set_input_files(weights)
@@ -32,6 +36,10 @@ def test_a_model_is_dropped_opened_and_its_visitor_s_alone(visit, make_module):
     expect(page).to_have_url(re.compile("model=your-model"))
     at_rest(follow(page, "distance"))
     expect(page.get_by_text("field-trip.safetensors").first).to_be_visible()
+    at_rest(follow(page, "bring"))
+    expect(page.locator(".st-key-sheet img")).to_have_count(6)  # its own, in colour
+    expect(ghosts).to_have_count(0)
+    at_rest(follow(page, "distance"))
     other = at_rest(visit(page.url))
     expect(other.get_by_text("The model of this link is not here.")).to_be_visible()
     expect(other.get_by_text("field-trip")).to_have_count(0)

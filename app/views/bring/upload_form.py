@@ -14,14 +14,18 @@ RECEIVED_STATE = "_own_arrived"  # a file that is on disk, and not looked into y
 
 
 def show_form(text: Prose) -> None:
-    """A file that is dropped; folded below it, an id of the hub."""
+    """A file that is dropped, and what was wrong with the last one."""
     if st.session_state.get("_page") != "bring":  # another page was open: what was wrong before is old news
         st.session_state[PROBLEM_STATE] = None
     _file_uploader(text)
-    with st.expander(text["hub"], icon=":material/cloud_download:"):
-        _hub_id_input(text)
     if problem := st.session_state.get(PROBLEM_STATE):
         st.error(texts.escape_markdown(problem), icon=":material/broken_image:")
+
+
+def show_hub_form(text: Prose) -> None:
+    """An id of the hub, folded."""
+    with st.expander(text["hub"], icon=":material/cloud_download:"):
+        _hub_id_input(text)
 
 
 def _file_uploader(text: Prose) -> None:

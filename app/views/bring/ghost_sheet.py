@@ -1,0 +1,32 @@
+"""The sheet below the drop zone: what a model that is brought will show, as ghosts until it is open, then its own."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import texts
+from app.components import page_theme
+from app.components.layer_pictures.layer_pictures import layer_pictures
+from app.state import reports
+from app.state.memory import memory_cache
+from app.state.models import loaded_models, uploaded_model
+from app.state.recordings import recordings
+from app.state.visit import current_photo
+from app.texts import Prose
+from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
+
+
+def show_ghost_sheet(text: Prose) -> None:
+    """Six pictures of the photo at hand: through the visitor's model once it is open, else the app's own model in grey."""
+    model = uploaded_model.current()
+    is_open = model is not None and model.options is not None
+    photo = current_photo.load_photo()
+    try:
+        vit = loaded_models.loaded(model.version if model is not None and is_open else DEFAULT_MODEL)
+        rec = recordings.recording(vit, photo)
+        tiles = reports.picture_sheet(rec, texts.language(), page_theme.current(), vit)
+    except (ModelError, memory_cache.MemoryBudgetError):
+        return  # the page is for the file; what went wrong with the photo or the model is said where it is looked at
+    st.markdown(f"**{text['sheet open' if is_open else 'sheet ghost']}**")
+    with st.container(key="sheet" if is_open else "ghost_sheet"):
+        layer_pictures(tiles, key="sheet_pictures", label=text["sheet open" if is_open else "sheet ghost"])
