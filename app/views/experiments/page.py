@@ -19,9 +19,9 @@ titles_in_all_languages = [
     {name: texts.table(lang).get(one.title, one.title) for name, one in EXPERIMENTS.items()} for lang in texts.LANGUAGES
 ]
 names = {name: say(one.title) for name, one in EXPERIMENTS.items()}
+chosen = EXPERIMENTS[query_controls.select_menu(text["experiment"], names, "experiment", titles_in_all_languages, width=320)]
+charts = lead()
 menus = st.container(horizontal=True, vertical_alignment="bottom")
-with menus:
-    chosen = EXPERIMENTS[query_controls.select_menu(text["experiment"], names, "experiment", titles_in_all_languages, width=320)]
 by_origin = results_csv.available_results(chosen.name)
 if not by_origin:
     st.info(text["none yet"], icon=":material/science:")
@@ -40,7 +40,7 @@ titles = {name: say(MEASURES[name]) for name in chosen.measures if name != chose
 if len(titles) > 1:
     with menus:
         measure = query_controls.select_menu(text["measure"], titles, f"measure_{chosen.name}", width=320)
-ours, theirs = lead().columns(2, gap="large")
+ours, theirs = charts.columns(2, gap="large")
 with ours:
     result_charts.show_our_runs(chosen, results, measure, text)
 with theirs:

@@ -41,11 +41,13 @@ if bands == 3:
     filter_sentences.show_looks(text, vit.name, components, looks)
 large, small = grid.columns([3, 1], gap="large")
 with small:
+    tile = st.container()
     if (asked := st.session_state.pop("_component", None)) is not None:
         st.session_state["component"] = asked
     one = query_controls.slider(text["component"], "component", 1, count, 1)
     number = filter_sentences.variance_facts(components, one)
-    plot(figures.filter_component(tiles[one - 1], one, mode), "component_one", text["one alt"].format(**number))
+    with tile:
+        plot(figures.filter_component(tiles[one - 1], one, mode), "component_one", text["one alt"].format(**number))
     about = [text["one first" if one == 1 else "one"].format(**number)]
     about += [text["looks like"].format(look=look) for look in looks[one - 1 : one]]
     st.markdown(text.joined(about))

@@ -14,10 +14,9 @@ from app.views.paper import chart_sentences, clicked_model
 PARTS = ("data", "compute", "art", "vtab", "positions", "optimiser", "models", "settings", "curves")
 text = texts.prose("paper")
 in_all_languages = [{name: texts.prose("paper", lang)[f"part.{name}"] for name in PARTS} for lang in texts.LANGUAGES]
-with st.container(horizontal=True):
-    names = {name: text[f"part.{name}"] for name in PARTS}
-    part = query_controls.select_menu(text["part"], names, "part", in_all_languages, width=240)
-    dataset_place = st.container(width="content")
+names = {name: text[f"part.{name}"] for name in PARTS}
+part = query_controls.select_menu(text["part"], names, "part", in_all_languages, width=240)
+chart = lead()
 
 from vitcore.paper import charts, tables  # noqa: E402
 
@@ -49,15 +48,12 @@ def table(name: str) -> None:
 dataset = ""
 if part in DATASETS:
     names = {name: charts.dataset_title(name) for name in DATASETS[part]}
-    with dataset_place:
-        dataset = query_controls.select_menu(
-            text["dataset"], names, f"dataset_{part}", width=240, index=list(names).index("ImageNet")
-        )
+    dataset = query_controls.select_menu(text["dataset"], names, f"dataset_{part}", width=240, index=list(names).index("ImageNet"))
 if part in DRAWN:
     title, details = chart_sentences.chart_finding(part, dataset, text)
     drawn = DRAWN[part](dataset, mode) if dataset else DRAWN[part](mode=mode)
     touch = clicked_model.remember_model if part in ("data", "compute") else None
-    with lead():
+    with chart:
         plot(replace(drawn, title=title), f"paper_{part}", text[f"alt {part}"], touch)
         explain("\n\n".join([details, f"{text['intro']} {text[f'how {part}']}"]), text[f"limits {part}"])
     if touch:

@@ -65,7 +65,7 @@ def attention_distance(
     near, far = float(px[0].min()), float(px[0].max())
     over = say("{count} {count:image|images}", count=images)
     span = say("layer 0: {near:.0f}–{far:.0f} of {side} px", near=near, far=far, side=grid.image_px[1])
-    meaning = "○ " + say("half or more on tokens that are not patches") if hollow.any() else ""
+    meaning = "○ " + say("half or more on non-patch tokens") if hollow.any() else ""
     about = " · ".join(filter(None, (span, _way(cls), over, meaning)))
     top = 1.18 * max(uniform_px, float(px.max()), max_px)
     words = _clear(px, uniform_px, top)

@@ -58,7 +58,7 @@ def norm_map(
     about = say("layer {layer}: {count} of {all} above {cut}", layer=block, count=len(high), all=grid.patches,
                 cut=f"{outliers.thresholds[block]:.3g}")  # fmt: skip
     return Drawing(
-        title=say("Norms of the patches' tokens"), subtitle=about, mode=mode, height_px=580,
+        title=say("Norms of patch tokens"), subtitle=about, mode=mode, height_px=580,
         rasters=[RasterLayer(drawn, size, smooth=True)], shapes=[_around(int(patch), grid) for patch in high],
         marks=[HoverGrid(_told(outliers, block, grid), size)] if grid.patches <= MAX_HOVER_CELLS else [],
         colour_scale=_times_scale(top), **picture_axes(size),
@@ -115,7 +115,7 @@ def norm_histogram(outliers: TokenNorms, block: int, names: Sequence[str] = (), 
         say("threshold: {cut}", cut=f"{cut:.3g}"), 1, float(np.log10(cut)), 13, "text", "right", "bottom", x_of_plot=True
     )
     return Drawing(
-        title=say("How many patches have which norm"), mode=mode, height_px=580,
+        title=say("Patches by norm"), mode=mode, height_px=580,
         subtitle=say("layer {layer}: median {median}, {count} {count:outlier|outliers}", layer=block,
                      median=f"{outliers.medians[block]:.3g}", count=int((patches > cut).sum())),
         marks=[*bars, *(_mark(name, norm, 0.93 * most) for name, norm in zip(names, norms, strict=False))],
