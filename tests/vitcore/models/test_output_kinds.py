@@ -91,7 +91,7 @@ def test_the_projection_of_clip_is_no_head(tmp_path, photo_file):
     assert rec.logits.shape == (40,) and rec.top_classes() == [] and rec.labels == ()
 
 
-def test_timms_clip_gives_features_and_its_fine_tuned_ones_classes():
+def test_timms_clip_gives_features_and_its_fine_tuned_ones_classes(tmp_path):
     torch.manual_seed(0)
     module = timm.create_model("vit_tiny_patch16_224.augreg_in21k_ft_in1k", num_classes=5)
     assert vitcore.wrap(module).output == "softmax" and len(vitcore.wrap(module).labels) == 5
@@ -101,6 +101,11 @@ def test_timms_clip_gives_features_and_its_fine_tuned_ones_classes():
     module = timm.create_model("vit_base_patch32_clip_224.openai", depth=1, num_classes=7)
     torch.nn.init.normal_(module.head.bias)
     assert vitcore.wrap(module).output == "softmax"
+    for classes, output in ((7, "softmax"), (512, "features")):  # timm writes a file's own number over that of its weights
+        module = lively(timm.create_model("vit_base_patch32_clip_224.openai", depth=1, num_classes=classes))
+        timm.models.save_for_hf(module, str(tmp_path), model_args={"depth": 1})
+        vit = vitcore.load(tmp_path)
+        assert (vit.output, len(vit.labels)) == (output, 7 if classes == 7 else 0)
 
 
 @pytest.mark.parametrize(("classes", "likely"), [(1, "sigmoid"), (3, "softmax")])

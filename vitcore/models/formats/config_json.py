@@ -108,15 +108,19 @@ def embeds_texts(pretrained_cfg: Mapping[str, Any], classes: int) -> bool:
     """Whether the last layer of one of timm's models makes no classes: it is the projection to the space of texts.
 
     pretrained_cfg: timm's, whose `architecture` or `tag` names CLIP, or Meta's Perception Encoder, of which the same holds;
-    classes: how many numbers the last layer makes. A head that was made anew for other classes has another number of them.
+    classes: how many numbers the last layer makes. A head that was made anew for other classes has another number of them than
+    timm's weights, whose number is that of timm's table: the one in a saved `pretrained_cfg` is the file's own.
     """
-    import timm  # noqa: F401
+    import timm
     from timm.data import infer_imagenet_subset
 
     architecture, tag = (str(pretrained_cfg.get(term) or "") for term in ("architecture", "tag"))
-    embeds = "clip" in architecture or "clip" in tag or architecture.startswith("vit_pe_core")
-    own = classes > 0 and classes == pretrained_cfg.get("num_classes")
-    return embeds and own and not infer_imagenet_subset({"num_classes": classes})
+    if not ("clip" in architecture or "clip" in tag or architecture.startswith("vit_pe_core")):
+        return False
+    whole = f"{architecture}.{tag}"
+    names = [whole] if timm.is_model_pretrained(whole) else timm.list_pretrained(f"{architecture}.*")
+    own = any(classes == timm.get_pretrained_cfg(name).num_classes for name in names) and classes > 0
+    return own and not infer_imagenet_subset({"num_classes": classes})
 
 
 def transformers_configuration(said: dict[str, Any]) -> CheckpointConfiguration:
