@@ -83,6 +83,15 @@ def test_what_is_no_class_is_not_called_one(stating, tmp_path, photo_file):
         _ = rec.probabilities
 
 
+def test_a_name_belongs_to_the_class_of_its_own_number(tmp_path):
+    folder = stated(saved(tmp_path, num_labels=3), id2label={"2": "owl", "0": "cat", "7": "sofa"})
+    with pytest.warns(UserWarning, match="without gaps"):
+        assert vitcore.load(folder).labels == ("cat", "class 1", "owl")
+    module = T.ViTForImageClassification.from_pretrained(folder)
+    assert [module.config.id2label.get(i) for i in range(3)] == ["cat", None, "owl"]
+    assert vitcore.wrap(module).labels == ("cat", "class 1", "owl")
+
+
 def test_the_projection_of_clip_is_no_head(tmp_path, photo_file):
     torch.manual_seed(0)
     module = T.CLIPVisionModelWithProjection(T.CLIPVisionConfig(**SMALL, projection_dim=40))

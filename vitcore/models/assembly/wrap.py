@@ -29,6 +29,7 @@ from vitcore.models.assembly.random_state import restored_generators
 from vitcore.models.attention_structure import image_px_of_module
 from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersWarning, assumed_class_names, assumed_sentence
 from vitcore.models.checkpoint_inspection.open_questions import answer_text
+from vitcore.models.formats.config_json import label_names
 from vitcore.models.model_cards import ModelCard, ModelError
 from vitcore.models.vit import Vit
 from vitcore.probabilities import Output
@@ -181,11 +182,10 @@ def _colours(mean: Sequence[float] | None, std: Sequence[float] | None, bands: i
 
 def _label_names(module: Any) -> list[str] | None:
     """The names of classes that transformers' configuration has, if somebody gave them some."""
-    named = getattr(getattr(module, "config", None), "id2label", None) or {}
-    names = [str(named[key]) for key in sorted(named, key=int)]
+    names = label_names(getattr(getattr(module, "config", None), "id2label", None))
     inner = timm_module_inside(module)
-    classes = len(names) if inner is module else int(getattr(inner, "num_classes", 0) or 0)
-    return None if len(names) != classes or all(name == f"LABEL_{i}" for i, name in enumerate(names)) else names
+    fits = names is not None and (inner is module or len(names) == int(getattr(inner, "num_classes", 0) or 0))
+    return list(names) if names is not None and fits else None
 
 
 def _input_px(module: Any, name: str, usual: tuple[int, int], image_px: Any) -> tuple[int, int]:

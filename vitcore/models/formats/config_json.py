@@ -119,8 +119,8 @@ def embeds_texts(pretrained_cfg: Mapping[str, Any], classes: int) -> bool:
         return False
     whole = f"{architecture}.{tag}"
     names = [whole] if timm.is_model_pretrained(whole) else timm.list_pretrained(f"{architecture}.*")
-    own = any(classes == timm.get_pretrained_cfg(name).num_classes for name in names) and classes > 0
-    return own and not infer_imagenet_subset({"num_classes": classes})
+    own = {config.num_classes for name in names if (config := timm.get_pretrained_cfg(name)) is not None}
+    return classes > 0 and classes in own and not infer_imagenet_subset({"num_classes": classes})
 
 
 def transformers_configuration(said: dict[str, Any]) -> CheckpointConfiguration:
@@ -153,12 +153,13 @@ def _transformers(said: dict[str, Any], folder: Path | None) -> CheckpointConfig
     if output := outputs_said(said):
         known["output"] = output
     shown, unfollowed = read_preprocessing(folder, str(said.get("model_type", ""))) if folder else ({}, [])
+    labels, notes = label_names(said.get("id2label")), _notes(said, unfollowed)
     if not shown:
-        return CheckpointConfiguration(known, {}, _id2label(said.get("id2label")), model_type=str(said.get("model_type", "")))
+        return CheckpointConfiguration(known, {}, labels, None, notes, model_type=str(said.get("model_type", "")))
     known |= _mean_and_std(shown.pop("mean"), shown.pop("std"))
-    px, notes = output_px(shown), (unfollowed_fields_sentence(unfollowed),) if unfollowed else ()
+    px = output_px(shown)
     other = px if px != known.setdefault("size", px) else None
-    return CheckpointConfiguration(known, shown, _id2label(said.get("id2label")), other, notes)
+    return CheckpointConfiguration(known, shown, labels, other, notes)
 
 
 def _vision_section(said: Mapping[str, Any]) -> Any:
@@ -182,9 +183,9 @@ def _through_transformers(said: dict[str, Any], folder: Path) -> CheckpointConfi
     if output := outputs_said(said):
         known["output"] = output
     shown, unfollowed = read_preprocessing(folder, str(said.get("model_type", "")))
-    labels, notes = _id2label(said.get("id2label")), (unfollowed_fields_sentence(unfollowed),) if unfollowed else ()
+    labels, notes = label_names(said.get("id2label")), _notes(said, unfollowed)
     if not shown:
-        return CheckpointConfiguration(known, {}, labels, transformers=said, model_type=str(said.get("model_type", "")))
+        return CheckpointConfiguration(known, {}, labels, None, notes, transformers=said, model_type=str(said.get("model_type", "")))
     known |= _mean_and_std(shown.pop("mean"), shown.pop("std"))
     if {"size", "do_resize", "crop_size"} & set(unfollowed):
         shown = {"interpolation": shown["interpolation"]}  # the rest depends on the photo
@@ -221,11 +222,21 @@ def outputs_said(said: dict[str, Any]) -> Output | None:
     return "softmax" if classifies else None
 
 
-def _id2label(said: Any) -> tuple[str, ...] | None:
-    if not isinstance(said, dict) or not said:
+def label_names(id2label: Any) -> tuple[str, ...] | None:
+    """One name a class of transformers' `id2label`: the one under its own number, "class 1" where there is none; None of LABEL_1."""
+    if not isinstance(id2label, dict) or not id2label:
         return None
-    labels = tuple(str(said[key]) for key in sorted(said, key=int))
+    by_number = {int(key): str(name) for key, name in id2label.items()}
+    labels = tuple(by_number.get(i, f"class {i}") for i in range(len(id2label)))
     return None if all(label == f"LABEL_{i}" for i, label in enumerate(labels)) else labels
+
+
+def _notes(said: Mapping[str, Any], unfollowed: list[str]) -> tuple[str, ...]:
+    """What the files say that is not done, a sentence each."""
+    numbers, notes = {int(key) for key in said.get("id2label") or ()}, []
+    if numbers != set(range(len(numbers))):
+        notes.append(say("Its id2label does not number its classes from 0 without gaps, so some have no name."))
+    return (*notes, *([unfollowed_fields_sentence(unfollowed)] if unfollowed else []))
 
 
 def _openclip(said: dict[str, Any], _folder: Path) -> CheckpointConfiguration:
