@@ -115,6 +115,7 @@ REFUSED = {  # classes that are not opened, and what is said
     "SigLIP 2, patches of any number": (of("Siglip2VisionModel", "Siglip2VisionConfig", {
         k: v for k, v in S.items() if k != "image_size"}, num_patches=16), "gives no vector of numbers for a picture alone"),
     "text": (of("BertModel", "BertConfig", TEXT), "gives no vector of numbers for a picture alone"),
+    "videos": (of("VideoMAEModel", "VideoMAEConfig", S, num_frames=4), "it gives no output for a single picture"),
 }  # fmt: skip
 
 

@@ -185,7 +185,8 @@ def _through_transformers(said: dict[str, Any], folder: Path) -> CheckpointConfi
     shown, unfollowed = read_preprocessing(folder, str(said.get("model_type", "")))
     labels, notes = label_names(said.get("id2label")), _notes(said, unfollowed)
     if not shown:
-        return CheckpointConfiguration(known, {}, labels, None, notes, transformers=said, model_type=str(said.get("model_type", "")))
+        kind = str(said.get("model_type", ""))
+        return CheckpointConfiguration(known, {}, labels, None, notes, transformers=said, model_type=kind)
     known |= _mean_and_std(shown.pop("mean"), shown.pop("std"))
     if {"size", "do_resize", "crop_size"} & set(unfollowed):
         shown = {"interpolation": shown["interpolation"]}  # the rest depends on the photo
@@ -223,7 +224,7 @@ def outputs_said(said: dict[str, Any]) -> Output | None:
 
 
 def label_names(id2label: Any) -> tuple[str, ...] | None:
-    """One name a class of transformers' `id2label`: the one under its own number, "class 1" where there is none; None of LABEL_1."""
+    """One name a class of transformers' `id2label`, under its own number; "class 1" where it has none, and None of LABEL_1 alone."""
     if not isinstance(id2label, dict) or not id2label:
         return None
     by_number = {int(key): str(name) for key, name in id2label.items()}

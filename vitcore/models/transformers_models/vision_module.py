@@ -32,7 +32,8 @@ def build_vision_module(model: Any, dual: bool, image_px: tuple[int, int] | None
         raise
     except Exception as error:  # each class refuses pictures in its own way
         raise_mistake(error)
-        raise ModelError("{name} can't be loaded: {reason}", name=type(model).__name__, reason=misfit_reason(error)) from None
+        raise ModelError("{name} can't be read: it gives no output for a single picture ({reason}).",
+                         name=type(model).__name__, reason=misfit_reason(error)) from None  # fmt: skip
 
 
 class TransformersVision(nn.Module):
