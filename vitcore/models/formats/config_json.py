@@ -26,6 +26,7 @@ CONVERTED = {  # model types of transformers whose weights become timm's here
 NOT_CONVERTED = {  # classes whose own names of tensors are others, and a model type whose answer is a projection of such a one's
     "ViTMSNForImageClassification", "VisionTextDualEncoderModel",
 }  # fmt: skip
+DEPENDS_ON_THE_PHOTO = {"size", "do_resize", "crop_size"}  # how large it becomes, where an image processor's field is not followed
 ONE_NUMBER = ("num_attention_heads", "num_heads", "hidden_size", "embed_dim", "depth", "num_hidden_layers")  # of a plain ViT
 
 
@@ -157,6 +158,8 @@ def _transformers(said: dict[str, Any], folder: Path | None) -> CheckpointConfig
     if not shown:
         return CheckpointConfiguration(known, {}, labels, None, notes, model_type=str(said.get("model_type", "")))
     known |= _mean_and_std(shown.pop("mean"), shown.pop("std"))
+    if DEPENDS_ON_THE_PHOTO & set(unfollowed) and "size" in known:
+        return CheckpointConfiguration(known, {"interpolation": shown["interpolation"]}, labels, None, notes)
     px = output_px(shown)
     other = px if px != known.setdefault("size", px) else None
     return CheckpointConfiguration(known, shown, labels, other, notes)
@@ -188,8 +191,8 @@ def _through_transformers(said: dict[str, Any], folder: Path) -> CheckpointConfi
         kind = str(said.get("model_type", ""))
         return CheckpointConfiguration(known, {}, labels, None, notes, transformers=said, model_type=kind)
     known |= _mean_and_std(shown.pop("mean"), shown.pop("std"))
-    if {"size", "do_resize", "crop_size"} & set(unfollowed):
-        shown = {"interpolation": shown["interpolation"]}  # the rest depends on the photo
+    if DEPENDS_ON_THE_PHOTO & set(unfollowed):
+        shown = {"interpolation": shown["interpolation"]}
     else:
         known["size"] = output_px(shown)
     return CheckpointConfiguration(known, shown, labels, None, notes, transformers=said)
@@ -224,7 +227,7 @@ def outputs_said(said: dict[str, Any]) -> Output | None:
 
 
 def label_names(id2label: Any) -> tuple[str, ...] | None:
-    """One name a class of transformers' `id2label`, under its own number; "class 1" where it has none, and None of LABEL_1 alone."""
+    """One name a class of transformers' `id2label`, under its own number, else "class 1"; None where all are like LABEL_1."""
     if not isinstance(id2label, dict) or not id2label:
         return None
     by_number = {int(key): str(name) for key, name in id2label.items()}
