@@ -51,7 +51,7 @@ def find_head_beside(names: Iterable[str]) -> tuple[dict[str, str], tuple[str, .
 
     What else lies there may stand between the backbone and its head, a norm or a projection: then no head is taken.
     """
-    left = [name for name in names if not HARMLESS.match(name) and not PRE_TRAINING.match(name)]
+    left = [name for name in names if not _is_harmless(name)]
     groups: dict[str, list[str]] = {}
     for name in left:
         groups.setdefault(name.partition(".")[0], []).append(name)
@@ -62,6 +62,15 @@ def find_head_beside(names: Iterable[str]) -> tuple[dict[str, str], tuple[str, .
         return {}, tuple(left)
     inner = [name.partition(".")[2] if len(heads) == 1 and "." in name else name for name in left]
     return {FOREIGN_HEAD + short: name for short, name in zip(inner, left, strict=True)}, ()
+
+
+def is_no_head(name: str) -> bool:
+    """Whether a tensor beside a backbone surely is of no classifier: of a loss, a pre-training, a decoder, or a norm or a scale."""
+    return _is_harmless(name) or any(NO_HEAD_GROUPS.fullmatch(step) for step in name.split("."))
+
+
+def _is_harmless(name: str) -> bool:
+    return bool(HARMLESS.match(name) or PRE_TRAINING.match(name))
 
 
 def with_timm_head(state: StateDict) -> StateDict:

@@ -119,6 +119,18 @@ NESTED: dict[str, Callable[[dict[str, Tensor]], Any]] = {
     "state_dict": lambda s: {"state_dict": {f"module.{k}": v for k, v in s.items()}, "args": None},
     "compiled and parallel": lambda s: {f"module._orig_mod.{k}": v for k, v in s.items()},
     "Lightning": lambda s: {"state_dict": {f"model.{k}": v for k, v in s.items()} | {"loss.weight": torch.ones(3)}},
+    "blocks compiled and checkpointed": lambda s: {
+        f"_fsdp_wrapped_module.{k}".replace("s.0.", "s.0._orig_mod.").replace("s.1.", "s.1._checkpoint_wrapped_module."): v
+        for k, v in s.items()
+    },
+    "weight norm and pruning": lambda s: {k: v for k, v in s.items() if not k.endswith("fc1.weight")}
+    | {k + "_v": 2 * v for k, v in s.items() if k.endswith("0.mlp.fc1.weight")}
+    | {k + "_g": v.norm(dim=1, keepdim=True) for k, v in s.items() if k.endswith("0.mlp.fc1.weight")}
+    | {k + "_orig": v for k, v in s.items() if k.endswith("1.mlp.fc1.weight")}
+    | {k + "_mask": torch.ones_like(v) for k, v in s.items() if k.endswith("1.mlp.fc1.weight")},
+    "a tuple": lambda s: (s, {"epoch": 3}),
+    "best and last": lambda s: {"last_state": {k: v + 1 for k, v in s.items()}, "best_state": s},
+    "moments of Adam": lambda s: {"exp_avg": {k: v + 1 for k, v in s.items()}, "weights": s},
     "average": lambda s: {"model": {k: v + 1 for k, v in s.items()}, "model_ema": s},
     "timm's average": lambda s: {"state_dict": {k: v + 1 for k, v in s.items()}, "state_dict_ema": s},
     "DINO": lambda s: {

@@ -71,9 +71,6 @@ class Inspection:
     def notes(self) -> tuple[str, ...]:
         """What is worth knowing though it can be opened."""
         said = list(self.warned_notes)
-        if others := ", ".join(part_label(name) for name in self.parts if name != self.part.name):
-            said.append(say("It holds {count} models; this is {part}, and there is {others}.", count=len(self.parts),
-                            part=part_label(self.part.name), others=others))  # fmt: skip
         if self.part.left_out:
             said.append(say("{count} {count:tensor that does|tensors that do} not belong to the model {count:was|were} left out; "
                             "the first is {first}.",
@@ -82,8 +79,11 @@ class Inspection:
 
     @property
     def warned_notes(self) -> tuple[str, ...]:
-        """Those of them that `load` warns of: a head that is not taken, and settings that are not followed."""
+        """Those of them that `load` warns of: other models, a head that is not taken, and settings that are not followed."""
         said = []
+        if others := ", ".join(part_label(name) for name in self.parts if name != self.part.name):
+            said.append(say("It holds {count} models; this is {part}, and there is {others}.", count=len(self.parts),
+                            part=part_label(self.part.name), others=others))  # fmt: skip
         if self.differences.only_head_differs:
             said.append(say("Its head does not fit ({tensors}). So the model gives features and names no classes.",
                             tensors=", ".join(map(shown_name, self.differences.names[:4]))))  # fmt: skip

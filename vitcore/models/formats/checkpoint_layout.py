@@ -5,14 +5,15 @@ evaluations of those who wrote them; the others can be asked for by name.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vitcore.architectures.classifier_head import find_head_beside, with_timm_head
+from vitcore.architectures.classifier_head import find_head_beside, is_no_head, with_timm_head
 from vitcore.errors import log_traceback, shown_name
 from vitcore.models.formats import dinov3, google_npz, openclip, timm_names, torchvision_vit, transformers_clip, transformers_vit
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
+from vitcore.models.formats.containers.reparametrised import with_whole_weights
 from vitcore.models.formats.libraries import jeonsworld, lukemelas, monai, openmmlab, vit_pytorch
 from vitcore.models.formats.state_dict import CheckpointFormat, StateDict
 from vitcore.models.model_cards import ModelError
@@ -25,7 +26,11 @@ CHECKPOINT_FORMATS = (
 LANGUAGE_MODEL_NAMES = re.compile(r"(^|\.)(embed_tokens|wte|word_embeddings|tok_embeddings|token_embd|lm_head|shared)\.weight$")
 HEAD_OF_FORMATS = re.compile(r"(heads?|(cls_|distillation_)?classifier|visual_projection|visual\.head)\.|proj$")
 ROOT_HEAD = re.compile(r"(fc|linear|linear_head|cls_head|classification_head|mlp_head|last_linear|clf|logits)\d*\.")
-FIRST, LAST = re.compile(r"(?<![a-z])ema(?![a-z])|teacher|averag|target"), re.compile(r"student|momentum|optim")
+FIRST = re.compile(r"(?<![a-z])(ema|swa|best)(?![a-z])|teacher|averag|target")
+LAST = re.compile(r"student|momentum|(?<![a-z])(last|latest)(?![a-z])")
+NO_MODELS = re.compile(r"optim\w*|(max_)?exp_(avg|inf)\w*|momentum_buffer|grad(ient)?s?")  # what a training keeps of each weight
+WRAPPERS = re.compile(r"(?<![^.])(_orig_mod|_checkpoint_wrapped_module|_fsdp_wrapped_module|_forward_module)\.")
+MOST_HEAD_TENSORS = 16  # what has more is another part of the model
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,12 +116,13 @@ def read_tensors(part: CheckpointModel) -> StateDict:
 def _weight_mappings(
     tree: Mapping[str, Any], path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], dict[str, LazyTensor]]]:
-    """Every mapping that holds weights, with the way there."""
+    """Every mapping that holds weights, with the way there; what torch wraps a module in is left out of their names."""
     weights = {name: value for name, value in tree.items() if isinstance(value, LazyTensor)}
     if weights:
-        yield path, weights
+        plain = {WRAPPERS.sub("", name): value for name, value in weights.items()}
+        yield path, with_whole_weights(plain if len(plain) == len(weights) else weights)
     for name, value in tree.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and not NO_MODELS.fullmatch(name):
             yield from _weight_mappings(value, (*path, name))
 
 
@@ -136,6 +142,9 @@ def _models(path: tuple[str, ...], weights: dict[str, LazyTensor]) -> Iterator[C
                 found, unread = _head_beside(prefix, weights)
                 beside |= found
                 inside = {name: w for name, w in inside.items() if prefix + name not in found.values()}
+            elif unread := _layers_after(prefix, {**beside, **{name: prefix + name for name in inside}}, weights):
+                beside = {name: whole for name, whole in beside.items() if not HEAD_OF_FORMATS.match(name)}
+                inside = {name: w for name, w in inside.items() if not HEAD_OF_FORMATS.match(name)}
             known = {prefix + n for n in inside} | set(beside.values())
             both = {n: weights[whole] for n, whole in beside.items()} | inside
             yield CheckpointModel(
@@ -159,16 +168,41 @@ def _beside(format: CheckpointFormat, prefix: str, weights: Mapping[str, LazyTen
 def _head_beside(prefix: str, weights: Mapping[str, LazyTensor]) -> tuple[dict[str, str], tuple[str, ...]]:
     """The same of a head that a person put beside a backbone, under a name of their own; or what may be one, and isn't taken."""
     own = [name for name in weights if name.startswith(prefix) and ROOT_HEAD.match(name[len(prefix) :])]
-    places = [(prefix, own)]  # of a subclass whose head has another name; else beside what holds the backbone
+    for roof, names in ((prefix, own), *_around(prefix, weights)):  # of a subclass whose head has another name; else beside it
+        head, unread = find_head_beside(_steps_after(roof, prefix, names))
+        if head or unread:
+            whole = dict(zip(_steps_after(roof, prefix, names), names, strict=True))
+            return {new: whole[name] for new, name in head.items()}, tuple(whole[name] for name in unread)
+    return {}, _layers_after(prefix, {name: name for name in weights if name.startswith(prefix)}, weights)
+
+
+def _around(prefix: str, weights: Mapping[str, LazyTensor]) -> Iterator[tuple[str, list[str]]]:
+    """What holds the backbone, the nearest first, and the names of the other tensors there."""
     steps = prefix.rstrip("./").split(".") if prefix else []
     for n in reversed(range(len(steps))):
         roof = "".join(f"{step}." for step in steps[:n])
-        places.append((roof, [n for n in weights if n.startswith(roof) and not n.startswith(prefix)]))
-    for roof, names in places:
-        head, unread = find_head_beside([name[len(roof) :] for name in names])
-        if head or unread:
-            return {new: roof + name for new, name in head.items()}, tuple(roof + name for name in unread)
-    return {}, ()
+        yield roof, [name for name in weights if name.startswith(roof) and not name.startswith(prefix)]
+
+
+def _steps_after(roof: str, prefix: str, names: Iterable[str]) -> list[str]:
+    """Names under the roof; those in one `nn.Sequential` with the backbone, where it is first, as layers of a head from 0."""
+    short, place = [name[len(roof) :] for name in names], prefix[len(roof) :].partition(".")[0]
+    numbers = [name.partition(".")[0] for name in short]
+    if not place.isdecimal() or not all(n.isdecimal() and int(n) > int(place) for n in numbers):
+        return short
+    return [f"head.{int(n) - int(place) - 1}{name[len(n) :]}" for n, name in zip(numbers, short, strict=True)]
+
+
+def _layers_after(prefix: str, model: Mapping[str, str], weights: Mapping[str, LazyTensor]) -> tuple[str, ...]:
+    """The few tensors beside a model among which a matrix takes as many numbers as a vector of the model has: layers after it."""
+    sizes = {weights[whole].shape[0] for whole in model.values() if len(weights[whole].shape) == 1}
+    for _, names in _around(prefix, weights):
+        left = [name for name in names if name not in model.values() and not is_no_head(name)]
+        shapes = [weights[name].shape for name in left]
+        small = len(left) <= MOST_HEAD_TENSORS and all(len(shape) <= 2 for shape in shapes)
+        if small and any(len(shape) == 2 and shape[1] in sizes for shape in shapes):
+            return tuple(left)
+    return ()
 
 
 def _rank(part: CheckpointModel) -> tuple[int, int]:

@@ -144,6 +144,7 @@ def _tree(held: Any, modules: list[str], file: Path, sizes: Callable[[str], int]
         raise ModelError("{name} holds a single tensor, not a model.", name=file.name)
     if isinstance(held, Stub) and not held:
         raise needs_code_error(file, held.name)
+    held = _numbered(held)
     if not isinstance(held, dict):
         raise ModelError("{name} holds no named weights.", name=file.name)
     found: list[LazyTensor] = []
@@ -164,9 +165,15 @@ def _with_tensors(
         if isinstance(value, TensorPlace):
             tree[name] = _lazy(name, value, file, sizes, read)
             found.append(tree[name])
-        elif isinstance(value, dict) and depth < MAX_NESTING and id(value) not in seen:
-            tree[name] = _with_tensors(value, file, sizes, read, found, seen, depth + 1)
+        elif isinstance(inner := _numbered(value), dict) and depth < MAX_NESTING and id(value) not in seen:
+            seen.add(id(value))
+            tree[name] = _with_tensors(inner, file, sizes, read, found, seen, depth + 1)
     return tree
+
+
+def _numbered(held: Any) -> Any:
+    """The dictionaries of a list or tuple by their places in it; anything else as it is."""
+    return {i: one for i, one in enumerate(held) if isinstance(one, dict)} if isinstance(held, list | tuple) else held
 
 
 def _lazy(name: str, place: TensorPlace, file: Path, sizes: Callable[[str], int], read: ReadBytes) -> LazyTensor:
