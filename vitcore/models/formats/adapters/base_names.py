@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from vitcore.models.formats import transformers_vit
 from vitcore.models.formats.state_dict import rename
 
+ATTENTION_OF_FILES = re.compile(r"\.attention\.self\.(query|key|value)\.")  # Swin's
 BEFORE_THE_MODEL = re.compile(r"^(?:\w+\.)*?(?=(?:embeddings|encoder|layers?|layernorm)\.)")  # in transformers' names
 
 
@@ -38,4 +39,5 @@ def _endings(name: str) -> Iterator[str]:
 
 def _canonical(name: str) -> str:
     """The name of a weight as timm has it, of transformers' files and of its classes alike: the two differ."""
-    return rename(BEFORE_THE_MODEL.sub("", name), transformers_vit.RULES)
+    name = ATTENTION_OF_FILES.sub(r".attention.attention.\1.", BEFORE_THE_MODEL.sub("", name))
+    return rename(name, transformers_vit.RULES)
