@@ -27,8 +27,9 @@ BASES = {
     "classifier": lambda: vit(num_labels=4, id2label=dict(enumerate("abcd"))),
     "backbone with a pooler": lambda: vit(T.ViTModel),
     "DINOv2": lambda: T.Dinov2ForImageClassification(T.Dinov2Config(**SHAPE, num_labels=3)),
-    "Swin": lambda: T.SwinForImageClassification(T.SwinConfig(image_size=32, patch_size=4, embed_dim=16, depths=[1, 1],
-                                                              num_heads=[2, 2], window_size=4, num_labels=3)),
+    "Swin": lambda: T.SwinForImageClassification(
+        T.SwinConfig(image_size=32, patch_size=4, embed_dim=16, depths=[1, 1], num_heads=[2, 2], window_size=4, num_labels=3)
+    ),
     "CLIP": lambda: T.CLIPVisionModel(T.CLIPVisionConfig(**SHAPE, intermediate_size=192)),
 }
 KINDS = {  # a base, and what peft is told

@@ -267,6 +267,37 @@ def trunk(folder: Path) -> tuple[Path, Forward]:
     return folder / "a.safetensors", module
 
 
+CLIPA = {"norm_kwargs": {"eps": 1e-3}, "act_kwargs": {"approximate": "tanh"}, "pool_type": "avg", "final_ln_after_pool": True}
+TRUNK = {"timm_model_name": "vit_tiny_patch16_224", "timm_pool": "avg", "timm_proj": "linear"}
+
+
+def openclip_folder(vision: dict[str, Any], size: int) -> Callable[[Path], tuple[Path, Forward]]:
+    def save(folder: Path) -> tuple[Path, Forward]:
+        model = pytest.importorskip("open_clip").model
+        tower = {"image_size": size, "layers": 2, "width": 128, "patch_size": 8} | vision
+        told = {"embed_dim": 24, "vision_cfg": tower, "text_cfg": {"context_length": 8, "vocab_size": 50, "width": 32, "heads": 2}}
+        module = lively(model.CLIP(**told, output_dict=False))
+        torch.save(module.state_dict(), folder / "open_clip_pytorch_model.bin")
+        colours = {"mean": [0.5] * 3, "std": [0.25] * 3, "resize_mode": "squash"}
+        (folder / "open_clip_config.json").write_text(json.dumps({"model_cfg": told, "preprocess_cfg": colours}))
+        return folder, module.encode_image
+
+    return save
+
+
+def timm_wrapper(problem: str) -> Callable[[Path], tuple[Path, Forward]]:
+    def save(folder: Path) -> tuple[Path, Forward]:
+        import transformers as T
+
+        made = {"model_args": {"depth": 1, "img_size": 32}}
+        told = T.TimmWrapperConfig(architecture="test_vit", **made, id2label=dict(enumerate("abc")), problem_type=problem)
+        module = lively(T.TimmWrapperForImageClassification(told))
+        module.save_pretrained(folder)
+        return folder, lambda x: module(x).logits
+
+    return save
+
+
 def of_others() -> Iterator[tuple[str, Row]]:
     for kind, nest in NESTED.items():
         yield f"timm · checkpoint of a training · {kind}", Row(checkpoint(nest))
@@ -277,6 +308,13 @@ def of_others() -> Iterator[tuple[str, Row]]:
             answers = {"eps": 1e-5} if "no_ln_pre" in changes else {}
             yield f"OpenCLIP · tower · {json.dumps(changes)} {prefix}", Row(openclips(changes, prefix), (32, 64), answers)
     yield "OpenCLIP · timm's trunk · attention pool", Row(trunk)
+    for kind, vision, size in (("plain", {}, 32), ("CLIPA", CLIPA, 32), ("timm's trunk, mean", TRUNK, 224)):
+        yield f"OpenCLIP · folder · {kind}", Row(openclip_folder(vision, size), (size, size), facts={"resize": (size, size)})
+    for problem, output in (("single_label_classification", "softmax"), ("multi_label_classification", "sigmoid")):
+        yield (
+            f"transformers · TimmWrapper · {problem}",
+            Row(timm_wrapper(problem), facts={"labels": tuple("abc"), "output": output}),
+        )
 
 
 ROWS = dict(row for rows in (of_timm(), of_others(), of_google(), of_transformers()) for row in rows)
@@ -299,15 +337,10 @@ def test_it_answers_as_its_own_library_does(row, tmp_path):
     assert wanted.std() > 1e-3, "every answer is the same: nothing is compared"
     torch.testing.assert_close(vit.module(x), wanted, rtol=0, atol=1e-5)
     found = {"heads": vit.heads, "prefix": vit.grid.prefix, "mean": vit.mean, "labels": vit.labels, "hybrid": vit.hybrid,
-             "patch": vit.grid.patch_px}  # fmt: skip
+             "patch": vit.grid.patch_px, "output": vit.output, "resize": getattr(vit.transform.transforms[0], "size", None)}  # fmt: skip
     assert vit.grid.image_px == made.px and made.facts.items() <= found.items()
 
 
 def test_the_table_is_long_enough():
-    assert len(ROWS) >= 60 and {row.split(" · ")[0] for row in ROWS} >= {
-        "timm",
-        "transformers",
-        "torchvision",
-        "OpenCLIP",
-        "big_vision",
-    }
+    libraries = {row.split(" · ")[0] for row in ROWS}
+    assert len(ROWS) >= 60 and libraries >= {"timm", "transformers", "torchvision", "OpenCLIP", "big_vision"}

@@ -151,6 +151,7 @@ def _openclip(module: Any) -> CheckpointConfiguration:
         first = blocks[0]
         known |= {"heads": first.attn.num_heads, "eps": first.ln_1.eps} | _activation(first.mlp.gelu)
         known["pool"] = {"avg": "avg"}.get(getattr(tower, "pool_type", "tok"), "token")
+        known["norm_after_pool"] = known["pool"] == "avg" and bool(getattr(tower, "final_ln_after_pool", False))
     shown = {"interpolation": said["interpolation"]} if "interpolation" in said else {}
     return CheckpointConfiguration(known, shown, says_crop=True)
 

@@ -53,9 +53,12 @@ def tensor_differences(state: StateDict, module: Any) -> TensorDifferences:
 
 
 def fit_to_module(state: StateDict, module: Any) -> StateDict:
-    """The state with its pooler where the module reads it, and a patch embedding over flattened pixels as the convolution it is."""
-    state = place_pooler(state, module)
-    own, kernel = module.state_dict().get("patch_embed.proj.weight"), state.get("patch_embed.proj.weight")
+    """The state with its pooler where the module reads it, a patch embedding over flattened pixels as the convolution it is, and
+    its last norm after the mean of patches where the module has it there."""
+    state, wanted = place_pooler(state, module), module.state_dict()
+    if "fc_norm.weight" in wanted and "norm.weight" not in wanted and "fc_norm.weight" not in state:
+        state = {re.sub(r"^norm\.", "fc_norm.", name): w for name, w in state.items()}
+    own, kernel = wanted.get("patch_embed.proj.weight"), state.get("patch_embed.proj.weight")
     if own is not None and kernel is not None and kernel.ndim == 2 and kernel.numel() == own.numel():
         state["patch_embed.proj.weight"] = kernel.reshape(own.shape)
     return state

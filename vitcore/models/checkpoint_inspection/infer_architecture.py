@@ -305,7 +305,7 @@ def _questions(
         asked.append(OpenQuestion("eps", 1e-6 if "init_values" in inferred and not clip else common))
     unclear = inferred.get("global_pool") == "token" and inferred["num_classes"] and not inferred.get("distilled")
     if unclear and "pool" in known and not pooler:
-        inferred |= {"global_pool": known["pool"], "fc_norm": False}
+        inferred |= {"global_pool": known["pool"], "fc_norm": bool(known.get("norm_after_pool"))}
     elif unclear:  # no configuration says whether a head of one's own reads the pooler
         pools = ("token", "pooler", *POOLINGS[1:]) if pooler else POOLINGS
         asked.append(OpenQuestion("pool", likely.get("pool", "token"), pools))

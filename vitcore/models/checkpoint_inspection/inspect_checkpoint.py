@@ -83,7 +83,7 @@ def inspect(
         _chosen([told.part], part, file)
         return told
     if configured.timm:
-        whole = checkpoint_layout.whole_model(tree, file.name)
+        whole = checkpoint_layout.without_wrappers(checkpoint_layout.whole_model(tree, file.name))
         return _inspection(path, file, _chosen([whole], part, file), configured, like)
     try:
         found = _inspection(path, file, _chosen(checkpoint_layout.find_models(tree, file.name), part, file), configured, like)

@@ -30,7 +30,7 @@ FIRST = re.compile(r"(?<![a-z])(ema|swa|best)(?![a-z])|teacher|averag|target")
 LAST = re.compile(r"student|momentum|(?<![a-z])(last|latest)(?![a-z])")
 NO_MODELS = re.compile(r"optim\w*|(max_)?exp_(avg|inf)\w*|momentum_buffer|grad(ient)?s?")  # what a training keeps of each weight
 WRAPPERS = re.compile(r"(?<![^.])(_orig_mod|_checkpoint_wrapped_module|_fsdp_wrapped_module|_forward_module)\.")
-MOST_HEAD_TENSORS = 16  # what has more is another part of the model
+MOST_HEAD_TENSORS, OF_BLOCKS = 16, re.compile(r"(block|layer)s?\.\d+\.\w+\.")  # what has more, or blocks, is another part
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,6 +200,7 @@ def _layers_after(prefix: str, model: Mapping[str, str], weights: Mapping[str, L
         left = [name for name in names if name not in model.values() and not is_no_head(name)]
         shapes = [weights[name].shape for name in left]
         small = len(left) <= MOST_HEAD_TENSORS and all(len(shape) <= 2 for shape in shapes)
+        small = small and not any(OF_BLOCKS.search(name) for name in left)
         if small and any(len(shape) == 2 and shape[1] in sizes for shape in shapes):
             return tuple(left)
     return ()

@@ -26,6 +26,7 @@ CONVERTED = {  # model types of transformers whose weights become timm's here
 NOT_CONVERTED = {  # classes whose own names of tensors are others, and a model type whose answer is a projection of such a one's
     "ViTMSNForImageClassification", "VisionTextDualEncoderModel",
 }  # fmt: skip
+OPENCLIP_FILE, OPENCLIP_CROPS = "open_clip_config.json", {"squash": "squash", "longest": "border"}
 DEPENDS_ON_THE_PHOTO = {"size", "do_resize", "crop_size"}  # how large it becomes, where an image processor's field is not followed
 ONE_NUMBER = ("num_attention_heads", "num_heads", "hidden_size", "embed_dim", "depth", "num_hidden_layers")  # of a plain ViT
 
@@ -60,7 +61,7 @@ def read_configuration(folder: Path) -> CheckpointConfiguration:
 
     Raises: ModelError, for one that can't be read, and for a model that sees no photos.
     """
-    for name, read in (("open_clip_config.json", _openclip), ("config.json", _config)):
+    for name, read in ((OPENCLIP_FILE, _openclip), ("config.json", _config)):
         if (folder / name).is_file():
             file = folder / name
             try:
@@ -100,6 +101,13 @@ def _timm(said: dict[str, Any]) -> CheckpointConfiguration:
         known["output"] = "features"
     kept = {term: cfg[term] for term in ("interpolation", "crop_pct", "crop_mode") if term in cfg}
     names = said.get("label_names") or cfg.get("label_names")
+    if said.get("model_type") == "timm_wrapper":  # transformers' class around one of timm's
+        numbered = dict(enumerate(names or ()))
+        if (output := outputs_said({**said, "num_labels": said.get("num_classes"), "id2label": numbered})) is not None:
+            known["output"] = output
+        else:
+            shape["num_classes"] = 0  # its number of classes is that of transformers' settings, of a model without a head, too
+        names = label_names(numbered)
     told = said.get("label_descriptions") or cfg.get("label_descriptions") or {}
     labels = tuple(str(told.get(name, name)).split(",")[0] for name in names) if names else None
     return CheckpointConfiguration(known, kept, labels, timm=shape)
@@ -252,9 +260,16 @@ def _openclip(said: dict[str, Any], _folder: Path) -> CheckpointConfiguration:
     if "timm_model_name" not in vision:
         known |= {"heads": int(vision["width"]) // int(vision.get("head_width", 64)), "eps": 1e-5,
                   "activation": "quick_gelu" if model.get("quick_gelu") else "gelu"}  # fmt: skip
+        known |= {"eps": float(eps)} if (eps := (vision.get("norm_kwargs") or {}).get("eps")) else {}
+        known |= {"activation": "gelu_tanh"} if (vision.get("act_kwargs") or {}).get("approximate") == "tanh" else {}
         known["pool"] = {"avg": "avg"}.get(vision.get("pool_type", "tok"), "token")
-    shown = {"interpolation": preprocessing.get("interpolation", "bicubic")}
-    return CheckpointConfiguration(known, shown, says_crop=True)
+        known["norm_after_pool"] = known["pool"] == "avg" and bool(vision.get("final_ln_after_pool"))
+    elif vision.get("timm_pool") in ("avg", "token"):
+        known["pool"] = vision["timm_pool"]
+    way = str(preprocessing.get("resize_mode") or "shortest")
+    shown = {"interpolation": preprocessing.get("interpolation", "bicubic"), "crop_mode": OPENCLIP_CROPS.get(way, "center")}
+    notes = () if way in ("shortest", "squash") else (unfollowed_fields_sentence([f"resize_mode={way}"], OPENCLIP_FILE),)
+    return CheckpointConfiguration(known, shown, None, None, notes)
 
 
 def _mean_and_std(mean: Any, std: Any) -> dict[str, Any]:

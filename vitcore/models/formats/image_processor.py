@@ -195,9 +195,8 @@ def scale_preprocessing(preprocessing: Mapping[str, Any], px: tuple[int, int]) -
     return {**preprocessing, "resize": resize, "crop": list(px) if preprocessing["crop"] else None}
 
 
-def unfollowed_fields_sentence(fields: list[str]) -> str:
-    """What is not done as the processor's file says, in a sentence."""
+def unfollowed_fields_sentence(fields: list[str], file: str = PROCESSOR_FILES[0]) -> str:
+    """What is not done as a file says that tells how photos are prepared, in a sentence."""
     return say(
-        "Its preprocessor_config.json has settings that are not followed here: {fields}.",
-        fields=", ".join(map(shown_name, fields[:8])),
+        "Its {file} has settings that are not followed here: {fields}.", file=file, fields=", ".join(map(shown_name, fields[:8]))
     )
