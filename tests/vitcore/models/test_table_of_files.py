@@ -276,7 +276,8 @@ def openclip_folder(vision: dict[str, Any], size: int) -> Callable[[Path], tuple
         model = pytest.importorskip("open_clip").model
         tower = {"image_size": size, "layers": 2, "width": 128, "patch_size": 8} | vision
         told = {"embed_dim": 24, "vision_cfg": tower, "text_cfg": {"context_length": 8, "vocab_size": 50, "width": 32, "heads": 2}}
-        module = lively(model.CLIP(**told, output_dict=False))
+        module = model.CLIP(**told, output_dict=False).eval()
+        lively(module.visual)
         torch.save(module.state_dict(), folder / "open_clip_pytorch_model.bin")
         colours = {"mean": [0.5] * 3, "std": [0.25] * 3, "resize_mode": "squash"}
         (folder / "open_clip_config.json").write_text(json.dumps({"model_cfg": told, "preprocess_cfg": colours}))
@@ -337,7 +338,8 @@ def test_it_answers_as_its_own_library_does(row, tmp_path):
     assert wanted.std() > 1e-3, "every answer is the same: nothing is compared"
     torch.testing.assert_close(vit.module(x), wanted, rtol=0, atol=1e-5)
     found = {"heads": vit.heads, "prefix": vit.grid.prefix, "mean": vit.mean, "labels": vit.labels, "hybrid": vit.hybrid,
-             "patch": vit.grid.patch_px, "output": vit.output, "resize": getattr(vit.transform.transforms[0], "size", None)}  # fmt: skip
+             "patch": vit.grid.patch_px, "output": vit.output,
+             "resize": getattr(vit.transform.transforms[0], "size", None)}  # fmt: skip
     assert vit.grid.image_px == made.px and made.facts.items() <= found.items()
 
 

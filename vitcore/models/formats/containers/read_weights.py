@@ -26,6 +26,7 @@ OTHER_FILES = {
     b"\x89HDF": "Keras (HDF5)", b"GGUF": "GGUF", b"\x08\x07\x12": "ONNX", b"\x08\x08\x12": "ONNX", b"\x93NUMPY": "NumPy (.npy)",
     b"%PDF": "PDF",
 }  # fmt: skip
+PACKED_FILES = {"model.weights.h5": "Keras (.keras)", "archive_format": "torch.export"}  # entries of ZIP archives that tell
 ARCHIVES = {
     b"\x1f\x8b": "gzip",
     b"7z\xbc\xaf": "7-Zip",
@@ -76,9 +77,13 @@ def read_weights(file: Path) -> Mapping[str, Any]:
     if file.suffix == ".safetensors" and not other:
         return _safetensors(file, start, size)
     if other:
-        raise ModelError("{name} is in {kind} format, which can't be opened here: save the weights as .safetensors.",
-                         name=file.name, kind=other)  # fmt: skip
+        raise _other_format_error(file, other)
     raise ModelError("{name} is not a model file: those end in .safetensors, .pth, .pt, .bin or .npz.", name=file.name)
+
+
+def _other_format_error(file: Path, kind: str) -> ModelError:
+    return ModelError("{name} is in {kind} format, which can't be opened here: save the weights as .safetensors.",
+                      name=file.name, kind=kind)  # fmt: skip
 
 
 def _kind(start: bytes, kinds: Mapping[bytes, str]) -> str | None:
@@ -129,6 +134,8 @@ def _zip(file: Path, size: int) -> Mapping[str, Any]:
         return read_archive(file, entries)
     if any(name.endswith(".npy") for name in names):
         return read_npz(file, entries)
+    if kind := next((kind for name, kind in PACKED_FILES.items() if any(n.rpartition("/")[2] == name for n in names)), None):
+        raise _other_format_error(file, kind)
     raise ModelError("{name} is a ZIP archive without weights in it: unpack it, and open the model's file.", name=file.name)
 
 
