@@ -130,8 +130,8 @@ def _targets(vit: Vit, inputs: list[Tensor], target: int | str | Sequence[int | 
     if target is None:
         with torch.no_grad():
             return tuple(int(vit.module(x)[0].argmax()) for x in inputs)
-    asked = [target] * len(inputs) if isinstance(target, int | np.integer | str) else target
-    given = tuple(class_by_name(vit.labels, c) if isinstance(c, str) else int(c) for c in asked)
+    asked: Any = [target] * len(inputs) if isinstance(target, str) or not hasattr(target, "__iter__") else target
+    given = tuple(class_by_name(vit.labels, c) if isinstance(c, str) else int(c) if hasattr(c, "__index__") else -1 for c in asked)
     if len(given) != len(inputs) or not all(0 <= c < len(vit.labels) for c in given):
         raise ValueError(f"target is a class from 0 to {len(vit.labels) - 1}, or {len(inputs)} of them, not {target}")
     return given

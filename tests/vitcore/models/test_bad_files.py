@@ -96,7 +96,7 @@ BAD = {
     "a tensor": (".pth", lambda s: bytes_of(torch.ones(3)), "single tensor"),
     "no tensors": (".pth", lambda s: bytes_of({"a": 1}), "no named weights"),
     "objects": (".npz", lambda s: npz(a=np.array([{}], dtype=object)), "running code"),
-    "Keras 3": (".pt", lambda s: repacked(npz(), 0, {"model.weights.h5": b"hi"}), r"in Keras \(.keras\) format"),
+    "Keras 3": (".pt", lambda s: repacked(npz(), 0, {"model.weights.h5": b"hi"}), "in Keras (.keras) format"),
     "torch.export": (".pt", lambda s: repacked(npz(), 0, {"m/archive_format": b"pt2"}), "in torch.export format"),
     "another zip": (".pth", lambda s: repacked(npz(), 0, {"readme.txt": b"hi"}), "ZIP archive without weights"),
     "zip bomb": (".pth", lambda s: repacked(bytes_of(s), 8, {"archive/data/bomb": bytes(75 * 10**6)}), "would grow"),
