@@ -111,6 +111,19 @@ BAD = {
     "unexpected": (".pt", lambda s: changed(s, blocks__0__adapter__weight=torch.ones(3)), "unexpected: blocks.0.adapter.weight"),
     "one tensor more": (".pt", lambda s: changed(s, extra__weight=torch.ones(3)), "1 tensor does not fit (unexpected: extra"),
     "a long name": (".pt", lambda s: changed(s, **{"a" * 9000 + "\x1b[1m": torch.ones(3)}), "…aaa"),
+    "QK norms that are wider": (
+        ".pt",
+        lambda s: changed(
+            s,
+            blocks__1__norm1__weight=torch.ones(128),
+            **{
+                f"blocks__{i}__attn__{name}__weight": torch.ones(*shape)
+                for i in (0, 1)
+                for name, shape in (("qkv", (96, 64)), ("proj", (64, 32)), ("q_norm", (128,)), ("k_norm", (128,)))
+            },
+        ),
+        "tensors do not fit",
+    ),
     "a narrow model": (".pt", lambda s: save({k: w[..., :3].clone() for k, w in s.items()}), "which no such tensor"),
     "half of DINOv3": (
         ".pt",

@@ -280,7 +280,7 @@ def _questions(
     """Heads, activation, ε and pooling, as far as nothing says them; what is known goes into `inferred`."""
     width = inferred["embed_dim"]
     if "attn.q_norm.weight" in block:
-        inferred["num_heads"] = width // block["attn.q_norm.weight"][0]
+        inferred["num_heads"] = max(1, inferred.get("attn_width", width) // block["attn.q_norm.weight"][0])
     elif "heads" in known:
         inferred["num_heads"] = known["heads"]
     asked = []
