@@ -99,11 +99,12 @@ export function sayOff(s) {
   for (const button of root.querySelectorAll("[role=switch]")) button.setAttribute("aria-checked", String(!s.off.has(button.dataset.name)))
   root.querySelector("[data-act=all]").disabled = !s.off.size
   for (const one of data.components) if (one.kind === "head") colourCell(s, root.querySelector(`.cell[data-name="${one.name}"]`), one)
-  for (const part of root.querySelectorAll(".drops, .unit")) part.hidden = !scan
+  for (const part of root.querySelectorAll(".drops, .unit, .named")) part.hidden = !scan
   if (scan) {
     root.querySelector(".low").textContent = `−${scan.scale}`
     root.querySelector(".high").textContent = scan.scale
     root.querySelector(".unit").textContent = scan.unit
+    root.querySelector(".named").textContent = scan.told
   }
   sayPointed(s)
   if (data.state.off === s.st.off) sayAnswer(s)

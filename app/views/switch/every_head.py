@@ -44,18 +44,23 @@ def try_every_head(visit: Visit, by: str) -> NDArray | None:
         bar.empty()
 
 
+def strongest_sentence(visit: SwitchVisit) -> str:
+    """Which head the answer loses most without; nothing where they were not tried."""
+    if visit.drops is None:
+        return ""
+    best, label = interventions.strongest_head(visit.drops), visit.recording.top_classes(1)[0][0]
+    facts = {"label": label, "layer": best.layer, "head": best.head, "drop": f"{best.drop:.3g}"}
+    return visit.texts["strongest" if best.drop > 0 else "no head"].format(**facts)
+
+
 def show_question(visit: SwitchVisit) -> None:
     """In which part of the depth does the head lie that matters most? The answer names it, once every head was tried."""
-    text = visit.texts
-    parts = parts_of_depth(visit.vit.blocks, text)
+    text, parts = visit.texts, parts_of_depth(visit.vit.blocks, visit.texts)
     label = texts.escape_markdown(visit.recording.top_classes(1)[0][0])
     right, answer = 0, text["try first"]
     if visit.drops is not None:
-        best = interventions.strongest_head(visit.drops)
-        right = part_of(best.layer, parts)
-        facts = {"label": label, "layer": best.layer, "head": best.head, "drop": f"{best.drop:.3g}"}
-        answer = text["strongest" if best.drop > 0 else "no head"].format(**facts)
-        st.markdown(f"**{answer}**")
+        right = part_of(interventions.strongest_head(visit.drops).layer, parts)
+        answer = texts.escape_markdown(strongest_sentence(visit))
     with st.container(border=True):
         st.markdown(f"## {text['predict title']}")
         st.markdown(text["predict"].format(label=label))

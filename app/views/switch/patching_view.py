@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 SWAP, SQUARE, LAYER = "swap", "square", "swap_layer"  # controls
 SWAPPED = "swapped"
 SIDES = ("4", "2", "1")  # of squares, in patches
+MAP_PX = 400  # as high as the curve, with the layer above it
 LEAST_TOP = 0.05  # of the map's scale: what is less is nearly nothing
 
 
@@ -80,10 +82,8 @@ def _show_pictures(visit: Visit, other: Recording, found: ActivationPatching, si
         layer = query_controls.slider(text["after layer"], LAYER, 0, last, _telling_layer(squares))
         top = max(LEAST_TOP, float(abs(squares).max()))
         title, unit = text["map title"].format(layer=layer), text["share unit"]
-        plot(
-            figures.relevance(squares[layer], photo, grid, title, unit, signed=True, mode=mode, min_top=top),
-            "swap_map", text["map alt"].format(layer=layer),
-        )  # fmt: skip
+        drawn = figures.relevance(squares[layer], photo, grid, title, unit, signed=True, mode=mode, min_top=top)
+        plot(replace(drawn, height_px=MAP_PX, stays_at_top=True), "swap_map", text["map alt"].format(layer=layer))
     with st.container(horizontal=True):
         explain(text["swap how"], text["swap limits"], text["swap source"])
         downloads(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.state import landing_figures
 from app.state.recordings import covered_photos, interventions
+from app.views.switch import every_head
 from app.widgets import outlier_masking
 from vitcore.translation import percent
 
@@ -67,7 +68,8 @@ def _scan(visit: SwitchVisit) -> dict[str, Any] | None:
     label = visit.recording.top_classes(1)[0][0]
     return {
         "drops": [[round(float(one), 3) for one in row] for row in visit.drops], "top": top, "scale": f"{top:.3g}",
-        "strongest": f"L{best.layer}H{best.head}", "unit": visit.texts["drop unit"].format(label=label),
+        "strongest": f"L{best.layer}H{best.head}", "told": every_head.strongest_sentence(visit),
+        "unit": visit.texts["drop unit"].format(label=label),
     }  # fmt: skip
 
 
