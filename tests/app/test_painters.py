@@ -60,7 +60,7 @@ DRAWINGS = {
     "experiment": lambda mode: experiment_chart(EXPERIMENT, "Claim", "place", "%", 3, 95, ["here", "there"], mode=mode),
     "cka": lambda mode: figures.cka_heatmap(MAPS[0], ("one", "two"), mode),
     "head drops": lambda mode: figures.head_drops(MAPS[0] - MAPS[1], "tabby", mode),
-    "patching": lambda mode: figures.patching_by_depth(MAPS[0][:, :2], ("class token", "patches"), 2, mode),
+    "patching": lambda mode: figures.patching_by_depth(MAPS[0][:, :2], ("class token", "patches"), 2, 0.4, mode),
     "drawn pictures": lambda mode: figures.synthetic_pictures(SHEETS, (0.0, 0.5), "abcd", mode),
     "photos in patches": lambda mode: figures.photos_in_patches(np.stack([PHOTO, PHOTO]), GRID, ("cat", "dog"), 2, mode),
     "flattened": lambda mode: story_steps.flattened_patch(PHOTO[:4, :4], MAPS[:, :, :4].swapaxes(0, 2), mode),

@@ -47,6 +47,11 @@ class ActivationPatching:
         """(L, G): how far the answer has gone over, (own − patched) / (own − other): 0 nothing changed, 1 as the other photo."""
         return (self.own - self.logit_difference.astype(np.float64)) / (self.own - self.other)
 
+    @property
+    def even_share(self) -> float:
+        """The share at which both answers' logits are equal; beyond it the other photo's is ahead."""
+        return self.own / (self.own - self.other)
+
     def turning_layer(self, group: int) -> int | None:
         """The first layer from which on the other photo's class is ahead of the photo's own, where this group is taken after it.
 

@@ -71,12 +71,12 @@ def _show_pictures(visit: Visit, other: Recording, found: ActivationPatching, si
 
     text, grid, mode, photo = visit.texts, visit.grid, visit.mode, visit.input_picture
     turning, layers = _turning(visit, found), visit.vit.blocks
-    share, names = found.share, _groups(visit)
+    share, names, even = found.share, _groups(visit), found.even_share
     st.markdown(f"**{_turning_sentence(visit, found)}** {text['swap answers'].format(**answers)}")
     left, right = st.columns([1, 1], gap="large")
     squares = _squares(visit, other, side)
     with left:
-        plot(figures.patching_by_depth(share, names, turning, mode), "swap_curve", text["curve alt"])
+        plot(figures.patching_by_depth(share, names, turning, even, mode), "swap_curve", text["curve alt"])
     with right:
         last = layers - 1
         layer = query_controls.slider(text["after layer"], LAYER, 0, last, _telling_layer(squares))
@@ -87,7 +87,7 @@ def _show_pictures(visit: Visit, other: Recording, found: ActivationPatching, si
     with st.container(horizontal=True):
         explain(text["swap how"], text["swap limits"], text["swap source"])
         downloads(
-            lambda: figures.patching_by_depth(share, names, turning, mode), "swap", _turning_sentence(visit, found),
+            lambda: figures.patching_by_depth(share, names, turning, even, mode), "swap", _turning_sentence(visit, found),
             subjects=(*visit.subjects, other.photo.name), file_stem="swapped tokens", logit_difference=found.logit_difference,
             share=share, logit_difference_own=found.own, logit_difference_other=found.other, share_of_squares=squares,
         )  # fmt: skip

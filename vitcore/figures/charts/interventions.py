@@ -31,11 +31,12 @@ def head_drops(drops: NDArray, label: str, mode: Mode = "light", subtitle: str =
 
 
 def patching_by_depth(
-    share: NDArray, names: Sequence[str], turning: int | None, mode: Mode = "light", subtitle: str = ""
+    share: NDArray, names: Sequence[str], turning: int | None, even: float = 0.5, mode: Mode = "light", subtitle: str = ""
 ) -> Drawing:
     """(L, G) how far the answer has gone over to the other photo's when each group of tokens is taken from it after a layer.
 
-    `names` are the groups'; `turning` is the layer of the turn, drawn as an upright line.
+    `names` are the groups'; `turning` is the layer of the turn, drawn as an upright line; at the share `even` both answers' logits
+    are equal, drawn as a dashed one.
     """
     told = say("after layer {layer}: {share} of the way", layer="%{x}", share="%{y:.2f}")
     layers = len(share)
@@ -44,7 +45,7 @@ def patching_by_depth(
                symbol=("circle", "square", "diamond")[group % 3], hover=told)
         for group, name in enumerate(names)
     ]  # fmt: skip
-    rules = [Rule(y=0.5, colour="soft")] + ([] if turning is None else [Rule(x=turning, colour="accent", line_px=2)])
+    rules = [Rule(y=even, colour="soft")] + ([] if turning is None else [Rule(x=turning, colour="accent", line_px=2)])
     low, high = min(-0.05, float(share.min()) - 0.05), max(1.05, float(share.max()) + 0.05)
     return Drawing(
         title=say("How far the answer has gone over to the other photo's"), subtitle=subtitle, mode=mode, height_px=420,
