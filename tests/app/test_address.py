@@ -61,7 +61,7 @@ SETTINGS = {
     "switch": {
         "off": ("L3H1-L5.mlp", "L3H1-L5.mlp"), "switch_by": ("Mean", "mean"), "every_head": ("tried", "tried"),
         "switch_map": ("Class attention, last layer", "class_attention"), "second_photo": ("Espresso", "espresso"),
-        "square": ("2 × 2 patches", "2"), "swap": ("swapped", "swapped"), "swap_layer": ("3", 3),
+        "square": ("8 × 8 patches", "8"), "swap": ("swapped", "swapped"), "swap_layer": ("3", 3),
     },
     "compare": {
         "b": ("The same, with another input", "itself"), "b_px": ("64 px", "64x64"), "picture": ("rollout", "rollout"),

@@ -3,9 +3,11 @@
 import base64
 
 import numpy as np
+import pytest
 from visitor import App
 
 import vitcore
+from app.state.memory import memory_cache
 from app.state.photos import sample_photos
 from app.state.recordings import interventions
 from vitcore.probabilities import probabilities
@@ -58,7 +60,19 @@ def test_every_head_is_tried_and_the_strongest_named_once_it_is_asked_for(shippe
     assert f"Head {head} of layer {layer}" in answers(app)[0]
 
 
-def test_the_mean_is_that_of_the_gallery(shipped, monkeypatch):
+@pytest.fixture
+def forget_means():
+    """What is kept of a gallery is not another's."""
+
+    def forget():
+        memory_cache.CACHE.drop(lambda key: str(key[0]).endswith("_layer_means"))
+
+    forget()
+    yield
+    forget()
+
+
+def test_the_mean_is_that_of_the_gallery(shipped, monkeypatch, forget_means):
     some = sample_photos.samples()[:2]
     monkeypatch.setattr(interventions.sample_photos, "samples", lambda: some)
     rec = vitcore.record(shipped, photo())
@@ -70,7 +84,7 @@ def test_the_mean_is_that_of_the_gallery(shipped, monkeypatch):
 
 
 def test_swapped_tokens_and_the_layer_of_the_turn(shipped):
-    app = App("switch", second_photo="espresso").fine()
+    app = App("switch", second_photo="espresso", square="8").fine()
     before = app.text()
     found = vitcore.activation_patching(shipped, photo(), photo("espresso"), [[0], range(1, 257)])
     app.press("swap_them").fine()

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 SWAP, SQUARE, LAYER = "swap", "square", "swap_layer"  # controls
 SWAPPED = "swapped"
-SIDES = ("4", "2", "1")  # of squares, in patches
+SIDES = ("8", "4", "2", "1")  # of squares, in patches
+USUAL_SIDE = "4"
 MAP_PX = 400  # as high as the curve, with the layer above it
 LEAST_TOP = 0.05  # of the map's scale: what is less is nearly nothing
 
@@ -43,7 +44,7 @@ def show_patching(model: str, text: texts.Prose) -> None:
     st.markdown(text["swap intro"])
     with st.container(horizontal=True, vertical_alignment="bottom", key="swap_controls"):
         second = photo_picker.second_photo_menu(visit, text["second photo"])
-        side = int(query_controls.button_row(text, SQUARE, list(SIDES), help=text["square help"]))
+        side = int(query_controls.button_row(text, SQUARE, list(SIDES), USUAL_SIDE, help=text["square help"]))
         st.button(text["swap them"], key="swap_them", type="primary", on_click=st.session_state.update, kwargs={SWAP: SWAPPED})
         swapped = st.text_input(text["swapped"], key=SWAP, bind="query-params") == SWAPPED
     other = recordings.sample_recording(vit, second.sample)
