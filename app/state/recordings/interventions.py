@@ -45,10 +45,27 @@ class StrongestHead(NamedTuple):
 
 
 def components(vit: Vit, by: str) -> list[Component]:
-    """What can be switched off in this model, by a replacement; empty where its heads are not apart."""
+    """What can be switched off in this model, by a replacement; empty where nothing can (`why_none`)."""
     from vitcore.interventions.component_switches import switchable_components
+    from vitcore.models.model_cards import ModelError
 
-    return list(switchable_components(vit, by))  # type: ignore[arg-type]
+    try:
+        return list(switchable_components(vit, by))  # type: ignore[arg-type]
+    except ModelError:
+        return []
+
+
+def why_none(vit: Vit) -> str:
+    """Why nothing can be switched off in this model, as a sentence."""
+    from vitcore.interventions.activation_sites import check_activations_defined
+    from vitcore.models.model_cards import ModelError
+    from vitcore.translation import say
+
+    try:
+        check_activations_defined(vit)
+    except ModelError as error:
+        return str(error)
+    return say("The blocks of {name} do not hand on their heads apart, so none can be switched off.", name=vit.display_name)
 
 
 def decode_components(code: str, known: list[str]) -> list[str]:

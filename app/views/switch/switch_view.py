@@ -19,7 +19,6 @@ from app.texts import escape_markdown
 from app.views.switch import every_head, switch_download, switch_message
 from app.views.switch.switch_visit import SwitchVisit
 from app.widgets import outlier_masking
-from vitcore.translation import say
 
 OFF, BY, MAP = "off", "switch_by", "switch_map"  # controls
 MAPS = ("rollout", "class_attention")
@@ -38,8 +37,7 @@ def show_switches(model: str, text: texts.Prose) -> None:
         if asked.components:
             switches(switch_message.switch_message(asked), key="switches", target=OFF)
         else:
-            st.info(escape_markdown(say("The blocks of {name} do not hand on their heads apart, so none can be switched off.",
-                                        name=vit.display_name)), icon=":material/info:")  # fmt: skip
+            st.info(escape_markdown(interventions.why_none(vit)), icon=":material/info:")
     with st.container(horizontal=True, vertical_alignment="center"):
         explain(text["how"], text["limits"], text["source"])
         if asked.components:
