@@ -25,6 +25,7 @@ PAGES = (
     PageRow("outliers", ":material/flare:", "attention"),
     PageRow("rollout", ":material/center_focus_strong:", "why"),
     PageRow("cover", ":material/format_paint:", "why"),
+    PageRow("switch", ":material/toggle_off:", "why"),
     PageRow("learn", ":material/movie:", "learn", False),
     PageRow("train", ":material/model_training:", "learn", False),
     PageRow("fewshot", ":material/category:", "learn", False),
@@ -45,6 +46,7 @@ LECTURE = (
     "distance",
     "rollout",
     "cover",
+    "switch",
     "learn",
     "quiz",
 )  # page after page

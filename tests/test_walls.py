@@ -267,6 +267,7 @@ KEEPING = [
         "recordings/look_bytes",
         "recordings/block_activations",
         "recordings/covered_photos",
+        "recordings/interventions",
         "recordings/outlier_tokens",
         "recordings/recordings",
         "recordings/relevance_maps",

@@ -24,11 +24,16 @@ if TYPE_CHECKING:  # what mypy and editors see; at run time `__getattr__` import
     from vitcore.grid import Grid as Grid
     from vitcore.images import PhotoError as PhotoError
     from vitcore.images import open_photo as open_photo
+    from vitcore.interventions.activation_patching import ActivationPatching as ActivationPatching
+    from vitcore.interventions.activation_patching import activation_patching as activation_patching
     from vitcore.interventions.activations import Activations as Activations
     from vitcore.interventions.activations import cache as cache
+    from vitcore.interventions.component_switches import switch_off as switch_off
+    from vitcore.interventions.component_switches import switchable_components as switchable_components
     from vitcore.interventions.edits import Edits as Edits
     from vitcore.interventions.edits import edit as edit
     from vitcore.interventions.head_ablation import head_ablation as head_ablation
+    from vitcore.interventions.mean_activations import mean_activations as mean_activations
     from vitcore.models.assembly.wrap import wrap as wrap
     from vitcore.models.load_model import Vit as Vit
     from vitcore.models.load_model import inspect as inspect
@@ -48,6 +53,7 @@ declare_before_timm()
 
 __version__ = "0.1.0"
 __all__ = [
+    "ActivationPatching",
     "Activations",
     "Correspondences",
     "Edits",
@@ -59,6 +65,7 @@ __all__ = [
     "Recording",
     "TokenPca",
     "Vit",
+    "activation_patching",
     "analysis",
     "cache",
     "correspondences",
@@ -69,6 +76,7 @@ __all__ = [
     "head_ablation",
     "inspect",
     "load",
+    "mean_activations",
     "mean_distance",
     "open_photo",
     "patch_tokens",
@@ -77,6 +85,8 @@ __all__ = [
     "record_many",
     "relevance",
     "segments",
+    "switch_off",
+    "switchable_components",
     "wrap",
 ]
 
@@ -87,6 +97,9 @@ _HOME = {
     "load": "models.load_model", "inspect": "models.load_model",
     "PhotoError": "images", "open_photo": "images",
     "film": "train.film.film_writer", "wrap": "models.assembly.wrap", "head_ablation": "interventions.head_ablation",
+    "mean_activations": "interventions.mean_activations", "switch_off": "interventions.component_switches",
+    "switchable_components": "interventions.component_switches", "activation_patching": "interventions.activation_patching",
+    "ActivationPatching": "interventions.activation_patching",
     "Recording": "forward.recording", "record": "forward.recording", "record_many": "forward.recordings.record_many",
     "mean_distance": "forward.recordings.mean_distance", "MeanDistance": "forward.recordings.mean_distance",
     "PatchTokens": "tokens.patch_tokens", "patch_tokens": "tokens.patch_tokens", "TokenPca": "tokens.pca", "pca": "tokens.pca",

@@ -1,8 +1,8 @@
-"""The photo picker: a menu of titles, the gallery, an uploader and the camera."""
+"""The photo picker: a menu of titles, the gallery, an uploader and the camera; and the menu of a page's second photo."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
 
@@ -14,7 +14,12 @@ from app.state.photos import sample_photos, uploaded_photo
 from app.streamlit_selectors import fill_selectors
 from app.texts import escape_markdown
 
+if TYPE_CHECKING:
+    from app.state.visit.visit import Visit
+
 FILE_TYPES = ["image", "heic", "heif", "avif"]  # the file picker's filter; what can be shown is for `open_photo` to say
+SECOND_PHOTO = "second_photo"
+LIKELY_SECOND = ("cat", "red-panda")  # the first of them that isn't the first photo is shown at first
 FRAME_UPLOADERS = ("file", "bar_file", "camera")  # around the page; what is dropped on the page itself goes to the first
 
 
@@ -106,3 +111,23 @@ def photo_menu(label: str, ids: list[str], key: str, **more: Any) -> str:
     """A menu of photos by their titles; a link with an id, or with the title in another language, works too."""
     every = [photo_titles.titles_by_id(lang, ids) for lang in texts.LANGUAGES]
     return query_controls.select_menu(label, photo_titles.titles_by_id(texts.language(), ids), key, every, **more)
+
+
+class SecondPhoto(NamedTuple):
+    """A photo of the gallery, by its id, and its title in the visitor's language."""
+
+    sample: str
+    title: str
+
+
+def second_photo_menu(visit: Visit, label: str) -> SecondPhoto:
+    """A menu of the gallery's photos without the first one."""
+    ids = [row["id"] for row in sample_photos.samples() if row["id"] != visit.sample]
+    usual = next(one for one in LIKELY_SECOND if one in ids)
+    ids = [usual, *(one for one in ids if one != usual)]
+    if st.session_state.get(SECOND_PHOTO) not in (None, *ids):
+        st.session_state[SECOND_PHOTO] = usual
+    names = photo_titles.titles_by_id(texts.language(), ids)
+    there = [photo_titles.titles_by_id(lang, ids) for lang in texts.LANGUAGES]
+    sample = query_controls.select_menu(label, names, SECOND_PHOTO, there, width=200)
+    return SecondPhoto(sample, names[sample])

@@ -58,6 +58,11 @@ SETTINGS = {
         "fill": ("Blur", "blur"), "cover_map": ("Grad-CAM", "grad_cam"), "cover_count": ("9", 9),
         "cover_order": ("weakest", "weakest"),
     },
+    "switch": {
+        "off": ("L3H1-L5.mlp", "L3H1-L5.mlp"), "switch_by": ("Mean", "mean"), "every_head": ("tried", "tried"),
+        "switch_map": ("Class attention, last layer", "class_attention"), "second_photo": ("Espresso", "espresso"),
+        "square": ("8 × 8 patches", "8"), "swap": ("swapped", "swapped"), "swap_layer": ("3", 3),
+    },
     "compare": {
         "b": ("The same, with another input", "itself"), "b_px": ("64 px", "64x64"), "picture": ("rollout", "rollout"),
         "ask": ("true", True), "query": ("9", 9), "fusion": ("max", "max"), "discard": ("30", 30), "residual": ("10", 10),

@@ -38,6 +38,8 @@ REASONS = {
     "common: residual help": "the choice of arXiv 2005.00928", "outliers: histogram limits": "of arXiv 2309.16588, cited beside it",
     **{f"overview: {name} title": "a section's place" for name in ("filters", "positions", "distance", "rollout")},
     "outliers: why": "of arXiv 2309.16588, cited beside it", "story: patches options": TWICE, "story: patches answer": TWICE,
+    "switch: square.8": "a setting by its value", "switch: square.4": "a setting by its value",
+    "switch: square.2": "a setting by its value",
     "train: source cifar10": "the size of its archive", "train: source cifar100": "the size of its archive",
     "train: kind axial resnet": "the convolutions of a ResNet", "mean of five data sets": PAPER,
     "Its 16-bit values use {bits} bits: {most} is shown as white.": "a format",

@@ -59,6 +59,8 @@ DRAWINGS = {
     "throughput": lambda mode: figures.throughput(SPEEDS, "CPU", mode=mode),
     "experiment": lambda mode: experiment_chart(EXPERIMENT, "Claim", "place", "%", 3, 95, ["here", "there"], mode=mode),
     "cka": lambda mode: figures.cka_heatmap(MAPS[0], ("one", "two"), mode),
+    "head drops": lambda mode: figures.head_drops(MAPS[0] - MAPS[1], "tabby", mode),
+    "patching": lambda mode: figures.patching_by_depth(MAPS[0][:, :2], ("class token", "patches"), 2, 0.4, mode),
     "drawn pictures": lambda mode: figures.synthetic_pictures(SHEETS, (0.0, 0.5), "abcd", mode),
     "photos in patches": lambda mode: figures.photos_in_patches(np.stack([PHOTO, PHOTO]), GRID, ("cat", "dog"), 2, mode),
     "flattened": lambda mode: story_steps.flattened_patch(PHOTO[:4, :4], MAPS[:, :, :4].swapaxes(0, 2), mode),
@@ -196,7 +198,7 @@ def test_error_bars_and_cells_are_printed():
     assert bright > 0.1 and dark / bright == pytest.approx(2, rel=0.1), "six cells of nothing, three of all"
 
 
-SIGNED = ("one patch", "positions", "tile", "signed")
+SIGNED = ("one patch", "positions", "tile", "signed", "head drops")
 
 
 def test_another_theme_is_a_replaced_field():

@@ -1,4 +1,4 @@
-"""Benchmark: `vitcore.cache`, `vitcore.edit` and `vitcore.head_ablation` against captum, nnsight and timm's own function.
+"""Benchmark: `vitcore.cache`, `edit`, `head_ablation` and `activation_patching` against captum, nnsight and timm's own function.
 
 Run `python tests/benchmarks/interventions.py [--times 5]`. A row says by how much the numbers differ from plain PyTorch's, and
 the median of its seconds and of its processor's seconds; ways are timed in turn. nnsight is left out where it is not installed
@@ -19,6 +19,7 @@ import vitcore
 from vitcore.interventions.activations import to_model_inputs
 
 LAYER, HEAD = 6, 1
+SQUARE = 4  # patches
 
 
 def residual_streams(vit: vitcore.Vit, x: torch.Tensor) -> dict[str, Callable[[], torch.Tensor]]:
@@ -127,6 +128,42 @@ def all_heads(vit: vitcore.Vit, x: torch.Tensor) -> dict[str, Callable[[], torch
     return {"a pass a head by hand": hooks, "vitcore.head_ablation": lambda: torch.from_numpy(vitcore.head_ablation(vit, x).copy())}
 
 
+def all_squares(vit: vitcore.Vit, x: torch.Tensor, other: torch.Tensor) -> dict[str, Callable[[], torch.Tensor]]:
+    """(L, G) logit difference with each square of patches from another photo; the first is a whole pass a square, by hooks."""
+    module, grid = vit.module, vit.grid
+    squares = [
+        [grid.prefix + (row + i) * grid.cols + col + j for i in range(SQUARE) for j in range(SQUARE)]
+        for row in range(0, grid.rows, SQUARE) for col in range(0, grid.cols, SQUARE)
+    ]  # fmt: skip
+
+    def hooks() -> torch.Tensor:
+        seen: list[torch.Tensor] = []
+        handles = [block.register_forward_hook(lambda block, inputs, out: seen.append(out)) for block in module.blocks]
+        second = module(other)[0].argmax()
+        for handle in handles:
+            handle.remove()
+        first, difference = module(x)[0].argmax(), torch.zeros(vit.blocks, len(squares))
+        for layer, square in np.ndindex(*difference.shape):
+
+            def swap(
+                block: torch.nn.Module, inputs: object, out: torch.Tensor, layer: int = layer, square: int = square
+            ) -> torch.Tensor:
+                mixed = out.clone()
+                mixed[:, squares[square]] = seen[layer][:, squares[square]]
+                return mixed
+
+            handle = module.blocks[layer].register_forward_hook(swap)
+            logits = module(x)[0]
+            difference[layer, square] = logits[first] - logits[second]
+            handle.remove()
+        return difference
+
+    def by_vitcore() -> torch.Tensor:
+        return torch.from_numpy(vitcore.activation_patching(vit, x, other, squares).logit_difference.copy())
+
+    return {"a pass a square by hand": hooks, "vitcore.activation_patching": by_vitcore}
+
+
 def compare(title: str, ways: dict[str, Callable[[], torch.Tensor]], times: int) -> None:
     """Print a table of the ways: how far each is from the first, and what it takes."""
     reference = next(iter(ways.values()))()
@@ -153,6 +190,8 @@ def main() -> None:
         compare("residual stream of all layers", residual_streams(vit, x), times)
         compare("the answer without a head", without_a_head(vit, x), times)
         compare("every head", all_heads(vit, x), max(1, times // 2))
+        other = to_model_inputs(vit, vitcore.open_photo("assets/samples/cat.jpg"))
+        compare("every square after every layer", all_squares(vit, x, other), max(1, times // 2))
 
 
 if __name__ == "__main__":

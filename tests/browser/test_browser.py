@@ -19,7 +19,7 @@ SLUGS = ["", *[row.slug for row in LOOKING[1:]]]  # the first page's address is 
 NAMES = texts.prose("menu", "en")
 OTHERS = {"", "story", "attention", "rollout", "report", "quiz"}  # whose files here ask axe themselves
 ENOUGH = 4.5  # of contrast is what WCAG asks of words (AA)
-NAMED = "[data-testid=stPlotlyChart], [data-testid=stMain] img, [role=application]"
+NAMED = "[data-testid=stPlotlyChart], [data-testid=stMain] img, [role=application], .pair canvas[role=img]"
 
 
 def touch(page: Page, row: int, col: int, rows: int = 16, cols: int = 16, *, click: bool = True) -> None:

@@ -6,6 +6,7 @@ from vitcore.figures.charts.architecture import architecture
 from vitcore.figures.charts.cka_heatmap import cka_heatmap
 from vitcore.figures.charts.distance import attention_distance
 from vitcore.figures.charts.few_shot import confusion_matrix, few_shot_accuracy
+from vitcore.figures.charts.interventions import head_drops, patching_by_depth
 from vitcore.figures.charts.predictions import predictions
 from vitcore.figures.charts.speed import ThroughputCurve, throughput
 from vitcore.figures.charts.synthetic_pictures import synthetic_pictures
@@ -36,6 +37,7 @@ __all__ = [
     "filter_pattern_words",
     "filters",
     "frame_outliers",
+    "head_drops",
     "masked_photo",
     "norm_histogram",
     "norm_map",
@@ -43,6 +45,7 @@ __all__ = [
     "norms_by_depth",
     "patch_and_embedding",
     "patches",
+    "patching_by_depth",
     "photos_in_patches",
     "position_similarity",
     "position_similarity_tile",

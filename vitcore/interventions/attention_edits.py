@@ -19,7 +19,10 @@ from vitcore.models.model_cards import ModelError
 
 @dataclass(frozen=True, eq=False)
 class HeadAttentionEdit:
-    """What replaces "q", "k" or "v" (B, t, d) of a head at some tokens, or its "pattern" (B, t, T): None for even attention."""
+    """What replaces "q", "k" or "v" (B, t, d) of a head at some tokens, or its "pattern" (B, t, T): None for even attention.
+
+    "hidden": no token attends to these, whatever else is edited; no values.
+    """
 
     name: str
     head: int  # among all heads of the block
@@ -35,11 +38,15 @@ def edit_attention(model: str, edits: Sequence[HeadAttentionEdit], heads: int) -
         if not mine:
             return None
         if not isinstance(event, AttentionCall):
-            raise ModelError("{name} does not compute its attention with PyTorch's fused kernel, so it can't be changed.",
-                             name=model)  # fmt: skip
-        return _edited_output(event, mine, heads)
+            raise not_fused_error(model)
+        return _edited_output(event, sorted(mine, key=lambda edit: edit.name == "hidden"), heads)
 
     return watch
+
+
+def not_fused_error(model: str) -> ModelError:
+    """The refusal to change attention that is computed where its queries and keys are not seen."""
+    return ModelError("{name} does not compute its attention with PyTorch's fused kernel, so it can't be changed.", name=model)
 
 
 def _edited_output(event: AttentionCall, edits: Sequence[HeadAttentionEdit], heads: int) -> Tensor:
@@ -54,6 +61,10 @@ def _edited_output(event: AttentionCall, edits: Sequence[HeadAttentionEdit], hea
             part[rows] = edit.values(part[rows]) if edit.values is not None else 0
             if edit.name == "q" and mask is not None:
                 mask[rows] = 0 if before is None else before[rows]
+            continue
+        if edit.name == "hidden":
+            mask = torch.zeros(event.shape, dtype=event.q.dtype, device=event.q.device) if mask is None else mask
+            mask[:, edit.head % heads, :, edit.tokens] = -torch.inf
             continue
         parts["q"][rows] = 0
         if edit.values is None:

@@ -150,6 +150,18 @@ class Edits:
             raise ValueError(f'the residual stream is edited at "pre" or "post" of a layer, not {at!r}')
         return self._place(f"resid_{at}", layer)
 
+    def hide(self, token: TokenChoice) -> None:
+        """Let no token attend to these, in any layer: their scores are −∞ (attention knockout, Geva et al., arXiv 2304.14767).
+
+        The others share the attention that was theirs. Raises: ValueError, for tokens that there are not, and for all of them;
+        ModelError, where the model's blocks have no heads that can be identified.
+        """
+        tokens, vit = self._tokens(token), self.original
+        if isinstance(tokens, slice) or len(tokens) == vit.grid.tokens:
+            raise ValueError("a token must be left that can be attended to")
+        for layer in range(vit.blocks):
+            self._edit_attention("hidden", layer, None, tokens, None)
+
     def patch(self, from_: Any, at: tuple[Any, ...], head: int | None = None) -> None:
         """Put an activation of another pass in the place of this one's.
 

@@ -6,13 +6,17 @@ once; all heads of a layer run together. Shapes: B images, L layers, H heads, T 
 """
 
 import difflib
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent, additive_mask
 from vitcore.forward.attention_reducers import read_only
 from vitcore.forward.onednn_linear import with_onednn_linears
 from vitcore.interventions.activation_sites import (
@@ -23,32 +27,50 @@ from vitcore.interventions.activation_sites import (
     heads_of_call,
     is_index,
 )
-from vitcore.interventions.activations import to_model_inputs
+from vitcore.interventions.activations import Activations, to_model_inputs
+from vitcore.interventions.attention_edits import not_fused_error
 from vitcore.models.vit import Vit, no_classes_error
-from vitcore.module_swaps import with_forward_hooks, with_forward_pre_hooks, with_modules
+from vitcore.module_swaps import with_forward_hooks, with_forward_pre_hooks, with_fused_attention, with_modules, within_context
 
 MOST_NUMBERS = 2**22  # that blocks hand on together (images · T · D): more of them are no faster on CPUs
 SIMILAR = 3  # names of classes that a refusal tells
 
-Ablation = Literal["zero", "mean"]
+Ablation = Literal["zero", "mean", "uniform"]
+WAYS = ("zero", "mean", "uniform")
 
 
-def head_ablation(vit: Vit, photos: Any, target: int | str | None = None, by: Ablation = "zero") -> NDArray[np.float32]:
+def head_ablation(
+    vit: Vit, photos: Any, target: int | str | None = None, by: Ablation = "zero", mean: Activations | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> NDArray[np.float32]:  # fmt: skip
     """(L, H): how much the logit of a class changes without each head, ablated minus whole, in logits; the mean over photos.
 
     Below 0 the head spoke for the class. `target` is a class by index or name; None is each photo's own likeliest class. `by` puts
-    zeros in the place of the head's output, or its mean over all tokens of the photo. `photos` is as of `vitcore.cache`.
+    zeros in the place of the head's output, or its mean: over all tokens of the photo, or, where `mean` is what
+    `vitcore.mean_activations` gave, over those photos token by token; or it lets every token attend to all evenly ("uniform").
+    `photos` is as of `vitcore.cache`. `progress` is called with how many heads are done, of all photos, and of how many.
     Raises: TypeError, for what is no Vit; ValueError, for a class or a way that there is not; PhotoError; ModelError.
     """
     check_activations_defined(vit)
-    if by not in ("zero", "mean"):
-        raise ValueError(f'a head is ablated by "zero" or "mean", not {by!r}')
+    if by not in WAYS:
+        raise ValueError(f'a head is ablated by "zero", "mean" or "uniform", not {by!r}')
     column = class_index(vit, target)
     for layer in range(vit.blocks):
         find_site(vit, "z", layer)
+        if by == "mean" and mean is not None and ("z", layer) not in mean:
+            raise ValueError(f"the mean holds no z of layer {layer}")
     with torch.inference_mode():
-        changes = [_changes(vit, x[None], column, by) for x in to_model_inputs(vit, photos)]
+        inputs = to_model_inputs(vit, photos)
+        each = vit.blocks * vit.heads
+        changes = []
+        for place, x in enumerate(inputs):
+            tell = None if progress is None else partial(_tell, progress, place * each, len(inputs) * each)
+            changes.append(_changes(vit, x[None], column, by, mean if by == "mean" else None, tell))
         return read_only(torch.stack(changes).mean(0))
+
+
+def _tell(progress: Callable[[int, int], None], before: int, total: int, done: int) -> None:
+    progress(before + done, total)
 
 
 def class_index(vit: Vit, target: int | str | None) -> int | None:
@@ -66,7 +88,7 @@ def class_index(vit: Vit, target: int | str | None) -> int | None:
     return found[0]
 
 
-class _Skipped(nn.Module):
+class SkippedBlock(nn.Module):
     """A block that hands on what it is given: the next one knows what would have come."""
 
     def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -74,8 +96,10 @@ class _Skipped(nn.Module):
         return x
 
 
-def _changes(vit: Vit, x: Tensor, target: int | None, by: Ablation) -> Tensor:
-    """(L, H) for one model input (1, 3, H, W)."""
+def _changes(
+    vit: Vit, x: Tensor, target: int | None, by: Ablation, mean: Activations | None, tell: Callable[[int], None] | None
+) -> Tensor:
+    """(L, H) for one model input (1, 3, H, W); `tell` is told how many heads are done."""
     model, given = with_onednn_linears(vit.module), {}
 
     def note(layer: int) -> Any:
@@ -84,32 +108,69 @@ def _changes(vit: Vit, x: Tensor, target: int | None, by: Ablation) -> Tensor:
     whole = with_forward_hooks(model, **{f"blocks.{layer}": note(layer) for layer in range(vit.blocks)})(x)[0].float()
     column = int(whole.argmax()) if target is None else target
     at_once = max(1, MOST_NUMBERS // vit.structure.numbers)
-    changes = torch.empty(vit.blocks, vit.heads)
+    changes, done = torch.empty(vit.blocks, vit.heads), 0
+    model = with_fused_attention(model) if by == "uniform" else model
     for layer in range(vit.blocks):
-        later = with_modules(model, **{f"blocks.{before}": _Skipped() for before in range(layer)})
+        later = with_modules(model, **{f"blocks.{before}": SkippedBlock() for before in range(layer)})
         for heads in torch.arange(vit.heads).split(at_once):
-            logits = _without_heads(vit, later, layer, given[layer], heads, by)(x)
-            changes[layer, heads] = (logits.float() - whole)[:, column]
+            spread = _spread(later, layer, given[layer], len(heads))
+            means = None if mean is None else mean["z", layer]
+            ablated = _attending_evenly if by == "uniform" else partial(_without_heads, by=by, means=means)
+            logits = ablated(vit, spread, layer, heads.tolist())(x)
+            changes[layer, heads] = (logits.float() - whole)[:, column].cpu()
+            done += len(heads)
+            if tell is not None:
+                tell(done)
     return changes
 
 
-def _without_heads(vit: Vit, model: Any, layer: int, resid_pre: Tensor, heads: Tensor, by: Ablation) -> Any:
-    """A copy of the model that goes on from what goes into a layer, (1, T, D), once without each of these heads."""
-    width, count = head_width(vit, layer), heads_of_call(vit)
+def _spread(model: Any, layer: int, resid_pre: Tensor, count: int) -> Any:
+    """A copy of the model that goes on from what goes into a layer, (1, T, D), so many times."""
 
-    def spread(block: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        return resid_pre.expand(len(heads), -1, -1), *inputs[1:]
+    def pre_hook(block: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        return resid_pre.expand(count, -1, -1), *inputs[1:]
+
+    return with_forward_pre_hooks(model, **{f"blocks.{layer}": pre_hook})
+
+
+def _without_heads(vit: Vit, model: Any, layer: int, heads: list[int], by: Ablation, means: Tensor | None) -> Any:
+    """The model with zeros or a mean in the place of one of these heads of a layer in each image; `means` is (1, T, H, d)."""
+    width, count = head_width(vit, layer), heads_of_call(vit)
 
     def ablate(call: int) -> Any:
         def pre_hook(proj: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
             z = inputs[0].clone()
-            for image, head in enumerate(heads.tolist()):
+            for image, head in enumerate(heads):
                 if head // count == call:
                     one = z[image, :, head % count * width : (head % count + 1) * width]
-                    one.copy_(one.mean(0, keepdim=True).expand_as(one) if by == "mean" else torch.zeros_like(one))
+                    if by == "zero":
+                        one.zero_()
+                    else:
+                        one.copy_(one.mean(0, keepdim=True).expand_as(one) if means is None else means[0, :, head])
             return z, *inputs[1:]
 
         return pre_hook
 
-    parts = find_site(vit, "z", layer).parts
-    return with_forward_pre_hooks(model, **{f"blocks.{layer}": spread, **{part: ablate(i) for i, part in enumerate(parts)}})
+    return with_forward_pre_hooks(model, **{part: ablate(i) for i, part in enumerate(find_site(vit, "z", layer).parts)})
+
+
+def _attending_evenly(vit: Vit, model: Any, layer: int, heads: list[int]) -> Any:
+    """The model with one of these heads of a layer attending to all tokens evenly in each image."""
+    count = heads_of_call(vit)
+
+    def watch(event: AttentionEvent) -> Tensor | None:
+        mine = [(image, head % count) for image, head in enumerate(heads) if head // count == event.index]
+        if not mine:
+            return None
+        if not isinstance(event, AttentionCall):
+            raise not_fused_error(vit.display_name)
+        images, places = (list(one) for one in zip(*mine, strict=True))
+        q, mask = event.q.clone(), None
+        q[images, places] = 0
+        if event.mask is not None:
+            mask = additive_mask(event.mask, event.q.dtype).expand(event.shape).clone()
+            mask[images, places] = 0
+        return F.scaled_dot_product_attention(q, event.k, event.v, attn_mask=mask, scale=event.scale)
+
+    block = within_context(model.blocks[layer], partial(AttentionCapture, watch, rewrites=True))
+    return with_modules(model, **{f"blocks.{layer}": block})

@@ -136,6 +136,14 @@ def with_mean_position(vit: Vit) -> nn.Module:
     return _with_table(vit, torch.cat([table[:, :prefix], mean], 1))
 
 
+def with_zero_positions(vit: Vit) -> nn.Module:
+    """The module with zeros in place of all positions, those of tokens before the patches included: none is added."""
+    positions = _all_positions(vit)
+    if positions is None:
+        raise ModelError("{name} has no learned absolute position embeddings.", name=vit.name)
+    return _with_table(vit, torch.zeros_like(positions[0]))
+
+
 def can_permute_positions(vit: Vit) -> bool:
     """Whether `with_permuted_positions` is defined: positions are learned, and belong to patches that all attend to all."""
     movable = not hasattr(vit.module, "position_table") and position_embeddings(vit) is not None
@@ -143,7 +151,8 @@ def can_permute_positions(vit: Vit) -> bool:
 
 
 def can_replace_positions_by_mean(vit: Vit) -> bool:
-    """Whether `with_mean_position` is defined: all that tells where a patch lies is one table, added before the blocks."""
+    """Whether `with_mean_position` and `with_zero_positions` are defined: all that tells where a patch lies is one table, added
+    before the blocks."""
     apart = hasattr(vit.module, "with_permuted_positions") or hasattr(vit.module, "position_table")
     return not apart and position_embeddings(vit) is not None
 

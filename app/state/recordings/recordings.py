@@ -137,6 +137,12 @@ def recording(model: Vit, photo: Photo, block: int | None = None, record: Any = 
     return replace(rec, maps={block: _heads(rec, block)})
 
 
+def sample_recording(model: Vit, name: str) -> Recording:
+    """What one pass on a photo of the gallery left, by the photo's name."""
+    key = sample_photos.sample_digest(name)
+    return recording(model, sample_photos.open_cached(key, f"{name}.jpg", texts.language(), "", SAMPLES / f"{name}.jpg"))
+
+
 def is_at_hand(model: str, sample: str) -> bool:
     """Whether this model's recording of a sample photo is kept, so that its page is drawn at once."""
     key = sample_photos.sample_digest(sample)

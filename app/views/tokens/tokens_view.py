@@ -11,13 +11,12 @@ from app.components import page_theme
 from app.components.figure import explain, lead
 from app.components.pending_choices import mark_drawn, restore_pending
 from app.components.tokens.tokens import tokens
-from app.shell import query_controls, selection
+from app.shell import photo_picker, query_controls, selection
 from app.state.models import loaded_models
 from app.state.recordings import recordings, token_features
 from app.state.visit import current_photo
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown
-from app.views.tokens.second_photo import second_photo_menu, second_recording
 from app.views.tokens.tokens_download import download_button
 from app.views.tokens.tokens_message import VIEWS, TokensVisit, tokens_message
 from app.widgets import outlier_masking
@@ -56,7 +55,7 @@ def _controls(visit: Visit) -> TokensVisit:
     """The controls; the picture and its keys set them, too."""
     text, vit = visit.texts, visit.vit
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="tokens_controls"):
-        second = second_photo_menu(visit)
+        second = photo_picker.second_photo_menu(visit, text["second photo"])
         names = {kind: text[f"kind {kind}"] for kind in token_features.KINDS}
         there = [
             {kind: texts.prose("tokens", lang)[f"kind {kind}"] for kind in token_features.KINDS} for lang in texts.LANGUAGES
@@ -75,6 +74,6 @@ def _controls(visit: Visit) -> TokensVisit:
             count = query_controls.slider(text["segment count"], "segments", 2, most, min(USUAL_SEGMENTS, most))
             outlier_masking.masking_switch(visit, "tokens")
     return replace(visit, patch=patch, layer=layer).extend(
-        TokensVisit, second=second_recording(vit, second), second_title=second.title, source=kind, view=view, whiten=whiten,
-        threshold=float(threshold), method=method, count=count, mask=outlier_masking.is_on(), lines=lines,
+        TokensVisit, second=recordings.sample_recording(vit, second.sample), second_title=second.title, source=kind,
+        view=view, whiten=whiten, threshold=float(threshold), method=method, count=count, mask=outlier_masking.is_on(), lines=lines,
     )  # fmt: skip

@@ -1,0 +1,146 @@
+// What the switches do when touched, by mouse, finger or keys, and what they say.
+
+import { choose } from "../choices.js"
+import { fillIn } from "../text.js"
+import { encodeOff, ledTo, needsBlack, placeOfDrop, shortNumber } from "./switches_read.js"
+
+const LATER_MS = 120 // several switches in one breath are one message
+
+export function listenSwitches(s) {
+  s.root.querySelector("[data-act=all]").onclick = () => become(s, new Set())
+}
+
+const added = (parent, tag, className, words) => parent.appendChild(Object.assign(document.createElement(tag), { className, textContent: words }))
+
+/** The grid and the chips, of what this model has. */
+export function buildBoard(s) {
+  const { data, root } = s, { components, heads, layers, words } = data, board = root.querySelector(".board"), tokens = root.querySelector(".tokens")
+  const parts = ["attn", "mlp"].filter(kind => components.some(one => one.kind === kind))
+  board.replaceChildren()
+  tokens.replaceChildren()
+  board.style.setProperty("--heads", String(heads))
+  board.style.setProperty("--parts", String(Math.max(1, parts.length)))
+  added(board, "span", "", "").style.gridColumn = "1"
+  for (let head = 0; head < heads; head++) added(board, "span", "", fillIn(heads > 6 ? "{head}" : words.head, { head })).style.gridColumn = String(head + 2)
+  parts.forEach((kind, i) => { added(board, "span", "", words[kind === "attn" ? "attention" : "mlp"]).style.gridColumn = String(heads + 3 + i) })
+  for (let layer = 0; layer < layers; layer++) {
+    const label = added(board, "span", "row", fillIn(layer ? "{layer}" : words.layer, { layer }))
+    Object.assign(label.style, { gridColumn: "1", gridRow: String(layer + 2) })
+  }
+  for (const one of components) one.kind in CHIPS ? chip(s, tokens, one) : cell(s, board, one, parts)
+  board.querySelector("button")?.setAttribute("tabindex", "0")
+}
+
+const CHIPS = { positions: "positions", registers: "registers", class_token: "class token" }
+
+function chip(s, tokens, one) {
+  const button = added(tokens, "button", "chip", s.data.words[CHIPS[one.kind]])
+  asSwitch(s, button, one)
+}
+
+function cell(s, board, one, parts) {
+  const { heads, words } = s.data, button = added(board, "button", "cell", "")
+  const column = one.kind === "head" ? one.head + 2 : heads + 3 + parts.indexOf(one.kind)
+  Object.assign(button.style, { gridColumn: String(column), gridRow: String(one.layer + 2) })
+  if (one.kind !== "head") button.dataset.part = one.kind
+  button.setAttribute("aria-label", titleOf(one, words))
+  button.tabIndex = -1
+  asSwitch(s, button, one)
+  button.onkeydown = event => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || !event.key.startsWith("Arrow")) return
+    const to = ledTo(one, event.key, s.data.components.filter(({ kind }) => !(kind in CHIPS)), heads)
+    for (const other of board.querySelectorAll("button")) other.tabIndex = other.dataset.name === to.name ? 0 : -1
+    board.querySelector(`[data-name="${to.name}"]`).focus()
+    event.preventDefault()
+    event.stopPropagation()
+  }
+}
+
+function asSwitch(s, button, one) {
+  button.type = "button"
+  button.dataset.name = one.name
+  button.setAttribute("role", "switch")
+  button.onclick = () => {
+    const off = new Set(s.off)
+    if (!off.delete(one.name)) off.add(one.name)
+    become(s, off)
+    point(s, one)
+  }
+  button.onpointerenter = button.onfocus = () => point(s, one)
+  button.onpointerleave = button.onblur = () => point(s, null)
+}
+
+export const titleOf = (one, words) => fillIn(words[{ head: "a head", attn: "an attention", mlp: "an mlp" }[one.kind] ?? CHIPS[one.kind]], one)
+
+// Another set is off: shown at once, and Python is told.
+function become(s, off) {
+  s.off = off
+  s.root.classList.add("waiting")
+  choose(s, { off: encodeOff(off, s.data.components) }, LATER_MS)
+  sayOff(s)
+}
+
+function point(s, one) {
+  s.pointed = one
+  sayPointed(s)
+}
+
+function sayPointed(s) {
+  const { pointed: one, data: { scan, words } } = s, line = s.root.querySelector(".pointed")
+  if (!one) return (line.textContent = words.point)
+  const state = words[s.off.has(one.name) ? "is off" : "is on"], title = titleOf(one, words)
+  const drop = scan && one.kind === "head" ? fillIn(words["drop of"], { drop: shortNumber(scan.drops[one.layer][one.head]) }) : ""
+  line.textContent = `${title}: ${state}${drop}`
+}
+
+/** What is off, and where Python has answered to that, the answer. */
+export function sayOff(s) {
+  const { root, data } = s, { scan } = data
+  for (const button of root.querySelectorAll("[role=switch]")) button.setAttribute("aria-checked", String(!s.off.has(button.dataset.name)))
+  root.querySelector("[data-act=all]").disabled = !s.off.size
+  for (const one of data.components) if (one.kind === "head") colourCell(s, root.querySelector(`.cell[data-name="${one.name}"]`), one)
+  for (const part of root.querySelectorAll(".drops, .unit, .named")) part.hidden = !scan
+  if (scan) {
+    root.querySelector(".low").textContent = `−${scan.scale}`
+    root.querySelector(".high").textContent = scan.scale
+    root.querySelector(".unit").textContent = scan.unit
+    root.querySelector(".named").textContent = scan.told
+  }
+  sayPointed(s)
+  if (data.state.off === s.st.off) sayAnswer(s)
+}
+
+function colourCell(s, button, one) {
+  const { scan } = s.data
+  button.replaceChildren()
+  button.classList.toggle("strongest", Boolean(scan && scan.strongest === one.name))
+  if (!scan) {
+    button.style.removeProperty("--fill")
+    return button.style.removeProperty("--ink")
+  }
+  const drop = scan.drops[one.layer][one.head], packed = s.colours.signed[placeOfDrop(drop, scan.top)]
+  const rgb = [packed & 255, (packed >> 8) & 255, (packed >> 16) & 255]
+  button.style.setProperty("--fill", `rgb(${rgb.join(" ")})`)
+  button.style.setProperty("--ink", needsBlack(rgb) ? "#000" : "#fff")
+  if (s.data.heads <= 12) added(button, "span", "", shortNumber(drop))
+}
+
+function sayAnswer(s) {
+  const { root, data } = s
+  root.classList.remove("waiting")
+  root.querySelector(".map-title").textContent = data.map.title
+  for (const canvas of root.querySelectorAll(".pair canvas")) canvas.setAttribute("aria-label", `${data.map.title}, ${data.words[canvas.dataset.when]}`)
+  root.querySelector(".answer").replaceChildren(...data.answer.map(row => {
+    const item = document.createElement("li")
+    for (const [tag, words] of [["span", row.label], ["b", row.before], ["b", row.after]]) added(item, tag, "", words)
+    item.style.setProperty("--before", row.shares[0])
+    item.style.setProperty("--after", row.shares[1])
+    item.setAttribute("aria-label", fillIn(data.words.row, row))
+    return item
+  }))
+  root.querySelector(".told").textContent = data.told
+  const outlying = root.querySelector(".outlying")
+  outlying.textContent = data.outlying
+  outlying.hidden = !data.outlying
+  root.querySelector(".top").textContent = data.map.scale
+}

@@ -1,0 +1,209 @@
+"""Interventions on a photo's pass, computed once and kept: components switched off, every head tried, tokens of another photo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from app.state.memory import memory_cache
+from app.state.models import loaded_models
+from app.state.photos import sample_photos
+from vitcore.assets import SAMPLES
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vitcore.forward.recording import Recording
+    from vitcore.interventions.activation_patching import ActivationPatching
+    from vitcore.interventions.activations import Activations
+    from vitcore.interventions.component_switches import Component
+    from vitcore.models.load_model import Vit
+
+REPLACEMENTS = ("zero", "mean", "uniform")
+OF_TOKENS = ("positions", "registers", "class_token")  # components that are not of one layer
+BETWEEN = "-"  # names of components, in an address
+MOST_OFF = 2000  # components that an address may name
+Progress = Callable[[int, int], None]
+
+
+class SwitchedPass(NamedTuple):
+    """What is left without some components: the answer, two maps (rows, cols), and the pass's outlier tokens, by patch."""
+
+    logits: NDArray[np.float32]
+    rollout: NDArray[np.float64]
+    class_attention: NDArray[np.float64]
+    outliers: list[int]
+
+
+class StrongestHead(NamedTuple):
+    """The head without which the answer's logit falls most, and by how much."""
+
+    layer: int
+    head: int
+    drop: float
+
+
+def components(vit: Vit, by: str) -> list[Component]:
+    """What can be switched off in this model, by a replacement; empty where nothing can (`why_none`)."""
+    from vitcore.interventions.component_switches import switchable_components
+    from vitcore.models.model_cards import ModelError
+
+    try:
+        return list(switchable_components(vit, by))  # type: ignore[arg-type]
+    except ModelError:
+        return []
+
+
+def why_none(vit: Vit) -> str:
+    """Why nothing can be switched off in this model, as a sentence."""
+    from vitcore.interventions.activation_sites import check_activations_defined
+    from vitcore.models.model_cards import ModelError
+    from vitcore.translation import say
+
+    try:
+        check_activations_defined(vit)
+    except ModelError as error:
+        return str(error)
+    return say("The blocks of {name} do not hand on their heads apart, so none can be switched off.", name=vit.display_name)
+
+
+def decode_components(code: str, known: list[str]) -> list[str]:
+    """The components that an address names and that can be switched off, in the model's order."""
+    named = {*code.split(BETWEEN)[:MOST_OFF]}
+    return [name for name in known if name in named]
+
+
+def encode_components(names: list[str]) -> str:
+    """Components as text for an address; empty for none."""
+    return BETWEEN.join(names)
+
+
+@memory_cache.cached
+def switched_pass(rec: Recording, code: str, by: str, mask_outliers: bool, _vit: Vit) -> SwitchedPass:
+    """One forward pass without some components; `mask_outliers`: its outlier tokens are masked in both maps. Raises: ModelError."""
+    from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
+    from vitcore.forward.recording import record_batch
+    from vitcore.interventions.component_switches import switch_off
+
+    names = code.split(BETWEEN) if code else []
+    mean = _gallery_mean(_vit, _mean_names(names)) if by == "mean" else None
+    with memory_cache.CACHE.reserve(loaded_models.memory_plan(_vit).pass_bytes):
+        made = record_batch(switch_off(_vit, names, by, mean), [(rec.photo, rec.model_input)])[0]  # type: ignore[arg-type]
+    outliers = outliers_in_recording(made).patches.tolist()
+    shown = mask_outlier_tokens(made) if mask_outliers else made
+    return SwitchedPass(made.logits, shown.rollout(), shown.pooled_attention(_vit.blocks - 1), outliers)
+
+
+def switches_as_arrays(names: list[str], vit: Vit) -> dict[str, NDArray[np.bool_]]:
+    """What is off, for a file: heads (L, H), attention and MLP of each layer (L,), the three of tokens."""
+    import numpy as np
+
+    off = {*names}
+    layers, heads = range(vit.blocks), range(vit.heads)
+    return {
+        "heads_off": np.array([[f"L{layer}H{head}" in off for head in heads] for layer in layers]),
+        "attention_off": np.array([f"L{layer}.attn" in off for layer in layers]),
+        "mlp_off": np.array([f"L{layer}.mlp" in off for layer in layers]),
+        **{f"{name}_off": np.array([name in off]) for name in OF_TOKENS},
+    }
+
+
+def _mean_names(names: list[str]) -> list[str]:
+    """The activations whose mean takes the place of these components."""
+    wanted = {"attn_out": ".attn", "mlp_out": ".mlp"}
+    found = [one for one, end in wanted.items() if any(name.endswith(end) for name in names)]
+    tokens = ["k", "v"] if {"registers", "class_token"} & {*names} else []
+    return [*found, *tokens, *(["z"] if any("H" in name for name in names) else [])]
+
+
+def _gallery_mean(vit: Vit, names: list[str]) -> Activations:
+    """Activations averaged over the photos of the gallery."""
+    import torch
+
+    from vitcore.interventions.activations import Activations
+
+    means = {name: torch.from_numpy(_layer_means(vit.name, name)) for name in names}
+    values = {(name, layer): one for name, layers in means.items() for layer, one in enumerate(layers)}
+    compute = {key: value.clone for key, value in values.items()}
+    return Activations(vit.name, torch.zeros(1, 0), vit.blocks, compute)
+
+
+@memory_cache.cached
+def _layer_means(model: str, name: str) -> NDArray[np.float32]:
+    """(L, 1, T, …) of an activation, the mean over the gallery."""
+    import numpy as np
+
+    from vitcore.interventions.mean_activations import mean_activations
+
+    vit = loaded_models.loaded(model)
+    with memory_cache.CACHE.reserve(2 * loaded_models.memory_plan(vit).pass_bytes):
+        photos = [SAMPLES / f"{row['id']}.jpg" for row in sample_photos.samples()]
+        mean = mean_activations(vit, photos, [name])
+    return np.stack([mean[name, layer].cpu().numpy() for layer in range(vit.blocks)])
+
+
+@memory_cache.cached
+def head_drops(rec: Recording, by: str, _vit: Vit, _progress: Progress) -> NDArray[np.float32]:
+    """(L, H) by how much the likeliest class's logit falls without each head, one head at a time. Raises: ModelError."""
+    from vitcore.forward.recording import to_model_input
+    from vitcore.interventions.head_ablation import head_ablation
+
+    mean = _gallery_mean(_vit, ["z"]) if by == "mean" else None
+    with memory_cache.CACHE.reserve(2 * loaded_models.memory_plan(_vit).pass_bytes):
+        x = to_model_input(_vit, rec.model_input.numbers)
+        return -head_ablation(_vit, x, int(rec.logits.argmax()), by, mean, _progress)  # type: ignore[arg-type]
+
+
+def drops_at_hand(rec: Recording, by: str) -> NDArray[np.float32] | None:
+    """The same, where every head has been tried already."""
+    found: NDArray[np.float32] | None = memory_cache.kept(head_drops, rec, by)
+    return found
+
+
+def strongest_head(drops: NDArray[np.float32]) -> StrongestHead:
+    """The head that the answer loses most without."""
+    layer, head = divmod(int(drops.argmax()), drops.shape[1])
+    return StrongestHead(layer, head, float(drops[layer, head]))
+
+
+def readout_tokens(rec: Recording) -> list[int]:
+    """The tokens before the patches, where the answer is read from them."""
+    return [place for place in range(rec.grid.prefix) if rec.pooling_weights[place] > 0]
+
+
+@memory_cache.cached
+def patched_by_depth(rec: Recording, other: Recording, _vit: Vit) -> ActivationPatching:
+    """Two groups of tokens taken from another photo's pass after each layer: those that the answer is read from (where they are
+    no patches), and all patches. Raises: ModelError."""
+    prefix, patches = readout_tokens(rec), range(rec.grid.prefix, rec.grid.tokens)
+    return _patched(rec, other, [*([prefix] if prefix else []), patches], _vit, None)
+
+
+@memory_cache.cached
+def patched_squares(rec: Recording, other: Recording, side: int, _vit: Vit, _progress: Progress) -> NDArray[np.float32]:
+    """(L, rows, cols): how far the answer goes over when the square of patches that one lies in is taken from another photo's
+    pass after each layer; squares are `side` patches wide, cut at the rim. Raises: ModelError."""
+    import numpy as np
+
+    grid = rec.grid
+    row, col = np.divmod(np.arange(grid.patches), grid.cols)
+    square = (row // side) * -(-grid.cols // side) + col // side
+    groups = [(grid.prefix + np.flatnonzero(square == one)).tolist() for one in range(int(square.max()) + 1)]
+    share = _patched(rec, other, groups, _vit, _progress).share
+    return share[:, square].reshape(-1, grid.rows, grid.cols).astype(np.float32)
+
+
+def squares_at_hand(rec: Recording, other: Recording, side: int) -> NDArray[np.float32] | None:
+    """The same, where they have been computed already."""
+    found: NDArray[np.float32] | None = memory_cache.kept(patched_squares, rec, other, side)
+    return found
+
+
+def _patched(rec: Recording, other: Recording, groups: list, vit: Vit, progress: Progress | None) -> ActivationPatching:
+    from vitcore.forward.recording import to_model_input
+    from vitcore.interventions.activation_patching import activation_patching
+
+    x, y = (to_model_input(vit, one.model_input.numbers) for one in (rec, other))
+    with memory_cache.CACHE.reserve(2 * loaded_models.memory_plan(vit).pass_bytes):
+        return activation_patching(vit, x, y, groups, progress=progress)

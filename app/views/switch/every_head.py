@@ -1,0 +1,71 @@
+"""Which single head matters most for this answer: a guess, then all heads are tried, one at a time, with progress."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import texts
+from app.state.recordings import interventions
+from app.views.switch.parts_of_depth import part_of, parts_of_depth
+from app.widgets import guess
+from vitcore.models.model_cards import ModelError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.state.visit.visit import Visit
+    from app.views.switch.switch_visit import SwitchVisit
+
+SCAN = "every_head"  # in the address: "tried", or nothing
+TRIED = "tried"
+
+
+def try_every_head(visit: Visit, by: str) -> NDArray | None:
+    """The button, and the drops (L, H) where they are asked for; None where they are not, or the model can't."""
+    text = visit.texts
+    st.button(text["try every head"], key="try_every_head", type="primary", on_click=st.session_state.update, kwargs={SCAN: TRIED})
+    tried = st.text_input(text["tried"], key=SCAN, bind="query-params") == TRIED
+    if not tried and not guess.has_guessed(_guess_key(visit, by)):
+        return None
+    if (drops := interventions.drops_at_hand(visit.recording, by)) is not None:
+        return drops
+    bar = st.progress(0.0, text["trying"])
+
+    def progress(done: int, total: int) -> None:
+        bar.progress(done / total, text["trying"])
+
+    try:
+        return interventions.head_drops(visit.recording, by, visit.vit, progress)
+    except ModelError:
+        return None  # what is switched off says why
+    finally:
+        bar.empty()
+
+
+def strongest_sentence(visit: SwitchVisit) -> str:
+    """Which head the answer loses most without; nothing where they were not tried."""
+    if visit.drops is None:
+        return ""
+    best, label = interventions.strongest_head(visit.drops), visit.recording.top_classes(1)[0][0]
+    facts = {"label": label, "layer": best.layer, "head": best.head, "drop": f"{best.drop:.3g}"}
+    return visit.texts["strongest" if best.drop > 0 else "no head"].format(**facts)
+
+
+def show_question(visit: SwitchVisit) -> None:
+    """In which part of the depth does the head lie that matters most? The answer names it, once every head was tried."""
+    text, parts = visit.texts, parts_of_depth(visit.vit.blocks, visit.texts)
+    label = texts.escape_markdown(visit.recording.top_classes(1)[0][0])
+    right, answer = 0, text["try first"]
+    if visit.drops is not None:
+        right = part_of(interventions.strongest_head(visit.drops).layer, parts)
+        answer = texts.escape_markdown(strongest_sentence(visit))
+    with st.container(border=True):
+        st.markdown(f"## {text['predict title']}")
+        st.markdown(text["predict"].format(label=label))
+        guess.guess_and_answer(_guess_key(visit, visit.by), [part.title for part in parts], right, answer)
+
+
+def _guess_key(visit: Visit, by: str) -> str:
+    return f"switch {visit.vit.name} {visit.photo.key} {by}"

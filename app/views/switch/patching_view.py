@@ -1,0 +1,140 @@
+"""The page's second part: tokens are taken from another photo's pass after each layer; where the answer turns, as curve and map."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import texts
+from app.components import page_theme
+from app.components.figure import downloads, explain, plot
+from app.shell import photo_picker, query_controls
+from app.state.models import loaded_models
+from app.state.recordings import interventions, recordings
+from app.state.visit import current_photo
+from app.state.visit.visit import Visit
+from app.texts import escape_markdown
+from app.views.switch.parts_of_depth import part_of, parts_of_depth
+from app.widgets import guess
+from vitcore.models.model_cards import ModelError
+from vitcore.translation import percent
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from vitcore.forward.recording import Recording
+    from vitcore.interventions.activation_patching import ActivationPatching
+
+SWAP, SQUARE, LAYER = "swap", "square", "swap_layer"  # controls
+SWAPPED = "swapped"
+SIDES = ("8", "4", "2", "1")  # of squares, in patches
+USUAL_SIDE = "4"
+MAP_PX = 400  # as high as the curve, with the layer above it
+LEAST_TOP = 0.05  # of the map's scale: what is less is nearly nothing
+
+
+@st.fragment
+def show_patching(model: str, text: texts.Prose) -> None:
+    """The question, the button, and where they are asked for the pictures; runs on its own when something is touched."""
+    vit, photo = loaded_models.loaded(model), current_photo.load_photo()
+    visit = Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo), mode=page_theme.current(), texts=text)
+    st.markdown(f"## {text['swap title']}")
+    st.markdown(text["swap intro"])
+    with st.container(horizontal=True, vertical_alignment="bottom", key="swap_controls"):
+        second = photo_picker.second_photo_menu(visit, text["second photo"])
+        side = int(query_controls.button_row(text, SQUARE, list(SIDES), USUAL_SIDE, help=text["square help"]))
+        st.button(text["swap them"], key="swap_them", type="primary", on_click=st.session_state.update, kwargs={SWAP: SWAPPED})
+        swapped = st.text_input(text["swapped"], key=SWAP, bind="query-params") == SWAPPED
+    other = recordings.sample_recording(vit, second.sample)
+    try:
+        found = interventions.patched_by_depth(visit.recording, other, vit)
+    except ModelError as error:
+        st.info(escape_markdown(str(error)), icon=":material/info:")
+        return
+    key = f"swap {vit.name} {photo.key} {second.sample}"
+    answers = {"own": _answer(visit.recording), "other": _answer(other)}
+    if swapped or guess.has_guessed(key):
+        _show_pictures(visit, other, found, side, answers)
+    if interventions.readout_tokens(visit.recording):
+        _show_question(visit, found, key, answers)
+
+
+def _answer(rec: Recording) -> str:
+    label, probability = rec.top_classes(1)[0]
+    return f"{escape_markdown(label)} ({percent(probability)})"
+
+
+def _show_pictures(visit: Visit, other: Recording, found: ActivationPatching, side: int, answers: dict[str, str]) -> None:
+    """The curve of depth, and on the photo what each square of patches does after a layer."""
+    from vitcore import figures
+
+    text, grid, mode, photo = visit.texts, visit.grid, visit.mode, visit.input_picture
+    turning, layers = _turning(visit, found), visit.vit.blocks
+    share, names, even = found.share, _groups(visit), found.even_share
+    st.markdown(f"**{_turning_sentence(visit, found)}** {text['swap answers'].format(**answers)}")
+    left, right = st.columns([1, 1], gap="large")
+    squares = _squares(visit, other, side)
+    with left:
+        plot(figures.patching_by_depth(share, names, turning, even, mode), "swap_curve", text["curve alt"])
+    with right:
+        last = layers - 1
+        layer = query_controls.slider(text["after layer"], LAYER, 0, last, _telling_layer(squares))
+        top = max(LEAST_TOP, float(abs(squares).max()))
+        title, unit = text["map title"].format(layer=layer), text["share unit"]
+        drawn = figures.relevance(squares[layer], photo, grid, title, unit, signed=True, mode=mode, min_top=top)
+        plot(replace(drawn, height_px=MAP_PX, stays_at_top=True), "swap_map", text["map alt"].format(layer=layer))
+    with st.container(horizontal=True):
+        explain(text["swap how"], text["swap limits"], text["swap source"])
+        downloads(
+            lambda: figures.patching_by_depth(share, names, turning, even, mode), "swap", _turning_sentence(visit, found),
+            subjects=(*visit.subjects, other.photo.name), file_stem="swapped tokens", logit_difference=found.logit_difference,
+            share=share, logit_difference_own=found.own, logit_difference_other=found.other, share_of_squares=squares,
+        )  # fmt: skip
+
+
+def _telling_layer(squares: NDArray) -> int:
+    """The layer after which one square does most."""
+    return int(abs(squares).max((1, 2)).argmax())
+
+
+def _squares(visit: Visit, other: Recording, side: int) -> NDArray:
+    found = interventions.squares_at_hand(visit.recording, other, side)
+    if found is not None:
+        return found
+    bar = st.progress(0.0, visit.texts["swapping"])
+
+    def progress(done: int, total: int) -> None:
+        bar.progress(done / total, visit.texts["swapping"])
+
+    try:
+        return interventions.patched_squares(visit.recording, other, side, visit.vit, progress)
+    finally:
+        bar.empty()
+
+
+def _groups(visit: Visit) -> list[str]:
+    text = visit.texts
+    return [*([text["group readout"]] if interventions.readout_tokens(visit.recording) else []), text["group patches"]]
+
+
+def _turning(visit: Visit, found: ActivationPatching) -> int | None:
+    return found.turning_layer(0) if interventions.readout_tokens(visit.recording) else None
+
+
+def _turning_sentence(visit: Visit, found: ActivationPatching) -> str:
+    text, layer = visit.texts, _turning(visit, found)
+    if not interventions.readout_tokens(visit.recording):
+        return text["read from patches"]
+    return text["never turns"] if layer is None else text["turns"].format(layer=layer)
+
+
+def _show_question(visit: Visit, found: ActivationPatching, key: str, answers: dict[str, str]) -> None:
+    """After which part of the depth does the class token alone carry the other photo's answer?"""
+    text, parts = visit.texts, parts_of_depth(visit.vit.blocks, visit.texts)
+    right = part_of(_turning(visit, found), parts)
+    with st.container(border=True):
+        st.markdown(f"### {text['predict title']}")
+        st.markdown(text["predict swap"].format(**answers))
+        guess.guess_and_answer(key, [part.title for part in parts], right, _turning_sentence(visit, found))

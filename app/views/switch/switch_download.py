@@ -1,0 +1,35 @@
+"""What is left to take along: the drops of every head where they were tried, else the map, and the numbers before and after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from app.components.figure import downloads
+from app.state.recordings import interventions
+from app.views.switch import switch_message
+from app.widgets import outlier_masking
+
+if TYPE_CHECKING:
+    from app.views.switch.switch_visit import SwitchVisit
+
+
+def download_button(visit: SwitchVisit) -> None:
+    """Nothing where this model can't do without what is off."""
+    from vitcore import figures
+
+    after, drops = visit.after, visit.drops
+    if isinstance(after, str) or visit.map_after is None:
+        return
+    text, mode, left, grid, photo = visit.texts, visit.mode, visit.map_after, visit.grid, visit.input_picture
+    names = visit.off.split(interventions.BETWEEN) if visit.off else []
+    title, unit = text["download title"].format(map=text[f"switch_map.{visit.map_name}"]), text["percent of all"]
+    title = outlier_masking.masked_title(title, outlier_masking.is_on())
+    label = visit.recording.top_classes(1)[0][0] if visit.vit.labels else ""
+    arrays = {} if drops is None else {"drop_of_logit": drops}
+    downloads(
+        lambda: figures.relevance(100 * left, photo, grid, title, unit, mode=mode) if drops is None
+        else figures.head_drops(drops, label, mode),
+        "switch", switch_message.told(visit), subjects=visit.subjects, file_stem="switched off",
+        **interventions.switches_as_arrays(names, visit.vit), logits_before=visit.recording.logits, logits_after=after.logits,
+        map_before=visit.map_before, map_after=left, **arrays,
+    )  # fmt: skip

@@ -1,0 +1,100 @@
+"""The message to the switches: which there are, what is off, the answer and the map before and after, the drops of heads."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+from app.state import landing_figures
+from app.state.recordings import covered_photos, interventions
+from app.views.switch import every_head
+from app.widgets import outlier_masking
+from vitcore.translation import percent
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from app.state.recordings.covered_photos import AnswerRow
+    from app.state.recordings.interventions import SwitchedPass
+    from app.views.switch.switch_visit import SwitchVisit
+
+TEXT_KEYS = (
+    "answer", "before", "after", "switches", "all on", "tokens", "attention", "mlp", "head", "layer", "a head", "an attention",
+    "an mlp", "positions", "registers", "class token", "is on", "is off", "drop of", "point", "row",
+)  # fmt: skip
+
+
+def switch_message(visit: SwitchVisit) -> dict[str, Any]:
+    """What the component is given."""
+    text, rec, grid, vit = visit.texts, visit.recording, visit.grid, visit.vit
+    after = None if isinstance(visit.after, str) else visit.after
+    rows = covered_photos.answer_rows(rec, after.logits) if after else []
+    return {
+        "state": {"off": visit.off}, "layers": vit.blocks, "heads": vit.heads,
+        "components": [{"name": one.name, "kind": one.kind, "layer": one.layer, "head": one.head} for one in visit.components],
+        "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)}, "detail": visit.detail_url,
+        "colours": landing_figures.look_colours(visit.mode), "map": _map(visit, after), "scan": _scan(visit),
+        "answer": [_row(row) for row in rows], "told": told(visit), "outlying": _outlying(visit, after),
+        "words": {key: text[key] for key in TEXT_KEYS},
+    }  # fmt: skip
+
+
+def _map(visit: SwitchVisit, after: SwitchedPass | None) -> dict[str, Any]:
+    """The map before and after on one colour scale, and the outlier tokens that hold much of each, where they are not masked."""
+    before, left = visit.map_before, visit.map_after
+    top, masked = covered_photos.common_top(before, left), outlier_masking.is_on()
+    marks = [] if masked or after is None or left is None else covered_photos.marked_patches(left, after.outliers)
+    return {
+        "title": visit.texts[f"switch_map.{visit.map_name}"], "before": _floats(before), "top": top, "scale": percent(top),
+        "after": None if left is None else _floats(left),
+        "outliers": {"before": outlier_masking.outliers_in_map(visit, before).patches, "after": marks},
+    }  # fmt: skip
+
+
+def _outlying(visit: SwitchVisit, after: SwitchedPass | None) -> str:
+    """What is to be said of outlier tokens that hold much of the map before, or after."""
+    said = outlier_masking.outliers_in_map(visit, visit.map_before).sentence
+    if said or after is None or visit.map_after is None:
+        return said
+    marks = covered_photos.marked_patches(visit.map_after, after.outliers)
+    return outlier_masking.outliers_of_patches(marks, len(after.outliers), visit.grid).sentence
+
+
+def _scan(visit: SwitchVisit) -> dict[str, Any] | None:
+    """The drops of every head, where they were tried."""
+    if visit.drops is None:
+        return None
+    best, top = interventions.strongest_head(visit.drops), float(abs(visit.drops).max()) or 1.0
+    label = visit.recording.top_classes(1)[0][0]
+    return {
+        "drops": [[round(float(one), 3) for one in row] for row in visit.drops], "top": top, "scale": f"{top:.3g}",
+        "strongest": f"L{best.layer}H{best.head}", "told": every_head.strongest_sentence(visit),
+        "unit": visit.texts["drop unit"].format(label=label),
+    }  # fmt: skip
+
+
+def _floats(values: NDArray) -> str:
+    return base64.b64encode(values.astype("<f4").tobytes()).decode()
+
+
+def _row(row: AnswerRow) -> dict[str, Any]:
+    shares = [round(row.before, 4), round(row.after, 4)]
+    return {"label": row.label, "before": percent(row.before), "after": percent(row.after), "shares": shares}
+
+
+def told(visit: SwitchVisit) -> str:
+    """How much is off, and what became of the answer; or why this can't be done."""
+    text, count, after = visit.texts, len(visit.off.split(interventions.BETWEEN)) if visit.off else 0, visit.after
+    if isinstance(after, str):
+        return after
+    if not count:
+        return text["nothing off"]
+    how = text.fill("off count", count=count)
+    rows = covered_photos.answer_rows(visit.recording, after.logits)
+    if not rows:
+        similarity = covered_photos.feature_similarity(visit.recording, after.logits)
+        return text.joined((how, text["features"].format(similarity=f"{similarity:.2f}")))
+    was, now = max(rows, key=lambda row: row.before), max(rows, key=lambda row: row.after)
+    facts = {"label": was.label, "before": percent(was.before), "after": percent(was.after), "now": now.label,
+             "share": percent(now.after)}  # fmt: skip
+    return text.joined((how, text["still" if was is now else "other"].format(**facts)))

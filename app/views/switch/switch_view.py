@@ -1,0 +1,79 @@
+"""The page's first part: switches beside the answer and a map that are left, and the controls whose values are in the address."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import texts
+from app.components import page_theme
+from app.components.figure import explain, lead
+from app.components.pending_choices import mark_drawn, restore_pending
+from app.components.switches.switches import switches
+from app.shell import copy_link, query_controls
+from app.shell.address import rewrite_query_param
+from app.state.models import loaded_models
+from app.state.recordings import interventions, recordings
+from app.state.visit import current_photo
+from app.state.visit.visit import Visit
+from app.texts import escape_markdown
+from app.views.switch import every_head, switch_download, switch_message
+from app.views.switch.switch_visit import SwitchVisit
+from app.widgets import outlier_masking
+
+OFF, BY, MAP = "off", "switch_by", "switch_map"  # controls
+MAPS = ("rollout", "class_attention")
+
+
+@st.fragment
+def show_switches(model: str, text: texts.Prose) -> None:
+    """The page's pictures and controls; runs on its own when something is touched, and holds nothing in between."""
+    vit, photo = loaded_models.loaded(model), current_photo.load_photo()
+    visit = Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo), mode=page_theme.current(), texts=text)
+    outlier_masking.set_masking(outlier_masking.is_on())  # the address follows
+    restore_pending(OFF, BY, MAP, every_head.SCAN)
+    pictures = lead()
+    asked = _controls(visit)
+    with pictures:
+        if asked.components:
+            switches(switch_message.switch_message(asked), key="switches", target=OFF)
+        else:
+            st.info(escape_markdown(interventions.why_none(vit)), icon=":material/info:")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        explain(text["how"], text["limits"], text["source"])
+        if asked.components:
+            switch_download.download_button(asked)
+            outlier_masking.switch_if_any(visit, "switch")
+    if vit.labels and asked.components:
+        every_head.show_question(asked)
+    copy_link.offer_handout(**copy_link.USUAL_ROLLOUT)
+    mark_drawn()
+
+
+def _controls(visit: Visit) -> SwitchVisit:
+    text, vit = visit.texts, visit.vit
+    with st.container(horizontal=True, vertical_alignment="bottom", key="switch_controls"):
+        by = query_controls.button_row(text, BY, list(interventions.REPLACEMENTS), help=text["switch_by help"])
+        shown = query_controls.button_row(text, MAP, list(MAPS))
+        found = interventions.components(vit, by)
+        drops = every_head.try_every_head(visit, by) if vit.labels and found else None
+    known = [one.name for one in interventions.components(vit, "zero")]
+    off = interventions.decode_components(_off_control(visit, known), [one.name for one in found])
+    return visit.extend(
+        SwitchVisit, components=found, off=interventions.encode_components(off), by=by, map_name=shown, drops=drops
+    )  # fmt: skip
+
+
+def _off_control(visit: Visit, known: list[str]) -> str:
+    """The field that keeps what is off in the address; it is not seen. What this model has not is left out."""
+    given = st.session_state.get(OFF, st.query_params.get(OFF, "")) or ""
+    code = interventions.encode_components(interventions.decode_components(given, known))
+    if given and code != given:
+        if OFF in st.session_state:
+            st.session_state[OFF] = code
+        elif code:
+            rewrite_query_param(OFF, code, code)
+        else:
+            del st.query_params[OFF]
+            st.rerun()
+    st.text_input(visit.texts["off"], key=OFF, bind="query-params")
+    return code
