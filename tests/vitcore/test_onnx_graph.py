@@ -90,6 +90,7 @@ def test_weights_in_half_precision_are_cast(make_vit, tmp_path):
     assert np.allclose(*answers, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:tiny leaves settings open")
 @pytest.mark.parametrize(
     "kind", ["max pooling", "SwiGLU", "grey", "no plain ViT", "another file", "no file of tensors", "a hook", "dynamic"]
 )
