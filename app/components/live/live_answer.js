@@ -1,8 +1,8 @@
 // What Live says and shows of an answer: five classes, the rate, what is missing, and that this browser and the server agree.
 
-import { fillIn, percent } from "../text.js"
+import { fillIn } from "../text.js"
 import { adoptFrame, adoptImages, schedule } from "./live_draw.js"
-import { largestDifference } from "./live_read.js"
+import { largestDifference, shownShare } from "./live_read.js"
 import { openPhoto } from "./live_source.js"
 
 const AGREES = 0.01 // of logits: float32 on two machines differ by a few millionths, other arithmetic by far more
@@ -66,7 +66,7 @@ export function buttons(s) {
 export function showFrame(s) {
   const { latest, source, data } = s
   adoptFrame(s)
-  rows(s, latest.top.map(([i, share]) => ({ label: data.labels[i] ?? `${i}`, share, shown: percent(share) })))
+  rows(s, latest.top.map(([i, share]) => ({ label: data.labels[i] ?? `${i}`, share, shown: shownShare(share) })))
   const took = s.stamps.length > 3 && source?.live && !s.frozen ? (s.stamps.at(-1) - s.stamps[0]) / (s.stamps.length - 1) : 0
   const facts = { fps: took ? (1000 / took).toFixed(1) : "", ms: Math.round(latest.ms.all), threads: s.ready.threads }
   s.root.querySelector(".rate").textContent = fillIn(data.words[took ? "rate" : "time"], facts)

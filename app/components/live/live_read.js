@@ -44,6 +44,13 @@ export function topClasses(logits, count) {
   return order.map(i => [i, each[i] / sum])
 }
 
+/** A probability as a person reads it (`translation.percent`): what is not 0 does not read 0.0 %.
+ * @param {number} share */
+export function shownShare(share) {
+  const written = (100 * share).toFixed(1)
+  return share > 0 && !Number(written) ? "< 0.1 %" : `${written} %`
+}
+
 /** The largest difference of two arrays.
  * @param {ArrayLike<number>} a @param {ArrayLike<number>} b */
 export function largestDifference(a, b) {

@@ -28,7 +28,7 @@ export function startWorker(s) {
 }
 
 function hear(s, message) {
-  if (message.kind === "progress" && !s.ready) say(s, "loading", { percent: Math.round(100 * message.part) })
+  if (message.kind === "progress" && !s.ready) say(s, message.part < 1 ? "loading" : "preparing", { percent: Math.floor(100 * message.part) })
   if (message.kind === "error") broken(s, "broken", { reason: message.reason })
   if (message.kind === "kept") showKept(s, message.file)
   if (message.kind === "ready") {

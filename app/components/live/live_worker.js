@@ -79,8 +79,8 @@ async function answer({ id, bitmap, sharp }) {
   sharp?.close()
   const seen = view.ctx.getImageData(0, 0, wide, high)
   const detail = new ImageData(fineDetail(seen.data, wide, high, grid), wide, high)
-  Object.assign(here, { latest: { id, logits, rolled, rgba, width, height } }) // for tests
   const ms = { resize: resized - begun, model: answered - resized, all: performance.now() - begun }
+  Object.assign(here, { latest: { id, ms, logits, rolled, rgba, width, height } }) // for tests
   const drawn = { seen, detail, attention, rolled, logits, top: topClasses(logits, TOP) }
   here.postMessage({ kind: "frame", id, ms, ...drawn }, [seen.data.buffer, detail.data.buffer, attention.buffer])
 }

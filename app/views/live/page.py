@@ -8,8 +8,8 @@ from app.views.live.keep_frame import receive_frame
 from app.views.live.live_message import live_message
 
 text = texts.prose("live")
+aside(text["intro"])
 visit = current_visit.load_visit(text, needs_attention=True)
 with lead():
     live(live_message(visit), key="live", receive_frame=receive_frame)
-aside(text["intro"])
 explain(text["how"], text["limits"], text["source"])
