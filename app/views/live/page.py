@@ -9,7 +9,8 @@ from app.views.live.live_message import live_message
 
 text = texts.prose("live")
 aside(text["intro"])
+picture = lead()  # what loading says comes below it: a picture that moves would begin again
 visit = current_visit.load_visit(text, needs_attention=True)
-with lead():
+with picture:
     live(live_message(visit), key="live", receive_frame=receive_frame)
 explain(text["how"], text["limits"], text["source"])
