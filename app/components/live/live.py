@@ -15,7 +15,7 @@ import streamlit as st
 from app.components.component_files import translated_component
 
 LABELS = (
-    "frame", "canvas", "answer", "source", "camera", "file", "photo here", "freeze", "mirror", "turn", "rollout", "layer",
+    "frame", "canvas", "answer", "sources", "camera", "file", "photo here", "freeze", "mirror", "turn", "rollout", "layer",
     "keep", "keep help", "keys",
 )  # fmt: skip
 
