@@ -8,9 +8,9 @@ from app.views.live.keep_frame import receive_frame
 from app.views.live.live_message import live_message
 
 text = texts.prose("live")
-aside(text["intro"])
 picture = lead()  # what loading says comes below it: a picture that moves would begin again
 visit = current_visit.load_visit(text, needs_attention=True)
 with picture:
     live(live_message(visit), key="live", receive_frame=receive_frame)
+aside(text["intro"])
 explain(text["how"], text["limits"], text["source"])
