@@ -8,6 +8,7 @@ from urllib.parse import urlparse
 import numpy as np
 import pytest
 from conftest import FLAGS, _on_path
+from looking import at_rest, in_both, resize, serious, too_wide
 from PIL import Image
 from playwright.sync_api import expect
 
@@ -55,15 +56,19 @@ def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server,
     context = browser.new_context(permissions=["camera"])
     context.set_default_timeout(120_000)
     page = context.new_page()
-    asked, sent = [], []
+    asked, sent, wrong = [], [], []
     page.on("request", lambda request: asked.append((request.method, request.url)))
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(len(frame))))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
     page.goto(f"{server}/live")
     figure = page.locator("figure:has(.hit)")
     frames = lambda: int(figure.get_attribute("data-frames"))  # noqa: E731
     expect(figure.locator(".checked")).to_contain_text("differ from the server's by at most 0.0000")
     agrees(shipped, seen(page), asset("samples/red-panda.jpg"))
-    page.wait_for_timeout(500)  # what the page itself tells Python is told
+    for theme in in_both(page):
+        assert serious(at_rest(page), theme=theme) == []
+    assert too_wide(resize(page, 390, 844)) <= 1 and len(page.workers) == 1, "it runs on while the page is drawn anew"
+    at_rest(resize(page, 1440, 1000))
     before, asked[:], sent[:] = frames(), [], []
     for name in SOME:
         figure.locator("input[type=file]").set_input_files(asset(f"samples/{name}.jpg"))
@@ -92,6 +97,7 @@ def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server,
     assert max(sent) > 50_000 and np.array_equal(np.asarray(seen(page)["image"]).shape, (128, 128, 3))
     agrees(shipped, seen(page), found["image"])  # what Python opened is the frame, to the bit
     assert {(method, urlparse(url).hostname) for method, url in asked} <= {("GET", urlparse(server).hostname)}, json.dumps(asked)
+    assert wrong == []
     page.get_by_role("link", name="Patches", exact=True).click()
     expect(page.get_by_role("heading", name="Patches", level=1)).to_be_visible()
     assert page.workers == [], "the worker ends with the page"
