@@ -8,7 +8,7 @@ from urllib.parse import urlparse
 import numpy as np
 import pytest
 from conftest import FLAGS, _on_path
-from looking import at_rest, in_both, resize, serious, too_wide
+from looking import LISTEN, at_rest, in_both, resize, serious, too_wide
 from PIL import Image
 from playwright.sync_api import expect
 
@@ -55,6 +55,7 @@ def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server,
     browser = chromium.browser_type.launch(executable_path=_on_path(), args=flags)
     context = browser.new_context(permissions=["camera"])
     context.set_default_timeout(120_000)
+    context.add_init_script(LISTEN)
     page = context.new_page()
     asked, sent, wrong = [], [], []
     page.on("request", lambda request: asked.append((request.method, request.url)))
