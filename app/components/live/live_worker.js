@@ -25,13 +25,12 @@ here.onmessage = async ({ data: message }) => {
 
 async function start(given) {
   spec = given
-  const weights = fetchBytes(spec.weights) // while the library is on its way
+  const [weights, graph] = [fetchBytes(spec.weights), fetchBytes(spec.graph)] // while the library is on its way
   runtime = await import(spec.library)
   runtime.env.wasm.wasmPaths = { wasm: spec.wasm }
   runtime.env.wasm.numThreads = here.crossOriginIsolated ? Math.min(MOST_THREADS, Math.max(1, navigator.hardwareConcurrency - 1)) : 1
   const externalData = [{ path: spec.file, data: await weights }]
-  const graph = await fetchBytes(spec.graph)
-  session = await runtime.InferenceSession.create(graph, { executionProviders: ["wasm"], graphOptimizationLevel: "all", externalData })
+  session = await runtime.InferenceSession.create(await graph, { executionProviders: ["wasm"], graphOptimizationLevel: "all", externalData })
   here.postMessage({ kind: "ready", threads: runtime.env.wasm.numThreads })
 }
 
