@@ -38,6 +38,18 @@ function settle(s, root, data) {
   listen(s)
 }
 
+// Another model: nothing of the last one stays.
+function restart(s) {
+  s.worker?.terminate()
+  stopSource(s)
+  clearTimeout(s.lost)
+  clearTimeout(s.timer)
+  const nothing = { worker: null, ready: null, latest: null, pictures: null, layer: null, hover: null, pinned: null, timer: 0 }
+  Object.assign(s, nothing, { failed: false, frozen: false, mirrored: false, kept: false, keeping: false, waiting: 0, stamps: [] })
+  s.root.querySelector(".checked").textContent = ""
+  startWorker(s)
+}
+
 // A new photo at hand is shown unless something else is live; another language or theme changes words and colours alone.
 function adopt(s, data) {
   const before = s.adopted
@@ -45,7 +57,7 @@ function adopt(s, data) {
   s.root.style.setProperty("--ratio", String((data.grid.cols * data.grid.step[1]) / (data.grid.rows * data.grid.step[0])))
   s.root.querySelector(".layers input").max = String(data.blocks - 1)
   s.server = { logits: floatsOf(data.server.logits), rolled: floatsOf(data.server.rollout), answer: data.server.answer }
-  if (!before) startWorker(s)
+  if (before?.runs !== data.runs) restart(s)
   if (before?.key !== data.key && (!s.source || s.source.kind === "photo" || s.kept)) openPhoto(s)
   if (before && before.key !== data.key && s.kept) say(s, "opened")
   if (!s.ready) showServersAnswer(s)

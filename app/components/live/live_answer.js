@@ -21,8 +21,8 @@ export function broken(s, name, facts = {}) {
   s.failed = true
   clearTimeout(s.lost)
   s.worker?.terminate()
-  say(s, name, facts)
   if (s.source?.kind !== "photo") openPhoto(s)
+  say(s, name, facts)
   s.latest = null
   showServersAnswer(s)
 }
@@ -40,7 +40,7 @@ export function showReady(s) {
 
 /** Buttons as the source has them. */
 export function showSource(s) {
-  s.root.querySelector(".rate").textContent = ""
+  if (s.ready && !s.failed) s.root.querySelector(".rate").textContent = ""
   buttons(s)
   schedule(s)
 }

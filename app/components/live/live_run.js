@@ -12,7 +12,8 @@ const stillness = globalThis.matchMedia?.("(prefers-reduced-motion: reduce)")
 
 export function startWorker(s) {
   const { data } = s
-  if (data.problem) return say(s, "", {}, data.problem)
+  say(s, "", {}, data.problem)
+  if (data.problem) return
   if (!globalThis.WebAssembly?.validate(Uint8Array.from(SIMD)) || !globalThis.OffscreenCanvas) return broken(s, "no simd")
   const at = name => new URL(data.files + name, document.baseURI).href
   s.worker = new Worker(at(data.model.worker), { type: "module" })
@@ -24,7 +25,6 @@ export function startWorker(s) {
   for (const token of data.readout) start[token] = 1 / data.readout.length
   say(s, "loading", { percent: 0 })
   s.worker.postMessage({ kind: "start", spec: { ...files, grid, blocks, cut, mean, std, start } })
-  document.addEventListener("visibilitychange", () => resume(s), { signal: s.end.signal })
 }
 
 function hear(s, message) {

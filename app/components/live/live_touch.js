@@ -33,6 +33,7 @@ export function listen(s) {
   })
   hit.addEventListener("keydown", event => keys(s, event))
   document.addEventListener("keydown", event => space(s, event), { signal })
+  document.addEventListener("visibilitychange", () => resume(s), { signal })
   takeDropped(s, signal)
 }
 

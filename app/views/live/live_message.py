@@ -33,7 +33,8 @@ def live_message(visit: Visit) -> dict[str, Any]:
     names = {"worker": live_files.WORKER, "library": live_files.LIBRARY, "wasm": live_files.WASM, "graph": live_files.GRAPH,
              "weights": live_files.WEIGHTS}  # fmt: skip
     return {
-        "key": f"{vit.name} {visit.photo.key}", "problem": _problem(visit), "files": live_files.address(worker_script()),
+        "key": f"{vit.name} {visit.photo.key}", "runs": vit.name, "problem": _problem(visit),
+        "files": live_files.address(worker_script()),
         "model": names, "labels": list(vit.labels), "cut": cut, "mean": list(vit.mean), "std": list(vit.std),
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)}, "blocks": vit.blocks,
         "readout": [token for token, weight in enumerate(rec.pooling_weights) if weight > 0], "readoutName": say(visit.readout),
