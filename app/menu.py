@@ -19,6 +19,7 @@ PAGES = (
     PageRow("filters", ":material/blur_on:", "look"),
     PageRow("positions", ":material/grid_on:", "look"),
     PageRow("distance", ":material/straighten:", "look"),
+    PageRow("live", ":material/videocam:", "look"),
     PageRow("story", ":material/auto_stories:", "story"),
     PageRow("attention", ":material/touch_app:", "attention"),
     PageRow("tokens", ":material/palette:", "attention"),

@@ -39,6 +39,12 @@ def read_script(name: str) -> str:
     return "\n".join(_joined_scripts(COMPONENTS_DIR / name, set()))
 
 
+@lru_cache(maxsize=1)
+def worker_script() -> str:
+    """The script of the worker that runs the model in the browser, one module."""
+    return read_script("live/live_worker.js")
+
+
 def _joined_scripts(file: Path, taken: set[Path]) -> Iterator[str]:
     taken.add(file)
     script = fill_selectors(file.read_text(encoding="utf-8"))

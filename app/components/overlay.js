@@ -22,8 +22,9 @@ export function heatOnPhoto(ctx, maps, detail, wide, high) {
   ctx.restore()
 }
 
-/** @param {HTMLImageElement | null | undefined} image */
-export const there = image => Boolean(image?.complete && image.naturalWidth)
+/** Whether an image has come; a canvas is there when something is on it.
+ * @param {HTMLImageElement | HTMLCanvasElement | null | undefined} image */
+export const there = image => Boolean(image && ("naturalWidth" in image ? image.complete && image.naturalWidth : image.width))
 
 /** The top of the colour scale of amounts, from index `from` on: `scale_top` in Python.
  * @param {Float32Array} values @param {number} from @param {number} even */

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from streamlit.file_util import get_static_dir
 
 from app.menu import PAGES
+from app.server.live_files import ISOLATED
 from app.streamlit_selectors import fill_selectors
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def index_html() -> str:
 def _page(request: Request) -> Response:
     from starlette.responses import HTMLResponse
 
-    return HTMLResponse(index_html(), headers={"Cache-Control": "no-cache"})
+    isolated = ISOLATED if request.url.path.endswith("/live") else {}  # a browser gives wasm threads only where a page begins so
+    return HTMLResponse(index_html(), headers={"Cache-Control": "no-cache", **isolated})
 
 
 def _first_page(request: Request) -> Response:

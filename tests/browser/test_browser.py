@@ -17,7 +17,7 @@ from vitcore.figures.theme import INK_COLOURS, hex_to_rgb
 LOOKING = [row for row in PAGES if row.uses_model]  # the others are in test_training.py
 SLUGS = ["", *[row.slug for row in LOOKING[1:]]]  # the first page's address is the root
 NAMES = texts.prose("menu", "en")
-OTHERS = {"", "story", "attention", "rollout", "report", "quiz"}  # whose files here ask axe themselves
+OTHERS = {"", "live", "story", "attention", "rollout", "report", "quiz"}  # whose files here ask axe themselves
 ENOUGH = 4.5  # of contrast is what WCAG asks of words (AA)
 NAMED = "[data-testid=stPlotlyChart], [data-testid=stMain] img, [role=application], .pair canvas[role=img]"
 

@@ -1,0 +1,82 @@
+// Live's worker: started once a visit to the page, given a frame at a time, ended when the page is left.
+
+import { grab } from "./live_source.js"
+import { broken, say, showFrame, showKept, showReady } from "./live_answer.js"
+
+const FPS = 10, FPS_OF_STILL = 1 // frames a second at most: a battery's, and of those who ask for less motion
+const LOST_MS = 30000
+// A module of one function that uses a v128, as wasm-feature-detect has it
+const SIMD = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11]
+
+const stillness = globalThis.matchMedia?.("(prefers-reduced-motion: reduce)")
+
+export function startWorker(s) {
+  const { data } = s
+  say(s, "", {}, data.problem)
+  if (data.problem) return
+  if (!globalThis.WebAssembly?.validate(Uint8Array.from(SIMD)) || !globalThis.OffscreenCanvas) return broken(s, "no simd")
+  const at = name => new URL(data.files + name, document.baseURI).href
+  s.worker = new Worker(at(data.model.worker), { type: "module" })
+  s.worker.onerror = event => broken(s, "broken", { reason: event.message || "worker" })
+  s.worker.onmessage = ({ data: message }) => hear(s, message)
+  const { grid, blocks, cut, mean, std, model } = data
+  const files = { library: at(model.library), wasm: at(model.wasm), graph: at(model.graph), weights: at(model.weights), file: model.weights }
+  const start = new Float32Array(grid.prefix + grid.rows * grid.cols)
+  for (const token of data.readout) start[token] = 1 / data.readout.length
+  say(s, "loading", { percent: 0 })
+  s.worker.postMessage({ kind: "start", spec: { ...files, grid, blocks, cut, mean, std, start } })
+}
+
+function hear(s, message) {
+  if (message.kind === "progress" && !s.ready) say(s, message.part < 1 ? "loading" : "preparing", { percent: Math.floor(100 * message.part) })
+  if (message.kind === "error") broken(s, "broken", { reason: message.reason })
+  if (message.kind === "kept") showKept(s, message.file)
+  if (message.kind === "ready") {
+    s.ready = message
+    say(s, "")
+    showReady(s)
+    frameNow(s)
+  }
+  if (message.kind === "frame") {
+    s.waiting = 0
+    s.latest = message
+    s.stamps = [...s.stamps.slice(-9), performance.now()]
+    if (message.id >= (s.since || 0)) showFrame(s)
+    resume(s)
+  }
+}
+
+/** The source is another, or was let go: its frame comes next, whatever is on its way. */
+export function frameNow(s) {
+  s.since = s.asked + 1
+  clearTimeout(s.timer)
+  s.timer = 0
+  if (!s.waiting) ask(s)
+}
+
+/** The next frame of what moves, no sooner than the rate allows; a page that is not seen asks for none. */
+export function resume(s) {
+  const due = s.asked < s.since
+  if (s.waiting || s.timer || !s.source || (!due && (!s.source.live || s.frozen || document.hidden))) return
+  const least = 1000 / (stillness?.matches ? FPS_OF_STILL : FPS)
+  s.timer = setTimeout(() => ask(s), due ? 0 : Math.max(0, (s.begun || 0) + least - performance.now()))
+}
+
+async function ask(s) {
+  clearTimeout(s.timer)
+  s.timer = 0
+  if (!s.ready || !s.source || s.failed || s.end.signal.aborted || s.waiting) return
+  s.waiting = performance.now() // before the frame is there: of two that ask, one waits
+  const source = s.source, frame = await grab(source).catch(() => null)
+  if (!frame || source !== s.source) {
+    s.waiting = 0
+    frame?.bitmap.close()
+    s.timer = setTimeout(() => ask(s), 50) // a video's first frame is on its way
+    return
+  }
+  s.begun = performance.now()
+  s.asked += 1
+  s.worker.postMessage({ kind: "frame", id: s.asked, ...frame }, [frame.bitmap, frame.sharp].filter(Boolean))
+  clearTimeout(s.lost)
+  s.lost = setTimeout(() => s.waiting && broken(s, "broken", { reason: `${LOST_MS / 1000} s` }), LOST_MS)
+}

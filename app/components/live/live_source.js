@@ -1,0 +1,90 @@
+// Where Live's frames come from: a camera, a clip or an image that a visitor opens, or the photo at hand.
+
+import { frameNow } from "./live_run.js"
+import { say, showSource } from "./live_answer.js"
+
+const MOST_PIXELS = 24e6 // a larger image takes a browser a second and a quarter of a gigabyte
+const ASKED = { width: { ideal: 640 }, height: { ideal: 480 } }
+
+/** Why there is no camera here, as the name of a sentence; empty where there may be one. */
+export const whyNoCamera = () => (!window.isSecureContext ? "insecure" : navigator.mediaDevices?.getUserMedia ? "" : "no camera")
+
+export function stopSource(s) {
+  const source = s.source
+  source?.stream?.getTracks().forEach(track => track.stop())
+  if (source?.video) Object.assign(source.video, { srcObject: null }).removeAttribute("src")
+  if (source?.address) URL.revokeObjectURL(source.address)
+  source?.bitmap?.close()
+  s.source = null
+}
+
+function adoptSource(s, source) {
+  stopSource(s)
+  Object.assign(s, { source, frozen: false, stamps: [], kept: false })
+  s.mirrored = source.kind === "camera" && source.facing !== "environment"
+  showSource(s)
+  frameNow(s)
+}
+
+/** @param {any} s @param {"user" | "environment"} facing */
+export async function openCamera(s, facing) {
+  const why = whyNoCamera()
+  if (why) return say(s, why)
+  say(s, "asking")
+  try {
+    stopSource(s) // many phones open one camera at a time
+    const stream = await navigator.mediaDevices.getUserMedia({ audio: false, video: { ...ASKED, facingMode: facing } })
+    if (s.end.signal.aborted) return stream.getTracks().forEach(track => track.stop()) // the page was left meanwhile
+    const video = Object.assign(document.createElement("video"), { muted: true, playsInline: true, srcObject: stream })
+    await video.play()
+    const cameras = (await navigator.mediaDevices.enumerateDevices()).filter(device => device.kind === "videoinput")
+    const given = stream.getVideoTracks()[0].getSettings().facingMode || facing
+    say(s, "")
+    adoptSource(s, { kind: "camera", live: true, video, stream, facing: given, several: cameras.length > 1 })
+  } catch (/** @type {any} */ error) {
+    say(s, error.name === "NotAllowedError" ? "not allowed" : "no camera")
+    openPhoto(s)
+  }
+}
+
+/** @param {any} s @param {File | undefined} file */
+export async function openFile(s, file) {
+  if (!file) return
+  say(s, "")
+  try {
+    if (file.type.startsWith("video/")) return await openClip(s, file)
+    const bitmap = await createImageBitmap(file, { imageOrientation: "from-image" })
+    if (bitmap.width * bitmap.height > MOST_PIXELS) throw new Error("too large")
+    adoptSource(s, { kind: "file", name: file.name, bitmap })
+  } catch {
+    say(s, "not read", { name: file.name })
+  }
+}
+
+async function openClip(s, file) {
+  const address = URL.createObjectURL(file)
+  const video = Object.assign(document.createElement("video"), { muted: true, loop: true, playsInline: true, src: address })
+  await video.play()
+  adoptSource(s, { kind: "file", live: true, name: file.name, video, address })
+}
+
+/** The photo that every page shows: the very pixels that Python gives the model, and the same part at its own sharpness. */
+export async function openPhoto(s) {
+  const { pixels, photo, key } = s.data
+  try {
+    const [bitmap, sharp] = await Promise.all([pixels, photo].map(async url => {
+      const answer = await fetch(url)
+      return createImageBitmap(await answer.blob(), { colorSpaceConversion: "none", premultiplyAlpha: "none" })
+    }))
+    if (s.data.key === key && !s.end.signal.aborted) adoptSource(s, { kind: "photo", bitmap, sharp, key })
+  } catch {
+    say(s, "broken", { reason: "photo" })
+  }
+}
+
+/** The frame there is now, to be given away; null while a video has none. */
+export async function grab({ video, bitmap, sharp }) {
+  if (video && video.readyState < 2) return null
+  const [frame, view] = await Promise.all([createImageBitmap(video || bitmap), sharp && createImageBitmap(sharp)])
+  return { bitmap: frame, sharp: view }
+}

@@ -1,0 +1,99 @@
+// The model, away from the page: frames come in, answers go out. It asks this server for its files, and nobody for anything else.
+
+import { boxOfCut, resizeAndCrop } from "./live_resize.js"
+import { fineDetail, rollout, topClasses } from "./live_read.js"
+
+const VIEW_PX = 320, TOP = 5, MOST_THREADS = 4
+const here = /** @type {any} */ (self)
+let runtime, session, spec
+const whole = canvasOf(), view = canvasOf()
+
+function canvasOf() {
+  const canvas = new OffscreenCanvas(1, 1)
+  return { canvas, ctx: canvas.getContext("2d", { willReadFrequently: true }) }
+}
+
+here.onmessage = async ({ data: message }) => {
+  try {
+    if (message.kind === "start") await start(message.spec)
+    if (message.kind === "frame") await answer(message)
+    if (message.kind === "keep") await keep(message)
+  } catch (/** @type {any} */ error) {
+    here.postMessage({ kind: "error", id: message.id, reason: String(error?.message || error) })
+  }
+}
+
+async function start(given) {
+  spec = given
+  const [weights, graph] = [fetchBytes(spec.weights), fetchBytes(spec.graph)] // while the library is on its way
+  runtime = await import(spec.library)
+  runtime.env.wasm.wasmPaths = { wasm: spec.wasm }
+  runtime.env.wasm.numThreads = here.crossOriginIsolated ? Math.min(MOST_THREADS, Math.max(1, navigator.hardwareConcurrency - 1)) : 1
+  const externalData = [{ path: spec.file, data: await weights }]
+  session = await runtime.InferenceSession.create(await graph, { executionProviders: ["wasm"], graphOptimizationLevel: "all", externalData })
+  here.postMessage({ kind: "ready", threads: runtime.env.wasm.numThreads })
+}
+
+/** A file, and on the way how much of it is there.
+ * @param {string} url */
+async function fetchBytes(url) {
+  const response = await fetch(url)
+  if (!response.ok) throw new Error(`${response.status} ${url}`)
+  const size = Number(response.headers.get("content-length")), parts = []
+  let got = 0
+  for (const reader = response.body.getReader(); ; ) {
+    const { done, value } = await reader.read()
+    if (done) break
+    parts.push(value)
+    got += value.length
+    if (url === spec.weights && size) here.postMessage({ kind: "progress", part: got / size })
+  }
+  const bytes = new Uint8Array(got)
+  parts.reduce((at, part) => (bytes.set(part, at), at + part.length), 0)
+  return bytes
+}
+
+/** A frame's pixels, its bitmap closed.
+ * @param {ImageBitmap} bitmap */
+function pixelsOf(bitmap) {
+  const { width, height } = bitmap
+  if (whole.canvas.width !== width || whole.canvas.height !== height) Object.assign(whole.canvas, { width, height })
+  whole.ctx.drawImage(bitmap, 0, 0)
+  bitmap.close()
+  return { width, height, rgba: whole.ctx.getImageData(0, 0, width, height).data }
+}
+
+// `sharp`: the same crop at the photo's own sharpness, to be drawn; without it, the frame's own.
+async function answer({ id, bitmap, sharp }) {
+  const begun = performance.now()
+  const { width, height, rgba } = pixelsOf(bitmap), { grid, cut, blocks } = spec, tokens = grid.prefix + grid.rows * grid.cols
+  const rgb = resizeAndCrop(rgba, width, height, cut), resized = performance.now()
+  const { logits, attention } = await run(rgb), answered = performance.now()
+  const rolled = rollout(attention, blocks, tokens, spec.start)
+  const [high, wide] = [Math.round(VIEW_PX / grid.cols) * grid.rows, Math.round(VIEW_PX / grid.cols) * grid.cols]
+  if (view.canvas.width !== wide || view.canvas.height !== high) Object.assign(view.canvas, { width: wide, height: high })
+  const [x, y, w, h] = sharp ? [0, 0, sharp.width, sharp.height] : boxOfCut(width, height, cut)
+  view.ctx.imageSmoothingQuality = "high"
+  view.ctx.drawImage(sharp || whole.canvas, x, y, w, h, 0, 0, wide, high)
+  sharp?.close()
+  const seen = view.ctx.getImageData(0, 0, wide, high)
+  const detail = new ImageData(fineDetail(seen.data, wide, high, grid), wide, high)
+  const ms = { resize: resized - begun, model: answered - resized, all: performance.now() - begun }
+  Object.assign(here, { latest: { id, ms, logits, rolled, rgba, width, height } }) // for tests
+  const drawn = { seen, detail, attention, rolled, logits, top: topClasses(logits, TOP) }
+  here.postMessage({ kind: "frame", id, ms, ...drawn }, [seen.data.buffer, detail.data.buffer, attention.buffer])
+}
+
+async function run(rgb) {
+  const { cut, mean, std } = spec, count = cut.high * cut.wide, x = new Float32Array(3 * count)
+  for (let i = 0, j = 0; i < count; i++) for (let c = 0; c < 3; c++) x[c * count + i] = (rgb[j++] / 255 - mean[c]) / std[c]
+  const image = new runtime.Tensor("float32", x, [1, 3, cut.high, cut.wide])
+  const out = await session.run({ image }, ["logits", "attention"])
+  return { logits: Float32Array.from(out.logits.data), attention: Float32Array.from(out.attention.data) } // the library keeps its own
+}
+
+// The last frame as a file: it leaves the browser only when the visitor asks for that.
+async function keep({ id }) {
+  const file = await whole.canvas.convertToBlob({ type: "image/png" })
+  here.postMessage({ kind: "kept", id, file })
+}

@@ -1,0 +1,100 @@
+"""The files with which a browser runs the shipped model itself: onnxruntime-web, our worker, the model's graph and its weights.
+
+They come from this server alone. Their address changes when one of them does, so a browser may keep each for good. The worker's
+policy lets it ask no other host for anything: no frame of a camera can leave through it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vitcore.assets import asset
+from vitcore.models.model_cards import DEFAULT_MODEL
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
+RUNTIME = Path(__file__).parents[1] / "onnxruntime_web" / "node_modules" / "onnxruntime-web" / "dist"
+WORKER, LIBRARY, WASM = "live_worker.js", "ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"
+GRAPH, WEIGHTS = f"{DEFAULT_MODEL}.onnx", f"{DEFAULT_MODEL}.safetensors"
+KINDS = {".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm"}
+ISOLATED = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}  # threads need both
+POLICY = "default-src 'none'; connect-src 'self'; worker-src 'self'; script-src 'self' 'wasm-unsafe-eval'"
+KEPT = "public, max-age=31536000, immutable"
+
+
+def file_of(name: str) -> Path | None:
+    """Where a file lies that is served under this name; None of any other name, and of the worker, which is made."""
+    return {
+        LIBRARY: RUNTIME / LIBRARY, WASM: RUNTIME / WASM, GRAPH: asset(f"models/{GRAPH}"), WEIGHTS: asset(f"models/{WEIGHTS}"),
+    }.get(name)  # fmt: skip
+
+
+def missing_files() -> list[str]:
+    """The names of files that are not here: onnxruntime-web's, where npm could not install it."""
+    return [name for name in (LIBRARY, WASM, GRAPH, WEIGHTS) if not (file := file_of(name)) or not file.is_file()]
+
+
+class LiveFiles:
+    """The files and their address; `worker` gives the worker's script, one module."""
+
+    def __init__(self, worker: Callable[[], str]) -> None:
+        self.worker = worker
+
+    def routes(self) -> list[Route]:
+        """One route for all of them."""
+        from starlette.routing import Route
+
+        return [Route("/live-files/{version}/{name}", self.respond)]
+
+    def respond(self, request: Request) -> Response:
+        """A file, as `address` names it; compressed, but for weights, which do not get smaller."""
+        from starlette.responses import FileResponse, Response
+
+        name, file = request.path_params["name"], file_of(request.path_params["name"])
+        known = name == WORKER or (file is not None and file.is_file())
+        if not known or request.path_params["version"] != version(self.worker()):
+            return Response(status_code=404, headers={"Cache-Control": "no-store"})
+        kind = KINDS.get(Path(name).suffix, "application/octet-stream")
+        headers = {
+            "Cache-Control": KEPT, "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin",
+            "Cross-Origin-Embedder-Policy": "require-corp", "Content-Security-Policy": POLICY, "Vary": "Accept-Encoding",
+        }  # fmt: skip
+        if name == WEIGHTS and file is not None:  # named, or the middleware below would compress it for each visitor
+            return FileResponse(file, media_type=kind, headers=headers | {"Content-Encoding": "identity"})
+        body = self.worker().encode() if file is None else file.read_bytes()
+        if "gzip" not in request.headers.get("accept-encoding", ""):
+            return Response(body, media_type=kind, headers=headers | {"Content-Encoding": "identity"})
+        return Response(compressed(body), media_type=kind, headers=headers | {"Content-Encoding": "gzip"})
+
+
+@lru_cache(maxsize=4)
+def compressed(body: bytes) -> bytes:
+    """Once for all visitors: the wasm takes a second."""
+    return gzip.compress(body, 6, mtime=0)
+
+
+def address(worker: str) -> str:
+    """Where the files are, relative to a page; their names are to follow."""
+    return f"live-files/{version(worker)}/"
+
+
+@lru_cache(maxsize=1)
+def version(worker: str) -> str:
+    """A mark of all that the files hold."""
+    mark = zlib.crc32(worker.encode())
+    for name in (LIBRARY, WASM, GRAPH, WEIGHTS):
+        mark = zlib.crc32(_bytes_of(name), mark)
+    return f"{mark:08x}"
+
+
+def _bytes_of(name: str) -> bytes:
+    file = file_of(name)
+    return file.read_bytes() if file and file.is_file() else b""

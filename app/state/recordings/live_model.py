@@ -1,0 +1,39 @@
+"""What a browser needs to know to run a model as Python does: how a frame is cut, and the pixels of a photo."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS
+
+if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
+    from vitcore.models.load_model import Vit
+
+
+def cut_of(vit: Vit) -> dict[str, int] | None:
+    """The shorter side after resizing, and the crop's height and width; None of a transform that the browser has not.
+
+    It has what most models have: the shorter side resized by Pillow's bicubic filter, then the centre cut out.
+    """
+    steps = {type(step).__name__: step for step in vit.transform.transforms[:2]}  # type: ignore[attr-defined]
+    resize, crop = steps.get("Resize"), steps.get("CenterCrop")
+    if not (resize and crop and isinstance(resize.size, int) and resize.interpolation.value == "bicubic"):
+        return None
+    high, wide = crop.size
+    return {"short": resize.size, "high": high, "wide": wide}
+
+
+def input_png(rec: Recording) -> bytes:
+    """The pixels that the model was given, without loss: a browser decodes some kinds of files otherwise than Python."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(rec.model_input.pixels).save(file, "PNG", compress_level=1)
+    return file.getvalue()
+
+
+def shipped_title() -> str:
+    """The shipped model, as the menu of models calls it."""
+    return next(card.title for card in MODEL_CARDS if card.name == DEFAULT_MODEL)

@@ -1,0 +1,16 @@
+"""Live: the model runs in the visitor's own browser, on a camera, a clip, an image or the photo at hand."""
+
+from app import texts
+from app.components.figure import aside, explain, lead
+from app.components.live.live import live
+from app.shell import current_visit
+from app.views.live.keep_frame import receive_frame
+from app.views.live.live_message import live_message
+
+text = texts.prose("live")
+picture = lead()  # what loading says comes below it: a picture that moves would begin again
+visit = current_visit.load_visit(text, needs_attention=True)
+with picture:
+    live(live_message(visit), key="live", receive_frame=receive_frame)
+aside(text["intro"])
+explain(text["how"], text["limits"], text["source"])

@@ -1,0 +1,85 @@
+"""Live's files as the server gives them, and what the page does without them, with another model, and with a frame that is kept."""
+
+import io
+from types import SimpleNamespace
+
+import pytest
+from PIL import Image
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from app import texts
+from app.components.component_files import worker_script
+from app.server import first_paint, live_files
+from tests.conftest import ROOT
+
+
+@pytest.fixture(scope="module")
+def client():
+    files = live_files.LiveFiles(worker_script)
+    with TestClient(Starlette(routes=[*first_paint.routes(), *files.routes()])) as client:
+        yield client
+
+
+def test_files_are_kept_for_good_and_ask_no_other_host(client):
+    at = f"/{live_files.address(worker_script())}"
+    worker = client.get(at + live_files.WORKER)
+    assert worker.text == worker_script() and worker.headers["content-encoding"] == "gzip"
+    assert "connect-src 'self'" in worker.headers["content-security-policy"]
+    plain = client.get(at + live_files.WORKER, headers={"accept-encoding": "identity"})
+    assert plain.text == worker_script() and plain.headers["content-encoding"] == "identity"
+    weights = client.get(at + live_files.WEIGHTS)
+    assert weights.content == (ROOT / "assets" / "models" / live_files.WEIGHTS).read_bytes()
+    assert weights.headers["content-encoding"] == "identity", "the middleware would compress it for each visitor"
+    for answer in (worker, weights, client.get(at + live_files.GRAPH)):
+        assert answer.status_code == 200 and "immutable" in answer.headers["cache-control"]
+        assert answer.headers["cross-origin-embedder-policy"] == "require-corp"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    "path", ["{at}vit-tiny-patch8-128.json", "{at}..%2Fmain.py", "/live-files/00000000/live_worker.js", "{at}"]
+)
+def test_nothing_else_is_served(client, path):
+    assert client.get(path.format(at=f"/{live_files.address(worker_script())}")).status_code == 404
+
+
+def test_only_the_page_live_begins_apart_from_other_windows(client):
+    """Threads of WebAssembly need it; nothing else on the app does."""
+    assert client.get("/live").headers["cross-origin-opener-policy"] == "same-origin"
+    assert "cross-origin-opener-policy" not in client.get("/patches").headers
+
+
+def png(side: int = 40) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (side, side), "red").save(file, "PNG")
+    return file.getvalue()
+
+
+def test_a_frame_that_is_kept_becomes_the_visitors_photo_or_nothing_changes(monkeypatch):
+    from app.state.photos import uploaded_photo
+    from app.views.live import keep_frame
+
+    chosen, said, kept = [], [], []
+    monkeypatch.setattr(keep_frame, "choose", lambda *what: chosen.append(what))
+    monkeypatch.setattr(keep_frame.st, "toast", lambda sentence, **_: said.append(sentence))
+    monkeypatch.setattr(uploaded_photo.visitors, "keep_for_visitor", lambda *what: kept.append(what))
+    monkeypatch.setattr(uploaded_photo.visitors, "visitor_id", lambda: "somebody")
+    keep_frame.receive_frame(b"no picture")
+    assert not chosen and not kept and len(said) == 1
+    keep_frame.receive_frame(png())
+    assert chosen == [("photo", uploaded_photo.PHOTO_ID)] and len(said) == 1
+    assert kept == [("upload", (png(), "live-frame.png"))]
+
+
+def test_without_its_files_the_page_says_what_is_missing(monkeypatch, tmp_path):
+    from app.views.live import live_message
+
+    monkeypatch.setattr(live_files, "RUNTIME", tmp_path)
+    assert live_files.missing_files() == [live_files.LIBRARY, live_files.WASM]
+
+    vit = SimpleNamespace(name="vit-tiny-patch8-128", display_name="x")
+    visit = SimpleNamespace(texts=texts.prose("live", "en"), vit=vit)
+    assert "onnxruntime-web is not installed" in live_message._problem(visit)
+    vit.name, vit.display_name = "vit_small_patch16_224", "ViT-S/16"
+    assert "server's answer of ViT-S/16" in live_message._problem(visit)

@@ -1,0 +1,105 @@
+"""Live in Chromium, with a file for a camera: it answers as `vitcore.record` does, and no frame leaves the browser."""
+
+import base64
+import json
+from pathlib import Path
+from urllib.parse import urlparse
+
+import numpy as np
+import pytest
+from conftest import FLAGS, _on_path
+from looking import LISTEN, at_rest, in_both, resize, serious, too_wide
+from PIL import Image
+from playwright.sync_api import expect
+
+import vitcore
+from app.server.live_files import missing_files
+from vitcore.assets import asset
+
+LATEST = """() => { const { id, logits, rolled, rgba, width, height } = latest
+  const text = bytes => new FileReaderSync().readAsDataURL(new Blob([bytes])).split(",")[1]
+  return { id, width, height, logits: text(logits), rolled: text(rolled), rgba: text(rgba) } }"""
+SOME = ("cat", "espresso", "suspension-bridge")
+
+
+@pytest.fixture
+def camera(tmp_path) -> Path:
+    """A camera that looks at two photos of the gallery in turn: Motion JPEG is JPEGs in a row."""
+    file = tmp_path / "camera.mjpeg"
+    with file.open("wb") as film:
+        for name in ("macaw", "giant-panda"):
+            frame = Image.open(asset(f"samples/{name}.jpg")).convert("RGB").resize((640, 480))
+            for _ in range(15):
+                frame.save(film, "JPEG", quality=92)
+    return file
+
+
+def seen(page) -> dict:
+    """The frame that the worker answered last, and its answer."""
+    found = page.workers[0].evaluate(LATEST)
+    numbers = {name: np.frombuffer(base64.b64decode(found[name]), "<f4") for name in ("logits", "rolled")}
+    pixels = np.frombuffer(base64.b64decode(found["rgba"]), np.uint8).reshape(found["height"], found["width"], 4)
+    return found | numbers | {"image": Image.fromarray(pixels[..., :3])}
+
+
+def agrees(shipped, found: dict, photo) -> None:
+    rec = vitcore.record(shipped, photo)
+    assert np.abs(found["logits"] - rec.logits).max() < 1e-4
+    rolled = rec.rollout().ravel()
+    assert np.abs(found["rolled"][rec.grid.prefix :] - rolled).max() < 1e-5 * rolled.max()
+
+
+@pytest.mark.skipif(bool(missing_files()), reason="onnxruntime-web is not installed here: run `make live`")
+def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server, shipped, camera):
+    flags = [flag for flag in FLAGS if not flag.startswith("--js-flags")] + [f"--use-file-for-fake-video-capture={camera}"]
+    browser = chromium.browser_type.launch(executable_path=_on_path(), args=flags)
+    context = browser.new_context(permissions=["camera"])
+    context.set_default_timeout(120_000)
+    context.add_init_script(LISTEN)
+    page = context.new_page()
+    asked, sent, wrong = [], [], []
+    page.on("request", lambda request: asked.append((request.method, request.url)))
+    page.on("websocket", lambda socket: socket.on("framesent", lambda frame: sent.append(len(frame))))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(f"{server}/live")
+    figure = page.locator("figure:has(.hit)")
+    frames = lambda: int(figure.get_attribute("data-frames"))  # noqa: E731
+    expect(figure.locator(".checked")).to_contain_text("differ from the server's by at most 0.0000")
+    agrees(shipped, seen(page), asset("samples/red-panda.jpg"))
+    for theme in in_both(page):
+        assert serious(at_rest(page), theme=theme) == []
+    assert too_wide(resize(page, 390, 844)) <= 1 and len(page.workers) == 1, "it runs on while the page is drawn anew"
+    at_rest(resize(page, 1440, 1000))
+    before, asked[:], sent[:] = frames(), [], []
+    for name in SOME:
+        figure.locator("input[type=file]").set_input_files(asset(f"samples/{name}.jpg"))
+        expect(figure).not_to_have_attribute("data-frames", str(before))
+        before = frames()
+        agrees(shipped, seen(page), asset(f"samples/{name}.jpg"))
+    figure.locator("[data-source=camera]").click()
+    for _ in range(600):
+        if frames() > before + 3:
+            break
+        page.wait_for_timeout(100)
+    assert frames() > before + 3
+    figure.locator(".hit").focus()
+    page.keyboard.press(" ")
+    expect(figure.locator("[data-act=freeze]")).to_have_attribute("aria-pressed", "true")
+    page.wait_for_timeout(1000)
+    before, found = frames(), seen(page)
+    assert found["image"].size == (640, 480)
+    agrees(shipped, found, found["image"])
+    page.wait_for_timeout(500)
+    assert frames() == before, "it is frozen"
+    assert asked == [] and sent == [], "while it runs nothing is asked for, and nothing is told"
+    figure.locator("[data-act=keep]").click()
+    expect(figure.locator(".told")).to_have_text("Every page now shows this frame.")
+    expect(figure.locator("[data-source=photo]")).to_have_attribute("aria-pressed", "true")
+    assert max(sent) > 50_000 and np.array_equal(np.asarray(seen(page)["image"]).shape, (128, 128, 3))
+    agrees(shipped, seen(page), found["image"])  # what Python opened is the frame, to the bit
+    assert {(method, urlparse(url).hostname) for method, url in asked} <= {("GET", urlparse(server).hostname)}, json.dumps(asked)
+    assert wrong == []
+    page.get_by_role("link", name="Patches", exact=True).click()
+    expect(page.get_by_role("heading", name="Patches", level=1)).to_be_visible()
+    assert page.workers == [], "the worker ends with the page"
+    browser.close()

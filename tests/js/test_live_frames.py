@@ -1,0 +1,82 @@
+"""Live's arithmetic in JavaScript against Python's: the crop to the bit on every gallery photo, rollout, and the fine detail."""
+
+import json
+
+import numpy as np
+import pytest
+from test_javascript import node
+
+from tests.conftest import ROOT, SAMPLES
+from vitcore.analysis.rollout import rollout
+from vitcore.figures.heat_overlay import fine_detail
+from vitcore.images import crop_for_model, open_photo
+
+SCRIPT = """
+import { readFileSync, writeFileSync } from "node:fs"
+import { resizeAndCrop } from "%(live)s/live_resize.js"
+import { fineDetail, rollout } from "%(live)s/live_read.js"
+const folder = process.argv[1]
+const { photos, cut, grid, layers } = JSON.parse(readFileSync(`${folder}/facts.json`, "utf8"))
+const cuts = photos.map(([name, wide, high]) => Buffer.from(resizeAndCrop(readFileSync(`${folder}/${name}.rgba`), wide, high, cut)))
+writeFileSync(`${folder}/cuts`, Buffer.concat(cuts))
+const whole = readFileSync(`${folder}/view.rgba`), side = Math.sqrt(whole.length / 4)
+writeFileSync(`${folder}/detail`, fineDetail(whole, side, side, grid))
+const floats = name => new Float32Array(Uint8Array.from(readFileSync(`${folder}/${name}`)).buffer), start = floats("start")
+writeFileSync(`${folder}/rolled`, rollout(floats("attention"), layers, start.length, start))
+"""
+
+
+def rgba(image) -> bytes:
+    return image.convert("RGBA").tobytes()
+
+
+@pytest.fixture(scope="module")
+def made(shipped, rec, tmp_path_factory):
+    """What node makes of the gallery, and what Python does."""
+    folder = tmp_path_factory.mktemp("live")
+    photos = [open_photo(file) for file in sorted(SAMPLES.glob("*.jpg"))]
+    views = [photo.image.resize((wide, high)) for photo, (wide, high) in zip(photos, SIZES, strict=False)]
+    images = [*(photo.image for photo in photos), *views]
+    for i, image in enumerate(images):
+        (folder / f"{i}.rgba").write_bytes(rgba(image))
+    view = photos[0].image.resize((320, 320))
+    (folder / "view.rgba").write_bytes(rgba(view))
+    (folder / "attention").write_bytes(rec.fused["mean"].astype("<f4").tobytes())
+    start = np.random.default_rng(0).dirichlet(np.ones(rec.grid.tokens)).astype("<f4")
+    (folder / "start").write_bytes(start.tobytes())
+    facts = {"photos": [[i, *image.size] for i, image in enumerate(images)], "cut": {"short": 128, "high": 128, "wide": 128},
+             "grid": {"rows": 16, "cols": 16}, "layers": len(rec.fused["mean"])}  # fmt: skip
+    (folder / "facts.json").write_text(json.dumps(facts), encoding="utf-8")
+    live = (ROOT / "app" / "components" / "live").as_uri()
+    done = node("--input-type=module", "-e", SCRIPT % {"live": live}, folder)
+    assert done.returncode == 0, done.stderr
+    return folder, images, view, start
+
+
+SIZES = [(640, 480), (480, 640), (129, 128), (100, 90), (128, 128), (301, 77)]  # of cameras, and smaller than the crop
+
+
+def test_a_frame_is_cut_as_pillow_cuts_it(made, shipped):
+    folder, images, *_ = made
+    found = np.fromfile(folder / "cuts", np.uint8).reshape(-1, 128, 128, 3)
+    expected = np.stack([crop_for_model(image, shipped.transform, shipped.grid).pixels for image in images])
+    assert len(found) == len(images) == 18 + len(SIZES) and np.array_equal(found, expected)
+
+
+def test_rollout_is_that_of_a_recording(made, rec):
+    folder, *_, start = made
+    expected = rollout(rec.fused["mean"], start, prefix=rec.grid.prefix)[rec.grid.prefix :]
+    found = np.fromfile(folder / "rolled", "<f4")[rec.grid.prefix :]
+    assert np.abs(found - expected).max() < 1e-6 * expected.max()
+
+
+def test_the_fine_detail_is_that_of_figures(made, rec):
+    """Its blur is not rounded between passes, as Pillow's is: a level or two."""
+    folder, _, view, _ = made
+    found = np.fromfile(folder / "detail", np.uint8).reshape(320, 320, 4)
+    expected = fine_detail(view, rec.grid).astype(int)
+    assert (found[..., 3] == 255).all() and (found[..., 0] == found[..., 2]).all()
+    apart = np.abs(found[..., 0] - expected)
+    assert apart.mean() < 1 and apart.max() <= 6
+    means = found[..., 0].reshape(16, 20, 16, 20).mean((1, 3))
+    assert np.abs(means - 36).max() < 0.6, "a patch's mean brightness is its heat's"
