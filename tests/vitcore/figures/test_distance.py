@@ -38,7 +38,7 @@ def test_heads_that_look_at_no_patch_are_hollow():
     assert drawn == {(block, head): bool(share[block, head] >= 0.5) for block in range(3) for head in range(2)}
     assert any("63 %" in told for t in fig.marks for told in t.hover_texts), "the share on hover"
     assert "○" in fig.subtitle
-    assert not any("not patches" in note.text for note in figures.attention_distance(px, GRID, 116.5).labels)
+    assert "○" not in figures.attention_distance(px, GRID, 116.5).subtitle
 
 
 def test_the_words_of_the_uniform_line_hide_no_dot():
