@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from app.components.component_files import media_url, worker_script
 from app.server import live_files
 from app.state import landing_figures
-from app.state.recordings import live_model
+from app.state.models import live_input
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.translation import percent, say
 
@@ -29,7 +29,7 @@ TEXT_KEYS = (
 def live_message(visit: Visit) -> dict[str, Any]:
     """What the component is given."""
     text, rec, grid, vit = visit.texts, visit.recording, visit.grid, visit.vit
-    cut = live_model.cut_of(vit)
+    cut = live_input.cut_of(vit)
     names = {"worker": live_files.WORKER, "library": live_files.LIBRARY, "wasm": live_files.WASM, "graph": live_files.GRAPH,
              "weights": live_files.WEIGHTS}  # fmt: skip
     return {
@@ -39,7 +39,7 @@ def live_message(visit: Visit) -> dict[str, Any]:
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)}, "blocks": vit.blocks,
         "readout": [token for token, weight in enumerate(rec.pooling_weights) if weight > 0], "readoutName": say(visit.readout),
         "photo": visit.photo_url, "detail": visit.detail_url,
-        "pixels": media_url(live_model.input_png(rec), "image/png", "live"),
+        "pixels": media_url(live_input.input_png(rec), "image/png", "live"),
         "server": {"logits": _floats(rec.logits), "rollout": _floats(rec.rollout()), "answer": [
             {"label": label, "share": round(p, 4), "shown": percent(p)} for label, p in rec.top_classes(SHOWN_CLASSES)]},
         "colours": landing_figures.look_colours(visit.mode), "words": {key: text[key] for key in TEXT_KEYS},
@@ -49,7 +49,7 @@ def live_message(visit: Visit) -> dict[str, Any]:
 def _problem(visit: Visit) -> str:
     """Why no browser can run this page's model, as a sentence; empty where one can."""
     if visit.vit.name != DEFAULT_MODEL:
-        return visit.texts["other model"].format(model=live_model.shipped_title(), name=visit.vit.display_name)
+        return visit.texts["other model"].format(model=live_input.shipped_title(), name=visit.vit.display_name)
     return visit.texts["missing"] if live_files.missing_files() else ""
 
 
