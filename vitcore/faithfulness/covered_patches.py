@@ -4,7 +4,7 @@ A ViT can do without a token altogether, which a convolutional network can't: `f
 position embeddings are added (as timm's PatchDropout does in training, arXiv 2212.00794). The other fills paint over pixels.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -25,6 +25,11 @@ from vitcore.translation import say
 PIXEL_FILLS = ("mean", "blur", "noise", "neighbour")
 FILLS = (*PIXEL_FILLS, "removed")
 BATCH = 32
+Progress = Callable[[int, int], object]  # told how many are done, of how many
+
+
+def no_progress(done: int, count: int) -> None:
+    """Tells nobody."""
 
 
 def cover_patches(
@@ -42,21 +47,23 @@ def cover_patches(
 
 def answers_without(
     vit: Vit, pixels: NDArray[np.uint8], patch_sets: Sequence[Collection[int]], fill: str = "mean", seed: int = 0,
-    batch: int = BATCH,
+    batch: int = BATCH, on_progress: Progress = no_progress,
 ) -> NDArray[np.float32]:  # fmt: skip
     """Logits (S, classes) of one input (H, W, 3), each without one of S sets of patches; fills as of `cover_patches`.
 
-    `fill="removed"` takes the patches' tokens out of the sequence. An empty set changes nothing.
+    `fill="removed"` takes the patches' tokens out of the sequence. An empty set changes nothing. `on_progress` hears after
+    each batch how many sets are done, of how many.
     Raises: ValueError, for a patch or a fill that there is not; ModelError, where tokens can't be removed.
     """
     masks = [patch_mask(vit.grid, patches) for patches in patch_sets]
     if fill == "removed":
-        return _answers_without_tokens(vit, pixels, masks, batch)
+        return _answers_without_tokens(vit, pixels, masks, batch, on_progress)
     layer, run, out = _layer(pixels, vit.grid, fill, seed), with_onednn_linears(vit.module), []
     with torch.inference_mode():
         for first in range(0, len(masks), batch):
             painted = [_paint(pixels, vit.grid, mask, layer) for mask in masks[first : first + batch]]
             out.append(run(torch.cat([to_model_input(vit, one) for one in painted])).float().cpu().numpy())
+            on_progress(first + len(painted), len(masks))
     return np.concatenate(out) if out else np.empty((0, 0), np.float32)
 
 
@@ -88,7 +95,9 @@ def no_patch_left_error(vit: Vit) -> ModelError:
     return ModelError("{name} reads its output from patches, so one of them must stay.", name=vit.display_name)
 
 
-def _answers_without_tokens(vit: Vit, pixels: NDArray[np.uint8], masks: list[NDArray[np.bool_]], batch: int) -> NDArray[np.float32]:
+def _answers_without_tokens(
+    vit: Vit, pixels: NDArray[np.uint8], masks: list[NDArray[np.bool_]], batch: int, on_progress: Progress
+) -> NDArray[np.float32]:
     if why := why_not_removable(vit):
         raise ModelError(why)
     if any(mask.all() for mask in masks) and reads_patches(vit):
@@ -104,6 +113,7 @@ def _answers_without_tokens(vit: Vit, pixels: NDArray[np.uint8], masks: list[NDA
                 kept = torch.from_numpy(np.stack([np.flatnonzero(~masks[i]) for i in part])).to(vit.device)
                 run = with_onednn_linears(without_tokens(vit, kept))
                 out |= dict(zip(part, run(x.expand(len(part), -1, -1, -1)).float().cpu().numpy(), strict=True))
+                on_progress(len(out), len(masks))
     return np.stack([out[i] for i in range(len(masks))]) if masks else np.empty((0, 0), np.float32)
 
 

@@ -1,22 +1,24 @@
 """Every map that claims to show what an answer rests on, and two that claim nothing: the middle of the picture, and chance."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.analysis.attention_distance import mean_interval
 from vitcore.analysis.relevance import METHODS
-from vitcore.faithfulness.deletion import DeletionCurve, deletion_curves, place_among, random_order_maps
-from vitcore.forward.recording import Recording, record
+from vitcore.forward.recording import Recording, record_batch
 from vitcore.forward.relevance import relevance
 from vitcore.models.vit import Vit
+from vitcore.translation import say
 
 OF_ATTENTION = ("class_attention", "last_layer_attention")
 MIDDLE = "middle"
 MAPS = (*METHODS, *OF_ATTENTION, MIDDLE)
+CHANCE = "chance"  # beside the maps: the mean of orders by chance
+TITLES = {name: method.title for name, method in METHODS.items()} | {
+    "class_attention": "class attention", "last_layer_attention": "class attention, last layer", MIDDLE: "middle of the picture",
+    CHANCE: "by chance",
+}  # fmt: skip
 
 
 def method_maps(vit: Vit, rec: Recording, names: Iterable[str] = MAPS, target: int | None = None) -> dict[str, NDArray[np.float64]]:
@@ -43,87 +45,20 @@ def method_maps(vit: Vit, rec: Recording, names: Iterable[str] = MAPS, target: i
     return found
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class MethodScore:
-    """How one method did over photos, in the gap of insertion and deletion (−1 to 1; 0 for orders by chance)."""
-
-    name: str
-    gaps: NDArray[np.float64]  # (photos,)
-    deletions: NDArray[np.float64]  # (photos,): areas, lower is better
-    insertions: NDArray[np.float64]  # (photos,): areas, higher is better
-    places: NDArray[np.float64]  # (photos,): share of random orders whose gap is smaller
-
-    @property
-    def gap(self) -> float:
-        """Mean over photos."""
-        return float(self.gaps.mean())
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """95 % interval of the mean gap over photos, by Student's t; endless for one photo."""
-        return t_interval(self.gaps)
+def map_title(name: str) -> str:
+    """What a map is called, in the reader's language."""
+    return say(TITLES[name])
 
 
-def compare_methods(
-    vit: Vit, photos: Iterable[Any], names: Iterable[str] = MAPS, *, fill: str = "removed", steps: int = 10,
-    random_orders: int = 50, seed: int = 0,
-) -> list[MethodScore]:  # fmt: skip
-    """Methods by their mean gap of insertion and deletion over photos (anything `record` takes), best first.
-
-    Each photo asks for its own likeliest class. `random_orders` orders by chance stand beside each photo's.
-    Raises: what `deletion_curves` and `record` raise; ValueError, without a photo.
-    """
-    names, rows = tuple(names), []
-    for photo in photos:
-        rec = record(vit, photo)
-        rows.append(score_photo(vit, rec, names, fill=fill, steps=steps, random_orders=random_orders, seed=seed)[1])
-    if not rows:
-        raise ValueError("there is no photo to compare methods on")
-    scores = [
-        MethodScore(name=name, **{field: np.array([row[name][field] for row in rows]) for field in _FIELDS})
-        for name in rows[0]
-    ]  # fmt: skip
-    return sorted(scores, key=lambda score: -score.gap)
+def asks_class(name: str) -> bool:
+    """Whether a map is drawn for one class."""
+    return name in METHODS and METHODS[name].asks_class
 
 
-_FIELDS = ("gaps", "deletions", "insertions", "places")
-
-
-def score_photo(
-    vit: Vit, rec: Recording, names: Iterable[str] = MAPS, *, target: int | None = None, fill: str = "removed", steps: int = 10,
-    random_orders: int = 50, seed: int = 0,
-) -> tuple[dict[str, DeletionCurve], dict[str, dict[str, float]]]:  # fmt: skip
-    """Curves of one photo by method, and each method's numbers: gaps, deletions, insertions, and its place among random orders."""
-    maps, drawn = method_maps(vit, rec, names, target), random_order_maps(vit, random_orders, seed)
-    curves = deletion_curves(vit, rec.model_input.pixels, {**maps, **drawn}, target=target, fill=fill, steps=steps, seed=seed)
-    chance = [curves[name].gap for name in drawn]
-    own: Mapping[str, DeletionCurve] = {name: curves[name] for name in maps}
-    numbers = {
-        name: {"gaps": one.gap, "deletions": one.deletion, "insertions": one.insertion, "places": place_among(one.gap, chance)}
-        for name, one in own.items()
-    }
-    return dict(own), numbers
-
-
-def best_method_sentence(scores: list[MethodScore]) -> tuple[str, str]:
-    """The best method's name and the best of those whose interval of paired differences with it holds 0, "" for none.
-
-    Differences are paired by photo (Student's t, 95 %), so that hard photos do not hide them.
-    """
-    best, *others = scores
-    if len(best.gaps) < 2:
-        return best.name, others[0].name if others else ""
-    for other in others:
-        low, high = t_interval(best.gaps - other.gaps)
-        if low <= 0 <= high:
-            return best.name, other.name
-    return best.name, ""
-
-
-def t_interval(values: NDArray[np.float64]) -> tuple[float, float]:
-    """95 % interval of a mean by Student's t; endless for one value."""
-    found = mean_interval(values)
-    return (-np.inf, np.inf) if found.count < 2 else (float(found.low), float(found.high))
+def drawn_by(rec: Recording, names: Iterable[str], target: int) -> Callable[[Vit], dict[str, NDArray[np.float64]]]:
+    """What draws the maps of one photo for one class by any model of its kind: the photo is recorded anew by each."""
+    wanted = tuple(names)
+    return lambda vit: method_maps(vit, record_batch(vit, [(rec.photo, rec.model_input)])[0], wanted, target)
 
 
 def _from_the_middle(rec: Recording) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ A map that stays as it was while the model forgets what it learned shows the pho
 """
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from torch import nn
 
 from vitcore.analysis.relevance import rank_correlation
+from vitcore.faithfulness.covered_patches import Progress, no_progress
+from vitcore.faithfulness.method_maps import map_title
 from vitcore.models.vit import Vit
+from vitcore.translation import say
 
 UNCHANGED = 0.5  # rank correlation with a random model's map, or more: the map is called unchanged
 
@@ -38,14 +41,45 @@ def randomisation_test(vit: Vit, draw: Callable[[Vit], NDArray], seed: int = 0) 
     Each tensor's values are shuffled, so that their distribution stays (drawn from `seed`). The class that `draw` asks about
     must be fixed beforehand: a random model has another likeliest one. The model itself stays as it is.
     """
+    return randomisation_tests(vit, lambda model: {"map": draw(model)}, seed)["map"]
+
+
+def randomisation_tests(
+    vit: Vit, draw: Callable[[Vit], Mapping[str, NDArray]], seed: int = 0, on_progress: Progress = no_progress
+) -> dict[str, RandomisationTest]:
+    """The same of several maps (rows, cols) by name, on the same random weights; `on_progress` hears of each part."""
     true, generator = draw(vit), np.random.default_rng(seed)
-    module, found = copy.deepcopy(vit.module), []
+    module = copy.deepcopy(vit.module)
+    found: dict[str, list[float]] = {name: [] for name in true}
     parts = _parts_from_the_head(module)
-    for part in parts:
+    for done, part in enumerate(parts, start=1):
         for tensor in parts[part]:
             _shuffle(tensor, generator)
-        found.append(rank_correlation(draw(replace(vit, module=module)), true))
-    return RandomisationTest(parts=tuple(parts), correlations=np.array(found))
+        for name, drawn in draw(replace(vit, module=module)).items():
+            found[name].append(rank_correlation(drawn, true[name]))
+        on_progress(done, len(parts))
+    return {name: RandomisationTest(parts=tuple(parts), correlations=np.array(values)) for name, values in found.items()}
+
+
+def mean_tests(tests: Sequence[Mapping[str, RandomisationTest]]) -> dict[str, RandomisationTest]:
+    """Mean correlations over photos by method, of tests of one model; a photo whose map is flat is left out."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # NaN alone stays NaN
+        return {
+            name: RandomisationTest(parts=one.parts, correlations=np.nanmean([each[name].correlations for each in tests], 0))
+            for name, one in tests[0].items()
+        }
+
+
+def unchanged_sentence(tests: Mapping[str, RandomisationTest]) -> str:
+    """Which maps hardly depend on the weights, named; or that all do."""
+    same = [name for name, test in tests.items() if not test.depends_on_weights]
+    if not same:
+        return say("Every map changes when all weights are random.")
+    return say("Unchanged by random weights (rank correlation of {bar} or more): {names}.", bar=f"{UNCHANGED:.1f}",
+               names=", ".join(map_title(name) for name in same))  # fmt: skip
 
 
 def _parts_from_the_head(module: Any) -> dict[str, list[nn.Parameter]]:

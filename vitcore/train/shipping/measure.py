@@ -18,6 +18,7 @@ from tqdm import tqdm
 
 from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
 from vitcore.assets import SAMPLES
+from vitcore.faithfulness.photo_masks import photos_of_manifest
 from vitcore.forward.recording import record, to_model_input
 from vitcore.images import crop_for_model, open_photo
 from vitcore.models.load_model import Vit, load, position_embeddings, wordnet_ids
@@ -26,7 +27,7 @@ from vitcore.train.data.photos import Photos
 from vitcore.train.evaluation.accuracy import match_classes, predict_classes
 from vitcore.train.learning.layer_distillation import LayerDistillation, hidden_state_errors
 from vitcore.train.recipe import Recipe
-from vitcore.train.shipping.localisation import localisation, photos_of_manifest, photos_of_pets
+from vitcore.train.shipping.localisation import localisation, photos_of_pets
 from vitcore.train.shipping.pet_photos import Pet, list_pets
 
 MAX_DISTANCE_PHOTOS = 128  # photos of the first file on which distance and hidden states are measured

@@ -16,18 +16,12 @@ from safetensors.torch import save_file
 
 from tests.models import model_file
 from vitcore.assets import asset
+from vitcore.faithfulness.photo_masks import photos_of_manifest, record_with_masks, with_whole_photo_transform
+from vitcore.faithfulness.plausibility import centre_prior, pixel_auc
 from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.train.shipping import measure
-from vitcore.train.shipping.localisation import (
-    centre_prior,
-    localisation,
-    photos_of_manifest,
-    photos_of_pets,
-    pixel_auc,
-    record_with_masks,
-    with_whole_photo_transform,
-)
+from vitcore.train.shipping.localisation import localisation, photos_of_pets
 from vitcore.train.shipping.measure import (
     gallery_accuracy,
     kind_accuracy,

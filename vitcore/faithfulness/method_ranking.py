@@ -1,0 +1,164 @@
+"""Which map orders the patches best: deletion and insertion of all methods on one photo, and their ranking over photos."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitcore.analysis.attention_distance import mean_interval
+from vitcore.faithfulness.covered_patches import Progress, no_progress
+from vitcore.faithfulness.deletion import RANDOM_ORDERS, STEPS, DeletionCurve, deletion_curves, place_among, random_order_maps
+from vitcore.faithfulness.method_maps import CHANCE, MAPS, map_title, method_maps
+from vitcore.forward.recording import Recording, record
+from vitcore.models.vit import Vit
+from vitcore.translation import say
+
+FILL_TITLES = {
+    "removed": "patches removed", "mean": "patches in the mean colour", "blur": "patches blurred", "noise": "patches as noise",
+    "neighbour": "patches as their nearest neighbour",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PhotoDeletion:
+    """Deletion and insertion of one photo by all methods, for one class and one fill."""
+
+    photo: str
+    label: str  #: of the class
+    fill: str
+    curves: Mapping[str, DeletionCurve]  #: by method; "chance" is the mean of the random orders
+    places: Mapping[str, float]  #: of each method's gap among the random orders', 0 to 1
+
+    @property
+    def ranked(self) -> list[str]:
+        """The curves' names, the largest gap of insertion and deletion first."""
+        return sorted(self.curves, key=lambda name: -self.curves[name].gap)
+
+
+def photo_deletion(
+    vit: Vit, rec: Recording, names: Iterable[str] = MAPS, *, target: int | None = None, fill: str = "removed", steps: int = STEPS,
+    random_orders: int = RANDOM_ORDERS, seed: int = 0, on_progress: Progress = no_progress,
+) -> PhotoDeletion:  # fmt: skip
+    """Curves of one recorded photo by every method, and each method's place among orders by chance.
+
+    `target` is a class by its index (default: the likeliest); the rest is as of `deletion_curves`, and so is what it raises.
+    """
+    maps, drawn = method_maps(vit, rec, names, target), random_order_maps(vit, random_orders, seed)
+    curves = deletion_curves(
+        vit, rec.model_input.pixels, {**maps, **drawn}, target=target, fill=fill, steps=steps, seed=seed, on_progress=on_progress
+    )
+    own = {name: curves[name] for name in maps}
+    chance = [curves[name] for name in drawn]
+    if chance:
+        own[CHANCE] = DeletionCurve(
+            shares=chance[0].shares, strongest_first=np.mean([one.strongest_first for one in chance], 0),
+            weakest_first=np.mean([one.weakest_first for one in chance], 0), target=chance[0].target, fill=fill,
+        )  # fmt: skip
+    gaps = [one.gap for one in chance]
+    places = {name: place_among(own[name].gap, gaps) for name in maps if gaps}
+    label = vit.labels[next(iter(curves.values())).target]
+    return PhotoDeletion(photo=rec.photo.name, label=label, fill=fill, curves=own, places=places)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MethodScore:
+    """How one method did over photos, in the gap of insertion and deletion (−1 to 1; 0 for orders by chance)."""
+
+    name: str
+    gaps: NDArray[np.float64]  # (photos,)
+    deletions: NDArray[np.float64]  # (photos,): areas, lower is better
+    insertions: NDArray[np.float64]  # (photos,): areas, higher is better
+    places: NDArray[np.float64]  # (photos,): share of random orders whose gap is smaller; NaN where none were drawn
+
+    @property
+    def gap(self) -> float:
+        """Mean over photos."""
+        return float(self.gaps.mean())
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the mean gap over photos, by Student's t; endless for one photo."""
+        return t_interval(self.gaps)
+
+
+def compare_methods(
+    vit: Vit, photos: Iterable[Any], names: Iterable[str] = MAPS, *, fill: str = "removed", steps: int = STEPS,
+    random_orders: int = RANDOM_ORDERS, seed: int = 0,
+) -> list[MethodScore]:  # fmt: skip
+    """Methods by their mean gap of insertion and deletion over photos (anything `record` takes), best first.
+
+    Each photo asks for its own likeliest class. `random_orders` orders by chance stand beside each photo's.
+    Raises: what `deletion_curves` and `record` raise; ValueError, without a photo.
+    """
+    names = tuple(names)
+    options: dict[str, Any] = {"fill": fill, "steps": steps, "random_orders": random_orders, "seed": seed}
+    return rank_methods([photo_deletion(vit, record(vit, photo), names, **options) for photo in photos])
+
+
+def rank_methods(results: Sequence[PhotoDeletion]) -> list[MethodScore]:
+    """Methods by their mean gap over photos, best first, of photos tested by one model and one fill.
+
+    Raises: ValueError, without a photo, and for photos of several fills.
+    """
+    if not results:
+        raise ValueError("there is no photo to compare methods on")
+    if len({one.fill for one in results}) > 1:
+        raise ValueError("photos of several fills can't be compared")
+    names = [name for name in results[0].curves if name != CHANCE]
+    scores = [
+        MethodScore(
+            name=name, gaps=np.array([one.curves[name].gap for one in results]),
+            deletions=np.array([one.curves[name].deletion for one in results]),
+            insertions=np.array([one.curves[name].insertion for one in results]),
+            places=np.array([one.places.get(name, np.nan) for one in results]),
+        )
+        for name in names
+    ]  # fmt: skip
+    return sorted(scores, key=lambda score: -score.gap)
+
+
+def best_method_sentence(scores: Sequence[MethodScore]) -> tuple[str, str]:
+    """The best method's name and the best of those whose interval of paired differences with it holds 0, "" for none.
+
+    Differences are paired by photo (Student's t, 95 %), so that hard photos do not hide them.
+    """
+    best, *others = scores
+    if len(best.gaps) < 2:
+        return best.name, others[0].name if others else ""
+    for other in others:
+        low, high = t_interval(best.gaps - other.gaps)
+        if low <= 0 <= high:
+            return best.name, other.name
+    return best.name, ""
+
+
+def ranking_sentence(scores: Sequence[MethodScore], fill: str) -> str:
+    """Which method is best, on which measure and over how many photos, and whether another can be told from it."""
+    best, tied = best_method_sentence(scores)
+    low, high = scores[0].interval
+    facts = {"photos": len(scores[0].gaps), "fill": say(FILL_TITLES[fill]), "best": map_title(best), "gap": f"{scores[0].gap:.2f}",
+             "low": f"{low:.2f}", "high": f"{high:.2f}"}  # fmt: skip
+    if facts["photos"] == 1:
+        return say("Best on one photo ({fill}): {best}. Insertion minus deletion is {gap}.", **facts)
+    if tied:
+        return say("Best over {photos} photos ({fill}): {best}. Insertion minus deletion is {gap} (95 % interval: {low} to {high}). "
+                   "{tied} is not clearly worse.", tied=map_title(tied), **facts)  # fmt: skip
+    return say("Best over {photos} photos ({fill}): {best}. Insertion minus deletion is {gap} (95 % interval: {low} to {high}). "
+               "Every other method is clearly worse.", **facts)  # fmt: skip
+
+
+def rank_sentence(scores: Sequence[MethodScore], name: str) -> str:
+    """Which place one method has in a ranking; "" where it is not in it."""
+    for place, score in enumerate(scores, start=1):
+        if score.name == name:
+            facts = {"method": map_title(name), "place": place, "count": len(scores), "gap": f"{score.gap:.2f}"}
+            return say("{method}: place {place} of {count}, at {gap}.", **facts)
+    return ""
+
+
+def t_interval(values: NDArray[np.float64]) -> tuple[float, float]:
+    """95 % interval of a mean by Student's t; endless for one value."""
+    found = mean_interval(values)
+    return (-np.inf, np.inf) if found.count < 2 else (float(found.low), float(found.high))

@@ -1,0 +1,99 @@
+"""Does a map stay with its object: the photo shifted by one patch, mirrored or compressed, and another class asked about.
+
+A map of what the model used moves with the photo, and changes as little as the answer does. A map that is asked about another
+class should change: rollout and class attention ask about none, so they can't.
+"""
+
+import io
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from vitcore.analysis.relevance import rank_correlation
+from vitcore.faithfulness.covered_patches import Progress, no_progress
+from vitcore.faithfulness.method_maps import MAPS, method_maps
+from vitcore.forward.recording import Recording, record_batch
+from vitcore.grid import Grid
+from vitcore.models.vit import Vit, check_bands, no_classes_error
+from vitcore.probabilities import probabilities
+
+JPEG_QUALITY = 75
+CLASS = "class"  # beside the changes of the photo: another class asked about the same photo
+
+
+def shift_by_a_patch(pixels: NDArray[np.uint8], grid: Grid) -> NDArray[np.uint8]:
+    """Pixels (H, W, 3) one patch to the right; the first column of pixels fills what is free."""
+    wide = grid.step_px[1]
+    return np.concatenate([np.repeat(pixels[:, :1], wide, 1), pixels[:, :-wide]], 1)
+
+
+def mirror(pixels: NDArray[np.uint8], grid: Grid) -> NDArray[np.uint8]:
+    """Pixels (H, W, 3) with left and right exchanged."""
+    return np.ascontiguousarray(pixels[:, ::-1])
+
+
+def compress(pixels: NDArray[np.uint8], grid: Grid) -> NDArray[np.uint8]:
+    """Pixels (H, W, 3) as a JPEG of quality `JPEG_QUALITY` keeps them."""
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "JPEG", quality=JPEG_QUALITY)
+    return np.asarray(Image.open(file).convert("RGB"))
+
+
+class PhotoChange(NamedTuple):
+    """A change of the photo, and how the changed photo's map (rows, cols) and the first are laid on each other."""
+
+    apply: Callable[[NDArray[np.uint8], Grid], NDArray[np.uint8]]
+    moved: Callable[[NDArray], NDArray]
+    still: Callable[[NDArray], NDArray]
+
+
+CHANGES = {
+    "shift": PhotoChange(shift_by_a_patch, lambda changed: changed[:, 1:], lambda first: first[:, :-1]),
+    "mirror": PhotoChange(mirror, lambda changed: changed[:, ::-1], lambda first: first),
+    "jpeg": PhotoChange(compress, lambda changed: changed, lambda first: first),
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StabilityTest:
+    """How alike the maps of one photo stay as the photo, or the class, changes."""
+
+    target: int  #: the class
+    other: int  #: the second likeliest, which is asked about instead
+    correlations: Mapping[str, Mapping[str, float]]  #: Spearman's by method and change: "shift", "mirror", "jpeg", "class"
+    probabilities: Mapping[str, float]  #: of the class, by change of the photo; "photo": of the photo itself
+
+
+def stability_test(
+    vit: Vit, rec: Recording, names: Iterable[str] = MAPS, *, target: int | None = None, on_progress: Progress = no_progress
+) -> StabilityTest:
+    """Rank correlations of each map with that of the changed photo, laid back on the first, for the same class.
+
+    The shift is one patch to the right, and the column that is lost is left out. "class" is the correlation with the same
+    photo's map for the second likeliest class: 1 for methods that ask no class; NaN where a map is flat. `target` is a class by
+    its index (default: the likeliest). Raises: ModelError, for a model without classes or of other bands.
+    """
+    if not vit.labels:
+        raise no_classes_error(vit)
+    check_bands(vit, 3)
+    names, order = tuple(names), np.argsort(-rec.logits, kind="stable")
+    chosen = int(order[0]) if target is None else target
+    other = int(next(one for one in order if one != chosen))
+    first = method_maps(vit, rec, names, chosen)
+    found: dict[str, dict[str, float]] = {name: {} for name in first}
+    answers = {"photo": float(probabilities(rec.logits, rec.output)[chosen])}
+    for done, (change, (apply, moved, still)) in enumerate(CHANGES.items(), start=1):
+        crop = replace(rec.model_input, pixels=apply(rec.model_input.pixels, vit.grid))
+        changed = record_batch(vit, [(rec.photo, crop)])[0]
+        answers[change] = float(probabilities(changed.logits, changed.output)[chosen])
+        for name, drawn in method_maps(vit, changed, names, chosen).items():
+            found[name][change] = rank_correlation(moved(drawn), still(first[name]))
+        on_progress(done, len(CHANGES) + 1)
+    for name, drawn in method_maps(vit, rec, names, other).items():
+        found[name][CLASS] = rank_correlation(drawn, first[name])
+    on_progress(len(CHANGES) + 1, len(CHANGES) + 1)
+    return StabilityTest(target=chosen, other=other, correlations=found, probabilities=answers)
