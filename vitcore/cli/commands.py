@@ -22,6 +22,7 @@ from vitcore.cli import quiz as quizzing
 from vitcore.cli import relevance as relevance_verbs
 from vitcore.cli import report as taking_away
 from vitcore.cli import rollout as rolling
+from vitcore.cli.map_tests import maptest
 from vitcore.cli.model_flags import add_device_flags, load_from_flags
 from vitcore.cli.photos import (
     UsageError,
@@ -133,6 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     relevance_verbs.add_attention_flags(heads)
     all_of_it = _verb(verbs, "report", print, "handouts, pictures, numbers and animations of one photo or many", photo="*")
     taking_away.add_report_flags(rolling.add_rollout_flags(all_of_it))
+    maptest.add_test_verb(verbs)
     comparing.add_compare_verb(verbs)
     quizzing.add_quiz_verb(verbs)
     listing = verbs.add_parser("models", help="the models of the menu, or what one is made of (Table 1)")

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.faithfulness.method_maps import MAPS, MIDDLE, method_maps
+from vitcore.faithfulness.method_maps import MAPS, MIDDLE, map_title, method_maps
 from vitcore.faithfulness.photo_masks import MASK_PX, PhotoWithMask, record_with_masks, with_whole_photo_transform
 from vitcore.forward.recording import Recording
 from vitcore.models.vit import Vit
+from vitcore.translation import say
 
 EVEN = "even"  # the map that prefers no patch
 RESAMPLES = 2000
@@ -123,3 +124,8 @@ def _agreements(
     if MIDDLE in maps:
         maps[MIDDLE] = maps[MIDDLE] - maps[MIDDLE].min()
     return {name: agreement(values, mask, counted) for name, values in maps.items()}
+
+
+def score_title(name: str) -> str:
+    """What a row of the table is called, in the reader's language."""
+    return say("even map") if name == EVEN else map_title(name)

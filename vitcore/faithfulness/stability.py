@@ -5,7 +5,7 @@ class should change: rollout and class attention ask about none, so they can't.
 """
 
 import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -97,3 +97,14 @@ def stability_test(
         found[name][CLASS] = rank_correlation(drawn, first[name])
     on_progress(len(CHANGES) + 1, len(CHANGES) + 1)
     return StabilityTest(target=chosen, other=other, correlations=found, probabilities=answers)
+
+
+def mean_correlations(tests: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
+    """Mean correlations over photos by method and change; a photo whose map is flat is left out, NaN where all are."""
+    found: dict[str, dict[str, float]] = {}
+    for name, changes in tests[0].items():
+        found[name] = {}
+        for change in changes:
+            known = [test[name][change] for test in tests if not np.isnan(test[name][change])]
+            found[name][change] = float(np.mean(known)) if known else float("nan")
+    return found

@@ -7,6 +7,7 @@ from vitcore.figures.charts.cka_heatmap import cka_heatmap
 from vitcore.figures.charts.distance import attention_distance
 from vitcore.figures.charts.few_shot import confusion_matrix, few_shot_accuracy
 from vitcore.figures.charts.interventions import head_drops, patching_by_depth
+from vitcore.figures.charts.map_tests import MapCurve, MethodInterval, deletion_chart, randomisation_chart, ranking_chart
 from vitcore.figures.charts.predictions import predictions
 from vitcore.figures.charts.speed import ThroughputCurve, throughput
 from vitcore.figures.charts.synthetic_pictures import synthetic_pictures
@@ -22,6 +23,8 @@ from vitcore.figures.training_curves import TrainingCurve, attention_on_photo, m
 
 __all__ = [
     "Drawing",
+    "MapCurve",
+    "MethodInterval",
     "ThroughputCurve",
     "TrainingCurve",
     "architecture",
@@ -32,6 +35,7 @@ __all__ = [
     "cka_heatmap",
     "confusion_matrix",
     "cosine_map",
+    "deletion_chart",
     "few_shot_accuracy",
     "filter_component",
     "filter_pattern_words",
@@ -51,6 +55,8 @@ __all__ = [
     "position_similarity_tile",
     "predictions",
     "print_figure",
+    "randomisation_chart",
+    "ranking_chart",
     "relevance",
     "rollout",
     "rollout_per_layer",

@@ -1,0 +1,87 @@
+"""The verb `test` and its flags: tables on the terminal, as JSON, as CSV, or as charts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from vitcore.cli import inspect as inspecting
+from vitcore.cli.map_tests.run_tests import FoundOnPhotos, run_on_photos
+from vitcore.cli.map_tests.text_tables import json_answer, plausibility_lines, text_lines
+from vitcore.cli.model_flags import add_device_flags, load_from_flags
+from vitcore.cli.photos import UsageError
+from vitcore.models.model_cards import DEFAULT_MODEL
+
+TESTS = ("deletion", "weights", "stability")
+
+
+def add_test_verb(verbs: Any) -> None:
+    """Add the verb to the shell's."""
+    about = "do the maps hold what they promise: deletion and insertion, random weights, stability, or agreement with masks"
+    verb = verbs.add_parser("test", help=about, description=about)
+    verb.add_argument("photo", nargs="*", type=Path, help="a photo, or a folder of photos, each tested for its likeliest class")
+    verb.add_argument(
+        "--model", default=DEFAULT_MODEL, help=f"a name of `models`, any ViT of timm's, a file or a run (default {DEFAULT_MODEL})"
+    )
+    verb.add_argument("--masks", type=Path, metavar="FOLDER",
+                      help="photos with outlines (manifest.csv, or images/ and masks/): pixel AUC, pointing game, mass")  # fmt: skip
+    verb.add_argument("--tests", type=_names_of(TESTS), default=TESTS, help=f"which, of {','.join(TESTS)} (default: all)")
+    verb.add_argument("--methods", type=_methods, default=None, help="which maps, such as rollout,chefer (default: all)")
+    verb.add_argument("--fill", type=_fills, default=None,
+                      help="what stands in for deleted patches: removed, mean, blur, noise, neighbour, or several with commas "
+                           "(default: removed, or mean where tokens can't be removed)")  # fmt: skip
+    verb.add_argument("--orders", type=int, default=50, help="random orders to compare with (default 50)")
+    verb.add_argument("--seed", type=int, default=0, help="of random orders, random weights and the bootstrap (default 0)")
+    verb.add_argument("--csv", type=Path, metavar="FOLDER", help="write the tables there, one file a test")
+    verb.add_argument("--out", type=Path, metavar="FOLDER", help="write the charts there, as PNG")
+    verb.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    add_device_flags(verb)
+    inspecting.add_answer_flags(verb)
+    verb.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Test, print, write."""
+    from vitcore.cli.map_tests.run_tests import run_on_masks, write_charts, write_tables
+
+    if not args.photo and args.masks is None:
+        raise UsageError("name a photo or a folder of photos, or photos with masks by --masks.")
+    if args.orders < 0:
+        raise UsageError("--orders is 0 or more.")
+    vit = load_from_flags(args)
+    found = run_on_photos(vit, args) if args.photo else FoundOnPhotos()
+    scores = run_on_masks(vit, args) if args.masks else []
+    if args.csv:
+        write_tables(found, scores, args)
+    if args.out:
+        write_charts(found, args.out)
+    if args.json:
+        print(json.dumps(json_answer(vit, found, scores), ensure_ascii=False, allow_nan=False))
+    else:
+        print("\n".join([*text_lines(found), *plausibility_lines(scores)]))
+
+
+def _names_of(choices: tuple[str, ...]) -> Any:
+    """What reads "a,b" as names among `choices`."""
+
+    def names(text: str) -> tuple[str, ...]:
+        given = tuple(text.split(","))
+        if unknown := [name for name in given if name not in choices]:
+            raise argparse.ArgumentTypeError(f"it is of {', '.join(choices)}, not {unknown[0]!r}")
+        return given
+
+    return names
+
+
+def _methods(text: str) -> Any:
+    from vitcore.faithfulness.method_maps import MAPS
+
+    return _names_of(MAPS)(text)
+
+
+def _fills(text: str) -> Any:
+    from vitcore.faithfulness.covered_patches import FILLS
+
+    return _names_of(FILLS)(text)

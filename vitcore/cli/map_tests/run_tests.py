@@ -1,0 +1,146 @@
+"""The tests of maps run on the photos that are named, with progress; their tables and charts as files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vitcore.cli.photos import UsageError, list_photos, record_photo
+
+if TYPE_CHECKING:
+    from vitcore.faithfulness.method_ranking import PhotoDeletion
+    from vitcore.faithfulness.plausibility import PlausibilityScore
+    from vitcore.faithfulness.stability import StabilityTest
+    from vitcore.faithfulness.weight_randomisation import RandomisationTest
+    from vitcore.forward.recording import Recording
+    from vitcore.models.load_model import Vit
+
+COMMAND = "vitcore test {photos} --model {model} --tests {tests} --fill {fill} --orders {orders} --seed {seed}"
+
+
+@dataclass(eq=False)
+class FoundOnPhotos:
+    """What each test found, by the name of the photo."""
+
+    deletion: list[PhotoDeletion] = field(default_factory=list)
+    weights: dict[str, dict[str, RandomisationTest]] = field(default_factory=dict)
+    stability: dict[str, StabilityTest] = field(default_factory=dict)
+
+
+def run_on_photos(vit: Vit, args: argparse.Namespace) -> FoundOnPhotos:
+    """Every test on every photo; a damaged one is named and left out. Raises: UsageError, where all are; ModelError."""
+    from tqdm import tqdm
+
+    from vitcore.faithfulness.covered_patches import why_not_removable
+    from vitcore.faithfulness.method_maps import MAPS
+    from vitcore.images import PhotoError
+
+    _expect_incomplete()
+    args.fill = args.fill or (("mean",) if why_not_removable(vit) else ("removed",))
+    args.methods = args.methods or MAPS
+    found = FoundOnPhotos()
+    for file in tqdm(list_photos(args.photo), unit="photo", file=sys.stderr):
+        try:
+            _run_on_one(vit, record_photo(vit, file), args, found)
+        except PhotoError as error:
+            print(error, file=sys.stderr)
+        if args.csv:
+            write_tables(found, [], args)  # what is there stays, should the rest be stopped
+    if not (found.deletion or found.weights or found.stability):
+        raise UsageError("none of the photos could be read.")
+    return found
+
+
+def _run_on_one(vit: Vit, rec: Recording, args: argparse.Namespace, found: FoundOnPhotos) -> None:
+    from tqdm import tqdm
+
+    from vitcore.faithfulness.method_maps import drawn_by
+    from vitcore.faithfulness.method_ranking import photo_deletion
+    from vitcore.faithfulness.stability import stability_test
+    from vitcore.faithfulness.weight_randomisation import randomisation_tests
+    from vitcore.models.vit import no_classes_error
+
+    if not vit.labels:
+        raise no_classes_error(vit)
+    name, target = rec.photo.name, int(rec.logits.argmax())
+    with tqdm(desc=name, leave=False, file=sys.stderr) as bar:
+
+        def told(done: int, count: int) -> None:
+            bar.total = count
+            bar.update(done - bar.n)
+
+        if "deletion" in args.tests:
+            for fill in args.fill:
+                bar.reset()
+                found.deletion.append(photo_deletion(
+                    vit, rec, args.methods, target=target, fill=fill, random_orders=args.orders, seed=args.seed, on_progress=told
+                ))  # fmt: skip
+        if "weights" in args.tests:
+            bar.reset()
+            found.weights[name] = randomisation_tests(vit, drawn_by(rec, args.methods, target), args.seed, told)
+        if "stability" in args.tests:
+            bar.reset()
+            found.stability[name] = stability_test(vit, rec, args.methods, target=target, on_progress=told)
+
+
+def run_on_masks(vit: Vit, args: argparse.Namespace) -> list[PlausibilityScore]:
+    """How well maps agree with the outlines in `args.masks`."""
+    from tqdm import tqdm
+
+    from vitcore.faithfulness.method_maps import MAPS
+    from vitcore.faithfulness.photo_masks import photos_with_masks
+    from vitcore.faithfulness.plausibility import plausibility
+
+    _expect_incomplete()
+    return plausibility(vit, tqdm(photos_with_masks(args.masks), unit="photo", file=sys.stderr), args.methods or MAPS)
+
+
+def write_tables(found: FoundOnPhotos, scores: list[PlausibilityScore], args: argparse.Namespace) -> None:
+    """One CSV file for each test that was run."""
+    from vitcore.faithfulness import map_tables
+
+    args.csv.mkdir(parents=True, exist_ok=True)
+    tables = {}
+    if args.photo:
+        photos = " ".join(one.name for one in args.photo)
+        command = COMMAND.format(photos=photos, model=args.model, tests=",".join(args.tests), fill=",".join(args.fill),
+                                 orders=args.orders, seed=args.seed)  # fmt: skip
+        tables["deletion"] = map_tables.deletion_csv(found.deletion, command) if found.deletion else ""
+        tables["weights"] = map_tables.weights_csv(found.weights, command) if found.weights else ""
+        tables["stability"] = map_tables.stability_csv(found.stability, command) if found.stability else ""
+    if scores:
+        command = f"vitcore test --masks {args.masks.name} --model {args.model}"
+        tables["plausibility"] = map_tables.plausibility_csv(scores, command)
+    for name, text in tables.items():
+        if text:
+            (args.csv / f"{name}.csv").write_text(text, encoding="utf-8")
+
+
+def write_charts(found: FoundOnPhotos, out: Path) -> None:
+    """Charts of what was found, as PNG: of each photo its deletion and insertion, of all the ranking and the random weights."""
+    from vitcore import figures
+    from vitcore.faithfulness import map_charts
+
+    out.mkdir(parents=True, exist_ok=True)
+    drawn: dict[str, Any] = {}
+    for one in found.deletion:
+        for kind in ("deletion", "insertion"):
+            drawn[f"{Path(one.photo).stem}-{one.fill}-{kind}"] = map_charts.deletion_chart(one, insertion=kind == "insertion")
+    if found.deletion:
+        drawn["ranking"] = map_charts.ranking_chart(found.deletion)
+    if found.weights:
+        drawn["weights"] = map_charts.randomisation_chart(list(found.weights.values()))
+    for name, fig in drawn.items():
+        (out / f"{name}.png").write_bytes(figures.print_figure(fig, "png"))
+        print(out / f"{name}.png", file=sys.stderr)
+
+
+def _expect_incomplete() -> None:
+    """Integrated gradients may add up to a little more or less than the logit's rise; that is no news of each photo."""
+    from vitcore.forward.relevance import IncompleteAttributionsWarning
+
+    warnings.filterwarnings("ignore", category=IncompleteAttributionsWarning)

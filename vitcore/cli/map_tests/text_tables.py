@@ -1,0 +1,151 @@
+"""What the tests of maps found, as lines for a terminal and as one JSON object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vitcore.cli.map_tests.run_tests import FoundOnPhotos
+    from vitcore.faithfulness.method_ranking import PhotoDeletion
+    from vitcore.faithfulness.plausibility import PlausibilityScore
+    from vitcore.models.load_model import Vit
+
+WIDE = 28
+
+
+def text_lines(found: FoundOnPhotos) -> list[str]:
+    """The tables of the tests on photos."""
+    return [*_deletion_lines(found), *_weight_lines(found), *_stability_lines(found)]
+
+
+def _by_fill(found: FoundOnPhotos) -> dict[str, list[PhotoDeletion]]:
+    ordered = sorted(found.deletion, key=lambda one: one.fill)
+    return {fill: list(these) for fill, these in groupby(ordered, key=lambda one: one.fill)}
+
+
+def _deletion_lines(found: FoundOnPhotos) -> list[str]:
+    from vitcore.faithfulness.method_maps import map_title
+    from vitcore.faithfulness.method_ranking import FILL_TITLES, rank_methods, ranking_sentence
+
+    lines = []
+    for fill, results in _by_fill(found).items():
+        scores = rank_methods(results)
+        lines += [f"Deletion and insertion, {FILL_TITLES[fill]}: areas, mean of {len(results)}",
+                  f"  {'':<{WIDE}} deletion  insertion  difference  95 % interval     above random orders"]  # fmt: skip
+        for score in scores:
+            low, high = score.interval
+            ends = f"{low:6.3f} to {high:6.3f}" if len(score.gaps) > 1 else " " * 16
+            place = "" if any(score.places != score.places) else f"{score.places.mean():19.0%}"
+            lines.append(f"  {map_title(score.name):<{WIDE}} {score.deletions.mean():8.3f} {score.insertions.mean():10.3f}"
+                         f" {score.gap:11.3f}  {ends}{place}")  # fmt: skip
+        lines += [f"  {ranking_sentence(scores, fill)}", ""]
+    return lines
+
+
+def _weight_lines(found: FoundOnPhotos) -> list[str]:
+    from vitcore.faithfulness.method_maps import map_title
+    from vitcore.faithfulness.weight_randomisation import mean_tests, unchanged_sentence
+
+    if not found.weights:
+        return []
+    tests = mean_tests(list(found.weights.values()))
+    parts = next(iter(tests.values())).parts
+    lines = [f"Random weights, from the head down to the embedding: rank correlation, mean of {len(found.weights)}",
+             f"  {'':<{WIDE}} {'  '.join(f'{_short(part):>5}' for part in parts)}"]  # fmt: skip
+    for name, test in tests.items():
+        lines.append(f"  {map_title(name):<{WIDE}} {'  '.join(f'{value:5.2f}' for value in test.correlations)}")
+    return [*lines, f"  {unchanged_sentence(tests)}", ""]
+
+
+def _short(part: str) -> str:
+    return part.replace("blocks.", "").replace("embedding", "embed")
+
+
+def _stability_lines(found: FoundOnPhotos) -> list[str]:
+    from vitcore.faithfulness.method_maps import map_title
+    from vitcore.faithfulness.stability import CHANGES, CLASS, mean_correlations
+
+    if not found.stability:
+        return []
+    means = mean_correlations([test.correlations for test in found.stability.values()])
+    columns = (*CHANGES, CLASS)
+    titles = {"shift": "one patch", "mirror": "mirrored", "jpeg": "JPEG 75", CLASS: "another class"}
+    lines = [f"Stability: rank correlation with the map of the changed photo, mean of {len(found.stability)}",
+             f"  {'':<{WIDE}} {'  '.join(f'{titles[one]:>13}' for one in columns)}"]  # fmt: skip
+    for name, values in means.items():
+        lines.append(f"  {map_title(name):<{WIDE}} {'  '.join(f'{values[one]:13.2f}' for one in columns)}")
+    return [*lines, ""]
+
+
+def plausibility_lines(scores: Sequence[PlausibilityScore]) -> list[str]:
+    """Agreement with outlines as a table."""
+    from vitcore.faithfulness.plausibility import MEASURES, score_title
+
+    if not scores:
+        return []
+    lines = [f"Plausibility (not faithfulness): agreement with the outlines of {len(scores[0].values)} photos, with 95 % intervals",
+             f"  {'':<{WIDE}} {'pixel AUC':<22}{'pointing game':<22}mass on the object"]  # fmt: skip
+    for score in scores:
+        cells = []
+        for measure in MEASURES:
+            low, high = score.interval(measure)
+            cells.append(f"{score.mean(measure):.3f} ({low:.3f}–{high:.3f})")
+        lines.append(f"  {score_title(score.name):<{WIDE}} {'  '.join(f'{cell:<20}' for cell in cells)}".rstrip())
+    return lines
+
+
+def json_answer(vit: Vit, found: FoundOnPhotos, scores: Sequence[PlausibilityScore]) -> dict[str, Any]:
+    """Everything, with None for what is not defined."""
+    from vitcore.faithfulness.plausibility import MEASURES
+
+    answer: dict[str, Any] = {"model": vit.name}
+    if found.deletion:
+        answer["deletion"] = [_deletion_facts(one) for one in found.deletion]
+        answer["ranking"] = {fill: _ranking_facts(results, fill) for fill, results in _by_fill(found).items()}
+    if found.weights:
+        answer["weights"] = {
+            photo: {name: {"parts": list(test.parts), "correlations": [_known(v) for v in test.correlations],
+                           "depends_on_weights": test.depends_on_weights} for name, test in tests.items()}
+            for photo, tests in found.weights.items()
+        }  # fmt: skip
+    if found.stability:
+        answer["stability"] = {
+            photo: {"class": vit.labels[test.target], "other_class": vit.labels[test.other], "probabilities": dict(test.probabilities),
+                    "correlations": {name: _all_known(values) for name, values in test.correlations.items()}}
+            for photo, test in found.stability.items()
+        }  # fmt: skip
+    if scores:
+        answer["plausibility"] = [
+            {"method": one.name, "photos": len(one.values)}
+            | {measure: [_known(v) for v in (one.mean(measure), *one.interval(measure))] for measure in MEASURES}
+            for one in scores
+        ]
+    return answer
+
+
+def _deletion_facts(one: PhotoDeletion) -> dict[str, Any]:
+    methods = {
+        name: {"deletion": curve.deletion, "insertion": curve.insertion, "place": one.places.get(name),
+               "shares": curve.shares.tolist(), "strongest_first": curve.strongest_first.tolist(),
+               "weakest_first": curve.weakest_first.tolist()}
+        for name, curve in one.curves.items()
+    }  # fmt: skip
+    return {"photo": one.photo, "class": one.label, "fill": one.fill, "methods": methods}
+
+
+def _ranking_facts(results: Sequence[PhotoDeletion], fill: str) -> dict[str, Any]:
+    from vitcore.faithfulness.method_ranking import rank_methods, ranking_sentence
+
+    scores = rank_methods(results)
+    rows = [{"method": one.name, "gap": one.gap, "interval": [_known(end) for end in one.interval]} for one in scores]
+    return {"methods": rows, "sentence": ranking_sentence(scores, fill)}
+
+
+def _known(value: float) -> float | None:
+    return float(value) if abs(value) < float("inf") else None
+
+
+def _all_known(values: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: _known(value) for name, value in values.items()}
