@@ -27,6 +27,7 @@ PAGES = (
     PageRow("rollout", ":material/center_focus_strong:", "why"),
     PageRow("cover", ":material/format_paint:", "why"),
     PageRow("switch", ":material/toggle_off:", "why"),
+    PageRow("maptests", ":material/fact_check:", "why"),
     PageRow("learn", ":material/movie:", "learn", False),
     PageRow("train", ":material/model_training:", "learn", False),
     PageRow("fewshot", ":material/category:", "learn", False),

@@ -258,6 +258,7 @@ KEEPING = [
     ROOT / "app" / "state" / f"{name}.py"
     for name in (
         "reports",
+        "jobs/map_tests",
         "photos/image_features",
         "photos/sample_photos",
         "models/loaded_models",

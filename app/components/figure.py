@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PAGE_MARGIN_PX = 16  # at both sides of a phone
 SCREEN_SHARE = 0.6  # of a screen's height, below a page's title, words and controls
+TESTS_OF_MAPS = "views/maptests/page.py"
 MIMES = {"png": "image/png", "svg": "image/svg+xml", "html": "text/html"}
 
 
@@ -44,12 +45,12 @@ def lead() -> DeltaGenerator:
 
 def figure(
     fig: Drawing, key: str, alt: str, note: str = "", limits: str = "", on_click: Callable[[Any], None] | None = None,
-    subjects: tuple[str, ...] = (), file_stem: str = "", **arrays: ArrayLike,
+    subjects: tuple[str, ...] = (), file_stem: str = "", source: str = "", **arrays: ArrayLike,
 ) -> None:  # fmt: skip
     """Show a figure; in one row below it, how to read it, what it cannot tell (both folded) and its downloads."""
     plot(fig, key, alt, on_click)
     with st.container(horizontal=True):
-        explain(note, limits)
+        explain(note, limits, source)
         if arrays:
             downloads(lambda: fig, key, note, subjects=subjects, file_stem=file_stem, **arrays)
 
@@ -87,8 +88,11 @@ def _pass_on_click(key: str, on_click: Callable[[Any], None]) -> None:
         on_click(point.get("customdata"))
 
 
-def explain(note: str, limits: str = "", source: str = "") -> None:
-    """A fold below a picture: how to read it, what it cannot tell, and where the method is from."""
+def explain(note: str, limits: str = "", source: str = "", is_map: bool = False) -> None:
+    """A fold below a picture: how to read it, what it cannot tell, and where the method is from.
+
+    Of a map of what an answer rests on (`is_map`), also the way to the page that tests what it can tell.
+    """
     text = texts.prose("common")
     if not note and not limits:
         return
@@ -97,6 +101,8 @@ def explain(note: str, limits: str = "", source: str = "") -> None:
             st.caption(note)
         if limits:
             st.caption(f"**{text['cannot tell']}** {limits}")
+        if is_map:
+            st.page_link(TESTS_OF_MAPS, label=text["maps tested"], icon=":material/fact_check:")
         if source:
             st.markdown(source)  # a caption's links are too faint to read
 

@@ -64,6 +64,7 @@ SETTINGS = {
         "switch_map": ("Class attention, last layer", "class_attention"), "second_photo": ("Espresso", "espresso"),
         "square": ("8 × 8 patches", "8"), "swap": ("swapped", "swapped"), "swap_layer": ("3", 3),
     },
+    "maptests": {"test_curve": ("insertion", "insertion"), "test_fill": ("mean", "mean")},
     "compare": {
         "b": ("The same, with another input", "itself"), "b_px": ("64 px", "64x64"), "picture": ("rollout", "rollout"),
         "ask": ("true", True), "query": ("9", 9), "fusion": ("max", "max"), "discard": ("30", 30), "residual": ("10", 10),

@@ -33,6 +33,12 @@ REASONS = {
     "attention: key digits": "the keys of a keyboard", "attention: shared help": "the scale in units of an even share, as drawn",
     "bring: answer normalise half": "a setting by its value", "bring: answer crop center 0.95": "a setting by its value",
     "bring: answer crop center 0.9": "a setting by its value", "bring: answer crop center 0.875": "a setting by its value",
+    **{where: "the level of every interval here: `mean_interval`, `bootstrap_interval`" for where in (
+        "maptests: ranking how", "maptests: outlines how",
+        "mean of {photos} {photos:photo|photos}, 95 % intervals; 0: orders by chance",
+        *(f"Best over {{photos}} {{photos:photo|photos}} ({{fill}}): {{best}}. Insertion minus deletion is {{gap}} (95 % interval: {{low}} to "
+          f"{{high}}). {rest}" for rest in ("{tied} is not clearly worse.", "Every other method is clearly worse.")),
+    )},
     "card: table how": "what giga means", "common: about top1": IMAGENET, "common: photos imagenet": IMAGENET,
     "common: paper same photos": IMAGENET, "common: paper other photos": IMAGENET, "common: paper namesake": PAPER,
     "common: residual help": "the choice of arXiv 2005.00928", "outliers: histogram limits": "of arXiv 2309.16588, cited beside it",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.faithfulness.covered_patches import Progress, answers_without, no_progress, reads_patches
+from vitcore.faithfulness.covered_patches import BATCH, Progress, answers_without, no_progress, reads_patches
 from vitcore.models.vit import Vit, no_classes_error
 from vitcore.probabilities import probabilities
 
@@ -49,7 +49,7 @@ class DeletionCurve:
 
 def deletion_curves(
     vit: Vit, pixels: NDArray[np.uint8], maps: Mapping[str, NDArray], *, target: int | None = None, fill: str = "removed",
-    steps: int = STEPS, seed: int = 0, on_progress: Progress = no_progress,
+    steps: int = STEPS, seed: int = 0, batch: int = BATCH, on_progress: Progress = no_progress,
 ) -> dict[str, DeletionCurve]:  # fmt: skip
     """One curve for each map (rows, cols) of an input (H, W, 3): patches go in the order of its values.
 
@@ -65,7 +65,7 @@ def deletion_curves(
     both = [order for one in orders.values() for order in (one, one[::-1])]
     asked = [frozenset(), *(frozenset(order[:count].tolist()) for order in both for count in counts[1:])]
     place = {patches: i for i, patches in enumerate(dict.fromkeys(asked))}
-    logits = answers_without(vit, pixels, [sorted(one) for one in place], fill, seed, on_progress=on_progress)
+    logits = answers_without(vit, pixels, [sorted(one) for one in place], fill, seed, batch, on_progress)
     values = probabilities(logits, vit.output)[[place[one] for one in asked]]
     chosen = int(values[0].argmax()) if target is None else target
     if not 0 <= chosen < len(vit.labels):

@@ -44,7 +44,7 @@ def randomisation_chart(
 ) -> Drawing:
     """What random weights leave of each map, mean over photos."""
     means = mean_tests(tests)
-    parts = [say("trained"), *(part_title(part) for part in next(iter(means.values())).parts)]
+    parts = [say("none"), *(part_title(part) for part in next(iter(means.values())).parts)]
     curves = [
         figures.MapCurve(name, map_title(name), range(len(parts)), np.r_[1.0, test.correlations], float(test.correlations[-1]))
         for name, test in means.items()
@@ -53,5 +53,5 @@ def randomisation_chart(
 
 
 def part_title(part: str) -> str:
-    """A part of the model whose weights are random: a layer by its number, the head or the embedding by name."""
-    return part.removeprefix("blocks.") if part.startswith("blocks.") else say({"head": "head", "embedding": "embedding"}[part])
+    """A part of the model whose weights are random: a layer by its number, the head by name; with the embedding, all are."""
+    return part.removeprefix("blocks.") if part.startswith("blocks.") else say({"head": "head", "embedding": "all"}[part])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.analysis.attention_distance import mean_interval
-from vitcore.faithfulness.covered_patches import Progress, no_progress
+from vitcore.faithfulness.covered_patches import BATCH, Progress, no_progress
 from vitcore.faithfulness.deletion import RANDOM_ORDERS, STEPS, DeletionCurve, deletion_curves, place_among, random_order_maps
 from vitcore.faithfulness.method_maps import CHANCE, MAPS, map_title, method_maps
 from vitcore.forward.recording import Recording, record
@@ -39,7 +39,7 @@ class PhotoDeletion:
 
 def photo_deletion(
     vit: Vit, rec: Recording, names: Iterable[str] = MAPS, *, target: int | None = None, fill: str = "removed", steps: int = STEPS,
-    random_orders: int = RANDOM_ORDERS, seed: int = 0, on_progress: Progress = no_progress,
+    random_orders: int = RANDOM_ORDERS, seed: int = 0, batch: int = BATCH, on_progress: Progress = no_progress,
 ) -> PhotoDeletion:  # fmt: skip
     """Curves of one recorded photo by every method, and each method's place among orders by chance.
 
@@ -47,8 +47,9 @@ def photo_deletion(
     """
     maps, drawn = method_maps(vit, rec, names, target), random_order_maps(vit, random_orders, seed)
     curves = deletion_curves(
-        vit, rec.model_input.pixels, {**maps, **drawn}, target=target, fill=fill, steps=steps, seed=seed, on_progress=on_progress
-    )
+        vit, rec.model_input.pixels, {**maps, **drawn}, target=target, fill=fill, steps=steps, seed=seed, batch=batch,
+        on_progress=on_progress,
+    )  # fmt: skip
     own = {name: curves[name] for name in maps}
     chance = [curves[name] for name in drawn]
     if chance:
@@ -143,9 +144,9 @@ def ranking_sentence(scores: Sequence[MethodScore], fill: str) -> str:
     if facts["photos"] == 1:
         return say("Best on one photo ({fill}): {best}. Insertion minus deletion is {gap}.", **facts)
     if tied:
-        return say("Best over {photos} photos ({fill}): {best}. Insertion minus deletion is {gap} (95 % interval: {low} to {high}). "
+        return say("Best over {photos} {photos:photo|photos} ({fill}): {best}. Insertion minus deletion is {gap} (95 % interval: {low} to {high}). "
                    "{tied} is not clearly worse.", tied=map_title(tied), **facts)  # fmt: skip
-    return say("Best over {photos} photos ({fill}): {best}. Insertion minus deletion is {gap} (95 % interval: {low} to {high}). "
+    return say("Best over {photos} {photos:photo|photos} ({fill}): {best}. Insertion minus deletion is {gap} (95 % interval: {low} to {high}). "
                "Every other method is clearly worse.", **facts)  # fmt: skip
 
 

@@ -14,7 +14,7 @@ STYLES = (  # colour, symbol, and the symbol as a character beside the line's na
     (CATEGORICAL[3], "triangle-up", "▲"), (CATEGORICAL[4], "circle-open", "○"), (CATEGORICAL[5], "square-open", "□"),
     (CATEGORICAL[7], "diamond-open", "◇"),
 )  # fmt: skip
-PLAIN = {"middle": ("dot", "┄"), "chance": ("dash", "╌")}  # what no method made: grey, without symbols
+PLAIN = {"middle": ("dot", "···"), "chance": ("dash", "- -")}  # what no method made: grey, without symbols
 NAMES_PX = 214  # of the lines' names at the right
 ROW_PX = 46  # of a method in the ranking
 UNIT = 0.16  # between two fills of a method, in rows
@@ -47,6 +47,7 @@ def deletion_chart(curves: Sequence[MapCurve], label: str, fill: str, insertion:
     what stands for a patch that is gone.
     """
     ordered = sorted(curves, key=lambda curve: curve.value if not insertion else -curve.value)
+    top = max(float(max(curve.y)) for curve in ordered)
     told = say("{name}: {share} % of the patches, probability {value}", name="{name}", share="%{x:.0f}", value="%{y:.2f}")
     return _lines(
         ordered, {curve.key: [100 * float(x) for x in curve.x] for curve in ordered}, told, mode, narrow,
@@ -54,7 +55,7 @@ def deletion_chart(curves: Sequence[MapCurve], label: str, fill: str, insertion:
         subtitle=say("{label}, {fill}; area, larger is better", label=label, fill=fill) if insertion
         else say("{label}, {fill}; area, smaller is better", label=label, fill=fill),
         x=Axis(title=say("patches shown (%)") if insertion else say("patches deleted (%)"), range=(0, 100), step=25),
-        y=Axis(title=say("probability"), range=(0, 1.03), step=0.25),
+        y=Axis(title=say("probability"), range=(0, 1.06 * top)),
     )  # fmt: skip
 
 
@@ -101,7 +102,7 @@ def ranking_chart(rows: Sequence[Sequence[MethodInterval]], fills: Sequence[str]
     names = [row[0].name for row in rows]
     return Drawing(
         title=say("Insertion minus deletion, by method and fill"), mode=mode, height_px=120 + ROW_PX * len(rows), marks=marks,
-        subtitle=say("mean of {photos} photos with 95 % intervals; 0: orders by chance", photos=photos), legend="below",
+        subtitle=say("mean of {photos} {photos:photo|photos}, 95 % intervals; 0: orders by chance", photos=photos), legend="below",
         x=Axis(title=say("insertion minus deletion")), shapes=[Rule(x=0, colour="soft")],
         y=Axis(ticks=range(len(rows)), tick_labels=names, range=(len(rows) - 0.5, -0.5), grid=False),
         margin=Margin(left=170, right=16, below=104, above=4),
@@ -139,11 +140,11 @@ def _styles(curves: Sequence[MapCurve]) -> dict[str, tuple[str, str, str]]:
 
 def _named(curve: MapCurve, style: tuple[str, str, str], place: int, curves: Sequence[MapCurve]) -> list[Label]:
     y = 0.95 - 0.9 * place / max(len(curves) - 1, 1)
-    text = f"{curve.value:.2f}  {curve.name}"
+    text = f"{round(curve.value, 2) + 0.0:.2f}  {curve.name}"  # no minus before 0.00
     bold = f"<b>{text}</b>" if curve is curves[0] else text
     where = {"x_of_plot": True, "y_of_plot": True, "y_anchor": "middle"}
     return [
-        Label(style[2], 1.02, y, 15, style[0], **where),  # type: ignore[arg-type]
+        Label(style[2], 1.045, y, 15, style[0], x_anchor="center", **where),  # type: ignore[arg-type]
         Label(bold, 1.08, y, 13, "text", **where),  # type: ignore[arg-type]
     ]
 

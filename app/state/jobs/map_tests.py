@@ -1,0 +1,185 @@
+"""Tests of maps: what ships for the gallery's photos and the shipped model, and the same computed for others when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from app.state.memory import memory_cache
+from app.state.models import loaded_models
+
+if TYPE_CHECKING:
+    from vitcore.faithfulness.map_tables import PhotoMeans
+    from vitcore.faithfulness.method_ranking import MethodScore, PhotoDeletion
+    from vitcore.faithfulness.weight_randomisation import RandomisationTest
+    from vitcore.figures.drawing import Drawing
+    from vitcore.figures.theme import Mode
+    from vitcore.forward.recording import Recording
+    from vitcore.models.load_model import Vit
+
+BATCH = 8  # images that are run together
+Progress = Callable[[int, int], object]
+
+
+class MethodRow(NamedTuple):
+    """A method's areas on a photo, and its place among random orders (None where none were drawn)."""
+
+    name: str
+    deletion: float
+    insertion: float
+    gap: float
+    place: float | None
+
+
+class ShippedTests(NamedTuple):
+    """What ships of the default model, and the commands that made it, by test."""
+
+    deletion: tuple[PhotoDeletion, ...]
+    weights: Mapping[str, Mapping[str, RandomisationTest]]
+    stability: Mapping[str, Mapping[str, Mapping[str, float]]]
+    plausibility: Mapping[str, PhotoMeans]
+    commands: Mapping[str, str]
+
+
+@lru_cache(maxsize=1)
+def shipped_tests() -> ShippedTests:
+    """The tables in `assets/maps`."""
+    from vitcore.assets import asset
+    from vitcore.faithfulness import map_tables
+
+    text = {name: (asset("maps") / f"{name}.csv").read_text(encoding="utf-8")
+            for name in ("deletion", "weights", "stability", "plausibility")}  # fmt: skip
+    return ShippedTests(
+        tuple(map_tables.read_deletion(text["deletion"])), map_tables.read_weights(text["weights"]),
+        map_tables.read_stability(text["stability"]), map_tables.read_plausibility(text["plausibility"]),
+        {name: map_tables.made_by(table) for name, table in text.items()},
+    )  # fmt: skip
+
+
+def has_shipped_tests(vit: Vit) -> bool:
+    """Whether the tests of this model ship."""
+    from vitcore.models.model_cards import DEFAULT_MODEL
+
+    return vit.name == DEFAULT_MODEL
+
+
+def why_not(vit: Vit) -> str:
+    """Why maps can't be tested by this model's answers, as a sentence; "" where they can."""
+    from vitcore.models.vit import no_classes_error
+
+    return "" if vit.labels else str(no_classes_error(vit))
+
+
+def deletion_or_none(rec: Recording, sample: str, fill: str, vit: Vit) -> PhotoDeletion | None:
+    """Deletion and insertion of a photo, shipped (`sample`: its name in the gallery) or computed before."""
+    kept = memory_cache.kept(photo_deletion, rec, fill)
+    if kept is not None or not (has_shipped_tests(vit) and sample):
+        return kept
+    return next((one for one in shipped_tests().deletion if one.photo == f"{sample}.jpg" and one.fill == fill), None)
+
+
+def weights_or_none(rec: Recording, vit: Vit) -> tuple[Mapping[str, Mapping[str, RandomisationTest]], bool]:
+    """Tests with random weights by photo, and whether they are of this photo; none where they were neither computed nor ship."""
+    kept = memory_cache.kept(photo_weights, rec)
+    if kept is not None:
+        return {rec.photo.name: kept}, True
+    return (shipped_tests().weights, False) if has_shipped_tests(vit) else ({}, False)
+
+
+def stability_or_none(rec: Recording, vit: Vit) -> tuple[Mapping[str, Mapping[str, float]], int]:
+    """Correlations by method and change, and over how many shipped photos they are means: 0 where they are of this photo."""
+    from vitcore.faithfulness.stability import mean_correlations
+
+    kept = memory_cache.kept(photo_stability, rec)
+    if kept is not None:
+        return kept, 0
+    shipped = shipped_tests().stability if has_shipped_tests(vit) else {}
+    return (mean_correlations(list(shipped.values())), len(shipped)) if shipped else ({}, 0)
+
+
+@memory_cache.cached
+def photo_deletion(rec: Recording, fill: str, _vit: Vit, _on_progress: Progress) -> PhotoDeletion:
+    """Deletion and insertion of all methods on a photo, with random orders beside them. Raises: ModelError."""
+    from vitcore.faithfulness.method_ranking import photo_deletion as compute
+
+    with memory_cache.CACHE.reserve(_bytes(_vit)):
+        return compute(_vit, rec, fill=fill, batch=BATCH, on_progress=_on_progress)
+
+
+@memory_cache.cached
+def photo_weights(rec: Recording, _vit: Vit, _on_progress: Progress) -> dict[str, RandomisationTest]:
+    """Every map of a photo as the weights become random."""
+    from vitcore.faithfulness.method_maps import MAPS, drawn_by
+    from vitcore.faithfulness.weight_randomisation import randomisation_tests
+
+    with memory_cache.CACHE.reserve(_bytes(_vit) + loaded_models.memory_plan(_vit).weights_bytes):
+        return randomisation_tests(_vit, drawn_by(rec, MAPS, int(rec.logits.argmax())), on_progress=_on_progress)
+
+
+@memory_cache.cached
+def photo_stability(rec: Recording, _vit: Vit, _on_progress: Progress) -> Mapping[str, Mapping[str, float]]:
+    """Every map of a photo as the photo, or the class, changes."""
+    from vitcore.faithfulness.stability import stability_test
+
+    with memory_cache.CACHE.reserve(_bytes(_vit)):
+        return stability_test(_vit, rec, on_progress=_on_progress).correlations
+
+
+def _bytes(vit: Vit) -> int:
+    plan = loaded_models.memory_plan(vit)
+    return max(BATCH * plan.pass_bytes, plan.gradient_bytes)
+
+
+def method_rows(one: PhotoDeletion) -> list[MethodRow]:
+    """The table of a photo, the best method first."""
+    curves = one.curves
+    return [
+        MethodRow(name, curves[name].deletion, curves[name].insertion, curves[name].gap, one.places.get(name))
+        for name in one.ranked
+    ]
+
+
+def shipped_ranking(fill: str) -> list[MethodScore]:
+    """The methods' ranking over the gallery by the model that ships."""
+    from vitcore.faithfulness.method_ranking import rank_methods
+
+    return rank_methods([one for one in shipped_tests().deletion if one.fill == fill])
+
+
+def ranking_sentences(fill: str, method: str = "") -> tuple[str, str]:
+    """Which method is best over the gallery, and which place `method` has; "" for the best itself."""
+    from vitcore.faithfulness.method_ranking import rank_sentence, ranking_sentence
+
+    scores = shipped_ranking(fill)
+    return ranking_sentence(scores, fill), rank_sentence(scores, method) if scores[0].name != method else ""
+
+
+def deletion_drawing(one: PhotoDeletion, insertion: bool, mode: Mode, narrow: bool) -> Drawing:
+    """Deletion, or insertion, drawn."""
+    from vitcore.faithfulness.map_charts import deletion_chart
+
+    return deletion_chart(one, insertion, mode, narrow)
+
+
+def ranking_drawing(mode: Mode) -> Drawing:
+    """The ranking over the gallery, for every fill."""
+    from vitcore.faithfulness.map_charts import ranking_chart
+
+    return ranking_chart(shipped_tests().deletion, mode)
+
+
+def weights_drawing(tests: Mapping[str, Mapping[str, RandomisationTest]], mode: Mode, narrow: bool) -> tuple[Drawing, str]:
+    """What random weights leave of the maps, drawn, and in a sentence."""
+    from vitcore.faithfulness.map_charts import randomisation_chart
+    from vitcore.faithfulness.weight_randomisation import mean_tests, unchanged_sentence
+
+    every = list(tests.values())
+    return randomisation_chart(every, mode, narrow), unchanged_sentence(mean_tests(every))
+
+
+def correlations(tests: Mapping[str, Mapping[str, RandomisationTest]]) -> dict[str, list[float]]:
+    """Mean correlations by method, part by part."""
+    from vitcore.faithfulness.weight_randomisation import mean_tests
+
+    return {name: test.correlations.tolist() for name, test in mean_tests(list(tests.values())).items()}

@@ -1,0 +1,89 @@
+"""Deletion and insertion of this photo as a chart and a table, and the ranking over the gallery."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app import texts
+from app.components.figure import figure
+from app.components.page_style.page_style import page_size
+from app.state.jobs import map_tests
+from app.state.visit.visit import Visit
+from app.views.maptests.run_button import run_button
+
+if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
+    from vitcore.faithfulness.method_ranking import PhotoDeletion
+
+
+def show_photo(visit: Visit, fill: str, insertion: bool, charts: DeltaGenerator, progress: DeltaGenerator) -> None:
+    """The chart and the table of this photo, or the button that computes them."""
+    from vitcore.faithfulness.deletion import RANDOM_ORDERS
+
+    text, rec, vit = visit.texts, visit.recording, visit.vit
+    found = map_tests.deletion_or_none(rec, visit.sample, fill, vit)
+    if found is None:
+        charts.info(text["not tested"], icon=":material/info:")
+    if found is None or not found.places:
+        with progress:
+            compute = partial(map_tests.photo_deletion, rec, fill, vit)
+            run_button("deletion", text["test photo" if found is None else "draw orders"].format(orders=RANDOM_ORDERS), compute, text)
+    if found is None:
+        return
+    with charts:
+        left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
+    with left:
+        show_curves(visit, found, insertion)
+    with right:
+        show_table(found, visit)
+
+
+def show_curves(visit: Visit, found: PhotoDeletion, insertion: bool) -> None:
+    """One of the two charts, with how to read it."""
+    text, curves = visit.texts, found.curves
+    kind = "insertion" if insertion else "deletion"
+    numbers = {name: curve.weakest_first if insertion else curve.strongest_first for name, curve in curves.items()}
+    figure(
+        map_tests.deletion_drawing(found, insertion, visit.mode, bool(page_size().narrow)), kind, text[f"{kind} alt"],
+        text["how"], text["limits"], subjects=visit.subjects, source=text["source"], shares=next(iter(curves.values())).shares, **numbers,
+    )  # fmt: skip
+
+
+def show_table(found: PhotoDeletion, visit: Visit) -> None:
+    """Areas by method, the best first, with the place among random orders."""
+    from vitcore.faithfulness.method_maps import map_title
+
+    text, rows = visit.texts, map_tests.method_rows(found)
+    two = st.column_config.NumberColumn(format="%.2f")
+    columns = {
+        text["method"]: [map_title(row.name) for row in rows], text["deletion"]: [row.deletion for row in rows],
+        text["insertion"]: [row.insertion for row in rows], text["difference"]: [row.gap for row in rows],
+    }  # fmt: skip
+    config = {text[name]: two for name in ("deletion", "insertion", "difference")}
+    if found.places:
+        columns[text["place"]] = [None if row.place is None else 100 * row.place for row in rows]
+        config[text["place"]] = st.column_config.NumberColumn(format="%.0f %%", help=text["place help"])
+    st.dataframe(columns, hide_index=True, column_config=config, alt=text["table alt"])
+
+
+def show_ranking(visit: Visit, fill: str) -> None:
+    """Which method is best over the gallery, in one sentence, and as intervals."""
+    text, shipped = visit.texts, map_tests.shipped_tests()
+    best, rollout = map_tests.ranking_sentences(fill, "rollout")
+    st.markdown(texts.escape_markdown(text.joined((best, rollout))))
+    scores = map_tests.shipped_ranking(fill)
+    figure(
+        map_tests.ranking_drawing(visit.mode), "ranking", text["ranking alt"], text["ranking how"],
+        text.joined((text["ranking limits"], text["made by"].format(command=shipped.commands["deletion"]))),
+        subjects=(visit.vit.display_name,), **{score.name: score.gaps for score in scores},
+    )  # fmt: skip
+
+
+def show_command(visit: Visit, fill: str) -> None:
+    """How the ranking over a folder of photos is had for a model whose tests do not ship."""
+    st.caption(visit.texts["own ranking"])
+    st.code(f"python -m vitcore test FOLDER --model {visit.vit.name} --fill {fill} --csv maps", language="sh")
