@@ -13,6 +13,9 @@ from app.state.training.films import RECORDINGS
 from app.views.train import recipe_form
 from tests.rooms import tree
 from vitcore.analysis.relevance import METHODS
+from vitcore.faithfulness.map_charts import PART_TITLES
+from vitcore.faithfulness.method_maps import TITLES
+from vitcore.faithfulness.method_ranking import FILL_TITLES
 from vitcore.models import local_files
 from vitcore.models.model_cards import MODEL_CARDS, OWN_FILE
 from vitcore.report import html_page
@@ -90,6 +93,7 @@ def data() -> Iterator[str]:
         yield from filter(None, (film["title"], film.get("data")))
     yield from (*READOUTS, OWN_FILE, *paper_words(), *experiment_words())
     yield from (method.title for method in METHODS.values() if method.needs_attention)
+    yield from ({*TITLES.values()} - {method.title for method in METHODS.values()}) | {*FILL_TITLES.values(), *PART_TITLES.values()}
 
 
 def experiment_words() -> Iterator[str]:

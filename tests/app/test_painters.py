@@ -32,6 +32,8 @@ SHOTS = [FewShotCurve(name, [1, 5], [0.3, 0.6], [0.2, 0.5], [0.5, 0.7]) for name
 EXPERIMENT = [ExperimentCurve(name, [0, 1], [50, 60], [45, 55], [52, 66], [RunDot(0, 49, 1, "run")]) for name in "abcdef"]
 LENS = RNG.dirichlet(np.ones(9), 4)
 SHEETS = RNG.integers(0, 256, (2, 3, 4, 16, 16, 3), np.uint8)
+MAP_CURVES = [figures.MapCurve(key, key, [0, 0.5, 1], [0.9, y, 0.1], y) for key, y in (("rollout", 0.4), ("chefer", 0.2), ("chance", 0.6))]
+MAP_INTERVALS = [[figures.MethodInterval(name, 0.2, 0.1, 0.3), figures.MethodInterval(name, 0.1, 0.0, 0.2)] for name in "ab"]
 SPEEDS = [figures.ThroughputCurve("a", [1, 2, 4], [10, 19, 33], 50.0)]
 
 DRAWINGS = {
@@ -58,6 +60,9 @@ DRAWINGS = {
     "confusion": lambda mode: figures.confusion_matrix(np.array([[0.9, 0.1], [0.3, 0.7]]), ["cat", "dog"], mode),
     "throughput": lambda mode: figures.throughput(SPEEDS, "CPU", mode=mode),
     "experiment": lambda mode: experiment_chart(EXPERIMENT, "Claim", "place", "%", 3, 95, ["here", "there"], mode=mode),
+    "deletion": lambda mode: figures.deletion_chart(MAP_CURVES, "cat", "removed", mode=mode),
+    "random weights": lambda mode: figures.randomisation_chart(MAP_CURVES, ["none", "head", "all"], 0.5, mode),
+    "ranking": lambda mode: figures.ranking_chart(MAP_INTERVALS, ["removed", "blurred"], 9, mode),
     "cka": lambda mode: figures.cka_heatmap(MAPS[0], ("one", "two"), mode),
     "head drops": lambda mode: figures.head_drops(MAPS[0] - MAPS[1], "tabby", mode),
     "patching": lambda mode: figures.patching_by_depth(MAPS[0][:, :2], ("class token", "patches"), 2, 0.4, mode),

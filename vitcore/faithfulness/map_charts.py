@@ -12,6 +12,8 @@ from vitcore.figures.drawing import Drawing
 from vitcore.figures.theme import Mode
 from vitcore.translation import say
 
+PART_TITLES = {"head": "head", "embedding": "all"}
+
 
 def deletion_chart(one: PhotoDeletion, insertion: bool = False, mode: Mode = "light", narrow: bool = False) -> Drawing:
     """Deletion, or insertion, of all methods on one photo."""
@@ -54,4 +56,4 @@ def randomisation_chart(
 
 def part_title(part: str) -> str:
     """A part of the model whose weights are random: a layer by its number, the head by name; with the embedding, all are."""
-    return part.removeprefix("blocks.") if part.startswith("blocks.") else say({"head": "head", "embedding": "all"}[part])
+    return part.removeprefix("blocks.") if part.startswith("blocks.") else say(PART_TITLES[part])

@@ -155,7 +155,7 @@ def rank_sentence(scores: Sequence[MethodScore], name: str) -> str:
     for place, score in enumerate(scores, start=1):
         if score.name == name:
             facts = {"method": map_title(name), "place": place, "count": len(scores), "gap": f"{score.gap:.2f}"}
-            return say("{method}: place {place} of {count}, at {gap}.", **facts)
+            return say("Place {place} of {count}: {method}, at {gap}.", **facts)
     return ""
 
 

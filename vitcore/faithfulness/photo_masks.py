@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from timm.data import create_transform
 
-from vitcore.errors import RefusalError
 from vitcore.forward.recording import Recording, record
-from vitcore.images import open_photo, photos_in_folder
+from vitcore.images import PhotoError, open_photo, photos_in_folder
 from vitcore.models.vit import Vit
 
 MASK_PX = 224
@@ -38,7 +37,7 @@ def photos_of_manifest(folder: Path) -> list[PhotoWithMask]:
 def photos_with_masks(folder: Path) -> list[PhotoWithMask]:
     """The photos of a folder with manifest.csv, or with the folders images and masks (img and mask) of files named alike.
 
-    Raises: RefusalError, where it has neither, and for photos without a mask.
+    Raises: PhotoError, where it has neither, and for photos without a mask.
     """
     if (folder / "manifest.csv").is_file():
         return photos_of_manifest(folder)
@@ -47,9 +46,9 @@ def photos_with_masks(folder: Path) -> list[PhotoWithMask]:
             by_stem = {file.stem: file for file in (folder / masks).iterdir() if file.is_file()}
             photos = photos_in_folder(folder / images)
             if missing := [photo.name for photo in photos if photo.stem not in by_stem]:
-                raise RefusalError("{name} has no mask in {folder}.", name=missing[0], folder=masks)
+                raise PhotoError("{name} has no mask in {folder}.", name=missing[0], folder=masks)
             return [PhotoWithMask(photo, by_stem[photo.stem]) for photo in photos]
-    raise RefusalError(
+    raise PhotoError(
         "{folder} has neither manifest.csv (columns image and mask) nor the folders images and masks.", folder=folder.name
     )
 

@@ -45,7 +45,7 @@ def show_explorer(model: str, text: texts.Prose) -> None:
     coding = attention_bytes.coding_range()
     how = [text["how"].format(worst=percent(coding.worst), least=f"{coding.least:.6f}"), text["axial"] * bool(vit.structure.axes)]
     with st.container(horizontal=True, vertical_alignment="center"):
-        explain(text.joined(how), text["limits"])
+        explain(text.joined(how), text["limits"], is_map=True)
         explorer_download.download_button(explorer_visit)
         if outliers:
             st.page_link("views/outliers/page.py", label=text["to outliers"], icon=":material/flare:",

@@ -159,7 +159,7 @@ def _show_maps(
         grid_sentence = texts.escape_markdown(comparison_handout.common_grid_sentence(comparison.grid))
         row = st.container(horizontal=True)
         with row:
-            explain(text.joined([text[f"how {kind}"], text["how difference"], grid_sentence]), text[f"limits {kind}"])
+            explain(text.joined([text[f"how {kind}"], text["how difference"], grid_sentence]), text[f"limits {kind}"], is_map=True)
         make = partial(difference_figure, pair.key, maps.difference, text["difference"], text["points"], pair.mode)
         with row:
             downloads(make, f"{kind}_difference", text["difference"], subjects=pair.file_subjects("a", "b"),

@@ -54,7 +54,7 @@ def show_cover(model: str, text: texts.Prose) -> None:
     with pictures:
         cover(cover_message.cover_message(asked), key="cover", target=COVERED, fill_target=FILL)
     with st.container(horizontal=True, vertical_alignment="center"):
-        explain(text["how"], text["limits"], text["source"])
+        explain(text["how"], text["limits"], text["source"], is_map=True)
         cover_download.download_button(asked)
         outlier_masking.switch_if_any(visit, "cover")
     if asked.recording.labels:

@@ -32,13 +32,9 @@ def show_photo(visit: Visit, fill: str, insertion: bool, charts: DeltaGenerator,
         with progress:
             compute = partial(map_tests.photo_deletion, rec, fill, vit)
             run_button("deletion", text["test photo" if found is None else "draw orders"].format(orders=RANDOM_ORDERS), compute, text)
-    if found is None:
-        return
-    with charts:
-        left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
-    with left:
-        show_curves(visit, found, insertion)
-    with right:
+    if found is not None:
+        with charts:
+            show_curves(visit, found, insertion)
         show_table(found, visit)
 
 

@@ -20,7 +20,7 @@ def run_button(key: str, label: str, compute: Callable[[Progress], object], text
     """
     common = texts.prose("common")
     if not st.session_state.pop(f"_run_{key}", False):
-        st.button(label, key=f"run_{key}", type="primary", icon=":material/play_arrow:",
+        st.button(label, key=f"run_{key}", icon=":material/play_arrow:",
                   on_click=st.session_state.update, kwargs={f"_run_{key}": True})  # fmt: skip
         return
     bar = st.progress(0.0, text["begun"])

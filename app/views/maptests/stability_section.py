@@ -24,15 +24,16 @@ def show_stability(visit: Visit) -> None:
     if found:
         st.markdown(text.fill("of the gallery", count=photos) if photos else text["of this photo"])
         columns = {text["method"]: [map_title(name) for name in found]}
-        columns |= {text[f"change.{one}"]: [_known(values[one]) for values in found.values()] for one in CHANGES[:-1]}
-        columns[text["change.class"]] = [_known(values["class"]) if asks_class(name) else None for name, values in found.items()]
-        two = st.column_config.NumberColumn(format="%.2f")
-        config = {text[f"change.{one}"]: two for one in CHANGES}
-        st.dataframe(columns, hide_index=True, column_config=config, alt=text["stability alt"])
+        for one in CHANGES:
+            asked = [one != "class" or asks_class(name) for name in found]
+            columns[text[f"change.{one}"]] = [
+                _written(values[one]) if known else "" for values, known in zip(found.values(), asked, strict=True)
+            ]
+        st.dataframe(columns, hide_index=True, alt=text["stability alt"])
     explain(text["stability how"].format(quality=JPEG_QUALITY), text["stability limits"])
     if photos or not found:
         run_button("stability", text["test stability"], partial(map_tests.photo_stability, rec, vit), text)
 
 
-def _known(value: float) -> float | None:
-    return value if value == value else None
+def _written(value: float) -> str:
+    return f"{value:.2f}" if value == value else "–"

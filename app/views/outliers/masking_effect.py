@@ -83,7 +83,7 @@ def show_masking_effect(visit: Visit) -> None:
         measured = text["measured"].format(photos=score.photos, before=score.rollout_auc, after=score.masked_rollout_auc)
         whose = text["measured here" if visit.vit.card.name == DEFAULT_MODEL else "measured elsewhere"]
         limits += [measured, whose, texts.prose("common")["plausible"]]
-    explain(text.joined((attended, text["masking how"])), text.joined(limits))
+    explain(text.joined((attended, text["masking how"])), text.joined(limits), is_map=True)
     with st.container(horizontal=True, vertical_alignment="center"):
         masking_switch(visit, "here")
         links = st.popover(text["to pages"], icon=":material/arrow_forward:")

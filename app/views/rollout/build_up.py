@@ -55,7 +55,7 @@ def show_build_up(visit: RolloutVisit, settings: dict[str, Any]) -> None:
     photo_shown, mode, title = (visit.input_picture, visit.mode, visit.title_from_layer(text["build-up title"], settings_used))
     note = text.joined((how_to_read, map_outliers[-1].sentence))
     with st.container(horizontal=True):
-        explain(how_to_read, text["build-up limits"])
+        explain(how_to_read, text["build-up limits"], is_map=True)
         downloads(
             lambda: figures.rollout_per_layer(maps, photo_shown, grid, title, mode=mode),
             "build_up", note, subjects=visit.subjects, file_stem="rollout build-up", build_up=maps,

@@ -63,7 +63,7 @@ def show_difference(visit: RolloutVisit, left: MethodMap, right: MethodMap) -> N
             st.markdown(text["apart"].format(**facts))
         st.metric(text["alike"], f"{rank_agreement:.2f}" if rank_agreement == rank_agreement else "–", help=text["alike help"])
     with two, st.container(horizontal=True):
-        explain(text["difference how"].format(**pair), text["difference limits"])
+        explain(text["difference how"].format(**pair), text["difference limits"], is_map=True)
         downloads(
             lambda: figures.frame_outliers(
                 figures.relevance(values, photo_shown, grid, title, unit, signed=True, mode=mode, min_top=least),

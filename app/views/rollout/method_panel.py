@@ -184,7 +184,7 @@ def _explanations(visit: RolloutVisit, method_map: MethodMap) -> None:
         st.caption(computed.incomplete)
     if computed and computed.gaps:
         complete = text["complete"].format(rise=computed.rises[0], gap=computed.gaps[0], total=method_map.values.sum())
-    explain(text.joined((_how_to_read(visit, name), complete)), text[f"limits.{name}"], text[f"source.{name}"])
+    explain(text.joined((_how_to_read(visit, name), complete)), text[f"limits.{name}"], text[f"source.{name}"], is_map=True)
 
 
 def _how_to_read(visit: RolloutVisit, method: str) -> str:

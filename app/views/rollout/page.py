@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import texts
-from app.components.figure import lead
+from app.components.figure import TESTS_OF_MAPS, lead
 from app.shell import current_visit
 from app.views.rollout import build_up, map_difference, method_panel, rollout_sentences, rollout_visit
 
@@ -34,5 +34,8 @@ if "rollout" in [side.method.name for side in (left, right) if side] and (
 ):
     with st.expander(text["localised title"], icon=":material/help:", key="localised"):
         st.markdown(localisation)
+with st.expander(text["tested title"], icon=":material/help:", key="tested"):
+    st.markdown(rollout_sentences.best_map_sentence(asked))
+    st.page_link(TESTS_OF_MAPS, label=texts.prose("common")["maps tested"], icon=":material/fact_check:")
 with st.expander(text["identity title"], icon=":material/help:", key="identity_added"):
     build_up.show_residual_effect(asked)

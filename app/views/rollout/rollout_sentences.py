@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from app.state.jobs import map_tests
+from app.texts import escape_markdown
 from app.views.rollout.rollout_visit import RolloutVisit
 from app.widgets import model_card
 
@@ -34,3 +36,11 @@ def localisation_sentence(visit: RolloutVisit) -> str:
         text["localised taught"].format(looker=card.looker) if is_this_model and card and card.looker else "",
         "" if is_this_model else text["localised elsewhere"],
     ))  # fmt: skip
+
+
+def best_map_sentence(visit: RolloutVisit) -> str:
+    """Which map orders patches best over the gallery, and rollout's place where it is not the best; of which model."""
+    best, rollout = map_tests.ranking_sentences("removed", "rollout")
+    text = visit.texts
+    elsewhere = "" if map_tests.has_shipped_tests(visit.vit) else text["tested elsewhere"]
+    return text.joined((escape_markdown(best), escape_markdown(rollout), elsewhere))

@@ -26,8 +26,12 @@ from vitcore.models import load_model
 NAMES = [
     "patches", "photos in patches", "one patch", "filters", "scree", "positions", "tile", "cosine map", "distance",
     "distance, renormalised", "heads", "heads of one scale", "rollout", "rollout as the paper draws it", "rollout of a patch",
-    "predictions", "norm histogram", "norms by depth", "norm strip",
+    "predictions", "norm histogram", "norms by depth", "norm strip", "deletion", "insertion", "random weights", "ranking",
 ]  # fmt: skip
+CURVES = [
+    figures.MapCurve(key, key, [0, 0.5, 1], [0.9, y, 0.1], y)
+    for key, y in (("rollout", 0.4), ("chefer", 0.2), ("middle", 0.5), ("chance", 0.6))
+]
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +65,10 @@ def build(shipped, rec):
         "norm histogram": lambda m: figures.norm_histogram(high, 9, ("class",), m),
         "norms by depth": lambda m: figures.norms_by_depth(high, ("class",), m, 9),
         "norm strip": lambda m: figures.norm_strip(high, large, grid, m),
+        "deletion": lambda m: figures.deletion_chart(CURVES, "cat", "removed", mode=m),
+        "insertion": lambda m: figures.deletion_chart(CURVES, "cat", "removed", True, m, narrow=True),
+        "random weights": lambda m: figures.randomisation_chart(CURVES, ["none", "head", "all"], 0.5, m),
+        "ranking": lambda m: figures.ranking_chart([[figures.MethodInterval("a", 0.2, 0.1, 0.3)]], ["removed"], 9, m),
     }  # fmt: skip
     kept = {}
     return lambda name, mode="light": kept.setdefault((name, mode), makers[name](mode))
@@ -68,6 +76,7 @@ def build(shipped, rec):
 
 NUMBERS_ONLY = {  # drawn from numbers, without a picture
     "scree", "distance", "distance, renormalised", "predictions", "norm histogram", "norms by depth",
+    "deletion", "insertion", "random weights", "ranking",
 }  # fmt: skip
 PRINTED_DARK = ("distance", "rollout")  # dark is one set of colours for all: a drawing and a picture show it
 each = pytest.mark.parametrize("name", NAMES)

@@ -15,7 +15,7 @@ STYLES = (  # colour, symbol, and the symbol as a character beside the line's na
     (CATEGORICAL[7], "diamond-open", "◇"),
 )  # fmt: skip
 PLAIN = {"middle": ("dot", "···"), "chance": ("dash", "- -")}  # what no method made: grey, without symbols
-NAMES_PX = 214  # of the lines' names at the right
+NAMES_PX = 244  # of the lines' names at the right
 ROW_PX = 46  # of a method in the ranking
 UNIT = 0.16  # between two fills of a method, in rows
 
@@ -69,7 +69,7 @@ def randomisation_chart(curves: Sequence[MapCurve], parts: Sequence[str], bar: f
     places, last = list(range(len(parts))), len(parts) - 1
     told = say("{name}: {part} random, rank correlation {value}", name="{name}", part="%{hovertext}", value="%{y:.2f}")
     low = min(-0.25, *(float(y) for curve in curves for y in curve.y if y == y))
-    every = [place for place in places if not narrow or place in (0, last) or place % 3 == 1]
+    every = [place for place in places if not narrow or place == last or place % 4 == 0]
     drawn = _lines(
         ordered, {curve.key: places for curve in ordered}, told, mode, narrow, parts,
         title=say("Random weights, from the head down"), subtitle=say("rank correlation with the trained model's map"),
@@ -100,10 +100,12 @@ def ranking_chart(rows: Sequence[Sequence[MethodInterval]], fills: Sequence[str]
                          .format(low=f"{one.low:.2f}", high=f"{one.high:.2f}") for one in some],
         ))  # fmt: skip
     names = [row[0].name for row in rows]
+    low, high = min(0.0, *(one.low for row in rows for one in row)), max(one.high for row in rows for one in row)
+    room = (high - low) / 25
     return Drawing(
         title=say("Insertion minus deletion, by method and fill"), mode=mode, height_px=120 + ROW_PX * len(rows), marks=marks,
         subtitle=say("mean of {photos} {photos:photo|photos}, 95 % intervals; 0: orders by chance", photos=photos), legend="below",
-        x=Axis(title=say("insertion minus deletion")), shapes=[Rule(x=0, colour="soft")],
+        x=Axis(title=say("insertion minus deletion"), range=(low - room, high + room)), shapes=[Rule(x=0, colour="soft")],
         y=Axis(ticks=range(len(rows)), tick_labels=names, range=(len(rows) - 0.5, -0.5), grid=False),
         margin=Margin(left=170, right=16, below=104, above=4),
     )  # fmt: skip
@@ -126,7 +128,7 @@ def _lines(
     ]  # fmt: skip
     labels = [] if narrow else [one for place, curve in enumerate(curves) for one in _named(curve, styles[curve.key], place, curves)]
     return Drawing(
-        mode=mode, height_px=470, marks=marks, labels=labels, legend="below" if narrow else "", legend_reversed=narrow,
+        mode=mode, height_px=620 if narrow else 470, marks=marks, labels=labels, legend="below" if narrow else "", legend_reversed=narrow,
         margin=Margin(left=58, right=12 if narrow else NAMES_PX, below=150 if narrow else 52, above=4), **more,  # type: ignore[arg-type]
     )  # fmt: skip
 
@@ -144,8 +146,8 @@ def _named(curve: MapCurve, style: tuple[str, str, str], place: int, curves: Seq
     bold = f"<b>{text}</b>" if curve is curves[0] else text
     where = {"x_of_plot": True, "y_of_plot": True, "y_anchor": "middle"}
     return [
-        Label(style[2], 1.045, y, 15, style[0], x_anchor="center", **where),  # type: ignore[arg-type]
-        Label(bold, 1.08, y, 13, "text", **where),  # type: ignore[arg-type]
+        Label(style[2], 1.025, y, 15, style[0], x_anchor="center", **where),  # type: ignore[arg-type]
+        Label(bold, 1.05, y, 13, "text", **where),  # type: ignore[arg-type]
     ]
 
 

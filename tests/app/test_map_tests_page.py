@@ -1,0 +1,50 @@
+"""Test the maps: what ships is shown at once for the gallery, and another model's photo is tested when asked for."""
+
+from visitor import App
+
+from app.state.jobs import map_tests
+from vitcore import record
+from vitcore.assets import SAMPLES
+from vitcore.faithfulness.method_maps import CHANCE, MAPS
+from vitcore.faithfulness.method_ranking import photo_deletion, ranking_sentence
+
+
+def test_the_gallery_s_tests_are_shown_and_say_which_map_is_best():
+    app = App("maptests", photo="cat").fine()
+    assert [c["alt"].split(",")[0] for c in app.charts()] == [
+        "Probability of the class as patches are deleted", "Insertion minus deletion by method",
+        "Rank correlation by method as weights become random",
+    ]  # fmt: skip
+    scores = map_tests.shipped_ranking("removed")
+    said = app.text("markdown")
+    assert ranking_sentence(scores, "removed") in said and "plausibility, not faithfulness" in said
+    place = [score.name for score in scores].index("rollout") + 1
+    assert place == 1 or f"Place {place} of {len(MAPS)}: rollout" in said
+    assert "Unchanged by random weights" in said and "middle of the picture" in said
+    table, stable, outlines = (frame.value for frame in app.at.get("arrow_data_frame"))
+    assert len(table) == len(MAPS) + 1 and list(table["Difference"]) == sorted(table["Difference"], reverse=True)
+    assert table["Above chance"].between(0, 100).sum() == len(MAPS), "of chance itself there is none"
+    assert list(stable["Other class"]).count("") == 4 and len(outlines) == len(MAPS) + 1
+    lines = app.charts()[0]["data"]
+    assert len([line for line in lines if line["type"] == "scatter"]) == len(MAPS) + 1
+    app.set(test_curve="insertion", test_fill="blur").fine()
+    assert app.charts()[0]["alt"].startswith("Probability of the class as patches are inserted")
+    assert ranking_sentence(map_tests.shipped_ranking("blur"), "blur") in app.text("markdown")
+    said = App("rollout", photo="cat").fine().text("markdown")
+    assert ranking_sentence(scores, "removed") in said
+
+
+def test_another_model_s_photo_is_tested_when_asked_for(kinds, offer):
+    vit = kinds["registers"]
+    offer(registers=vit)
+    app = App("maptests", model="registers", photo="cat").fine()
+    assert not app.charts() and "not been tested" in app.text("info")
+    app.press("run_deletion").fine()
+    rec = record(vit, SAMPLES / "cat.jpg")
+    expected = photo_deletion(vit, rec)
+    table = app.at.get("arrow_data_frame")[0].value
+    assert set(expected.curves) == {*MAPS, CHANCE} and len(table) == len(expected.curves)
+    assert list(table["Deletion"]) == [expected.curves[name].deletion for name in expected.ranked]
+    app.press("run_weights").press("run_stability").fine()
+    assert len(app.charts()) == 2 and "Measured on this photo." in app.text("markdown")
+    assert "vitcore test --masks FOLDER --model registers" in "".join(code.value for code in app.at.code)

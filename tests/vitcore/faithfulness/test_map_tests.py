@@ -1,0 +1,191 @@
+"""Random weights, changed photos and outlines, worked out by hand; the tables that ship; the verb that makes them."""
+
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.conftest import SAMPLES
+from vitcore import record
+from vitcore.assets import asset
+from vitcore.cli.commands import main
+from vitcore.faithfulness import map_tables
+from vitcore.faithfulness.covered_patches import answers_without
+from vitcore.faithfulness.deletion import deletion_curves, random_order_maps
+from vitcore.faithfulness.method_maps import MAPS, MIDDLE, drawn_by
+from vitcore.faithfulness.method_ranking import photo_deletion, rank_methods, rank_sentence, ranking_sentence
+from vitcore.faithfulness.photo_masks import photos_with_masks
+from vitcore.faithfulness.plausibility import (
+    EVEN,
+    agreement,
+    bootstrap_interval,
+    mass,
+    pixel_auc,
+    plausibility,
+    pointing,
+)
+from vitcore.faithfulness.stability import CHANGES, compress, stability_test
+from vitcore.faithfulness.weight_randomisation import mean_tests, randomisation_tests, unchanged_sentence
+from vitcore.images import PhotoError
+from vitcore.models import load_model
+
+GRADIENT_METHODS = ("gradient_rollout", "chefer", "integrated_gradients", "grad_cam")
+
+
+def noise(vit, seed=0):
+    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (*vit.grid.image_px, 3), np.uint8))
+
+
+@pytest.fixture
+def named(make_vit):
+    return replace(make_vit(img_size=64), labels=tuple("abcdefghij"))
+
+
+def test_each_set_of_patches_is_run_once_and_orders_by_chance_come_with_their_reverse(named):
+    pixels, orders = np.asarray(noise(named)), random_order_maps(named, 4)
+    assert (orders["chance 0"] == -orders["chance 1"]).all() and (orders["chance 0"] != orders["chance 2"]).any()
+    heard = []
+    curves = deletion_curves(named, pixels, orders, steps=4, on_progress=lambda done, count: heard.append((done, count)))
+    assert heard[-1] == (14, 14), "nothing, all, and three sets of two orders from each end"
+    assert [done for done, _ in heard] == sorted(done for done, _ in heard)
+    np.testing.assert_array_equal(curves["chance 0"].strongest_first, curves["chance 1"].weakest_first)
+    assert sum(curve.gap for curve in curves.values()) == pytest.approx(0, abs=1e-12)
+    one_by_one = [answers_without(named, pixels, [np.argsort(-orders["chance 2"].ravel())[:k]], "removed") for k in (0, 16, 32)]
+    for found, answer in zip(curves["chance 2"].strongest_first, one_by_one, strict=False):
+        logits = answer[0].astype(float)
+        assert found == pytest.approx(np.exp(logits)[curves["chance 2"].target] / np.exp(logits).sum(), abs=1e-5)
+
+
+def test_gradient_maps_of_random_weights_are_other_maps_and_one_that_ignores_weights_is_called_so(make_vit):
+    vit = replace(make_vit(img_size=64), labels=tuple("abcdefghij"))
+    tests = [
+        randomisation_tests(vit, drawn_by(record(vit, noise(vit, seed)), (*GRADIENT_METHODS, MIDDLE), 3), seed) for seed in range(4)
+    ]
+    means = mean_tests(tests)
+    for name in GRADIENT_METHODS:
+        assert abs(means[name].correlations[-1]) <= 0.2, name
+        assert means[name].depends_on_weights
+    assert (means[MIDDLE].correlations == 1).all() and not means[MIDDLE].depends_on_weights
+    assert unchanged_sentence(means) == "Unchanged by random weights (rank correlation of 0.5 or more): middle of the picture."
+
+
+def test_changed_photos_lie_on_the_first_one_again(named):
+    pixels = np.asarray(noise(named, 3))
+    brightness = lambda seen: named.grid.to_map(named.grid.cut(seen).mean((1, 2, 3)))  # noqa: E731
+    for name in ("shift", "mirror"):
+        apply, moved, still = CHANGES[name]
+        np.testing.assert_allclose(moved(brightness(apply(pixels, named.grid))), still(brightness(pixels)))
+    assert 0 < np.abs(compress(pixels, named.grid).astype(int) - pixels).mean() < 64
+    test = stability_test(named, record(named, noise(named)))
+    assert set(test.correlations) == set(MAPS) and test.target != test.other
+    assert [test.correlations[name]["class"] for name in ("rollout", "class_attention")] == pytest.approx([1, 1])
+    assert test.correlations["chefer"]["class"] < 0.999
+    assert test.correlations[MIDDLE]["mirror"] == pytest.approx(1) and test.correlations[MIDDLE]["shift"] < 1
+    assert set(test.probabilities) == {"photo", *CHANGES}
+
+
+def test_agreement_with_a_mask_by_hand():
+    mask = np.zeros((8, 8), bool)
+    mask[:4, :4] = True  # the upper left of four patches
+    heat = np.array([[3.0, 1.0], [0.0, -5.0]])
+    assert mass(heat, mask) == 0.75 and pointing(heat, mask) == 1 and pointing(-heat, mask) == 0
+    assert pointing(np.ones((2, 2)), mask) == 0.25 == mass(np.ones((2, 2)), mask) and np.isnan(mass(-np.ones((2, 2)), mask))
+    counted = np.ones((8, 8), bool)
+    counted[:4, 4:] = False
+    assert mass(heat, mask, counted) == 1
+    fine = np.where(mask, 2.0, 1.0)
+    assert pixel_auc(fine, mask) == 1 and pixel_auc(-fine, mask) == 0 and pixel_auc(np.ones((8, 8)), mask) == 0.5
+    fine[0, 0] = 0  # one of 16 pixels of the object below all 48 others
+    assert agreement(fine, mask).auc == pytest.approx(15 / 16)
+    low, high = bootstrap_interval(np.array([0.0, 1.0] * 50 + [np.nan]))
+    assert low == pytest.approx(0.4, abs=0.03) and high == pytest.approx(0.6, abs=0.03)
+
+
+def test_tables_come_back_as_they_went(named):
+    rec, names = record(named, noise(named)), ("rollout", "chefer")
+    one = photo_deletion(named, rec, names, steps=4, random_orders=4)
+    text = map_tables.deletion_csv([one], "vitcore test x")
+    (back,) = map_tables.read_deletion(text)
+    assert map_tables.made_by(text) == "vitcore test x" and back.places == pytest.approx(dict(one.places)) and back.ranked == one.ranked
+    assert back.curves["chefer"].gap == pytest.approx(one.curves["chefer"].gap, abs=1e-3)
+    tests = {"x": randomisation_tests(named, drawn_by(rec, names, 0))}
+    again = map_tables.read_weights(map_tables.weights_csv(tests, ""))["x"]["chefer"]
+    np.testing.assert_allclose(again.correlations, tests["x"]["chefer"].correlations, atol=1e-4)
+    assert again.parts == tests["x"]["chefer"].parts
+    stable = stability_test(named, rec, names)
+    assert map_tables.read_stability(map_tables.stability_csv({"x": stable}, ""))["x"]["rollout"] == pytest.approx(
+        stable.correlations["rollout"], abs=1e-4
+    )
+
+
+@pytest.fixture
+def masked_photos(tmp_path):
+    """Two photos whose object is their left half, in folders of files named alike."""
+    for name in ("images", "masks"):
+        (tmp_path / name).mkdir()
+    for i in range(2):
+        Image.fromarray(np.random.default_rng(i).integers(0, 256, (64, 64, 3), np.uint8)).save(tmp_path / f"images/{i}.png")
+        Image.fromarray(np.uint8([[255] * 32 + [0] * 32] * 64)).save(tmp_path / f"masks/{i}.png")
+    return tmp_path
+
+
+def test_plausibility_of_photos_with_masks(named, masked_photos):
+    scores = {one.name: one for one in plausibility(named, photos_with_masks(masked_photos), ("rollout", MIDDLE))}
+    assert scores[EVEN].values.tolist() == [[0.5, 0.5, 0.5]] * 2
+    assert scores[MIDDLE].mean("auc") == pytest.approx(0.5, abs=0.01) == scores[MIDDLE].mean("mass")
+    low, high = scores["rollout"].interval("auc")
+    assert low <= scores["rollout"].mean("auc") <= high
+    (masked_photos / "masks/1.png").unlink()
+    with pytest.raises(PhotoError, match="has no mask in masks"):
+        photos_with_masks(masked_photos)
+    with pytest.raises(PhotoError, match="has neither manifest.csv"):
+        photos_with_masks(masked_photos / "images")
+
+
+def test_the_verb_writes_tables_that_say_the_same_as_its_json(named, masked_photos, monkeypatch, capsys):
+    monkeypatch.setattr(load_model, "load", lambda *_, **__: named)
+    argv = ["test", masked_photos / "images", "--masks", masked_photos, "--methods", "rollout,chefer,middle", "--orders", "4",
+            "--fill", "removed,mean", "--csv", masked_photos / "out", "--out", masked_photos / "out", "--json"]  # fmt: skip
+    assert main([str(one) for one in argv]) == 0
+    found = json.loads(capsys.readouterr().out)
+    table = map_tables.read_deletion((masked_photos / "out/deletion.csv").read_text())
+    assert [(one.photo, one.fill) for one in table] == [(one["photo"], one["fill"]) for one in found["deletion"]]
+    assert found["ranking"]["mean"]["sentence"].startswith("Best over 2 photos (patches in the mean colour)")
+    assert found["weights"]["0.png"]["middle"]["depends_on_weights"] is False
+    assert found["stability"]["1.png"]["correlations"]["rollout"]["class"] == pytest.approx(1)
+    assert {row["method"] for row in found["plausibility"]} == {"rollout", "chefer", "middle", "even"}
+    assert {file.name for file in (masked_photos / "out").iterdir()} >= {"ranking.png", "weights.png", "0-mean-insertion.png",
+           "plausibility.csv", "stability.csv", "weights.csv"}  # fmt: skip
+    assert main(["test", str(masked_photos / "images/0.png"), "--tests", "deletion", "--methods", "middle,rollout"]) == 0
+    said = capsys.readouterr().out
+    assert "Best on one photo (patches removed)" in said and "middle of the picture" in said
+    for wrong in (["--fill", "red"], ["--tests", "x"]):
+        with pytest.raises(SystemExit):
+            main(["test", "x.jpg", *wrong])
+    assert main(["test"]) == 2 and "name a photo" in capsys.readouterr().err
+
+
+def test_the_tables_that_ship_are_this_model_s(shipped):
+    """One photo's curves are computed anew; the ranking's sentence is made of the table."""
+    table = map_tables.read_deletion((asset("maps") / "deletion.csv").read_text(encoding="utf-8"))
+    by_fill = {fill: [one for one in table if one.fill == fill] for fill in {one.fill for one in table}}
+    assert set(by_fill) == {"removed", "mean", "blur"}
+    gallery = {file.name for file in SAMPLES.glob("*.jpg")}
+    assert all({one.photo for one in some} == gallery for some in by_fill.values())
+    assert all(one.places.keys() == set(MAPS) for one in by_fill["removed"])
+    kept = next(one for one in by_fill["removed"] if one.photo == "cat.jpg")
+    anew = photo_deletion(shipped, record(shipped, SAMPLES / "cat.jpg"), ("rollout", "chefer"), random_orders=0)
+    for name, curve in anew.curves.items():
+        np.testing.assert_allclose(kept.curves[name].strongest_first, curve.strongest_first, atol=0.02)
+        assert kept.curves[name].gap == pytest.approx(curve.gap, abs=0.01)
+    scores = rank_methods(by_fill["removed"])
+    assert ranking_sentence(scores, "removed").startswith(f"Best over {len(gallery)} photos (patches removed): ")
+    assert rank_sentence(scores, scores[2].name).startswith(f"Place 3 of {len(scores)}: ")
+    with (asset("maps") / "plausibility.csv").open(encoding="utf-8") as file:
+        made_by = next(file)
+        rows = {row["method"]: row for row in csv.DictReader(file)}
+    assert made_by.startswith("# vitcore test --masks ") and set(rows) == {*MAPS, EVEN}
+    assert float(rows[EVEN]["auc"]) == 0.5
