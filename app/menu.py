@@ -49,6 +49,7 @@ LECTURE = (
     "rollout",
     "cover",
     "switch",
+    "maptests",
     "learn",
     "quiz",
 )  # page after page

@@ -28,17 +28,18 @@ BLANK = re.compile(r"\{[^}]*\}(?: million)?")
 PAPER = "the paper's own, as its text prints it; what its tables print is filled in"
 IMAGENET = "the size of ImageNet-1k's validation set"
 TWICE = "arithmetic: half as wide and half as high"
+MAP_INTERVALS = (
+    "mean of {photos} {photos:photo|photos}, 95 % intervals; 0: orders by chance",
+    *("Best over {photos} {photos:photo|photos} ({fill}): {best}. Insertion minus deletion is {gap} "
+      f"(95 % interval: {{low}} to {{high}}). {rest}"
+      for rest in ("{tied} is not clearly worse.", "Every other method is clearly worse.")),
+)  # fmt: skip
 REASONS = {
     "attention: rule spread is": "the base of bits",
     "attention: key digits": "the keys of a keyboard", "attention: shared help": "the scale in units of an even share, as drawn",
     "bring: answer normalise half": "a setting by its value", "bring: answer crop center 0.95": "a setting by its value",
     "bring: answer crop center 0.9": "a setting by its value", "bring: answer crop center 0.875": "a setting by its value",
-    **{where: "the level of every interval here: `mean_interval`, `bootstrap_interval`" for where in (
-        "maptests: ranking how", "maptests: outlines how",
-        "mean of {photos} {photos:photo|photos}, 95 % intervals; 0: orders by chance",
-        *(f"Best over {{photos}} {{photos:photo|photos}} ({{fill}}): {{best}}. Insertion minus deletion is {{gap}} (95 % interval: {{low}} to "
-          f"{{high}}). {rest}" for rest in ("{tied} is not clearly worse.", "Every other method is clearly worse.")),
-    )},
+    **dict.fromkeys(("maptests: ranking how", "maptests: outlines how", *MAP_INTERVALS), "the level of every interval of maps"),
     "card: table how": "what giga means", "common: about top1": IMAGENET, "common: photos imagenet": IMAGENET,
     "common: paper same photos": IMAGENET, "common: paper other photos": IMAGENET, "common: paper namesake": PAPER,
     "common: residual help": "the choice of arXiv 2005.00928", "outliers: histogram limits": "of arXiv 2309.16588, cited beside it",

@@ -32,7 +32,9 @@ SHOTS = [FewShotCurve(name, [1, 5], [0.3, 0.6], [0.2, 0.5], [0.5, 0.7]) for name
 EXPERIMENT = [ExperimentCurve(name, [0, 1], [50, 60], [45, 55], [52, 66], [RunDot(0, 49, 1, "run")]) for name in "abcdef"]
 LENS = RNG.dirichlet(np.ones(9), 4)
 SHEETS = RNG.integers(0, 256, (2, 3, 4, 16, 16, 3), np.uint8)
-MAP_CURVES = [figures.MapCurve(key, key, [0, 0.5, 1], [0.9, y, 0.1], y) for key, y in (("rollout", 0.4), ("chefer", 0.2), ("chance", 0.6))]
+MAP_CURVES = [
+    figures.MapCurve(key, key, [0, 0.5, 1], [0.9, y, 0.1], y) for key, y in (("rollout", 0.4), ("chefer", 0.2), ("chance", 0.6))
+]
 MAP_INTERVALS = [[figures.MethodInterval(name, 0.2, 0.1, 0.3), figures.MethodInterval(name, 0.1, 0.0, 0.2)] for name in "ab"]
 SPEEDS = [figures.ThroughputCurve("a", [1, 2, 4], [10, 19, 33], 50.0)]
 

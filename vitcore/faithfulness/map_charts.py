@@ -41,9 +41,7 @@ def ranking_chart(results: Sequence[PhotoDeletion], mode: Mode = "light") -> Dra
     return figures.ranking_chart(rows, [say(FILL_TITLES[fill]) for fill in fills], len(ranked[fills[0]][0].gaps), mode)
 
 
-def randomisation_chart(
-    tests: Sequence[Mapping[str, RandomisationTest]], mode: Mode = "light", narrow: bool = False
-) -> Drawing:
+def randomisation_chart(tests: Sequence[Mapping[str, RandomisationTest]], mode: Mode = "light", narrow: bool = False) -> Drawing:
     """What random weights leave of each map, mean over photos."""
     means = mean_tests(tests)
     parts = [say("none"), *(part_title(part) for part in next(iter(means.values())).parts)]

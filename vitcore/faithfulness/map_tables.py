@@ -35,7 +35,8 @@ def deletion_csv(results: Iterable[PhotoDeletion], made_by: str) -> str:
     """One row for each photo, fill and method; the method "chance" has no place."""
     rows = [
         (one.photo, one.label, one.fill, name, _number(curve.deletion), _number(curve.insertion),
-         _number(one.places.get(name, np.nan)), curve.target, *map(_numbers, (curve.shares, curve.strongest_first, curve.weakest_first)))
+         _number(one.places.get(name, np.nan)), curve.target,
+         *map(_numbers, (curve.shares, curve.strongest_first, curve.weakest_first)))
         for one in results for name, curve in one.curves.items()
     ]  # fmt: skip
     return _table(DELETION, rows, made_by)

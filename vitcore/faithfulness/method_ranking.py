@@ -144,10 +144,12 @@ def ranking_sentence(scores: Sequence[MethodScore], fill: str) -> str:
     if facts["photos"] == 1:
         return say("Best on one photo ({fill}): {best}. Insertion minus deletion is {gap}.", **facts)
     if tied:
-        return say("Best over {photos} {photos:photo|photos} ({fill}): {best}. Insertion minus deletion is {gap} (95 % interval: {low} to {high}). "
-                   "{tied} is not clearly worse.", tied=map_title(tied), **facts)  # fmt: skip
-    return say("Best over {photos} {photos:photo|photos} ({fill}): {best}. Insertion minus deletion is {gap} (95 % interval: {low} to {high}). "
-               "Every other method is clearly worse.", **facts)  # fmt: skip
+        sentence = say("Best over {photos} {photos:photo|photos} ({fill}): {best}. Insertion minus deletion is {gap} "
+                       "(95 % interval: {low} to {high}). {tied} is not clearly worse.", tied=map_title(tied), **facts)  # fmt: skip
+    else:
+        sentence = say("Best over {photos} {photos:photo|photos} ({fill}): {best}. Insertion minus deletion is {gap} "
+                       "(95 % interval: {low} to {high}). Every other method is clearly worse.", **facts)  # fmt: skip
+    return sentence
 
 
 def rank_sentence(scores: Sequence[MethodScore], name: str) -> str:

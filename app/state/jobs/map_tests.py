@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
@@ -178,7 +178,7 @@ def weights_drawing(tests: Mapping[str, Mapping[str, RandomisationTest]], mode: 
     return randomisation_chart(every, mode, narrow), unchanged_sentence(mean_tests(every))
 
 
-def correlations(tests: Mapping[str, Mapping[str, RandomisationTest]]) -> dict[str, list[float]]:
+def correlations(tests: Mapping[str, Mapping[str, RandomisationTest]]) -> dict[str, Any]:
     """Mean correlations by method, part by part."""
     from vitcore.faithfulness.weight_randomisation import mean_tests
 

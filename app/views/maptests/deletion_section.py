@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -13,6 +13,7 @@ from app.components.page_style.page_style import page_size
 from app.state.jobs import map_tests
 from app.state.visit.visit import Visit
 from app.views.maptests.run_button import run_button
+from vitcore.translation import percent
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -31,7 +32,9 @@ def show_photo(visit: Visit, fill: str, insertion: bool, charts: DeltaGenerator,
     if found is None or not found.places:
         with progress:
             compute = partial(map_tests.photo_deletion, rec, fill, vit)
-            run_button("deletion", text["test photo" if found is None else "draw orders"].format(orders=RANDOM_ORDERS), compute, text)
+            run_button(
+                "deletion", text["test photo" if found is None else "draw orders"].format(orders=RANDOM_ORDERS), compute, text
+            )
     if found is not None:
         with charts:
             show_curves(visit, found, insertion)
@@ -42,10 +45,11 @@ def show_curves(visit: Visit, found: PhotoDeletion, insertion: bool) -> None:
     """One of the two charts, with how to read it."""
     text, curves = visit.texts, found.curves
     kind = "insertion" if insertion else "deletion"
-    numbers = {name: curve.weakest_first if insertion else curve.strongest_first for name, curve in curves.items()}
+    numbers: dict[str, Any] = {name: curve.weakest_first if insertion else curve.strongest_first for name, curve in curves.items()}
     figure(
         map_tests.deletion_drawing(found, insertion, visit.mode, bool(page_size().narrow)), kind, text[f"{kind} alt"],
-        text["how"], text["limits"], subjects=visit.subjects, source=text["source"], shares=next(iter(curves.values())).shares, **numbers,
+        text["how"], text["limits"], subjects=visit.subjects, source=text["source"],
+        shares=next(iter(curves.values())).shares, **numbers,
     )  # fmt: skip
 
 
@@ -61,8 +65,8 @@ def show_table(found: PhotoDeletion, visit: Visit) -> None:
     }  # fmt: skip
     config = {text[name]: two for name in ("deletion", "insertion", "difference")}
     if found.places:
-        columns[text["place"]] = [None if row.place is None else 100 * row.place for row in rows]
-        config[text["place"]] = st.column_config.NumberColumn(format="%.0f %%", help=text["place help"])
+        columns[text["place"]] = ["" if row.place is None else percent(row.place, 0) for row in rows]
+        config[text["place"]] = st.column_config.Column(help=text["place help"])
     st.dataframe(columns, hide_index=True, column_config=config, alt=text["table alt"])
 
 
@@ -71,11 +75,11 @@ def show_ranking(visit: Visit, fill: str) -> None:
     text, shipped = visit.texts, map_tests.shipped_tests()
     best, rollout = map_tests.ranking_sentences(fill, "rollout")
     st.markdown(texts.escape_markdown(text.joined((best, rollout))))
-    scores = map_tests.shipped_ranking(fill)
+    gaps: dict[str, Any] = {score.name: score.gaps for score in map_tests.shipped_ranking(fill)}
     figure(
         map_tests.ranking_drawing(visit.mode), "ranking", text["ranking alt"], text["ranking how"],
         text.joined((text["ranking limits"], text["made by"].format(command=shipped.commands["deletion"]))),
-        subjects=(visit.vit.display_name,), **{score.name: score.gaps for score in scores},
+        subjects=(visit.vit.display_name,), **gaps,
     )  # fmt: skip
 
 

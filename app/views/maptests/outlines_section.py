@@ -29,4 +29,7 @@ def show_outlines(visit: Visit) -> None:
             "{:.2f} ({:.2f}–{:.2f})".format(row.means[measure], *row.intervals[measure]) for row in rows.values()
         ]
     st.dataframe(columns, hide_index=True, alt=text["outlines alt"])
-    explain(text["outlines how"], text.joined((text["outlines limits"], text["made by"].format(command=shipped.commands["plausibility"]))))
+    explain(
+        text["outlines how"],
+        text.joined((text["outlines limits"], text["made by"].format(command=shipped.commands["plausibility"]))),
+    )

@@ -26,7 +26,7 @@ def add_test_verb(verbs: Any) -> None:
         "--model", default=DEFAULT_MODEL, help=f"a name of `models`, any ViT of timm's, a file or a run (default {DEFAULT_MODEL})"
     )
     verb.add_argument("--masks", type=Path, metavar="FOLDER",
-                      help="photos with outlines (manifest.csv, or images/ and masks/): pixel AUC, pointing game, mass")  # fmt: skip
+                      help="photos with outlines (manifest.csv, or images/ and masks/): AUC, pointing game, mass")  # fmt: skip
     verb.add_argument("--tests", type=_names_of(TESTS), default=TESTS, help=f"which, of {','.join(TESTS)} (default: all)")
     verb.add_argument("--methods", type=_methods, default=None, help="which maps, such as rollout,chefer (default: all)")
     verb.add_argument("--fill", type=_fills, default=None,

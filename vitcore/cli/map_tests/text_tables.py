@@ -112,7 +112,8 @@ def json_answer(vit: Vit, found: FoundOnPhotos, scores: Sequence[PlausibilitySco
         }  # fmt: skip
     if found.stability:
         answer["stability"] = {
-            photo: {"class": vit.labels[test.target], "other_class": vit.labels[test.other], "probabilities": dict(test.probabilities),
+            photo: {"class": vit.labels[test.target], "other_class": vit.labels[test.other],
+                    "probabilities": dict(test.probabilities),
                     "correlations": {name: _all_known(values) for name, values in test.correlations.items()}}
             for photo, test in found.stability.items()
         }  # fmt: skip

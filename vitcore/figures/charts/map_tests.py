@@ -50,7 +50,7 @@ def deletion_chart(curves: Sequence[MapCurve], label: str, fill: str, insertion:
     top = max(float(max(curve.y)) for curve in ordered)
     told = say("{name}: {share} % of the patches, probability {value}", name="{name}", share="%{x:.0f}", value="%{y:.2f}")
     return _lines(
-        ordered, {curve.key: [100 * float(x) for x in curve.x] for curve in ordered}, told, mode, narrow,
+        ordered, {curve.key: [100 * float(x) for x in curve.x] for curve in ordered}, told, mode, narrow, ordered[0].key,
         title=say("Insertion: the strongest patches come first") if insertion else say("Deletion: the strongest patches go first"),
         subtitle=say("{label}, {fill}; area, larger is better", label=label, fill=fill) if insertion
         else say("{label}, {fill}; area, smaller is better", label=label, fill=fill),
@@ -71,7 +71,7 @@ def randomisation_chart(curves: Sequence[MapCurve], parts: Sequence[str], bar: f
     low = min(-0.25, *(float(y) for curve in curves for y in curve.y if y == y))
     every = [place for place in places if not narrow or place == last or place % 4 == 0]
     drawn = _lines(
-        ordered, {curve.key: places for curve in ordered}, told, mode, narrow, parts,
+        ordered, {curve.key: places for curve in ordered}, told, mode, narrow, texts=parts,
         title=say("Random weights, from the head down"), subtitle=say("rank correlation with the trained model's map"),
         x=Axis(title=say("random down to"), ticks=every, tick_labels=[parts[place] for place in every], range=(-0.2, last + 0.2)),
         y=Axis(title=say("rank correlation"), range=(low - 0.05, 1.05), step=0.25),
@@ -113,22 +113,31 @@ def ranking_chart(rows: Sequence[Sequence[MethodInterval]], fills: Sequence[str]
 
 def _lines(
     curves: Sequence[MapCurve], places: dict[str, list[float]] | dict[str, list[int]], told: str, mode: Mode, narrow: bool,
-    texts: Sequence[str] = (), **more: object,
+    best: str = "", texts: Sequence[str] = (), **more: object,
 ) -> Drawing:  # fmt: skip
-    """Lines in the order of their names; the first drawn widest and last, so that it lies above the others."""
+    """Lines named in their order, the first drawn last, above the others; that of the `best` method is wider, its name bold."""
     styles = _styles(curves)
     marks = [
         Points(
             x=places[curve.key], y=[float(value) for value in curve.y], colour=styles[curve.key][0], name=curve.name,
             symbol=styles[curve.key][1], dash=PLAIN.get(curve.key, ("",))[0],  # type: ignore[arg-type]
-            line_px=3.2 if curve is curves[0] else 1.8, marker_px=0 if curve.key in PLAIN else 8,
+            line_px=3.2 if curve.key == best else 1.8, marker_px=0 if curve.key in PLAIN else 8,
             hover=told.replace("{name}", curve.name), hover_texts=texts, in_legend=narrow,
         )
         for curve in reversed(curves)
     ]  # fmt: skip
-    labels = [] if narrow else [one for place, curve in enumerate(curves) for one in _named(curve, styles[curve.key], place, curves)]
+    labels = (
+        []
+        if narrow
+        else [
+            one
+            for place, curve in enumerate(curves)
+            for one in _named(curve, styles[curve.key], place, len(curves), curve.key == best)
+        ]
+    )
     return Drawing(
-        mode=mode, height_px=620 if narrow else 470, marks=marks, labels=labels, legend="below" if narrow else "", legend_reversed=narrow,
+        mode=mode, height_px=620 if narrow else 470, marks=marks, labels=labels,
+        legend="below" if narrow else "", legend_reversed=narrow,
         margin=Margin(left=58, right=12 if narrow else NAMES_PX, below=150 if narrow else 52, above=4), **more,  # type: ignore[arg-type]
     )  # fmt: skip
 
@@ -140,10 +149,10 @@ def _styles(curves: Sequence[MapCurve]) -> dict[str, tuple[str, str, str]]:
     return styles | {key: (CATEGORICAL[6], "circle", sign) for key, (_, sign) in PLAIN.items()}
 
 
-def _named(curve: MapCurve, style: tuple[str, str, str], place: int, curves: Sequence[MapCurve]) -> list[Label]:
-    y = 0.95 - 0.9 * place / max(len(curves) - 1, 1)
+def _named(curve: MapCurve, style: tuple[str, str, str], place: int, count: int, is_best: bool) -> list[Label]:
+    y = 0.95 - 0.9 * place / max(count - 1, 1)
     text = f"{round(curve.value, 2) + 0.0:.2f}  {curve.name}"  # no minus before 0.00
-    bold = f"<b>{text}</b>" if curve is curves[0] else text
+    bold = f"<b>{text}</b>" if is_best else text
     where = {"x_of_plot": True, "y_of_plot": True, "y_anchor": "middle"}
     return [
         Label(style[2], 1.025, y, 15, style[0], x_anchor="center", **where),  # type: ignore[arg-type]
