@@ -16,7 +16,7 @@ STYLES = (  # colour, symbol, and the symbol as a character beside the line's na
 )  # fmt: skip
 PLAIN = {"middle": ("dot", "···"), "chance": ("dash", "- -")}  # what no method made: grey, without symbols
 NAMES_PX = 244  # of the lines' names at the right
-ROW_PX = 46  # of a method in the ranking
+METHOD_ROW_PX = 46  # of a method in the ranking
 UNIT = 0.16  # between two fills of a method, in rows
 
 
@@ -103,7 +103,7 @@ def ranking_chart(rows: Sequence[Sequence[MethodInterval]], fills: Sequence[str]
     low, high = min(0.0, *(one.low for row in rows for one in row)), max(one.high for row in rows for one in row)
     room = (high - low) / 25
     return Drawing(
-        title=say("Insertion minus deletion, by method and fill"), mode=mode, height_px=120 + ROW_PX * len(rows), marks=marks,
+        title=say("Insertion minus deletion, by method and fill"), mode=mode, height_px=120 + METHOD_ROW_PX * len(rows), marks=marks,
         subtitle=say("mean of {photos} {photos:photo|photos}, 95 % intervals; 0: orders by chance", photos=photos), legend="below",
         x=Axis(title=say("insertion minus deletion"), range=(low - room, high + room)), shapes=[Rule(x=0, colour="soft")],
         y=Axis(ticks=range(len(rows)), tick_labels=names, range=(len(rows) - 0.5, -0.5), grid=False),
