@@ -103,7 +103,8 @@ def ranking_chart(rows: Sequence[Sequence[MethodInterval]], fills: Sequence[str]
     low, high = min(0.0, *(one.low for row in rows for one in row)), max(one.high for row in rows for one in row)
     room = (high - low) / 25
     return Drawing(
-        title=say("Insertion minus deletion, by method and fill"), mode=mode, height_px=160 + METHOD_ROW_PX * len(rows), marks=marks,
+        title=say("Insertion minus deletion, by method and fill"), mode=mode, height_px=160 + METHOD_ROW_PX * len(rows),
+        marks=marks,
         subtitle=say("mean of {photos} {photos:photo|photos}, 95 % intervals; 0: orders by chance", photos=photos), legend="below",
         x=Axis(title=say("insertion minus deletion"), range=(low - room, high + room)), shapes=[Rule(x=0, colour="soft")],
         y=Axis(ticks=range(len(rows)), tick_labels=names, range=(len(rows) - 0.5, -0.5), grid=False),
