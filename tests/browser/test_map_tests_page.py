@@ -1,4 +1,4 @@
-"""The page that tests maps in a real browser: the curves, the fill, the names at the right, and the way from a map's limits to it."""
+"""The page that tests maps in a real browser: the curves, the fill, the names at the right, and the way to it from rollout."""
 
 import re
 
