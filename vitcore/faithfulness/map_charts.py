@@ -12,7 +12,7 @@ from vitcore.figures.drawing import Drawing
 from vitcore.figures.theme import Mode
 from vitcore.translation import say
 
-PART_TITLES = {"head": "head", "embedding": "all"}
+PART_TITLES = {"head": "classifier", "embedding": "all"}
 
 
 def deletion_chart(one: PhotoDeletion, insertion: bool = False, mode: Mode = "light", narrow: bool = False) -> Drawing:
@@ -53,5 +53,5 @@ def randomisation_chart(tests: Sequence[Mapping[str, RandomisationTest]], mode: 
 
 
 def part_title(part: str) -> str:
-    """A part of the model whose weights are random: a layer by its number, the head by name; with the embedding, all are."""
+    """A part of the model whose weights are random: a layer by its number, the classifier by name; with the embedding, all are."""
     return part.removeprefix("blocks.") if part.startswith("blocks.") else say(PART_TITLES[part])
