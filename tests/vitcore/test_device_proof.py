@@ -29,7 +29,7 @@ CASES = {
     "a baseline": (relevances._plain, "to(x.device, x.dtype)",
                    lambda vit: relevances.relevance(vit, pixels, "integrated_gradients", **black)),
     "patches that stay": (inspect.unwrap(covered_patches._answers_without_tokens), "to(vit.device)",
-                          lambda vit: covered_patches._answers_without_tokens(vit, pixels, masks, 1)),
+                          lambda vit: covered_patches._answers_without_tokens(vit, pixels, masks, 1, covered_patches.no_progress)),
 }
 
 def without(function, taken):
