@@ -23,12 +23,15 @@ COMPONENTS_DIR = Path(__file__).parent
 URL_SLOTS = "_addresses"  # place → content of what it held last, and in which slot of it that is; the latest last
 SLOTS_PER_PLACE = 4
 IMPORT = re.compile(r'^import \{.*\} from "(.+)"\n', re.MULTILINE)
+STYLE_IMPORT = re.compile(r'^@import "(.+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
 
 def read_source(name: str) -> str:
-    """The text of a file below this folder, with Streamlit's selectors filled in."""
-    return fill_selectors((COMPONENTS_DIR / name).read_text(encoding="utf-8"))
+    """The text of a file below this folder and of the style sheets it imports, with Streamlit's selectors filled in."""
+    file = COMPONENTS_DIR / name
+    text = STYLE_IMPORT.sub(lambda found: (file.parent / found[1]).read_text(encoding="utf-8"), file.read_text(encoding="utf-8"))
+    return fill_selectors(text)
 
 
 def read_script(name: str) -> str:

@@ -1,5 +1,6 @@
 // What covering's parts do when touched, by mouse, finger or keys, and what they say.
 
+import { showChange } from "../before_after/before_after.js"
 import { choose } from "../choices.js"
 import { placeOf } from "../overlay.js"
 import { clamp, fillIn, percent } from "../text.js"
@@ -205,19 +206,7 @@ export function fillButtons(s) {
 function answer(s) {
   const { root, data } = s
   s.shown = decodePatches(data.state.covered, data.grid)
-  root.classList.remove("waiting")
-  root.querySelector(".answer").replaceChildren(...data.answer.map(row => {
-    const item = document.createElement("li")
-    for (const [tag, words] of [["span", row.label], ["b", row.before], ["b", row.after]]) item.append(Object.assign(document.createElement(tag), { textContent: words }))
-    item.style.setProperty("--before", row.shares[0])
-    item.style.setProperty("--after", row.shares[1])
-    item.setAttribute("aria-label", fillIn(data.words.row, row))
-    return item
-  }))
-  root.querySelector(".told").textContent = data.told
-  const outlying = root.querySelector(".outlying")
-  outlying.textContent = data.outlying
-  outlying.hidden = !data.outlying
+  showChange(root, data)
   for (const line of root.querySelectorAll(".scale")) line.querySelector(".top").textContent = data.maps[line.dataset.map].scale
 }
 

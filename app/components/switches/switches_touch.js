@@ -1,5 +1,6 @@
 // What the switches do when touched, by mouse, finger or keys, and what they say.
 
+import { showChange } from "../before_after/before_after.js"
 import { choose } from "../choices.js"
 import { fillIn } from "../text.js"
 import { encodeOff, ledTo, needsBlack, placeOfDrop, shortNumber } from "./switches_read.js"
@@ -127,20 +128,8 @@ function colourCell(s, button, one) {
 
 function sayAnswer(s) {
   const { root, data } = s
-  root.classList.remove("waiting")
+  showChange(root, data)
   root.querySelector(".map-title").textContent = data.map.title
   for (const canvas of root.querySelectorAll(".pair canvas")) canvas.setAttribute("aria-label", `${data.map.title}, ${data.words[canvas.dataset.when]}`)
-  root.querySelector(".answer").replaceChildren(...data.answer.map(row => {
-    const item = document.createElement("li")
-    for (const [tag, words] of [["span", row.label], ["b", row.before], ["b", row.after]]) added(item, tag, "", words)
-    item.style.setProperty("--before", row.shares[0])
-    item.style.setProperty("--after", row.shares[1])
-    item.setAttribute("aria-label", fillIn(data.words.row, row))
-    return item
-  }))
-  root.querySelector(".told").textContent = data.told
-  const outlying = root.querySelector(".outlying")
-  outlying.textContent = data.outlying
-  outlying.hidden = !data.outlying
   root.querySelector(".top").textContent = data.map.scale
 }

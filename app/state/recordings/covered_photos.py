@@ -24,8 +24,8 @@ SHOWN_CLASSES = 2  # of the likeliest before, and after
 CHANCE_ORDERS = 10
 
 
-class CoveredPass(NamedTuple):
-    """What is left without some patches: the answer, two maps (rows, cols), and the pass's outlier tokens, by patch."""
+class ChangedPass(NamedTuple):
+    """What an intervention leaves: the answer, two maps (rows, cols), and the pass's outlier tokens, by patch."""
 
     logits: NDArray[np.float32]
     rollout: NDArray[np.float64]
@@ -82,7 +82,7 @@ def _bytes(text: str) -> bytes:
 
 
 @memory_cache.cached
-def covered_pass(rec: Recording, code: str, fill: str, mask_outliers: bool, _vit: Vit) -> CoveredPass:
+def covered_pass(rec: Recording, code: str, fill: str, mask_outliers: bool, _vit: Vit) -> ChangedPass:
     """One forward pass without some patches; `mask_outliers`: its outlier tokens are masked in both maps. Raises: ModelError."""
     from vitcore.faithfulness.covered_recording import record_covered
 
@@ -90,7 +90,7 @@ def covered_pass(rec: Recording, code: str, fill: str, mask_outliers: bool, _vit
     with memory_cache.CACHE.reserve(loaded_models.memory_plan(_vit).pass_bytes):
         covered = record_covered(_vit, rec, patches, fill)
     outliers, shown = covered.outlier_patches.tolist(), covered.with_outliers_masked() if mask_outliers else covered
-    return CoveredPass(covered.logits, shown.rollout(), shown.class_attention(), outliers)
+    return ChangedPass(covered.logits, shown.rollout(), shown.class_attention(), outliers)
 
 
 @memory_cache.cached

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
 from app.state.photos import sample_photos
+from app.state.recordings.covered_photos import ChangedPass
 from vitcore.assets import SAMPLES
 
 if TYPE_CHECKING:
@@ -25,15 +26,6 @@ OF_TOKENS = ("positions", "registers", "class_token")  # components that are not
 BETWEEN = "-"  # names of components, in an address
 MOST_OFF = 2000  # components that an address may name
 Progress = Callable[[int, int], None]
-
-
-class SwitchedPass(NamedTuple):
-    """What is left without some components: the answer, two maps (rows, cols), and the pass's outlier tokens, by patch."""
-
-    logits: NDArray[np.float32]
-    rollout: NDArray[np.float64]
-    class_attention: NDArray[np.float64]
-    outliers: list[int]
 
 
 class StrongestHead(NamedTuple):
@@ -80,7 +72,7 @@ def encode_components(names: list[str]) -> str:
 
 
 @memory_cache.cached
-def switched_pass(rec: Recording, code: str, by: str, mask_outliers: bool, _vit: Vit) -> SwitchedPass:
+def switched_pass(rec: Recording, code: str, by: str, mask_outliers: bool, _vit: Vit) -> ChangedPass:
     """One forward pass without some components; `mask_outliers`: its outlier tokens are masked in both maps. Raises: ModelError."""
     from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
     from vitcore.forward.recording import record_batch
@@ -92,7 +84,7 @@ def switched_pass(rec: Recording, code: str, by: str, mask_outliers: bool, _vit:
         made = record_batch(switch_off(_vit, names, by, mean), [(rec.photo, rec.model_input)])[0]  # type: ignore[arg-type]
     outliers = outliers_in_recording(made).patches.tolist()
     shown = mask_outlier_tokens(made) if mask_outliers else made
-    return SwitchedPass(made.logits, shown.rollout(), shown.pooled_attention(_vit.blocks - 1), outliers)
+    return ChangedPass(made.logits, shown.rollout(), shown.pooled_attention(_vit.blocks - 1), outliers)
 
 
 def switches_as_arrays(names: list[str], vit: Vit) -> dict[str, NDArray[np.bool_]]:

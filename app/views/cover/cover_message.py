@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, Any
 
+from app.components.before_after.before_after import class_row, map_values
 from app.components.component_files import media_url
 from app.state import landing_figures
 from app.state.recordings import covered_photos
@@ -15,7 +15,7 @@ from vitcore.translation import percent
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.state.recordings.covered_photos import AnswerRow, CoveredPass
+    from app.state.recordings.covered_photos import ChangedPass
     from app.views.cover.cover_view import CoverVisit
 
 TEXT_KEYS = (
@@ -40,15 +40,15 @@ def cover_message(visit: CoverVisit) -> dict[str, Any]:
         "fills": {one: text[f"fill.{one}"] for one in visit.fills}, "about": visit.about,
         "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)},
         "photo": visit.photo_url, "detail": visit.detail_url, "layer": media_url(layer, "image/png", "covered"),
-        "object": _floats(wanted), "colours": landing_figures.look_colours(visit.mode),
+        "object": map_values(wanted), "colours": landing_figures.look_colours(visit.mode),
         "maps": {name: _map(visit, values, left.get(name), after) for name, values in before.items()},
-        "answer": [_row(row) for row in rows], "told": covered if isinstance(covered, str) else told(visit, covered),
+        "answer": [class_row(*row) for row in rows], "told": covered if isinstance(covered, str) else told(visit, covered),
         "outlying": outlier_masking.outliers_in_map(visit, before["rollout"]).sentence or _outliers_left(visit, after),
         "words": {key: text[key] for key in TEXT_KEYS},
     }  # fmt: skip
 
 
-def pass_or_problem(visit: CoverVisit) -> CoveredPass | str:
+def pass_or_problem(visit: CoverVisit) -> ChangedPass | str:
     """The pass without what is covered, or why this model can't make it, as a sentence."""
     try:
         return covered_photos.covered_pass(visit.recording, visit.covered, visit.fill, outlier_masking.is_on(), visit.vit)
@@ -56,7 +56,7 @@ def pass_or_problem(visit: CoverVisit) -> CoveredPass | str:
         return str(error)
 
 
-def _outliers_left(visit: CoverVisit, after: CoveredPass | None) -> str:
+def _outliers_left(visit: CoverVisit, after: ChangedPass | None) -> str:
     """What is to be said of the pass's own outlier tokens, where they hold much of what is left of rollout, or are masked."""
     if after is None:
         return ""
@@ -64,7 +64,7 @@ def _outliers_left(visit: CoverVisit, after: CoveredPass | None) -> str:
     return outlier_masking.outliers_of_patches(marks, len(after.outliers), visit.grid).sentence
 
 
-def _map(visit: CoverVisit, before: NDArray, after: NDArray | None, covered: CoveredPass | None) -> dict[str, Any]:
+def _map(visit: CoverVisit, before: NDArray, after: NDArray | None, covered: ChangedPass | None) -> dict[str, Any]:
     """A map before and after on one colour scale, and the outlier tokens that hold much of each, where they are not masked."""
     top = covered_photos.common_top(before, after)
     marks = outlier_masking.outliers_in_map(visit, before).patches
@@ -74,21 +74,12 @@ def _map(visit: CoverVisit, before: NDArray, after: NDArray | None, covered: Cov
         else []
     )
     return {
-        "before": _floats(before), "after": None if after is None else _floats(after), "top": top, "scale": percent(top),
+        "before": map_values(before), "after": None if after is None else map_values(after), "top": top, "scale": percent(top),
         "outliers": {"before": marks, "after": left},
     }  # fmt: skip
 
 
-def _floats(values: NDArray) -> str:
-    return base64.b64encode(values.astype("<f4").tobytes()).decode()
-
-
-def _row(row: AnswerRow) -> dict[str, Any]:
-    shares = [round(row.before, 4), round(row.after, 4)]
-    return {"label": row.label, "before": percent(row.before), "after": percent(row.after), "shares": shares}
-
-
-def told(visit: CoverVisit, after: CoveredPass) -> str:
+def told(visit: CoverVisit, after: ChangedPass) -> str:
     """How much is covered, and what became of the answer."""
     text, count = visit.texts, int(covered_photos.decode_patches(visit.covered, visit.grid).sum())
     rows = covered_photos.answer_rows(visit.recording, after.logits)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, Any
 
+from app.components.before_after.before_after import class_row, map_values
 from app.state import landing_figures
 from app.state.recordings import covered_photos, interventions
 from app.views.switch import every_head
@@ -12,10 +12,7 @@ from app.widgets import outlier_masking
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from app.state.recordings.covered_photos import AnswerRow
-    from app.state.recordings.interventions import SwitchedPass
+    from app.state.recordings.covered_photos import ChangedPass
     from app.views.switch.switch_visit import SwitchVisit
 
 TEXT_KEYS = (
@@ -34,24 +31,24 @@ def switch_message(visit: SwitchVisit) -> dict[str, Any]:
         "components": [{"name": one.name, "kind": one.kind, "layer": one.layer, "head": one.head} for one in visit.components],
         "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)}, "detail": visit.detail_url,
         "colours": landing_figures.look_colours(visit.mode), "map": _map(visit, after), "scan": _scan(visit),
-        "answer": [_row(row) for row in rows], "told": told(visit), "outlying": _outlying(visit, after),
+        "answer": [class_row(*row) for row in rows], "told": told(visit), "outlying": _outlying(visit, after),
         "words": {key: text[key] for key in TEXT_KEYS},
     }  # fmt: skip
 
 
-def _map(visit: SwitchVisit, after: SwitchedPass | None) -> dict[str, Any]:
+def _map(visit: SwitchVisit, after: ChangedPass | None) -> dict[str, Any]:
     """The map before and after on one colour scale, and the outlier tokens that hold much of each, where they are not masked."""
     before, left = visit.map_before, visit.map_after
     top, masked = covered_photos.common_top(before, left), outlier_masking.is_on()
     marks = [] if masked or after is None or left is None else covered_photos.marked_patches(left, after.outliers)
     return {
-        "title": visit.texts[f"switch_map.{visit.map_name}"], "before": _floats(before), "top": top, "scale": percent(top),
-        "after": None if left is None else _floats(left),
+        "title": visit.texts[f"switch_map.{visit.map_name}"], "before": map_values(before), "top": top, "scale": percent(top),
+        "after": None if left is None else map_values(left),
         "outliers": {"before": outlier_masking.outliers_in_map(visit, before).patches, "after": marks},
     }  # fmt: skip
 
 
-def _outlying(visit: SwitchVisit, after: SwitchedPass | None) -> str:
+def _outlying(visit: SwitchVisit, after: ChangedPass | None) -> str:
     """What is to be said of outlier tokens that hold much of the map before, or after."""
     said = outlier_masking.outliers_in_map(visit, visit.map_before).sentence
     if said or after is None or visit.map_after is None:
@@ -71,15 +68,6 @@ def _scan(visit: SwitchVisit) -> dict[str, Any] | None:
         "strongest": f"L{best.layer}H{best.head}", "told": every_head.strongest_sentence(visit),
         "unit": visit.texts["drop unit"].format(label=label),
     }  # fmt: skip
-
-
-def _floats(values: NDArray) -> str:
-    return base64.b64encode(values.astype("<f4").tobytes()).decode()
-
-
-def _row(row: AnswerRow) -> dict[str, Any]:
-    shares = [round(row.before, 4), round(row.after, 4)]
-    return {"label": row.label, "before": percent(row.before), "after": percent(row.after), "shares": shares}
 
 
 def told(visit: SwitchVisit) -> str:

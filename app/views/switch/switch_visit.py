@@ -14,7 +14,7 @@ from vitcore.models.model_cards import ModelError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.state.recordings.interventions import SwitchedPass
+    from app.state.recordings.covered_photos import ChangedPass
     from vitcore.interventions.component_switches import Component
 
 
@@ -29,7 +29,7 @@ class SwitchVisit(Visit):
     drops: NDArray | None
 
     @cached_property
-    def after(self) -> SwitchedPass | str:
+    def after(self) -> ChangedPass | str:
         """The pass without what is off, or why this model can't make it, as a sentence."""
         try:
             return interventions.switched_pass(self.recording, self.off, self.by, outlier_masking.is_on(), self.vit)

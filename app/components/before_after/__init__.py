@@ -1,0 +1,1 @@
+"""What an answer was before an intervention, and after it."""

@@ -1,0 +1,22 @@
+"""What the scripts of before | after are sent: a class with both probabilities, and the values of a map."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+from vitcore.translation import percent
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def class_row(label: str, before: float, after: float) -> dict[str, Any]:
+    """A class, and its probability before and after, as words and as shares."""
+    shares = [round(before, 4), round(after, 4)]
+    return {"label": label, "before": percent(before), "after": percent(after), "shares": shares}
+
+
+def map_values(values: NDArray) -> str:
+    """Values as 32-bit floats, base64."""
+    return base64.b64encode(values.astype("<f4").tobytes()).decode()
