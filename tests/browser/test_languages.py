@@ -73,7 +73,8 @@ def parts_of_the_model() -> set[str]:
 def english(page: Page) -> list[str]:
     """Words on the page that are neither translated, nor Streamlit's, nor a name."""
     known = labels() | {card.title for card in MODEL_CARDS} | ICONS | parts_of_the_model()
-    words = [word for word in page.evaluate(SEEN) if re.sub(r"\W+[\d.]+\s*%$", "", word).split(" · ")[0] not in known]
+    words = [re.sub(r"^[\d.]+ +|\W+[\d.]+\s*%$", "", word) for word in page.evaluate(SEEN)]  # a name, without its figure
+    words = [word for word in words if word.split(" · ")[0] not in known]
     return [word for word in words if not STREAMLIT.fullmatch(word) and not NAMES.fullmatch(word)]
 
 
