@@ -11,7 +11,7 @@ import pytest
 from tests.rooms import tree
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = {"app", "assets", "tests", "vitcore"}
+FOLDERS = {"app", "assets", "deploy", "tests", "vitcore"}
 FILES = {"README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "pyproject.toml", "Makefile"}
 RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(\.|$)", re.I)
 ILLEGAL = re.compile(r'[\x00-\x1f<>:"|?*\\]')
