@@ -11,8 +11,8 @@ import pytest
 from tests.rooms import tree
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = {"app", "assets", "tests", "vitcore"}
-FILES = {"README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "pyproject.toml", "Makefile"}
+FOLDERS = {"app", "assets", "deploy", "tests", "vitcore"}
+FILES = {"README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CITATION.cff", "pyproject.toml", "Makefile"}
 RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(\.|$)", re.I)
 ILLEGAL = re.compile(r'[\x00-\x1f<>:"|?*\\]')
 MOST_CHARACTERS = 120  # Windows allows 260 of a whole path; the folder that the checkout lies in takes some
