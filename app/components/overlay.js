@@ -80,3 +80,15 @@ export function holding(element, show) {
     return was
   }
 }
+
+/** A canvas as large as it is shown, or `high`, emptied, to be drawn on in CSS pixels.
+ * @param {HTMLCanvasElement} canvas @param {number} high */
+export function canvasInPx(canvas, high = canvas.clientHeight) {
+  const wide = canvas.clientWidth, dpr = window.devicePixelRatio || 1
+  const size = { width: Math.round(wide * dpr), height: Math.round(high * dpr) }
+  if (canvas.width !== size.width || canvas.height !== size.height) Object.assign(canvas, size)
+  const ctx = canvas.getContext("2d")
+  ctx.setTransform(dpr, 0, 0, dpr, 0, 0)
+  ctx.clearRect(0, 0, wide, high)
+  return { ctx, wide, high }
+}

@@ -2,7 +2,7 @@
 
 import { drawBar, fill } from "../explorer/explorer_read.js"
 import { framed, strokeTwice } from "../outlined.js"
-import { heatOnPhoto, there } from "../overlay.js"
+import { canvasInPx, heatOnPhoto, there } from "../overlay.js"
 import { nearestKept } from "./cover_read.js"
 
 const POINTED_AT = "#ffb000", KEPT_IMAGES = 12
@@ -20,22 +20,11 @@ export function imageFor(s, url) {
   return there(image) ? image : null
 }
 
-// A canvas as large as it is shown, to be drawn on in CSS pixels.
-function canvasInPx(canvas, high) {
-  const wide = canvas.clientWidth, dpr = window.devicePixelRatio || 1
-  const size = { width: Math.round(wide * dpr), height: Math.round(high * dpr) }
-  if (canvas.width !== size.width || canvas.height !== size.height) Object.assign(canvas, size)
-  const ctx = canvas.getContext("2d")
-  ctx.setTransform(dpr, 0, 0, dpr, 0, 0)
-  ctx.clearRect(0, 0, wide, high)
-  return { ctx, wide, high }
-}
-
 function paintCover(s) {
   s.frame = 0
   const hit = s.root.querySelector(".hit")
   if (!hit.clientWidth) return // a page that is left has no width
-  const place = canvasInPx(hit, hit.clientHeight)
+  const place = canvasInPx(hit)
   if (!s.bare) {
     fillCovered(s, place)
     gridLines(s, place)

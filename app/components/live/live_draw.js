@@ -2,7 +2,7 @@
 
 import { drawBar, fill } from "../explorer/explorer_read.js"
 import { strokeTwice } from "../outlined.js"
-import { heatOnPhoto, scaleTop, there } from "../overlay.js"
+import { canvasInPx, heatOnPhoto, scaleTop, there } from "../overlay.js"
 import { digits, fillIn } from "../text.js"
 import { alone, attended, rollout } from "./live_read.js"
 
@@ -32,16 +32,6 @@ export function adoptImages(s, seen, detail) {
   const image = src => Object.assign(new Image(), { onload: () => schedule(s), src })
   if (s.pictures?.from !== seen) s.pictures = { seen: image(seen), detail: image(detail), from: seen }
   schedule(s)
-}
-
-function canvasInPx(canvas) {
-  const [wide, high] = [canvas.clientWidth, canvas.clientHeight], dpr = window.devicePixelRatio || 1
-  const size = { width: Math.round(wide * dpr), height: Math.round(high * dpr) }
-  if (canvas.width !== size.width || canvas.height !== size.height) Object.assign(canvas, size)
-  const ctx = canvas.getContext("2d")
-  ctx.setTransform(dpr, 0, 0, dpr, 0, 0)
-  ctx.clearRect(0, 0, wide, high)
-  return { ctx, wide, high }
 }
 
 /** What is drawn: a value a patch from index `from` on, and which patch asks (null: where the answer is read). */
