@@ -31,3 +31,14 @@ def rewrite_query_param(key: str, value: str | int, name: str) -> None:
         st.session_state[key] = value
         return
     st.rerun()  # a control reads the address that a run began with
+
+
+def rewrite_code(key: str, code: str) -> None:
+    """What a link's code means here, in place of what it was; a code that means nothing leaves the address."""
+    if key in st.session_state:
+        st.session_state[key] = code
+    elif code:
+        rewrite_query_param(key, code, code)
+    else:
+        del st.query_params[key]
+        st.rerun()

@@ -12,7 +12,7 @@ from app.components.cover.cover import cover
 from app.components.figure import explain, lead
 from app.components.pending_choices import mark_drawn, restore_pending
 from app.shell import copy_link, query_controls
-from app.shell.address import rewrite_query_param
+from app.shell.address import rewrite_code
 from app.state.models import loaded_models
 from app.state.recordings import covered_photos, recordings
 from app.state.visit import current_photo
@@ -98,17 +98,6 @@ def _covered_control(visit: Visit) -> str:
     given = st.session_state.get(COVERED, st.query_params.get(COVERED, ""))
     code = covered_photos.encode_patches(covered_photos.decode_patches(given or "", visit.grid), visit.grid)
     if given and code != given:
-        _correct_address(code)
+        rewrite_code(COVERED, code)
     st.text_input(visit.texts["covered"], key=COVERED, bind="query-params")
     return code
-
-
-def _correct_address(code: str) -> None:
-    """What a link means on this model's grid; nonsense is nothing, and leaves the address."""
-    if COVERED in st.session_state:
-        st.session_state[COVERED] = code
-    elif code:
-        rewrite_query_param(COVERED, code, code)
-    else:
-        del st.query_params[COVERED]
-        st.rerun()

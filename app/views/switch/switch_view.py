@@ -10,7 +10,7 @@ from app.components.figure import explain, lead
 from app.components.pending_choices import mark_drawn, restore_pending
 from app.components.switches.switches import switches
 from app.shell import copy_link, query_controls
-from app.shell.address import rewrite_query_param
+from app.shell.address import rewrite_code
 from app.state.models import loaded_models
 from app.state.recordings import interventions, recordings
 from app.state.visit import current_photo
@@ -68,12 +68,6 @@ def _off_control(visit: Visit, known: list[str]) -> str:
     given = st.session_state.get(OFF, st.query_params.get(OFF, "")) or ""
     code = interventions.encode_components(interventions.decode_components(given, known))
     if given and code != given:
-        if OFF in st.session_state:
-            st.session_state[OFF] = code
-        elif code:
-            rewrite_query_param(OFF, code, code)
-        else:
-            del st.query_params[OFF]
-            st.rerun()
+        rewrite_code(OFF, code)
     st.text_input(visit.texts["off"], key=OFF, bind="query-params")
     return code
