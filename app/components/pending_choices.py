@@ -5,11 +5,13 @@ value as the browser knows it, and with its address: the control would be what i
 sends for one choice would take out of it what was touched meanwhile. So a choice is kept until the browser tells it back.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import streamlit as st
+
+from app.components.component_files import translated_component
 
 PENDING_STATE = "_choices"  # control → the choice that the browser has not told back
 LAST_STATE = "_choices_last"  # what every control was when a run last looked, and which of them the address held
@@ -31,6 +33,25 @@ def choose(control: str, value: Any) -> None:
     before = pending[control].before if control in pending else st.session_state.get(control)
     pending[control] = PendingChoice(before, value)
     st.session_state[control] = value
+
+
+def choice_component(
+    name: str, labels: tuple[str, ...], data: dict[str, Any], *, key: str, take: Callable[[dict[str, Any]], None]
+) -> None:
+    """Draw a component whose first words are those `labels` of data["words"]; `take` is given what is chosen in it, by name.
+
+    Python tells the browser by `n` which of its choices have come (`choices.js`).
+    """
+
+    def chosen() -> None:
+        given = st.session_state[key].chosen
+        if isinstance(given, dict):
+            st.session_state[f"{key}_n"] = int(given.get("n") or 0)
+            take(given)
+
+    words = {label.replace(" ", "_"): data["words"][label] for label in labels}
+    sent = data | {"n": st.session_state.get(f"{key}_n", 0)}
+    translated_component(name, **words)(data=sent, key=key, on_chosen_change=chosen)
 
 
 def restore_pending(*bound: str, another_page: bool = False) -> None:

@@ -5,10 +5,7 @@ Strokes are drawn in the browser; when one ends, the set of covered patches come
 
 from typing import Any
 
-import streamlit as st
-
-from app.components.component_files import translated_component
-from app.components.pending_choices import choose
+from app.components.pending_choices import choice_component, choose
 
 LABELS = (
     "photo", "canvas", "tools", "brush", "eraser", "rectangle", "object", "undo", "redo", "clear", "size", "threshold", "fill",
@@ -23,16 +20,10 @@ def cover(data: dict[str, Any], *, key: str, target: str, fill_target: str) -> N
     """
     fills = list(data["fills"])
 
-    def chosen() -> None:
-        given = st.session_state[key].chosen
-        if not isinstance(given, dict):
-            return
-        st.session_state[f"{key}_n"] = int(given.get("n") or 0)
+    def take(given: dict[str, Any]) -> None:
         if "covered" in given:
             choose(target, str(given["covered"]))
         if given.get("fill") in fills:
             choose(fill_target, given["fill"])
 
-    names = {name.replace(" ", "_"): data["words"][name] for name in LABELS}
-    sent = data | {"n": st.session_state.get(f"{key}_n", 0)}
-    translated_component("cover", **names)(data=sent, key=key, on_chosen_change=chosen)
+    choice_component("cover", LABELS, data, key=key, take=take)

@@ -7,10 +7,7 @@ a block's attention, the strip) are files of Streamlit's media store, named by t
 from collections.abc import Callable
 from typing import Any
 
-import streamlit as st
-
-from app.components.component_files import translated_component
-from app.components.pending_choices import choose
+from app.components.pending_choices import choice_component, choose
 
 LABELS = ("canvas", "tokens", "heads", "compare", "compare help", "play", "strip", "rules", "keys", "mask")
 
@@ -31,11 +28,7 @@ def explorer(
 
     prefix = data["grid"]["prefix"]  # all that Streamlit is to keep of `data` until then
 
-    def chosen() -> None:
-        given = st.session_state[key].chosen
-        if not isinstance(given, dict):
-            return
-        st.session_state[f"{key}_n"] = int(given.get("n") or 0)
+    def take(given: dict[str, Any]) -> None:
         for name in PINNED_TOKENS:
             if name in given:
                 pin(name, None if given[name] is None else int(given[name]), prefix)
@@ -48,6 +41,4 @@ def explorer(
                 value = given[choice]
                 choose(control, None if value is None else CHOICE_TYPES[choice](value))
 
-    names = {name.replace(" ", "_"): data["words"][name] for name in LABELS}
-    sent = data | {"n": st.session_state.get(f"{key}_n", 0)}
-    translated_component("explorer", **names)(data=sent, key=key, on_chosen_change=chosen)
+    choice_component("explorer", LABELS, data, key=key, take=take)

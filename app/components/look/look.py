@@ -7,10 +7,7 @@ Streamlit's media store, which the browser fetches once.
 from collections.abc import Callable
 from typing import Any
 
-import streamlit as st
-
-from app.components.component_files import translated_component
-from app.components.pending_choices import choose
+from app.components.pending_choices import choice_component, choose
 
 LABELS = (
     "photo", "canvas", "mask", "all layers", "layer", "heads", "after layer", "play",
@@ -28,11 +25,7 @@ def look(
     `open_page` is told the name of the section whose page is to be opened.
     """
 
-    def chosen() -> None:
-        given = st.session_state[key].chosen
-        if not isinstance(given, dict):
-            return
-        st.session_state[f"{key}_n"] = int(given.get("n") or 0)
+    def take(given: dict[str, Any]) -> None:
         for choice, control in (targets or {}).items():
             if choice in given:
                 value = given[choice]
@@ -40,6 +33,4 @@ def look(
         if open_page and (name := given.get("open")):
             open_page(str(name))
 
-    names = {name.replace(" ", "_"): data["words"][name] for name in LABELS}
-    sent = data | {"n": st.session_state.get(f"{key}_n", 0)}
-    translated_component("look", **names)(data=sent, key=key, on_chosen_change=chosen)
+    choice_component("look", LABELS, data, key=key, take=take)

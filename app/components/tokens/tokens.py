@@ -6,10 +6,7 @@ browser fetches once. What is chosen comes back to Python once.
 
 from typing import Any
 
-import streamlit as st
-
-from app.components.component_files import translated_component
-from app.components.pending_choices import choose
+from app.components.pending_choices import choice_component, choose
 
 LABELS = (
     "photo", "canvas", "views", "colours", "foreground", "segments", "threshold", "play", "matches", "matches help", "strip",
@@ -21,16 +18,10 @@ CHOICE_TYPES: dict[str, type] = {"patch": int, "layer": int, "view": str, "thres
 def tokens(data: dict[str, Any], *, key: str, targets: dict[str, str]) -> None:
     """Draw what `data` says; a choice goes to st.session_state under `targets` (choice → key of its control)."""
 
-    def chosen() -> None:
-        given = st.session_state[key].chosen
-        if not isinstance(given, dict):
-            return
-        st.session_state[f"{key}_n"] = int(given.get("n") or 0)
+    def take(given: dict[str, Any]) -> None:
         for choice, control in targets.items():
             if choice in given:
                 value = given[choice]
                 choose(control, None if value is None else CHOICE_TYPES[choice](value))
 
-    names = {name.replace(" ", "_"): data["words"][name] for name in LABELS}
-    sent = data | {"n": st.session_state.get(f"{key}_n", 0)}
-    translated_component("tokens", **names)(data=sent, key=key, on_chosen_change=chosen)
+    choice_component("tokens", LABELS, data, key=key, take=take)
