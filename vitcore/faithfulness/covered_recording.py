@@ -4,7 +4,7 @@ Painted patches are still tokens, so the recording has the whole grid. Removed o
 tokens that are left, and its maps are laid back on the grid, 0 where nothing is.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,13 +56,11 @@ class CoveredRecording:
 
     def rollout(self) -> NDArray[np.float64]:
         """(rows, cols) rollout of where the answer is read; removed patches have 0. Raises: what `Recording.rollout` raises."""
-        return self._on_grid(self.recording.rollout()) if len(self.kept) else np.zeros((self.grid.rows, self.grid.cols))
+        return self._on_grid(self.recording.rollout)
 
     def class_attention(self, block: int = -1) -> NDArray[np.float64]:
         """(rows, cols) attention of where the answer is read in one block, mean of its heads; removed patches have 0."""
-        return (
-            self._on_grid(self.recording.pooled_attention(block)) if len(self.kept) else np.zeros((self.grid.rows, self.grid.cols))
-        )
+        return self._on_grid(lambda: self.recording.pooled_attention(block))
 
     @property
     def outlier_patches(self) -> NDArray[np.intp]:
@@ -73,9 +71,11 @@ class CoveredRecording:
         """The same with this pass's outlier tokens masked in its maps (see `forward.mask_outliers.mask_outlier_tokens`)."""
         return replace(self, recording=mask_outlier_tokens(self.recording)) if len(self.outlier_patches) else self
 
-    def _on_grid(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _on_grid(self, draw: Callable[[], NDArray[np.float64]]) -> NDArray[np.float64]:
+        """What is drawn of the patches that are left, if any are, at their places; 0 elsewhere."""
         whole = np.zeros(self.grid.patches)
-        whole[self.kept] = values.ravel()
+        if len(self.kept):
+            whole[self.kept] = draw().ravel()
         return whole.reshape(self.grid.rows, self.grid.cols)
 
 
