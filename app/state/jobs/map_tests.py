@@ -140,6 +140,7 @@ def method_rows(one: PhotoDeletion) -> list[MethodRow]:
     ]
 
 
+@lru_cache(maxsize=8)
 def shipped_ranking(fill: str) -> list[MethodScore]:
     """The methods' ranking over the gallery by the model that ships."""
     from vitcore.faithfulness.method_ranking import rank_methods
