@@ -69,16 +69,20 @@ class LiveFiles:
         }  # fmt: skip
         if name == WEIGHTS and file is not None:  # named, or the middleware below would compress it for each visitor
             return FileResponse(file, media_type=kind, headers=headers | {"Content-Encoding": "identity"})
-        body = self.worker().encode() if file is None else file.read_bytes()
+        source = file or self.worker()
         if "gzip" not in request.headers.get("accept-encoding", ""):
-            return Response(body, media_type=kind, headers=headers | {"Content-Encoding": "identity"})
-        return Response(compressed(body), media_type=kind, headers=headers | {"Content-Encoding": "gzip"})
+            return Response(_content(source), media_type=kind, headers=headers | {"Content-Encoding": "identity"})
+        return Response(compressed(source), media_type=kind, headers=headers | {"Content-Encoding": "gzip"})
 
 
 @lru_cache(maxsize=4)
-def compressed(body: bytes) -> bytes:
-    """Once for all visitors: the wasm takes a second."""
-    return gzip.compress(body, 6, mtime=0)
+def compressed(source: Path | str) -> bytes:
+    """A file, or a text, read and compressed once for all visitors: the wasm takes a second."""
+    return gzip.compress(_content(source), 6, mtime=0)
+
+
+def _content(source: Path | str) -> bytes:
+    return source.encode() if isinstance(source, str) else source.read_bytes()
 
 
 def address(worker: str) -> str:
