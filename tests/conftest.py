@@ -42,6 +42,11 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Tests that drive a browser are not even read where the others are asked for: each worker would, and load Playwright."""
+    return True if collection_path == ROOT / "tests" / "browser" and "not browser" in config.option.markexpr else None
+
+
 def pytest_collection_finish() -> None:
     """What is loaded now stays: the collector need not walk through torch, timm and three thousand tests again and again."""
     gc.collect()

@@ -9,8 +9,10 @@ import ast
 import re
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import networkx as nx
+if TYPE_CHECKING:
+    import networkx as nx
 
 ROOT = Path(__file__).parent.parent
 TEXT = ROOT / "CONTRIBUTING.md"
@@ -56,8 +58,10 @@ def room(file: Path) -> str:
     return "/".join(path.parent.parts[:deep])
 
 
-def plan() -> nx.DiGraph:
+def plan() -> "nx.DiGraph":
     """Rooms, and an arrow from each to the rooms it imports."""
+    import networkx as nx
+
     files = [file for package in ("app", "vitcore") for file in sorted((ROOT / package).rglob("*.py"))]
     files.remove(ROOT / "vitcore" / "__init__.py")
     modules = {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in files}
@@ -68,8 +72,10 @@ def plan() -> nx.DiGraph:
     return graph
 
 
-def drawing(graph: nx.DiGraph) -> str:
+def drawing(graph: "nx.DiGraph") -> str:
     """The plan as mermaid draws it, from the top down. Raises: networkx.NetworkXError, where rooms stand on each other."""
+    import networkx as nx
+
     arrows = sorted(nx.transitive_reduction(graph).edges)
     called = {name: f"r{i}" for i, name in enumerate(sorted(graph))}
     lines = [f'  {code}["{name}"]' for name, code in called.items()]

@@ -26,13 +26,14 @@ READOUTS = (  # of `Vit.pooling`
     "class token", "class and distillation tokens", "class token and mean of patches", "attention pool", "mean of patches",
 )  # fmt: skip
 
-REFUSALS = {  # each of these says its sentence
-    node.name
-    for file in (ROOT / "vitcore").rglob("*.py")
-    for node in ast.walk(tree(file))
-    if isinstance(node, ast.ClassDef) and "RefusalError" in map(ast.unparse, node.bases)
-}
 ENGLISH = ROOT / "vitcore" / "cli"  # the shell speaks English
+
+
+@cache
+def refusals() -> frozenset[str]:
+    """The classes that say their sentence."""
+    nodes = (node for file in (ROOT / "vitcore").rglob("*.py") for node in ast.walk(tree(file)))
+    return frozenset(n.name for n in nodes if isinstance(n, ast.ClassDef) and "RefusalError" in map(ast.unparse, n.bases))
 
 
 @cache
@@ -56,7 +57,7 @@ def literals() -> Iterator[str]:
 
 def _says(func: ast.expr, imported: bool, file: Path) -> bool:
     name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
-    if name in REFUSALS:
+    if name in refusals():
         return ENGLISH not in file.parents
     if isinstance(func, ast.Attribute):
         return name == "say" and isinstance(func.value, ast.Name) and func.value.id == "translation"

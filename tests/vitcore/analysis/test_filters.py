@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.fft
-from sklearn.decomposition import PCA
 
 from vitcore.analysis.filter_patterns import describe_filter
 from vitcore.analysis.filters import (
@@ -32,6 +31,8 @@ def rows_of(given):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_components_are_an_orthonormal_basis_that_shares_out_the_variance_as_scikit_learns(shape):
     """Up to sign; and the sign does not depend on the kernel's."""
+    from sklearn.decomposition import PCA
+
     found, rows = principal_components(kernel(shape)), rows_of(kernel(shape)).astype(np.float64)
     count = min(shape[0], int(np.prod(shape[1:])))
     assert found.vectors.shape == (count, shape[2], shape[3], shape[1])

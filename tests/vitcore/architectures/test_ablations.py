@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from sklearn.datasets import load_digits
 
 import vitcore
 from tests.conftest import lively
@@ -130,6 +129,8 @@ def test_a_patch_reaches_beyond_its_row_and_column_only_in_two_steps():
 
 
 def test_an_axial_vit_learns_digits():
+    from sklearn.datasets import load_digits
+
     found = load_digits()
     x = torch.from_numpy(found.images).float().div(8).sub(1).unsqueeze(1).repeat(1, 3, 1, 1)
     y, held_out = torch.from_numpy(found.target), torch.arange(len(x)) % 5 == 0

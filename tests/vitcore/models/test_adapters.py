@@ -3,7 +3,6 @@
 import json
 import warnings
 
-import peft
 import pytest
 import timm
 import torch
@@ -19,13 +18,13 @@ CLASSIFIER = {"modules_to_save": ["classifier"]}
 X = torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
 
 
-def vit(kind=T.ViTForImageClassification, **more):
-    return kind(T.ViTConfig(**SHAPE, intermediate_size=192, **more))
+def vit(kind="ViTForImageClassification", **more):
+    return getattr(T, kind)(T.ViTConfig(**SHAPE, intermediate_size=192, **more))
 
 
 BASES = {
     "classifier": lambda: vit(num_labels=4, id2label=dict(enumerate("abcd"))),
-    "backbone with a pooler": lambda: vit(T.ViTModel),
+    "backbone with a pooler": lambda: vit("ViTModel"),
     "DINOv2": lambda: T.Dinov2ForImageClassification(T.Dinov2Config(**SHAPE, num_labels=3)),
     "Swin": lambda: T.SwinForImageClassification(
         T.SwinConfig(image_size=32, patch_size=4, embed_dim=16, depths=[1, 1], num_heads=[2, 2], window_size=4, num_labels=3)
@@ -48,6 +47,8 @@ KINDS = {  # a base, and what peft is told
 
 def adapted(folder, base, told):
     """A base and its adapter in folders of their own, and peft's model of both, whose adapter does something."""
+    import peft
+
     torch.manual_seed(0)
     whole = BASES[base]()
     whole.save_pretrained(folder / "base")
@@ -86,6 +87,8 @@ def test_it_answers_as_peft_s_own_merge(tmp_path, kind):
 
 @torch.no_grad()
 def test_a_timm_model_s_adapter_is_told_its_base(tmp_path, capsys):
+    import peft
+
     torch.manual_seed(0)
     module = timm.create_model("vit_tiny_patch16_224", depth=2, img_size=32, patch_size=8, num_classes=3)
     torch.save(module.state_dict(), tmp_path / "base.pth")

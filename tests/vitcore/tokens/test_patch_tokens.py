@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from sklearn.decomposition import PCA
 from torch.nn import functional
 
 import vitcore
@@ -67,6 +66,8 @@ def test_outliers_left_out_are_those_of_the_recording(shipped):
 @pytest.mark.parametrize(("width", "left_out"), [(12, ()), (12, (0, 7, 35)), (120, (3,))])
 @pytest.mark.parametrize("whiten", [True, False])
 def test_components_are_scikit_learns(width, left_out, whiten):
+    from sklearn.decomposition import PCA
+
     tokens = random_tokens(width=width, left_out=left_out)
     found, keep = vitcore.pca(tokens, whiten=whiten), ~tokens.left_out
     plain = PCA(3, whiten=whiten, svd_solver="full").fit(tokens.values[0][keep].astype(np.float64))

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
-from sklearn.datasets import load_digits
 
 from vitcore.train import run_folder
 from vitcore.train.recipe import Recipe, with_changes
@@ -29,6 +28,8 @@ def encoded(digit: np.ndarray) -> bytes:
 @pytest.fixture(scope="session")
 def digits(tmp_path_factory) -> Path:
     """400 digits, every fifth held out."""
+    from sklearn.datasets import load_digits
+
     found = load_digits()
     images = [encoded(d) for d in found.images[:400]]
     table = {"image": images, "label": found.target[:400], "split": ["val" if i % 5 == 0 else "train" for i in range(400)]}

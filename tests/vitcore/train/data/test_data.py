@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from sklearn.datasets import load_digits
 
 from tests.files import oriented, saved
 from vitcore.train.data import photo_tensors
@@ -27,6 +26,8 @@ WAYS = {"resident": PhotosOnDevice, "streamed": StreamedPhotos}
 
 def digits(n=40):
     """Handwritten digits, 8 × 8, in red, green and blue alike."""
+    from sklearn.datasets import load_digits
+
     found = load_digits()
     images = np.repeat((found.images[:n, :, :, None] * 15.9).astype(np.uint8), 3, -1)
     return Photos("digits", images, found.target[:n].astype(np.int64), tuple("0123456789"))

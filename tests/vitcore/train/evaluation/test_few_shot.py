@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
-from sklearn.linear_model import Ridge
 
 from vitcore.train.evaluation.few_shot import (
     CONSTANT_FEATURE,
@@ -29,6 +27,8 @@ def random_set(classes=4, each=40, width=24, seed=0):
 
 
 def digits():
+    from sklearn.datasets import load_digits
+
     x, y = load_digits(return_X_y=True)
     return x.astype(np.float32), y
 
@@ -46,6 +46,8 @@ SETS = {
 @pytest.mark.parametrize("solver", ["auto", "svd"])
 @pytest.mark.parametrize("name", SETS)
 def test_it_is_ridge_regression(name, solver):
+    from sklearn.linear_model import Ridge
+
     make, shots = SETS[name]
     x, y = make()
     rows = choose_shots(y, shots, 0)
@@ -165,6 +167,8 @@ def test_classes_far_apart_are_never_mistaken():
 
 
 def test_tables_count_the_answers_and_the_regression_is_scikit_learns():
+    from sklearn.linear_model import Ridge
+
     x, labels = blobs(6)
     found = few_shot_over_draws(x, labels, 2, draws=5)
     for row, share in zip(found.answers, found.accuracy, strict=True):
