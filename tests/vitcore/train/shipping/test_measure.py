@@ -158,8 +158,8 @@ def shape(facts) -> object:
     return {name: shape(value) for name, value in facts.items()} if isinstance(facts, dict) else type(facts) is list
 
 
-def test_the_card_holds_what_is_printed_and_nothing_else(noise, tmp_path, monkeypatch, capsys):
-    """The card's own commands, on small made data of the same names: every figure of the card has its command."""
+def test_the_card_holds_what_is_printed_and_nothing_else(imagenet, noise, tmp_path, monkeypatch, capsys):
+    """The card's own commands, on a small model and small made data of the same names: every figure of the card has its command."""
     card = json.loads((asset("models") / f"{DEFAULT_MODEL}.json").read_text(encoding="utf-8"))
     ids = {1: CAT, 2: SHEPHERD, 3: WRECK}
     for name, label in (("photos128-0-of-2", ids.get), ("tiny64-val", str)):
@@ -173,10 +173,9 @@ def test_the_card_holds_what_is_printed_and_nothing_else(noise, tmp_path, monkey
     (tmp_path / "MASKS" / "manifest.csv").write_text("image,mask\nphoto.png,mask.png\n", encoding="utf-8")
     noise(0, (32, 32)).save(tmp_path / "MASKS" / "photo.png")
     Image.fromarray(np.eye(32, dtype=np.uint8)).save(tmp_path / "MASKS" / "mask.png")
-    shipped = asset("models") / DEFAULT_MODEL
     for ending in (".safetensors", ".json"):
-        shutil.copy(shipped.with_suffix(ending), tmp_path / f"VIT_TINY{ending}")
-    monkeypatch.setattr(measure, "load", lambda name: load_model.load())  # in place of the teacher, which the hub has
+        shutil.copy(imagenet.with_suffix(ending), tmp_path / f"VIT_TINY{ending}")
+    monkeypatch.setattr(measure, "load", lambda name: load_model.load(imagenet))  # in place of both models
     monkeypatch.chdir(tmp_path)
     commands = [one["command"] for one in card["trained"]["commands"] if "shipping.measure" in one["command"]]
     for command, part in zip(commands, ("measured", "teacher_measured_alike"), strict=True):
