@@ -19,9 +19,10 @@ def dressed(app: App) -> dict:
     return app.component("dress")
 
 
-def test_a_lecture_goes_on_from_page_to_page_and_ends_and_begins_on_each(subtests):
+def test_a_lecture_goes_on_from_page_to_page_and_ends_and_begins_on_each(subtests, kinds, offer):
     """And in what is there before any script has run, of every page, everything has its name."""
-    app = App("overview", lecture="true")
+    offer(registers=kinds["registers"])
+    app = App("overview", lecture="true", model="registers")
     for row in PAGES:
         with subtests.test(row.slug):
             assert dressed(app.go(row.slug).fine())["lecture"]

@@ -15,8 +15,9 @@ def shown(app: App) -> str:
     return app.component("split")["image"]
 
 
-def test_a_good_photo_becomes_the_photo_and_stays_from_page_to_page():
-    app = App("patches").fine()
+def test_a_good_photo_becomes_the_photo_and_stays_from_page_to_page(kinds, offer):
+    offer(registers=kinds["registers"])
+    app = App("patches", model="registers").fine()
     before = shown(app)
     app.upload("mine.png", saved(corners((300, 200)), "PNG")).fine()
     mine = shown(app)

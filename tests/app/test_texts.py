@@ -298,8 +298,9 @@ def test_the_address_says_the_language_else_the_browser_does(given, lang):
     assert title(app) == TITLES[lang] and app.values()["lang"] == lang
 
 
-def test_the_menu_says_the_language_and_every_page_and_its_settings_keep_it():
-    app = App("patches").fine()
+def test_the_menu_says_the_language_and_every_page_and_its_settings_keep_it(kinds, offer):
+    offer(registers=kinds["registers"])
+    app = App("patches", model="registers").fine()
     app.set(lang="zh-TW").fine()
     assert "zh-TW" in app.at.query_params["lang"] and title(app) == TITLES["zh-TW"]
     for slug in [*SLUGS, "train", "learn"]:
