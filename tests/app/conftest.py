@@ -10,6 +10,7 @@ from streamlit.testing.v1 import app_test, local_script_runner
 
 import vitcore
 from app.state.memory import garbage_collection, memory_cache
+from app.state.photos import photo_collections
 from tests.conftest import NORMALISE, TINY, lively
 from vitcore.architectures.build_model import build_from_description
 from vitcore.models import load_model
@@ -24,7 +25,7 @@ def one_server():
 
     Here all runs share the compiled pages, as a server does, and no package is asked for components that it doesn't have.
     And AppTest asks a thousand times a second whether the script has ended; here it sleeps until then. Nor does the app's sweeper
-    walk every 20 seconds through all that tests have loaded.
+    walk every 20 seconds through all that tests have loaded. A class of the few-shot page has half of its photos.
     """
     compiled, ended = ScriptCache(), local_script_runner.require_widgets_deltas
 
@@ -38,6 +39,7 @@ def one_server():
             patch.setattr(module, "ScriptCache", lambda: compiled)
         patch.setattr(local_script_runner, "require_widgets_deltas", wait)
         patch.setattr(garbage_collection, "INTERVAL_S", 3600.0)
+        patch.setattr(photo_collections, "PHOTOS_PER_CLASS", 6)
         st.config.set_option("runner.postScriptGC", False)  # of everything torch, timm and plotly have, after every run
         yield
 
