@@ -9,9 +9,9 @@ from safetensors.torch import save_file
 from torch.utils.flop_counter import FlopCounterMode
 
 from tests.conftest import timm_vit
+from tests.models import model_file
 from tests.shells import run_forked, shell
 from vitcore.cli.commands import main
-from vitcore.models import local_files
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 from vitcore.profiling import largest_batch, memory_usage, profile_subprocess, throughput
 
@@ -127,13 +127,14 @@ def test_from_a_shell(capsys, tmp_path, monkeypatch):
     assert told["device"]["kind"] == "cpu" and [one["batch"] for one in told["models"][0]["speeds"]] == [1, 2]
 
 
-def test_from_a_process_line_by_line(monkeypatch):
+def test_from_a_process_line_by_line(monkeypatch, tmp_path):
     """As it is told to a page; of a file of one's own with its owner's answers, too."""
     monkeypatch.setattr(throughput, "measure_device", lambda: HERE)
     monkeypatch.setattr(throughput, "SECONDS_PER_BATCH_SIZE", 0)
     asked = []
     monkeypatch.setattr(largest_batch, "largest_batch", lambda *what, **more: (asked.append((what, more)), 7)[1])
-    file = {"path": str(local_files.SHIPPED_MODELS / f"{DEFAULT_MODEL}.safetensors"), "called": "mine", "image_px": [64, 32]}
+    model_file(tmp_path / "one.safetensors")
+    file = {"path": str(tmp_path / "one.safetensors"), "called": "mine", "image_px": [64, 32]}
     lines = []
     profile_subprocess.run_profile_order(
         profile_subprocess.ProfileOrder(file, training=True, batches=[1], memory_gb=0.5), lines.append
