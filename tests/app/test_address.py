@@ -20,12 +20,13 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_a_nonsense_address_falls_back(slug):
-    app = App(slug, **NONSENSE).fine()
-    plain = App(slug).fine()
+def test_a_nonsense_address_falls_back_and_a_dark_page_draws_dark_charts(slug):
+    app, plain = App(slug, "dark", **NONSENSE).fine(), App(slug, "dark").fine()
     assert app.values() == plain.values()  # the pickers name the model that is shown; what failed is named in the sentence
     assert len(app.at.warning) == 1
+    assert plain.pictures() and not plain.at.warning and not plain.at.error
     assert [c["alt"] for c in app.charts()] == [c["alt"] for c in plain.charts()]
+    assert {c["layout"]["meta"]["mode"] for c in plain.charts()} <= {"dark"}
 
 
 def test_a_nonsense_number_falls_back_or_into_range():
@@ -60,9 +61,9 @@ SETTINGS = {
         "cover_order": ("weakest", "weakest"),
     },
     "switch": {
-        "off": ("L3H1-L5.mlp", "L3H1-L5.mlp"), "switch_by": ("Mean", "mean"), "every_head": ("tried", "tried"),
+        "off": ("L1H1-L2.mlp", "L1H1-L2.mlp"), "switch_by": ("Mean", "mean"), "every_head": ("tried", "tried"),
         "switch_map": ("Class attention, last layer", "class_attention"), "second_photo": ("Espresso", "espresso"),
-        "square": ("8 × 8 patches", "8"), "swap": ("swapped", "swapped"), "swap_layer": ("3", 3),
+        "square": ("2 × 2 patches", "2"), "swap": ("swapped", "swapped"), "swap_layer": ("2", 2),
     },
     "maptests": {"test_curve": ("insertion", "insertion"), "test_fill": ("mean", "mean")},
     "compare": {
@@ -81,11 +82,15 @@ SETTINGS = {
         "first": ("2", 2), "which": ("own", "own"),
     },
 }  # fmt: skip
+MANY_PASSES = ("distance", "switch")  # through a small model
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_every_setting_is_in_the_address(slug):
-    given = SETTINGS[slug] | {"photo": ("cat", "cat")}
+def test_every_setting_is_in_the_address(slug, request):
+    model = "registers" if slug in MANY_PASSES else DEFAULT_MODEL
+    if slug in MANY_PASSES:
+        request.getfixturevalue("offer")({model: request.getfixturevalue("kinds")[model]})
+    given = SETTINGS[slug] | {"photo": ("cat", "cat"), "model": (model, model)}
     app = App(slug, **{key: address for key, (address, _) in given.items()}).fine()
     unbound = {key for key, control in app.controls.items() if not control.proto.query_param_key}
     # a camera is not opened by a link, nor a guess made; the language and the masking of outlier tokens write their own address;
@@ -93,7 +98,7 @@ def test_every_setting_is_in_the_address(slug):
     named = {key for key in unbound if not key.startswith(("guess_", "mask_outliers_"))}
     assert named <= {"camera_on", "lang", "animation_plays", "bar_model", "a_model"}
     shown = {k: v for k, v in app.values().items() if k not in unbound - AROUND.keys()}
-    assert shown == {key: value for key, (_, value) in given.items()} | AROUND
+    assert shown == AROUND | {key: value for key, (_, value) in given.items()}
     assert all(control.proto.query_param_key == key for key, control in app.controls.items() if key not in unbound)
 
 
