@@ -22,7 +22,9 @@ else:
 
     from app.components.component_files import worker_script
     from app.server import first_paint, live_files, log_rate_limit, open_file_limit
+    from app.state.models import model_device
 
+    model_device.check_setting()
     log_rate_limit.install()
     refuse = Middleware(open_file_limit.RefuseVisitors, limit=open_file_limit.raise_limit())
     routes = [*first_paint.routes(), *live_files.LiveFiles(worker_script).routes()]

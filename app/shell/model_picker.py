@@ -7,7 +7,7 @@ import streamlit as st
 from app import permissions, texts
 from app.shell import missing_photo_or_model
 from app.shell.address import rewrite_query_param
-from app.state.models import model_menu
+from app.state.models import model_device, model_menu
 from app.state.visit import current_model
 from app.widgets import model_card
 from vitcore.translation import say
@@ -44,3 +44,18 @@ def show_picker() -> None:
         with st.popover(text["about model"], icon=":material/info:", width="stretch"):
             model_card.show_card(card)
             st.page_link("views/card/page.py", label=text["whole card"], icon=":material/id_card:")
+            _show_device_choice(text)
+
+
+def _show_device_choice(text: texts.Prose) -> None:
+    """On which device models run, where this machine has an accelerator and the server is one's own."""
+    devices = model_device.available_devices()
+    if len(devices) > 1 and not permissions.is_public():
+        kinds = {kind: kind.upper() for kind in devices}
+        st.segmented_control(text["device"], kinds, format_func=kinds.get, default=model_device.current_device().partition(":")[0],
+                             key="device", help=text["device help"], on_change=_choose_device)  # fmt: skip
+
+
+def _choose_device() -> None:
+    if device := st.session_state["device"]:
+        model_device.choose_device(device)

@@ -27,5 +27,7 @@ class _NothingDrawn(TorchFunctionMode):
 @contextmanager
 def meta_device() -> Iterator[None]:
     """Within it new tensors have a shape but no memory, and modules are built without their weights being initialised."""
+    import timm  # noqa: F401  (not inside: its import calculates, which fails there with torch 2.8)
+
     with torch.device("meta"), _NothingDrawn():
         yield

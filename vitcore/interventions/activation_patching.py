@@ -152,6 +152,7 @@ def _patched(vit: Vit, model: Any, layer: int, streams: list[Tensor], groups: li
     own, other = (stream.reshape(1, vit.grid.tokens, -1) for stream in streams)  # axial attention keeps rows and columns apart
     mixed = own.repeat(len(groups), 1, 1)
     for image, group in enumerate(groups):
-        mixed[image, list(group)] = other[0, list(group)]
+        tokens = torch.tensor(group, dtype=torch.long)
+        mixed[image, tokens] = other[0, tokens]
     before = {f"blocks.{one}": SkippedBlock() for one in range(layer)}
     return with_modules(model, **before, **{f"blocks.{layer}": _Given(mixed.view(-1, *streams[0].shape[1:]))})

@@ -107,15 +107,6 @@ def accuracy_by_data_size(dataset: str = "ImageNet") -> dict[str, dict[str, floa
     return accuracy
 
 
-def best_accuracy_by_data_size(dataset: str = "ImageNet") -> dict[str, tuple[str, float]]:
-    """The best model and its accuracy in % for each pre-training set."""
-    table = accuracy_by_data_size(dataset)
-    return {
-        data: max(((model, by[data]) for model, by in table.items() if data in by), key=lambda pair: pair[1])
-        for data in PRETRAINING_SETS
-    }
-
-
 class PrintedAccuracy(NamedTuple):
     """A ViT's accuracy on ImageNet in %, with what it was pre-trained on and the table that prints it."""
 

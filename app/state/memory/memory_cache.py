@@ -42,6 +42,11 @@ class MemoryBudgetError(RuntimeError):
     """It does not fit into the budget, whatever else is thrown away."""
 
 
+def is_out_of_device_memory(error: RuntimeError) -> bool:
+    """Whether torch says that its accelerator has no room: CUDA by an error of its own, MPS in words."""
+    return type(error).__name__ == "OutOfMemoryError" or "backend out of memory" in str(error)
+
+
 def memory_budget() -> int:
     """The budget in bytes."""
     try:
@@ -109,7 +114,12 @@ class MemoryCache:
             entry = self._find(key)
             if entry is not None:
                 return entry.value
-            value = make()
+            try:
+                value = make()
+            except RuntimeError as error:
+                if is_out_of_device_memory(error):
+                    raise MemoryBudgetError from error
+                raise
             self.put(key, value)
             return value
 
@@ -220,6 +230,11 @@ class MemoryCache:
         with self._lock:
             for key in [key for key in self._entries if which(key)]:
                 self._drop(key)
+
+    def drop_unpinned(self) -> None:
+        """Throw away what can be computed again; visitors' own photos and files, and work in progress, stay."""
+        with self._lock:
+            self.drop(lambda key: not self._entries[key].pinned)
 
     def clear(self) -> None:
         """Throw everything away."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from app import permissions, texts
 from app.state.memory import memory_cache
 from app.state.model_ref import CHECKPOINTS, RANDOM, ModelRef
-from app.state.models import model_menu, uploaded_model
+from app.state.models import model_device, model_menu, uploaded_model
 from app.state.models.uploaded_model import MODEL_ID
 from app.state.training import runs
 from vitcore.architectures import paper_models
@@ -70,11 +70,16 @@ def open_uploaded(options: uploaded_model.OpeningOptions) -> str | None:
 
 @memory_cache.cached
 def loaded(name: str) -> Vit:
-    """A model in memory by its `ModelRef`, shared by all who look through it.
+    """A model in memory by its `ModelRef`, on the device of this server, shared by all who look through it.
 
     A visitor's own is kept under a name that holds the visitor's, so that
     nobody else asks for it, and it goes when they go.
     """
+    vit, device = _load_on_cpu(name), model_device.current_device()
+    return vit if device == model_device.CPU else vit.to(device)
+
+
+def _load_on_cpu(name: str) -> Vit:
     from vitcore.models import load_model
 
     ref = ModelRef.parse(name)

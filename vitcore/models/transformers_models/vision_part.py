@@ -171,10 +171,6 @@ def _model_class(transformers: Any, said: Mapping[str, Any], config: Any) -> Any
     return kinds[0] if isinstance(kinds, tuple) else kinds
 
 
-def _is_of(config: Any, kind: Any) -> bool:
-    return isinstance(config, getattr(kind, "config_class", None) or ())
-
-
 def _load(part: VisionPart, state: Mapping[str, Tensor], **how: Any) -> tuple[Any, dict[str, Any]]:
     module, told = part.kind.from_pretrained(
         None, config=part.config, state_dict=dict(state), output_loading_info=True, dtype=torch.float32, trust_remote_code=False,
