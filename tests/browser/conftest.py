@@ -24,7 +24,8 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-ne
          "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]  # fmt: skip
 # Streamlit looks for its own server below the page's address before it looks at the root; it expects the 404.
 EXPECTED = re.compile(r"/[a-z]+/_stcore/(health|host-config)$")
-LONGEST = ("by_keys", "watch_it_learn", "a_word_of_english", "its_visitor_s_alone", "three_photos", "cannot_carry", "two_methods")
+LONGEST = ("by_keys", "watch_it_learn", "a_word_of_english", "its_visitor_s_alone", "three_photos", "cannot_carry", "two_methods",
+           "gallery_photo", "average_is_made", "[outliers]")  # fmt: skip
 expect.set_options(timeout=120_000)  # a machine may be busy; what is there sooner is seen sooner
 
 

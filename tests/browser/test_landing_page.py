@@ -197,7 +197,7 @@ def test_nothing_jumps_while_an_average_is_made_and_one_of_many_photos_can_be_st
     page.get_by_role("radio", name="samples", exact=True).click()
     expect(page.get_by_text("18 images")).to_be_visible()
     assert shifted(page) <= STEADY
-    photos = 40  # some seconds of work
+    photos = 20  # some seconds of work
     for place in range(photos):
         Image.effect_noise((400, 300), 50 + place).convert("RGB").save(tmp_path / f"{place}.jpg")
     at_rest(page).get_by_role("radio", name="folder", exact=True).click()
