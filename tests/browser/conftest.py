@@ -13,7 +13,7 @@ from urllib.parse import urlparse
 import pytest
 from app_process import served
 from filelock import FileLock
-from looking import LISTEN
+from looking import LISTEN, LONG_MS
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 import vitcore
@@ -26,7 +26,7 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-ne
 EXPECTED = re.compile(r"/[a-z]+/_stcore/(health|host-config)$")
 LONGEST = ("by_keys", "watch_it_learn", "a_word_of_english", "its_visitor_s_alone", "three_photos", "cannot_carry", "two_methods",
            "gallery_photo", "average_is_made", "[outliers]")  # fmt: skip
-expect.set_options(timeout=120_000)  # a machine may be busy; what is there sooner is seen sooner
+expect.set_options(timeout=LONG_MS)  # a machine may be busy; what is there sooner is seen sooner
 
 
 def pytest_collection_modifyitems(items):
@@ -109,7 +109,7 @@ def spare(chromium) -> dict[tuple, list[Page]]:
 def _come(chromium: Browser, options: dict) -> Page:
     context = chromium.new_context(**options)
     context.grant_permissions(["clipboard-read", "clipboard-write", "camera"])
-    context.set_default_timeout(120_000)
+    context.set_default_timeout(LONG_MS)
     context.add_init_script(LISTEN)
     return context.new_page()
 
