@@ -32,7 +32,7 @@ def served(home: Path, most_files: int | None = None) -> Iterator[str]:
             process.terminate()
 
 
-def _wait_for(address: str, process: subprocess.Popen, seconds: float = 180) -> None:
+def _wait_for(address: str, process: subprocess.Popen, seconds: float = 300) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         assert process.poll() is None, "the server ended before it began"

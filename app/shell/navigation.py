@@ -53,7 +53,7 @@ def run_page() -> None:
         copy_link.enter_page(row.slug)
         outlier_masking.read_address(entered=not same_page, uses_model=row.uses_model)
         lecture_text = texts.prose("lecture")
-        head = st.container(horizontal=True, vertical_alignment="center")
+        head = st.container(horizontal=True, vertical_alignment="center", key="title_row")
         head.title(text[row.slug], anchor=False)
         _sidebar(row, text, pages)
         with head:

@@ -13,19 +13,20 @@ from urllib.parse import urlparse
 import pytest
 from app_process import served
 from filelock import FileLock
-from looking import LISTEN
+from looking import LISTEN, LONG_MS
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 import vitcore
 from vitcore.assets import asset
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--js-flags=--no-turbofan --no-maglev",  # they optimise for minutes; a page is open for seconds
+         "--disable-sync", "--js-flags=--no-turbofan",  # it optimises for minutes; a page is open for seconds
          "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]  # fmt: skip
 # Streamlit looks for its own server below the page's address before it looks at the root; it expects the 404.
 EXPECTED = re.compile(r"/[a-z]+/_stcore/(health|host-config)$")
-LONGEST = ("by_keys", "watch_it_learn", "a_word_of_english", "its_visitor_s_alone", "three_photos", "cannot_carry", "two_methods")
-expect.set_options(timeout=120_000)  # a machine may be busy; what is there sooner is seen sooner
+LONGEST = ("by_keys", "watch_it_learn", "a_word_of_english", "its_visitor_s_alone", "three_photos", "cannot_carry", "two_methods",
+           "gallery_photo", "average_is_made", "[outliers]")  # fmt: skip
+expect.set_options(timeout=LONG_MS)  # a machine may be busy; what is there sooner is seen sooner
 
 
 def pytest_collection_modifyitems(items):
@@ -108,7 +109,7 @@ def spare(chromium) -> dict[tuple, list[Page]]:
 def _come(chromium: Browser, options: dict) -> Page:
     context = chromium.new_context(**options)
     context.grant_permissions(["clipboard-read", "clipboard-write", "camera"])
-    context.set_default_timeout(120_000)
+    context.set_default_timeout(LONG_MS)
     context.add_init_script(LISTEN)
     return context.new_page()
 

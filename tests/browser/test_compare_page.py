@@ -5,7 +5,7 @@ import io
 import re
 
 import numpy as np
-from looking import at_rest, pick, resize, serious, too_wide, unfold
+from looking import at_rest, figures_are_accessible, pick, resize, serious, too_wide, unfold
 from PIL import Image
 from playwright.sync_api import Page, expect
 
@@ -14,10 +14,10 @@ def said(page: Page, key: str) -> str:
     return page.locator(f".st-key-{key} figcaption").inner_text()
 
 
-def test_choose_b_switch_the_picture_point_and_share(visit):
+def test_choose_b_switch_the_picture_point_and_share(visit, subtests):
     page = at_rest(visit("compare", width=390, height=844))
     assert too_wide(page) <= 1
-    resize(page, 1440, 1000)
+    figures_are_accessible(resize(page, 1440, 1000), subtests)
     far = unfold(page, page.get_by_role("combobox", name="B", exact=True), "ViT-Ti/16")
     expect(far).to_have_attribute("data-far", "23 MB download")
     far.click()

@@ -3,7 +3,7 @@
 import re
 
 import numpy as np
-from looking import at_rest, canvas, copied, drawn, resize, too_wide
+from looking import at_rest, canvas, copied, drawn, figures_are_accessible, resize, too_wide
 from playwright.sync_api import Page, expect
 
 from app.state.recordings import covered_photos
@@ -73,8 +73,9 @@ def test_cover_undo_and_send_the_link(visit):
     expect(page.locator("figure:not(.waiting) .told")).not_to_contain_text("51 of 256")
 
 
-def test_cover_by_keys_and_on_a_phone(visit):
+def test_cover_by_keys_and_on_a_phone(visit, subtests):
     page = at_rest(visit("cover"))
+    figures_are_accessible(page, subtests)
     canvas(page).focus()
     for key in ("ArrowUp", "Space", "Shift+ArrowRight", "Shift+ArrowRight"):
         page.keyboard.press(key)

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from looking import at_rest, in_both
+from looking import LONG_MS, at_rest, in_both
 from PIL import Image
 from playwright.sync_api import Page, expect
 from scipy.stats import spearmanr
@@ -42,7 +42,7 @@ def apart(one: np.ndarray, other: np.ndarray) -> float:
 
 def comes_near(page: Page, picture: np.ndarray, most: float) -> None:
     """What is drawn becomes this picture, however busy the machine is."""
-    for _ in range(100):
+    for _ in range(LONG_MS // 100):
         if apart(pixels(page, GATHERED), picture) < most:
             return
         page.wait_for_timeout(100)

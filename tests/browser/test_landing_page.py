@@ -197,7 +197,7 @@ def test_nothing_jumps_while_an_average_is_made_and_one_of_many_photos_can_be_st
     page.get_by_role("radio", name="samples", exact=True).click()
     expect(page.get_by_text("18 images")).to_be_visible()
     assert shifted(page) <= STEADY
-    photos = 40  # some seconds of work
+    photos = 20  # some seconds of work
     for place in range(photos):
         Image.effect_noise((400, 300), 50 + place).convert("RGB").save(tmp_path / f"{place}.jpg")
     at_rest(page).get_by_role("radio", name="folder", exact=True).click()
@@ -205,5 +205,5 @@ def test_nothing_jumps_while_an_average_is_made_and_one_of_many_photos_can_be_st
     page.wait_for_function(STOP, polling=10)
     expect(page.get_by_role("button", name="Go on")).to_be_visible()
     page.get_by_role("button", name="Go on").click()
-    expect(page.get_by_text(f"{photos} images")).to_be_visible(timeout=300_000)  # a busy machine records a photo in two seconds
+    expect(page.get_by_text(f"{photos} images")).to_be_visible()
     expect(page.get_by_role("button", name="Go on")).to_have_count(0)

@@ -119,7 +119,7 @@ def rollout_plays_through_the_layers(page: Page, rec: vitcore.Recording) -> None
     page.get_by_role("button", name="Play").click()
     expect(page.locator(".painted")).to_contain_text("Rollout after layer")
     changed(page, before, heat)
-    expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
     page.mouse.move(5, 5)
     expect(page.locator(".painted")).to_contain_text("what could reach")
 

@@ -8,7 +8,7 @@ from urllib.parse import urlparse
 import numpy as np
 import pytest
 from conftest import FLAGS, _on_path
-from looking import LISTEN, at_rest, in_both, resize, serious, too_wide
+from looking import LISTEN, LONG_MS, at_rest, in_both, resize, serious, too_wide
 from PIL import Image
 from playwright.sync_api import expect
 
@@ -54,7 +54,7 @@ def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server,
     flags = [flag for flag in FLAGS if not flag.startswith("--js-flags")] + [f"--use-file-for-fake-video-capture={camera}"]
     browser = chromium.browser_type.launch(executable_path=_on_path(), args=flags)
     context = browser.new_context(permissions=["camera"])
-    context.set_default_timeout(120_000)
+    context.set_default_timeout(LONG_MS)
     context.add_init_script(LISTEN)
     page = context.new_page()
     asked, sent, wrong = [], [], []
@@ -77,7 +77,7 @@ def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server,
         before = frames()
         agrees(shipped, seen(page), asset(f"samples/{name}.jpg"))
     figure.locator("[data-source=camera]").click()
-    for _ in range(600):
+    for _ in range(LONG_MS // 100):
         if frames() > before + 3:
             break
         page.wait_for_timeout(100)

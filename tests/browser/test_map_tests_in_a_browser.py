@@ -2,11 +2,11 @@
 
 import re
 
-from looking import LONG_MS, at_rest, too_wide
+from looking import LONG_MS, at_rest, figures_are_accessible, resize, too_wide
 from playwright.sync_api import Page, expect
 
 
-def test_the_tests_of_a_gallery_photo(visit, server):
+def test_the_tests_of_a_gallery_photo(visit, server, subtests):
     page: Page = visit(f"{server}/maptests?photo=red-panda")
     page.locator(".js-plotly-plot .main-svg").nth(2).wait_for(timeout=LONG_MS)
     at_rest(page)
@@ -25,6 +25,9 @@ def test_the_tests_of_a_gallery_photo(visit, server):
     expect(page.get_by_text(re.compile(r"Best over \d+ photos \(patches blurred\)"))).to_be_visible()
     expect(page.get_by_role("button", name="Compare with 50 random orders")).to_be_visible()
     assert not too_wide(page)
+    figures_are_accessible(page, subtests)
+    assert too_wide(resize(page, 390, 844)) <= 1
+    page.set_viewport_size({"width": 1440, "height": 1000})
     page.goto(f"{server}/rollout?photo=red-panda")
     page.get_by_text("Is rollout the best map?").click(timeout=LONG_MS)
     page.get_by_role("link", name="How well such maps hold, in numbers").first.click()

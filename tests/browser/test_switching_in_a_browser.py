@@ -2,7 +2,7 @@
 
 import re
 
-from looking import at_rest, copied, resize, too_wide
+from looking import at_rest, copied, figures_are_accessible, resize, too_wide
 from playwright.sync_api import Page, expect
 
 
@@ -12,9 +12,10 @@ def told(page: Page, words: str) -> None:
     at_rest(page)
 
 
-def test_switch_off_try_every_head_and_send_the_link(visit):
+def test_switch_off_try_every_head_and_send_the_link(visit, subtests):
     page = at_rest(visit("switch"))
     told(page, "Nothing is off.")
+    figures_are_accessible(page, subtests)
     page.get_by_role("switch", name="Layer 2, head 0").click()
     told(page, "1 part is off.")
     expect(page).to_have_url(re.compile("off=L2H0"))

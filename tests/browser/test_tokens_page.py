@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from looking import LONG_MS, at_rest, in_both, number, resize, serious, too_wide
+from looking import LONG_MS, at_rest, figures_are_accessible, in_both, number, resize, serious, too_wide
 from playwright.sync_api import Locator, Page, expect
 
 import vitcore
@@ -44,11 +44,11 @@ def said_of(matches, patch: int) -> re.Pattern:
     return re.compile("^" + re.escape(words))
 
 
-def test_two_photos_answer_each_other(visit, server, tokens):
+def test_two_photos_answer_each_other(visit, server, tokens, subtests):
     page, sent = visit("about:blank"), []
     page.on("websocket", lambda w: w.on("framesent", lambda data: sent.append(data)))
     page.goto(f"{server}/tokens?photo=red-panda&layer={LAYER}")
-    ready(page)
+    figures_are_accessible(ready(page), subtests)
     rest, quiet = [lit(page, 0), lit(page, 1)], len(sent)
     forth, back = vitcore.correspondences(tokens), vitcore.correspondences(tokens, 1, 0)
     cosines = vitcore.cosine_similarity(tokens, PATCH)[0, 1]

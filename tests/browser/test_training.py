@@ -104,7 +104,7 @@ def test_nothing_jumps_for_the_first_visitor_then_train_a_model_and_watch_it_lea
     page.get_by_role("button", name="Start training").click()
     expect(page).to_have_url(re.compile("run=mine"))
     page.reload()  # the run does not mind
-    expect(page.get_by_text("Finished").first).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("Finished").first).to_be_visible()
     expect(page.get_by_text("Step 30 of 30")).to_be_visible()
     expect(page.get_by_role("img", name=re.compile("^Loss over steps. Loss: .* at step 30"))).to_be_visible()
     at_rest(page)
