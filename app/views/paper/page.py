@@ -15,8 +15,7 @@ PARTS = ("data", "compute", "art", "vtab", "positions", "optimiser", "models", "
 text = texts.prose("paper")
 in_all_languages = [{name: texts.prose("paper", lang)[f"part.{name}"] for name in PARTS} for lang in texts.LANGUAGES]
 names = {name: text[f"part.{name}"] for name in PARTS}
-menus = setters()
-with menus:
+with setters():
     part = query_controls.select_menu(text["part"], names, "part", in_all_languages, width=240)
 chart = lead()
 
@@ -50,10 +49,7 @@ def table(name: str) -> None:
 dataset = ""
 if part in DATASETS:
     names = {name: charts.dataset_title(name) for name in DATASETS[part]}
-    with menus:
-        dataset = query_controls.select_menu(
-            text["dataset"], names, f"dataset_{part}", width=240, index=list(names).index("ImageNet")
-        )
+    dataset = query_controls.select_menu(text["dataset"], names, f"dataset_{part}", width=240, index=list(names).index("ImageNet"))
 if part in DRAWN:
     title, details = chart_sentences.chart_finding(part, dataset, text)
     drawn = DRAWN[part](dataset, mode) if dataset else DRAWN[part](mode=mode)
