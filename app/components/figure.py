@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from vitcore.figures.drawing import Drawing
 
-PAGE_MARGIN_PX = 16  # at both sides of a phone
+PAGE_MARGIN_PX = 12  # at both sides of a phone
 SCREEN_SHARE = 0.6  # of a screen's height, below a page's title, words and controls
 TESTS_OF_MAPS = "views/maptests/page.py"
 MIMES = {"png": "image/png", "svg": "image/svg+xml", "html": "text/html"}
@@ -36,6 +36,11 @@ def aside(*sentences: str, key: str = "aside") -> DeltaGenerator:
     for one in sentences:
         place.markdown(one)
     return place
+
+
+def setters() -> DeltaGenerator:
+    """Menus that set a page's picture, in one row above it; where a screen is short, below it."""
+    return st.container(horizontal=True, vertical_alignment="bottom", key="setters")
 
 
 def lead() -> DeltaGenerator:

@@ -101,6 +101,11 @@ def link_advice(text: texts.Prose, slug: str) -> str:
     return text.joined((sentence, text["send handout"])) if sentence and slug not in ("train", "learn") else sentence
 
 
+def more_button() -> None:
+    """On a phone, what shows the row below; the browser answers a click (`components/page_style`)."""
+    st.button(texts.prose("report")["more actions"], icon=":material/more_horiz:", key="more", type="tertiary")
+
+
 def share_row(slug: str) -> DeltaGenerator:
     """By a page's title: the button that copies its address, the way to the handout, and the glossary; what follows goes there."""
     text = texts.prose("report")

@@ -59,6 +59,7 @@ def run_page() -> None:
         with head:
             lecture_mode.header_bar(lecture_text, row, pages)
             if not lecture_mode.is_on():
+                copy_link.more_button()
                 with copy_link.share_row(row.slug):
                     lecture_mode.start_button(lecture_text)
                 _pages_of_room(row, text, pages)

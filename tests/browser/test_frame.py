@@ -137,9 +137,15 @@ def test_the_head_is_one_row_with_a_photo_of_ones_own_and_what_copy_link_says(vi
     page = at_rest(visit("positions"))
     drag(page, "drop")
     expect(page.get_by_role("combobox", name="Photo")).to_have_value("Your photo")
-    for width, rows in ((1440, 1), (1024, 1), (390, 2)):  # on a phone the title has a row of its own
+    for width, rows in ((1440, 1), (1024, 1), (390, 3)):  # on a phone the title, and what is folded, have rows of their own
         with subtests.test(width):
             resize(page, width, 900)
+            if width == 390:
+                more = page.get_by_role("button", name="More actions")
+                expect(page.get_by_role("button", name="Copy link")).to_have_count(0)
+                expect(more).to_have_attribute("aria-expanded", "false")
+                more.press("Enter")
+                expect(more).to_have_attribute("aria-expanded", "true")
             page.get_by_role("button", name="Copy link").click()
             expect(page.locator(".st-key-copy_link output")).to_contain_text("can't hold the photo")
             keys = ("bar", "copy_link", "glossary", "light_dark", "to_lecture")

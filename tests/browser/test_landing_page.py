@@ -119,7 +119,7 @@ def test_photo_and_model_are_chosen_on_a_phone(visit):
     page = at_rest(visit("patches", width=390, height=844))
     before = drawn(page)
     bar = page.get_by_role("button", name=re.compile("Red panda"))
-    box, link = bar.bounding_box(), page.get_by_role("button", name="Copy link").bounding_box()
+    box, link = bar.bounding_box(), page.get_by_role("button", name="More actions").bounding_box()
     assert box["x"] + box["width"] <= link["x"], "a long name gives way to what stands beside it"
     bar.click()
     box = page.locator("[data-testid=stPopoverBody]")

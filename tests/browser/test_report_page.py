@@ -162,6 +162,7 @@ def test_the_page_is_accessible_the_animation_comes_as_a_file_and_all_fits_a_pho
         assert image.format == kind and image.n_frames == 12
     resize(page, 390, 844)
     assert too_wide(page) <= 1
+    page.get_by_role("button", name="More actions").click()
     expect(page.get_by_role("button", name="Copy link")).to_be_visible()
 
 

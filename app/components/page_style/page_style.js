@@ -33,7 +33,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     s.menu.observe(document.body, { childList: true, characterData: true, subtree: true, attributeFilter: ["data-collapsed"] })
     document.addEventListener("click", putAway, { signal: s.end.signal })
     document.addEventListener("click", outOfTheWay, { signal: s.end.signal })
-    document.addEventListener("click", lightOrDark, { signal: s.end.signal, capture: true }) // before Python is asked
+    for (const hear of [lightOrDark, moreActions]) document.addEventListener("click", hear, { signal: s.end.signal, capture: true }) // before Python is asked
     root.addEventListener("keydown", event => s.key(event), { signal: s.end.signal, capture: true }) // before it closes
     for (const kind of ["pointermove", "pointerdown"]) document.addEventListener(kind, awake, { signal: s.end.signal, passive: true })
     takeDrops(() => words.drop, s.end.signal)
@@ -48,6 +48,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (another || (data.lecture && lecture === false)) find(":st(main)")?.scrollTo({ top: 0, behavior: "instant" })
   const left = lecture && !data.lecture
   if (page !== data.page) arrives()
+  if (another) delete root.dataset.more
   if (chosen !== undefined && chosen !== data.chosen) closeDrawer()
   if (data.lecture && !lecture) awake()
   ;({ page, lecture, chosen, far, paths, words } = data)
@@ -160,6 +161,14 @@ function lightOrDark(event) {
   choose(60)
 }
 
+// On a phone, what stands beside the title elsewhere is shown below it, and put away again.
+function moreActions(event) {
+  if (!event.target.closest?.(".st-key-more button")) return
+  event.stopPropagation()
+  root.toggleAttribute("data-more")
+  mend()
+}
+
 // The sign at the edge of a phone's bar, which is drawn by a style sheet: what it points to comes in.
 function onward({ target, clientX }) {
   if (!target.matches?.(".st-key-explorer_controls") || clientX < target.getBoundingClientRect().right - TOUCH_PX) return
@@ -235,6 +244,7 @@ function mend() {
   const menu = find(":st(sidebar)")
   const shut = menu?.dataset.collapsed === "true" ? "shut" : "open"
   if (root.dataset.menu !== shut) root.dataset.menu = shut
+  find(".st-key-more button")?.setAttribute("aria-expanded", String(root.hasAttribute("data-more")))
   root.toggleAttribute("data-embedded", !find(":st(main-menu-button)"))
   for (const box of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(":st(file-dropzone-instructions) > div"))) {
     const mb = /^\d+/.exec(box.textContent)

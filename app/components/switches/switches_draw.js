@@ -20,7 +20,7 @@ export function imageOf(s, url) {
 
 function paintSwitches(s) {
   s.frame = 0
-  for (const canvas of s.root.querySelectorAll(".pair canvas")) paintHalf(s, canvas)
+  for (const canvas of s.root.querySelectorAll("canvas[data-when]")) paintHalf(s, canvas)
   drawBar(s.root.querySelector(".heat"), s.colours.bar)
   drawBar(s.root.querySelector(".drops .bar"), s.colours.signed)
 }

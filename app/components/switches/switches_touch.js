@@ -130,6 +130,6 @@ function sayAnswer(s) {
   const { root, data } = s
   showChange(root, data)
   root.querySelector(".map-title").textContent = data.map.title
-  for (const canvas of root.querySelectorAll(".pair canvas")) canvas.setAttribute("aria-label", `${data.map.title}, ${data.words[canvas.dataset.when]}`)
+  for (const canvas of root.querySelectorAll("canvas[data-when][role=img]")) canvas.setAttribute("aria-label", `${data.map.title}, ${data.words[canvas.dataset.when]}`)
   root.querySelector(".top").textContent = data.map.scale
 }

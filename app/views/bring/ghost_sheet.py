@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import texts
 from app.components import page_theme
+from app.components.figure import lead
 from app.components.layer_pictures.layer_pictures import layer_pictures
 from app.state import reports
 from app.state.memory import memory_cache
@@ -27,6 +28,8 @@ def show_ghost_sheet(text: Prose) -> None:
         tiles = reports.picture_sheet(rec, texts.language(), page_theme.current(), vit)
     except (ModelError, memory_cache.MemoryBudgetError):
         return  # the page is for the file; what went wrong with the photo or the model is said where it is looked at
-    st.markdown(f"**{text['sheet open' if is_open else 'sheet ghost']}**")
-    with st.container(key="sheet" if is_open else "ghost_sheet"):
-        layer_pictures(tiles, key="sheet_pictures", label=text["sheet open" if is_open else "sheet ghost"])
+    title = text["sheet open" if is_open else "sheet ghost"]
+    with lead():
+        st.markdown(f"**{title}**")
+        with st.container(key="sheet" if is_open else "ghost_sheet"):
+            layer_pictures(tiles, key="sheet_pictures", label=title)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import permissions, texts
+from app.components.figure import aside
 from app.shell import photo_picker
 from app.state.models import uploaded_model
 from app.texts import Prose
@@ -33,7 +34,7 @@ def _file_uploader(text: Prose) -> None:
     turn = st.session_state.setdefault(UPLOADER_STATE, 0)
     key, most = f"own_model_{turn}", permissions.upload_limit_mb()
     st.file_uploader(text["drop"], key=key, max_upload_size=most, on_change=_receive_file, args=(key,))
-    st.caption(f"{text['drop limits']}. {text['yours alone']}")
+    aside(key="aside_limits").caption(f"{text['drop limits']}. {text['yours alone']}")
     if received := st.session_state.pop(RECEIVED_STATE, None):
         with st.spinner(text["reading"]):
             st.session_state[PROBLEM_STATE] = uploaded_model.inspect_file(received)

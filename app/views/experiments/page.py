@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import texts
-from app.components.figure import explain, lead
+from app.components.figure import explain, lead, setters
 from app.shell import query_controls
 from app.views.experiments import clicked_run, result_charts, verdicts
 from vitcore.experiments import results_csv
@@ -19,7 +19,8 @@ titles_in_all_languages = [
     {name: texts.table(lang).get(one.title, one.title) for name, one in EXPERIMENTS.items()} for lang in texts.LANGUAGES
 ]
 names = {name: say(one.title) for name, one in EXPERIMENTS.items()}
-chosen = EXPERIMENTS[query_controls.select_menu(text["experiment"], names, "experiment", titles_in_all_languages, width=320)]
+with setters():
+    chosen = EXPERIMENTS[query_controls.select_menu(text["experiment"], names, "experiment", titles_in_all_languages, width=320)]
 charts = lead()
 menus = st.container(horizontal=True, vertical_alignment="bottom")
 by_origin = results_csv.available_results(chosen.name)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from app import texts
 from app.components import page_theme
-from app.components.figure import explain, lead, plot
+from app.components.figure import explain, lead, plot, setters
 from app.shell import query_controls
 from app.views.paper import chart_sentences, clicked_model
 
@@ -15,7 +15,8 @@ PARTS = ("data", "compute", "art", "vtab", "positions", "optimiser", "models", "
 text = texts.prose("paper")
 in_all_languages = [{name: texts.prose("paper", lang)[f"part.{name}"] for name in PARTS} for lang in texts.LANGUAGES]
 names = {name: text[f"part.{name}"] for name in PARTS}
-part = query_controls.select_menu(text["part"], names, "part", in_all_languages, width=240)
+with setters():
+    part = query_controls.select_menu(text["part"], names, "part", in_all_languages, width=240)
 chart = lead()
 
 from vitcore.paper import charts, tables  # noqa: E402

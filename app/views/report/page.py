@@ -14,7 +14,8 @@ from app.views.report import handout_section, zip_section
 text = texts.prose("report")
 visit = current_visit.load_visit(text, needs_attention=True)
 
-left, right = st.columns([5, 7], gap="large")
+with st.container(key="take"):
+    left, right = st.columns([5, 7], gap="large")
 settings = handout_section.rollout_settings(visit)
 rec = recordings.recording(visit.vit, visit.photo, settings.block(visit.vit.blocks))
 fused = replace(visit, recording=recordings.with_fusion(visit.vit, rec, settings.fusion))

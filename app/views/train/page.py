@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import permissions, texts
-from app.components.figure import lead
+from app.components.figure import lead, setters
 from app.shell import query_controls
 from app.state.training import runs
 from app.views.train import model_kinds, recipe_form, run_panel, run_preview
@@ -11,7 +11,7 @@ from app.widgets.held_button import forget_press
 
 text = texts.prose("train")
 recipe_form.show_started_run()
-menus = st.container(horizontal=True, vertical_alignment="top")
+menus = setters()
 names = {run_panel.NEW_RUN: text["new"]} | {name: name for name in runs.run_ids()}
 with menus:
     chosen = query_controls.select_menu(text["run"], names, "run", help=text["run help"], width=220)
