@@ -44,8 +44,8 @@ def test_a_name_that_is_not_this_machine_is_refused(local):
         "[fe80::1%25eth0]:80",
         "a.localhost:1",
     )
-    foreign = ("evil.example:8501", "localhost.evil.example", "127.0.0.1.evil.example", "", "a@localhost", "localhost/x", "localhost:x",
-               "2130706433.example", "lab-7:8501")  # fmt: skip
+    foreign = ("evil.example:8501", "localhost.evil.example", "127.0.0.1.evil.example", "", "a@localhost", "localhost/x",
+               "localhost:x", "2130706433.example", "lab-7:8501")  # fmt: skip
     assert [host for host in own if ask(host)] == []
     for host in foreign:
         refused = ask(host)

@@ -1,4 +1,4 @@
-"""Files on their way in: only those that a page asked for, by the browser that shows it, within what a visit and all may have lying."""
+"""Files on their way in: those that a page asked for, by the browser that shows it, within what a visit and all may have."""
 
 import asyncio
 from types import SimpleNamespace

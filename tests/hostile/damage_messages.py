@@ -14,7 +14,8 @@ EVENT_VALUES: dict[str, list[Any]] = {
     "size": [{"scale": 1e9, "narrow": 1e9, "high": 1e9}, {"scale": -1, "narrow": -5}, {"scale": 0, "narrow": 1}, {"scale": 1}, 5],
     "chosen": [
         {"n": -5}, {"n": "x"}, {"n": NAN}, 5, [], None,
-        *({"n": 1, name: value} for name in ("token", "second", "block", "head", "patch", "layer") for value in (-1, 10**6, None, "x")),
+        *({"n": 1, name: value} for name in ("token", "second", "block", "head", "patch", "layer")
+          for value in (-1, 10**6, None, "x")),
         *({"n": 2, name: value} for name in ("column", "rolled", "mask", "lines") for value in (True, False, 3)),
         *({"n": 3, name: value} for name in ("view", "covered", "fill", "off", "open", "frame")
           for value in ("", "x", "0-1,5-,9999", "9" * 5000)),
