@@ -1,4 +1,4 @@
-"""What goes wrong beneath the app: a full or read-only disk, files that vanish, a second server, a clock that is set. One sentence."""
+"""Faults beneath the app: a full or read-only disk, files that vanish, a second server, a clock that is set. One sentence."""
 
 import errno
 import io
