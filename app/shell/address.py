@@ -9,7 +9,8 @@ import streamlit as st
 
 def drop_invalid_params() -> None:
     """Take out of the address what Streamlit 1.67 stumbles over before a control can refuse it: nothing, and infinity."""
-    dropped = [key for key, value in st.query_params.items() if (not value or _infinite(value)) and _drop(key)]
+    invalid = [key for key, value in st.query_params.items() if not value or _infinite(value)]
+    dropped = [key for key in invalid if _drop(key)]
     if dropped:
         st.rerun()
 
