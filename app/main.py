@@ -21,11 +21,16 @@ else:
     from starlette.middleware import Middleware
 
     from app.components.component_files import worker_script
-    from app.server import first_paint, live_files, log_rate_limit, open_file_limit
+    from app.server import first_paint, live_files, log_rate_limit, open_file_limit, request_origin
+    from app.state.memory import waiting_uploads
     from app.state.models import model_device
 
     model_device.check_setting()
     log_rate_limit.install()
-    refuse = Middleware(open_file_limit.RefuseVisitors, limit=open_file_limit.raise_limit())
+    guards = [
+        Middleware(open_file_limit.RefuseVisitors, limit=open_file_limit.raise_limit()),
+        Middleware(request_origin.RefuseForeign),
+        Middleware(waiting_uploads.GuardUploads),
+    ]
     routes = [*first_paint.routes(), *live_files.LiveFiles(worker_script).routes()]
-    app = st.App(__file__, routes=routes, lifespan=open_file_limit.lifespan, middleware=[refuse])
+    app = st.App(__file__, routes=routes, lifespan=open_file_limit.lifespan, middleware=guards)

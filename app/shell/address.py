@@ -10,10 +10,18 @@ import streamlit as st
 def drop_invalid_params() -> None:
     """Take out of the address what Streamlit 1.67 stumbles over before a control can refuse it: nothing, and infinity."""
     invalid = [key for key, value in st.query_params.items() if not value or _infinite(value)]
-    for key in invalid:
-        del st.query_params[key]
-    if invalid:
+    dropped = [key for key in invalid if _drop(key)]
+    if dropped:
         st.rerun()
+
+
+def _drop(key: str) -> bool:
+    """Take a parameter out of the address; False where a control is bound to it: that has refused it, or holds it as text."""
+    try:
+        del st.query_params[key]
+    except st.errors.StreamlitAPIException:
+        return False
+    return True
 
 
 def _infinite(text: str) -> bool:

@@ -15,9 +15,9 @@ from app.components import page_theme
 from app.components.page_theme import watch_theme
 from app.components.pending_choices import frame_is_drawn, mark_drawn, restore_pending
 from app.menu import PAGES, ROOMS, PageRow
-from app.server import render_slots
+from app.server import browser_values, render_slots
 from app.shell import address, copy_link, lecture_mode, missing_photo_or_model, model_picker, photo_picker, selection
-from app.state.memory import garbage_collection, media_files, visitors
+from app.state.memory import garbage_collection, media_files, visitors, waiting_uploads
 from app.state.visit import current_model, second_model
 from app.widgets import outlier_masking
 
@@ -33,6 +33,8 @@ def run_page() -> None:
     visitors.visitor_id()
     garbage_collection.start()
     media_files.delay_deletion()
+    waiting_uploads.count_uploads()
+    browser_values.install()
     permissions.limit_uploads()
     texts.forget_language()
     text = texts.prose("menu")

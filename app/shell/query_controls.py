@@ -40,7 +40,7 @@ def slider(label: str, key: str, low: int, high: int, default: int, **options: A
     return int(selection.note_value(key, int(value), default))
 
 
-def keep_in_range(key: str, low: int, high: int, default: int | None) -> None:
+def keep_in_range(key: str, low: float, high: float, default: float | None) -> None:
     """What was chosen for another model, or on another page, may not be there in this one."""
     if key in st.session_state and (value := st.session_state[key]) != default and (value is None or not low <= value <= high):
         st.session_state[key] = default
@@ -88,7 +88,7 @@ def button_row(text: texts.Prose, key: str, options: list[str], default: str | N
         text[text_key], options, format_func=lambda option: names.get(option, option), default=default or options[0],
         required=True, key=key, bind="query-params", **more,
     )  # fmt: skip
-    return str(chosen)
+    return str(chosen) if chosen in options else default or options[0]  # an empty choice comes only by hand
 
 
 def select_menu(

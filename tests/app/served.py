@@ -59,9 +59,11 @@ class Visit:
     As a browser does, it tells the server which messages it has had: `kept`; `references` came in place of some.
     """
 
-    def __init__(self, address: str, cookie: str = "") -> None:
+    def __init__(self, address: str, cookie: str = "", origin: str | None = None) -> None:
         sent = {"Cookie": cookie} if cookie else None
-        self.socket = connect(address, subprotocols=["streamlit"], max_size=None, open_timeout=60, additional_headers=sent)
+        self.socket = connect(
+            address, subprotocols=["streamlit"], max_size=None, open_timeout=60, additional_headers=sent, origin=origin
+        )  # fmt: skip
         self.session, self.page, self.states, self.ids, self.buttons = "", "", {}, {}, {}
         self.said: list[str] = []
         self.kept: set[str] = set()
@@ -96,6 +98,17 @@ class Visit:
         info.file_id, info.name, info.size = record.file_id, name, len(data)
         self.states[key] = state
         return self._run()
+
+    def upload_address(self, name: str) -> str:
+        """The address to which this visit may send a file, as a page asks for it before it sends one."""
+        message = BackMsg()
+        message.file_urls_request.request_id = "1"
+        message.file_urls_request.file_names.append(name)
+        self.socket.send(message.SerializeToString())
+        while True:
+            forward = ForwardMsg.FromString(self.socket.recv(timeout=60))
+            if forward.WhichOneof("type") == "file_urls_response":
+                return forward.file_urls_response.file_urls[0].upload_url
 
     def _run(self, fresh: dict | None = None, page: str | None = None, query: str = "") -> "Visit":
         message = BackMsg()

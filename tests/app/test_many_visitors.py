@@ -7,6 +7,7 @@ import logging
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ import pytest
 from app_process import ROOT, served
 from served import Visit
 from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
 from app.server import log_rate_limit, open_file_limit
 
@@ -37,6 +39,36 @@ async def _storm(port: int) -> None:
     await asyncio.gather(*(_come(port, ("visit", "silent")[i % 2]) for i in range(STORM)))
 
 
+def _status(address: str, path: str, method: str = "GET", body: bytes = b"", **headers: str) -> int:
+    request = urllib.request.Request(
+        f"{address}{path}", body or None, {k.replace("_", "-"): v for k, v in headers.items()}, method=method
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status
+    except urllib.error.HTTPError as refused:
+        return refused.code
+
+
+def _ask_as_another_site(address: str) -> None:
+    assert _status(address, "/patches", Host="evil.example") == 403
+    with pytest.raises(InvalidStatus):
+        Visit(f"{address.replace('http', 'ws')}/_stcore/stream", origin="http://evil.example")
+
+
+def _upload_what_is_asked_for_and_what_is_not(address: str) -> None:
+    with urllib.request.urlopen(f"{address}/_stcore/health", timeout=60) as answer:
+        cookie = answer.headers["set-cookie"].partition(";")[0]
+    me = Visit(f"{address.replace('http', 'ws')}/_stcore/stream", cookie=cookie).open("bring")
+    body = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n\r\nabc\r\n--x--\r\n'
+    kind = "multipart/form-data; boundary=x"
+    sent = {"Cookie": cookie, "X_Xsrftoken": cookie.partition("=")[2], "Content_Type": kind}
+    assert _status(address, f"/_stcore/upload_file/{me.session}/made-up", "PUT", body, **sent) == 403
+    where = me.upload_address("a.bin")
+    assert _status(address, where, "PUT", body, **sent) == 204 and _status(address, where, "PUT", body, **sent) == 403
+    me.close()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
 def test_after_a_storm_of_connections_the_next_visitor_gets_a_page(tmp_path):
     with served(tmp_path, MOST_FILES) as address:
@@ -46,6 +78,8 @@ def test_after_a_storm_of_connections_the_next_visitor_gets_a_page(tmp_path):
         with urllib.request.urlopen(f"{address}/patches", timeout=60) as answer:
             assert answer.status == 200
         page.close()
+        _ask_as_another_site(address)
+        _upload_what_is_asked_for_and_what_is_not(address)
     said = (tmp_path / "log").read_text()
     assert said.count("This system lets the app open 120 files, enough for about 10 visitors at once") == 1
     assert "connections are refused" in said and "Traceback" not in said and len(said) < LOG_BYTES, said[-3000:]

@@ -47,6 +47,9 @@ def describe_architecture(fields: Mapping[str, Any], image_px: Size, classes: in
     return about | ({"mlp_head": True} if fields.get("mlp_head") and classes else {})
 
 
+SOURCES_OF_WEIGHTS = ("checkpoint_path", "pretrained_cfg", "pretrained_cfg_overlay", "cache_dir")  # of timm's; ours are in the file
+
+
 def build_from_description(description: Mapping[str, Any], size: Size | None, **more: Any) -> Any:
     """The module for images of `size` px (height, width); `more` are further arguments of timm's (dropout, say)."""
     shape = {name: value for name, value in description.items() if name not in OWN_FIELDS} | {"img_size": size} | more
@@ -54,6 +57,9 @@ def build_from_description(description: Mapping[str, Any], size: Size | None, **
     if "timm" in description:
         import timm
 
+        if not timm.is_model(str(description["timm"])):  # such as "hf-hub:owner/name", for which timm would ask the hub
+            raise RuntimeError(f"Unknown model ({description['timm']})")  # timm's words
+        shape = {name: value for name, value in shape.items() if name not in SOURCES_OF_WEIGHTS}
         return _with_head_layer(timm.create_model(description["timm"], pretrained=False, **shape), description)
     if family == "resnet":
         return _resnet(resnet, shape["embed_dim"] / 64, shape["num_classes"], size or 224)

@@ -138,10 +138,17 @@ def read_status(folder: RunFolder) -> dict[str, Any]:
     except (OSError, ValueError):
         said = {"state": "starting", "step": 0, "message": ""}
     if said["state"] in ("running", "starting") and not is_training(folder):
-        age = datetime.now(UTC).timestamp() - (folder.path / "recipe.json").stat().st_mtime
-        if said["state"] == "running" or age > 60:
+        if said["state"] == "running" or _age_s(folder.path / "recipe.json") > 60:
             said = said | {"state": "broken off"}
     return said
+
+
+def _age_s(file: Path) -> float:
+    """How old a file is, whichever way the clock was set meanwhile; without an end where it is gone."""
+    try:
+        return abs(datetime.now(UTC).timestamp() - file.stat().st_mtime)
+    except OSError:
+        return float("inf")
 
 
 def write_status(folder: RunFolder, state: str, step: int, message: str = "", **more: Any) -> None:

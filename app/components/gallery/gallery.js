@@ -19,7 +19,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     button.firstChild.alt = row.alt
     button.setAttribute("aria-pressed", String(row.id === data.chosen))
     button.onclick = () => {
-      setTriggerValue("picked", row.id)
+      setTriggerValue("photo", row.id)
       // in a popover it would cover what was chosen
       const escape = new KeyboardEvent("keydown", { key: "Escape", cancelable: true })
       if (parentElement.host?.closest(":st(popover-body)")) document.dispatchEvent(escape)

@@ -15,8 +15,8 @@ def gallery(rows: list[dict[str, str]], images: list[bytes], chosen: str, *, key
     """Show rows of {id, title, alt}, called `label`, by their images (WebP); a click puts the id in st.session_state[target]."""
 
     def pick() -> None:
-        if st.session_state[key].picked:
-            choose(target, st.session_state[key].picked)
+        if st.session_state[key].photo:
+            choose(target, st.session_state[key].photo)
 
     where = [media_url(image, "image/webp", f"gallery{i}") for i, image in enumerate(images)]
-    _GALLERY(data={"rows": rows, "images": where, "chosen": chosen, "label": label}, key=key, on_picked_change=pick)
+    _GALLERY(data={"rows": rows, "images": where, "chosen": chosen, "label": label}, key=key, on_photo_change=pick)

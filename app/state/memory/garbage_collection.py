@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 
-from app.state.memory import media_files, memory_cache
+from app.state.memory import media_files, memory_cache, waiting_uploads
 
 INTERVAL_S = 20.0  # between two sweeps
 HEAVY_MODULES = ("torch", "timm", "plotly.graph_objects")  # what a page with a picture has loaded
@@ -33,6 +33,7 @@ def _sweep() -> None:
         collect()
         memory_cache.CACHE.measure_process()
         media_files.delete_due()
+        waiting_uploads.drop_unclaimed()
 
 
 def collect() -> None:

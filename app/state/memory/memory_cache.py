@@ -225,6 +225,22 @@ class MemoryCache:
             if need >= TRIM_BYTES:
                 trim_memory()
 
+    def hold(self, size: int, force: bool = False) -> bool:
+        """Count bytes that lie elsewhere, if there is room for them now, or they are there anyway (`force`)."""
+        with self._lock:
+            if not self._make_room(size) and not force:
+                return False
+            self.reserved += size
+            return True
+
+    def release(self, size: int) -> None:
+        """Bytes that were held lie there no more."""
+        with self._lock:
+            self.reserved -= size
+            self._room_freed.notify_all()
+        if size >= TRIM_BYTES:
+            trim_memory()
+
     def drop(self, which: Callable[[Key], bool]) -> None:
         """Throw away what is kept under keys that are meant, used or not."""
         with self._lock:

@@ -150,4 +150,12 @@ def model_folder(name: str) -> Path | None:
 def model_version(name: str) -> str:
     """A run's model changes while it trains: its name with the time it was written. Other names as they are."""
     path = model_folder(name)
-    return str(ModelRef(name, str((path / "model.safetensors").stat().st_mtime_ns))) if path else name
+    return str(ModelRef(name, str(written_ns(path)))) if path else name
+
+
+def written_ns(folder: Path) -> int:
+    """When a folder's model was written; 0 where it has vanished since it was found."""
+    try:
+        return (folder / "model.safetensors").stat().st_mtime_ns
+    except OSError:
+        return 0

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL, STDOUT, Popen
@@ -28,7 +27,9 @@ NICENESS = 5  # a training yields to the pages
 LIVE_STATES = ("starting", "running", "stopping")
 OUTPUT_FILE = "output.txt"  # what the process printed, beside its log
 
-_started_at: dict[str, float] = {}  # when this server started those that still live
+StatusMark = tuple[int, int] | None  # which writing of a run's status this is: the clock may be set while it trains
+
+_started_at: dict[str, StatusMark] = {}  # the runs that this server started and that still live, and their status before that
 _stopping: set[str] = set()
 
 
@@ -48,12 +49,17 @@ def run_state(run: run_folder.RunFolder, status: str) -> str:
     return "stopping" if run.id in _stopping else status
 
 
-def _has_reported(run: run_folder.RunFolder, since: float) -> bool:
-    """Whether the run's process has said anything of itself since then."""
+def _status_mark(run: run_folder.RunFolder) -> StatusMark:
     try:
-        return (run.path / "status.json").stat().st_mtime >= since
+        about = (run.path / "status.json").stat()
     except OSError:
-        return False
+        return None
+    return about.st_ino, about.st_mtime_ns
+
+
+def _has_reported(run: run_folder.RunFolder, before: StatusMark) -> bool:
+    """Whether the run's process has said anything of itself since its status was that."""
+    return _status_mark(run) not in (None, before)
 
 
 def printed_output(run_id: str, lines: int = 12) -> str:
@@ -108,13 +114,15 @@ def delete_run(run_id: str) -> str:
         shutil.rmtree(away, ignore_errors=True)
         run.path.rename(away)
         shutil.rmtree(away)
+    except FileNotFoundError:  # another server on this folder has deleted it meanwhile
+        return ""
     except OSError as error:
         return texts.prose("train")["delete failed"].format(run=run.id, reason=error.strerror)
     return ""
 
 
 def _start_process(run: run_folder.RunFolder) -> str:
-    begun = _started_at[run.id] = time.time()
+    before = _started_at[run.id] = _status_mark(run)
     command = [sys.executable, "-m", "vitcore", "train", "--resume", run.id]
     env = process_environment() | {"VITCORE_RUNS": str(run.path.parent)}
     try:
@@ -127,7 +135,7 @@ def _start_process(run: run_folder.RunFolder) -> str:
     if sys.platform != "win32":  # there it was created so
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
-    threading.Thread(target=_wait_for_process, args=(process, run, begun), daemon=True).start()
+    threading.Thread(target=_wait_for_process, args=(process, run, before), daemon=True).start()
     return ""
 
 
@@ -144,11 +152,11 @@ def _detached_flags() -> dict[str, Any]:
     return {"start_new_session": True}
 
 
-def _wait_for_process(process: Popen[bytes], run: run_folder.RunFolder, begun: float) -> None:
-    """Wait for the process; if it failed before it could say so itself, say so for it."""
+def _wait_for_process(process: Popen[bytes], run: run_folder.RunFolder, before: StatusMark) -> None:
+    """Wait for the process; if it failed before it could say so itself, say so for it, unless another server's trains the run."""
     code = process.wait()
     with suppress(OSError):
-        if code and not _has_reported(run, begun):
+        if code and not _has_reported(run, before) and not run_folder.is_training(run):
             printed = printed_output(run.id, 1).removeprefix("vitcore: ")
             records = run_folder.read_log(run)
             message = printed or say("the process ended with code {code}", code=code)

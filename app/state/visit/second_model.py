@@ -56,7 +56,7 @@ def load_second(first: Vit, requested: str, progress: Callable[[int, int], None]
     if requested in run_checkpoints(first.name):
         path = runs.model_folder(ModelRef.parse(first.name).name)
         assert path, "it has steps"
-        return loaded_models.load_variant(first, f"{requested}.{(path / requested / 'model.safetensors').stat().st_mtime_ns}")
+        return loaded_models.load_variant(first, f"{requested}.{runs.written_ns(path / requested)}")
     return loaded_models.fetch_and_load(requested, requested == DEFAULT_MODEL, progress)
 
 

@@ -67,6 +67,7 @@ def _controls(visit: Visit) -> TokensVisit:
             view = query_controls.button_row(text, "tokens_view", list(VIEWS))
             lines = st.toggle(text["matches"], key="match_lines", bind="query-params", help=text["matches help"])
             whiten = st.toggle(text["whiten"], True, key="whiten", bind="query-params", help=text["whiten help"])
+            query_controls.keep_in_range("threshold", -MOST_DEVIATIONS, MOST_DEVIATIONS, 0.0)  # the page's picture sets it, too
             threshold = st.slider(text["threshold"], -MOST_DEVIATIONS, MOST_DEVIATIONS, 0.0, 0.1, key="threshold",
                                   bind="query-params", help=text["threshold help"])  # fmt: skip
             method = query_controls.button_row(text, "grouping", list(token_features.METHODS))

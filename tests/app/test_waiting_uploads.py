@@ -1,0 +1,117 @@
+"""Files on their way in: those that a page asked for, by the browser that shows it, within what a visit and all may have."""
+
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_token_string
+
+from app.state.memory import memory_cache, waiting_uploads
+from app.state.memory.memory_cache import MemoryCache
+
+MB = 2**20
+
+
+class Server:
+    """An upload manager of Streamlit's behind our guard; `visits` are browsers' cookies by visit."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, budget_mb: int) -> None:
+        self.manager, self.visits = MemoryUploadedFileManager("/_stcore/upload_file"), {}
+        self.cache = MemoryCache(lambda: budget_mb * MB)
+        server = SimpleNamespace(uploaded_file_mgr=self.manager, get_client=self.client)
+        monkeypatch.setattr(waiting_uploads.runtime, "exists", lambda: True)
+        monkeypatch.setattr(waiting_uploads.runtime, "get_instance", lambda: server)
+        monkeypatch.setattr(memory_cache, "CACHE", self.cache)
+        monkeypatch.setattr(waiting_uploads, "_uploads", None)
+        self.uploads = waiting_uploads.count_uploads()
+
+    def client(self, visit: str) -> object:
+        if visit not in self.visits:
+            return None
+        return SimpleNamespace(client_context=SimpleNamespace(cookies={"_streamlit_xsrf": self.visits[visit]}))
+
+    def come(self, visit: str) -> None:
+        self.visits[visit] = generate_xsrf_token_string()
+
+    def address(self, visit: str) -> str:
+        return self.manager.get_upload_urls(visit, ["a.bin"])[0].file_id
+
+    def send(self, visit: str, file_id: str, size_mb: float, method: str = "PUT", cookie: str = "", said: bool = True) -> int:
+        sent: list[dict] = []
+        size = int(size_mb * MB)
+
+        async def streamlit(scope: dict, *_: object) -> None:
+            if method == "PUT":
+                self.manager.add_file(visit, UploadedFileRec(file_id, "a.bin", "", Bytes(size)))
+            else:
+                self.manager.remove_file(visit, file_id)
+            sent.append({"status": 204})
+
+        async def collect(message: dict) -> None:
+            sent.append(message)
+
+        headers = [(b"cookie", f"_streamlit_xsrf={cookie or self.visits[visit]}".encode())]
+        headers += [(b"content-length", str(size).encode())] if said else []
+        scope = {"type": "http", "method": method, "path": f"/base/_stcore/upload_file/{visit}/{file_id}", "headers": headers}
+        asyncio.run(waiting_uploads.GuardUploads(streamlit)(scope, None, collect))
+        return sent[0]["status"]
+
+    @property
+    def lying_mb(self) -> float:
+        return sum(len(one.data) for files in self.manager.file_storage.values() for one in files.values()) / MB
+
+
+class Bytes:
+    """So many bytes, without any."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setenv("INSIDE_VIT_PUBLIC", "1")
+    return Server(monkeypatch, budget_mb=1000)
+
+
+def test_what_no_page_asked_for_or_another_visitor_sends_is_refused(server):
+    server.come("me")
+    server.come("thief")
+    mine = server.address("me")
+    assert server.send("me", "made-up", 1) == 403 and server.send("me", mine, 1, cookie=server.visits["thief"]) == 403
+    assert server.send("me", mine, 1) == 204 and server.send("me", mine, 1) == 403, "an address is good for one file"
+    assert server.send("me", mine, 0, "DELETE", cookie=server.visits["thief"]) == 403 and server.lying_mb == 1
+    assert server.send("me", mine, 0, "DELETE") == 204 and server.lying_mb == server.cache.reserved == 0
+    server.visits["gone"] = server.visits.pop("me")
+    assert server.send("gone", "made-up", 1) == 403
+
+
+def test_ten_large_files_of_one_visit_and_of_thirty(server):
+    server.come("flood")
+    answers = [server.send("flood", server.address("flood"), 90) for _ in range(10)]
+    assert answers == [204] + [413] * 9 and server.lying_mb * MB == server.cache.reserved == 90 * MB
+    server.manager.remove_session_files("flood")
+    assert server.cache.reserved == 0
+    for i in range(30):
+        server.come(f"v{i}")
+        server.send(f"v{i}", server.address(f"v{i}"), 95, said=i % 2 == 0)
+    assert 300 <= server.lying_mb <= waiting_uploads.ALL_SHARE * 1000 and server.cache.reserved == server.lying_mb * MB
+    small = [server.send("v0", server.address("v0"), 0.1) for _ in range(6)]
+    assert small == [204, 204, 429, 429, 429, 429], "three that no control has taken"
+    assert len(server.manager.get_upload_urls("v0", ["x"] * 10_000)) == waiting_uploads.MOST_ADDRESSES
+
+
+def test_what_no_control_takes_goes_and_what_one_took_stays(server, monkeypatch):
+    server.come("me")
+    taken, left = server.address("me"), server.address("me")
+    assert server.send("me", taken, 5) == server.send("me", left, 6) == 204
+    assert len(server.manager.get_files("me", [taken])) == 1
+    now = waiting_uploads.time.monotonic()
+    monkeypatch.setattr(waiting_uploads.time, "monotonic", lambda: now + waiting_uploads.UNCLAIMED_S + 1)
+    waiting_uploads.drop_unclaimed()
+    assert server.lying_mb == 5 and server.cache.reserved == 5 * MB and not server.manager.get_files("me", [left])
