@@ -51,8 +51,9 @@ def _show_device_choice(text: texts.Prose) -> None:
     """On which device models run, where this machine has an accelerator and the server is one's own."""
     devices = model_device.available_devices()
     if len(devices) > 1 and not permissions.is_public():
-        st.segmented_control(text["device"], devices, format_func=str.upper, default=model_device.current_device().partition(":")[0],
-                             key="device", help=text["device help"], on_change=_choose_device)  # fmt: skip
+        now = model_device.current_device().partition(":")[0]
+        st.segmented_control(text["device"], devices, format_func=str.upper, default=now, key="device",
+                             help=text["device help"], on_change=_choose_device)  # fmt: skip
 
 
 def _choose_device() -> None:

@@ -91,19 +91,28 @@ def test_what_no_page_asked_for_or_another_visitor_sends_is_refused(server):
     assert server.send("gone", "made-up", 1) == 403
 
 
-def test_ten_large_files_of_one_visit_and_of_thirty(server):
+def test_large_files_of_one_visit_and_of_thirty(server):
     server.come("flood")
     answers = [server.send("flood", server.address("flood"), 90) for _ in range(10)]
-    assert answers == [204] + [413] * 9 and server.lying_mb * MB == server.cache.reserved == 90 * MB
+    assert answers == [204] * 2 + [413] * 8 and server.lying_mb * MB == server.cache.reserved == 180 * MB
     server.manager.remove_session_files("flood")
     assert server.cache.reserved == 0
     for i in range(30):
         server.come(f"v{i}")
         server.send(f"v{i}", server.address(f"v{i}"), 95, said=i % 2 == 0)
     assert 300 <= server.lying_mb <= waiting_uploads.ALL_SHARE * 1000 and server.cache.reserved == server.lying_mb * MB
-    small = [server.send("v0", server.address("v0"), 0.1) for _ in range(6)]
-    assert small == [204, 204, 429, 429, 429, 429], "three that no control has taken"
     assert len(server.manager.get_upload_urls("v0", ["x"] * 10_000)) == waiting_uploads.MOST_ADDRESSES
+
+
+def test_a_folder_is_taken_together_however_long_its_files_take(server, monkeypatch):
+    server.come("me")
+    names = [f"{i}.jpg" for i in range(60)]
+    files, now = [one.file_id for one in server.manager.get_upload_urls("me", names)], waiting_uploads.time.monotonic()
+    for place, file_id in enumerate(files):
+        monkeypatch.setattr(waiting_uploads.time, "monotonic", lambda place=place: now + 10 * place)
+        assert server.send("me", file_id, 3) == 204
+        waiting_uploads.drop_unclaimed()
+    assert len(server.manager.get_files("me", files)) == len(files)
 
 
 def test_what_no_control_takes_goes_and_what_one_took_stays(server, monkeypatch):

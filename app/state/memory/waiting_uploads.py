@@ -2,7 +2,8 @@
 
 Streamlit (1.67) takes a file of any number and name for any visit that is open, and keeps it until the visit has been closed for
 two minutes. Here a file needs an address that this visit was given, comes from the browser that has the visit's connection, fits
-into what one visit and all of them may have lying, and goes again if no control takes it within a minute.
+into what one visit and all of them may have lying, and goes again if no control takes it within a minute of the visit's last file:
+a control takes the files of a folder together, when all of them are here.
 """
 
 from __future__ import annotations
@@ -28,15 +29,14 @@ if TYPE_CHECKING:
 
 ADDRESS = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)$")
 MB = 2**20
-PHOTO_MB = 25  # beside a model's file
+VISIT_LIMIT_MB = {"local": 2000, "public": 250}  # of one visit's files in sum: a model and a folder of photos
 ALL_SHARE = 0.5  # of the budget, at most, for the files of all visits
-MOST_UNCLAIMED = 3  # files of one visit that no control has taken yet
 UNCLAIMED_S = 60.0
-MOST_ADDRESSES = 32  # that a visit has been given and not used
+MOST_ADDRESSES = 2000  # that a visit has been given and not used, one for each file of a folder
 
 NOT_ASKED = "No control of this visit asked for that file."
 NOT_YOURS = "That visit is another browser's."
-TOO_MANY = "This visit has too many files waiting: open the page again."
+TOO_MANY = "The files of this visit are too large in sum: remove some, or open the page again."
 NO_ROOM = "The server has no room for that file now. Try again in a minute."
 
 _start = threading.Lock()
@@ -45,10 +45,10 @@ _log = logging.getLogger(__name__)
 
 
 class _File:
-    __slots__ = ("arrived", "claimed", "size")
+    __slots__ = ("claimed", "size")
 
     def __init__(self, size: int) -> None:
-        self.size, self.arrived, self.claimed = size, time.monotonic(), False
+        self.size, self.claimed = size, False
 
 
 class WaitingUploads:
@@ -59,6 +59,7 @@ class WaitingUploads:
         self._files: dict[tuple[str, str], _File] = {}
         self._addresses: dict[str, OrderedDict[str, None]] = {}  # visit -> files it may send
         self._coming: dict[str, list[int]] = {}  # visit -> bytes of files on their way
+        self._last_arrival: dict[str, float] = {}  # visit -> when its last file was here
         self._lock = threading.RLock()
         self._streamlit = manager.add_file, manager.remove_file, manager.remove_session_files, manager.get_files
         self._give_addresses = manager.get_upload_urls
@@ -77,15 +78,12 @@ class WaitingUploads:
 
     def why_refused(self, session_id: str, file_id: str, size: int) -> tuple[int, str] | None:
         """The status and the sentence with which a file of so many bytes is refused; None where it may come, and is counted."""
-        most = permissions.upload_limit_mb() * MB
+        most = VISIT_LIMIT_MB["public" if permissions.is_public() else "local"] * MB
         with self._lock:
             if file_id not in self._addresses.get(session_id, ()):
                 return 403, NOT_ASKED
-            mine = [one for (visit, _), one in self._files.items() if visit == session_id]
-            coming = self._coming.get(session_id, [])
-            if sum(not one.claimed for one in mine) + len(coming) >= MOST_UNCLAIMED:
-                return 429, TOO_MANY
-            if sum(one.size for one in mine) + sum(coming) + size > most + PHOTO_MB * MB:
+            mine = sum(one.size for (visit, _), one in self._files.items() if visit == session_id)
+            if mine + sum(self._coming.get(session_id, ())) + size > most:
                 return 413, TOO_MANY
             everyone = sum(one.size for one in self._files.values()) + sum(map(sum, self._coming.values()))
             if everyone + size > ALL_SHARE * memory_cache.CACHE.capacity() or not memory_cache.CACHE.hold(size):
@@ -108,6 +106,7 @@ class WaitingUploads:
             self._forget(session_id, file.file_id)
             self._streamlit[0](session_id, file)
             self._files[session_id, file.file_id] = _File(len(file.data))
+            self._last_arrival[session_id] = time.monotonic()
             memory_cache.CACHE.hold(len(file.data), force=True)
 
     def remove(self, session_id: str, file_id: str) -> None:
@@ -121,6 +120,7 @@ class WaitingUploads:
         with self._lock:
             self._streamlit[2](session_id)
             self._addresses.pop(session_id, None)
+            self._last_arrival.pop(session_id, None)
             for visit, file_id in [one for one in self._files if one[0] == session_id]:
                 self._forget(visit, file_id)
 
@@ -136,7 +136,8 @@ class WaitingUploads:
         """Throw away what no control has taken for too long."""
         with self._lock:
             late = time.monotonic() - UNCLAIMED_S
-            for visit, file_id in [one for one, file in self._files.items() if not file.claimed and file.arrived < late]:
+            idle = {visit for visit, last in self._last_arrival.items() if last < late and visit not in self._coming}
+            for visit, file_id in [one for one, file in self._files.items() if not file.claimed and one[0] in idle]:
                 self.remove(visit, file_id)
 
     def _forget(self, session_id: str, file_id: str) -> None:
