@@ -26,10 +26,7 @@ from vitcore.interventions import activations  # before inference mode is anothe
 from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL
 
-ADDRESSES = {
-    "rollout": {"method": "Gradient rollout", "fusion": "max"}, "cover": {"cover_count": "5", "cover_map": "Grad-CAM"},
-    "switch": {"off": "positions-L1.mlp-L0H0"}, "tokens": {"tokens_of": "Keys", "tokens_view": "Segments", "segments": "2"},
-}
+ADDRESSES = {"rollout": {"method": "Grad-CAM", "fusion": "max"}, "switch": {"off": "positions-L1.mlp-L0H0"}}
 run, buffer = local_script_runner.LocalScriptRunner._run_script_thread, memory_size._buffer
 
 def run_on_device(runner):

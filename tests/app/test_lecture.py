@@ -122,7 +122,7 @@ def test_a_picture_on_a_phone_has_no_empty_space_around_it():
     app = App("filters").fine()
     tall, usual = (chart["layout"]["height"] for chart in app.charts()[:2])
     layout = resized(app, 1.0, 390)
-    wide = 390 - 32 - layout["margin"]["l"] - layout["margin"]["r"]
+    wide = 390 - 24 - layout["margin"]["l"] - layout["margin"]["r"]
     shape = layout["yaxis"]["range"][0] / layout["xaxis"]["range"][1]
     assert layout["height"] == pytest.approx(wide * shape + layout["margin"]["t"] + layout["margin"]["b"], abs=1)
     assert layout["height"] < tall and app.charts()[1]["layout"]["height"] == usual

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 ADDRESS = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)$")
-MB = 2**20
+MEGABYTE = 2**20
 VISIT_LIMIT_MB = {"local": 2000, "public": 250}  # of one visit's files in sum: a model and a folder of photos
 ALL_SHARE = 0.5  # of the budget, at most, for the files of all visits
 UNCLAIMED_S = 60.0
@@ -78,7 +78,7 @@ class WaitingUploads:
 
     def why_refused(self, session_id: str, file_id: str, size: int) -> tuple[int, str] | None:
         """The status and the sentence with which a file of so many bytes is refused; None where it may come, and is counted."""
-        most = VISIT_LIMIT_MB["public" if permissions.is_public() else "local"] * MB
+        most = VISIT_LIMIT_MB["public" if permissions.is_public() else "local"] * MEGABYTE
         with self._lock:
             if file_id not in self._addresses.get(session_id, ()):
                 return 403, NOT_ASKED
@@ -191,8 +191,8 @@ class GuardUploads:
 def _announced_bytes(scope: Scope) -> int:
     """How large the file is said to be; where nothing is said, as large as one may be. Streamlit stops reading past that."""
     said = dict(scope["headers"]).get(b"content-length", b"")
-    most = permissions.upload_limit_mb() * MB
-    return min(int(said), most + MB) if said.isdigit() else most
+    most = permissions.upload_limit_mb() * MEGABYTE
+    return min(int(said), most + MEGABYTE) if said.isdigit() else most
 
 
 def _is_of_visit(scope: Scope, session_id: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 
 from app import permissions
 from app.state.memory import memory_cache
@@ -15,9 +16,13 @@ CPU = "cpu"
 _chosen: list[str] = []  # the device chosen on a page, which outlives the visit: models are shared
 
 
-@functools.cache
 def available_devices() -> tuple[str, ...]:
-    """The kinds of device that models can be on here; "cpu" is the first."""
+    """The kinds of device that models can be on here; "cpu" is the first, and the only one until a model has been loaded."""
+    return _torch_devices() if "torch" in sys.modules else (CPU,)  # the page's first frame does not wait for torch
+
+
+@functools.cache
+def _torch_devices() -> tuple[str, ...]:
     from vitcore.models.assembly.device_and_dtype import available_devices
 
     return available_devices()
