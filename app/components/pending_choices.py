@@ -28,9 +28,12 @@ class PendingChoice(NamedTuple):
     drawn: bool = False
 
 
-def choose(control: str, value: Any) -> None:
-    """Set a control from a component's callback; an option that it does not have, sent by hand, is left out."""
-    if isinstance(value, str) and not _has_option(control, value):
+def choose(control: str, value: Any, *, is_new_option: bool = False) -> None:
+    """Set a control from a component's callback; an option that it does not have, sent by hand, is left out.
+
+    `is_new_option`: the control gets it with the next run, for the callback itself has made it.
+    """
+    if isinstance(value, str) and not is_new_option and not _has_option(control, value):
         return
     pending = st.session_state.setdefault(PENDING_STATE, {})
     before = pending[control].before if control in pending else st.session_state.get(control)
