@@ -21,6 +21,7 @@ from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX,
 from streamlit.runtime.uploaded_file_manager import DeletedFile
 
 Check = Callable[[Any], bool]
+NUMBERS = {"int_value", "double_value"}  # a browser sends whole ones as the first, whatever the control is registered with
 LARGEST = 2**31  # of a number that a component sends: a token, a count of choices
 LARGEST_TYPE, LARGEST_PX = 8, 20_000  # of the page's type over 16 px, and of a screen
 
@@ -89,7 +90,7 @@ def fits(state: WidgetState, control: WidgetMetadata[Any]) -> bool:
     field = state.WhichOneof("value")
     if field is None:
         return True
-    if field != control.value_type:
+    if field != control.value_type and {field, control.value_type} != NUMBERS:
         return False
     if field == "double_value":
         return math.isfinite(state.double_value)
@@ -158,6 +159,9 @@ def install() -> None:
     def take_fitting(self: SessionState, widget_states: WidgetStates) -> None:
         drawn = self._new_widget_state.widget_metadata
         fitting = [one for one in widget_states.widgets if one.id not in drawn or _fits_last(one, drawn[one.id])]
+        for one in widget_states.widgets:
+            if one.id in drawn and not fits(one, drawn[one.id]):
+                _log.warning("What a browser sent for a control can't be read: it keeps its value (%s).", one.WhichOneof("value"))
         fitting = [one for one in fitting if not one.json_trigger_value or _component(one.id) in self._old_state]
         take_message(self, WidgetStates(widgets=fitting))
 

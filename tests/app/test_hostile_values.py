@@ -50,3 +50,9 @@ def test_a_control_keeps_its_value_and_takes_a_good_one():
     other = next(one for one in ("red-panda", "cat") if one != photo)
     send(app, said(ids["gallery__events"], "json_trigger_value", json.dumps({"event": "photo", "value": other}))).fine()
     assert app.values()["photo"] == other, "what the gallery really sends"
+
+
+def test_a_whole_number_is_taken_as_browsers_send_it():
+    app = App("positions").fine()
+    patch = next(control for control in controls_of(app) if control.endswith("-patch"))
+    assert send(app, said(patch, "int_value", 7)).fine().values()["patch"] == 7
