@@ -319,7 +319,7 @@ def test_on_a_phone_layer_head_and_arrow_are_there_at_once_in_the_visitors_langu
         with subtests.test(width):
             page.set_viewport_size({"width": width, "height": 844})
             right = bar.evaluate("e => e.getBoundingClientRect().right")
-            assert bar.locator(".st-key-layer").bounding_box()["width"] == width - 32, "room for twelve layers"
+            assert bar.locator(".st-key-layer").bounding_box()["width"] == width - 24, "room for twelve layers"
             assert 844 - bar.locator("..").bounding_box()["y"] <= 0.12 * 844, "the picture has the screen"
             assert bar.locator(".st-key-patch").bounding_box()["x"] >= right - 45, "no field is seen in part"
             for button in bar.locator(".st-key-direction button").all():
