@@ -99,4 +99,7 @@ def _is_own_origin(origin: str, host: str) -> bool:
     if not config.get_option("server.enableCORS"):
         return True
     allowed = {one.strip() for one in config.get_option("server.corsAllowedOrigins")}
-    return urlsplit(origin).netloc.lower() == host.lower() or origin in allowed
+    page, known_as = urlsplit(origin), (config.get_option("browser.serverAddress") or "").lower()
+    if known_as not in permissions.LOOPBACK_ADDRESSES and page.hostname == known_as:
+        return True  # behind a proxy that asks by a name of its own
+    return page.netloc.lower() == host.lower() or origin in allowed

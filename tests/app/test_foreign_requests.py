@@ -78,3 +78,13 @@ def test_another_sites_page_cannot_speak_to_this_server(local, monkeypatch):
     assert not ask(host, "http://evil.example"), "what is only read, a browser keeps from it"
     local["server.corsAllowedOrigins"] = ["https://name-8501.app.example.dev"]
     assert not ask(host, "https://name-8501.app.example.dev", "websocket")
+
+
+def test_the_address_that_visitors_were_told_is_an_own_origin_behind_any_proxy(local, monkeypatch):
+    monkeypatch.setenv("INSIDE_VIT_PUBLIC", "1")
+    assert ask("upstream:8501", "https://vit.example.org", "websocket")
+    local["browser.serverAddress"] = "vit.example.org"
+    assert not ask("upstream:8501", "https://vit.example.org", "websocket")
+    assert ask("upstream:8501", "https://evil.example", "websocket")
+    local["browser.serverAddress"] = "localhost"
+    assert ask("127.0.0.1:8501", "http://localhost:9999", "websocket"), "another server of this machine"
