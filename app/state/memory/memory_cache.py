@@ -219,11 +219,7 @@ class MemoryCache:
         try:
             yield
         finally:
-            with self._lock:
-                self.reserved -= need
-                self._room_freed.notify_all()
-            if need >= TRIM_BYTES:
-                trim_memory()
+            self.release(need)
 
     def hold(self, size: int, force: bool = False) -> bool:
         """Count bytes that lie elsewhere, if there is room for them now, or they are there anyway (`force`)."""
@@ -234,7 +230,7 @@ class MemoryCache:
             return True
 
     def release(self, size: int) -> None:
-        """Bytes that were held lie there no more."""
+        """Bytes that were held or reserved are taken no more."""
         with self._lock:
             self.reserved -= size
             self._room_freed.notify_all()
