@@ -108,11 +108,12 @@ def fits(state: WidgetState, control: WidgetMetadata[Any]) -> bool:
 def _fits_last(state: WidgetState, control: WidgetMetadata[Any]) -> bool:
     """The same of a control as it was drawn last, with the options that it had then."""
     options, field = control.formatted_options, state.WhichOneof("value")
+    if not fits(state, control):
+        _log.warning("What a browser sent for a control can't be read: it keeps its value (%s).", field)
+        return False
     if options is not None and field == "string_value" and state.string_value not in options:
         return False
-    if options is not None and field == "string_array_value" and not set(state.string_array_value.data) <= set(options):
-        return False
-    return fits(state, control)
+    return options is None or field != "string_array_value" or set(state.string_array_value.data) <= set(options)
 
 
 def _component(events: str) -> str:
@@ -159,9 +160,6 @@ def install() -> None:
     def take_fitting(self: SessionState, widget_states: WidgetStates) -> None:
         drawn = self._new_widget_state.widget_metadata
         fitting = [one for one in widget_states.widgets if one.id not in drawn or _fits_last(one, drawn[one.id])]
-        for one in widget_states.widgets:
-            if one.id in drawn and not fits(one, drawn[one.id]):
-                _log.warning("What a browser sent for a control can't be read: it keeps its value (%s).", one.WhichOneof("value"))
         fitting = [one for one in fitting if not one.json_trigger_value or _component(one.id) in self._old_state]
         take_message(self, WidgetStates(widgets=fitting))
 
