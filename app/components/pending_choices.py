@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app.components.component_files import translated_component
 
@@ -28,28 +27,12 @@ class PendingChoice(NamedTuple):
     drawn: bool = False
 
 
-def choose(control: str, value: Any, *, is_new_option: bool = False) -> None:
-    """Set a control from a component's callback; an option that it does not have, sent by hand, is left out.
-
-    `is_new_option`: the control gets it with the next run, for the callback itself has made it.
-    """
-    if isinstance(value, str) and not is_new_option and not _has_option(control, value):
-        return
+def choose(control: str, value: Any) -> None:
+    """Set a control from a component's callback, which has seen to it that the control has this option."""
     pending = st.session_state.setdefault(PENDING_STATE, {})
     before = pending[control].before if control in pending else st.session_state.get(control)
     pending[control] = PendingChoice(before, value)
     st.session_state[control] = value
-
-
-def _has_option(control: str, value: str) -> bool:
-    """Whether a control, as it was last drawn, has this option; one without options takes any text."""
-    context = get_script_run_ctx()
-    state = context.session_state._state if context else None
-    drawn = state.get_widget_metadata(state.get_widget_id_from_key(control) or "") if state else None
-    if drawn is None or drawn.formatted_options is None:
-        return True
-    said = drawn.serializer(value)
-    return all(one in drawn.formatted_options for one in (said if isinstance(said, list) else [said]))
 
 
 def choice_component(

@@ -61,14 +61,14 @@ def test_a_frame_that_is_kept_becomes_the_visitors_photo_or_nothing_changes(monk
     from app.views.live import keep_frame
 
     chosen, said, kept = [], [], []
-    monkeypatch.setattr(keep_frame, "choose", lambda *what, is_new_option: chosen.append((*what, is_new_option)))
+    monkeypatch.setattr(keep_frame, "choose", lambda *what: chosen.append(what))
     monkeypatch.setattr(keep_frame.st, "toast", lambda sentence, **_: said.append(sentence))
     monkeypatch.setattr(uploaded_photo.visitors, "keep_for_visitor", lambda *what: kept.append(what))
     monkeypatch.setattr(uploaded_photo.visitors, "visitor_id", lambda: "somebody")
     keep_frame.receive_frame(b"no picture")
     assert not chosen and not kept and len(said) == 1
     keep_frame.receive_frame(png())
-    assert chosen == [("photo", uploaded_photo.PHOTO_ID, True)] and len(said) == 1
+    assert chosen == [("photo", uploaded_photo.PHOTO_ID)] and len(said) == 1
     assert kept == [("upload", (png(), "live-frame.png"))]
 
 

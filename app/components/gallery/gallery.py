@@ -13,9 +13,10 @@ _GALLERY = st.components.v2.component(
 
 def gallery(rows: list[dict[str, str]], images: list[bytes], chosen: str, *, key: str, target: str, label: str) -> None:
     """Show rows of {id, title, alt}, called `label`, by their images (WebP); a click puts the id in st.session_state[target]."""
+    ids = {row["id"] for row in rows}
 
     def pick() -> None:
-        if st.session_state[key].photo:
+        if st.session_state[key].photo in ids:  # a message made by hand may name another
             choose(target, st.session_state[key].photo)
 
     where = [media_url(image, "image/webp", f"gallery{i}") for i, image in enumerate(images)]

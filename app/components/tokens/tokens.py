@@ -12,6 +12,7 @@ LABELS = (
     "photo", "canvas", "views", "colours", "foreground", "segments", "threshold", "play", "matches", "matches help", "strip",
     "mask",
 )  # fmt: skip
+VIEWS = ("colours", "foreground", "segments")
 CHOICE_TYPES: dict[str, type] = {"patch": int, "layer": int, "view": str, "threshold": float, "mask": bool, "lines": bool}
 
 
@@ -20,7 +21,7 @@ def tokens(data: dict[str, Any], *, key: str, targets: dict[str, str]) -> None:
 
     def take(given: dict[str, Any]) -> None:
         for choice, control in targets.items():
-            if choice in given:
+            if choice in given and (choice != "view" or given[choice] in VIEWS):  # a message made by hand may name another
                 value = given[choice]
                 choose(control, None if value is None else CHOICE_TYPES[choice](value))
 

@@ -15,4 +15,4 @@ def receive_frame(png: bytes) -> None:
     if problem := uploaded_photo.receive_photo(png, texts.prose("live")["frame file"]):
         st.toast(escape_markdown(problem), icon=":material/broken_image:", duration="long")
     else:
-        choose("photo", uploaded_photo.PHOTO_ID, is_new_option=True)
+        choose("photo", uploaded_photo.PHOTO_ID)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from app import texts
 from app.components.component_files import media_url
-from app.components.tokens.tokens import LABELS
+from app.components.tokens.tokens import LABELS, VIEWS
 from app.state import landing_figures
 from app.state.recordings import outlier_tokens, recordings, relevance_maps, token_features
 from app.state.visit.visit import Visit
@@ -16,7 +16,6 @@ from app.widgets import attention_urls, outlier_masking
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
 
-VIEWS = ("colours", "foreground", "segments")
 TEXT_KEYS = (
     *(label for label in LABELS if label not in ("mask", *VIEWS)), "stop", "layer", "patch", "two sentences", "title colours",
     "title foreground", "title segments", "title cut", "title similar", "title strip", "rest", "rest outliers", "best",

@@ -10,7 +10,7 @@ from app import texts
 from app.components import page_theme
 from app.components.figure import explain, lead
 from app.components.pending_choices import mark_drawn, restore_pending
-from app.components.tokens.tokens import tokens
+from app.components.tokens.tokens import VIEWS, tokens
 from app.shell import photo_picker, query_controls, selection
 from app.state.models import loaded_models
 from app.state.recordings import recordings, token_features
@@ -18,7 +18,7 @@ from app.state.visit import current_photo
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown
 from app.views.tokens.tokens_download import download_button
-from app.views.tokens.tokens_message import VIEWS, TokensVisit, tokens_message
+from app.views.tokens.tokens_message import TokensVisit, tokens_message
 from app.widgets import outlier_masking
 
 TARGETS = {
