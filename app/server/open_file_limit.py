@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from starlette.responses import PlainTextResponse
 from streamlit import runtime
 
 if TYPE_CHECKING:
@@ -64,9 +65,8 @@ class RefuseVisitors:
         _log.warning("Too few files can still be opened: visitors who come are refused.")
         if scope["type"] == "websocket":
             return await send({"type": "websocket.close", "code": 1013})  # try again later: Streamlit's page does
-        headers = [(b"connection", b"close"), (b"retry-after", b"5"), (b"content-type", b"text/plain")]
-        await send({"type": "http.response.start", "status": 503, "headers": headers})
-        await send({"type": "http.response.body", "body": b"Too many visitors at once. Try again in a few seconds."})
+        said = "Too many visitors at once. Try again in a few seconds."
+        await PlainTextResponse(said, 503, {"connection": "close", "retry-after": "5"})(scope, receive, send)
 
     def is_short(self) -> bool:
         """Whether too few can still be opened."""

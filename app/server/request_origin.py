@@ -13,6 +13,7 @@ import logging
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from starlette.responses import PlainTextResponse
 from streamlit import config
 
 from app import permissions
@@ -41,9 +42,8 @@ class RefuseForeign:
         _log.warning(reason)
         if scope["type"] == "websocket":
             return await send({"type": "websocket.close", "code": 1008})
-        headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store"), (b"connection", b"close")]
-        await send({"type": "http.response.start", "status": 403, "headers": headers})
-        await send({"type": "http.response.body", "body": reason.encode()})
+        answer = PlainTextResponse(reason, 403, {"cache-control": "no-store", "connection": "close"})
+        await answer(scope, receive, send)
 
 
 def why_refused(scope: Scope) -> str:

@@ -16,6 +16,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse
 from streamlit import runtime
 from streamlit.web.server.server_util import is_xsrf_enabled
 from streamlit.web.server.starlette.starlette_app_utils import validate_xsrf_token
@@ -181,7 +183,9 @@ class GuardUploads:
         if refused is None and scope["method"] == "DELETE":
             return await self.app(scope, receive, send)
         if refused := refused or uploads.why_refused(session_id, file_id, size):
-            return await _refuse(send, *refused)
+            status, reason = refused
+            _log.warning("An upload was refused: %s", reason)
+            return await PlainTextResponse(reason, status, {"connection": "close"})(scope, receive, send)
         try:
             await self.app(scope, receive, send)
         finally:
@@ -197,17 +201,8 @@ def _announced_bytes(scope: Scope) -> int:
 
 def _is_of_visit(scope: Scope, session_id: str) -> bool:
     """Whether the request comes from the browser that has the visit's connection: both hold one secret in a cookie."""
-    from starlette.requests import HTTPConnection
-
     client: Any = runtime.get_instance().get_client(session_id)
     if client is None or not is_xsrf_enabled():
         return client is not None
     shown = HTTPConnection(scope).cookies.get(XSRF_COOKIE_NAME)
     return validate_xsrf_token(shown, client.client_context.cookies.get(XSRF_COOKIE_NAME))
-
-
-async def _refuse(send: Send, status: int, reason: str) -> None:
-    _log.warning("An upload was refused: %s", reason)
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": reason.encode()})
