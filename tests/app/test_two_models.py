@@ -4,15 +4,17 @@ import re
 
 import numpy as np
 import pytest
+from PIL import Image
 from trained import a_run, give_model
 from visitor import App
 
 from app import texts
+from app.state import preset_pairs
 from app.state.models import loaded_models
 from app.state.photos import sample_photos
 from app.state.recordings import recordings
 from app.state.visit import second_model
-from app.views.compare import preset_pairs, summary_and_handout
+from app.views.compare import summary_and_handout
 from vitcore.forward.compare_models import compare, record_tokens
 from vitcore.forward.mask_outliers import outliers_in_recording
 from vitcore.images import open_photo
@@ -127,9 +129,28 @@ def test_a_ready_pair_is_one_touch():
     app = App("compare")
     app.press(TEXT["ready size"])
     assert app.values() | {"b": "itself", "b_px": "64x64", "picture": "rollout"} == app.values()
+    drawn = [html for one in app.at.get("html") if "<img" in (html := one.proto.body)]
+    assert len(drawn) == len(preset_pairs.PRESET_PAIRS), "each pair has a picture"
+    grey = TEXT["ready example"].format(model=MODEL_CARDS[0].title)
+    assert any(grey in said for said in app.sentences("caption")), "whose picture stands for those that are not here"
     named = {name for one in preset_pairs.PRESET_PAIRS for name in (one.first, one.second) if name}
     listed = named - {second_model.RANDOM, second_model.ITSELF}
     assert listed - {card.name for card in MODEL_CARDS} == preset_pairs.UNLISTED_MB.keys(), "the size of every download is known"
+
+
+def test_the_pictures_of_ready_pairs_are_what_is_computed_now(shipped):
+    """If this fails after a change of the model, the photo or a drawing: python -m app.state.preset_pairs"""
+    example = preset_pairs.example_pair()
+    expected = {f"example-{one.picture}": (example, one.picture) for one in preset_pairs.PRESET_PAIRS}
+    expected["random"] = (shipped, with_random_weights(shipped)), "rollout"
+    expected["size"] = preset_pairs.example_pair(0.5), "rollout"
+    for name, (vits, picture) in expected.items():
+        kept = np.asarray(Image.open(preset_pairs.PICTURES / f"{name}.webp").convert("RGBA")).astype(int)
+        computed = preset_pairs.draw_pair(*vits, picture).astype(int)
+        on_black = [one[..., :3] * one[..., 3:] / 255 for one in (kept, computed)]
+        assert kept.shape == computed.shape and np.abs(on_black[0] - on_black[1]).mean() < 4, name
+    assert all(preset_pairs.pair_picture(one).file.is_file() for one in preset_pairs.PRESET_PAIRS)
+    assert sum(file.stat().st_size for file in preset_pairs.PICTURES.iterdir()) < 150_000
 
 
 def test_a_run_stands_beside_its_checkpoint(make_module):

@@ -9,6 +9,8 @@ from looking import at_rest, figures_are_accessible, pick, resize, serious, too_
 from PIL import Image
 from playwright.sync_api import Page, expect
 
+from app.state.preset_pairs import PRESET_PAIRS
+
 
 def said(page: Page, key: str) -> str:
     return page.locator(f".st-key-{key} figcaption").inner_text()
@@ -42,10 +44,17 @@ def test_choose_b_switch_the_picture_point_and_share(visit, subtests):
     expect(theirs.get_by_role("radio", name="attention", exact=True)).to_be_checked()
     expect(theirs.get_by_role("heading", name="B · Inside ViT Ti/8 · 128 px, given 64 px")).to_be_visible()
     assert theirs.locator("[data-testid=stMetricValue]").all_inner_texts() == numbers
-    theirs.get_by_role("button", name="Ready pairs").click()
-    theirs.get_by_role("button", name="Before it learned anything").click()
-    expect(theirs.get_by_test_id("stPopoverBody")).to_have_count(0)  # it would cover what was chosen
-    expect(theirs).not_to_have_url(re.compile("another"))
+    card, main = theirs.locator("[class*=st-key-pair_own_random]"), theirs.get_by_test_id("stMain")
+    card.get_by_role("img", name="rollout").scroll_into_view_if_needed()
+    x, y, *_ = card.get_by_role("img").bounding_box().values()
+    assert main.evaluate("m => m.scrollTop") > 0
+    theirs.mouse.click(x + 9, y + 9)  # on its picture: the whole card is the button
+    expect(theirs).not_to_have_url(re.compile("another|attention"))
+    assert at_rest(theirs).get_by_test_id("stMain").evaluate("m => m.scrollTop") == 0, "what was chosen is seen"
+    drawn = theirs.locator("[class*=st-key-pair_] img").evaluate_all("all => all.filter(e => e.naturalWidth === 412).length")
+    assert drawn == len(PRESET_PAIRS)
+    theirs.get_by_role("button", name="Supervised and DINOv2").press("Enter")
+    expect(theirs.get_by_text("B did not change: The same, with random weights.")).to_be_visible()  # no dead click: no hub here
 
 
 def test_a_curtain_is_drawn_by_mouse_finger_and_keys(visit):

@@ -125,9 +125,10 @@ function closeDrawer() {
   find(":st(sidebar)[data-collapsed=false] :st(sidebar-collapse-button) button")?.click()
 }
 
-// What was chosen in the list of ready pairs lies below that list, and a page below the menu that led to it.
+// A ready pair is shown above its card, and a page below the menu that led to it.
 function outOfTheWay({ target }) {
-  if (!target.closest?.(":st(popover-body) :is([class*=st-key-ready_] button, a:st(page-link))")) return
+  if (target.closest?.("[class*=st-key-ready_] button")) find(":st(main)")?.scrollTo({ top: 0, behavior: "instant" })
+  if (!target.closest?.(":st(popover-body) a:st(page-link)")) return
   document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", cancelable: true }))
 }
 

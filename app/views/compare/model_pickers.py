@@ -15,7 +15,6 @@ from app.state.model_ref import CHECKPOINTS, ModelRef
 from app.state.models import loaded_models, model_menu
 from app.state.recordings import model_comparisons
 from app.state.visit import current_model, second_model
-from app.views.compare import preset_pairs
 from app.views.compare.model_pair import ModelPair
 from app.widgets import outlier_masking
 from vitcore.models.model_cards import DEFAULT_MODEL
@@ -33,7 +32,6 @@ def choose_pair(visit: Visit, row: DeltaGenerator, problem_place: DeltaGenerator
     with row:
         _first_menu(text)
         requested = _second_menu(text, first)
-        preset_pairs.presets_popover(text, first)
         settings = st.popover(text["settings"], icon=":material/tune:", key="compare_settings")
     with problem_place:
         return _load_pair(visit, requested, settings), settings

@@ -7,7 +7,7 @@ import streamlit as st
 from app import texts
 from app.shell import current_visit, query_controls
 from app.state.recordings import model_comparisons
-from app.views.compare import chart_pairs, map_pairs, model_pickers, summary_and_handout
+from app.views.compare import chart_pairs, map_pairs, model_pickers, preset_pairs, summary_and_handout
 from app.views.compare.model_pair import ControlPlaces
 
 text = texts.prose("compare")
@@ -15,7 +15,7 @@ visit = current_visit.load_visit(text, record=model_comparisons.recording_with_t
 problem_place, picture_place, number_place = st.container(), st.container(), st.container()
 kind_row = st.container()
 picture_row, model_row = (st.container(horizontal=True, vertical_alignment="bottom") for _ in range(2))
-rest = st.container()
+cards, rest = st.container(key="ready"), st.container()
 pair, settings = model_pickers.choose_pair(visit, model_row, problem_place)
 pictures: dict[str, Callable] = {
     "filters": chart_pairs.show_filters,
@@ -42,5 +42,7 @@ with number_place:
     summary_and_handout.show_numbers(pair)
 with picture_place:
     pictures[picture](pair, pair.comparison, ControlPlaces(picture_row, settings, rest))
+with cards:
+    preset_pairs.show_cards(text, visit.vit)
 summary_and_handout.teacher_note(pair)
 summary_and_handout.handout_button(pair)

@@ -1,12 +1,17 @@
-"""Pairs of models that are ready to be chosen at a touch, with what each shows and what has to be downloaded."""
+"""Cards of pairs of models that are ready to be chosen at a touch: a picture, what it shows, what has to be downloaded."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app import permissions, texts
+from app.components.component_files import media_url
+from app.shell import photo_titles
+from app.state.photos import sample_photos
+from app.state.preset_pairs import PRESET_PAIRS, UNLISTED_MB, PresetPair, pair_picture
 from app.state.training import runs
 from app.state.visit import current_model, second_model
 from vitcore.models.model_cards import MODEL_CARDS
@@ -14,57 +19,53 @@ from vitcore.models.model_cards import MODEL_CARDS
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
 
-
-class PresetPair(NamedTuple):
-    """A pair to be chosen at a touch; `first` empty: the model that is chosen already."""
-
-    key: str
-    first: str
-    second: str
-    picture: str
-    size: str = second_model.OWN_SIZE
+CARDS = {card.name: card for card in MODEL_CARDS}
 
 
-PRESET_PAIRS = (
-    PresetPair("random", "", second_model.RANDOM, "tokens"),
-    PresetPair("size", "", second_model.ITSELF, "rollout"),
-    PresetPair("hybrid", "vit_base_patch16_384.augreg_in21k_ft_in1k", "vit_base_r50_s16_384.orig_in21k_ft_in1k", "distance"),
-    PresetPair("positions", "vit_small_patch16_224.augreg_in21k_ft_in1k", "deit_small_patch16_224.fb_in1k", "positions"),
-    PresetPair("dino", "vit_small_patch16_224.augreg_in21k_ft_in1k", "vit_small_patch14_dinov2.lvd142m", "rollout"),
-    PresetPair("registers", "vit_small_patch14_dinov2.lvd142m", "vit_small_patch14_reg4_dinov2.lvd142m", "attention"),
-    PresetPair("tuned", "vit_base_patch16_224.orig_in21k", "vit_base_patch16_224.orig_in21k_ft_in1k", "tokens"),
-    PresetPair("clip", "vit_base_patch16_clip_224.openai", "vit_base_patch16_clip_224.openai_ft_in1k", "tokens"),
-)
-UNLISTED_MB = {"vit_base_patch16_224.orig_in21k_ft_in1k": 346}  # what is downloaded for models outside the menu
+def show_cards(text: texts.Prose, first: Vit) -> None:
+    """A card for each pair that can be had beside `first`, or instead of it; a touch anywhere on it shows the pair."""
+    offered = list(_offered(first))
+    st.markdown(f"### {text['ready']}")
+    photo = sample_photos.samples()[0]["id"]
+    said = [text["ready photo"].format(photo=photo_titles.titles_by_id(texts.language(), [photo])[photo])]
+    if any(pair_picture(preset).is_example for preset, _ in offered):
+        said.append(text["ready example"].format(model=MODEL_CARDS[0].title))
+    st.caption(texts.escape_markdown(text.joined(said)))
+    with st.container(key="pair_cards"):
+        for preset, run in offered:
+            _show_card(text, preset, run)
 
 
-def presets_popover(text: texts.Prose, first: Vit) -> None:
-    """The pairs, each a button with what it shows."""
-    cards = {card.name: card for card in MODEL_CARDS}
-    with st.popover(text["ready"], icon=":material/auto_awesome:", key="ready"):
-        for preset in PRESET_PAIRS:
-            size = _smaller_size(first) if preset.key == "size" else preset.size
-            if preset.key == "size" and size == second_model.OWN_SIZE:
-                continue
-            wanted = [
-                name for name in (preset.first, preset.second) if name and name not in (second_model.RANDOM, second_model.ITSELF)
-            ]
-            if not all(name in cards for name in wanted) and not permissions.allows("downloads"):
-                continue
-            _preset_button(text, preset._replace(size=size))
-            caption = text[f"ready {preset.key} about"]
-            if mb := [cards[n].download_mb if n in cards else UNLISTED_MB[n] for n in wanted]:
-                caption += " " + text["ready download"].format(sizes=" + ".join(f"{one:.0f} MB" for one in mb))
-            st.caption(caption)
-        for name in list(runs.model_cards())[:3]:
-            for which in second_model.run_checkpoints(name)[-1:]:
-                _preset_button(text, PresetPair("steps", name, which, "tokens"), run=name)
-                st.caption(text["ready steps about"])
+def _offered(first: Vit) -> Iterator[tuple[PresetPair, str]]:
+    """The pairs, each with the run that it is of, or nothing."""
+    for preset in PRESET_PAIRS:
+        size = _smaller_size(first) if preset.key == "size" else preset.size
+        if preset.key == "size" and size == second_model.OWN_SIZE:
+            continue
+        if all(name in CARDS for name in _downloaded(preset)) or permissions.allows("downloads"):
+            yield preset._replace(size=size), ""
+    for name in list(runs.model_cards())[:3]:
+        for which in second_model.run_checkpoints(name)[-1:]:
+            yield PresetPair("steps", name, which, "tokens"), name
 
 
-def _preset_button(text: texts.Prose, preset: PresetPair, run: str = "") -> None:
+def _downloaded(preset: PresetPair) -> list[str]:
+    """The models of a pair that the hub has."""
+    return [name for name in (preset.first, preset.second) if name in CARDS or name in UNLISTED_MB]
+
+
+def _show_card(text: texts.Prose, preset: PresetPair, run: str) -> None:
+    """The picture, the title and one line; the title's button covers the card (`pair_cards.css`)."""
+    picture = pair_picture(preset)
     label = text[f"ready {preset.key}"].format(run=texts.escape_markdown(run))
-    st.button(label, key=f"ready_{preset.key}_{run}", width="stretch", on_click=choose_preset, args=(preset,))
+    caption = text[f"ready {preset.key} about"]
+    if mb := [CARDS[name].download_mb if name in CARDS else UNLISTED_MB[name] for name in _downloaded(preset)]:
+        caption = text.joined((caption, text["ready download"].format(sizes=" + ".join(f"{one:.0f}" for one in mb))))
+    with st.container(key=f"pair_{'example' if picture.is_example else 'own'}_{preset.key}_{run}", gap=None):
+        address = media_url(picture.file.read_bytes(), "image/webp", f"pair_{preset.key}_{run}")
+        st.html(f'<img src="{address}" alt="{text[f"picture.{preset.picture}"]}">')
+        st.button(label, key=f"ready_{preset.key}_{run}", type="tertiary", on_click=choose_preset, args=(preset,))
+        st.caption(caption)
 
 
 def _smaller_size(first: Vit) -> str:
