@@ -100,7 +100,7 @@ function patches(s, section) {
   const { data } = s, { grid } = data
   const image = imageOf(s, data.pixels)
   const base = section.querySelector(".base"), count = grid.prefix + grid.rows * grid.cols
-  const found = lines(count, base.clientWidth || 600, 7.3 * s.em)
+  const found = lines(count, base.clientWidth || 600, 8.8 * s.em)
   const high = Math.ceil(found.rows * found.side)
   for (const canvas of section.querySelectorAll(".sequence canvas")) canvas.style.height = high + "px" // before the image comes
   if (!image) return
