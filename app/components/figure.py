@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PAGE_MARGIN_PX = 12  # at both sides of a phone
 SCREEN_SHARE = 0.6  # of a screen's height, below a page's title, words and controls
+ABOVE_PX = 84  # that a page's title and a figure's take in a lecture, where type is as large as usual
 TESTS_OF_MAPS = "views/maptests/page.py"
 MIMES = {"png": "image/png", "svg": "image/svg+xml", "html": "text/html"}
 
@@ -60,10 +61,13 @@ def figure(
             downloads(lambda: fig, key, note, subjects=subjects, file_stem=file_stem, **arrays)
 
 
-def plot(fig: Drawing, key: str, alt: str, on_click: Callable[[Any], None] | None = None) -> None:
+def plot(
+    fig: Drawing, key: str, alt: str, on_click: Callable[[Any], None] | None = None, fills_screen: bool = False
+) -> None:  # fmt: skip
     """Show a figure below its title, as large as the page's type (larger in a lecture), a picture no taller than a phone is wide.
 
-    `on_click` is called with the custom data of a point that a person touches.
+    `on_click` is called with the custom data of a point that a person touches. A chart that is its page's first picture
+    `fills_screen` below both titles, where type is larger than usual.
     """
     touch: dict[str, Any] = (
         {} if on_click is None else {"on_select": partial(_pass_on_click, key, on_click), "selection_mode": "points"}
@@ -73,17 +77,21 @@ def plot(fig: Drawing, key: str, alt: str, on_click: Callable[[Any], None] | Non
             st.markdown(f"**{texts.escape_markdown(fig.title)}**")
         if fig.subtitle:
             st.caption(texts.escape_markdown(fig.subtitle))
-        drawn = fit_to_page(fig, *page_size()).to_plotly()
-        st.plotly_chart(drawn, theme=None, key=key, config={"displayModeBar": False, "responsive": True}, alt=alt, **touch)
+        drawn = fit_to_page(fig, *page_size(), fills_screen)
+        st.plotly_chart(
+            drawn.to_plotly(), theme=None, key=key, config={"displayModeBar": False, "responsive": True}, alt=alt, **touch
+        )
 
 
-def fit_to_page(drawing: Drawing, scale: float, narrow_px: int, screen_px: int) -> Drawing:
+def fit_to_page(drawing: Drawing, scale: float, narrow_px: int, screen_px: int, fills_screen: bool = False) -> Drawing:
     """The drawing `scale` times as large and without its title, on a page `narrow_px` wide, a screen `screen_px` high; 0: any."""
     from vitcore.figures.drawing import fit_figure_to_width, limit_figure_height, remove_title
 
     drawing = replace(remove_title(drawing), zoom=scale)
     if narrow_px:
         drawing = fit_figure_to_width(drawing, narrow_px - 2 * PAGE_MARGIN_PX)
+    if screen_px and fills_screen:
+        return replace(drawing, height_px=screen_px / scale - ABOVE_PX)
     return limit_figure_height(drawing, round(SCREEN_SHARE * screen_px)) if screen_px else drawing
 
 

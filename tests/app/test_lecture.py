@@ -118,6 +118,12 @@ def test_figures_grow_with_the_type_but_no_higher_than_a_projector_has_room_for(
         )
 
 
+def test_the_papers_chart_fills_a_projector_and_no_desk():
+    size = 1.5, 0, 1000
+    shown, usual = (resized(App("paper", **query).fine(), *size)["height"] for query in ({"lecture": "true"}, {}))
+    assert 860 <= shown < 1000 and usual == SCREEN_SHARE * 1000
+
+
 def test_a_picture_on_a_phone_has_no_empty_space_around_it():
     app = App("filters").fine()
     tall, usual = (chart["layout"]["height"] for chart in app.charts()[:2])

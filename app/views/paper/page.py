@@ -8,7 +8,7 @@ import streamlit as st
 from app import texts
 from app.components import page_theme
 from app.components.figure import explain, lead, plot, setters
-from app.shell import query_controls
+from app.shell import lecture_mode, query_controls
 from app.views.paper import chart_sentences, clicked_model
 
 PARTS = ("data", "compute", "art", "vtab", "positions", "optimiser", "models", "settings", "curves")
@@ -55,7 +55,7 @@ if part in DRAWN:
     drawn = DRAWN[part](dataset, mode) if dataset else DRAWN[part](mode=mode)
     touch = clicked_model.remember_model if part in ("data", "compute") else None
     with chart:
-        plot(replace(drawn, title=title), f"paper_{part}", text[f"alt {part}"], touch)
+        plot(replace(drawn, title=title), f"paper_{part}", text[f"alt {part}"], touch, fills_screen=lecture_mode.is_on())
         explain("\n\n".join([details, f"{text['intro']} {text[f'how {part}']}"]), text[f"limits {part}"])
     if touch:
         clicked_model.show_model(text)
