@@ -90,7 +90,8 @@ def _tiles(comparison: Comparison, vits: tuple[Vit, Vit], picture: str) -> list[
     if picture == "tokens":
         return [apply_colour_scale(comparison.cka, SEQUENTIAL, 0, 1)]
     if picture == "positions":  # the middle's tile: so small, all of them could not be told apart
-        cosines = [vit.grid.to_map(position_similarity(position_embeddings(vit))[vit.grid.middle]) for vit in vits]
+        tables = [table for vit in vits if (table := position_embeddings(vit)) is not None]  # all of `PRESET_PAIRS` have one
+        cosines = [vit.grid.to_map(position_similarity(one)[vit.grid.middle]) for vit, one in zip(vits, tables, strict=True)]
         return [apply_colour_scale(one, diverging_scale("light"), -1, 1) for one in cosines]
     if picture == "distance":
         shares = [rec.distance_px / vit.grid.image_px[1] for rec, vit in zip(recs, vits, strict=True)]
