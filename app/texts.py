@@ -141,9 +141,4 @@ def table(lang: str | None = None) -> dict[str, str]:
     return _table(lang or language())
 
 
-def imagenet_names() -> tuple[str, ...]:
-    """ImageNet-1k's classes by their numbers, in the visitor's language; empty for English."""
-    return next(iter(_table(language()).classes.values()), ())
-
-
 translation.ask_for_table(table)

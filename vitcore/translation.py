@@ -7,7 +7,7 @@ A word that follows a count has the forms of its language, in CLDR's order (unic
 `"{count} {count:photo|photos}"` in English, which has two; Chinese has one, so nothing is written there.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import Decimal, InvalidOperation
@@ -29,13 +29,18 @@ def say(sentence: str, **facts: object) -> str:
     return Said(fill(there, facts, language) if facts else there, sentence, facts)
 
 
-def translated_labels(labels: Labels) -> Labels:
+def translated_labels(labels: Labels, numbers: Sequence[int] = ()) -> Labels:
     """What a model's classes are called in the reader's language: for a data set that the table knows by exactly these labels.
 
-    All of them are compared, in their order: the "crane" of a model of one's own stays what it is.
+    All of them are compared, in their order: the "crane" of a model of one's own stays what it is. Where `labels` are only some
+    of a data set's classes, `numbers` says which (negative: not known, so it stays).
     """
-    names: Mapping[Labels, Labels] = getattr(table(), "classes", {})
-    return names.get(labels, labels)
+    known: Mapping[Labels, Labels] = getattr(table(), "classes", {})
+    if not numbers:
+        return known.get(labels, labels)
+    called = {(number, label): name for english, names in known.items()
+              for number, (label, name) in enumerate(zip(english, names, strict=True))}  # fmt: skip
+    return tuple(called.get((number, label), label) for number, label in zip(numbers, labels, strict=True))
 
 
 class Said(str):

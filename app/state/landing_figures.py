@@ -11,8 +11,8 @@ import io
 import json
 from typing import TYPE_CHECKING, Any
 
-from app import texts
 from vitcore.assets import asset
+from vitcore.translation import translated_labels
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,8 +49,8 @@ def rollout_picture(rec: Recording, photo: str, readout: str, image: Image.Image
 
 def translated_answer(ready: dict[str, Any]) -> list[tuple[str, float]]:
     """The answer of a picture made beforehand, in the visitor's language."""
-    names = dict(enumerate(texts.imagenet_names()))
-    return [(names.get(i, label), share) for i, (label, share) in zip(ready["classes"], ready["answer"], strict=True)]
+    labels, shares = zip(*ready["answer"], strict=True)
+    return [*zip(translated_labels(labels, ready["classes"]), shares, strict=True)]
 
 
 def look_colours(mode: Mode) -> dict[str, str]:

@@ -5,13 +5,15 @@ from visitor import App
 
 import vitcore
 from app import texts
+from app.state.training import film_figures
 from app.views.rollout.rollout_visit import shown_class_names
 from tests.conftest import NORMALISE
-from vitcore.assets import SAMPLES
+from vitcore.assets import SAMPLES, asset
 from vitcore.report.handout import handout
 from vitcore.report.model_facts import collect_model_facts
 from vitcore.report.report_numbers import report_numbers
 from vitcore.report.report_settings import ReportSettings
+from vitcore.train import film_files
 from vitcore.translation import speaking, translated_labels
 
 CHINESE = ("zh-CN", "zh-TW")
@@ -84,3 +86,15 @@ def test_a_handout_shows_the_names_and_its_numbers_keep_the_labels(shipped):
         shown = handout(shipped, rec, model_facts=facts).decode()
         assert "它的预测：小熊猫，99.9 %" in shown and "ImageNet 对这张照片" not in shown
         assert report_numbers(shipped, rec, ReportSettings(), facts)["top5"][0][0] == "lesser panda"
+
+
+def test_a_film_that_ships_shows_the_names(shipped):
+    film = film_files.open_film(asset("recordings/vit-tiny-patch8-128.safetensors"))
+    known = [(label, number) for label, number in zip(film.classes, film.imagenet, strict=True) if number >= 0]
+    assert len(known) == len(film.classes) - 1 and all(shipped.labels[number] == label for label, number in known)
+    last = len(film.steps) - 1
+    with speaking(texts.table("zh-TW")):
+        assert film.top(last, 0, translated=True)[0][0] == "小貓熊" and film.top(last, 0)[0][0] == "lesser panda"
+        (label,) = film_figures.photo_figures(film, last, 0, "light")["answer"].labels[:1]
+        assert label.text.startswith("小貓熊 ")
+        assert translated_labels(("crane", "crane", "crane", "cat"), (517, 134, -1, 3)) == ("起重機", "鶴", "crane", "cat")
