@@ -121,9 +121,19 @@ def escape_markdown(text: str) -> str:
 
 
 @lru_cache(maxsize=8)
-def _table(lang: str) -> dict[str, str]:
-    file = TEXTS_FOLDER / lang / "vitcore.toml"
-    return translation.Words(lang, tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {})
+def _table(lang: str) -> translation.Words:
+    file, rows = TEXTS_FOLDER / lang / "vitcore.toml", class_rows(lang)
+    words = tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return translation.Words(lang, words, {tuple(label for label, _ in rows): tuple(name for _, name in rows)} if rows else {})
+
+
+def class_rows(lang: str) -> list[tuple[str, str]]:
+    """ImageNet-1k's classes in their order, in English (as timm has them) and in this language; none for English."""
+    file = TEXTS_FOLDER / lang / "imagenet.tsv"
+    if not file.exists():
+        return []
+    rows = (line.split("\t") for line in file.read_text(encoding="utf-8").splitlines())
+    return [(label, name) for label, name in rows]
 
 
 def table(lang: str | None = None) -> dict[str, str]:

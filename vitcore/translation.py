@@ -7,7 +7,7 @@ A word that follows a count has the forms of its language, in CLDR's order (unic
 `"{count} {count:photo|photos}"` in English, which has two; Chinese has one, so nothing is written there.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import Decimal, InvalidOperation
@@ -17,6 +17,7 @@ from string import Formatter
 from typing import Any
 
 Table = Mapping[str, str]
+Labels = tuple[str, ...]
 _table: ContextVar[Table | None] = ContextVar("vitcore_words", default=None)
 _ask: Callable[[], Table] | None = None
 
@@ -26,6 +27,20 @@ def say(sentence: str, **facts: object) -> str:
     words = table()
     there, language = words.get(sentence, sentence), getattr(words, "language", "en") if sentence in words else "en"
     return Said(fill(there, facts, language) if facts else there, sentence, facts)
+
+
+def translated_labels(labels: Labels, numbers: Sequence[int] = ()) -> Labels:
+    """What a model's classes are called in the reader's language: for a data set that the table knows by exactly these labels.
+
+    All of them are compared, in their order: the "crane" of a model of one's own stays what it is. Where `labels` are only some
+    of a data set's classes, `numbers` says which (negative: not known, so it stays).
+    """
+    known: Mapping[Labels, Labels] = getattr(table(), "classes", {})
+    if not numbers:
+        return known.get(labels, labels)
+    called = {(number, label): name for english, names in known.items()
+              for number, (label, name) in enumerate(zip(english, names, strict=True))}  # fmt: skip
+    return tuple(called.get((number, label), label) for number, label in zip(numbers, labels, strict=True))
 
 
 class Said(str):
@@ -44,11 +59,11 @@ class Said(str):
 
 
 class Words(dict[str, str]):
-    """A table that knows its language, for the forms of its words."""
+    """A table that knows its language, for the forms of its words; `classes` has a data set's names by all its English ones."""
 
-    def __init__(self, language: str, words: Table) -> None:
+    def __init__(self, language: str, words: Table, classes: Mapping[Labels, Labels] | None = None) -> None:
         super().__init__(words)
-        self.language = language
+        self.language, self.classes = language, classes or {}
 
 
 CATEGORIES = ("zero", "one", "two", "few", "many", "other")

@@ -12,6 +12,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from vitcore.assets import asset
+from vitcore.translation import translated_labels
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,8 +43,14 @@ def rollout_picture(rec: Recording, photo: str, readout: str, image: Image.Image
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
         "colours": look_colours("light"), "image": webp(np.asarray(image), 78), "detail": webp(fine_detail(image, grid), 60),
         "values": [round(float(v), 6) for v in rec.rollout().ravel()],
-        "answer": [(label, round(p, 4)) for label, p in rec.top_classes()],
+        "answer": [(label, round(p, 4)) for label, p in rec.top_classes()], "classes": (-rec.logits).argsort()[:5].tolist(),
     }  # fmt: skip
+
+
+def translated_answer(ready: dict[str, Any]) -> list[tuple[str, float]]:
+    """The answer of a picture made beforehand, in the visitor's language."""
+    labels, shares = zip(*ready["answer"], strict=True)
+    return [*zip(translated_labels(labels, ready["classes"]), shares, strict=True)]
 
 
 def look_colours(mode: Mode) -> dict[str, str]:

@@ -80,6 +80,7 @@ def test_the_picture_that_ships_is_what_is_computed_now(rec, shipped):
     assert np.allclose(kept["values"], rec.rollout().ravel(), atol=2e-6)
     assert kept["readout"] == shipped.pooling and kept["colours"] == landing_figures.look_colours("light")
     assert [(label, pytest.approx(share, abs=1e-3)) for label, share in rec.top_classes()] == [tuple(one) for one in kept["answer"]]
+    assert [shipped.labels[i] for i in kept["classes"]] == [label for label, _ in kept["answer"]]
     photo = resize_for_figure(sharp_crop(rec.photo, rec.model_input))
     assert np.abs(pixels(kept["detail"])[..., 0] - fine_detail(photo, grid).astype(int)).mean() < 4
     seen = np.asarray(photo.convert("RGB")).astype(int)

@@ -363,4 +363,4 @@ def test_every_file_of_texts_is_read_by_the_app():
         if ast.unparse(node.func) in ("texts.prose", "prose") and isinstance(node.args[0], ast.Constant)
     }  # fmt: skip
     assert set(PAGES) - read == set() and read - set(PAGES) == set()
-    assert {Path(file).suffix for file in (texts.TEXTS_FOLDER / "zh-CN").iterdir()} == {".md", ".toml"}
+    assert {Path(file).suffix for file in (texts.TEXTS_FOLDER / "zh-CN").iterdir()} == {".md", ".toml", ".tsv"}

@@ -54,15 +54,6 @@ NAMES = re.compile(
 
 
 @cache
-def labels() -> set[str]:
-    """ImageNet's classes, whose names stay English: they are the data of the model that ships."""
-    from timm.data import ImageNetInfo
-
-    info = ImageNetInfo("imagenet-1k")
-    return {info.index_to_description(i).split(",")[0] for i in range(info.num_classes())}
-
-
-@cache
 def parts_of_the_model() -> set[str]:
     """What a model card's drawing calls them: names of the module's own, in whatever language it is drawn."""
     vit = vitcore.load()
@@ -72,7 +63,7 @@ def parts_of_the_model() -> set[str]:
 
 def english(page: Page) -> list[str]:
     """Words on the page that are neither translated, nor Streamlit's, nor a name."""
-    known = labels() | {card.title for card in MODEL_CARDS} | ICONS | parts_of_the_model()
+    known = {card.title for card in MODEL_CARDS} | ICONS | parts_of_the_model()
     words = [re.sub(r"^[\d.]+ +|\W+[\d.]+\s*%$", "", word) for word in page.evaluate(SEEN)]  # a name, without its figure
     words = [word for word in words if word.split(" · ")[0] not in known]
     return [word for word in words if not STREAMLIT.fullmatch(word) and not NAMES.fullmatch(word)]

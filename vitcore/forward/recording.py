@@ -38,7 +38,7 @@ from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit, check_bands, check_vit
 from vitcore.module_swaps import with_block_hooks
 from vitcore.probabilities import Output, probabilities, top_classes
-from vitcore.translation import say
+from vitcore.translation import say, translated_labels
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -79,9 +79,9 @@ class Recording:
         """(classes,) probabilities of the classes. Raises: ValueError, for a model that gives features."""
         return probabilities(self.logits, self.output)
 
-    def top_classes(self, count: int = 5) -> list[tuple[str, float]]:
-        """(label, probability) of the likeliest classes; empty for a model without classes."""
-        return top_classes(self.logits, self.labels, count, self.output)
+    def top_classes(self, count: int = 5, translated: bool = False) -> list[tuple[str, float]]:
+        """(label, probability) of the likeliest classes, as they are read if `translated`; empty for a model without classes."""
+        return top_classes(self.logits, translated_labels(self.labels) if translated else self.labels, count, self.output)
 
     @property
     def attentions(self) -> NDArray[np.float32]:

@@ -23,6 +23,7 @@ from vitcore.interventions.head_ablation import MOST_NUMBERS, SkippedBlock, clas
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
 from vitcore.module_swaps import with_forward_hooks, with_modules
+from vitcore.translation import translated_labels
 
 LEAST_GAP = 1e-6  # in logits: two passes that do not differ by more have no answers to tell apart
 
@@ -116,12 +117,13 @@ def _groups(vit: Vit, tokens: Sequence[Collection[int] | int] | None) -> tuple[t
 
 def _check_answers(vit: Vit, column: int, other_column: int, own: float, others: float) -> None:
     """Raises: ModelError, where there are no two answers, or both passes stand by each alike."""
+    labels = translated_labels(vit.labels)
     if column == other_column:
         raise ModelError("{name} answers both photos with {label}, so no difference between two answers can be followed.",
-                         name=vit.display_name, label=vit.labels[column])  # fmt: skip
+                         name=vit.display_name, label=labels[column])  # fmt: skip
     if own - others <= LEAST_GAP:
         raise ModelError("{name} does not prefer {label} to {other} in the first photo more than in the second.",
-                         name=vit.display_name, label=vit.labels[column], other=vit.labels[other_column])  # fmt: skip
+                         name=vit.display_name, label=labels[column], other=labels[other_column])  # fmt: skip
 
 
 def _streams(vit: Vit, model: Any, x: Tensor) -> tuple[list[Tensor], Tensor]:

@@ -8,7 +8,7 @@ from vitcore.probabilities import probabilities
 from vitcore.quiz.patch_questions import distinct_integers
 from vitcore.quiz.question import Choice, Question, QuestionPicture, make_question
 from vitcore.quiz.quiz_data import QuizMaterial
-from vitcore.translation import percent, say
+from vitcore.translation import percent, say, translated_labels
 
 MIN_PROBABILITY_MARGIN = 0.05  # by which a photo is ahead
 MIN_PREDICTION_MARGIN = 0.2  # of the likeliest class's probability, by which it is ahead in the end
@@ -54,7 +54,7 @@ def _likeliest_class_question(
     also: int | None = None,
 ) -> Question | None:  # fmt: skip
     """The likeliest of classes, `also` that one, in an order drawn; probabilities are told as shares of the highest."""
-    labels = material.vit.labels
+    labels = translated_labels(material.vit.labels)
     if len(labels) < 3:
         return None
     order = [int(one) for one in np.argsort(-p, kind="stable")]
@@ -81,15 +81,15 @@ def deciding_layer_question(material: QuizMaterial, rng: Generator) -> Question 
     if not len(behind) or (depth := int(behind[-1]) + 1) >= len(p) or min(-lead[depth - 1], *lead[depth:]) < MIN_LOGIT_LENS_MARGIN:
         return None  # it is the answer from the embeddings on, or hardly is or is not somewhere
     layers = [depth - 1, *(one for one in distinct_integers(rng, len(p) - 1, len(p) - 1) if one != depth - 1)][:4]
-    layers = sorted(layers)
+    layers, labels = sorted(layers), translated_labels(material.vit.labels)
     choices = [
         Choice(say("after layer {block}", block=one), -abs(one + 1 - depth),
-               f"{material.vit.labels[int(p[one + 1].argmax())]}: {percent(float(p[one + 1].max()))}")
+               f"{labels[int(p[one + 1].argmax())]}: {percent(float(p[one + 1].max()))}")
         for one in layers
     ]  # fmt: skip
     before = int(p[depth - 1].argmax())
     told: dict[str, object] = {
-        "label": material.vit.labels[final], "share": percent(float(p[depth, final])), "other": material.vit.labels[before],
+        "label": labels[final], "share": percent(float(p[depth, final])), "other": labels[before],
         "block": depth - 1, "less": percent(float(p[depth - 1, before])),
     }  # fmt: skip
     return make_question(
@@ -105,7 +105,7 @@ def deciding_layer_question(material: QuizMaterial, rng: Generator) -> Question 
 
 def photo_for_class_question(material: QuizMaterial, rng: Generator) -> Question | None:
     """Which of four photos does the model take for this class most surely? Never asked of the quiz's own photo's answer."""
-    labels = material.vit.labels
+    labels = translated_labels(material.vit.labels)
     if not labels or len(material.other_photos) < 2:
         return None
     photos = [material.photo, *material.other_photos]

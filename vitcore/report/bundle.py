@@ -108,14 +108,14 @@ def photo_files(vit: Vit, rec: Recording, settings: ReportSettings, origin: Repo
         if one.name == "rollout":
             small = index_page.thumbnail(one)
     if rec.top_classes():
-        files["answer.png"] = print_figure(figures.predictions(rec.top_classes()), "png")
+        files["answer.png"] = print_figure(figures.predictions(rec.top_classes(translated=True)), "png")
     files["animation.webp"] = animation(vit, rec, settings)
     files["numbers.json"] = json.dumps(report_numbers(vit, rec, settings, model_facts), ensure_ascii=False, indent=1).encode()
     files["numbers.csv"] = to_csv({name: by_name[name] for name in ("rollout", "distance_px", "distance_renormalised_px")})
     files["numbers.npz"] = to_npz(by_name)
-    top = rec.top_classes(1)
+    top, called = rec.top_classes(1), "".join(label for label, _ in rec.top_classes(1, translated=True))
     title = recording_title(rec, origin)
-    return PhotoReport(title, rec.photo.name, rec.photo.digest, top[0] if top else None, small, rec.distance_px, files)
+    return PhotoReport(title, rec.photo.name, rec.photo.digest, top[0] if top else None, called, small, rec.distance_px, files)
 
 
 def model_files(vit: Vit, model_facts: ModelFacts, settings: ReportSettings) -> dict[str, bytes]:

@@ -147,7 +147,7 @@ def token_similarity_sentence(comparison: Comparison) -> str:
 
 def prediction_agreement_sentence(comparison: Comparison) -> str:
     """Whether both give the same answer."""
-    tops = [side.rec.top_classes(1) for side in comparison.recordings]
+    tops = [side.rec.top_classes(1, translated=True) for side in comparison.recordings]
     return agreement_sentence(comparison.answers, tops)
 
 
@@ -249,7 +249,7 @@ def comparison_handout(
         lead=say("seen by A: {first}, and by B: {second}", first=names[0], second=names[1]),
         photo=html_page.embed_image(outline_crop(recs[0].photo, recs[0].model_input), dimmed, True, 800, "fitted"),
         drawn={name: html_page.embed_figure(fig) for name, fig in comparison_figures(comparison, vits, names).items()},
-        tops=[rec.top_classes() for rec in recs],
+        tops=[rec.top_classes(translated=True) for rec in recs],
         on=common_grid_sentence(comparison.grid),
         tokens_on=common_grid_sentence(comparison.cka_grid),
         said={

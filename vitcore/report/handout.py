@@ -47,7 +47,8 @@ def handout(
     shown = {one.name: one for one in (*photo_pictures(vit, rec, settings), *model_pictures(vit, model_facts, settings))}
     return html_page.render_html(
         "handout.html", lang=origin.lang, title=recording_title(rec, origin), lead=_lead(vit, rec),
-        photo=_photo(rec, recording_title(rec, origin)), model_input=_input(rec), top=rec.top_classes(), answer=_answer(rec),
+        photo=_photo(rec, recording_title(rec, origin)), model_input=_input(rec), top=rec.top_classes(translated=True),
+        answer=_answer(rec),
         five=[(shown[name], _shown(shown[name])) for name in ("patches", "filters", "positions", "rollout", "distance")],
         inner=[(shown[name], _shown(shown[name])) for name in ("layers", "attention", "heads", "pinned") if name in shown],
         distances=_distances(vit, rec), rollout=_rollout(rec, settings),
@@ -64,7 +65,7 @@ def recording_title(rec: Recording, origin: ReportOrigin) -> str:
 
 
 def _lead(vit: Vit, rec: Recording) -> str:
-    top = rec.top_classes(1)
+    top = rec.top_classes(1, translated=True)
     lead = say("seen by {model}: {rows} × {cols} patches, {blocks} {blocks:layer|layers} of "
                "{heads} {heads:head|heads}", model=vit.card.title,
                rows=rec.grid.rows, cols=rec.grid.cols, blocks=vit.blocks, heads=vit.heads)  # fmt: skip
@@ -93,7 +94,7 @@ def _answer(rec: Recording) -> str:
         if rec.output == "softmax"
         else say("each of {count} {count:class|classes} has its own probability (sigmoid)", count=len(rec.logits))
     )
-    named = imagenet_name_sentence(sample_photo_entry(rec.photo), [label for label, _ in rec.top_classes()])
+    named = imagenet_name_sentence(sample_photo_entry(rec.photo), [label for label, _ in rec.top_classes(translated=True)])
     return f"{over}. {named}" if named else over
 
 

@@ -42,7 +42,7 @@ def thumbnail(rollout: ReportPicture) -> html_page.EmbeddedImage:
 
 
 def _card(one: PhotoReport) -> dict[str, Any]:
-    answer = say("{label}, {share}", label=one.top[0], share=percent(one.top[1])) if one.top else one.name
+    answer = say("{label}, {share}", label=one.called, share=percent(one.top[1])) if one.top else one.name
     return {"folder": one.folder, "small": one.small, "title": one.title, "answer": answer}
 
 

@@ -148,6 +148,7 @@ class PhotoReport:
     name: str  # of the photo's file
     digest: str
     top: tuple[str, float] | None
+    called: str  # the class of `top` in the reader's language
     small: EmbeddedImage | None  # rollout on the photo
     distance_px: NDArray[np.float32]
     files: dict[str, bytes] = field(repr=False)

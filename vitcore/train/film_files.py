@@ -28,6 +28,7 @@ from vitcore.train.run_folder import (
     replace_atomically,
     write_atomically,
 )
+from vitcore.translation import translated_labels
 
 TOP_CLASSES = 5  # classes kept per photo
 
@@ -58,6 +59,7 @@ class Film:
     data: str = ""  #: the photos it learned from, in words
     shared: bool = False  #: whether it was measured on the photos it learned from, and none were held out
     class_count: int = 0  #: that it chooses from, 0 where it is not known: a saved film names only classes that it shows
+    imagenet: tuple[int, ...] = ()  #: ImageNet-1k's numbers of a saved film's classes, -1 where one is not known; none for others
 
     def array_at(self, name: str, frame: int) -> NDArray[np.float32]:
         """An array of a frame, as float32."""
@@ -71,12 +73,13 @@ class Film:
         """The steps at which the loss has a term that it did not have before."""
         return steps_of_new_loss_terms(self.log)
 
-    def top(self, frame: int, photo: int) -> list[tuple[str, float]]:
-        """(class, probability) of the likeliest classes; empty where no classes are learned."""
+    def top(self, frame: int, photo: int, translated: bool = False) -> list[tuple[str, float]]:
+        """(class, probability) of the likeliest classes, as they are read if `translated`; empty where no classes are learned."""
         if "top_class" not in self.arrays:
             return []
         classes, p = self.arrays["top_class"][frame, photo], self.arrays["top_p"][frame, photo]
-        return [(self.classes[i], float(v)) for i, v in zip(classes, p, strict=True)]
+        labels = translated_labels(self.classes, self.imagenet) if translated else self.classes
+        return [(labels[i], float(v)) for i, v in zip(classes, p, strict=True)]
 
 
 def last_accuracy(log: Sequence[dict[str, Any]]) -> FilmAccuracy | None:
@@ -159,12 +162,21 @@ def save_film(film: Film, file: Path, most_records: int = 600) -> None:
         "title": film.title, "task": film.task, "names": film.names, "classes": [film.classes[i] for i in used],
         "grid": [film.grid.rows, film.grid.cols, film.grid.patch_px, film.grid.prefix],
         "log": thin_log(film.log, most_records), "command": film.command, "data": film.data,
-        "shared": film.shared, "class_count": film.class_count,
+        "shared": film.shared, "class_count": film.class_count, "imagenet": _imagenet_numbers(film, used),
     }  # fmt: skip
     still = {f"still.{name}": value for name, value in {**film.shared_arrays, "photos": film.photos}.items()}
     file.parent.mkdir(parents=True, exist_ok=True)
     replace_atomically(file, lambda to: save_file(contiguous_arrays({"steps": film.steps, **arrays, **still}), to))
     write_atomically(file.with_suffix(".json"), json.dumps(facts, ensure_ascii=False))
+
+
+def _imagenet_numbers(film: Film, used: Sequence[int]) -> list[int]:
+    """ImageNet-1k's numbers of these classes of a film; none where its classes are others."""
+    from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
+
+    if film.imagenet:
+        return [film.imagenet[i] for i in used]
+    return [*used] if len(film.classes) == 1000 and film.classes == imagenet_class_names(1000) else []
 
 
 def thin_log(log: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
@@ -183,5 +195,5 @@ def open_film(file: Path) -> Film:
     return Film(
         facts["title"], facts["task"], Grid(*facts["grid"]), arrays.pop("steps"), arrays, still.pop("photos"),
         tuple(facts["names"]), tuple(facts["classes"]), still, facts["log"], facts.get("command", ""),
-        facts.get("data", ""), facts.get("shared", False), facts.get("class_count", 0),
+        facts.get("data", ""), facts.get("shared", False), facts.get("class_count", 0), tuple(facts.get("imagenet", ())),
     )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
 from app.state.recordings import outlier_tokens, relevance_maps
+from vitcore.translation import translated_labels
 
 if TYPE_CHECKING:
     import numpy as np
@@ -131,7 +132,8 @@ def answer_rows(rec: Recording, logits: NDArray[np.float32]) -> list[AnswerRow]:
         return []
     before, after = (probabilities(one, rec.output) for one in (rec.logits, logits))
     shown = {int(i) for one in (before, after) for i in (-one).argsort(kind="stable")[:SHOWN_CLASSES]}
-    rows = [AnswerRow(rec.labels[i], float(before[i]), float(after[i])) for i in shown]
+    labels = translated_labels(rec.labels)
+    rows = [AnswerRow(labels[i], float(before[i]), float(after[i])) for i in shown]
     return sorted(rows, key=lambda row: -max(row.before, row.after))
 
 
@@ -196,8 +198,8 @@ def covering_effect(rec: Recording, code: str, fill: str, vit: Vit) -> CoveringE
     from vitcore.probabilities import probabilities
 
     before, after = (probabilities(one, rec.output) for one in (rec.logits, covered_pass(rec, code, fill, False, vit).logits))
-    likeliest = int(before.argmax())
-    return CoveringEffect(rec.labels[likeliest], float(before[likeliest]), float(after[likeliest]), rec.labels[int(after.argmax())])
+    likeliest, labels = int(before.argmax()), translated_labels(rec.labels)
+    return CoveringEffect(labels[likeliest], float(before[likeliest]), float(after[likeliest]), labels[int(after.argmax())])
 
 
 @memory_cache.cached

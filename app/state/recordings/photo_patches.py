@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
+from vitcore.translation import translated_labels
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,13 +45,20 @@ def shuffle_order(count: int, seed: int) -> NDArray[np.int64]:
     return shuffle_order(count, seed)
 
 
-@memory_cache.cached
 def top_answers(rec: Recording, seed: int) -> list[list[tuple[str, float]]]:
-    """Top 5 for the photo, for its patches shuffled, and for patches shuffled with their positions."""
+    """Top 5 for the photo, for its patches shuffled, and for patches shuffled with their positions, as they are read."""
+    from vitcore.probabilities import top_classes
+
+    labels = translated_labels(rec.labels)
+    return [top_classes(one, labels, output=rec.output) for one in _shuffled_logits(rec, seed)]
+
+
+@memory_cache.cached
+def _shuffled_logits(rec: Recording, seed: int) -> list[NDArray[np.float32]]:
+    """(classes,) logits for the photo, for its patches shuffled, and for patches shuffled with their positions."""
     from vitcore.analysis import patches
     from vitcore.forward.predict import predict
     from vitcore.models import load_model
-    from vitcore.probabilities import top_classes
 
     vit = loaded_models.loaded(rec.model)
     grid = vit.patches or vit.grid
@@ -59,7 +67,7 @@ def top_answers(rec: Recording, seed: int) -> list[list[tuple[str, float]]]:
     logits = [rec.logits, predict(vit, mixed)]
     if load_model.can_permute_positions(vit):
         logits.append(predict(vit, mixed, order, move_positions=True))
-    return [top_classes(one, vit.labels, output=vit.output) for one in logits]
+    return logits
 
 
 @memory_cache.cached

@@ -67,7 +67,7 @@ def photo_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
             mask = film.array_at(name, frame)[photo]
             told = text["share"].format(most=percent(mask.max()), even=percent(even))
             drawn[name] = figures.attention_on_photo(mask, pixels, grid, text[f"{name} title"], most, mode, told, even)
-    if answers := film.top(frame, photo):
+    if answers := film.top(frame, photo, translated=True):
         drawn["answer"] = figures.predictions(answers, mode, text["answer title"])
     return drawn
 

@@ -143,17 +143,17 @@ def show_answers(pair: ModelPair, comparison: Comparison | None, places: Control
 
     text = pair.texts
     agreed = model_comparisons.answer_agreement(*pair.recs)
-    tops = [rec.top_classes(1) for rec in pair.recs]
+    tops = [rec.top_classes(1, translated=True) for rec in pair.recs]
     with places.below:
         st.markdown(texts.escape_markdown(comparison_handout.agreement_sentence(agreed, tops)))
-        photo_titles.imagenet_name_caption([label for rec in pair.recs for label, _ in rec.top_classes()])
+        photo_titles.imagenet_name_caption([label for rec in pair.recs for label, _ in rec.top_classes(translated=True)])
     for (place, key, name), rec in zip(side_columns(pair), pair.recs, strict=True):
         with place:
             if not rec.labels:
                 st.info(text["no classes"])
                 continue
             arrays: Any = {f"logits_{key}": rec.logits}
-            drawn = figures.predictions(rec.top_classes(), pair.mode)
+            drawn = figures.predictions(rec.top_classes(translated=True), pair.mode)
             figure(
                 drawn,
                 f"answers_{key}",

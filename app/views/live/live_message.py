@@ -10,7 +10,7 @@ from app.server import live_files
 from app.state import landing_figures
 from app.state.models import live_input
 from vitcore.models.model_cards import DEFAULT_MODEL
-from vitcore.translation import percent, say
+from vitcore.translation import percent, say, translated_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,13 +35,14 @@ def live_message(visit: Visit) -> dict[str, Any]:
     return {
         "key": f"{vit.name} {visit.photo.key}", "runs": vit.name, "problem": _problem(visit),
         "files": live_files.address(worker_script()),
-        "model": names, "labels": list(vit.labels), "cut": cut, "mean": list(vit.mean), "std": list(vit.std),
+        "model": names, "labels": list(translated_labels(vit.labels)), "cut": cut, "mean": list(vit.mean), "std": list(vit.std),
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)}, "blocks": vit.blocks,
         "readout": [token for token, weight in enumerate(rec.pooling_weights) if weight > 0], "readoutName": say(visit.readout),
         "photo": visit.photo_url, "detail": visit.detail_url,
         "pixels": media_url(live_input.input_png(rec), "image/png", "live"),
         "server": {"logits": _floats(rec.logits), "rollout": _floats(rec.rollout()), "answer": [
-            {"label": label, "share": round(p, 4), "shown": percent(p)} for label, p in rec.top_classes(SHOWN_CLASSES)]},
+            {"label": label, "share": round(p, 4), "shown": percent(p)}
+            for label, p in rec.top_classes(SHOWN_CLASSES, translated=True)]},
         "colours": landing_figures.look_colours(visit.mode), "words": {key: text[key] for key in TEXT_KEYS},
     }  # fmt: skip
 

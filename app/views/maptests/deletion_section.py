@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from app.components.page_style.page_style import page_size
 from app.state.jobs import map_tests
 from app.state.visit.visit import Visit
 from app.views.maptests.run_button import run_button
-from vitcore.translation import percent
+from vitcore.translation import percent, translated_labels
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -44,6 +45,7 @@ def show_photo(visit: Visit, fill: str, insertion: bool, charts: DeltaGenerator,
 def show_curves(visit: Visit, found: PhotoDeletion, insertion: bool) -> None:
     """One of the two charts, with how to read it."""
     text, curves = visit.texts, found.curves
+    found = replace(found, label=translated_labels(visit.vit.labels)[next(iter(curves.values())).target])
     kind = "insertion" if insertion else "deletion"
     numbers: dict[str, Any] = {name: curve.weakest_first if insertion else curve.strongest_first for name, curve in curves.items()}
     figure(

@@ -29,7 +29,7 @@ def early_message(ready: dict[str, Any], text: texts.Prose, mode: str) -> dict[s
     nobody = {"patches": [], "one_in": 1, "masked": "", "called": {"": []}, "attended": "", "other": ""}
     return {
         "early": True, "mode": mode, "grid": ready["grid"], "photo": ready["image"], "detail": ready["detail"],
-        "values": ready["values"], "answer": _answer(ready["answer"]), "answer note": "",
+        "values": ready["values"], "answer": _answer(landing_figures.translated_answer(ready)), "answer note": "",
         "blocks": 1, "heads": 1, "maps": [], "span": 1, "middle": 0,
         "undefined": dict.fromkeys(PICTURES, ""), "outliers": nobody, "state": _state(None, None, None, False),
         "colours": ready["colours"], "words": _words(text, say(ready["readout"])),
@@ -55,7 +55,7 @@ def look_message(visit: Visit, layer: int | None, masked: bool) -> dict[str, Any
     return {
         "early": False, "mode": visit.mode,
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
-        "photo": visit.photo_url, "detail": visit.detail_url, "answer": _answer(rec.top_classes()),
+        "photo": visit.photo_url, "detail": visit.detail_url, "answer": _answer(rec.top_classes(translated=True)),
         "pixels": media_url(look_bytes.input_png(rec), "image/png", "pixels") if cut else None,
         "embedding": _embedding(rec) if cut else None,
         "filters": _filters(rec, filters) if filters else None, "positions": positions,

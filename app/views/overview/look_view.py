@@ -42,7 +42,7 @@ def show_look(model: str, text: texts.Prose) -> None:
     with pictures:
         masked = outlier_masking.applies_to(visit)
         look(look_message(visit, layer, masked), key="look", targets=TARGETS, open_page=_open_page)
-        photo_titles.imagenet_name_caption([label for label, _ in visit.recording.top_classes(2)])
+        photo_titles.imagenet_name_caption([label for label, _ in visit.recording.top_classes(2, translated=True)])
     copy_link.offer_handout(
         patch=patch, ask=patch is not None, layer=layer, one_head=None if layer is None else head, **copy_link.USUAL_ROLLOUT
     )

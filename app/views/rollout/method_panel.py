@@ -18,6 +18,7 @@ from app.state.recordings import relevance_maps
 from app.views.rollout import method_settings, rollout_sentences
 from app.views.rollout.rollout_visit import RolloutVisit
 from app.widgets import colour_bar, outlier_masking
+from vitcore.translation import translated_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,7 +102,7 @@ def _strongest_patch(visit: RolloutVisit, method_map: MethodMap, prefix: str) ->
     sentence = visit.texts[
         "most" if not method_map.method.asks_class else "stands out" if method_map.method.signed else "spoke most"
     ]
-    label = visit.recording.labels[visit.target_class] if visit.target_class is not None else ""
+    label = translated_labels(visit.recording.labels)[visit.target_class] if visit.target_class is not None else ""
     share = f"{method_map.shown_values.flat[patch]:.3g}"
     st.markdown(
         sentence.format(patch=patch, row=row, col=col, share=share, unit=method_map.unit, label=texts.escape_markdown(label))
@@ -129,7 +130,7 @@ def _compute_map(visit: RolloutVisit, method: RelevanceMethod, chosen: dict[str,
     with st.spinner(visit.texts["computing"]):
         computed = relevance_maps.relevance(visit.recording, method.name, visit.target_class, items, visit.vit)
     shown = relevance_maps.shown_values(method.name, computed.maps)
-    class_title = title.format(label=visit.recording.labels[visit.target_class])
+    class_title = title.format(label=translated_labels(visit.recording.labels)[visit.target_class])
     map_outliers = outlier_masking.outliers_in_map(visit, computed.maps, method.needs_attention, masked=False)
     return MethodMap(method, chosen, computed.maps, shown, unit, class_title, map_outliers, computed)
 

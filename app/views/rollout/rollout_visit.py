@@ -12,7 +12,7 @@ from app.components.page_style.page_style import scaled_px
 from app.shell import lecture_mode, photo_titles, query_controls
 from app.shell.address import rewrite_query_param
 from app.state.visit.visit import Visit
-from vitcore.translation import percent
+from vitcore.translation import percent, speaking, translated_labels
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
@@ -61,7 +61,7 @@ def request_controls(visit: Visit) -> tuple[RolloutVisit, bool]:
             st.caption(text["not asked"].format(patch=query, ask=text["ask"]))
         _top_class_buttons(rec, target)
         if target is not None:
-            photo_titles.imagenet_name_caption([label for label, _ in rec.top_classes()])
+            photo_titles.imagenet_name_caption([label for label, _ in rec.top_classes(translated=True)])
     if vit.is_global and vit.pooling != "class token":
         st.caption(text["no class token"].format(readout=visit.readout))
     asked = replace(visit, patch=query if asks_patch else None)
@@ -83,22 +83,41 @@ def unique_class_names(labels: tuple[str, ...]) -> list[str]:
     return [label if count[label] == 1 else f"{label} ({i})" for i, label in enumerate(labels)]
 
 
+def shown_class_names(labels: tuple[str, ...]) -> dict[str, str]:
+    """What the menu shows by the unique names: a translated one before the English one, so that typing either finds it."""
+    both = zip(unique_class_names(labels), labels, translated_labels(labels), strict=True)
+    return {name: name if called == label else f"{called} {label}" for name, label, called in both}
+
+
+def _class_of_link(given: str, labels: tuple[str, ...]) -> str | None:
+    """The unique name of the class that a link means, by its number or by what it is called in some language."""
+    names = unique_class_names(labels)
+    if given.isdecimal() and int(given) < len(names):
+        return names[int(given)]
+    for lang in dict.fromkeys((texts.language(), *texts.LANGUAGES)):
+        with speaking(texts.table(lang)):
+            for called in ([*shown_class_names(labels).values()], names, translated_labels(labels)):
+                if given in called:
+                    return names[called.index(given)]
+    return None
+
+
 def _class_menu(text: texts.Prose, vit: Vit, rec: Recording) -> int | None:
     """The class that is asked: the likeliest unless one is chosen; a link may name it by its name or its number."""
     if not vit.labels:
         return None
-    likeliest, class_names = text["likeliest"], unique_class_names(vit.labels)
-    given = st.session_state.get("class", st.query_params.get("class"))
-    if given is not None and given not in class_names:
-        meant = class_names[int(given)] if given.isdecimal() and int(given) < len(class_names) else likeliest
-        if "class" in st.session_state:  # a class of the model there was
-            st.session_state["class"] = meant
-        elif meant != likeliest:
-            rewrite_query_param("class", meant, meant)
+    likeliest, shown = text["likeliest"], shown_class_names(vit.labels)
+    if "class" in st.session_state:
+        if st.session_state["class"] not in shown:  # a class of the model there was
+            st.session_state["class"] = _class_of_link(str(st.session_state["class"]), vit.labels) or likeliest
+    elif (given := st.query_params.get("class")) and given not in shown.values():
+        if meant := _class_of_link(given, vit.labels):
+            rewrite_query_param("class", meant, shown[meant])
     chosen = st.selectbox(
-        text["class"], [likeliest, *class_names], key="class", bind="query-params", width=scaled_px(300), help=text["class help"]
-    )
-    return class_names.index(chosen) if chosen in class_names else int(rec.logits.argmax())
+        text["class"], [likeliest, *shown], format_func=lambda name: shown.get(name, name), key="class", bind="query-params",
+        width=scaled_px(300), help=text["class help"],
+    )  # fmt: skip
+    return [*shown].index(chosen) if chosen in shown else int(rec.logits.argmax())
 
 
 def _top_class_buttons(rec: Recording, target: int | None) -> None:
@@ -107,7 +126,7 @@ def _top_class_buttons(rec: Recording, target: int | None) -> None:
         return
     class_names = unique_class_names(rec.labels)
     with st.container(horizontal=True, gap="small", key="likeliest"):
-        for index, (label, share) in zip((-rec.logits).argsort(), rec.top_classes(), strict=False):
+        for index, (label, share) in zip((-rec.logits).argsort(), rec.top_classes(translated=True), strict=False):
             st.button(
                 f"{texts.escape_markdown(label)} {percent(share)}", key=f"top_{index}",
                 type="primary" if index == target else "secondary", on_click=st.session_state.update,

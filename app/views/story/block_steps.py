@@ -16,7 +16,7 @@ from app.state.recordings import block_activations, outlier_tokens
 from app.views.story.story_step import Step, StoryVisit
 from app.views.story.token_steps import token_name, token_name_in_sentence
 from app.widgets import colour_bar, guess, outlier_masking
-from vitcore.translation import percent
+from vitcore.translation import percent, translated_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -159,7 +159,7 @@ def _draw_depth(story: StoryVisit) -> None:
         words = ""
         if share is not None and known:
             best = int(share[block + 1].argmax())
-            words = f"{story.vit.labels[best]} {100 * share[block + 1, best]:.0f}\u00a0%"
+            words = f"{translated_labels(story.vit.labels)[best]} {100 * share[block + 1, best]:.0f}\u00a0%"
         name = story.fill_text("layer named", number=block)
         tiles.append(
             {
@@ -188,7 +188,8 @@ def _draw_logit_lens(story: StoryVisit) -> None:
     if share is not None:
         from vitcore.figures.story_steps import logit_lens
 
-        plot(logit_lens(share, story.vit.labels, story.mode, output=story.vit.output), "story_lens", story.texts["lens alt"])
+        labels = translated_labels(story.vit.labels)
+        plot(logit_lens(share, labels, story.mode, output=story.vit.output), "story_lens", story.texts["lens alt"])
 
 
 def _depth_kind(story: StoryVisit) -> str:
@@ -199,12 +200,12 @@ def _ask_leading_class(story: StoryVisit) -> tuple[dict[str, Any], int]:
     leading = block_activations.leading_classes(story.recording, story.vit)
     if leading is None:
         return {}, 0
-    (first, last, since), blocks = leading, story.vit.blocks
+    (first, last, since), blocks, labels = leading, story.vit.blocks, translated_labels(story.vit.labels)
     pictured = story.texts["pictured"].format(layer=since - 1) if since else ""  # the pictures count layers from 0
     facts = {
-        "label": texts.escape_markdown(story.vit.labels[last]),
+        "label": texts.escape_markdown(labels[last]),
         "since": since,
-        "first": texts.escape_markdown(story.vit.labels[first]),
+        "first": texts.escape_markdown(labels[first]),
         "pictured": pictured,
     }
     return facts, 0 if since <= 1 else 1 if since <= blocks - 2 else 2
@@ -214,10 +215,10 @@ def _draw_answer(story: StoryVisit) -> None:
     if story.vit.labels:
         from vitcore.figures.story_steps import logits_and_probabilities
 
-        rec = story.recording
-        drawn = logits_and_probabilities(rec.logits, rec.probabilities, rec.labels, story.mode, output=rec.output)
+        rec, labels = story.recording, translated_labels(story.vit.labels)
+        drawn = logits_and_probabilities(rec.logits, rec.probabilities, labels, story.mode, output=rec.output)
         plot(drawn, "story_answer", story.texts["answer alt"])
-        photo_titles.imagenet_name_caption([label for label, _ in story.recording.top_classes()])
+        photo_titles.imagenet_name_caption([label for label, _ in story.recording.top_classes(translated=True)])
         return
     row = vector_row(
         story.texts["pooled"],

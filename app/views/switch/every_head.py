@@ -48,7 +48,7 @@ def strongest_sentence(visit: SwitchVisit) -> str:
     """Which head the answer loses most without; nothing where they were not tried."""
     if visit.drops is None:
         return ""
-    best, label = interventions.strongest_head(visit.drops), visit.recording.top_classes(1)[0][0]
+    best, label = interventions.strongest_head(visit.drops), visit.recording.top_classes(1, translated=True)[0][0]
     facts = {"label": label, "layer": best.layer, "head": best.head, "drop": f"{best.drop:.3g}"}
     return visit.texts["strongest" if best.drop > 0 else "no head"].format(**facts)
 
@@ -56,7 +56,7 @@ def strongest_sentence(visit: SwitchVisit) -> str:
 def show_question(visit: SwitchVisit) -> None:
     """In which part of the depth does the head lie that matters most? The answer names it, once every head was tried."""
     text, parts = visit.texts, parts_of_depth(visit.vit.blocks, visit.texts)
-    label = texts.escape_markdown(visit.recording.top_classes(1)[0][0])
+    label = texts.escape_markdown(visit.recording.top_classes(1, translated=True)[0][0])
     right, answer = 0, text["try first"]
     if visit.drops is not None:
         right = part_of(interventions.strongest_head(visit.drops).layer, parts)

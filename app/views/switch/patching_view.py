@@ -62,7 +62,7 @@ def show_patching(model: str, text: texts.Prose) -> None:
 
 
 def _answer(rec: Recording) -> str:
-    label, probability = rec.top_classes(1)[0]
+    label, probability = rec.top_classes(1, translated=True)[0]
     return f"{escape_markdown(label)} ({percent(probability)})"
 
 

@@ -24,7 +24,7 @@ def download_button(visit: SwitchVisit) -> None:
     names = visit.off.split(interventions.BETWEEN) if visit.off else []
     title, unit = text["download title"].format(map=text[f"switch_map.{visit.map_name}"]), text["percent of all"]
     title = outlier_masking.masked_title(title, outlier_masking.is_on())
-    label = visit.recording.top_classes(1)[0][0] if visit.vit.labels else ""
+    label = visit.recording.top_classes(1, translated=True)[0][0] if visit.vit.labels else ""
     arrays = {} if drops is None else {"drop_of_logit": drops}
     downloads(
         lambda: figures.relevance(100 * left, photo, grid, title, unit, mode=mode) if drops is None

@@ -62,7 +62,7 @@ def _scan(visit: SwitchVisit) -> dict[str, Any] | None:
     if visit.drops is None:
         return None
     best, top = interventions.strongest_head(visit.drops), float(abs(visit.drops).max()) or 1.0
-    label = visit.recording.top_classes(1)[0][0]
+    label = visit.recording.top_classes(1, translated=True)[0][0]
     return {
         "drops": [[round(float(one), 3) for one in row] for row in visit.drops], "top": top, "scale": f"{top:.3g}",
         "strongest": f"L{best.layer}H{best.head}", "told": every_head.strongest_sentence(visit),

@@ -1,10 +1,12 @@
 """Frames and films: what is kept is what was there, steps are spaced by ratio, and a film survives its file."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
 from vitcore.train import film_files
 from vitcore.train.learning.masked_patches import UNTOUCHED
 from vitcore.train.recipe import Recipe, with_changes
@@ -49,6 +51,12 @@ def test_a_film_survives_its_file(new_run, tmp_path):
     for frame in range(len(film.steps)):
         for photo in range(len(film.names)):
             assert found.top(frame, photo) == film.top(frame, photo)
+    assert found.imagenet == ()
+    imagenet = replace(film, classes=imagenet_class_names(1000))
+    for _ in range(2):  # the second time of what was saved
+        film_files.save_film(imagenet, tmp_path / "film.safetensors")
+        imagenet = film_files.open_film(tmp_path / "film.safetensors")
+        assert [imagenet_class_names(1000)[i] for i in imagenet.imagenet] == [*imagenet.classes]
 
 
 def test_strided_arrays_are_written_as_they_read(tmp_path):

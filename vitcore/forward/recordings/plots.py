@@ -57,7 +57,7 @@ def _distance(rec: "Recording", cls: str = "drop") -> "Drawing":
 def _predictions(rec: "Recording", count: int = 5) -> "Drawing":
     from vitcore import figures
 
-    return figures.predictions(rec.top_classes(count))
+    return figures.predictions(rec.top_classes(count, translated=True))
 
 
 PICTURES: dict[str, Callable[..., "Drawing"]] = {"rollout": _rollout, "distance": _distance, "predictions": _predictions}
