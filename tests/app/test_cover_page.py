@@ -71,7 +71,7 @@ def test_the_page_shows_vitcores_pass_without_the_patches(fill, shipped):
     assert {shipped.labels[i] for one in two for i in (-one).argsort()[:2]} == {row["label"] for row in data["answer"]}
     told = "41 of 256 patches are removed; the model reads 216 tokens." if fill == "removed" else "41 of 256 patches are covered."
     assert data["told"].startswith(told) and data["state"] == {"covered": code_of(*gone), "fill": fill}
-    assert ("Only a Transformer" in data["about"]) == (fill == "removed")
+    assert ("A Transformer can do this" in data["about"]) == (fill == "removed")
 
 
 def test_the_button_covers_what_the_map_calls_strongest_weakest_or_draws(shipped):

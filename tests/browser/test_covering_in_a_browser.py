@@ -56,7 +56,7 @@ def test_cover_undo_and_send_the_link(visit):
     told(page, 17)
     page.get_by_role("button", name="Remove", exact=True).click()
     expect(page.locator(".told")).to_contain_text("are removed; the model reads 240 tokens")
-    expect(page.get_by_text("Only a Transformer can do this.")).to_be_visible()
+    expect(page.get_by_text("A Transformer can do this.")).to_be_visible()
     now, picture = covered(page), drawn(page)
     other = at_rest(visit(copied(page)))
     told(other, 17)
