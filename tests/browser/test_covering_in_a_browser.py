@@ -3,7 +3,7 @@
 import re
 
 import numpy as np
-from looking import at_rest, canvas, copied, drawn, figures_are_accessible, resize, too_wide
+from looking import at_rest, canvas, copied, drawn, figures_are_accessible, resize, shows_the_photo_while_held, too_wide
 from playwright.sync_api import Page, expect
 
 from app.state.recordings import covered_photos
@@ -40,6 +40,7 @@ def stroke(page: Page, *places: tuple[int, int]) -> None:
 def test_cover_undo_and_send_the_link(visit):
     """Cover the panda's eyes, take it back, and send the address to somebody else."""
     page = at_rest(visit("cover?fill=noise"))
+    shows_the_photo_while_held(page, "figure .maps canvas[data-map=rollout][data-when=before]")
     bare = drawn(page)
     stroke(page, (3, 2), (3, 8))
     told(page, 7)
