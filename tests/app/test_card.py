@@ -103,14 +103,14 @@ def test_only_what_is_known_is_set_beside_the_paper():
 
     assert own(60.0, classes=10) == ""
     assert paper_comparison.comparison_paragraphs(ModelCard("mine", "Mine", 5.0, 0, ""), {}, 1000) == []
-    assert "lower than that of any" in own(71.16) and "**Why:**" not in own(71.16), "how much it saw is not known"
+    assert "lower than that of any" in own(71.16) and "**What differs:**" not in own(71.16), "how much it saw is not known"
     for said_of in (own(60.0), own(71.2)):
         assert said_of.startswith("**By number")
         assert said_of.count("used other photos, so the numbers can't be compared directly.**") == 1
     assert said().startswith("**The model's accuracy is higher") and "compared" not in said(), "the same photos"
-    assert "**Why:**" in own(60.0, views=5000)
-    assert "**Why:**" not in own(60.0, views=10_000_000), "as many as seven times ImageNet"
-    assert "higher than 1 of the 17" in own(71.2) and "**Why:**" not in own(71.2, views=5000), "nothing to explain"
+    assert "**What differs:**" in own(60.0, views=5000)
+    assert "**What differs:**" not in own(60.0, views=10_000_000), "as many as seven times ImageNet"
+    assert "higher than 1 of the 17" in own(71.2) and "**What differs:**" not in own(71.2, views=5000), "only where it is behind"
 
 
 def test_it_is_measured_watched_and_kept(lines):

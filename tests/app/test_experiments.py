@@ -22,7 +22,7 @@ def elsewhere(tmp_path, monkeypatch):
 
 
 def test_every_sentence_is_shown_with_its_verdict():
-    app = App("experiments").fine()
+    app, near = App("experiments").fine(), set()
     for name, one in EXPERIMENTS.items():
         app.set(experiment=name).fine()
         results = results_csv.read_results(asset("experiments") / f"{name}.csv")
@@ -36,11 +36,14 @@ def test_every_sentence_is_shown_with_its_verdict():
         captions = app.sentences("caption")
         assert any(one.finding in said and one.measured in said for said in captions)
         assert any(one.untested in said for said in captions), "what it cannot tell"
+        if said := verdict_sentences.ceiling_sentence(one, results):
+            near |= {name} if said in captions else set()
         assert verdict_sentences.protocol_sentence(one, results) in markdown
         dots = [run for trace in app.chart(one.title)["data"] for run in trace.get("customdata", [])]
         assert set(dots) == {row.run for row in results.rows}
         assert len(app.charts()) == 2 + bool(one.table), "ours, the drawn pictures, and the paper's numbers, where it prints any"
         assert results.facts["command"] in [code.value for code in app.at.code]
+    assert near == {"data", "readout", "shape", "optimiser", "resolution"}, "what is near 100 % can show no large effect"
 
 
 def test_results_of_another_version_are_said(tmp_path):

@@ -318,3 +318,21 @@ def changed(page: Page, before: Any, look: Callable[[Page], Any] = drawn) -> Any
             return now
         page.wait_for_timeout(100)
     raise AssertionError("the picture did not change")
+
+
+def shows_the_photo_while_held(page: Page, where: str) -> None:
+    """A map on a canvas gives way to the photo alone while the pointer is held on it, and comes back."""
+    map_ = page.locator(where)
+
+    def shown(_page: Page) -> np.ndarray:
+        address = map_.evaluate("c => c.toDataURL('image/png')")
+        return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))).convert("RGB")).astype(int)
+
+    map_.hover()
+    heated = shown(page)
+    page.mouse.down()
+    photo = changed(page, heated, shown)
+    assert np.abs(photo - heated).mean() > 4
+    page.mouse.up()
+    page.mouse.move(2, 2)
+    assert np.array_equal(changed(page, photo, shown), heated)

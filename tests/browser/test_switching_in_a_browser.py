@@ -2,7 +2,7 @@
 
 import re
 
-from looking import at_rest, copied, figures_are_accessible, resize, too_wide
+from looking import at_rest, copied, figures_are_accessible, resize, shows_the_photo_while_held, too_wide
 from playwright.sync_api import Page, expect
 
 
@@ -15,6 +15,7 @@ def told(page: Page, words: str) -> None:
 def test_switch_off_try_every_head_and_send_the_link(visit, subtests):
     page = at_rest(visit("switch"))
     told(page, "Nothing is off.")
+    shows_the_photo_while_held(page, "figure canvas[data-when=before]:visible >> nth=0")
     figures_are_accessible(page, subtests)
     page.get_by_role("switch", name="Layer 2, head 0").click()
     told(page, "1 part is off.")

@@ -14,6 +14,8 @@ from vitcore.analysis.position_embeddings import correlation_with_distance, posi
 from vitcore.cli import commands
 from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS
+from vitcore.train.film_files import last_accuracy
+from vitcore.train.presets import PRESETS
 from vitcore.train.shipping import measure
 
 ROOT = Path(__file__).parent.parent.parent
@@ -114,3 +116,14 @@ def test_the_card_tells_what_was_measured_and_how(card, shipped):
     assert all("python -m vitcore.train.shipping.measure" in command for command in commands[-2:])
     assert card["card"]["licence"] == MODEL_CARDS[0].licence == "Apache-2.0"
     assert card["card"]["params_m"] == MODEL_CARDS[0].params_m
+
+
+def test_what_presets_promise_is_what_the_card_and_the_film_say(card):
+    """The figures of both presets that made what ships: they are written in their docstrings, which a page shows."""
+    mine, teacher = (card["trained"][of]["accuracy photos128-0-of-2"] for of in ("measured", "teacher_measured_alike"))
+    promised = f"({mine['top1']:.0f} % right beside {teacher['top1']:.0f} % of {mine['photos']:,} held out)"
+    assert promised in " ".join(str(PRESETS["layer_by_layer"].__doc__).split())
+    film = json.loads((ROOT / "assets" / "recordings" / "labels-alone.json").read_text(encoding="utf-8"))
+    learned, right = film["data"].split()[0], last_accuracy(film["log"]).right
+    alone = " ".join(str(PRESETS["labels_alone"].__doc__).split())
+    assert f"{right:.0f} % right on held-out photos" in alone and f"after learning from {learned};" in alone

@@ -1,7 +1,7 @@
 """Outlier tokens: the few patches whose norm towers over all others', which a model uses as registers of its own.
 
 Darcet et al., "Vision Transformers Need Registers" (arXiv 2309.16588, §2), see them in large models as a second heap in the
-histogram of the norms with which patches leave a block, "roughly 10x" as high, and cut by eye, at 150 for DINOv2-g. A number
+histogram of the norms with which patches leave a block, "roughly 10x" as high, and cut by hand, at 150 for DINOv2-g. A number
 of one model says nothing of another, so here the cut is made from the norms themselves: see `cuts`.
 Shapes: L blocks, T tokens = prefix + N patches.
 """

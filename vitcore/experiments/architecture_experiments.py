@@ -107,8 +107,7 @@ DATA = Experiment(
     measured="Accuracy on test pictures of a ViT and a ResNet that learned from a small and a large part of the data. All have as "
         "many steps, and each has the best of as many learning rates.",
     untested="The crossing itself: it lies between 9 and 90 million pictures, and the most here are thousands. The paper "
-             "pre-trains and then tests few-shot; here the same classes are learned and tested. With the most data both come near "
-             "100 %, where no lead can be large.",
+             "pre-trains and then tests few-shot; here the same classes are learned and tested.",
     x_title="pictures to learn from", numbers=True, base=_data_base, cells=_data,
     claims=(
         Claim("With the least data the ResNet is ahead of the ViT.", lambda s: _lead(s, 0)),

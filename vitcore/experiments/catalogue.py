@@ -59,7 +59,18 @@ def finished_seeds(experiment: Experiment, results: Results) -> list[int]:
 
 def plateau_gains(experiment: Experiment, results: Results) -> dict[ChartPlace, float]:
     """By how many points each training that is checked is better after twice the steps, on average over the seeds."""
-    cells = {cell.name: cell for cell in experiment.cells(bool(results.facts.get("quick")))}
     values, seeds = results.values("test_top1"), finished_seeds(experiment, results)
-    pairs = {cells[cell.learning_rate_of].chart_places[0]: cell.chart_places[0] for cell in cells.values() if cell.checks_plateau}
+    pairs = _checked_places(experiment, results)
     return {at: mean(values[seed][longer] - values[seed][at] for seed in seeds) for at, longer in pairs.items() if seeds}
+
+
+def checked_accuracies(experiment: Experiment, results: Results) -> dict[ChartPlace, float]:
+    """How many % of the test pictures each of the same trainings predicts correctly, on average over the seeds."""
+    values, seeds = results.values("test_top1"), finished_seeds(experiment, results)
+    return {at: mean(values[seed][at] for seed in seeds) for at in _checked_places(experiment, results) if seeds}
+
+
+def _checked_places(experiment: Experiment, results: Results) -> dict[ChartPlace, ChartPlace]:
+    """Where each training that is checked is drawn, and where the same after twice the steps."""
+    cells = {cell.name: cell for cell in experiment.cells(bool(results.facts.get("quick")))}
+    return {cells[cell.learning_rate_of].chart_places[0]: cell.chart_places[0] for cell in cells.values() if cell.checks_plateau}

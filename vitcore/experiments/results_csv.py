@@ -131,8 +131,9 @@ def existing_rows(file: Path, facts: Mapping[str, Any]) -> tuple[Row, ...]:
 
 
 def describe_hardware() -> dict[str, Any]:
-    """The processor, its cores and the device that trains."""
+    """The processor, what instructions of it torch uses (several kinds have one name), its cores, the device that trains."""
     import torch
 
     device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "cpu"
-    return {"cpu": processor_name(), "cores": os.cpu_count(), "device": device}
+    instructions = torch.backends.cpu.get_cpu_capability()
+    return {"cpu": processor_name(), "instructions": instructions, "cores": os.cpu_count(), "device": device}

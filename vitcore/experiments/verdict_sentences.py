@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from vitcore.experiments.experiment import LEARNING_RATE_SEED, Claim, Experiment
@@ -11,6 +12,7 @@ from vitcore.translation import decimal, say
 if TYPE_CHECKING:
     from vitcore.experiments.results_csv import Results
 
+CEILING_PERCENT = 95.0  # accuracy from which on that is said
 VERDICT_NAMES = {
     "as large": "same direction, and as large", "other size": "same direction, other size", "same": "same direction",
     "opposite": "opposite", "open": "can't tell", "untestable": "not testable here",
@@ -56,6 +58,20 @@ def open_reason_sentence(claim: Claim, judgement: Judgement, results: Results) -
         "noise": say("The seeds differ too much for the size of the effect."),
         "undefined": say("No accuracy is reached by both, so there is nothing to compare."), "": "",
     }[judgement.open_reason]  # fmt: skip
+
+
+def ceiling_sentence(experiment: Experiment, results: Results) -> str:
+    """How near 100 % the compared accuracies are, where that leaves no room for a large effect; "" elsewhere."""
+    from vitcore.experiments.catalogue import checked_accuracies
+
+    near = {at: value for at, value in checked_accuracies(experiment, results).items() if value >= CEILING_PERCENT}
+    if experiment.measure != "test_top1" or not near:
+        return ""
+    return say(
+        "{names}: {least} % or more. So near 100 %, nothing can be much better.",
+        names=" · ".join(f"{say(curve)}, {say(place)}" for curve, place in near),
+        least=f"{math.floor(10 * min(near.values())) / 10:.1f}",
+    )
 
 
 def protocol_sentence(experiment: Experiment, results: Results) -> str:

@@ -55,7 +55,7 @@ def read_deletion(text: str) -> list[PhotoDeletion]:
 
 
 def weights_csv(tests: Mapping[str, Mapping[str, RandomisationTest]], made_by: str) -> str:
-    """One row for each photo and method: rank correlation after each part of the model is random, from the head down."""
+    """One row for each photo and method: rank correlation after each part of the model is random, from the classifier down."""
     parts = next(iter(next(iter(tests.values())).values())).parts
     rows = [(photo, name, *map(_number, test.correlations)) for photo, one in tests.items() for name, test in one.items()]
     return _table(("photo", "method", *parts), rows, made_by)

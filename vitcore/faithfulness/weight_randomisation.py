@@ -1,4 +1,4 @@
-"""The sanity check of maps (Adebayo et al., arXiv 1810.03292): weights randomised from the head down, maps drawn again.
+"""The sanity check of maps (Adebayo et al., arXiv 1810.03292): weights randomised from the classifier down, maps drawn again.
 
 A map that stays as it was while the model forgets what it learned shows the photo, not what the model learned of it.
 """
@@ -24,7 +24,7 @@ UNCHANGED = 0.5  # rank correlation with a random model's map, or more: the map 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RandomisationTest:
-    """How alike a map stays as weights are randomised from the head down."""
+    """How alike a map stays as weights are randomised from the classifier down."""
 
     parts: tuple[str, ...]  # what was randomised last: "head", then "blocks.11" … "blocks.0", then "embedding"
     correlations: NDArray[np.float64]  # (len(parts),): Spearman's, with the map of the trained model; NaN where a map is flat

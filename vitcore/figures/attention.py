@@ -23,8 +23,8 @@ def attention_heads(
 ) -> Drawing:  # fmt: skip
     """(H, rows, cols) attention of one token, one small map a head; `shared_scale` gives all heads one scale.
 
-    A scale ends at LEAST_TOP even shares at least. `names` (default: head 0, head 1, …) are written on the maps, which stand in
-    rows of `columns` (default: three or four).
+    A scale ends at MIN_TOP_IN_EVEN_SHARES even shares at least. `names` (default: head 0, head 1, …) are written on the maps,
+    which stand in rows of `columns` (default: three or four).
     """
     count = len(maps)
     cols = columns or min(count, 4 if count > 3 else 3)
@@ -50,7 +50,7 @@ def attention_heads(
 def head_scale_tops(maps: NDArray, grid: Grid, shared_scale: bool = False) -> list[float]:
     """Where the scale of each of (H, rows, cols) attention maps ends: at its largest weight, or at that of all if `shared_scale`.
 
-    A nearly even map is nearly flat: no scale ends below LEAST_TOP times an even share of all tokens.
+    A nearly even map is nearly flat: no scale ends below MIN_TOP_IN_EVEN_SHARES times an even share of all tokens.
     """
     least = MIN_TOP_IN_EVEN_SHARES / grid.tokens
     tops = [max(float(one.max()), least) for one in maps]

@@ -85,7 +85,7 @@ def _enlarged(patches: NDArray, size: tuple[int, ...]) -> NDArray:
 
 
 def scale_top(values: NDArray, even_share: float | None = None) -> float:
-    """The top of the colour scale of amounts: their maximum, at least LEAST_TOP times an `even_share` share (default: their mean).
+    """The top of the scale of amounts: their maximum, at least MIN_TOP_IN_EVEN_SHARES times `even_share` (default: their mean).
 
     A few patches that tower over all others (arXiv 2309.16588) would hide them: the scale then ends below, and says "or more".
     """

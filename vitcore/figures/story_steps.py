@@ -144,7 +144,7 @@ def logit_lens(
         line_px=2 if place else 3.5, marker_px=6 if place else 8, dash="dot" if place >= count else "", hover=labels[cls] + hover,
     ) for place, (cls, ink) in enumerate(zip(shown, inks, strict=True))]  # fmt: skip
     return Drawing(
-        title=say("What the head would predict after each layer"), mode=mode, marks=lines, legend="below the plot",
+        title=say("What the classifier would predict after each layer"), mode=mode, marks=lines, legend="below the plot",
         subtitle=say("{function} of the model's own norm and head", function=output),
         x=Axis(title=say("layers the photo has passed"), step=1 if last <= 12 else 4, range=(-0.3, last + 0.3)),
         y=Axis(title=say("probability, %"), range=(0, 1.1 * float(100 * probabilities[:, shown].max()))),

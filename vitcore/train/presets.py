@@ -128,7 +128,8 @@ def layer_by_layer() -> Recipe:
 
 
 def labels_alone() -> Recipe:
-    """A ViT that nobody teaches: random weights and the labels of a few thousand photos. What appears in it came by itself.
+    """A ViT without a teacher: random weights and the labels of a few thousand photos. Nothing shows it filters, positions
+    or heads.
 
     Expected: 66 % right on held-out photos of Imagenette's ten kinds after learning from 4,664; smooth filters and positions
     that know the grid, no near and far heads in layer 0. Cost: 2.7 M parameters at 64 px, 64 tokens; an hour on 2 CPU cores.

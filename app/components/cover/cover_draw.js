@@ -114,7 +114,8 @@ function paintMap(s, canvas) {
   const wide = canvas.clientWidth, high = Math.round((wide * grid.rows * grid.step[0]) / (grid.cols * grid.step[1]))
   canvas.style.height = `${high}px`
   const place = canvasInPx(canvas, high), values = when === "before" ? one.before : one.after
-  const fine = imageFor(s, detail)
+  const fine = imageFor(s, detail), photo = (s.bare || s.held) && imageFor(s, s.data.photo)
+  if (photo) return place.ctx.drawImage(photo, 0, 0, wide, high)
   if (!values || !fine) return
   fill(s.small, values, 0, one.top, false, s.colours.heat)
   heatOnPhoto(place.ctx, [{ image: s.small.canvas }], fine, wide, high)

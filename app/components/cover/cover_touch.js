@@ -2,7 +2,7 @@
 
 import { showChange } from "../before_after/before_after.js"
 import { choose } from "../choices.js"
-import { placeOf } from "../overlay.js"
+import { holding, placeOf } from "../overlay.js"
 import { clamp, fillIn, percent } from "../text.js"
 import { changed, decodePatches, encodePatches, objectPatches, rectanglePatches, stepBack, strokePatches } from "./cover_read.js"
 import { scheduleCover } from "./cover_draw.js"
@@ -39,6 +39,7 @@ export function listenCover(s) {
   for (const canvas of root.querySelectorAll(".pair canvas")) {
     canvas.onpointermove = e => { s.read = patchAt(s, canvas, e); readOut(s) }
     canvas.onpointerleave = () => { s.read = null; readOut(s) }
+    holding(canvas, bare => { s.held = bare; scheduleCover(s) })
   }
 }
 

@@ -38,7 +38,7 @@ function adoptSwitches(s, data) {
   s.colours = palettes(data.colours)
   s.small = smallMap(data.grid.rows, data.grid.cols)
   s.map = { ...data.map, before: floatsOf(data.map.before), after: data.map.after && floatsOf(data.map.after) }
-  imageOf(s, data.detail)
+  for (const url of [data.photo, data.detail]) imageOf(s, url)
   const built = JSON.stringify([data.components, data.words])
   if (s.built !== built) buildBoard(s)
   s.built = built

@@ -35,6 +35,8 @@ function paintHalf(s, canvas) {
   const ctx = canvas.getContext("2d"), values = s.map[canvas.dataset.when], detail = imageOf(s, s.data.detail)
   ctx.setTransform(dpr, 0, 0, dpr, 0, 0)
   ctx.clearRect(0, 0, wide, high)
+  const photo = s.bare && imageOf(s, s.data.photo)
+  if (photo) return ctx.drawImage(photo, 0, 0, wide, high)
   if (!values || !detail) return
   fill(s.small, values, 0, s.map.top, false, s.colours.heat)
   heatOnPhoto(ctx, [{ image: s.small.canvas }], detail, wide, high)

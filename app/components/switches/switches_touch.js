@@ -2,13 +2,16 @@
 
 import { showChange } from "../before_after/before_after.js"
 import { choose } from "../choices.js"
+import { holding } from "../overlay.js"
 import { fillIn } from "../text.js"
+import { scheduleSwitches } from "./switches_draw.js"
 import { encodeOff, ledTo, needsBlack, placeOfDrop, shortNumber } from "./switches_read.js"
 
 const LATER_MS = 120 // several switches in one breath are one message
 
 export function listenSwitches(s) {
   s.root.querySelector("[data-act=all]").onclick = () => become(s, new Set())
+  for (const canvas of s.root.querySelectorAll("canvas[data-when]")) holding(canvas, bare => { s.bare = bare; scheduleSwitches(s) })
 }
 
 const added = (parent, tag, className, words) => parent.appendChild(Object.assign(document.createElement(tag), { className, textContent: words }))

@@ -43,7 +43,7 @@ def cover_message(visit: CoverVisit) -> dict[str, Any]:
         "object": map_values(wanted), "colours": landing_figures.look_colours(visit.mode),
         "maps": {name: _map(visit, values, left.get(name), after) for name, values in before.items()},
         "answer": [class_row(*row) for row in rows], "told": covered if isinstance(covered, str) else told(visit, covered),
-        "outlying": outlier_masking.outliers_in_map(visit, before["rollout"]).sentence or _outliers_left(visit, after),
+        "outlying": _outlier_sentence(visit, before, after),
         "words": {key: text[key] for key in TEXT_KEYS},
     }  # fmt: skip
 
@@ -56,12 +56,14 @@ def pass_or_problem(visit: CoverVisit) -> ChangedPass | str:
         return str(error)
 
 
-def _outliers_left(visit: CoverVisit, after: ChangedPass | None) -> str:
-    """What is to be said of the pass's own outlier tokens, where they hold much of what is left of rollout, or are masked."""
-    if after is None:
-        return ""
-    marks = covered_photos.marked_patches(after.rollout, after.outliers)
-    return outlier_masking.outliers_of_patches(marks, len(after.outliers), visit.grid).sentence
+def _outlier_sentence(visit: CoverVisit, before: dict[str, NDArray], after: ChangedPass | None) -> str:
+    """What is to be said of outlier tokens, where they hold much of a map before, or of what is left of it, or are masked."""
+    said = [outlier_masking.outliers_in_map(visit, values).sentence for values in before.values()]
+    if after:
+        for values in (after.rollout, after.class_attention):
+            marks = covered_photos.marked_patches(values, after.outliers)
+            said.append(outlier_masking.outliers_of_patches(marks, len(after.outliers), visit.grid).sentence)
+    return next(filter(None, said), "")
 
 
 def _map(visit: CoverVisit, before: NDArray, after: NDArray | None, covered: ChangedPass | None) -> dict[str, Any]:

@@ -47,6 +47,8 @@ def show_verdicts(experiment: Experiment, results: Results, text: Prose) -> None
                             verdict_sentences.open_reason_sentence(claim, verdict, results),
                         )
                         st.caption(text.joined(said))
+    if near := verdict_sentences.ceiling_sentence(experiment, results):
+        st.caption(near)
 
 
 def fold_sentences(experiment: Experiment, text: Prose) -> str:

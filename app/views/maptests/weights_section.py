@@ -1,4 +1,4 @@
-"""The sanity check: what is left of each map as the weights become random, from the head down."""
+"""The sanity check: what is left of each map as the weights become random, from the classifier down."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ def switch_message(visit: SwitchVisit) -> dict[str, Any]:
     return {
         "state": {"off": visit.off}, "layers": vit.blocks, "heads": vit.heads,
         "components": [{"name": one.name, "kind": one.kind, "layer": one.layer, "head": one.head} for one in visit.components],
-        "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)}, "detail": visit.detail_url,
+        "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)},
+        "photo": visit.photo_url, "detail": visit.detail_url,
         "colours": landing_figures.look_colours(visit.mode), "map": _map(visit, after), "scan": _scan(visit),
         "answer": [class_row(*row) for row in rows], "told": told(visit), "outlying": _outlying(visit, after),
         "words": {key: text[key] for key in TEXT_KEYS},

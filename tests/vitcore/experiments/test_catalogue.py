@@ -226,15 +226,20 @@ def test_shipped_results_are_whole_and_of_these_recipes(file):
 
 @pytest.mark.slow
 def test_a_shipped_cell_run_again_is_its_row(tmp_path, monkeypatch):
-    """To 1e-6, on the machine and with the versions it was made with; elsewhere sums may differ in the last digit."""
+    """To 1e-6 on a processor of the same kind, with the same versions; elsewhere rounding grows in training, to half as much
+    again as seeds differ."""
     monkeypatch.setattr(run_folder, "RUNS_FOLDER", tmp_path)
     results = results_csv.read_results(asset("experiments") / "positions.csv")
     one = EXPERIMENTS["positions"]
     here = run_experiment.csv_facts(one, True, one.drawn)
-    if any(here[what] != results.facts[what] for what in ("versions", "hardware")):
-        pytest.skip("made on another machine, or with other versions")
+    if here["versions"] != results.facts["versions"]:
+        pytest.skip("made with other versions")
     task = run_experiment.training_tasks(one, True, one.drawn, rates=run_experiment.best_learning_rates(results.trials))[1]
     there = [row for row in results.rows if (row.cell, row.seed) == task.row_key]
     found = run_experiment.train_task(task)
     assert [row[:6] for row in found] == [row[:6] for row in there]
-    assert [row.value for row in found] == pytest.approx([row.value for row in there], abs=1e-6)
+    if here["hardware"] == results.facts["hardware"]:
+        assert [row.value for row in found] == pytest.approx([row.value for row in there], abs=1e-6)
+    for row in found:
+        seeds = [other.value for other in results.rows if (other.cell, other.measure) == (row.cell, row.measure)]
+        assert abs(row.value - (max(seeds) + min(seeds)) / 2) <= 0.75 * (max(seeds) - min(seeds)), row

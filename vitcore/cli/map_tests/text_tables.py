@@ -52,7 +52,7 @@ def _weight_lines(found: FoundOnPhotos) -> list[str]:
         return []
     tests = mean_tests(list(found.weights.values()))
     parts = next(iter(tests.values())).parts
-    lines = [f"Random weights, from the head down to the embedding: rank correlation, mean of {len(found.weights)}",
+    lines = [f"Random weights, from the classifier down to the embedding: rank correlation, mean of {len(found.weights)}",
              f"  {'':<{WIDE}} {'  '.join(f'{_short(part):>5}' for part in parts)}"]  # fmt: skip
     for name, test in tests.items():
         lines.append(f"  {map_title(name):<{WIDE}} {'  '.join(f'{value:5.2f}' for value in test.correlations)}")

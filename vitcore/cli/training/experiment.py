@@ -68,6 +68,8 @@ def print_verdict(chosen: Experiment, results: Results) -> None:
         ):
             if line:
                 print(f"  {line}")
+    if near := verdict_sentences.ceiling_sentence(chosen, results):
+        print(near)
     print(verdict_sentences.protocol_sentence(chosen, results))
     print(f"The paper, {chosen.where[0].format(number=chosen.where[1])}: {chosen.finding}")
     print(f"Not tested: {chosen.untested}")

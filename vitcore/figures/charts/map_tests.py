@@ -61,7 +61,7 @@ def deletion_chart(curves: Sequence[MapCurve], label: str, fill: str, insertion:
 
 def randomisation_chart(curves: Sequence[MapCurve], parts: Sequence[str], bar: float, mode: Mode = "light",
                         narrow: bool = False) -> Drawing:  # fmt: skip
-    """Rank correlation with the trained model's map (−1 to 1) as `parts` become random, from the head down.
+    """Rank correlation with the trained model's map (−1 to 1) as `parts` become random, from the classifier down.
 
     `parts` begin with the trained model, whose correlation is 1. A map that ends above `bar` is called unchanged.
     """
@@ -72,7 +72,7 @@ def randomisation_chart(curves: Sequence[MapCurve], parts: Sequence[str], bar: f
     every = [place for place in places if not narrow or place == last or place % 4 == 0]
     drawn = _lines(
         ordered, {curve.key: places for curve in ordered}, told, mode, narrow, texts=parts,
-        title=say("Random weights, from the head down"), subtitle=say("rank correlation with the trained model's map"),
+        title=say("Random weights, from the classifier down"), subtitle=say("rank correlation with the trained model's map"),
         x=Axis(title=say("random down to"), ticks=every, tick_labels=[parts[place] for place in every], range=(-0.2, last + 0.2)),
         y=Axis(title=say("rank correlation"), range=(low - 0.05, 1.05), step=0.25),
     )  # fmt: skip
