@@ -21,8 +21,10 @@ from torch import Tensor
 
 from vitcore.attention_capture import AttentionCapture
 from vitcore.interventions.activation_sites import (
+    MADE_OF,
     NAMES,
     OF_HEADS,
+    OF_MODEL,
     Site,
     canonical_name,
     check_activations_defined,
@@ -30,6 +32,7 @@ from vitcore.interventions.activation_sites import (
     find_site,
     head_width,
     heads_of_call,
+    mlp_width,
     not_in_block,
 )
 from vitcore.interventions.activations import Activations, run_and_keep
@@ -39,7 +42,7 @@ from vitcore.models.vit import Vit
 from vitcore.module_swaps import with_fused_attention, with_modules, within_context
 
 TokenChoice = int | slice | Iterable[int] | str | None  # "class", "patches"; None: all of them
-READ_ONLY = ("scores", "resid_mid")  # computed of others
+READ_ONLY = ("scores", "resid_mid", *MADE_OF, *OF_MODEL)  # computed of others, or of no layer
 
 
 class Place:
@@ -259,11 +262,10 @@ class Edits:
     def _check_patch(self, name: str, layer: int, given: Tensor) -> None:
         """Raises: ValueError, for an activation of a model of another shape."""
         vit, tokens = self.original, self.original.grid.tokens
-        if name == "mlp_post":
-            parts = find_site(vit, name, layer).parts
-            if len(parts) > 1:
+        if name in ("mlp_pre", "mlp_post"):
+            if len(find_site(vit, name, layer).parts) > 1:
                 raise not_in_block(vit, name, layer)
-            shape: tuple[int, ...] = (tokens, vit.module.get_submodule(parts[0]).in_features)
+            shape: tuple[int, ...] = (tokens, mlp_width(vit, layer))
         elif name == "pattern":
             shape = (vit.heads, tokens, tokens)
         elif name in ("q", "k", "v", "z"):
