@@ -10,7 +10,7 @@
 Shapes: B images, T tokens (those before the patches included), D width, H heads, d width of a head.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -73,6 +73,25 @@ class Place:
         """Put values in its place, of a shape as for `add`. Raises: ValueError."""
         given = self._values(values, token)
         self._add(lambda chosen, whole, share: (_for_images(given, chosen) * share).expand_as(chosen), token)
+
+    def apply(self, function: Callable[[Tensor], Tensor], token: TokenChoice = None) -> None:
+        """Put what a function makes of it in its place: it is given (B, tokens, D), of a head d in place of D, and gives as much.
+
+        `lambda x: x - (x @ d)[..., None] * d` takes a direction d of length 1 out. Raises: ValueError, for an activation that is
+        the sum of several parts; and when the model runs, for what is of another shape.
+        """
+        vit, name = self._edits.original, self._name
+        if name != "z" and len(find_site(vit, name, self._layer).parts) > 1:
+            raise ValueError(f"{name} of this model is the sum of several parts: a function can't be applied to it")
+
+        def change(chosen: Tensor, whole: Tensor, share: float) -> Tensor:
+            made = function(chosen)
+            if not isinstance(made, Tensor) or made.shape != chosen.shape:
+                shape = tuple(made.shape) if isinstance(made, Tensor) else type(made).__name__
+                raise ValueError(f"the function gives {shape} for {name} of {tuple(chosen.shape)}")
+            return made.to(chosen)
+
+        self._add(change, token)
 
     def mean(self, token: TokenChoice = None) -> None:
         """Put its mean over all tokens of the image in its place."""

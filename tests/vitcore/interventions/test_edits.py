@@ -119,6 +119,22 @@ def test_a_vector_for_a_token_of_the_residual_stream(vit):
     assert not torch.equal(answer(e.vit, x), answer(vit, x))
 
 
+def test_a_function_of_an_activation():
+    """A direction taken out of the stream of the patches, as a plain hook does it; a sum of parts is refused."""
+    vit, x, d = make_kind("plain"), inputs_for(make_kind("plain")), F.normalize(torch.arange(24.0), dim=0)
+    with vitcore.edit(vit) as e:
+        e.resid(1).apply(lambda x: x - (x @ d)[..., None] * d, token="patches")
+    kept, before = (vitcore.cache(one, x, ["resid_pre"], 2)["resid_pre", 2] for one in (e.vit, vit))
+    assert torch.equal(kept[:, 0], before[:, 0]) and (kept[:, 1:] @ d).abs().max() < 1e-5 < (before[:, 1:] @ d).abs().min()
+    torch.testing.assert_close(kept[:, 1:] + (before[:, 1:] @ d)[..., None] * d, before[:, 1:])
+    with vitcore.edit(vit) as e:
+        e.head(1, 0).apply(lambda z: z[..., :3])
+    with pytest.raises(ValueError, match=r"the function gives \(2, 17, 3\) for z of \(2, 17, 8\)"):
+        e.vit.module(x)
+    with vitcore.edit(make_kind("two attentions")) as e, pytest.raises(ValueError, match="attn_out of this model is the sum of"):
+        e.attn(0).apply(torch.relu)
+
+
 def test_a_head_with_its_mean(vit):
     x, e = inputs_for(vit), vitcore.edit(vit)
     e.head(1, 0).mean()
