@@ -32,10 +32,10 @@ from vitcore.interventions.activation_sites import (
     parse_key,
 )
 from vitcore.interventions.derived_activations import (
-    CLOSE,
     READ_FOR,
     compute_of_model,
     find_site_of_model,
+    is_sum,
     results_of_heads,
     scale_of_norm,
 )
@@ -202,7 +202,7 @@ def _computed(vit: Vit, name: str, layer: int, seen: Seen, calls: list[Attention
     if name in ("attn_out", "mlp_out", "resid_mid"):
         before, attended, added, after = (_sum(seen[one, layer]) for one in SUM)
         middle = before + attended
-        if float((middle + added - after).abs().max()) > CLOSE * float(after.abs().max()):
+        if not is_sum(vit, middle + added, after):
             raise not_in_block(vit, name, layer)
         if name == "resid_mid":
             return lambda: middle

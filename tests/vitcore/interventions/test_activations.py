@@ -11,7 +11,7 @@ import vitcore
 from tests.conftest import NORMALISE, TINY, lively
 from tests.vitcore.interventions.conftest import inputs_for, make_kind
 from vitcore.architectures.axial_vit import AxialViT
-from vitcore.interventions.activation_sites import HOOKS, NAMES
+from vitcore.interventions.activation_sites import ALL_NAMES, HOOKS, NAMES
 from vitcore.models.model_cards import ModelError
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
@@ -165,6 +165,15 @@ def test_photos_are_cut_as_record_cuts_them(tiny, photo_file, noise):
         np.testing.assert_allclose(rec.attentions[layer], kept["pattern", layer][0], atol=1e-3)  # of half precision
     with pytest.raises(KeyError, match="all"):
         _ = vitcore.record(tiny, photo_file, maps=[0, 2]).attentions
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_every_name_in_half_precision(dtype):
+    vit, x = make_kind("plain"), inputs_for(make_kind("plain"))
+    half, whole = (vitcore.cache(one, x.to(one.dtype), ALL_NAMES) for one in (vit.to(dtype=dtype), vit))
+    for key in whole:
+        assert half[key].dtype == torch.float32
+        assert (half[key] - whole[key]).abs().max() < 0.1 * whole[key].abs().max(), key
 
 
 def test_a_batch_is_its_images(vit):
