@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
 from vitcore.forward.attention_reducers import check_blocks, check_heads
 from vitcore.forward.recording import to_model_input
+from vitcore.forward.recordings.open_photos import list_photos
 from vitcore.images import crop_for_model, open_photo
 from vitcore.interventions.activation_sites import (
     ALL_NAMES,
@@ -98,7 +99,8 @@ def cache(
 ) -> Activations:
     """Run the model once and keep the activations that are asked for, of these layers (default: all).
 
-    `photos` is a photo (as of `record`), several, or a tensor (B, 3, H, W) of model inputs, normalised. Names are those of
+    `photos` is a photo (as of `record`), several, a folder, or a tensor (B, 3, H, W) of model inputs, normalised: all run together
+    and stay in memory, so go through many in turn. Names are those of
     TransformerLens and ViT-Prisma, short or with their `hook_`; what each is, with its shape, stands at `activation_sites.HOOKS`,
     of the whole model (embed, pos_embed, ln_final) at `activation_sites.OF_MODEL`.
     Of axial attention there are only `resid_pre` and `resid_post`.
@@ -113,18 +115,26 @@ def cache(
 
 
 def to_model_inputs(vit: Vit, photos: Any) -> Tensor:
-    """Photos, or model inputs as they are, (B, 3, H, W). Raises: ValueError, for tensors of another shape; PhotoError."""
+    """Photos or a folder's, or model inputs as they are, (B, 3, H, W). Raises: ValueError, for tensors of another shape; PhotoError."""
     if isinstance(photos, Tensor):
         shape = (vit.bands, *vit.grid.image_px)
         if photos.ndim != 4 or tuple(photos.shape[1:]) != shape or not len(photos) or not photos.is_floating_point():
             raise ValueError(f"model inputs are floats (B, {', '.join(map(str, shape))}), not {photos.dtype} {tuple(photos.shape)}")
         return photos
-    many = list(photos) if isinstance(photos, list | tuple) else [photos]
-    if not many:
-        raise ValueError("there is no photo among the photos")
-    opened = (open_photo(photo, bands=vit.bands) for photo in many)
+    opened = (open_photo(photo, bands=vit.bands) for photo in one_by_one(photos))
     crops = (crop_for_model(photo.image, vit.transform, vit.grid, photo.bands) for photo in opened)
     return torch.cat([to_model_input(vit, crop.numbers) for crop in crops])
+
+
+def one_by_one(photos: Any) -> list[Any]:
+    """A folder's photos, several or one; of a tensor its images, (1, …) each. Raises: ValueError, for none; PhotoError."""
+    if isinstance(photos, Tensor):
+        return list(photos.split(1)) if photos.ndim else [photos]
+    listed = list_photos(photos)
+    many = list(listed) if hasattr(listed, "__iter__") else [listed]
+    if not many:
+        raise ValueError("there is no photo among the photos")
+    return many
 
 
 @torch.inference_mode(False)
