@@ -100,9 +100,10 @@ def cache(
     """Run the model once and keep the activations that are asked for, of these layers (default: all).
 
     `photos` is a photo (as of `record`), several, a folder, or a tensor (B, 3, H, W) of model inputs, normalised: all run together
-    and stay in memory, so go through many in turn. Names are those of
-    TransformerLens and ViT-Prisma, short or with their `hook_`; what each is, with its shape, stands at `activation_sites.HOOKS`,
-    of the whole model (embed, pos_embed, ln_final) at `activation_sites.OF_MODEL`.
+    and stay in memory, so go through many in turn. Names are those of TransformerLens and ViT-Prisma, short or with their `hook_`.
+    Of each layer: resid_pre, attn_out, resid_mid, mlp_out, resid_post, ln1, ln2 (B, T, D); ln1_scale, ln2_scale (B, T, 1); q, k, v,
+    z (B, T, H, d); scores, pattern (B, H, T, T); result, what each head adds (B, T, H, D); mlp_pre, mlp_post (B, T, M). Of the
+    whole model: embed (B, N, D), pos_embed, ln_final (B, T, D), ln_final_scale (B, T, 1); see `activation_sites`.
     Of axial attention there are only `resid_pre` and `resid_post`.
     Raises: TypeError, for what is no Vit; ValueError, for names and layers that there are not; PhotoError; ModelError, for a model
     without one attention over its patches in each block, or whose blocks have not what is asked for.
@@ -115,7 +116,7 @@ def cache(
 
 
 def to_model_inputs(vit: Vit, photos: Any) -> Tensor:
-    """Photos or a folder's, or model inputs as they are, (B, 3, H, W). Raises: ValueError, for tensors of another shape; PhotoError."""
+    """Photos, or model inputs as they are, (B, 3, H, W). Raises: ValueError, for tensors of another shape; PhotoError."""
     if isinstance(photos, Tensor):
         shape = (vit.bands, *vit.grid.image_px)
         if photos.ndim != 4 or tuple(photos.shape[1:]) != shape or not len(photos) or not photos.is_floating_point():

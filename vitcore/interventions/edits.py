@@ -55,6 +55,10 @@ class Place:
     def __init__(self, edits: "Edits", name: str, layer: int, head: int | None = None) -> None:
         self._edits, self._name, self._layer, self._head = edits, name, layer, head
 
+    def __repr__(self) -> str:
+        of = "" if self._head is None else f" of head {self._head}"
+        return f"<Place: {self._name}{of} in layer {self._layer} of {self._edits.original.name}>"
+
     def scale(self, factor: float, token: TokenChoice = None) -> None:
         """Multiply by a number: 0 switches it off, 1 changes nothing."""
         number = float(factor)
