@@ -23,20 +23,19 @@ import vitcore
 from vitcore.forward.onednn_linear import onednn_is_faster, with_onednn_linears
 from vitcore.forward.recording import Recording, record, to_model_input
 from vitcore.forward.recordings.record_many import BATCH, record_many
-from vitcore.models import load_model
 
 BAR = 1.1
 
 
-def random_model(name: str, **shape: object) -> load_model.Vit:
+def random_model(name: str, **shape: object) -> vitcore.Vit:
     """Speed does not depend on the weights."""
     import timm
 
     torch.manual_seed(0)
-    return load_model.wrap_module(timm.create_model(name, **shape), name)
+    return vitcore.wrap(timm.create_model(name, **shape), name=name, mean=(0.5,) * 3, std=(0.5,) * 3)
 
 
-def pixels_of(vit: load_model.Vit, count: int) -> np.ndarray:
+def pixels_of(vit: vitcore.Vit, count: int) -> np.ndarray:
     """Noise of the model's size."""
     high, wide = vit.grid.image_px
     return np.random.default_rng(0).integers(0, 256, (count, high, wide, 3), np.uint8)
@@ -49,7 +48,7 @@ def timed(run: Callable[[], object]) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
-def ratios(vit: load_model.Vit, photos: int, pairs: int) -> list[str]:
+def ratios(vit: vitcore.Vit, photos: int, pairs: int) -> list[str]:
     """A row for each way: what it takes a photo, and over plain timm."""
     pixels = pixels_of(vit, photos)
     inputs, module = torch.cat([to_model_input(vit, one) for one in pixels]), with_onednn_linears(vit.module)

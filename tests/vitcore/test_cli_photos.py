@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+import vitcore
 from tests import files
 from tests.conftest import ROOT, SAMPLES
 from vitcore.cli import completion
@@ -57,6 +58,27 @@ def test_json_of_several_is_one_object(folder, capsys):
     both = json.loads(capsys.readouterr().out)["photos"]
     assert [one.pop("photo") for one in both] == [str(photo) for photo in given]
     assert both == alone and both[0]["rollout"] != both[1]["rollout"]
+
+
+def test_json_lines_are_a_photo_each(folder, capsys):
+    assert main(["rollout", str(folder), "--json"]) == 0
+    together = json.loads(capsys.readouterr().out)["photos"]
+    assert main(["rollout", str(folder), "--json-lines"]) == 0
+    said = capsys.readouterr()
+    assert [json.loads(line) for line in said.out.splitlines()] == together and "broken.jpg is empty." in said.err
+    assert main(["rollout", together[0]["photo"], "--json-lines"]) == 0
+    assert json.loads(capsys.readouterr().out) == together[0]
+
+
+def test_activations_of_a_folder(folder, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["cache", str(folder), "--names", "q,attn,embed", "--layers", "0,2", "--out", str(out)]) == 0
+    assert sorted(file.name for file in out.iterdir()) == ["one-2-activations.npz", "one-activations.npz"]
+    vit, written = load_model.load(), np.load(out / "one-activations.npz")
+    kept = vitcore.cache(vit, folder / "a" / "one.jpg", ["q", "pattern", "embed"], [0, 2])
+    assert {*written} == {*kept, "logits"} and all(np.array_equal(written[key], kept[key][0]) for key in kept)
+    for wrong, told in (["--layers", "last"], "numbers with commas"), (["--names", "stream"], "an activation is one of"):
+        assert main(["cache", str(folder), *wrong]) == 2 and told in capsys.readouterr().err
 
 
 def test_photos_that_are_all_damaged_are_an_error(folder, capsys):

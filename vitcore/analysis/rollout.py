@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-STRIP_BYTES = 2**20  # rows of a matrix in float64, as many at a time as a core's cache holds
+STRIP_BYTES = 2**20  # rows of a matrix, as many at a time as a core's cache holds
+LARGEST = 1e30  # of float32's numbers, with room for their sums
 
 Convention = Literal["row-stochastic", "vit-explain"]
 CONVENTIONS: tuple[Convention, ...] = ("row-stochastic", "vit-explain")
@@ -52,22 +53,25 @@ def transition_matrix(fused: NDArray, prefix: int = 1, discard_ratio: float = 0.
 
 
 def rollout_step(row: NDArray, fused: NDArray, prefix: int, discard_ratio: float, residual: float) -> NDArray[np.float64]:
-    """One block back: row @ transition(fused), without building the matrix; `row` is (T,) or several, (…, T)."""
+    """One block back: row @ transition(fused), without building the matrix; `row` is (T,) or several, (…, T).
+
+    The product is taken in the precision of `fused`, in float32 of half precision, so that nothing is copied.
+    """
     _check_residual(residual)
     weights, tokens = discard_weakest(fused, discard_ratio, prefix), fused.shape[-1]
+    weights = weights.astype(np.result_type(weights, np.float32), copy=False)
     moved, stays = np.zeros(np.shape(row)), np.empty(tokens)
-    few = max(1, STRIP_BYTES // (8 * tokens))
-    strip = np.empty((min(few, tokens), tokens))
+    few = max(1, STRIP_BYTES // weights[0].nbytes)
     for first in range(0, tokens, few):
         rows = slice(first, first + few)
         part = weights[rows]
-        a = strip[: len(part)]
-        np.copyto(a, part)
-        sums = a.sum(-1)
+        sums = part.sum(-1)
         some = sums > 0
-        moved += (1 - residual) * (row[..., rows] / np.where(some, sums, 1)) @ a
+        shares = row[..., rows] / np.where(some, sums, 1)
+        fits = shares.max(initial=0) < LARGEST  # not where a row's weights are all next to nothing
+        moved += (shares.astype(part.dtype) if fits else shares) @ part
         stays[rows] = np.where(some, residual, 1)
-    return moved + stays * row
+    return (1 - residual) * moved + stays * row
 
 
 def rollout(
@@ -154,7 +158,11 @@ def rollout_matrix(
 
 def start_row(start: int | NDArray, tokens: int) -> NDArray[np.float64]:
     """A token's index as a distribution over tokens; a distribution as it is."""
-    return np.eye(tokens)[start] if isinstance(start, int | np.integer) else np.asarray(start, np.float64)
+    if not isinstance(start, int | np.integer):
+        return np.asarray(start, np.float64)
+    row = np.zeros(tokens)
+    row[start] = 1
+    return row
 
 
 def _check_first(first_block: int, blocks: int) -> None:

@@ -132,6 +132,8 @@ def _parser() -> argparse.ArgumentParser:
     attend = on_each_photo(relevance_verbs.attention, "attention of heads")
     heads = _verb(verbs, "attention", attend, "what a token attends to, head by head", photo=True)
     relevance_verbs.add_attention_flags(heads)
+    keep = _verb(verbs, "cache", on_each_photo(relevance_verbs.cache, "activations"), "activations of a photo as NPZ", photo=True)
+    relevance_verbs.add_cache_flags(keep)
     all_of_it = _verb(verbs, "report", print, "handouts, pictures, numbers and animations of one photo or many", photo="*")
     taking_away.add_report_flags(rolling.add_rollout_flags(all_of_it))
     maptest.add_test_verb(verbs)
@@ -164,6 +166,8 @@ def _verb(verbs: Any, name: str, run: Callable, about: str, photo: bool | str = 
     )
     verb.add_argument("--out", type=Path, default=Path("out"), help="folder for PNG and NPZ (default ./out)")
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of writing files")
+    if photo is True:
+        verb.add_argument("--json-lines", action="store_true", help="print a JSON object a photo, each in a line, as it is done")
     add_device_flags(verb)
     inspecting.add_answer_flags(verb)
     verb.set_defaults(run=run)

@@ -91,7 +91,7 @@ def _run_on_several(verb: Verb, args: argparse.Namespace, vit: Vit, files: list[
             print(error, file=sys.stderr)
     if not done:
         raise UsageError("none of the photos could be read.")
-    if args.json:
+    if args.json and not args.json_lines:
         print(json.dumps({"photos": answers}, ensure_ascii=False))
 
 
@@ -108,15 +108,22 @@ def _distinct_names(files: list[Path]) -> list[str]:
     return names
 
 
-def write_result(args: argparse.Namespace, vit: Vit, name: str, fig: Callable[[], Any], arrays: dict, **answer: Any) -> None:
-    """Print the JSON object, or write NAME.png and NAME.npz; of one photo of several, PHOTO-NAME.png and PHOTO-NAME.npz."""
-    of_several = getattr(args, "photo_name", None)
-    if args.json:
+def write_result(
+    args: argparse.Namespace, vit: Vit, name: str, fig: Callable[[], Any] | None, arrays: dict, **answer: Any
+) -> None:  # fmt: skip
+    """Print the JSON object, or write NAME.png and NAME.npz; of one photo of several, PHOTO-NAME.png and PHOTO-NAME.npz.
+
+    Without a figure there is no PNG.
+    """
+    of_several, by_line = getattr(args, "photo_name", None), getattr(args, "json_lines", False)
+    if args.json or by_line:
         grid = vit.grid
         size = {"patch_px": grid.patch_px, "prefix_tokens": grid.prefix}
         facts = {"model": vit.name, "grid": [grid.rows, grid.cols], **size}
         facts |= {"assumed": dict(vit.assumed)} if vit.assumed else {}
-        if of_several is None:
+        if by_line:
+            print(json.dumps({"photo": str(args.photo)} | facts | answer, ensure_ascii=False), flush=True)
+        elif of_several is None:
             print(json.dumps(facts | answer, ensure_ascii=False))
         else:
             args.answers.append({"photo": str(args.photo)} | facts | answer)
@@ -124,10 +131,11 @@ def write_result(args: argparse.Namespace, vit: Vit, name: str, fig: Callable[[]
     from vitcore.csv_and_npz import to_npz
     from vitcore.figures import print_figure
 
-    drawn = print_figure(fig(), "png")
+    drawn = None if fig is None else print_figure(fig(), "png")
     args.out.mkdir(parents=True, exist_ok=True)
     file = args.out / (name if of_several is None else f"{of_several}-{name}")
     png, npz = (file.with_name(f"{file.name}.{kind}") for kind in ("png", "npz"))
-    png.write_bytes(drawn)
     npz.write_bytes(to_npz(arrays))
-    print(f"{png}  {npz}")
+    if drawn is not None:
+        png.write_bytes(drawn)
+    print(npz if drawn is None else f"{png}  {npz}")

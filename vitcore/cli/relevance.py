@@ -1,4 +1,5 @@
-"""The shell's verbs `relevance` and `attention`: which patches spoke for a class, and what a token attends to, head by head."""
+"""The shell's verbs `relevance`, `attention` and `cache`: which patches spoke for a class, what a token attends to, head by head,
+and the activations of a pass."""
 
 from __future__ import annotations
 
@@ -30,6 +31,12 @@ def add_attention_flags(verb: argparse.ArgumentParser) -> None:
     """Give the parser of `attention` its settings."""
     verb.add_argument("--layer", type=int, help="the block, from 0 (default: the last)")
     verb.add_argument("--patch", type=int, help="ask for this patch instead of where the answer is read")
+
+
+def add_cache_flags(verb: argparse.ArgumentParser) -> None:
+    """Give the parser of `cache` its settings."""
+    verb.add_argument("--names", default="resid_post", help="of activations, TransformerLens's: q,k,v (default resid_post)")
+    verb.add_argument("--layers", help="blocks from 0: 0,11 (default: all)")
 
 
 def relevance(args: argparse.Namespace, vit: Vit) -> None:
@@ -71,3 +78,17 @@ def attention(args: argparse.Namespace, vit: Vit) -> None:
     who = f"the {vit.pooling}" if args.patch is None else f"patch {args.patch}"
     fig = lambda: figures.attention_heads(maps, vit.grid, f"Layer {layer}: attention of {who}")  # noqa: E731
     write_result(args, vit, "attention", fig, {"attention": maps}, attention=maps.tolist(), layer=layer)
+
+
+def cache(args: argparse.Namespace, vit: Vit) -> None:
+    """Activations by their full names, as NPZ; as JSON their shapes."""
+    from vitcore.cli.photos import UsageError, photo_or_stdin
+    from vitcore.interventions.activations import cache as keep
+
+    layers = None if args.layers is None else args.layers.split(",")
+    if layers is not None and not all(layer.isdecimal() for layer in layers):
+        raise UsageError("--layers are numbers with commas between them, as 0,11.")
+    chosen = None if layers is None else [int(layer) for layer in layers]
+    kept = keep(vit, photo_or_stdin(args.photo), args.names.split(","), chosen)
+    arrays = {name: value[0].cpu().numpy() for name, value in kept.items()} | {"logits": kept.logits[0].cpu().numpy()}
+    write_result(args, vit, "activations", None, arrays, shapes={name: list(one.shape) for name, one in arrays.items()})

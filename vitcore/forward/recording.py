@@ -227,15 +227,15 @@ def record(
 
 def record_batch(
     vit: Vit, photos: Sequence[tuple[Photo, Crop]], *, maps: Collection[int] = (), fusions: Sequence[HeadFusion] = ("mean",),
-    exact: bool = False, store: Literal["maps", "query_key"] = "maps",
+    exact: bool = False, store: Literal["maps", "query_key"] = "maps", attention: bool = True,
 ) -> list[Recording]:  # fmt: skip
     """`record` of several photos and their crops in one pass; settings are those of `record`, and already checked.
 
-    Raises: ModelError.
+    Without `attention` only the photo and the logits of a recording mean anything. Raises: ModelError.
     """
     buffer = weights_buffer(vit) if vit.is_global and not vit.structure.axes else None
     keeping = [_Kept.begin(vit, maps, fusions, exact, store == "query_key" and vit.is_global, buffer) for _ in photos]
-    watchers = [kept.watch for kept in keeping if kept.watch is not None]
+    watchers = [kept.watch for kept in keeping if kept.watch is not None and attention]
     module = vit.module if exact else with_onednn_linears(vit.module)
     norms: list[Tensor] = []
     if watchers:

@@ -1,6 +1,7 @@
-"""Names of activations, as TransformerLens and ViT-Prisma have them, and the part of a block that each goes into or comes out of.
+"""Names of activations, as TransformerLens and ViT-Prisma have them, and the part of the model that each goes into or comes out of.
 
-Shapes: B images, T tokens (those before the patches included), D width, H heads, d width of a head, M width inside the MLP.
+Shapes: B images, N patches, T tokens (those before the patches included), D width, H heads, d width of a head, M width inside the
+MLP.
 """
 
 import re
@@ -17,6 +18,7 @@ from vitcore.translation import say
 
 HOOKS = {  # by our name: what follows `blocks.3.` in theirs
     "resid_pre": "hook_resid_pre",  # (B, T, D): what goes into a block
+    "ln1_scale": "ln1.hook_scale",  # (B, T, 1): what the first norm divides by, √(variance + ε)
     "ln1": "ln1.hook_normalized",  # (B, T, D): what the first norm makes of its input
     "q": "attn.hook_q",  # (B, T, H, d): as the scores are made of it, after a query norm or rotation
     "k": "attn.hook_k",  # (B, T, H, d)
@@ -24,18 +26,29 @@ HOOKS = {  # by our name: what follows `blocks.3.` in theirs
     "scores": "attn.hook_attn_scores",  # (B, H, T, T): q·k/√d, plus a bias where the model has one
     "pattern": "attn.hook_pattern",  # (B, H, T, T): softmax of the scores, a row a query
     "z": "attn.hook_z",  # (B, T, H, d): what each head hands to the projection, after a norm or gate in between
+    "result": "attn.hook_result",  # (B, T, H, D): what each head adds, before the projection's bias and LayerScale
     "attn_out": "hook_attn_out",  # (B, T, D): what attention adds to the residual stream, LayerScale included
     "resid_mid": "hook_resid_mid",  # (B, T, D): resid_pre + attn_out
+    "ln2_scale": "ln2.hook_scale",  # (B, T, 1)
     "ln2": "ln2.hook_normalized",  # (B, T, D)
+    "mlp_pre": "mlp.hook_pre",  # (B, T, M): inside the MLP, what its activation function reads; of a gated one the gate
     "mlp_post": "mlp.hook_post",  # (B, T, M): inside the MLP, what its last layer reads
     "mlp_out": "hook_mlp_out",  # (B, T, D): what the MLP adds
     "resid_post": "hook_resid_post",  # (B, T, D): what leaves the block
 }
 NAMES = tuple(HOOKS)
+OF_MODEL = {  # by our name: theirs of what is no layer's
+    "embed": "hook_embed",  # (B, N, D): the embedded patches, before positions
+    "pos_embed": "hook_pos_embed",  # (B, T, D): the positions added to them; 0 for tokens that get none
+    "ln_final_scale": "ln_final.hook_scale",  # (B, T, 1)
+    "ln_final": "ln_final.hook_normalized",  # (B, T, D): what the last norm makes of the last layer's output
+}
+ALL_NAMES = ("embed", "pos_embed", *NAMES, "ln_final_scale", "ln_final")
 ALIASES = {
     "attn": "pattern", "attn_scores": "scores", "attn_logits": "scores", "query": "q", "key": "k", "value": "v", "post": "mlp_post",
-    **{hook: name for name, hook in HOOKS.items()},
+    "pre": "mlp_pre", **{hook: name for name, hook in [*HOOKS.items(), *OF_MODEL.items()]},
 }  # fmt: skip
+MADE_OF = {"ln1_scale": "ln1", "ln2_scale": "ln2", "result": "z"}  # computed of what goes into the part where the other is
 OF_HEADS = ("q", "k", "v", "scores", "pattern", "z")
 FULL_NAME = re.compile(r"blocks\.(\d+)\.(.+)")
 SHORTHAND = re.compile(r"([a-z_]+)(\d+)")  # "z6"
@@ -53,25 +66,30 @@ class Site:
 def canonical_name(name: Any) -> str:
     """An activation's name for any spelling of it: "pattern" for "attn". Raises: ValueError."""
     known = ALIASES.get(name, name) if isinstance(name, str) else name
-    if known not in NAMES:
-        raise ValueError(f"an activation is one of {', '.join(NAMES)}, not {name!r}")
+    if known not in ALL_NAMES:
+        raise ValueError(f"an activation is one of {', '.join(ALL_NAMES)}, not {name!r}")
     return str(known)
 
 
-def parse_key(key: Any) -> tuple[str, int]:
-    """Name and layer of `("resid_post", 3)`, `"blocks.3.hook_resid_post"`, `"z3"` or `("normalized", 3, "ln1")`.
+def parse_key(key: Any) -> tuple[str, int | None]:
+    """Name and layer of `("resid_post", 3)`, `"blocks.3.hook_resid_post"`, `"z3"` or `("normalized", 3, "ln1")`; None is the
+    layer of `"embed"` and others of the whole model.
 
     Raises: ValueError, for anything else.
     """
+    name: Any = None
+    layer: int | None = None
     if isinstance(key, str):
-        if full := FULL_NAME.fullmatch(key):
-            return canonical_name(full[2]), int(full[1])
-        if short := SHORTHAND.fullmatch(key):
-            return canonical_name(short[1]), int(short[2])
-    elif isinstance(key, tuple) and len(key) == 3 and key[0] == "normalized" and is_index(key[1]):
-        return canonical_name(key[2]), int(key[1])
-    elif isinstance(key, tuple) and len(key) == 2 and is_index(key[1]):
-        return canonical_name(key[0]), int(key[1])
+        if found := FULL_NAME.fullmatch(key):
+            name, layer = found[2], int(found[1])
+        elif ALIASES.get(key, key) in OF_MODEL:
+            name = key
+        elif found := SHORTHAND.fullmatch(key):
+            name, layer = found[1], int(found[2])
+    elif isinstance(key, tuple) and len(key) in (2, 3) and is_index(key[1]):
+        name, layer = key[0] if len(key) == 2 else f"{key[2]}.hook_{key[0]}", int(key[1])
+    if name is not None and (canonical_name(name) in OF_MODEL) == (layer is None):
+        return canonical_name(name), layer
     raise ValueError(f'an activation is asked for by name and layer, ("resid_post", 3) or "blocks.3.hook_resid_post", not {key!r}')
 
 
@@ -105,8 +123,9 @@ def find_site(vit: Vit, name: str, layer: int) -> Site:
     path, block = f"blocks.{layer}", vit.module.blocks[layer]
     if name in ("resid_pre", "resid_post"):
         return Site((path,), "in" if name == "resid_pre" else "out")
-    parts, side = _parts_of_block(block).get(name, ((), "in"))
-    if vit.structure.axes or not parts or not all(_has(block, part) for part in parts):
+    parts, side = _parts_of_block(block).get(MADE_OF.get(name, name), ((), "in"))
+    side = "in" if name in MADE_OF else side
+    if vit.structure.axes or not parts or not all(has_part(block, part) for part in parts):
         raise not_in_block(vit, name, layer)
     return Site(tuple(f"{path}.{part}" for part in parts), side)
 
@@ -131,6 +150,14 @@ def head_width(vit: Vit, layer: int) -> int:
     return int(getattr(block, "head_dim", 0) or proj.in_features // heads_of_call(vit))
 
 
+def mlp_width(vit: Vit, layer: int) -> int:
+    """M, the width inside the MLP of a layer, whose last layer may be attention's projection, too."""
+    shared = getattr(vit.module.blocks[layer], "out_proj", None)
+    if shared is not None:
+        return int(shared.in_features - heads_of_call(vit) * head_width(vit, layer))
+    return int(vit.module.get_submodule(find_site(vit, "mlp_post", layer).parts[0]).in_features)
+
+
 def _parts_of_block(block: Any) -> dict[str, tuple[tuple[str, ...], Literal["in", "out"]]]:
     """The parts of a block where each activation is, by the layout of timm's classes; of resid_mid where its last summand is."""
     if hasattr(block, "attns"):  # ParallelThingsBlock: several attentions side by side, then several MLPs
@@ -147,16 +174,19 @@ def _parts_of_block(block: Any) -> dict[str, tuple[tuple[str, ...], Literal["in"
         return {
             "ln1": (("in_norm",), "out"),
             "z": (("out_proj" if fused else "attn_out_proj",), "in"),
+            "mlp_pre": (("mlp_act",), "in"),
             "mlp_post": (("mlp_out_proj",), "in"),
             **(apart if isinstance(block.ls, nn.Identity) else {}),  # type: ignore[dict-item]  # scaled together, they are one
         }
     return {
-        "ln1": (("norm1",), "out"), "ln2": (("norm2",), "out"), "z": (("attn.proj",), "in"), "mlp_post": (("mlp.fc2",), "in"),
+        "ln1": (("norm1",), "out"), "ln2": (("norm2",), "out"), "z": (("attn.proj",), "in"), "mlp_pre": (("mlp.act",), "in"),
+        "mlp_post": (("mlp.fc2",), "in"),
         "attn_out": (("drop_path1",), "out"), "resid_mid": (("drop_path1",), "out"), "mlp_out": (("drop_path2",), "out"),
     }  # fmt: skip
 
 
-def _has(block: nn.Module, part: str) -> bool:
+def has_part(block: nn.Module, part: str) -> bool:
+    """Whether there is a part of this name (dotted)."""
     try:
         return isinstance(block.get_submodule(part), nn.Module)
     except AttributeError:

@@ -1,4 +1,4 @@
-"""The activations of one forward pass: any of `activation_sites.NAMES`, of any layers, for photos or a batch of model inputs.
+"""The activations of one forward pass: any of `activation_sites.ALL_NAMES`, of any layers, for photos or a batch of model inputs.
 
 The pass is the model's own, to the bit: a copy that shares its weights is watched, and the model stays as it is. Shapes: B images,
 T tokens (those before the patches included), D width, H heads, d width of a head.
@@ -15,10 +15,14 @@ from torch import Tensor, nn
 from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
 from vitcore.forward.attention_reducers import check_blocks, check_heads
 from vitcore.forward.recording import to_model_input
+from vitcore.forward.recordings.open_photos import list_photos
 from vitcore.images import crop_for_model, open_photo
 from vitcore.interventions.activation_sites import (
+    ALL_NAMES,
     HOOKS,
-    NAMES,
+    MADE_OF,
+    OF_MODEL,
+    Site,
     canonical_name,
     check_activations_defined,
     check_indices,
@@ -28,15 +32,23 @@ from vitcore.interventions.activation_sites import (
     not_in_block,
     parse_key,
 )
+from vitcore.interventions.derived_activations import (
+    READ_FOR,
+    compute_of_model,
+    find_site_of_model,
+    is_sum,
+    results_of_heads,
+    scale_of_norm,
+)
 from vitcore.models.vit import Vit
 from vitcore.module_swaps import ForwardHook, with_forward_hooks, with_fused_attention
 
 DEFAULT_NAMES = ("resid_pre", "q", "k", "v", "pattern", "z", "attn_out", "mlp_out", "resid_post")
 OF_CALLS = ("q", "k", "v", "scores", "pattern")
 SUM = ("resid_pre", "attn_out", "mlp_out", "resid_post")  # the first three make the last
-CLOSE = 1e-4  # of the largest number, by which float32 sums in another order differ
 
-Seen = dict[tuple[str, int], list[Tensor]]
+Key = tuple[str, int | None]  # name and layer; None of the whole model
+Seen = dict[Key, list[Tensor]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,35 +59,39 @@ class Activations(Mapping[Any, Tensor]):
     model: str
     logits: Tensor  #: (B, classes), or features of a model without a head
     blocks: int  #: L, of the model
-    compute: Mapping[tuple[str, int], Callable[[], Tensor]] = field(default_factory=dict)
+    compute: Mapping[Key, Callable[[], Tensor]] = field(default_factory=dict)
 
     def __getitem__(self, key: Any) -> Tensor:
         try:
-            name, layer = parse_key(key)
+            name, layer = self._parse(key)
         except ValueError as error:
             raise KeyError(str(error)) from None
-        layer += self.blocks if layer < 0 else 0
         if (name, layer) not in self.compute:
-            raise KeyError(f"{name} of layer {layer} was not kept: cache(vit, photo, names=[{name!r}], layers=[{layer}]) keeps it")
+            of, layers = ("", "") if layer is None else (f" of layer {layer}", f", layers=[{layer}]")
+            raise KeyError(f"{name}{of} was not kept: cache(vit, photo, names=[{name!r}]{layers}) keeps it")
         return self.compute[name, layer]()
 
+    def _parse(self, key: Any) -> Key:
+        name, layer = parse_key(key)
+        return name, layer + self.blocks if layer is not None and layer < 0 else layer
+
     def __iter__(self) -> Iterator[str]:
-        return (f"blocks.{layer}.{HOOKS[name]}" for name, layer in self.compute)
+        return (OF_MODEL[name] if layer is None else f"blocks.{layer}.{HOOKS[name]}" for name, layer in self.compute)
 
     def __len__(self) -> int:
         return len(self.compute)
 
     def __contains__(self, key: object) -> bool:
         try:
-            name, layer = parse_key(key)
+            return self._parse(key) in self.compute
         except ValueError:
             return False
-        return (name, layer + (self.blocks if layer < 0 else 0)) in self.compute
 
     def __repr__(self) -> str:
-        names = [name for name in NAMES if any(name == one for one, _ in self.compute)]
-        layers = sorted({layer for _, layer in self.compute})
-        return f"<Activations of {len(self.logits)} by {self.model}: {', '.join(names)}; layers {', '.join(map(str, layers))}>"
+        names = [name for name in ALL_NAMES if any(name == one for one, _ in self.compute)]
+        layers = sorted({layer for _, layer in self.compute if layer is not None})
+        of_layers = f"; layers {', '.join(map(str, layers))}" if layers else ""
+        return f"<Activations of {len(self.logits)} by {self.model}: {', '.join(names)}{of_layers}>"
 
 
 def cache(
@@ -83,8 +99,11 @@ def cache(
 ) -> Activations:
     """Run the model once and keep the activations that are asked for, of these layers (default: all).
 
-    `photos` is a photo (as of `record`), several, or a tensor (B, 3, H, W) of model inputs, normalised. Names are those of
-    TransformerLens and ViT-Prisma, short or with their `hook_`; what each is, with its shape, stands at `activation_sites.HOOKS`.
+    `photos` is a photo (as of `record`), several, a folder, or a tensor (B, 3, H, W) of model inputs, normalised: all run together
+    and stay in memory, so go through many in turn. Names are those of TransformerLens and ViT-Prisma, short or with their `hook_`.
+    Of each layer: resid_pre, attn_out, resid_mid, mlp_out, resid_post, ln1, ln2 (B, T, D); ln1_scale, ln2_scale (B, T, 1); q, k, v,
+    z (B, T, H, d); scores, pattern (B, H, T, T); result, what each head adds (B, T, H, D); mlp_pre, mlp_post (B, T, M). Of the
+    whole model: embed (B, N, D), pos_embed, ln_final (B, T, D), ln_final_scale (B, T, 1); see `activation_sites`.
     Of axial attention there are only `resid_pre` and `resid_post`.
     Raises: TypeError, for what is no Vit; ValueError, for names and layers that there are not; PhotoError; ModelError, for a model
     without one attention over its patches in each block, or whose blocks have not what is asked for.
@@ -103,30 +122,31 @@ def to_model_inputs(vit: Vit, photos: Any) -> Tensor:
         if photos.ndim != 4 or tuple(photos.shape[1:]) != shape or not len(photos) or not photos.is_floating_point():
             raise ValueError(f"model inputs are floats (B, {', '.join(map(str, shape))}), not {photos.dtype} {tuple(photos.shape)}")
         return photos
-    many = list(photos) if isinstance(photos, list | tuple) else [photos]
-    if not many:
-        raise ValueError("there is no photo among the photos")
-    opened = (open_photo(photo, bands=vit.bands) for photo in many)
+    opened = (open_photo(photo, bands=vit.bands) for photo in one_by_one(photos))
     crops = (crop_for_model(photo.image, vit.transform, vit.grid, photo.bands) for photo in opened)
     return torch.cat([to_model_input(vit, crop.numbers) for crop in crops])
+
+
+def one_by_one(photos: Any) -> list[Any]:
+    """A folder's photos, several or one; of a tensor its images, (1, …) each. Raises: ValueError, for none; PhotoError."""
+    if isinstance(photos, Tensor):
+        return list(photos.split(1)) if photos.ndim else [photos]
+    listed = list_photos(photos)
+    many = list(listed) if hasattr(listed, "__iter__") else [listed]
+    if not many:
+        raise ValueError("there is no photo among the photos")
+    return many
 
 
 @torch.inference_mode(False)
 @torch.no_grad()
 def run_and_keep(vit: Vit, photos: Any, names: Collection[str], layers: Sequence[int]) -> Activations:
     """`cache` for activations by their canonical names, of layers that there are."""
-    for layer in layers:
-        for name in names:
-            if name not in OF_CALLS:
-                find_site(vit, name, layer)
-            elif vit.structure.axes:
-                raise not_in_block(vit, name, layer)
-    read = {*names} - {*OF_CALLS, "resid_mid"}
-    if {"attn_out", "mlp_out", "resid_mid"} & {*names}:
-        read |= {*SUM}  # what they are is checked
+    asked: list[Key] = [key for name in ALL_NAMES if name in names for key in _keys(name, layers)]
     seen: Seen = {}
+    sites = _sites(vit, asked)
     inputs = to_model_inputs(vit, photos)
-    module = _watched(vit, read, layers, seen)
+    module = _watched(vit, sites, seen)
     calls: list[AttentionEvent] = []
 
     def watch(event: AttentionEvent) -> None:
@@ -134,27 +154,49 @@ def run_and_keep(vit: Vit, photos: Any, names: Collection[str], layers: Sequence
             check_heads(vit, len(calls) // vit.structure.calls, event.shape[1])
             calls.append(event)
 
-    of_calls = [name for name in OF_CALLS if name in names]
-    if of_calls:
+    if any(name in OF_CALLS for name in names):
         with AttentionCapture(watch):
             logits = with_fused_attention(module)(inputs)
         check_blocks(vit, len(calls))
     else:
         logits = module(inputs)
-    values = {(name, layer): _computed(vit, name, layer, seen, calls) for layer in layers for name in NAMES if name in names}
+    values: dict[Key, Callable[[], Tensor]] = {}
+    for name, layer in sorted(asked, key=lambda key: -1 if key[1] is None else key[1]):
+        if layer is None:
+            values[name, layer] = compute_of_model(vit, name, seen)
+        else:
+            values[name, layer] = _computed(vit, name, layer, seen, calls)
     return Activations(vit.name, logits.float(), vit.blocks, values)
 
 
-def _watched(vit: Vit, names: set[str], layers: Sequence[int], seen: Seen) -> Any:
-    """A copy of the model whose parts put what is asked for into `seen`."""
-    places: dict[str, list[tuple[str, tuple[str, int]]]] = {}
-    for layer in layers:
-        for name in names:
-            site = find_site(vit, name, layer)
-            for part in site.parts:
-                places.setdefault(part, []).append((site.side, (name, layer)))
+def _keys(name: str, layers: Sequence[int]) -> list[Key]:
+    return [(name, None)] if name in OF_MODEL else [(name, layer) for layer in layers]
 
-    def note(kept: list[tuple[str, tuple[str, int]]]) -> ForwardHook:
+
+def _sites(vit: Vit, asked: Collection[Key]) -> dict[Key, Site]:
+    """Where what is asked for is read, and what it is checked by. Raises: ModelError, for what there is not."""
+    sites: dict[Key, Site] = {}
+    for name, layer in asked:
+        if layer is None:
+            sites |= {(one, None): find_site_of_model(vit, one) for one in READ_FOR.get(name, (name,))}
+        elif name in OF_CALLS:
+            if vit.structure.axes:
+                raise not_in_block(vit, name, layer)
+        else:
+            sites[name, layer] = find_site(vit, name, layer)
+            if name in ("attn_out", "mlp_out", "resid_mid"):
+                sites |= {(one, layer): find_site(vit, one, layer) for one in SUM}
+    return sites
+
+
+def _watched(vit: Vit, sites: Mapping[Key, Site], seen: Seen) -> Any:
+    """A copy of the model whose parts put what is asked for into `seen`."""
+    places: dict[str, list[tuple[str, Key]]] = {}
+    for key, site in sites.items():
+        for part in site.parts:
+            places.setdefault(part, []).append((site.side, key))
+
+    def note(kept: list[tuple[str, Key]]) -> ForwardHook:
         def hook(part: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
             for side, key in kept:
                 seen.setdefault(key, []).append((inputs[0] if side == "in" else output).float().clone())
@@ -165,32 +207,40 @@ def _watched(vit: Vit, names: set[str], layers: Sequence[int], seen: Seen) -> An
 
 
 def _computed(vit: Vit, name: str, layer: int, seen: Seen, calls: list[AttentionEvent]) -> Callable[[], Tensor]:
-    """What gives an activation: a tensor that was kept, or attention computed of queries and keys."""
+    """What gives an activation: a tensor that was kept, or what is computed of some."""
     if name in OF_CALLS:
-        count = vit.structure.calls
-        of_block = calls[layer * count : (layer + 1) * count]
-        if name == "pattern":
-            return partial(_weights, of_block)
-        of_kernel = [call for call in of_block if isinstance(call, AttentionCall)]
-        if len(of_kernel) < count:
-            raise not_in_block(vit, name, layer)
-        if name == "scores":
-            return partial(_scores, of_kernel)
-        value = torch.cat([getattr(call, name) for call in of_kernel], 1).transpose(1, 2).float().clone()
-        return lambda: value
+        return _of_calls(vit, name, layer, calls)
     if name in ("attn_out", "mlp_out", "resid_mid"):
         before, attended, added, after = (_sum(seen[one, layer]) for one in SUM)
         middle = before + attended
-        if float((middle + added - after).abs().max()) > CLOSE * float(after.abs().max()):
+        if not is_sum(vit, middle + added, after):
             raise not_in_block(vit, name, layer)
         if name == "resid_mid":
             return lambda: middle
-    if name == "z":
+    if name in ("z", "result"):
         heads, width = heads_of_call(vit), head_width(vit, layer)
         z = torch.cat([part[..., : heads * width].unflatten(-1, (heads, width)) for part in seen[name, layer]], 2)
-        return lambda: z
+        return (lambda: z) if name == "z" else results_of_heads(vit, layer, z)
     kept = _sum(seen[name, layer])
+    if name in MADE_OF:
+        norm = vit.module.get_submodule(find_site(vit, name, layer).parts[0])
+        return scale_of_norm(norm, kept, not_in_block(vit, name, layer))
     return lambda: kept
+
+
+def _of_calls(vit: Vit, name: str, layer: int, calls: list[AttentionEvent]) -> Callable[[], Tensor]:
+    """What gives queries, keys, values, scores or weights of a layer's attention calls."""
+    count = vit.structure.calls
+    of_block = calls[layer * count : (layer + 1) * count]
+    if name == "pattern":
+        return partial(_weights, of_block)
+    of_kernel = [call for call in of_block if isinstance(call, AttentionCall)]
+    if len(of_kernel) < count:
+        raise not_in_block(vit, name, layer)
+    if name == "scores":
+        return partial(_scores, of_kernel)
+    value = torch.cat([getattr(call, name) for call in of_kernel], 1).transpose(1, 2).float().clone()
+    return lambda: value
 
 
 def _sum(parts: list[Tensor]) -> Tensor:

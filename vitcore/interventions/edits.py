@@ -10,7 +10,7 @@
 Shapes: B images, T tokens (those before the patches included), D width, H heads, d width of a head.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -21,8 +21,10 @@ from torch import Tensor
 
 from vitcore.attention_capture import AttentionCapture
 from vitcore.interventions.activation_sites import (
+    MADE_OF,
     NAMES,
     OF_HEADS,
+    OF_MODEL,
     Site,
     canonical_name,
     check_activations_defined,
@@ -30,6 +32,7 @@ from vitcore.interventions.activation_sites import (
     find_site,
     head_width,
     heads_of_call,
+    mlp_width,
     not_in_block,
 )
 from vitcore.interventions.activations import Activations, run_and_keep
@@ -39,7 +42,7 @@ from vitcore.models.vit import Vit
 from vitcore.module_swaps import with_fused_attention, with_modules, within_context
 
 TokenChoice = int | slice | Iterable[int] | str | None  # "class", "patches"; None: all of them
-READ_ONLY = ("scores", "resid_mid")  # computed of others
+READ_ONLY = ("scores", "resid_mid", *MADE_OF, *OF_MODEL)  # computed of others, or of no layer
 
 
 class Place:
@@ -51,6 +54,10 @@ class Place:
 
     def __init__(self, edits: "Edits", name: str, layer: int, head: int | None = None) -> None:
         self._edits, self._name, self._layer, self._head = edits, name, layer, head
+
+    def __repr__(self) -> str:
+        of = "" if self._head is None else f" of head {self._head}"
+        return f"<Place: {self._name}{of} in layer {self._layer} of {self._edits.original.name}>"
 
     def scale(self, factor: float, token: TokenChoice = None) -> None:
         """Multiply by a number: 0 switches it off, 1 changes nothing."""
@@ -70,6 +77,25 @@ class Place:
         """Put values in its place, of a shape as for `add`. Raises: ValueError."""
         given = self._values(values, token)
         self._add(lambda chosen, whole, share: (_for_images(given, chosen) * share).expand_as(chosen), token)
+
+    def apply(self, function: Callable[[Tensor], Tensor], token: TokenChoice = None) -> None:
+        """Put what a function makes of it in its place: it is given (B, tokens, D), of a head d in place of D, and gives as much.
+
+        `lambda x: x - (x @ d)[..., None] * d` takes a direction d of length 1 out. Raises: ValueError, for an activation that is
+        the sum of several parts; and when the model runs, for what is of another shape.
+        """
+        vit, name = self._edits.original, self._name
+        if name != "z" and len(find_site(vit, name, self._layer).parts) > 1:
+            raise ValueError(f"{name} of this model is the sum of several parts: a function can't be applied to it")
+
+        def change(chosen: Tensor, whole: Tensor, share: float) -> Tensor:
+            made = function(chosen)
+            if not isinstance(made, Tensor) or made.shape != chosen.shape:
+                shape = tuple(made.shape) if isinstance(made, Tensor) else type(made).__name__
+                raise ValueError(f"the function gives {shape} for {name} of {tuple(chosen.shape)}")
+            return made.to(chosen)
+
+        self._add(change, token)
 
     def mean(self, token: TokenChoice = None) -> None:
         """Put its mean over all tokens of the image in its place."""
@@ -259,11 +285,10 @@ class Edits:
     def _check_patch(self, name: str, layer: int, given: Tensor) -> None:
         """Raises: ValueError, for an activation of a model of another shape."""
         vit, tokens = self.original, self.original.grid.tokens
-        if name == "mlp_post":
-            parts = find_site(vit, name, layer).parts
-            if len(parts) > 1:
+        if name in ("mlp_pre", "mlp_post"):
+            if len(find_site(vit, name, layer).parts) > 1:
                 raise not_in_block(vit, name, layer)
-            shape: tuple[int, ...] = (tokens, vit.module.get_submodule(parts[0]).in_features)
+            shape: tuple[int, ...] = (tokens, mlp_width(vit, layer))
         elif name == "pattern":
             shape = (vit.heads, tokens, tokens)
         elif name in ("q", "k", "v", "z"):

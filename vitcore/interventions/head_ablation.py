@@ -5,7 +5,6 @@ A head is switched off where it hands its output to the layer's projection. The 
 once; all heads of a layer run together. Shapes: B images, L layers, H heads, T tokens, D width, d width of a head.
 """
 
-import difflib
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
@@ -27,13 +26,12 @@ from vitcore.interventions.activation_sites import (
     heads_of_call,
     is_index,
 )
-from vitcore.interventions.activations import Activations, to_model_inputs
+from vitcore.interventions.activations import Activations, one_by_one, to_model_inputs
 from vitcore.interventions.attention_edits import not_fused_error
-from vitcore.models.vit import Vit, no_classes_error
+from vitcore.models.vit import Vit, class_by_name, no_classes_error
 from vitcore.module_swaps import with_forward_hooks, with_forward_pre_hooks, with_fused_attention, with_modules, within_context
 
 MOST_NUMBERS = 2**22  # that blocks hand on together (images · T · D): more of them are no faster on CPUs
-SIMILAR = 3  # names of classes that a refusal tells
 
 Ablation = Literal["zero", "mean", "uniform"]
 WAYS = ("zero", "mean", "uniform")
@@ -60,13 +58,12 @@ def head_ablation(
         if by == "mean" and mean is not None and ("z", layer) not in mean:
             raise ValueError(f"the mean holds no z of layer {layer}")
     with torch.inference_mode():
-        inputs = to_model_inputs(vit, photos)
-        each = vit.blocks * vit.heads
-        changes = []
-        for place, x in enumerate(inputs):
-            tell = None if progress is None else partial(_tell, progress, place * each, len(inputs) * each)
-            changes.append(_changes(vit, x[None], column, by, mean if by == "mean" else None, tell))
-        return read_only(torch.stack(changes).mean(0))
+        many, each = one_by_one(photos), vit.blocks * vit.heads
+        total = torch.zeros(vit.blocks, vit.heads)
+        for place, photo in enumerate(many):
+            tell = None if progress is None else partial(_tell, progress, place * each, len(many) * each)
+            total += _changes(vit, to_model_inputs(vit, photo), column, by, mean if by == "mean" else None, tell)
+        return read_only(total / len(many))
 
 
 def _tell(progress: Callable[[int, int], None], before: int, total: int, done: int) -> None:
@@ -74,18 +71,15 @@ def _tell(progress: Callable[[int, int], None], before: int, total: int, done: i
 
 
 def class_index(vit: Vit, target: int | str | None) -> int | None:
-    """The index of a class by index or name; None stays. Raises: ValueError; ModelError, for a model without classes."""
+    """The index of a class by index or name; None stays.
+
+    Raises: ValueError; ModelError, for a model without classes and for a name that none or several have.
+    """
     if not vit.labels:
         raise no_classes_error(vit)
     if target is None or is_index(target):
         return None if target is None else check_indices("classes", [target], len(vit.labels))[0]
-    found = [i for i, label in enumerate(vit.labels) if label == target]
-    if len(found) > 1:
-        raise ValueError(f"{target!r} names classes {', '.join(map(str, found))}: say which by its number")
-    if not found:
-        near = difflib.get_close_matches(str(target), vit.labels, SIMILAR, 0)
-        raise ValueError(f"no class is named {target!r}; the nearest are {', '.join(map(repr, near))}")
-    return found[0]
+    return class_by_name(vit.labels, str(target))
 
 
 class SkippedBlock(nn.Module):

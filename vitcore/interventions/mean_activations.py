@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from vitcore.interventions.activation_sites import parse_key
-from vitcore.interventions.activations import Activations
+from vitcore.interventions.activations import Activations, one_by_one
 from vitcore.interventions.activations import cache as keep_activations
 from vitcore.models.vit import Vit
 
@@ -27,11 +27,7 @@ def mean_activations(
     Photos, names, layers and errors are as of `vitcore.cache`; `progress` is called with how many photos are done, and of how
     many. What comes back can be given to `switch_off`, to `head_ablation` and to `edit(vit).patch`.
     """
-    many: list[Any] = list(photos) if isinstance(photos, list | tuple) else [photos]
-    if isinstance(photos, Tensor):
-        many = list(photos.split(1)) if photos.ndim else [photos]
-    if not many:
-        raise ValueError("there is no photo among the photos")
+    many = one_by_one(photos)
     sums: dict[str, Tensor] = {}
     logits: Tensor | None = None
     for done, photo in enumerate(many, start=1):

@@ -80,6 +80,12 @@ def _all_positions(vit: Vit) -> tuple[Tensor, int] | None:
     return (table.detach().float(), prefix) if prefix in (0, vit.grid.prefix) else None
 
 
+def position_table(vit: Vit) -> Tensor | None:
+    """Learned absolute positions, (T, D), or (N, D) where they are of patches alone; None where there are none."""
+    table = _all_positions(vit)
+    return None if table is None else table[0][0]
+
+
 def position_embeddings(vit: Vit) -> NDArray[np.float32] | None:
     """Learned absolute position embeddings of the patches (N, D), without prefix tokens; None where there are none."""
     table = _all_positions(vit)

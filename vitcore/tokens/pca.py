@@ -17,7 +17,7 @@ from vitcore.tokens.patch_tokens import PatchTokens
 COLOUR_SLOPE = 2.0  # of the sigmoid, as DINOv3's notebook pca.ipynb has it
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TokenPca:
     """Principal components of the patch tokens of a layer. C components, B photos, N patches, D width of a token."""
 
@@ -28,6 +28,11 @@ class TokenPca:
     scores: NDArray[np.float64]  #: (B, N, C); whitened: divided by their standard deviations
     whitened: bool
     left_out: NDArray[np.bool_]  #: (B, N)
+
+    def __repr__(self) -> str:
+        photos, patches, components = self.scores.shape
+        shares = ", ".join(f"{100 * one:.0f}" for one in self.share)
+        return f"<TokenPca: {components} components of {photos} × {patches} patches; {shares} % of the variance>"
 
     @property
     def deviations(self) -> NDArray[np.float64]:

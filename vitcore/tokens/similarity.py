@@ -21,7 +21,7 @@ def cosine_similarity(tokens: PatchTokens, patch: int, photo: int = 0) -> NDArra
     return np.einsum("sd,sbnd->sbn", unit[:, photo, patch], unit)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Correspondences:
     """For each of the N patches of a first photo, its best match among those of a second, and the next best elsewhere."""
 
@@ -30,6 +30,9 @@ class Correspondences:
     runner_up: NDArray[np.int64]  #: (N,): the best of those that don't touch the best; −1 where there is none
     runner_up_cosine: NDArray[np.float32]  #: (N,): NaN where there is none
     cycle_consistent: NDArray[np.bool_]  #: (N,): whether the patch is itself the best match of its best match
+
+    def __repr__(self) -> str:
+        return f"<Correspondences of {len(self.best)} patches, {int(self.cycle_consistent.sum())} of them cycle-consistent>"
 
 
 def correspondences(tokens: PatchTokens, first: int = 0, second: int = 1, layer: int = -1) -> Correspondences:

@@ -8,9 +8,10 @@ import timm
 import torch
 
 import vitcore
+from tests.conftest import NORMALISE, TINY, lively
 from tests.vitcore.interventions.conftest import inputs_for, make_kind
 from vitcore.architectures.axial_vit import AxialViT
-from vitcore.interventions.activation_sites import HOOKS, NAMES
+from vitcore.interventions.activation_sites import ALL_NAMES, HOOKS, NAMES
 from vitcore.models.model_cards import ModelError
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
@@ -19,9 +20,9 @@ CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 def available(vit) -> tuple[str, ...]:
     """The names that blocks of a kind have."""
     missing = {
-        "projections fused": {"attn_out", "mlp_out", "resid_mid", "mlp_post", "ln2"},
-        "attention beside MLP": {"ln2", "resid_mid"},
-        "two attentions": {"ln1", "ln2", "mlp_post"},
+        "projections fused": {"attn_out", "mlp_out", "resid_mid", "mlp_post", "ln2", "ln2_scale"},
+        "attention beside MLP": {"ln2", "ln2_scale", "resid_mid"},
+        "two attentions": {"ln1", "ln1_scale", "ln2", "ln2_scale", "mlp_pre", "mlp_post"},
     }
     return tuple(name for name in NAMES if name not in missing.get(vit.name, ()))
 
@@ -59,6 +60,10 @@ def test_all_parts_of_a_block_fit_together(vit):
             torch.testing.assert_close(got["resid_mid"], got["resid_pre"] + got["attn_out"], **CLOSE)
             torch.testing.assert_close(got["resid_post"], got["resid_mid"] + got["mlp_out"], **CLOSE)
         assert got["z"].shape == got["q"].shape == (2, vit.grid.tokens, vit.heads, 8)
+        if vit.name in ("plain", "registers", "attention beside MLP", "two attentions"):  # no LayerScale, no norm after
+            parts = vit.module.blocks[layer].named_parameters()
+            bias = sum(bias for part, bias in parts if part.endswith(("attn.proj.bias", "attn_out_proj.bias")))
+            torch.testing.assert_close(got["result"].sum(2) + bias, got["attn_out"], **CLOSE)
     for name in set(NAMES) - {*names}:
         with pytest.raises(ModelError, match=f"have no {name} "):
             vitcore.cache(vit, inputs_for(vit), [name])
@@ -79,11 +84,56 @@ def test_against_plain_hooks():
     plain = {
         "ln1": seen["norm1"][1], "q": qkv[0], "k": qkv[1], "v": qkv[2], "z": seen["attn.proj"][0].unflatten(-1, (vit.heads, 8)),
         "attn_out": seen["ls1"][1], "resid_mid": seen["norm2"][0], "ln2": seen["norm2"][1], "mlp_post": seen["mlp.act"][1],
-        "mlp_out": seen["ls2"][1], "resid_pre": seen[""][0], "resid_post": seen[""][1],
+        "mlp_out": seen["ls2"][1], "resid_pre": seen[""][0], "resid_post": seen[""][1], "mlp_pre": seen["mlp.fc1"][1],
+        "ln1_scale": (seen["norm1"][0].var(-1, correction=0, keepdim=True) + block.norm1.eps).sqrt(),
+        "ln2_scale": (seen["norm2"][0].var(-1, correction=0, keepdim=True) + block.norm2.eps).sqrt(),
     }  # fmt: skip
     for name, one in plain.items():
         torch.testing.assert_close(kept[name, 1], one, **CLOSE)
     assert {layer for _, layer in kept.compute} == {1}
+
+
+def test_what_is_of_no_layer(vit):
+    """Embedded patches and positions are the stream that the first layer reads, and the last norm's numbers timm's features."""
+    no_norm = {"rotary", "rotary, gated MLP", "mean", "BEiT"}  # theirs comes after pooling
+    lacking = {"ln_final", "ln_final_scale"} if vit.name in no_norm else set()
+    lacking |= {"pos_embed"} if vit.name == "relative positions" else set()
+    x, prefix = inputs_for(vit), vit.grid.prefix
+    names = {"embed", "pos_embed", "ln_final", "ln_final_scale"} - lacking
+    kept = vitcore.cache(vit, x, [*names, "resid_pre"], layers=0)
+    assert {key for key, layer in kept.compute if layer is None} == names and all(key in kept for key in kept)
+    with torch.no_grad():
+        if "pos_embed" in names:
+            moved = kept["embed"] + kept["hook_pos_embed"][:, prefix:]
+            torch.testing.assert_close(moved, kept["resid_pre", 0][:, prefix:], **CLOSE)
+            assert kept["pos_embed"].shape == kept["resid_pre", 0].shape and kept["pos_embed"].abs().min() > 0
+        if "ln_final" in names:
+            torch.testing.assert_close(kept["ln_final"], vit.module.forward_features(x), **CLOSE)
+            assert kept["ln_final.hook_scale"].shape == (2, vit.grid.tokens, 1)
+    for name in lacking:
+        with pytest.raises(ModelError, match=f"has no {name} that"):
+            vitcore.cache(vit, x, [name])
+
+
+def test_positions_of_patches_alone():
+    module = lively(timm.models.vision_transformer.VisionTransformer(**TINY, no_embed_class=True, reg_tokens=2))
+    vit = vitcore.wrap(module, name="registers apart", **NORMALISE)
+    added = vitcore.cache(vit, inputs_for(vit), ["pos_embed"])["pos_embed"]
+    assert torch.equal(added[:, :3], torch.zeros(2, 3, module.embed_dim))
+    assert torch.equal(added[1, 3:], module.pos_embed[0])
+
+
+def test_the_names_of_prisma():
+    """The 17 names that HookedViT has in each block, and its four of the whole model."""
+    of_block = {
+        "hook_resid_pre", "ln1.hook_scale", "ln1.hook_normalized", "attn.hook_q", "attn.hook_k", "attn.hook_v",
+        "attn.hook_attn_scores", "attn.hook_pattern", "attn.hook_z", "hook_attn_out", "hook_resid_mid", "ln2.hook_scale",
+        "ln2.hook_normalized", "mlp.hook_pre", "mlp.hook_post", "hook_mlp_out", "hook_resid_post",
+    }  # fmt: skip
+    of_model = {"hook_embed", "hook_pos_embed", "ln_final.hook_scale", "ln_final.hook_normalized"}
+    vit = make_kind("plain")
+    kept = vitcore.cache(vit, inputs_for(vit), of_block | of_model)
+    assert {*kept} == of_model | {f"blocks.{layer}.{name}" for layer in range(vit.blocks) for name in of_block}
 
 
 def test_names_and_keys():
@@ -96,7 +146,10 @@ def test_names_and_keys():
     assert len(kept) == 8 == len(list(kept)) and all(key in kept and kept[key] is not None for key in kept)
     assert {*kept} == {f"blocks.{layer}.{HOOKS[name]}" for layer in (0, 2) for name in ("pattern", "resid_post", "z", "ln1")}
     assert repr(kept) == "<Activations of 2 by plain: ln1, pattern, z, resid_post; layers 0, 2>"
-    for key in (("q", 0), ("pattern", 1), "nothing", ("resid_post", 3), ("resid_post", "0"), 7):
+    scale = vitcore.cache(vit, inputs_for(vit), ["ln1.hook_scale", "pre"])
+    assert torch.equal(scale["scale", 1, "ln1"], scale["ln1_scale", 1]) and ("pre", 2, "mlp") in scale and "pre0" in scale
+    absent = ("q", 0), ("pattern", 1), "nothing", ("resid_post", 3), ("resid_post", "0"), 7, "embed", ("embed", 0), "resid_post"
+    for key in absent:
         assert key not in kept
         with pytest.raises(KeyError):
             kept[key]
@@ -112,6 +165,15 @@ def test_photos_are_cut_as_record_cuts_them(tiny, photo_file, noise):
         np.testing.assert_allclose(rec.attentions[layer], kept["pattern", layer][0], atol=1e-3)  # of half precision
     with pytest.raises(KeyError, match="all"):
         _ = vitcore.record(tiny, photo_file, maps=[0, 2]).attentions
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_every_name_in_half_precision(dtype):
+    vit, x = make_kind("plain"), inputs_for(make_kind("plain"))
+    half, whole = (vitcore.cache(one, x.to(one.dtype), ALL_NAMES) for one in (vit.to(dtype=dtype), vit))
+    for key in whole:
+        assert half[key].dtype == torch.float32
+        assert (half[key] - whole[key]).abs().max() < 0.1 * whole[key].abs().max(), key
 
 
 def test_a_batch_is_its_images(vit):
@@ -134,7 +196,7 @@ def test_activations_are_the_readers_own():
 
 
 @pytest.mark.parametrize(("names", "layers", "said"), [
-    (["residual"], None, "an activation is one of resid_pre, ln1"),
+    (["residual"], None, "an activation is one of embed, pos_embed, resid_pre, ln1_scale, ln1"),
     ([3], None, "not 3"),
     (["z"], 3, "layers are from 0 to 2, not 3"),
     (["z"], [-1, 1], "not -1"),

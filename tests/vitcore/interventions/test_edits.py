@@ -7,12 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 import vitcore
 from tests.vitcore.interventions.conftest import inputs_for, make_kind
 from vitcore.forward.logit_lens import logit_lens
 from vitcore.forward.relevance import relevance
 from vitcore.interventions.activation_sites import NAMES
+from vitcore.interventions.edits import READ_ONLY
 from vitcore.models.model_cards import ModelError
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
@@ -117,6 +119,22 @@ def test_a_vector_for_a_token_of_the_residual_stream(vit):
     assert not torch.equal(answer(e.vit, x), answer(vit, x))
 
 
+def test_a_function_of_an_activation():
+    """A direction taken out of the stream of the patches, as a plain hook does it; a sum of parts is refused."""
+    vit, x, d = make_kind("plain"), inputs_for(make_kind("plain")), F.normalize(torch.arange(24.0), dim=0)
+    with vitcore.edit(vit) as e:
+        e.resid(1).apply(lambda x: x - (x @ d)[..., None] * d, token="patches")
+    kept, before = (vitcore.cache(one, x, ["resid_pre"], 2)["resid_pre", 2] for one in (e.vit, vit))
+    assert torch.equal(kept[:, 0], before[:, 0]) and (kept[:, 1:] @ d).abs().max() < 1e-5 < (before[:, 1:] @ d).abs().min()
+    torch.testing.assert_close(kept[:, 1:] + (before[:, 1:] @ d)[..., None] * d, before[:, 1:])
+    with vitcore.edit(vit) as e:
+        e.head(1, 0).apply(lambda z: z[..., :3])
+    with pytest.raises(ValueError, match=r"the function gives \(2, 17, 3\) for z of \(2, 17, 8\)"):
+        e.vit.module(x)
+    with vitcore.edit(make_kind("two attentions")) as e, pytest.raises(ValueError, match="attn_out of this model is the sum of"):
+        e.attn(0).apply(torch.relu)
+
+
 def test_a_head_with_its_mean(vit):
     x, e = inputs_for(vit), vitcore.edit(vit)
     e.head(1, 0).mean()
@@ -141,7 +159,7 @@ def test_uniform_attention(vit):
 
 
 @pytest.mark.parametrize("kind", ["plain", "rotary, gated MLP", "BEiT", "projections fused", "two attentions", "not fused"])
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("scores", "resid_mid")])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in READ_ONLY])
 def test_patching(kind, name):
     """An activation of another photo is found in its place, and the rest of the layer before it as it was."""
     vit = make_kind(kind)
@@ -338,7 +356,7 @@ WRONG = {
     "only attention can be uniform, not mlp_out": lambda e: e.mlp(0).uniform(),
     "at is": lambda e: e.patch(torch.zeros(1, 3, 32, 32), at="resid_post"),
     "an activation is one of": lambda e: e.patch(torch.zeros(1, 3, 32, 32), at=("stream", 0)),
-    "what can be patched is resid_pre, ln1, q, k, v, pattern, z, attn_out, ln2, mlp_post, mlp_out, resid_post, not scores":
+    "what can be patched is resid_pre, ln1, q, k, v, pattern, z, attn_out, ln2, mlp_pre, mlp_post, mlp_out, resid_post, not scores":
         lambda e: e.patch(torch.zeros(1, 3, 32, 32), at=("scores", 0)),
     "mlp_out is not divided into heads": lambda e: e.patch(torch.zeros(1, 3, 32, 32), at=("mlp_out", 0), head=1),
     "from_ holds no z of layer 1": lambda e: e.patch(vitcore.cache(e.original, inputs_for(e.original), ["z"], 0), at=("z", 1)),
@@ -352,5 +370,5 @@ def test_what_there_is_not_is_one_sentence(said):
     e = vitcore.edit(make_kind("plain"))
     with pytest.raises(ValueError, match=said) as caught:
         WRONG[said](e)
-    assert str(caught.value).isprintable() and len(str(caught.value)) < 160
-    assert repr(e) == "<Edits of plain: 0>"
+    assert str(caught.value).isprintable() and len(str(caught.value)) < 250
+    assert repr(e) == "<Edits of plain: 0>" and repr(e.head(1, 2)) == "<Place: z of head 2 in layer 1 of plain>"

@@ -184,9 +184,16 @@ def test_threads_get_their_numbers_and_blas_its_threads_back():
 
     from threadpoolctl import threadpool_info
 
-    tokens, threads = random_tokens(), [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
-    alone = vitcore.segments(tokens, count=3)
+    tokens = random_tokens()
+    alone = vitcore.segments(tokens, count=3)  # every library of BLAS is loaded by then
+    threads = [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(lambda _: vitcore.segments(tokens, count=3), range(12)):
             assert np.array_equal(found, alone)
     assert [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"] == threads
+
+
+def test_one_line_of_each():
+    tokens = random_tokens()
+    assert repr(vitcore.pca(tokens)).startswith("<TokenPca: 3 components of 2 × 36 patches; ")
+    assert repr(vitcore.correspondences(tokens)).startswith("<Correspondences of 36 patches, ")

@@ -31,7 +31,8 @@ KEEPABLE = (
     "distance_px", "distance_renormalised_px", "prefix_attention_share", "norms", "pooling_weights", "logits", "probabilities",
     "top_classes", *OF_FUSED_HEADS, "recording",
 )  # fmt: skip
-OF_ANY_MODEL = ("logits", "probabilities", "top_classes", "recording")
+OF_ANSWERS = ("logits", "probabilities", "top_classes")
+OF_ANY_MODEL = (*OF_ANSWERS, "recording")
 CountDone = Callable[[int, int | None], None]  # photos so far, and in all, if that is known
 
 
@@ -95,6 +96,7 @@ def record_many(
     _check(vit, batch, keep, fusion, workers)
     listed = list_photos(photos)
     fusions = (fusion,) if "recording" in keep or set(keep) & set(OF_FUSED_HEADS) else ()
+    settings: dict[str, Any] = {"fusions": fusions, "attention": not set(keep) <= set(OF_ANSWERS)}
 
     def run(stream: PhotoStream) -> Iterator[PhotoNumbers]:
         given = 0
@@ -103,7 +105,7 @@ def record_many(
             for some in open_in_batches(vit, listed, batch, workers, whole="recording" in keep):
                 opened = [one for one in some if isinstance(one, OpenedPhoto)]
                 stream.skipped += [one for one in some if isinstance(one, SkippedPhoto)]
-                recordings = record_batch(vit, [(one.photo, one.crop) for one in opened], fusions=fusions) if opened else []
+                recordings = record_batch(vit, [(one.photo, one.crop) for one in opened], **settings) if opened else []
                 numbers = [_numbers(one.index, rec, keep, fusion) for one, rec in zip(opened, recordings, strict=True)]
                 del opened, recordings
                 stream.done += len(some)
