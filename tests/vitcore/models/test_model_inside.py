@@ -61,6 +61,8 @@ HELD = {
     "transformers', pooler": lambda: Own(of_transformers(), nn.Linear(48, 4), lambda out: out.pooler_output),
     "transformers', mean": lambda: Own(of_transformers(False), nn.Linear(48, 4), lambda out: out.last_hidden_state[:, 1:].mean(1)),
     "a ResNet": lambda: Own(timm.create_model("resnet18", num_classes=0), nn.Linear(512, 4)),
+    "two tokens": lambda: Own(timm.create_model("deit_tiny_distilled_patch16_224", num_classes=0, depth=1, img_size=32),
+                              nn.Linear(192, 4)),
     "probabilities": lambda: nn.Sequential(timm_vit(), nn.Sigmoid()),
 }  # fmt: skip
 
@@ -101,6 +103,20 @@ def test_what_does_more_than_its_model_is_refused(make, said):
     with pytest.raises(ModelError, match=said) as caught:
         vitcore.wrap(make(), name="mine")
     assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore::vitcore.models.load_model.AssumedAnswersWarning")
+@pytest.mark.parametrize("name", ["resnet10t", "cait_xxs24_224", "swin_tiny_patch4_window7_224", "deit_tiny_distilled_patch16_224"])
+def test_a_file_of_a_backbone_of_timm_and_a_head_of_one_s_own(name, tmp_path):
+    backbone = timm.create_model(name, num_classes=0)
+    linear = nn.Linear(backbone.num_features, 4)
+    module = Own(backbone, linear if "distilled" in name else nn.Sequential(nn.Dropout(0.2), linear)).eval()
+    torch.save({f"model.{key}": value for key, value in module.state_dict().items()}, tmp_path / "mine.pth")
+    vit = vitcore.load(tmp_path / "mine.pth")
+    x = torch.randn(1, 3, *vit.grid.image_px)
+    with torch.no_grad():
+        np.testing.assert_allclose(vit.module(x).numpy(), module(x).numpy(), atol=2e-5)
+    assert len(vit.labels) == 4
 
 
 @pytest.mark.parametrize(("scale", "names"), [(1, ("mean", "std")), (255, ("pixel_mean", "pixel_std")), (1, ("mu", "sigma"))])

@@ -197,23 +197,19 @@ def _colours(x: Tensor, seen: Tensor, name: str, path: str) -> tuple[tuple[tuple
 
 
 def _add_head(model: Any, layers: list[nn.Module], name: str, path: str) -> None:
-    """Put layers that follow a timm model after its own head. Raises: ModelError, for a model whose head is not one layer."""
-    said = getattr(model, "pretrained_cfg", None) or {}
-    where = said.get("classifier") or "head"
-    own = None
-    if not library_of(model) and isinstance(where, str):
-        roof, _, leaf = where.rpartition(".")
-        holder = model.get_submodule(roof) if roof else model
-        own = getattr(holder, leaf, None)
-    if not isinstance(own, nn.Module):
-        raise after_error(name, path)
-    plain = [layer for layer in layers if not isinstance(layer, nn.Dropout | nn.Identity)]
-    if not isinstance(own, nn.Identity):
-        plain.insert(0, own)
-    setattr(holder, leaf, plain[0] if len(plain) == 1 else nn.Sequential(*plain))
+    """Put layers that follow a timm model after its own head. Raises: ModelError, for a model whose head is not found."""
+    said = (getattr(model, "pretrained_cfg", None) or {}).get("classifier") or "head"
+    wheres = (said,) if isinstance(said, str) else tuple(said)
     last = [part for layer in layers for part in layer.modules() if isinstance(part, nn.Linear)]
-    if not last:
+    try:
+        heads = [model.get_submodule(where) for where in wheres]
+    except AttributeError:
+        heads = []
+    if not heads or not last:
         raise after_error(name, path)
+    for where, own in zip(wheres, heads, strict=True):  # of a class and a distillation token the mean is taken
+        plain = [part for part in (own, *layers) if not isinstance(part, nn.Dropout | nn.Identity)]
+        model.set_submodule(where, plain[0] if len(plain) == 1 else nn.Sequential(*plain))
     model.num_classes = last[-1].out_features
 
 

@@ -41,6 +41,7 @@ from vitcore.models.checkpoint_inspection.open_questions import (
 )
 from vitcore.models.checkpoint_inspection.timm_architectures import (
     architectures_with_tensors,
+    classifier_names,
     family_of_tensors,
     may_be_rotary,
     rotary_architectures,
@@ -116,9 +117,10 @@ def _other_architecture(
         return None
     whole = checkpoint_layout.without_wrappers(checkpoint_layout.whole_model(tree, file.name))
     shapes = tensor_shapes(whole.weights)
-    if named := architectures_with_tensors(shapes):
-        told = replace(configured, timm=next(iter(named.values())))
-        return _inspection(path, file, _chosen([whole], part, file), told, like, named=named)
+    for one in (whole, *checkpoint_layout.with_linear_head(whole, classifier_names())):
+        if named := architectures_with_tensors(tensor_shapes(one.weights)):
+            told = replace(configured, timm=next(iter(named.values())))
+            return _inspection(path, file, _chosen([one], part, file), told, like, named=named)
     family = family_of_tensors(shapes)
     if not family or family in PLAIN_FAMILIES:
         return None

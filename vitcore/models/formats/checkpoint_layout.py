@@ -5,6 +5,7 @@ evaluations of those who wrote them; the others can be asked for by name.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -106,6 +107,20 @@ def without_wrappers(part: CheckpointModel) -> CheckpointModel:
         first = f"{firsts.pop()}."
         weights, roof = {name[len(first) :]: weight for name, weight in weights.items()}, roof + first
     return replace(part, name=" · ".join(filter(None, (part.name, roof))), weights=weights)
+
+
+def with_linear_head(part: CheckpointModel, classifiers: Iterable[str]) -> Iterator[CheckpointModel]:
+    """The part with the one linear layer beside a backbone as its classifier, once by each of these names; else nothing."""
+    firsts = Counter(name.partition(".")[0] for name in part.weights)
+    roof = f"{firsts.most_common(1)[0][0]}." if firsts else ""
+    inside = {name.removeprefix(roof): weight for name, weight in part.weights.items() if name.startswith(roof)}
+    head, _ = find_head_beside(name for name in part.weights if not name.startswith(roof))
+    leaves = {name.rpartition(".")[2]: whole for name, whole in head.items()}
+    if "weight" in leaves and leaves.keys() <= {"weight", "bias"} and len(leaves) == len(head):
+        left = tuple(name for name in part.weights if not name.startswith(roof) and name not in head.values())
+        for classifier in classifiers:
+            own = {f"{classifier}.{leaf}": part.weights[whole] for leaf, whole in leaves.items()}
+            yield replace(part, weights=inside | own, left_out=left)
 
 
 def read_tensors(part: CheckpointModel) -> StateDict:
