@@ -126,6 +126,7 @@ def test_settings_stay_from_page_to_page_and_how_the_rollout_is_drawn_is_one():
     assert app.component("gathered")["overlay"] is None
     heat = App("rollout").fine().component("gathered")
     assert heat["overlay"] and heat["detail"]
+    assert heat["even"] == pytest.approx(100 / 257), "an even share, as on Look: of the class token and 256 patches"
     app.set(first=3, fusion="max", ask=True).set(patch=17)
     app.go("patches").set(gutter=5).go("overview").go("rollout").fine()
     assert {"first": 3, "fusion": "max", "ask": True, "patch": 17}.items() <= app.values().items()

@@ -187,7 +187,7 @@ def test_the_build_up_has_the_settings_of_the_left_rollout_and_is_one_picture_of
     assert [re.findall(r"(\d+) %", c)[0] for c in told["captions"]] == [f"{100 * share:.0f}" for share in rows[:, 1:].sum(1)]
     strip = np.asarray(Image.open(io.BytesIO(base64.b64decode(told["frames"].partition(",")[2]))))
     maps = first.grid.to_map(rows)
-    expected = heat_colours(maps, rollout_per_layer_top(maps))
+    expected = heat_colours(maps, rollout_per_layer_top(maps, first.grid))
     assert strip.shape == (12 * first.grid.rows, first.grid.cols, 3)
     assert np.abs(strip.astype(int) - expected.reshape(strip.shape)).max() <= 1
     assert len(told["frames"]) < 40_000 and told["detail"]

@@ -76,7 +76,8 @@ def _is_harmless(name: str) -> bool:
 def with_timm_head(state: StateDict) -> StateDict:
     """The state with its head by timm's names: `head.weight`, or `head.N.weight` by the place in `Head.layers`.
 
-    A linear layer without a bias gets one of zeros. A head that can't be read stays as it is, under `head.`.
+    A linear layer without a bias gets one of zeros; one over a class and a distillation token is that of each. A head that
+    can't be read stays as it is, under `head.`.
     """
     state = {("head." + n.removeprefix(FOREIGN_HEAD) if n.startswith(FOREIGN_HEAD) else n): w for n, w in state.items()}
     head = read_head(state)
@@ -92,6 +93,9 @@ def with_timm_head(state: StateDict) -> StateDict:
             state.setdefault(f"{stem}weight", torch.ones(sizes[0], device=device))
             state.setdefault(f"{stem}bias", torch.zeros(sizes[0], device=device))
             state.setdefault(f"{stem}num_batches_tracked", torch.zeros((), device=device))
+    if "dist_token" in state and head.is_linear:
+        # One layer over the mean of both tokens is the mean of that layer over each, which is how timm's model answers.
+        state = {f"head_dist.{kind}": state[f"head.{kind}"] for kind in ("weight", "bias") if f"head.{kind}" in state} | state
     return state
 
 

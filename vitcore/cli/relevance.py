@@ -58,7 +58,10 @@ def relevance(args: argparse.Namespace, vit: Vit) -> None:
     unit = "logits" if method.signed else "relevance"
     title = f"{method.title[:1].upper()}{method.title[1:]}" + "".join(f" · {label}" for label in labels)
     photo = sharp_crop(rec.photo, rec.model_input)
-    fig = lambda: figures.relevance(found.maps, photo, vit.grid, title, unit, signed=method.signed)  # noqa: E731
+    even = None if method.asks_class else 1 / vit.grid.tokens
+    fig = lambda: figures.relevance(  # noqa: E731
+        found.maps, photo, vit.grid, title, unit, signed=method.signed, even_share=even
+    )
     told = {"method": args.method, "relevance": found.maps.tolist(), "class": labels[0] if labels else None}
     told |= {"class_index": found.targets[0] if found.targets else None, "gap": found.gaps[0] if found.gaps else None}
     write_result(args, vit, "relevance", fig, {"relevance": found.maps}, **told)

@@ -94,8 +94,8 @@ def rollout(
             rollout_map, resize_for_figure(pixels), grid, say("Attention rollout"), mode, subtitle, query_patch, text
         )
     return heat_figure(
-        100 * rollout_map, pixels, grid, say("Attention rollout"), say("% of the total"), mode=mode, subtitle=subtitle,
-        query_patch=query_patch, hover_text=text,
+        100 * rollout_map, pixels, grid, say("Attention rollout"), say("% of the total"), even_share=100 / grid.tokens, mode=mode,
+        subtitle=subtitle, query_patch=query_patch, hover_text=text,
     )  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def heat_figure(
 ) -> Drawing:  # fmt: skip
     """(rows, cols) values on the photo with their colour bar up to `top` (default: `scale_top`); `hover_text` for the pointer."""
     photo, size = resize_for_figure(pixels), (float(grid.cols), float(grid.rows))
-    top = scale_top(values) if top is None else top
+    top = scale_top(values, even_share) if top is None else top
     drawn = heat_on_photo(values, fine_detail(photo, grid), top, signed, mode)
     return Drawing(
         title=title, subtitle=subtitle, mode=mode, height_px=height_px, rasters=[RasterLayer(drawn, size, smooth=True)],

@@ -104,6 +104,6 @@ def heat_colour_scale(
         bar = ColourScale(colours=diverging_scale(mode) + ON_PHOTO, low=-top, high=top, unit=unit)
     else:
         share = f"{even_share:.3g}{chr(160) if unit.startswith('%') else ' '}{unit}"
-        told = say("times an even share, {share}", share=share)
+        told = say("times an even share ({share})", share=share)
         bar = ColourScale(colours=HEAT, low=0, high=top / even_share if even_share else MIN_TOP_IN_EVEN_SHARES, unit=told)
     return replace(bar, unit=say("{unit}, or more", unit=bar.unit)) if top < np.abs(values).max() else bar

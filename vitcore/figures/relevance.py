@@ -21,33 +21,33 @@ THUMBNAIL_PX = 192
 
 def relevance(
     values: NDArray, pixels: Pixels, grid: Grid, title: str, unit: str, *, signed: bool = False, style: str = "heat",
-    mode: Mode = "light", subtitle: str = "", query_patch: int | None = None, min_top: float = 0,
+    mode: Mode = "light", subtitle: str = "", query_patch: int | None = None, min_top: float = 0, even_share: float | None = None,
 ) -> Drawing:  # fmt: skip
     """A map on the photo (any resolution) with its scale, `values` in `unit`; `query_patch` outlines the patch that was asked.
 
     Style "paper" draws amounts as Fig. 6 does, without a scale; what is `signed` is always drawn as "heat", on a scale that
-    reaches as far as `min_top`.
+    reaches as far as `min_top`. Amounts are counted in times an `even_share` share (default: their mean, of a map that is all).
     """
     told = say("row {row}, column {col}: {value}")
     text = [[told.format(row=r, col=c, value=f"{values[r, c]:.3g}") for c in range(grid.cols)] for r in range(grid.rows)]
     if style == "paper" and not signed:
         return paper_style_figure(values, resize_for_figure(pixels), grid, title, mode, subtitle, query_patch, text)
     return heat_figure(
-        values, pixels, grid, title, unit, top=relevance_scale_top(values, signed, min_top), signed=signed, mode=mode,
-        subtitle=subtitle, query_patch=query_patch, hover_text=text,
+        values, pixels, grid, title, unit, top=relevance_scale_top(values, signed, min_top, even_share), signed=signed,
+        even_share=even_share, mode=mode, subtitle=subtitle, query_patch=query_patch, hover_text=text,
     )  # fmt: skip
 
 
-def relevance_scale_top(values: NDArray, signed: bool, min_top: float = 0) -> float:
+def relevance_scale_top(values: NDArray, signed: bool, min_top: float = 0, even_share: float | None = None) -> float:
     """The top of the colour scale: as a rollout's (a few towering patches don't set it), of the size of signed numbers."""
-    return max(scale_top(np.abs(values), 0), min_top) if signed else scale_top(values)
+    return max(scale_top(np.abs(values), 0), min_top) if signed else scale_top(values, even_share)
 
 
 def rollout_per_layer(
     maps: NDArray, pixels: Pixels, grid: Grid, title: str, *, mode: Mode = "light", subtitle: str = ""
 ) -> Drawing:
     """(L, rows, cols) rollout after each block as small pictures on one scale, named by their layer."""
-    count, most = len(maps), rollout_per_layer_top(maps)
+    count, most = len(maps), rollout_per_layer_top(maps, grid)
     cols = 6 if count > 4 else count
     high, wide = grid.image_px
     photo = resize_for_figure(pixels).resize(
@@ -60,17 +60,17 @@ def rollout_per_layer(
     said = [map_label(say("layer {layer}", layer=layer), *place) for layer, place in enumerate(places)]
     return Drawing(
         title=title, subtitle=subtitle, mode=mode, height_px=round(90 + 760 * size[1] / size[0]),
-        rasters=[RasterLayer(sheet, size)], labels=said, colour_scale=rollout_per_layer_scale(maps), **picture_axes(size),
+        rasters=[RasterLayer(sheet, size)], labels=said, colour_scale=rollout_per_layer_scale(maps, grid), **picture_axes(size),
     )  # fmt: skip
 
 
-def rollout_per_layer_top(maps: NDArray) -> float:
+def rollout_per_layer_top(maps: NDArray, grid: Grid) -> float:
     """The top of the one scale of a build-up: that of its last frame, the whole rollout; earlier ones may tower above it."""
-    return scale_top(maps[-1])
+    return scale_top(maps[-1], 1 / grid.tokens)
 
 
-def rollout_per_layer_scale(maps: NDArray) -> ColourScale:
-    """That scale, in times an even share of the last frame; there may be more than its top, in the last frame or before it."""
+def rollout_per_layer_scale(maps: NDArray, grid: Grid) -> ColourScale:
+    """That scale, in times an even share; there may be more than its top, in the last frame or before it."""
     return heat_colour_scale(
-        100 * maps, 100 * rollout_per_layer_top(maps), say("% of the total"), even_share=100 * float(maps[-1].mean())
+        100 * maps, 100 * rollout_per_layer_top(maps, grid), say("% of the total"), even_share=100 / grid.tokens
     )

@@ -64,14 +64,14 @@ def _frames(
     """The frames: a title, the photo under its heat, the layers so far, the scale."""
     scale = side_px / max(photo.size)
     photo = photo.resize((max(1, round(photo.width * scale)), max(1, round(photo.height * scale))), Image.Resampling.LANCZOS)
-    top, first = rollout_per_layer_top(maps), settings.first_block
+    top, first = rollout_per_layer_top(maps, rec.grid), settings.first_block
     marks, masked = (
         [outlier_patches_in_map(rec, amounts) for amounts in maps],
         masked_outliers_sentence(len(masked_outlier_patches(rec, settings))),
     )
     said = [masked or outlier_sentence(some, rec.grid) for some in marks]
     title = say("Rollout of {who}", who=query_token_words(vit, settings))
-    sheet = _sheet(photo.size, side_px, title, rollout_per_layer_scale(maps), mode, more=any(said))
+    sheet = _sheet(photo.size, side_px, title, rollout_per_layer_scale(maps, rec.grid), mode, more=any(said))
     place, line, frames = ((sheet.width - photo.width) // 2, _line(side_px) * 2), _line(side_px), []
     for last, lit in enumerate(heat_over_photo(photo, maps, top, rec.grid, settings.patch)):
         frame = sheet.copy()

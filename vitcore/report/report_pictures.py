@@ -201,7 +201,7 @@ def _distance(rec: Recording) -> ReportPicture:
 
 def _rollout(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Image) -> ReportPicture:
     grid, amounts = rec.grid, rollout_map(rec, settings)
-    who, top = query_token_words(vit, settings), scale_top(amounts)
+    who, top = query_token_words(vit, settings), scale_top(amounts, 1 / grid.tokens)
     marks = outlier_patches_in_map(rec, amounts)
     plain = say("rollout of {who}", who=who) + _begins(settings)
     about, printed = plain + _outlier_words(rec, settings, marks), plain + _outlier_words(rec, settings, [])
@@ -212,7 +212,7 @@ def _rollout(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Im
         limits=say("Why the model decided. Rollout shows from where attention could have carried information, if all values "
             "counted the same. A map on the object looks plausible, but does not show that these patches changed the answer."),
         tiles=(("", _over(photo, amounts[None], top, settings, rec)[0]),), photo=True,
-        scale=heat_colour_scale(100 * amounts, 100 * top, say("% of the total")),
+        scale=heat_colour_scale(100 * amounts, 100 * top, say("% of the total"), even_share=100 / grid.tokens),
         figure=lambda mode: figures.frame_outliers(
             figures.rollout(amounts, np.asarray(photo), grid, mode=_mode(mode), subtitle=printed, query_patch=settings.patch),
             marks, grid,
@@ -224,7 +224,7 @@ def _rollout(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Im
 def _layers(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Image) -> ReportPicture:
     maps, first = rollout_per_layer(rec, settings), settings.first_block
     top, small = (
-        rollout_per_layer_top(maps),
+        rollout_per_layer_top(maps, rec.grid),
         photo.resize((photo.width * 200 // max(photo.size), photo.height * 200 // max(photo.size))),
     )
     drawn = _over(small, maps, top, settings, rec)
@@ -237,7 +237,7 @@ def _layers(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Ima
         how=say("Each picture includes one more layer than the picture before it. The last picture is the rollout above. All "
             "share one scale."),
         limits=say("Whether a layer changed the prediction. Rollout follows attention, not the values that it carries."),
-        scale=rollout_per_layer_scale(maps),
+        scale=rollout_per_layer_scale(maps, rec.grid),
     )  # fmt: skip
 
 

@@ -145,14 +145,14 @@ def feature_similarity(rec: Recording, logits: NDArray[np.float32]) -> float:
     return float(one @ other / max(np.linalg.norm(one) * np.linalg.norm(other), 1e-30))
 
 
-def common_top(before: NDArray, after: NDArray | None) -> float:
+def common_top(before: NDArray, after: NDArray | None, grid: Grid) -> float:
     """The top of one colour scale for a map before and after."""
     import numpy as np
 
     from vitcore.figures.heat_overlay import scale_top
 
     both = np.stack([before, before if after is None else after])
-    return scale_top(both, float(before.mean()))
+    return scale_top(both, 1 / grid.tokens)
 
 
 def marked_patches(values: NDArray, outliers: list[int]) -> list[int]:

@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 class MaskingEffect:
     """A map (rows, cols) with the outlier tokens and without them, and how they differ.
 
-    `outlier_share` is what the outlier tokens hold of the first, `even_outlier_share` an even share of as many tokens.
+    `even_share` is what each token gets of evenly spread attention, `outlier_share` what the outlier tokens hold of the first,
+    and `even_outlier_share` an even share of as many tokens.
     `rank_correlation` compares how the two rank the other patches (Spearman's).
     """
 
     before: NDArray[np.float64]
     after: NDArray[np.float64]
     outlier_share: float
+    even_share: float
     even_outlier_share: float
     rank_correlation: float
 
@@ -33,11 +35,6 @@ class MaskingEffect:
     def times_even(self) -> float:
         """What the outlier tokens hold, as a multiple of an even share."""
         return self.outlier_share / self.even_outlier_share
-
-    @property
-    def even_share(self) -> float:
-        """An even share of the map without them."""
-        return float(self.after.mean())
 
 
 class OutlierRule(NamedTuple):
@@ -95,7 +92,8 @@ def masking_effect(rec: Recording, source: str, block: int) -> MaskingEffect:
         before,
         after,
         outlier_share=float(before.ravel()[outliers].sum()),
-        even_outlier_share=float(len(outliers) * (before.mean() if source == "rollout" else 1 / grid.tokens)),
+        even_share=1 / grid.tokens,
+        even_outlier_share=len(outliers) / grid.tokens,
         rank_correlation=rank_correlation(np.delete(before, outliers), np.delete(after, outliers)),
     )
 

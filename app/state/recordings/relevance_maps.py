@@ -97,7 +97,7 @@ def rollout_per_layer(rec: Recording, query: int | None, settings: Settings, _vi
     grid, (read, how) = rec.grid, _recording_and_settings(_vit, rec, settings)
     maps = read.rollout_per_layer(None if query is None else grid.prefix + query, **how)
     maps.flags.writeable = False
-    return maps, pixels_to_data_uri(heat_colours(maps, rollout_per_layer_top(maps)).reshape(-1, grid.cols, 3))
+    return maps, pixels_to_data_uri(heat_colours(maps, rollout_per_layer_top(maps, grid)).reshape(-1, grid.cols, 3))
 
 
 def _recording_and_settings(vit: Vit, rec: Recording, settings: Settings) -> tuple[Recording, dict[str, Any]]:

@@ -68,7 +68,7 @@ def _outlier_sentence(visit: CoverVisit, before: dict[str, NDArray], after: Chan
 
 def _map(visit: CoverVisit, before: NDArray, after: NDArray | None, covered: ChangedPass | None) -> dict[str, Any]:
     """A map before and after on one colour scale, and the outlier tokens that hold much of each, where they are not masked."""
-    top = covered_photos.common_top(before, after)
+    top = covered_photos.common_top(before, after, visit.grid)
     marks = outlier_masking.outliers_in_map(visit, before).patches
     left = (
         covered_photos.marked_patches(after, covered.outliers)

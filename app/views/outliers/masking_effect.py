@@ -67,7 +67,7 @@ def show_masking_effect(visit: Visit) -> None:
     st.markdown(text.fill(f"{source} taken", share=percent(effect.outlier_share), times=f"{effect.times_even:.2g}",
                           alike=f"{rank_agreement:.2f}", much=text[much], readout=readout, block=block,
                           count=len(outliers.patches)))  # fmt: skip
-    top, even = scale_top(effect.after), effect.even_share
+    top, even = scale_top(effect.after, effect.even_share), effect.even_share
     for place, key, amounts in zip(st.columns(2, gap="large"), ("before", "after"), (effect.before, effect.after), strict=True):
         with place:
             title, about = text[f"side {key}"], text[f"{source} about"].format(block=block, readout=readout)

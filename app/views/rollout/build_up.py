@@ -50,7 +50,7 @@ def show_build_up(visit: RolloutVisit, settings: dict[str, Any]) -> None:
         label=visit.title_from_layer(text["build-up label"].format(who=visit.query_phrase), settings_used),
         marks=[one.patches for one in map_outliers],
     )
-    colour_bar.map_scale_bar(rollout_per_layer_scale(maps), "rollout_per_layer_scale")
+    colour_bar.map_scale_bar(rollout_per_layer_scale(maps, grid), "rollout_per_layer_scale")
     how_to_read = text.joined((text["build-up how"], text["build-up from"].format(first=first) if first else ""))
     photo_shown, mode, title = (visit.input_picture, visit.mode, visit.title_from_layer(text["build-up title"], settings_used))
     note = text.joined((how_to_read, map_outliers[-1].sentence))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from vitcore.analysis.relevance import RelevanceMethod
     from vitcore.forward.relevance import Relevance
+    from vitcore.grid import Grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,12 @@ class MethodMap:
         """What tells this map from others of the same photo and model."""
         asked = visit.target_class if self.method.asks_class else visit.patch
         return self.method.name, asked, tuple(sorted(self.settings.items()))
+
+    def even_share(self, grid: Grid) -> float | None:
+        """What a token gets of evenly spread attention, or a patch of another total, as shown; None of what is signed."""
+        if self.method.signed:
+            return None
+        return float(self.shown_values.mean()) if self.method.asks_class else 100 / grid.tokens
 
 
 def method_panel(
@@ -142,11 +149,8 @@ def _draw_map(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
     from vitcore.figures.relevance import relevance_scale_top
     from vitcore.figures.theme import pixels_to_data_uri
 
-    grid, signed, most = (
-        visit.grid,
-        method_map.method.signed,
-        relevance_scale_top(method_map.shown_values, method_map.method.signed),
-    )
+    grid, signed, even = visit.grid, method_map.method.signed, method_map.even_share(visit.grid)
+    most = relevance_scale_top(method_map.shown_values, signed, even_share=even)
     st.markdown(f"## {texts.escape_markdown(method_map.title)}")
     arguments: dict[str, Any] = {
         "key": f"{prefix}gathered",
@@ -157,7 +161,7 @@ def _draw_map(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
         "lines": False,
         "values": method_map.shown_values.ravel().tolist(),
         "unit": method_map.unit,
-        "even_share": None if signed else float(method_map.shown_values.mean()),
+        "even_share": even,
         "marks": method_map.outliers.patches,
         "marks_sentence": method_map.outliers.sentence,
     }
@@ -173,7 +177,7 @@ def _draw_map(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
     values, mode = method_map.shown_values, visit.mode
     overlay = relevance_maps.heat_overlay(visit.recording, method_map.cache_key(visit), signed, values, most, mode)
     picture(visit.photo_url, grid.rows, grid.cols, grid.step_px, overlay=overlay, detail=visit.detail_url, **arguments)
-    scale = heat_colour_scale(values, most, method_map.unit, signed, mode=mode)
+    scale = heat_colour_scale(values, most, method_map.unit, signed, even, mode)
     colour_bar.map_scale_bar(scale, f"{prefix}gathered_scale")
 
 
@@ -215,6 +219,7 @@ def _download(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
                 mode=mode,
                 subtitle=method_map.title,
                 query_patch=start,
+                even_share=method_map.even_share(grid),
             ),
             marks,
             grid,

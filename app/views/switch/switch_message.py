@@ -40,7 +40,7 @@ def switch_message(visit: SwitchVisit) -> dict[str, Any]:
 def _map(visit: SwitchVisit, after: ChangedPass | None) -> dict[str, Any]:
     """The map before and after on one colour scale, and the outlier tokens that hold much of each, where they are not masked."""
     before, left = visit.map_before, visit.map_after
-    top, masked = covered_photos.common_top(before, left), outlier_masking.is_on()
+    top, masked = covered_photos.common_top(before, left, visit.grid), outlier_masking.is_on()
     marks = [] if masked or after is None or left is None else covered_photos.marked_patches(left, after.outliers)
     return {
         "title": visit.texts[f"switch_map.{visit.map_name}"], "before": map_values(before), "top": top, "scale": percent(top),

@@ -93,8 +93,10 @@ def test_rollout_tells_the_pointer_its_numbers():
 
 def test_rollout_has_a_scale_with_its_unit():
     bar = rollout_of().colour_scale
-    even = peaked(1, 2).mean()
-    assert (bar.low, bar.high) == (0, pytest.approx(0.3 / even)) and "% of the total" in bar.unit
+    assert (bar.low, bar.high) == (0, pytest.approx(0.3 * GRID.tokens)), (
+        "even: what each token gets, not each patch of what they get"
+    )
+    assert "% of the total" in bar.unit
 
 
 def test_the_patch_that_asks_is_outlined():

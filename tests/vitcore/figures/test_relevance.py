@@ -85,8 +85,8 @@ def growing(count=3):
 
 def test_a_build_up_has_the_scale_of_its_last_frame():
     maps = growing()
-    drawn = heat_colours(maps, rollout_per_layer_top(maps))
-    assert rollout_per_layer_top(maps) == max(maps[-1].max(), 2.5 * maps[-1].mean()) and drawn.shape == (3, 4, 6, 3)
+    drawn = heat_colours(maps, rollout_per_layer_top(maps, GRID))
+    assert rollout_per_layer_top(maps, GRID) == max(maps[-1].max(), 2.5 / GRID.tokens) and drawn.shape == (3, 4, 6, 3)
     bright = drawn.astype(int).sum((1, 2, 3))
     assert bright[0] < bright[1] < bright[2]
 
@@ -100,11 +100,8 @@ def test_every_layer_has_its_picture_and_its_name(count):
     width, height = fig.x.range[1], fig.y.range[0]
     assert all(0 <= note.x < width and 0 <= note.y < height for note in fig.labels)
     bar = fig.colour_scale
-    assert (
-        bar.high
-        == pytest.approx(rollout_per_layer_top(maps) / maps[-1].mean())
-        == pytest.approx(rollout_per_layer_scale(maps).high)
-    )
+    assert bar.high == pytest.approx(rollout_per_layer_top(maps, GRID) * GRID.tokens)
+    assert bar.high == pytest.approx(rollout_per_layer_scale(maps, GRID).high)
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "html"])

@@ -166,7 +166,7 @@ def test_matrices_without_a_scale_or_a_fitting_weight_are_refused(lora, tmp_path
     for name, change in faults.items():
         (tmp_path / name).mkdir()
         folder = copied(lora, tmp_path / name, {}, whole | change)
-        sentence = "which its base model does not have" if name == "nowhere" else "do not fit the weights they change"
+        sentence = "no tensor of its base model has that name" if name == "nowhere" else "do not fit the weights they change"
         with pytest.raises(ModelError, match=sentence):
             opened(folder)
     two = {
@@ -175,3 +175,13 @@ def test_matrices_without_a_scale_or_a_fitting_weight_are_refused(lora, tmp_path
     (tmp_path / "two").mkdir()
     with pytest.raises(ModelError, match=r"several adapters \(a, b\)"):
         opened(copied(lora, tmp_path / "two", {}, two))
+
+
+@torch.no_grad()
+def test_modules_kept_whole(tmp_path):
+    """PEFT takes all modules that end in the name: of one inside another it can't read again what it saved."""
+    both = adapted(tmp_path, "classifier", {"target_modules": ["q_proj"], "modules_to_save": ["vit.embeddings", "classifier"]})
+    assert torch.allclose(opened(tmp_path / "adapter").module(X), both(pixel_values=X).logits, rtol=0, atol=1e-5)
+    adapted(tmp_path, "classifier", {"target_modules": ["q_proj"], "modules_to_save": ["embeddings"]})
+    with pytest.raises(ModelError, match=r"keeps vit\.embeddings\.patch_embeddings both alone and as a part of vit\.embeddings"):
+        opened(tmp_path / "adapter")

@@ -49,9 +49,9 @@ def test_frames_begin_with_the_first_layer_asked_and_the_still_is_the_last(shipp
 def test_one_scale_for_all_frames(rec):
     """Where two frames' amounts are the same so are their colours: the last frame is drawn with the first's scale."""
     found = rollout_per_layer(rec, ReportSettings())
-    top = rollout_per_layer_top(found)
-    assert top >= np.quantile(found, 0.95) and top <= max(found.max(), 2.5 * found[-1].mean())
-    assert top == rollout_per_layer_top(found[-1:]), "the last frame is the whole rollout, drawn as everywhere"
+    top = rollout_per_layer_top(found, rec.grid)
+    assert top >= np.quantile(found, 0.95) and top <= max(found.max(), 2.5 / rec.grid.tokens)
+    assert top == rollout_per_layer_top(found[-1:], rec.grid), "the last frame is the whole rollout, drawn as everywhere"
 
 
 def test_it_shrinks_until_it_is_small_enough(shipped, rec):

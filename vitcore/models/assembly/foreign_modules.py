@@ -40,10 +40,11 @@ def timm_module_inside(module: nn.Module) -> nn.Module:
     return inner if type(module).__name__.startswith("TimmWrapper") and isinstance(inner, nn.Module) else module
 
 
-def inspect_module(module: nn.Module, name: str, normalise: Any = None) -> Inspection:
+def inspect_module(module: nn.Module, name: str, normalise: Any = None, whole: nn.Module | None = None) -> Inspection:
     """What is in such a module of 32-bit floats, as `vitcore.inspect` finds it in a file; its tensors are given away.
 
-    normalise: mean and standard deviation, where they are known. Raises: ModelError, where it is no ViT known here.
+    normalise: mean and standard deviation, where they are known; whole: what holds the module and layers of a head, whose tensors
+    are taken with it. Raises: ModelError, where it is no ViT known here.
     """
     library = library_of(module)
     configured = {"transformers": _transformers, "torchvision": _torchvision, "open_clip": _openclip}[library](module)
@@ -51,8 +52,12 @@ def inspect_module(module: nn.Module, name: str, normalise: Any = None) -> Inspe
         configured = CheckpointConfiguration(
             **{**vars(configured), "known_answers": {**configured.known_answers, "normalise": normalise}}
         )
-    prefix = "visual." if library == "open_clip" and not hasattr(module, "visual") else ""
-    held = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
+    if whole is not None:  # how the head reads the model is not the model's to say
+        known = {key: answer for key, answer in configured.known_answers.items() if key not in ("pool", "norm_after_pool")}
+        configured = CheckpointConfiguration(**{**vars(configured), "known_answers": known})
+    prefix = "visual." if library == "open_clip" and not hasattr(module, "visual") and whole is None else ""
+    whole = whole or module
+    held = [*whole.named_parameters(remove_duplicate=False), *whole.named_buffers(remove_duplicate=False)]
     state = {f"{prefix}{key}": _lazy(value.detach()) for key, value in held if value.is_floating_point()}
     return inspect_state(state, configured, name)
 

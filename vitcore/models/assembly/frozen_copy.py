@@ -112,12 +112,13 @@ def _kept(part: nn.Module) -> dict[str, Any]:
 
 
 def _copied(tensor: Tensor, name: str, device: Any, dtype: torch.dtype | None, gather: bool) -> Tensor:
-    gathered = getattr(tensor.detach(), "full_tensor", None)  # of a DTensor
+    lazy = nn.parameter.is_lazy(tensor)
+    gathered = None if lazy else getattr(tensor.detach(), "full_tensor", None)  # of a DTensor
     if gathered is not None:
         if not gather:
             raise _shared_out_error(name)
         whole = gathered()
-    elif tensor.is_meta or nn.parameter.is_lazy(tensor):
+    elif lazy or tensor.is_meta:
         raise ModelError("{name} has weights that are not in memory.", name=name)
     else:
         whole = tensor.detach()

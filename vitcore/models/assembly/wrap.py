@@ -5,6 +5,7 @@ Whatever it is wrapped in (DDP, FSDP, torch.compile), and whatever state it is i
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ from vitcore.models.assembly.foreign_modules import (
 )
 from vitcore.models.assembly.frozen_copy import frozen_copy, unwrapped
 from vitcore.models.assembly.input_size import as_pair, check_fixed_size, check_size, resize_module
+from vitcore.models.assembly.model_inside import holds_a_model, module_with_head, take_model_inside
 from vitcore.models.assembly.random_state import restored_generators
 from vitcore.models.attention_structure import image_px_of_module
 from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersWarning, assumed_class_names, assumed_sentence
@@ -46,8 +48,9 @@ def wrap(
 
     The Vit holds a copy, which what is done with the module later does not change; the module itself is left as it is, bit for
     bit. Of DDP, FSDP (all processes call then), torch.compile and activation checkpoints the model inside is taken; hooks of
-    the module are not run. A timm model that attends in another way, or not at all, is opened in part (`Vit.is_global`,
-    `Vit.why_undefined`).
+    the module are not run. In a class of your own (a LightningModule, an `nn.Sequential`) the one model inside is taken, with
+    the normalisation before it and the layers of a head after it; a class that does more is refused. A timm model that attends
+    in another way, or not at all, is opened in part (`Vit.is_global`, `Vit.why_undefined`).
     labels: one name a class; mean, std: of red, green and blue, what pixels from 0 to 1 were normalised with; image_px: another
     input size (height, width), to which positions are resampled as timm does; device, dtype: None as the module's. Where the
     module does not say how photos are cut, timm's way is taken: resized by bicubic interpolation, the middle cut out.
@@ -74,15 +77,29 @@ def wrap_quietly(
     where, numbers = None if device is None else find_device(device), None if dtype is None else find_dtype(dtype)
     with restored_generators(), torch.inference_mode(False), torch.no_grad():
         own = unwrapped(module)
-        if library_of(own) and timm_module_inside(own) is own:
+        inside, named = holds_a_model(own), labels if labels is not None else _label_names(own)
+        if inside or (library_of(own) and timm_module_inside(own) is own):
             first = next(p for p in own.parameters() if p.is_floating_point())
             twin = frozen_copy(module, name, device="cpu", dtype=torch.float32, gather=gather)
-            vit = _foreign(twin, name, labels, colours, image_px)
+            vit = _inside(twin, name, labels, colours, image_px) if inside else _foreign(twin, name, labels, colours, image_px)
             place_module(vit.module, where or first.device, numbers or first.dtype)
             return vit
-        named = labels if labels is not None else _label_names(own)
         twin = timm_module_inside(frozen_copy(module, name, device=where, dtype=numbers, gather=gather))
         return _timms(twin, name, named, colours, image_px)
+
+
+def _inside(twin: nn.Module, name: str, labels: Sequence[str] | None, colours: Colours | None, image_px: Any) -> Vit:
+    """The Vit of the model in a copy of a module of one's own, which may normalise pictures before it and have a head after it."""
+    found = take_model_inside(twin, name)
+    if colours is not None and found.colours is not None:
+        raise ModelError("{name} normalises pictures itself: leave out mean and std.", name=name)
+    inner, colours = timm_module_inside(found.module), colours or found.colours
+    if inner is found.module and library_of(inner):
+        vit = _foreign(inner, name, labels, colours, image_px, found.trial)
+    else:
+        vit = _timms(inner, name, labels if labels is not None else _label_names(found.module), colours, image_px)
+    guess = {"normalise": answer_text(found.colours)} if found.colours and found.takes_bytes else {}
+    return replace(vit, output=found.output or vit.output, assumed={**vit.assumed, **guess})
 
 
 def _timms(module: Any, name: str, labels: Sequence[str] | None, colours: Colours | None, image_px: Any) -> Vit:
@@ -107,21 +124,30 @@ def _timms(module: Any, name: str, labels: Sequence[str] | None, colours: Colour
     return assemble(_card(module, name), module, config, labels, assumed=assumed)
 
 
-def _foreign(twin: nn.Module, name: str, labels: Sequence[str] | None, colours: Colours | None, image_px: Any) -> Vit:
-    """The Vit of a copy of a module of another library, as the timm module that has its weights."""
+def _foreign(
+    twin: nn.Module, name: str, labels: Sequence[str] | None, colours: Colours | None, image_px: Any, trial: Any = None
+) -> Vit:
+    """The Vit of a copy of a module of another library, as the timm module that has its weights, and those of a head after it."""
+    answers: dict[str, Any] = {}
     try:
-        found = inspect_module(twin, name, colours)
-        ours = found.module()
+        found = inspect_module(twin, name, colours, trial[0] if trial else None)
+        if trial:
+            answers, ours = module_with_head(found, trial, name)
+        else:
+            ours = found.module()
     except ModelError as error:
         log_traceback(error)
+        if trial:
+            raise
         if library_of(twin) == "transformers":
             return _of_transformers(twin, name, labels, colours, image_px)
         raise unknown_class_error(twin, name) from None
     _check_labels(ours, name, labels)
-    facts = found.card(labels=list(labels) if labels is not None else None)
+    facts = found.card(answers, labels=list(labels) if labels is not None else None)
     assumed = {key: value for key, value in facts.get("assumed", {}).items() if key not in ("crop", "interpolation")}
     size = image_px_of_module(ours, found.configuration.known_answers.get("size", (224, 224)))
-    check_same_answer(twin, ours, size, name)
+    if not trial:
+        check_same_answer(twin, ours, size, name)
     if image_px is not None:
         resize_module(ours, image_px, "timm")
         size = as_pair(image_px)

@@ -30,7 +30,7 @@ from vitcore.models.checkpoint_inspection.infer_architecture import (
     output_question,
 )
 from vitcore.models.checkpoint_inspection.inspection import Inspection, part_label
-from vitcore.models.checkpoint_inspection.lookalikes import preparation_by_name, preparation_like
+from vitcore.models.checkpoint_inspection.lookalikes import normalisation_by_tensors, preparation_by_name, preparation_like
 from vitcore.models.checkpoint_inspection.open_questions import (
     CROPS,
     INTERPOLATIONS,
@@ -41,6 +41,7 @@ from vitcore.models.checkpoint_inspection.open_questions import (
 )
 from vitcore.models.checkpoint_inspection.timm_architectures import (
     architectures_with_tensors,
+    classifier_names,
     family_of_tensors,
     may_be_rotary,
     rotary_architectures,
@@ -75,6 +76,15 @@ def inspect(
     tree = weight_files.read_weights_tree(file)
     if holds_adapter(tree) or file.name in weight_files.ADAPTER_FILES:
         tree, configured = add_adapter(tree, configured, file, base, anywhere)
+    found = _inspect_tree(path, file, tree, configured, part, like)
+    asked = next((len(q.likely[0]) for q in found.questions if q.key == "normalise"), 0)
+    beside = {name: weight for _, weights in checkpoint_layout.weight_mappings(tree) for name, weight in weights.items()}
+    return found.with_likely(*normalisation_by_tensors(beside, asked)) if asked else found
+
+
+def _inspect_tree(
+    path: Path, file: Path, tree: Mapping[str, Any], configured: CheckpointConfiguration, part: str | None, like: str | None
+) -> Inspection:
     if configured.transformers:
         whole = checkpoint_layout.whole_model(tree, file.name)
         if like is not None:
@@ -107,9 +117,10 @@ def _other_architecture(
         return None
     whole = checkpoint_layout.without_wrappers(checkpoint_layout.whole_model(tree, file.name))
     shapes = tensor_shapes(whole.weights)
-    if named := architectures_with_tensors(shapes):
-        told = replace(configured, timm=next(iter(named.values())))
-        return _inspection(path, file, _chosen([whole], part, file), told, like, named=named)
+    for one in (whole, *checkpoint_layout.with_linear_head(whole, classifier_names())):
+        if named := architectures_with_tensors(tensor_shapes(one.weights)):
+            told = replace(configured, timm=next(iter(named.values())))
+            return _inspection(path, file, _chosen([one], part, file), told, like, named=named)
     family = family_of_tensors(shapes)
     if not family or family in PLAIN_FAMILIES:
         return None

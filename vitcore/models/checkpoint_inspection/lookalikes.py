@@ -5,6 +5,7 @@ tells, the likely normalisation is the one under which the model is surest: othe
 answers vaguer (the entropy of its classes is higher), though that proves nothing.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,12 +17,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vitcore.architectures.meta_device import meta_device
-from vitcore.errors import log_traceback
+from vitcore.errors import log_traceback, shown_name
 from vitcore.models.checkpoint_inspection.open_questions import NORMALISATIONS, OpenQuestion, crop_answer
+from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.state_dict import StateDict
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
+MEAN_OF_COLOURS = re.compile(
+    r"(_?(?:(?:pixel|image|img|input|norm|normali[sz]e|rgb|colou?r|channel|data|dataset|new)_)?)(mean|mu)(s?_?)"
+)
+DEVIATION = {"mean": "std", "mu": "sigma"}
+LARGEST_OF_UNIT = 2.0  # means and deviations of pixels from 0 to 1 lie below, those of 0 to 255 above
 OTHERS_SIZE = re.compile(r"pos_embed$|^head\.|^fc\.|rel_pos|mask_token")  # tensors that differ with the input's size, and the head
 
 
@@ -34,6 +41,35 @@ def preparation_by_name(stem: str, state: StateDict) -> tuple[dict[str, Any], st
     said = [_answers(cfg) for _, cfg in found]
     same = {key: value for key, value in (said[0] if said else {}).items() if all(one[key] == value for one in said)}
     return same, say("as for timm's {name}, which has the same name and shapes", name=found[0][0]) if same else ""
+
+
+def normalisation_by_tensors(weights: Mapping[str, LazyTensor], channels: int) -> tuple[dict[str, Any], str]:
+    """The answer that tensors give with which a module around the model normalises its pictures, and the sentence why.
+
+    Such are a `mean` and an `std` of one number a channel (`normalize.mean`, `pixel_mean`, `0.std`). ({}, "") where there are none,
+    or several that differ.
+    """
+    found: dict[tuple[tuple[float, ...], tuple[float, ...]], str] = {}
+    for name, weight in weights.items():
+        roof, dot, leaf = name.rpartition(".")
+        if not (m := MEAN_OF_COLOURS.fullmatch(leaf)) or math.prod(weight.shape) != channels or max(weight.shape) != channels:
+            continue
+        other = weights.get(f"{roof}{dot}{m[1]}{DEVIATION[m[2]]}{m[3]}")
+        if other is not None and weight.shape == other.shape and None not in (weight.dtype, other.dtype):
+            mean, std = (one.values().double().flatten().tolist() for one in (weight, other))
+            if all(map(math.isfinite, (*mean, *std))) and min(std) > 0:
+                found[of_unit_pixels(mean, std)[0]] = name
+    if len(found) != 1:
+        return {}, ""
+    (colours, name), *_ = found.items()
+    return {"normalise": colours}, say("as its tensor {name} and the one beside it say", name=shown_name(name))
+
+
+def of_unit_pixels(mean: Sequence[float], std: Sequence[float]) -> tuple[tuple[tuple[float, ...], tuple[float, ...]], bool]:
+    """Mean and deviation of pixels from 0 to 1, and whether they were of pixels from 0 to 255, which they show by being large."""
+    of_bytes = max(*mean, *std) > LARGEST_OF_UNIT
+    least = 255 if of_bytes else 1
+    return (tuple(round(n / least, 6) for n in mean), tuple(round(n / least, 6) for n in std)), of_bytes
 
 
 def preparation_like(name: str, state: StateDict, file: str) -> dict[str, Any]:

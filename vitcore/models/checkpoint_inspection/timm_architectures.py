@@ -71,6 +71,11 @@ def architectures_with_tensors(state: Mapping[str, Tensor]) -> dict[str, dict[st
     return {}
 
 
+def classifier_names() -> tuple[str, ...]:
+    """What timm's architectures call a classifier that is one layer."""
+    return tuple(one[0] for one in _index()["classifiers"] if len(one) == 1)
+
+
 def family_of_tensors(state: Mapping[str, Tensor]) -> str:
     """timm's module whose models have nine tenths or more of these tensors' names, numbers aside; "" where none has."""
     names = {name_pattern(name) for name in state}

@@ -5,6 +5,7 @@ evaluations of those who wrote them; the others can be asked for by name.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -73,10 +74,10 @@ class CheckpointModel:
 
 def find_models(tree: Mapping[str, Any], file: str) -> list[CheckpointModel]:
     """All models in a file, the likeliest first. Raises: ModelError, saying what the file holds instead."""
-    models = [part for path, weights in _weight_mappings(tree) for part in _models(path, weights)]
+    models = [part for path, weights in weight_mappings(tree) for part in _models(path, weights)]
     if models:
         return sorted(models, key=_rank)
-    names = [name for _, weights in _weight_mappings(tree) for name in weights]
+    names = [name for _, weights in weight_mappings(tree) for name in weights]
     if any(LANGUAGE_MODEL_NAMES.search(name) for name in names):
         raise ModelError("{name} is a language model: it reads words, not patches of a photo.", name=file)
     if not names:
@@ -93,7 +94,7 @@ def find_models(tree: Mapping[str, Any], file: str) -> list[CheckpointModel]:
 
 def whole_model(tree: Mapping[str, Any], file: str) -> CheckpointModel:
     """All weights of a file whose architecture is named beside it, under their own names. Raises: ModelError, if it has none."""
-    path, weights = max(_weight_mappings(tree), key=lambda roof: len(roof[1]), default=((), {}))
+    path, weights = max(weight_mappings(tree), key=lambda roof: len(roof[1]), default=((), {}))
     if not weights:
         raise ModelError("{name} holds no named weights.", name=file)
     return CheckpointModel(" · ".join(path), timm_names.TIMM, weights, (), is_whole=True)
@@ -108,14 +109,26 @@ def without_wrappers(part: CheckpointModel) -> CheckpointModel:
     return replace(part, name=" · ".join(filter(None, (part.name, roof))), weights=weights)
 
 
+def with_linear_head(part: CheckpointModel, classifiers: Iterable[str]) -> Iterator[CheckpointModel]:
+    """The part with the one linear layer beside a backbone as its classifier, once by each of these names; else nothing."""
+    firsts = Counter(name.partition(".")[0] for name in part.weights)
+    roof = f"{firsts.most_common(1)[0][0]}." if firsts else ""
+    inside = {name.removeprefix(roof): weight for name, weight in part.weights.items() if name.startswith(roof)}
+    head, _ = find_head_beside(name for name in part.weights if not name.startswith(roof))
+    leaves = {name.rpartition(".")[2]: whole for name, whole in head.items()}
+    if "weight" in leaves and leaves.keys() <= {"weight", "bias"} and len(leaves) == len(head):
+        left = tuple(name for name in part.weights if not name.startswith(roof) and name not in head.values())
+        for classifier in classifiers:
+            own = {f"{classifier}.{leaf}": part.weights[whole] for leaf, whole in leaves.items()}
+            yield replace(part, weights=inside | own, left_out=left)
+
+
 def read_tensors(part: CheckpointModel) -> StateDict:
     """The part's tensors as 32-bit floats, each in memory once. Raises: ModelError, for one that is damaged."""
     return {name: weight.values().float() for name, weight in part.weights.items()}
 
 
-def _weight_mappings(
-    tree: Mapping[str, Any], path: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], dict[str, LazyTensor]]]:
+def weight_mappings(tree: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], dict[str, LazyTensor]]]:
     """Every mapping that holds weights, with the way there; what torch wraps a module in is left out of their names."""
     weights = {name: value for name, value in tree.items() if isinstance(value, LazyTensor)}
     if weights:
@@ -123,7 +136,7 @@ def _weight_mappings(
         yield path, with_whole_weights(plain if len(plain) == len(weights) else weights)
     for name, value in tree.items():
         if isinstance(value, Mapping) and not NO_MODELS.fullmatch(name):
-            yield from _weight_mappings(value, (*path, name))
+            yield from weight_mappings(value, (*path, name))
 
 
 def _models(path: tuple[str, ...], weights: dict[str, LazyTensor]) -> Iterator[CheckpointModel]:

@@ -1,11 +1,12 @@
 """What `adapter_config.json` says of an adapter of PEFT's, and where its base model lies."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vitcore.errors import shown_name
 from vitcore.models.formats.containers.json_file import read_json_object
 from vitcore.models.model_cards import ModelError
 
@@ -25,6 +26,22 @@ class AdapterConfiguration:
     base: str = ""
     wraps: str = ""  # the class of the model that was adapted, where that is told
     alpha_pattern: Mapping[str, float] = field(default_factory=dict)
+    saved: tuple[str, ...] = ()  # ends of the names of modules that are kept whole
+
+    def check_saved(self, weights: Iterable[str], file: str) -> None:
+        """Raises: ModelError, where a module kept whole lies in another: PEFT saves one of them, and can't read it again."""
+        modules = {name[: m.start()] for name in weights for m in re.finditer(r"\.", name)}
+        kept = {module for module in modules if module.endswith(self.saved or ("\n",))}
+        for inner in kept:
+            outer = next((inner[: m.start()] for m in re.finditer(r"\.", inner) if inner[: m.start()] in kept), None)
+            if outer is not None:
+                raise ModelError(
+                    "{name} keeps {inner} both alone and as a part of {outer}, so which was trained can't be told. "
+                    "Save the merged model instead.",
+                    name=file,
+                    inner=shown_name(inner),
+                    outer=shown_name(outer),
+                )
 
     def scale(self, layer: str, rank: int) -> float:
         """What the product of a layer's two matrices is multiplied by."""
@@ -60,6 +77,7 @@ def read_adapter_configuration(folder: Path) -> AdapterConfiguration | None:
     return AdapterConfiguration(
         float(alpha), bool(said.get("use_rslora")), str(said.get("base_model_name_or_path") or ""),
         str(wraps.get("base_model_class") or ""), patterns,
+        tuple(name for name in said.get("modules_to_save") or () if isinstance(name, str) and name),
     )  # fmt: skip
 
 

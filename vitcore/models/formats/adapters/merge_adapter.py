@@ -66,6 +66,8 @@ def _merge(
             "{name} holds the matrices of a LoRA adapter, whose scale no file says: put its adapter_config.json beside it.",
             name=file,
         )
+    if configuration is not None:
+        configuration.check_saved(rest, file)
     merged = {name: value for name, value in (base or {}).items() if isinstance(value, LazyTensor)}
     names = BaseNames(merged)
     if base and configuration and any(names.find(name) is None for name in rest):  # a head that the base has not
@@ -78,7 +80,9 @@ def _merge(
         assert configuration is not None
         weight, bias = names.find(f"{layer}.weight"), names.find(f"{layer}.bias")
         if weight is None or ("lora_B.bias" in parts and bias is None):
-            raise ModelError("{name} changes {layer}, which its base model does not have.", name=file, layer=repr(layer)[:80])
+            raise ModelError(
+                "{name} changes {layer}, and no tensor of its base model has that name.", name=file, layer=repr(layer)[:80]
+            )
         if not {"lora_A", "lora_B"} <= set(parts) or 0 in (parts["lora_A"].shape or (0,)):
             raise _misfit(file)
         scale = configuration.scale(layer, parts["lora_A"].shape[0])
