@@ -3,7 +3,7 @@
 import { drawBar, even, largest, place } from "../explorer/explorer_read.js"
 import { outlierSentence } from "../outlined.js"
 import { digits, fillIn, percent } from "../text.js"
-import { painted } from "./look_read.js"
+import { numbersOf, painted } from "./look_read.js"
 
 const nameOf = ({ data: { grid, words } }, patch) => {
   if (patch === null) return words.readout
@@ -49,7 +49,17 @@ function value({ hover, what, lit, data, ...s }) {
   const amount = lit[grid.prefix + at], facts = { token: nameOf({ data, ...s }, at) }
   if (what.kind === "position") return hover !== null && fixed ? fillIn(words["here cosine"], { ...facts, value: amount.toFixed(2) }) : ""
   const key = hover !== null && fixed ? "here" : "most"
-  return fillIn(words[key], { ...facts, percent: percent(amount), times: digits(amount * (grid.prefix + grid.rows * grid.cols)) })
+  return fillIn(words[key], { ...facts, ...shares(amount, grid) }) + given({ what, lit, data, ...s })
+}
+
+const shares = (amount, grid) => ({ percent: percent(amount), times: digits(amount * (grid.prefix + grid.rows * grid.cols)) })
+
+// What a patch whose own rollout is shown gives to where the answer is read, once that rollout has come.
+function given({ what, lit, data, ...s }) {
+  const { grid, words } = data, ofAnswer = new Float32Array(lit.length)
+  if (what.kind !== "rollout" || what.patch === null || !numbersOf({ data, ...s }, { kind: "rollout", patch: null }, ofAnswer)) return ""
+  const token = nameOf({ data }, what.patch), facts = { readout: words.readout, ...shares(ofAnswer[grid.prefix + what.patch], grid) }
+  return " " + fillIn(words.gives, { token: token[0].toUpperCase() + token.slice(1), ...facts })
 }
 
 function bar(s, signed) {
