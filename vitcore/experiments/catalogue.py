@@ -44,7 +44,7 @@ def _judged(experiment: Experiment, claim: Claim, results: Results) -> Judgement
     effects = [claim.effect(*(every[seed] for every in measured)) for seed in finished_seeds(experiment, results)]
     told = judge_effects(effects, claim.kind, claim.margin, paper, results.facts["overlap"])
     if told.open_reason != "seeds" and not at_plateau(list(plateau_gains(experiment, results).values())):
-        told = replace(told, verdict="open", open_reason="plateau")
+        told = replace(told, verdict="untestable", open_reason="plateau")
     if claim.is_ratio:
         told = replace(told, **{end: 10 ** getattr(told, end) for end in ("mean", "low", "high")})
     return told

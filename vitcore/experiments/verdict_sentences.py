@@ -25,8 +25,8 @@ def verdict_name(judgement: Judgement) -> str:
 
 
 def effect_text(claim: Claim, judgement: Judgement) -> str:
-    """The mean effect with its interval and unit; "" where there is none."""
-    if not judgement.low < judgement.high < float("inf"):
+    """The mean effect with its interval and unit; "" where there is none, or none that tells anything."""
+    if judgement.verdict == "untestable" or not judgement.low < judgement.high < float("inf"):
         return ""
     digits = 2 if max(abs(judgement.low), abs(judgement.high)) >= 1 else 3  # so that what is not 0 does not look so
     ends = {name: decimal(getattr(judgement, name), digits, plus=not claim.is_ratio) for name in ("mean", "low", "high")}
@@ -47,7 +47,7 @@ def paper_effect_text(claim: Claim) -> str:
 
 def open_reason_sentence(claim: Claim, judgement: Judgement, results: Results) -> str:
     """Why there is no verdict, or none on the size; "" where nothing is to be said."""
-    if judgement.verdict == "untestable":
+    if judgement.verdict == "untestable" and not judgement.open_reason:
         return say(claim.quick)
     if judgement.verdict == "same" and claim.paper:
         return say("The interval is too wide to tell whether it is as large.")
