@@ -15,7 +15,7 @@ from tests.benchmarks.library_models import Bench
 from vitcore.forward.recording import to_model_input
 from vitcore.interventions.activation_sites import ALL_NAMES
 
-LAYER, HEAD, TOKENS, CLASS, STEPS, PHOTOS = 6, 1, [5, 6, 7], 2, 8, 16
+LAYER, HEAD, TOKENS, CLASS, STEPS, PHOTOS = 6, 1, [2, 3, 4], 2, 8, 16
 Way = Callable[[], Tensor]
 
 
