@@ -55,6 +55,7 @@ def test_every_head_is_tried_and_the_strongest_named_once_it_is_asked_for(shippe
     np.testing.assert_allclose(scan["drops"], drops, atol=2e-3)
     assert scan["strongest"] == f"L{layer}H{head}"
     assert scan["told"].startswith(f"Head {head} of layer {layer} matters most: without it the logit of lesser panda falls by")
+    assert scan["told"] in app.sentences("markdown"), "below its button, too"
     app.set(**{guess: layer // 4}).fine()
     assert "right" in answers(app)[0].lower()
     assert f"Head {head} of layer {layer}" in answers(app)[0]

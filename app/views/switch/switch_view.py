@@ -33,6 +33,8 @@ def show_switches(model: str, text: texts.Prose) -> None:
     restore_pending(OFF, BY, MAP, every_head.SCAN)
     pictures = lead()
     asked = _controls(visit)
+    if strongest := every_head.strongest_sentence(asked):  # below the button, too: the picture may be off the screen
+        st.markdown(escape_markdown(strongest))
     with pictures:
         if asked.components:
             switches(switch_message.switch_message(asked), key="switches", target=OFF)
