@@ -59,7 +59,7 @@ def test_a_planted_outlier_is_found_and_what_it_draws_is_said(planted, own, offe
     alike = spearmanr(before[rest], after[rest]).statistic
     much = "hardly changes" if alike >= 0.95 else "changes much" if alike < 0.7 else "changes somewhat"
     told = app.text("markdown")
-    times = f"{before[62] / before.mean():.2g} times an even share"
+    times = f"{before[62] * own.grid.tokens:.2g} times an even share"
     assert f"The outlier token holds {100 * before[62]:.1f} % of the class token's rollout, {times}." in told
     assert f"the order of the other patches {much} (rank correlation {alike:.2f})" in told
 

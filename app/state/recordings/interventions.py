@@ -117,7 +117,7 @@ def _gallery_mean(vit: Vit, names: list[str]) -> Activations:
 
     means = {name: torch.from_numpy(_layer_means(vit.name, name)) for name in names}
     values = {(name, layer): one for name, layers in means.items() for layer, one in enumerate(layers)}
-    compute = {key: value.clone for key, value in values.items()}
+    compute: dict[Any, Any] = {key: value.clone for key, value in values.items()}
     return Activations(vit.name, torch.zeros(1, 0), vit.blocks, compute)
 
 

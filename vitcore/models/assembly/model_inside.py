@@ -22,7 +22,7 @@ from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import Output
 
 HEAD_QUESTIONS = ("pool", "head_activation", "head_input")  # whose right answer shows itself in the trial
-TOLERANCE = 1e-5  # of the largest number: sums in another order differ by less
+ANSWER_TOLERANCE = 1e-5  # of the largest number: sums in another order differ by less
 PROBABILITIES: dict[type, Output] = {nn.Softmax: "softmax", nn.LogSoftmax: "softmax", nn.Sigmoid: "sigmoid"}
 
 
@@ -93,7 +93,8 @@ def module_with_head(found: Inspection, trial: tuple[nn.Module, Tensor, Tensor],
 
 
 def _alike(ours: Tensor, theirs: Tensor) -> bool:
-    return ours.shape == theirs.shape and float((ours - theirs).abs().max()) <= TOLERANCE * max(1.0, float(theirs.abs().max()))
+    most = max(1.0, float(theirs.abs().max()))
+    return ours.shape == theirs.shape and float((ours - theirs).abs().max()) <= ANSWER_TOLERANCE * most
 
 
 def _is_model(part: nn.Module) -> bool:
@@ -188,7 +189,7 @@ def _colours(x: Tensor, seen: Tensor, name: str, path: str) -> tuple[tuple[tuple
     slope = (off * made).sum(1) / (off * off).sum(1)
     start = made.mean(1) - slope * given.mean(1)
     left = (made - slope[:, None] * given - start[:, None]).abs().max()
-    if not (float(left) <= TOLERANCE * max(1.0, float(made.abs().max())) and bool((slope > 0).all())):
+    if not (float(left) <= ANSWER_TOLERANCE * max(1.0, float(made.abs().max())) and bool((slope > 0).all())):
         raise refusal
     if torch.allclose(slope, torch.ones_like(slope), atol=1e-6) and torch.allclose(start, torch.zeros_like(start), atol=1e-6):
         return None, False
