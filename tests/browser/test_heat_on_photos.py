@@ -56,7 +56,8 @@ def rec(shipped):
 
 def drawn_as_python_does(drawn: np.ndarray, mask: np.ndarray, rec: vitcore.Recording) -> None:
     assert spearmanr(mask.ravel(), brightness(drawn, mask.shape).ravel()).statistic >= 0.95
-    ours = heat_on_photo(mask, fine_detail(resize_for_figure(sharp_crop(rec.photo, rec.model_input)), rec.grid), scale_top(mask))
+    detail = fine_detail(resize_for_figure(sharp_crop(rec.photo, rec.model_input)), rec.grid)
+    ours = heat_on_photo(mask, detail, scale_top(mask, 1 / rec.grid.tokens))
     ours = np.asarray(Image.fromarray(ours).resize(drawn.shape[1::-1], Image.Resampling.BOX)).astype(float)
     assert apart(drawn, ours) < 3
     off = np.abs(brightness(drawn, mask.shape) - brightness(ours, mask.shape))

@@ -5,6 +5,8 @@ import re
 from looking import LONG_MS, at_rest, figures_are_accessible, resize, too_wide
 from playwright.sync_api import Page, expect
 
+from app import texts
+
 
 def test_the_tests_of_a_gallery_photo(visit, server, subtests):
     page: Page = visit(f"{server}/maptests?photo=red-panda")
@@ -30,5 +32,5 @@ def test_the_tests_of_a_gallery_photo(visit, server, subtests):
     page.set_viewport_size({"width": 1440, "height": 1000})
     page.goto(f"{server}/rollout?photo=red-panda")
     page.get_by_text("Is rollout the best map?").click(timeout=LONG_MS)
-    page.get_by_role("link", name="How well such maps hold, in numbers").first.click()
+    page.get_by_role("link", name=texts.prose("common")["maps tested"]).first.click()
     expect(page.get_by_role("heading", name="Test the maps")).to_be_visible(timeout=LONG_MS)
