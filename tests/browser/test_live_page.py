@@ -85,7 +85,7 @@ def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server,
     figure.locator(".hit").focus()
     page.keyboard.press(" ")
     expect(figure.locator("[data-act=freeze]")).to_have_attribute("aria-pressed", "true")
-    page.wait_for_timeout(1000)
+    expect(figure).to_have_attribute("data-frames", figure.get_attribute("data-asked"))  # what was on its way has come
     before, found = frames(), seen(page)
     assert found["image"].size == (640, 480)
     agrees(shipped, found, found["image"])

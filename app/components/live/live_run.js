@@ -74,8 +74,14 @@ async function ask(s) {
     s.timer = setTimeout(() => ask(s), 50) // a video's first frame is on its way
     return
   }
+  if (s.frozen && s.asked >= s.since) { // frozen meanwhile: what was answered last stays
+    s.waiting = 0
+    for (const picture of [frame.bitmap, frame.sharp]) picture?.close()
+    return
+  }
   s.begun = performance.now()
   s.asked += 1
+  s.root.dataset.asked = String(s.asked)
   s.worker.postMessage({ kind: "frame", id: s.asked, ...frame }, [frame.bitmap, frame.sharp].filter(Boolean))
   clearTimeout(s.lost)
   s.lost = setTimeout(() => s.waiting && broken(s, "broken", { reason: `${LOST_MS / 1000} s` }), LOST_MS)

@@ -75,6 +75,8 @@ function space(s, event) {
 function freeze(s, on) {
   if (!s.source?.live) return
   s.frozen = on
+  clearTimeout(s.timer)
+  s.timer = 0
   if (s.source.address) on ? s.source.video.pause() : s.source.video.play() // a clip goes on where it was
   s.stamps = []
   buttons(s)
