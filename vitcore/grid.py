@@ -37,6 +37,11 @@ class Grid:
         return self.prefix + self.patches
 
     @property
+    def even_share(self) -> float:
+        """1 / T: what each token gets of evenly spread attention."""
+        return 1 / self.tokens
+
+    @property
     def step_px(self) -> tuple[int, int]:
         """Height and width of a patch, in pixels of the model's input."""
         return self.patch_px, self.patch_w_px or self.patch_px

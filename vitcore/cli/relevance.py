@@ -58,7 +58,7 @@ def relevance(args: argparse.Namespace, vit: Vit) -> None:
     unit = "logits" if method.signed else "relevance"
     title = f"{method.title[:1].upper()}{method.title[1:]}" + "".join(f" · {label}" for label in labels)
     photo = sharp_crop(rec.photo, rec.model_input)
-    even = None if method.asks_class else 1 / vit.grid.tokens
+    even = None if method.asks_class else vit.grid.even_share
     fig = lambda: figures.relevance(  # noqa: E731
         found.maps, photo, vit.grid, title, unit, signed=method.signed, even_share=even
     )

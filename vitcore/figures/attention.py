@@ -52,7 +52,7 @@ def head_scale_tops(maps: NDArray, grid: Grid, shared_scale: bool = False) -> li
 
     A nearly even map is nearly flat: no scale ends below MIN_TOP_IN_EVEN_SHARES times an even share of all tokens.
     """
-    least = MIN_TOP_IN_EVEN_SHARES / grid.tokens
+    least = MIN_TOP_IN_EVEN_SHARES * grid.even_share
     tops = [max(float(one.max()), least) for one in maps]
     return [max(tops)] * len(tops) if shared_scale else tops
 
@@ -94,8 +94,8 @@ def rollout(
             rollout_map, resize_for_figure(pixels), grid, say("Attention rollout"), mode, subtitle, query_patch, text
         )
     return heat_figure(
-        100 * rollout_map, pixels, grid, say("Attention rollout"), say("% of the total"), even_share=100 / grid.tokens, mode=mode,
-        subtitle=subtitle, query_patch=query_patch, hover_text=text,
+        100 * rollout_map, pixels, grid, say("Attention rollout"), say("% of the total"), even_share=100 * grid.even_share,
+        mode=mode, subtitle=subtitle, query_patch=query_patch, hover_text=text,
     )  # fmt: skip
 
 

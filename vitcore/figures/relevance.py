@@ -66,11 +66,11 @@ def rollout_per_layer(
 
 def rollout_per_layer_top(maps: NDArray, grid: Grid) -> float:
     """The top of the one scale of a build-up: that of its last frame, the whole rollout; earlier ones may tower above it."""
-    return scale_top(maps[-1], 1 / grid.tokens)
+    return scale_top(maps[-1], grid.even_share)
 
 
 def rollout_per_layer_scale(maps: NDArray, grid: Grid) -> ColourScale:
     """That scale, in times an even share; there may be more than its top, in the last frame or before it."""
     return heat_colour_scale(
-        100 * maps, 100 * rollout_per_layer_top(maps, grid), say("% of the total"), even_share=100 / grid.tokens
+        100 * maps, 100 * rollout_per_layer_top(maps, grid), say("% of the total"), even_share=100 * grid.even_share
     )

@@ -201,7 +201,7 @@ def _distance(rec: Recording) -> ReportPicture:
 
 def _rollout(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Image) -> ReportPicture:
     grid, amounts = rec.grid, rollout_map(rec, settings)
-    who, top = query_token_words(vit, settings), scale_top(amounts, 1 / grid.tokens)
+    who, top = query_token_words(vit, settings), scale_top(amounts, grid.even_share)
     marks = outlier_patches_in_map(rec, amounts)
     plain = say("rollout of {who}", who=who) + _begins(settings)
     about, printed = plain + _outlier_words(rec, settings, marks), plain + _outlier_words(rec, settings, [])
@@ -212,7 +212,7 @@ def _rollout(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Im
         limits=say("Why the model decided. Rollout shows from where attention could have carried information, if all values "
             "counted the same. A map on the object looks plausible, but does not show that these patches changed the answer."),
         tiles=(("", _over(photo, amounts[None], top, settings, rec)[0]),), photo=True,
-        scale=heat_colour_scale(100 * amounts, 100 * top, say("% of the total"), even_share=100 / grid.tokens),
+        scale=heat_colour_scale(100 * amounts, 100 * top, say("% of the total"), even_share=100 * grid.even_share),
         figure=lambda mode: figures.frame_outliers(
             figures.rollout(amounts, np.asarray(photo), grid, mode=_mode(mode), subtitle=printed, query_patch=settings.patch),
             marks, grid,
@@ -244,7 +244,7 @@ def _layers(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Ima
 def _attention(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Image) -> ReportPicture:
     """What was chosen: the attention of a layer, or of a head, on the photo."""
     grid, shares, block = rec.grid, attention_on_photo(rec, settings), settings.block(vit.blocks)
-    on, even, title = grid.to_map(shares), 1 / grid.tokens, say("Attention on the photo")
+    on, even, title = grid.to_map(shares), grid.even_share, say("Attention on the photo")
     who, token, most = attending_token_words(vit, settings), settings.attending_token(grid), int(on.argmax())
     patch = None if token is None or token < grid.prefix else token - grid.prefix
     row, col = grid.row_col(most)

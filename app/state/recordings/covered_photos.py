@@ -152,7 +152,7 @@ def common_top(before: NDArray, after: NDArray | None, grid: Grid) -> float:
     from vitcore.figures.heat_overlay import scale_top
 
     both = np.stack([before, before if after is None else after])
-    return scale_top(both, 1 / grid.tokens)
+    return scale_top(both, grid.even_share)
 
 
 def marked_patches(values: NDArray, outliers: list[int]) -> list[int]:

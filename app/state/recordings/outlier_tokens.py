@@ -19,15 +19,13 @@ if TYPE_CHECKING:
 class MaskingEffect:
     """A map (rows, cols) with the outlier tokens and without them, and how they differ.
 
-    `even_share` is what each token gets of evenly spread attention, `outlier_share` what the outlier tokens hold of the first,
-    and `even_outlier_share` an even share of as many tokens.
+    `outlier_share` is what the outlier tokens hold of the first, `even_outlier_share` an even share of as many tokens.
     `rank_correlation` compares how the two rank the other patches (Spearman's).
     """
 
     before: NDArray[np.float64]
     after: NDArray[np.float64]
     outlier_share: float
-    even_share: float
     even_outlier_share: float
     rank_correlation: float
 
@@ -92,8 +90,7 @@ def masking_effect(rec: Recording, source: str, block: int) -> MaskingEffect:
         before,
         after,
         outlier_share=float(before.ravel()[outliers].sum()),
-        even_share=1 / grid.tokens,
-        even_outlier_share=len(outliers) / grid.tokens,
+        even_outlier_share=len(outliers) * grid.even_share,
         rank_correlation=rank_correlation(np.delete(before, outliers), np.delete(after, outliers)),
     )
 

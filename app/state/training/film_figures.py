@@ -62,7 +62,7 @@ def photo_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
         drawn |= _masked_figures(film, frame, photo, mode)
     for name in ("rollout", "last_block"):
         if name in film.arrays:
-            even = 1 / grid.tokens
+            even = grid.even_share
             most = max(training_film.shares_scale_top(film.arrays[name][:, photo]), MIN_TOP_IN_EVEN_SHARES * even)
             mask = film.array_at(name, frame)[photo]
             told = text["share"].format(most=percent(mask.max()), even=percent(even))

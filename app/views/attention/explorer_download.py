@@ -21,7 +21,7 @@ def download_button(visit: ExplorerVisit) -> None:
     queried = attention_bytes.token_weights(visit.recording, visit.layer, visit.token, visit.column)
     shown, photo_weights = grid.to_map(queried), _photo_weights(visit, queried)
     head_scale = visit.head is not None and not visit.rolled and visit.shared
-    even, on = 1 / grid.tokens, grid.to_map(photo_weights)
+    even, on = grid.even_share, grid.to_map(photo_weights)
     most = float((shown if head_scale else on).max())
     top = max(most, MIN_TOP_IN_EVEN_SHARES * even) if head_scale or visit.log else scale_top(on, even)
     model, key = visit.vit.name, visit.photo.key

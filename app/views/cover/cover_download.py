@@ -26,7 +26,7 @@ def download_button(visit: CoverVisit) -> None:
     title = outlier_masking.masked_title(text["download title"].format(readout=visit.readout), outlier_masking.is_on())
     unit = text["percent of all"]
     downloads(
-        lambda: figures.relevance(100 * rollout, pixels, grid, title, unit, mode=mode, even_share=100 / grid.tokens),
+        lambda: figures.relevance(100 * rollout, pixels, grid, title, unit, mode=mode, even_share=100 * grid.even_share),
         "cover", cover_message.told(visit, covered), subjects=visit.subjects, file_stem="covered patches",
         covered=covered_photos.decode_patches(visit.covered, grid), logits_before=rec.logits, logits_after=covered.logits,
         rollout_before=shown.rollout(), rollout_after=rollout, class_attention_before=shown.pooled_attention(visit.vit.blocks - 1),

@@ -59,7 +59,7 @@ def show_masking_effect(visit: Visit) -> None:
     most = int(patches.argmax())
     attended = text.fill("drawn" if most == block else "drawn elsewhere", count=len(outliers.patches), block=block, layer=most,
                          here=percent(patches[block], 0), share=percent(patches[most], 0), answer=percent(answer[most], 0),
-                         even=percent(len(outliers.patches) / grid.tokens), readout=readout)  # fmt: skip
+                         even=percent(len(outliers.patches) * grid.even_share), readout=readout)  # fmt: skip
     source = query_controls.button_row(text, "of", ["patches", "answer", "rollout"])
     effect = outlier_tokens.masking_effect(rec, source, block)
     rank_agreement = effect.rank_correlation
@@ -67,7 +67,7 @@ def show_masking_effect(visit: Visit) -> None:
     st.markdown(text.fill(f"{source} taken", share=percent(effect.outlier_share), times=f"{effect.times_even:.2g}",
                           alike=f"{rank_agreement:.2f}", much=text[much], readout=readout, block=block,
                           count=len(outliers.patches)))  # fmt: skip
-    top, even = scale_top(effect.after, effect.even_share), effect.even_share
+    top, even = scale_top(effect.after, grid.even_share), grid.even_share
     for place, key, amounts in zip(st.columns(2, gap="large"), ("before", "after"), (effect.before, effect.after), strict=True):
         with place:
             title, about = text[f"side {key}"], text[f"{source} about"].format(block=block, readout=readout)

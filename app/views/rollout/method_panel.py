@@ -51,7 +51,7 @@ class MethodMap:
         """What a token gets of evenly spread attention, or a patch of another total, as shown; None of what is signed."""
         if self.method.signed:
             return None
-        return float(self.shown_values.mean()) if self.method.asks_class else 100 / grid.tokens
+        return float(self.shown_values.mean()) if self.method.asks_class else 100 * grid.even_share
 
 
 def method_panel(

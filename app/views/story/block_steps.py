@@ -46,7 +46,7 @@ def _draw_attention(story: StoryVisit) -> None:
         row = outlier_tokens.mask_weights(story.recording, row)
     weights, most = row[grid.prefix :], [t - grid.prefix for t in _most_attended(story, row) if t >= grid.prefix]
     found = outlier_masking.outliers_in_map(story, weights)
-    even, unit = 1 / grid.tokens, story.texts["attended unit"]
+    even, unit = grid.even_share, story.texts["attended unit"]
     top = scale_top(weights, even)
     shares: list[float | None] = [100 * share for share in weights.tolist()]
     if not guess.has_guessed("block"):

@@ -27,8 +27,8 @@ def download_button(visit: SwitchVisit) -> None:
     label = visit.recording.top_classes(1, translated=True)[0][0] if visit.vit.labels else ""
     arrays = {} if drops is None else {"drop_of_logit": drops}
     downloads(
-        lambda: figures.relevance(100 * left, photo, grid, title, unit, mode=mode, even_share=100 / grid.tokens) if drops is None
-        else figures.head_drops(drops, label, mode),
+        lambda: figures.relevance(100 * left, photo, grid, title, unit, mode=mode, even_share=100 * grid.even_share)
+        if drops is None else figures.head_drops(drops, label, mode),
         "switch", switch_message.told(visit), subjects=visit.subjects, file_stem="switched off",
         **interventions.switches_as_arrays(names, visit.vit), logits_before=visit.recording.logits, logits_after=after.logits,
         map_before=visit.map_before, map_after=left, **arrays,
