@@ -49,16 +49,16 @@ function value({ hover, what, lit, data, ...s }) {
   const amount = lit[grid.prefix + at], facts = { token: nameOf({ data, ...s }, at) }
   if (what.kind === "position") return hover !== null && fixed ? fillIn(words["here cosine"], { ...facts, value: amount.toFixed(2) }) : ""
   const key = hover !== null && fixed ? "here" : "most"
-  return fillIn(words[key], { ...facts, ...shares(amount, grid) }) + given({ what, lit, data, ...s })
+  return fillIn(words[key], { ...facts, ...shares(amount, data) }) + given({ what, lit, data, ...s })
 }
 
-const shares = (amount, grid) => ({ percent: percent(amount), times: digits(amount * (grid.prefix + grid.rows * grid.cols)) })
+const shares = (amount, data) => ({ percent: percent(amount), times: digits(amount / even({ data })) })
 
 // What a patch whose own rollout is shown gives to where the answer is read, once that rollout has come.
 function given({ what, lit, data, ...s }) {
   const { grid, words } = data, ofAnswer = new Float32Array(lit.length)
   if (what.kind !== "rollout" || what.patch === null || !numbersOf({ data, ...s }, { kind: "rollout", patch: null }, ofAnswer)) return ""
-  const token = nameOf({ data }, what.patch), facts = { readout: words.readout, ...shares(ofAnswer[grid.prefix + what.patch], grid) }
+  const token = nameOf({ data }, what.patch), facts = { readout: words.readout, ...shares(ofAnswer[grid.prefix + what.patch], data) }
   return " " + fillIn(words.gives, { token: token[0].toUpperCase() + token.slice(1), ...facts })
 }
 
