@@ -45,6 +45,13 @@ def of_transformers(pooler=True):
     return T.ViTModel(T.ViTConfig(**SMALL), add_pooling_layer=pooler)
 
 
+def of_timm_wrapper(kind):
+    T = pytest.importorskip("transformers", reason="the package transformers is not installed (requirements-dev.txt)")
+    shape = {"img_size": 32, "patch_size": 8, "embed_dim": 48, "depth": 1, "num_heads": 3}
+    told = T.TimmWrapperConfig(architecture="vit_tiny_patch16_224", model_args=shape, id2label=dict(enumerate("abcd")))
+    return getattr(T, f"TimmWrapper{kind}")(told)
+
+
 def headless():
     return timm_vit(num_classes=0)
 
@@ -60,6 +67,7 @@ HELD = {
     "transformers', class token": lambda: Own(of_transformers(), nn.Linear(48, 4), lambda out: out.last_hidden_state[:, 0]),
     "transformers', pooler": lambda: Own(of_transformers(), nn.Linear(48, 4), lambda out: out.pooler_output),
     "transformers', mean": lambda: Own(of_transformers(False), nn.Linear(48, 4), lambda out: out.last_hidden_state[:, 1:].mean(1)),
+    "transformers' wrapper of timm": lambda: Own(of_timm_wrapper("ForImageClassification"), nn.Identity(), lambda out: out.logits),
     "a ResNet": lambda: Own(timm.create_model("resnet18", num_classes=0), nn.Linear(512, 4)),
     "two tokens": lambda: Own(timm.create_model("deit_tiny_distilled_patch16_224", num_classes=0, depth=1, img_size=32),
                               nn.Linear(192, 4)),
@@ -94,6 +102,8 @@ def test_the_module_s_own_answer_is_given(kind):
     (lambda: Own(headless(), nn.Linear(24, 4), read=lambda out: out.relu()), "does more after backbone"),
     (lambda: Own(of_transformers(), nn.Linear(48, 4), lambda out: out.last_hidden_state[:, 3]), "does more after backbone"),
     (lambda: Own(timm_vit(), nn.Identity(), last=lambda out: (out, out)), "does more after backbone"),
+    (lambda: Own(of_timm_wrapper("Model"), nn.Linear(48, 4), lambda out: out.pooler_output), "does more after backbone"),
+    (lambda: Own(of_timm_wrapper("ForImageClassification"), nn.Linear(4, 4), lambda out: out.logits), "does more after backbone"),
     (lambda: nn.Sequential(torchvision.transforms.GaussianBlur(3), timm_vit()), "more to a picture than normalise it before 1"),
     (lambda: nn.Sequential(nn.Upsample(scale_factor=2), timm_vit(dynamic_img_size=True)), "more to a picture than normalise"),
     (lambda: nn.ModuleList([timm_vit(), timm_vit()]), r"holds 2 models \(0, 1\)"),

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from vitcore.architectures.grey_input import input_channels
 from vitcore.errors import misfit_reason, raise_mistake
-from vitcore.models.assembly.foreign_modules import library_of
+from vitcore.models.assembly.foreign_modules import library_of, timm_module_inside
 from vitcore.models.attention_structure import image_px_of_module
 from vitcore.models.checkpoint_inspection.inspection import Inspection
 from vitcore.models.checkpoint_inspection.lookalikes import of_unit_pixels
@@ -54,13 +54,14 @@ def take_model_inside(module: nn.Module, name: str) -> ModelInside:
     """
     path = _path_of_model(module, name)
     model = module.get_submodule(path)
-    high, wide = _image_px(model)
+    inner = timm_module_inside(model)
+    high, wide = _image_px(inner)
     x = torch.rand(1, input_channels(model), high, wide, generator=torch.Generator().manual_seed(0))
     seen, told, layers, answer = _trial(module, model, x, name, path)
     colours, takes_bytes = _colours(x, seen, name, path)
-    if library_of(model) and layers != []:
+    if library_of(model) and inner is model and layers != []:
         return ModelInside(model, colours, takes_bytes, trial=(module, seen, answer))
-    if told is None or layers is None:
+    if told is None or layers is None or (layers and inner is not model):
         raise after_error(name, path)
     output = next((means for kind, means in PROBABILITIES.items() if layers and isinstance(layers[-1], kind)), None)
     if output is not None:

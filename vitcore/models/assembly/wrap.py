@@ -77,13 +77,14 @@ def wrap_quietly(
     where, numbers = None if device is None else find_device(device), None if dtype is None else find_dtype(dtype)
     with restored_generators(), torch.inference_mode(False), torch.no_grad():
         own = unwrapped(module)
-        inside, named = holds_a_model(own), labels if labels is not None else _label_names(own)
+        inside = holds_a_model(own)
         if inside or (library_of(own) and timm_module_inside(own) is own):
             first = next(p for p in own.parameters() if p.is_floating_point())
             twin = frozen_copy(module, name, device="cpu", dtype=torch.float32, gather=gather)
             vit = _inside(twin, name, labels, colours, image_px) if inside else _foreign(twin, name, labels, colours, image_px)
             place_module(vit.module, where or first.device, numbers or first.dtype)
             return vit
+        named = labels if labels is not None else _label_names(own)
         twin = timm_module_inside(frozen_copy(module, name, device=where, dtype=numbers, gather=gather))
         return _timms(twin, name, named, colours, image_px)
 
