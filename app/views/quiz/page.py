@@ -13,7 +13,7 @@ if missing_photo_or_model.is_own_photo_missing():  # the gallery's first photo w
     st.info(text["photo missing"], icon=":material/quiz:")
     st.stop()
 visit = current_visit.load_visit(text)
-sheet_place, stepper = st.container(), st.container()
+sheet_place, score = st.container(), st.container()
 row = st.container(horizontal=True, vertical_alignment="bottom")
 with row:
     seed = question_view.seed_input(text)
@@ -31,9 +31,10 @@ with row:
         outlier_masking.switch_if_any(visit, "quiz")
 with sheet_place:
     question_view.show_question(sheet, place)
-with stepper:
+with st.bottom:  # the same place under every question: what is pressed must not move away between press and release
     question_view.show_stepper(sheet, place)
-    if not lecture_mode.is_on():
+if not lecture_mode.is_on():
+    with score:
         question_view.show_score(sheet)
 if not lecture_mode.is_on():
     quiz_download.handout_button(visit, seed, mask_outliers)
