@@ -20,9 +20,9 @@ RACING_STATE = "_choices_racing"  # whether the browser asked for this run befor
 
 
 class PendingChoice(NamedTuple):
-    """A control that a picture has set: what it was, what it became, and whether a run has drawn it since."""
+    """A control that a picture has set: all that it was meanwhile, what it became, and whether a run has drawn it since."""
 
-    before: Any
+    before: tuple[Any, ...]  # the browser may know the control as any of these
     value: Any
     drawn: bool = False
 
@@ -30,8 +30,8 @@ class PendingChoice(NamedTuple):
 def choose(control: str, value: Any) -> None:
     """Set a control from a component's callback, which has seen to it that the control has this option."""
     pending = st.session_state.setdefault(PENDING_STATE, {})
-    before = pending[control].before if control in pending else st.session_state.get(control)
-    pending[control] = PendingChoice(before, value)
+    before = pending[control].before if control in pending else ()
+    pending[control] = PendingChoice((*before, st.session_state.get(control)), value)
     st.session_state[control] = value
 
 
@@ -63,7 +63,7 @@ def restore_pending(*bound: str, another_page: bool = False) -> None:
     """
     pending, (last, in_address) = st.session_state.get(PENDING_STATE, {}), st.session_state.get(LAST_STATE, ({}, set()))
     now, address = _control_values(), set(st.query_params)
-    reverted = {one for one, choice in pending.items() if one in now and now[one] == choice.before != choice.value}
+    reverted = {one for one, choice in pending.items() if one in now and now[one] in choice.before and now[one] != choice.value}
     others = {one for one in last.keys() & now.keys() - pending.keys() if now[one] != last[one]}
     drawn = [choice.drawn for choice in pending.values()]
     touched = len(reverted) == 1 and not others and not another_page and all(drawn)

@@ -40,8 +40,10 @@ def script():
     """A control that a component sets, and one that a person touches meanwhile."""
     import streamlit as st
 
-    from app.components.pending_choices import mark_drawn, restore_pending
+    from app.components.pending_choices import choose, mark_drawn, restore_pending
 
+    for value in st.session_state.pop("chosen", ()):
+        choose("token", value)
     restore_pending()
     st.number_input("Token", 0, 300, 137, key="token", bind="query-params")
     st.number_input("Kept", 0, 300, 0, key="kept", bind="query-params")
@@ -55,7 +57,7 @@ def chosen():
     """Where a component has set the token to 74 and the run was broken off before it could tell the browser."""
     at = AppTest.from_function(script).run()
     at.session_state["broken off"] = True
-    at.session_state[PENDING_STATE] = {"token": PendingChoice(137, 74)}  # what `choose` leaves
+    at.session_state[PENDING_STATE] = {"token": PendingChoice((137,), 74)}  # what `choose` leaves
     return at
 
 
@@ -82,8 +84,23 @@ def test_a_choice_survives_what_is_touched_before_the_browser_has_heard_of_it(ch
         chosen.get_by_key("token").set_value(137)
         assert chosen.run().session_state["token"] == 74
     chosen.get_by_key("token").set_value(137)
-    chosen.session_state[PENDING_STATE] = {"token": PendingChoice(137, 74, drawn=True)}
+    chosen.session_state[PENDING_STATE] = {"token": PendingChoice((137,), 74, drawn=True)}
     assert chosen.run().session_state["token"] == 137, "nothing else was touched, so it was this"
+
+
+@pytest.mark.parametrize("then", [137, 75])
+def test_of_two_quick_choices_the_second_counts_whatever_the_browser_has_heard(then):
+    """There and back, or on: a run that is asked for with the first choice, or with what was before it, keeps the second."""
+    for heard in (137, 74):
+        at = AppTest.from_function(script).run()
+        at.session_state["chosen"] = [74]
+        assert at.run().session_state["token"] == 74 and at.session_state[PENDING_STATE]["token"].drawn
+        at.session_state["chosen"], at.session_state["broken off"] = [then], True
+        assert at.run().session_state["token"] == then
+        at.session_state["broken off"] = False
+        at.get_by_key("other").set_value(True)
+        at.get_by_key("token").set_value(heard)
+        assert at.run().session_state["token"] == then, heard
 
 
 def test_who_touches_the_control_itself_has_the_last_word(chosen):
