@@ -16,6 +16,7 @@ from tests.printing import printed_once
 from vitcore.architectures.build_model import build_from_description
 from vitcore.models import load_model
 from vitcore.train import run_folder
+from vitcore.train.evaluation import few_shot
 
 pytest.register_assert_rewrite("visitor")
 
@@ -26,8 +27,8 @@ def one_server():
 
     Here all runs share the compiled pages, as a server does, and no package is asked for components that it doesn't have.
     And AppTest asks a thousand times a second whether the script has ended; here it sleeps until then. Nor does the app's sweeper
-    walk every 20 seconds through all that tests have loaded. A class of the few-shot page has half of its photos, and of the same
-    figure a page or a report gets the same bytes.
+    walk every 20 seconds through all that tests have loaded. A class of the few-shot page has half of its photos, which are
+    drawn five times, not twenty, and of the same figure a page or a report gets the same bytes.
     """
     compiled, ended = ScriptCache(), local_script_runner.require_widgets_deltas
 
@@ -42,6 +43,7 @@ def one_server():
         patch.setattr(local_script_runner, "require_widgets_deltas", wait)
         patch.setattr(garbage_collection, "INTERVAL_S", 3600.0)
         patch.setattr(photo_collections, "PHOTOS_PER_CLASS", 6)
+        patch.setattr(few_shot.few_shot_over_draws, "__defaults__", (5, few_shot.RIDGE_PENALTY))
         st.config.set_option("runner.postScriptGC", False)  # of everything torch, timm and plotly have, after every run
         yield
 
