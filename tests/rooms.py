@@ -26,18 +26,36 @@ def tree(path: Path) -> ast.Module:
 
 
 @cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """All that a file's tree holds: to walk through every file takes a second, and dozens of tests look."""
+    return tuple(ast.walk(tree(path)))
+
+
+@cache
+def written(node: ast.AST) -> str:
+    """A node's source. Tests ask for that of every call there is: of a dotted name what is not a name stands as "…"."""
+    parts, first = [], node
+    while isinstance(first, ast.Attribute):
+        parts.append(first.attr)
+        first = first.value
+    if not parts:
+        return ast.unparse(node)
+    return ".".join([first.id if isinstance(first, ast.Name) else "…", *reversed(parts)])
+
+
+@cache
 def imports(path: Path, early: bool = False, at_run_time: bool = False) -> frozenset[str]:
     """Dotted names a file imports, `vitcore.grid` for both of its spellings.
 
     `early`: only on the way in; `at_run_time`: in functions too, but not for annotations.
     """
     found, skipped = set(), set()
-    for node in ast.walk(tree(path)) if early or at_run_time else ():
+    for node in nodes(path) if early or at_run_time else ():
         if early and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             skipped |= set(ast.walk(node))
         if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
             skipped |= {part for statement in node.body for part in ast.walk(statement)}
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if node in skipped:
             continue
         if isinstance(node, ast.Import):

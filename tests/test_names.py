@@ -3,11 +3,10 @@
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
-import pytest
-
-from tests.rooms import tree
+from tests.rooms import nodes, tree
 
 ROOT = Path(__file__).parent.parent
 FILES = [file for package in ("app", "vitcore") for file in sorted((ROOT / package).rglob("*.py"))]
@@ -17,6 +16,7 @@ PROTOCOL = {"FORMAT", "RULES", "FilmCallback", "METRIC_NAMES"}  # what each chec
 UNITS = {"GB"}
 
 
+@cache
 def public(file: Path) -> list[tuple[str, str]]:
     """The public names a file defines, each with what tells its meaning: kind, parameters, or the value of a constant."""
     found = []
@@ -43,9 +43,11 @@ def two_meanings(files: list[Path]) -> dict[str, list[str]]:
     return {name: places[name] for name in meanings if len(meanings[name]) > 1 and name not in PROTOCOL}
 
 
-@pytest.mark.parametrize("folder", sorted({file.parent for file in FILES}), ids=lambda f: f.relative_to(ROOT).as_posix())
-def test_a_name_has_one_meaning_in_its_package(folder):
-    assert two_meanings([file for file in FILES if file.parent == folder]) == {}
+def test_a_name_has_one_meaning_in_its_package():
+    packages = {file.parent: [] for file in FILES}
+    for file in FILES:
+        packages[file.parent].append(file)
+    assert {str(package): found for package, files in packages.items() if (found := two_meanings(files))} == {}
 
 
 def test_the_test_of_meanings_sees_two(tmp_path):
@@ -64,7 +66,5 @@ def test_the_words_of_this_house_are_in_use():
     words = [word for word in ROW.findall(table) if word != "word"]
     assert 30 <= len(words) <= MOST_WORDS and len(set(words)) == len(words)
     names = {name.casefold().replace("_", "") for file in FILES for name in (file.stem, *(name for name, _ in public(file)))}
-    names |= {
-        parameter.arg.replace("_", "") for file in FILES for parameter in ast.walk(tree(file)) if isinstance(parameter, ast.arg)
-    }
+    names |= {parameter.arg.replace("_", "") for file in FILES for parameter in nodes(file) if isinstance(parameter, ast.arg)}
     assert [word for word in words if not any(word.replace(" ", "") in name for name in names)] == []

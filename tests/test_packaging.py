@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from tests.rooms import tree
+from tests.rooms import nodes
 
 ROOT = Path(__file__).parent.parent
 PIN = re.compile(r"([A-Za-z0-9_.-]+)==([0-9][\w.]*)")
@@ -93,7 +93,7 @@ def test_everything_imported_is_required():
     imported = {}
     for path in [*(ROOT / "vitcore").rglob("*.py"), *(ROOT / "app").rglob("*.py")]:
         here = path.relative_to(ROOT)
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             if isinstance(node, ast.Import):
                 names = [a.name for a in node.names]
             elif isinstance(node, ast.ImportFrom) and not node.level:

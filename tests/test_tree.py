@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from tests.rooms import tree
+from tests.rooms import nodes, written
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = {"app", "assets", "deploy", "tests", "vitcore"}
@@ -63,14 +63,14 @@ OURS = sorted([*(ROOT / "app").rglob("*.py"), *(ROOT / "vitcore").rglob("*.py")]
 
 def unsaid(path: Path) -> list[str]:
     """Calls that open a text and leave its encoding to the system."""
-    return [ast.unparse(n) for n in ast.walk(tree(path)) if isinstance(n, ast.Call) and _unsaid(n)]
+    return [ast.unparse(n) for n in nodes(path) if isinstance(n, ast.Call) and _unsaid(n)]
 
 
 def _unsaid(call: ast.Call) -> bool:
     said = {keyword.arg for keyword in call.keywords}
     if "encoding" in said:
         return False
-    called = ast.unparse(call.func)
+    called = written(call.func)
     if called.endswith((".read_text", ".write_text")):
         return True
     if called in ("subprocess.run", "Popen", "subprocess.Popen", "check_output", "subprocess.check_output"):
@@ -95,8 +95,8 @@ def test_texts_are_read_as_utf_8_on_every_system_and_no_pickle_is_trusted(tmp_pa
 
 def trusting(path: Path) -> list[str]:
     """Calls that run what a file says: `torch.load` and its like, unless they are told not to."""
-    calls = [n for n in ast.walk(tree(path)) if isinstance(n, ast.Call)]
-    loads = [n for n in calls if ast.unparse(n.func).endswith(("torch.load", "pickle.load", "pickle.loads", "joblib.load"))]
-    safe = [n for n in loads if any(k.arg == "weights_only" and ast.unparse(k.value) == "True" for k in n.keywords)]
-    pickled = [n for n in calls if any(k.arg == "allow_pickle" and ast.unparse(k.value) == "True" for k in n.keywords)]
+    calls = [n for n in nodes(path) if isinstance(n, ast.Call)]
+    loads = [n for n in calls if written(n.func).endswith(("torch.load", "pickle.load", "pickle.loads", "joblib.load"))]
+    safe = [n for n in loads if any(k.arg == "weights_only" and written(k.value) == "True" for k in n.keywords)]
+    pickled = [n for n in calls if any(k.arg == "allow_pickle" and written(k.value) == "True" for k in n.keywords)]
     return [ast.unparse(n) for n in loads + pickled if n not in safe]

@@ -5,14 +5,13 @@ import re
 import subprocess
 import sys
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 import vitcore
 from tests import rooms
-from tests.rooms import imports, tree
+from tests.rooms import imports, nodes, tree, written
 
 ROOT = Path(__file__).parent.parent
 VITCORE = sorted((ROOT / "vitcore").rglob("*.py"))
@@ -34,12 +33,6 @@ def outside(names: set[str], *allowed: str) -> set[str]:
 
 def inside(names: set[str], *forbidden: str) -> set[str]:
     return names - outside(names, *forbidden)
-
-
-@cache
-def written(node: ast.AST) -> str:
-    """A node's source; several tests ask for that of every call there is."""
-    return ast.unparse(node)
 
 
 def label(path: Path) -> str:
@@ -85,9 +78,9 @@ def test_analysis_sees_arrays_and_a_grid(subtests):
         with case:
             own = ("vitcore.grid", "vitcore.probabilities", "vitcore.analysis")
             assert outside(imports(path) - {"__future__"}, *PURE, "numpy", "scipy", "sklearn", *own) == set()
-            calls = {n.func.id for n in ast.walk(tree(path)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+            calls = {n.func.id for n in nodes(path) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
             assert calls & {"open", "__import__", "exec", "eval"} == set()
-            reads = {node.attr for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute)}
+            reads = {node.attr for node in nodes(path) if isinstance(node, ast.Attribute)}
             assert reads & {"open", "load", "save", "fromfile", "tofile", "loadtxt", "savetxt", "memmap", "savez"} == set()
 
 
@@ -238,14 +231,14 @@ def test_the_wall_of_views_sees_one_that_computes(tmp_path):
 
 def caches(path: Path) -> list[str]:
     """Every mention of Streamlit's caches in a file."""
-    named = [n.attr for n in ast.walk(tree(path)) if isinstance(n, ast.Attribute)]
-    named += [alias.name for n in ast.walk(tree(path)) if isinstance(n, ast.ImportFrom) for alias in n.names]
+    named = [n.attr for n in nodes(path) if isinstance(n, ast.Attribute)]
+    named += [alias.name for n in nodes(path) if isinstance(n, ast.ImportFrom) for alias in n.names]
     return [name for name in named if name.startswith(("cache_data", "cache_resource", "experimental_memo"))]
 
 
 def keeps(path: Path) -> list[str]:
     """Every function of a file that the one budget remembers."""
-    functions = [n for n in ast.walk(tree(path)) if isinstance(n, ast.FunctionDef)]
+    functions = [n for n in nodes(path) if isinstance(n, ast.FunctionDef)]
     return [f.name for f in functions if "memory_cache.cached" in map(written, f.decorator_list)]
 
 
@@ -295,11 +288,10 @@ BOUNDS = {"max_entries", "ttl", "maxsize"}
 def unbounded(path: Path) -> list[str]:
     """What remembers without a bound: a cache made without a number, or as a decorator alone; there `lru_cache` has its own
     number, and of a function without parameters `cache` remembers one answer."""
-    nodes = list(ast.walk(tree(path)))
-    calls = [n for n in nodes if isinstance(n, ast.Call) and CACHE.search(written(n.func))]
+    calls = [n for n in nodes(path) if isinstance(n, ast.Call) and CACHE.search(written(n.func))]
     given = {n: {k.arg for k in n.keywords if written(k.value) != "None"} for n in calls}
     found = [written(n) for n in calls if not given[n] & BOUNDS]
-    for function in (n for n in nodes if isinstance(n, ast.FunctionDef)):
+    for function in (n for n in nodes(path) if isinstance(n, ast.FunctionDef)):
         names = [written(one).rpartition(".")[2] for one in function.decorator_list if CACHE.search(written(one))]
         found += [name for name in names if name != "lru_cache" and (name != "cache" or written(function.args))]
     return found
@@ -309,7 +301,7 @@ def test_every_cache_is_bounded(subtests):
     for path, case in each(subtests, VITCORE + APP):
         with case:
             assert unbounded(path) == []
-            calls = [written(n.func) for n in ast.walk(tree(path)) if isinstance(n, ast.Call)]
+            calls = [written(n.func) for n in nodes(path) if isinstance(n, ast.Call)]
             theirs = [name for name in calls if name.startswith("st.cache_")]
             assert len(theirs) == len(caches(path))
             assert theirs or path not in CACHING or any(name.endswith("lru_cache") for name in calls)
@@ -431,17 +423,15 @@ def test_nothing_grows_too_long(subtests):
         with case:
             lines = path.read_text(encoding="utf-8").count("\n")
             assert lines <= (MOST_LINES_OF_A_PAGE if path in PAGES else MOST_LINES)
-            functions = [n for n in ast.walk(tree(path)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+            functions = [n for n in nodes(path) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
             assert [f"{f.name}: {length(f)}" for f in functions if length(f) > MOST_LINES_OF_A_FUNCTION] == []
 
 
 def test_every_file_begins_by_saying_what_it_is(subtests):
     for path, case in each(subtests, VITCORE + APP + sorted((ROOT / "tests").rglob("*.py"))):
         with case:
-            said = ast.get_docstring(tree(path))
-            assert said and len(said.splitlines()[0]) > 15, "a file's first sentence says its idea"
-            first = next(line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#!"))
-            assert first.startswith('"""')
+            first = next((line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#!")), "")
+            assert first.startswith('"""') and len(first.strip('"').strip()) > 15, "a file's first sentence says its idea"
 
 
 def test_public_functions_say_what_they_do(subtests):
@@ -457,7 +447,7 @@ COUNTED = ("head", "layer", "block", "patch", "token", "place", "register", "row
 def shifted(path: Path) -> list[str]:
     """Where a sentence is told of a head, a layer, a patch, … by another number than its index."""
     found = []
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Call) and written(node.func).rpartition(".")[2] in ("say", "format"):
             told = [k.value for k in node.keywords if k.arg in COUNTED]
         elif isinstance(node, ast.JoinedStr):

@@ -12,9 +12,11 @@ import vitcore
 from app.state.memory import garbage_collection, memory_cache
 from app.state.photos import photo_collections
 from tests.conftest import NORMALISE, TINY, lively
+from tests.printing import printed_once
 from vitcore.architectures.build_model import build_from_description
 from vitcore.models import load_model
 from vitcore.train import run_folder
+from vitcore.train.evaluation import few_shot
 
 pytest.register_assert_rewrite("visitor")
 
@@ -25,7 +27,8 @@ def one_server():
 
     Here all runs share the compiled pages, as a server does, and no package is asked for components that it doesn't have.
     And AppTest asks a thousand times a second whether the script has ended; here it sleeps until then. Nor does the app's sweeper
-    walk every 20 seconds through all that tests have loaded. A class of the few-shot page has half of its photos.
+    walk every 20 seconds through all that tests have loaded. A class of the few-shot page has half of its photos, which are
+    drawn five times, not twenty, and of the same figure a page or a report gets the same bytes.
     """
     compiled, ended = ScriptCache(), local_script_runner.require_widgets_deltas
 
@@ -33,13 +36,14 @@ def one_server():
         runner._script_thread.join(timeout)
         ended(runner, timeout)
 
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, printed_once():
         patch.setattr(manifest_scanner, "scan_component_manifests", lambda *_, **__: [])
         for module in (app_test, local_script_runner):
             patch.setattr(module, "ScriptCache", lambda: compiled)
         patch.setattr(local_script_runner, "require_widgets_deltas", wait)
         patch.setattr(garbage_collection, "INTERVAL_S", 3600.0)
         patch.setattr(photo_collections, "PHOTOS_PER_CLASS", 6)
+        patch.setattr(few_shot.few_shot_over_draws, "__defaults__", (5, few_shot.RIDGE_PENALTY))
         st.config.set_option("runner.postScriptGC", False)  # of everything torch, timm and plotly have, after every run
         yield
 
@@ -79,7 +83,7 @@ def offer(monkeypatch, known):
         return Path(name)
 
     monkeypatch.setattr(load_model, "fetch_weights", fetch)
-    monkeypatch.setattr(load_model, "load", lambda name: offered[name] if name in offered else load(name))
+    monkeypatch.setattr(load_model, "load", lambda name, **how: load(name, **how) if how or name not in offered else offered[name])
 
     def give(*models: dict[str, load_model.Vit], **named: load_model.Vit) -> None:
         for name, vit in {**(models[0] if models else {}), **named}.items():

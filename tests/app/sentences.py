@@ -11,7 +11,7 @@ from jinja2.ext import extract_from_ast
 from app.state.photos import sample_photos
 from app.state.training.films import RECORDINGS
 from app.views.train import recipe_form
-from tests.rooms import tree
+from tests.rooms import nodes
 from vitcore.faithfulness.map_charts import PART_TITLES
 from vitcore.faithfulness.method_maps import TITLES
 from vitcore.faithfulness.method_ranking import FILL_TITLES
@@ -32,8 +32,8 @@ ENGLISH = ROOT / "vitcore" / "cli"  # the shell speaks English
 @cache
 def refusals() -> frozenset[str]:
     """The classes that say their sentence."""
-    nodes = (node for file in (ROOT / "vitcore").rglob("*.py") for node in ast.walk(tree(file)))
-    return frozenset(n.name for n in nodes if isinstance(n, ast.ClassDef) and "RefusalError" in map(ast.unparse, n.bases))
+    every = (node for file in (ROOT / "vitcore").rglob("*.py") for node in nodes(file))
+    return frozenset(n.name for n in every if isinstance(n, ast.ClassDef) and "RefusalError" in map(ast.unparse, n.bases))
 
 
 @cache
@@ -46,7 +46,7 @@ def literals() -> Iterator[str]:
     """The first argument of every call of `say`, of a refusal's sentence, and of `say` in templates."""
     for file in [*(ROOT / "vitcore").rglob("*.py"), *(ROOT / "app").rglob("*.py")]:
         imported = "translation import" in file.read_text(encoding="utf-8")
-        for node in ast.walk(tree(file)):
+        for node in nodes(file):
             if isinstance(node, ast.Call) and node.args and _says(node.func, imported, file):
                 yield from _strings(node.args[0])
     templates = html_page.jinja_environment()

@@ -153,10 +153,10 @@ def test_a_large_model_sends_some_queries_and_says_so(files, make_vit, offer, ph
     """Neither all blocks nor all queries: what is pinned is exact, the rest a lattice."""
     import vitcore
 
-    vit = make_vit(img_size=320, patch_size=8, num_heads=4, reg_tokens=2)
+    vit = make_vit(img_size=240, patch_size=8, num_heads=4, reg_tokens=2)
     vit = replace(vit, card=replace(vit.card, name="large"))
     offer(large=vit)
-    with patch.object(recordings, "KEEP_MAPS_MB", 20):
+    with patch.object(recordings, "KEEP_MAPS_MB", 6):
         app = App("attention", model="large", photo="astronaut", token="700", second="3", block="1")
         data = given(app)
         rec = vitcore.record(vit, photo, maps=[1], fusions=("mean",))

@@ -81,12 +81,13 @@ def test_accuracies_that_read_the_same_are_not_called_better():
     assert "from 2 pieces a class on" in accuracy_sentences.pixel_comparison(one, other, WORDS, "pieces")
 
 
-def test_the_page_says_how_pixels_do_and_which_photo_is_mistaken_and_names_the_classes():
-    app = App("fewshot").fine()
+def test_the_page_says_how_pixels_do_and_which_photo_is_mistaken_and_names_the_classes(kinds, offer):
+    offer(registers=kinds["registers"])
+    app = App("overview", model="registers").go("fewshot").fine()
     assert "raw pixels: " in app.text("markdown") and app.text("caption").count("“Scarlet macaw”") >= 1
     app.set(told_apart_pieces=[0, 1], shots=1).fine()
     assert "classifies “Red panda”, “Chelsea the cat” from" in app.text("caption")
-    app = App("fewshot", examples="digits").fine()
+    app.set(examples="digits").fine()
     assert sum("the model's features is" in one and "higher than with raw pixels" in one for one in app.sentences("caption")) == 1
     captions = [one.caption for image in app.at.get("imgs") + app.at.get("image") for one in image.proto.imgs]
     assert captions and all(one.startswith("Digit ") for one in captions)

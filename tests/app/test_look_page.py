@@ -166,10 +166,10 @@ def test_where_the_answer_is_read_from_many_tokens_their_attention_is_sent(kind,
 
 
 def test_a_large_model_sends_the_layer_at_hand_and_rows_that_fit(files, make_vit, offer, photo):
-    vit = make_vit(img_size=320, patch_size=8, num_heads=4, reg_tokens=2)
+    vit = make_vit(img_size=240, patch_size=8, num_heads=4, reg_tokens=2)
     vit = replace(vit, card=replace(vit.card, name="large-look"))
     offer({"large-look": vit})
-    with patch.object(recordings, "KEEP_MAPS_MB", 20):
+    with patch.object(recordings, "KEEP_MAPS_MB", 6):
         data = given(App("overview", model="large-look", photo="astronaut", layer="1", patch="697"))
     rec = vitcore.record(vit, photo, maps=[1], fusions=("mean",))
     assert [place is None for place in data["maps"]] == [True, False, True]

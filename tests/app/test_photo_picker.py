@@ -32,8 +32,9 @@ def test_a_good_photo_becomes_the_photo_and_stays_from_page_to_page(kinds, offer
 BAD = bad()
 
 
-def test_a_bad_file_is_one_sentence_and_the_photo_stays():
-    app = App("patches", photo="cat").upload("mine.png", saved(corners((300, 200)), "PNG")).fine()
+def test_a_bad_file_is_one_sentence_and_the_photo_stays(kinds, offer):
+    offer(registers=kinds["registers"])
+    app = App("patches", model="registers", photo="cat").upload("mine.png", saved(corners((300, 200)), "PNG")).fine()
     before, values = shown(app), app.values()
     for name, data in BAD.items():
         app.upload(name, data).fine()
@@ -55,8 +56,9 @@ def test_a_name_is_not_markdown_and_what_was_wrong_is_old_news_once_another_phot
     assert not app.set(photo="cat").fine().at.error
 
 
-def test_hostile_names_are_shown_as_they_are():
-    app = App("filters")  # a page that shows nothing of the photo, so that no model looks at it
+def test_hostile_names_are_shown_as_they_are(kinds, offer):
+    offer(registers=kinds["registers"])
+    app = App("filters", model="registers")
     for name in [n for n in HOSTILE_NAMES if "\x00" not in n]:
         app.upload(name, b"not a photo").fine()
         (said,) = app.sentences("error")

@@ -15,7 +15,7 @@ import sentences
 from visitor import MAIN, SLUGS, App
 
 from app import texts
-from tests.rooms import tree
+from tests.rooms import nodes, tree
 from vitcore import translation
 from vitcore.translation import plural_categories
 
@@ -166,10 +166,10 @@ def test_the_texts_are_translated(lang):
 @cache
 def asked() -> tuple[set[str], list[re.Pattern]]:
     """The strings of the app's source, and those made with facts as patterns."""
-    nodes = [node for file in SOURCES for node in ast.walk(tree(file))]
-    made = [node for node in nodes if isinstance(node, ast.JoinedStr)]
+    every = [node for file in SOURCES for node in nodes(file)]
+    made = [node for node in every if isinstance(node, ast.JoinedStr)]
     patterns = ["".join(re.escape(p.value) if isinstance(p, ast.Constant) else ".+" for p in node.values) for node in made]
-    plain = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    plain = {node.value for node in every if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return plain, [re.compile(p) for p in patterns if re.search(r"\w", p.replace(".+", ""))]
 
 
@@ -357,7 +357,7 @@ def test_what_a_training_said_is_said_again_in_the_reader_s_language():
 
 def test_every_file_of_texts_is_read_by_the_app():
     """By `texts.prose(name)`, named there; a page that is not in the menu is read by nobody."""
-    calls = [node for file in SOURCES for node in ast.walk(tree(file)) if isinstance(node, ast.Call) and node.args]
+    calls = [node for file in SOURCES for node in nodes(file) if isinstance(node, ast.Call) and node.args]
     read = {
         node.args[0].value for node in calls
         if ast.unparse(node.func) in ("texts.prose", "prose") and isinstance(node.args[0], ast.Constant)

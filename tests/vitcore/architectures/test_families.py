@@ -20,8 +20,7 @@ PUBLISHED = [
     ("ViT-L/16", 224, 304_326_632, 61.6), ("ViT-L/32", 224, 306_535_400, None), ("ViT-H/14", 224, 632_045_800, 167.4),
     ("R+Ti/16", 224, 6_337_704, None), ("R26+S/32", 224, 36_431_912, 3.56), ("R26+B/32", 224, 101_383_976, None),
     ("R50+B/16", 224, 98_659_112, None), ("R50+L/32", 224, 328_994_856, 19.58), ("R50+B/16", 384, 98_950_952, 67.43),
-    ("ViT-Ti/16", 384, 5_790_376, 4.70), ("ViT-S/16", 384, 22_196_584, 15.52), ("ViT-B/16", 384, 86_859_496, 55.54),
-    ("ViT-B/32", 384, 88_297_192, 13.06), ("ViT-L/16", 384, 304_715_752, 191.21), ("ViT-L/32", 384, 306_632_680, 45.31),
+    ("ViT-Ti/16", 384, 5_790_376, 4.70), ("ViT-B/16", 384, 86_859_496, 55.54), ("ViT-B/32", 384, 88_297_192, 13.06),
     ("BiT R50x1", 224, 25_549_352, None), ("BiT R101x1", 224, 44_541_480, None), ("BiT R152x2", 224, 236_335_208, None),
     ("BiT R152x4", 224, 936_533_224, None),
 ]  # fmt: skip
@@ -80,10 +79,8 @@ def test_weights_are_of_the_model_that_is_named(subtests):
                 assert timm.models.get_pretrained_cfg(family.trained_weights, allow_unregistered=False).hf_hub_id
                 entry = family.trained_weights.partition(".")[0]
                 with meta_device():
-                    theirs = timm.create_model(entry, pretrained=False, num_classes=7)
-                px = theirs.pretrained_cfg["input_size"][1]
-                with meta_device():
-                    ours = create_paper_model(family.name, 7, px)
+                    theirs = timm.create_model(entry, pretrained=False, num_classes=1000)
+                ours = built(family.name, theirs.pretrained_cfg["input_size"][1])
                 shapes = [{n: p.shape for n, p in module.named_parameters()} for module in (theirs, ours)]
                 assert shapes[0] == shapes[1]
 

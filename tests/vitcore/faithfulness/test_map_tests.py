@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from tests.conftest import SAMPLES
-from vitcore import record
+from vitcore import figures, record
 from vitcore.assets import asset
 from vitcore.cli.commands import main
 from vitcore.faithfulness import map_tables
@@ -143,6 +143,7 @@ def test_plausibility_of_photos_with_masks(named, masked_photos):
 
 def test_the_verb_writes_tables_that_say_the_same_as_its_json(named, masked_photos, monkeypatch, capsys):
     monkeypatch.setattr(load_model, "load", lambda *_, **__: named)
+    monkeypatch.setattr(figures, "print_figure", lambda fig, kind: fig.title.encode())  # which files there are is asked
     argv = ["test", masked_photos / "images", "--masks", masked_photos, "--methods", "rollout,chefer,middle", "--orders", "4",
             "--fill", "removed,mean", "--csv", masked_photos / "out", "--out", masked_photos / "out", "--json"]  # fmt: skip
     assert main([str(one) for one in argv]) == 0

@@ -54,8 +54,9 @@ def test_the_scale_bar_is_printed():
 
 @pytest.mark.parametrize("count", [1, 5])
 def test_bars_are_printed(count):
-    drawn = printed(figures.predictions([(f"class {i}", 0.9 / (i + 1)) for i in range(count)]))
-    centre_of(drawn, (0x0B, 0x6E, 0x83), 12)
+    fig = figures.predictions([(f"class {i}", 0.9 / (i + 1)) for i in range(count)])
+    centre_of(printed(fig), (0x0B, 0x6E, 0x83), 12)
+    assert print_figure(fig) == print_figure(fig), "of the same figure the same bytes"
 
 
 def test_a_light_drawing_is_turned_into_the_dark_one():

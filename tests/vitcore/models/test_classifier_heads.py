@@ -152,8 +152,7 @@ def test_a_head_answers_as_its_own_module_does(kind, tmp_path):
     assert len(again.labels) == 3
 
 
-@pytest.mark.parametrize("name", ["vit_small_patch16_dinov3", "beit_base_patch16_224"])
-@pytest.mark.parametrize("beside", [True, False])
+@pytest.mark.parametrize(("name", "beside"), [("vit_small_patch16_dinov3", True), ("beit_base_patch16_224", False)])
 @torch.inference_mode()
 def test_heads_of_models_whose_positions_are_no_table(name, beside, tmp_path):
     """Their architecture is told by all the other tensors."""

@@ -66,8 +66,8 @@ FOLDERS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 ROTARY: dict[str, dict[str, Any]] = {
     "vit_small_patch16_dinov3": {"img_size": 64}, "vit_tiny_patch16_dinov3_qkvb": {}, "vit_small_patch16_rope_224": {},
-    "vit_small_patch16_rope_mixed_224": {}, "vit_mediumd_patch16_rope_reg1_gap_256": {}, "eva02_tiny_patch14_224": {},
-    "vit_pe_core_tiny_patch16_384": {}, "beit_base_patch16_224": {},
+    "vit_small_patch16_rope_mixed_224": {"img_size": 64}, "vit_mediumd_patch16_rope_reg1_gap_256": {"img_size": 64, "depth": 1},
+    "eva02_tiny_patch14_224": {}, "vit_pe_core_tiny_patch16_384": {"img_size": 64}, "beit_base_patch16_224": {"depth": 1},
 }  # fmt: skip
 SIZES = [(8, (32, 32)), (14, (28, 42)), (16, (64, 32)), (32, (64, 128))]  # patch and input, px
 
@@ -98,10 +98,9 @@ def of_timm() -> Iterator[tuple[str, Row]]:
         answers = {"head_activation": "tanh"} if kind == "tanh head" else {}
         prefix = int(shape.get("class_token", True)) + shape.get("reg_tokens", 0) + bool(shape.get("distilled"))
         yield f"timm · ViT · {kind}", Row(timm_state(shape, (32, 48)), (32, 48), answers, {"heads": 2, "prefix": prefix})
-    for patch, px in SIZES:
-        for width in (192, 384, 768):
-            shape = {"embed_dim": width, "num_heads": width // 64, "depth": 1, "patch_size": patch}
-            yield f"timm · ViT {width}/{patch} · {px}", Row(timm_state(shape, px), px, facts={"heads": width // 64})
+    for (patch, px), width in zip(SIZES, (768, 192, 384, 192), strict=True):
+        shape = {"embed_dim": width, "num_heads": width // 64, "depth": 1, "patch_size": patch}
+        yield f"timm · ViT {width}/{patch} · {px}", Row(timm_state(shape, px), px, facts={"heads": width // 64})
     for name, made in FOLDERS.items():
         side = made.get("img_size") or timm.get_pretrained_cfg(name).input_size[-1]
         facts = {"labels": ("class 0", "class 1", "class 2")}

@@ -14,11 +14,13 @@ from PIL import Image
 import vitcore
 from tests import files
 from tests.conftest import SAMPLES, TINY, timm_vit
+from tests.printing import printed_once
 from vitcore.cli.commands import main
 from vitcore.file_names import file_name, slug
 from vitcore.forward.recording import record
 from vitcore.images import open_photo, photo_from_image
 from vitcore.models import load_model
+from vitcore.report import bundle as reports
 from vitcore.report.bundle import ReportBundle
 from vitcore.report.output_folder import OutputFullError, PlainFolder, ZipFolder
 from vitcore.report.report_numbers import PhotoReport
@@ -28,6 +30,12 @@ OF_A_PHOTO = {"handout.html", "patches.png", "rollout.png", "heads.png", "distan
               "numbers.csv", "numbers.json", "animation.webp"}  # fmt: skip
 OF_THE_MODEL = {"model/filters.png", "model/positions.png", "model/numbers.npz"}
 SETTINGS = ReportSettings(fusion="max", discard=0.25)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def each_figure_is_printed_once():
+    with printed_once():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +145,8 @@ def test_a_full_zip_takes_no_part_of_a_photo(vit, made):
     assert {name.split("/")[0] for name in zipfile.ZipFile(file).namelist()} == {"red", "model", "index.html", "manifest.json"}
 
 
-def test_models_for_which_something_is_not_defined(noise, tmp_path):
+def test_models_for_which_something_is_not_defined(noise, tmp_path, monkeypatch):
+    monkeypatch.setattr(reports, "print_figure", lambda *asked: b"a picture")  # which files there are is asked
     vit = vitcore.wrap(timm_vit(pos_embed="none", num_classes=0), name="bare")
     bundle = ReportBundle(vit, PlainFolder(tmp_path))
     bundle.add_photo(bundle.render_photo(photo_from_image(noise(), "x.png"), ReportOrigin()))

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 import vitcore
+from tests.printing import printed_once
 from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.analysis.rollout import rollout
 from vitcore.figures.outlier_frames import FRAME_COLOUR
@@ -63,6 +64,12 @@ class Page(HTMLParser):
 
     def all(self, tag: str) -> list[dict]:
         return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def each_figure_is_printed_once():
+    with printed_once():
+        yield
 
 
 @pytest.fixture(scope="module")
