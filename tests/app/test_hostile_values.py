@@ -31,7 +31,7 @@ def send(app: App, *states) -> App:
 def test_no_message_breaks_a_page(slug, caplog, kinds, offer):
     caplog.set_level(logging.CRITICAL)
     offer(registers=kinds["registers"])
-    app = App(slug, **({} if slug == "compare" else {"model": "registers"})).fine()
+    app = App(slug, model="registers").fine()
     for seed, message in enumerate(hostile_messages(controls_of(app), MESSAGES, seed=len(slug))):
         broken = [f"{e.proto.type}: {e.message} {''.join(e.proto.stack_trace[-2:])}" for e in send(app, message).at.exception]
         assert broken == [], f"{slug}, message {seed}"

@@ -52,7 +52,7 @@ def _load_pair(visit: Visit, requested: str, settings: DeltaGenerator) -> ModelP
             _show_failure(text, requested)
         if other is None:
             sentence = f"{texts.escape_markdown(second_model.variant_problem())} {text['instead']}"
-            current_visit.show_model_problem(sentence, second_model.forget_variant_problem, "again")
+            current_visit.show_model_problem(sentence, second_model.forget_variant_problem, "variant_again")
             requested, other = second_model.RANDOM, loaded_models.load_variant(first, second_model.RANDOM)
         second = replace(visit, vit=other, recording=model_comparisons.recording_with_tokens(other, photo))
         both = first.is_global and other.is_global
@@ -74,7 +74,7 @@ def _show_failure(text: texts.Prose, shown: str) -> None:
     if problem := second_model.SECOND.problem:
         title = model_menu.menu()[shown].title if shown in model_menu.menu() else _special_names(text).get(shown, shown)
         sentence = text.joined((problem.reason, text["stays"].format(model=title)))
-        current_visit.show_model_problem(texts.escape_markdown(sentence), second_model.SECOND.try_again, "again")
+        current_visit.show_model_problem(texts.escape_markdown(sentence), second_model.SECOND.try_again, "second_again")
 
 
 def _special_names(text: texts.Prose) -> dict[str, str]:
