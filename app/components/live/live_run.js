@@ -15,21 +15,21 @@ export function startWorker(s) {
   say(s, "", {}, data.problem)
   if (data.problem) return
   if (!globalThis.WebAssembly?.validate(Uint8Array.from(SIMD)) || !globalThis.OffscreenCanvas) return broken(s, "no simd")
-  const at = name => new URL(data.files + name, document.baseURI).href
-  s.worker = new Worker(at(data.model.worker), { type: "module" })
+  const at = name => new URL(data.files[name], document.baseURI).href
+  s.worker = new Worker(at("worker"), { type: "module" })
   s.worker.onerror = event => broken(s, "broken", { reason: event.message || "worker" })
   s.worker.onmessage = ({ data: message }) => hear(s, message)
-  const { grid, blocks, cut, mean, std, model } = data
-  const files = { library: at(model.library), wasm: at(model.wasm), graph: at(model.graph), weights: at(model.weights), file: model.weights }
+  const { grid, blocks, cut, mean, std, output } = data
+  const files = { library: at("library"), wasm: at("wasm"), graph: at("graph"), weights: at("weights"), named: data.files.named }
   const start = new Float32Array(grid.prefix + grid.rows * grid.cols)
   for (const token of data.readout) start[token] = 1 / data.readout.length
   say(s, "loading", { percent: 0 })
-  s.worker.postMessage({ kind: "start", spec: { ...files, grid, blocks, cut, mean, std, start } })
+  s.worker.postMessage({ kind: "start", spec: { ...files, grid, blocks, cut, mean, std, output, start } })
 }
 
 function hear(s, message) {
   if (message.kind === "progress" && !s.ready) say(s, message.part < 1 ? "loading" : "preparing", { percent: Math.floor(100 * message.part) })
-  if (message.kind === "error") broken(s, "broken", { reason: message.reason })
+  if (message.kind === "error") broken(s, message.gone ? "gone" : "broken", { reason: message.reason })
   if (message.kind === "kept") showKept(s, message.file)
   if (message.kind === "ready") {
     s.ready = message

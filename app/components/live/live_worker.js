@@ -3,7 +3,7 @@
 import { boxOfCut, resizeAndCrop } from "./live_resize.js"
 import { fineDetail, rollout, topClasses } from "./live_read.js"
 
-const VIEW_PX = 320, TOP = 5, MOST_THREADS = 4
+const VIEW_PX = 320, TOP = 5, MOST_THREADS = 4, GONE = "410" // HTTP's: the file is not what it was
 const here = /** @type {any} */ (self)
 let runtime, session, spec
 const whole = canvasOf(), view = canvasOf()
@@ -19,7 +19,7 @@ here.onmessage = async ({ data: message }) => {
     if (message.kind === "frame") await answer(message)
     if (message.kind === "keep") await keep(message)
   } catch (/** @type {any} */ error) {
-    here.postMessage({ kind: "error", id: message.id, reason: String(error?.message || error) })
+    here.postMessage({ kind: "error", id: message.id, reason: String(error?.message || error), gone: error?.message === GONE })
   }
 }
 
@@ -29,7 +29,7 @@ async function start(given) {
   runtime = await import(spec.library)
   runtime.env.wasm.wasmPaths = { wasm: spec.wasm }
   runtime.env.wasm.numThreads = here.crossOriginIsolated ? Math.min(MOST_THREADS, Math.max(1, navigator.hardwareConcurrency - 1)) : 1
-  const externalData = [{ path: spec.file, data: await weights }]
+  const externalData = [{ path: spec.named, data: await weights }]
   session = await runtime.InferenceSession.create(await graph, { executionProviders: ["wasm"], graphOptimizationLevel: "all", externalData })
   here.postMessage({ kind: "ready", threads: runtime.env.wasm.numThreads })
 }
@@ -38,7 +38,7 @@ async function start(given) {
  * @param {string} url */
 async function fetchBytes(url) {
   const response = await fetch(url)
-  if (!response.ok) throw new Error(`${response.status} ${url}`)
+  if (!response.ok) throw new Error(String(response.status))
   const size = Number(response.headers.get("content-length")), parts = []
   let got = 0
   for (const reader = response.body.getReader(); ; ) {
@@ -80,7 +80,7 @@ async function answer({ id, bitmap, sharp }) {
   const detail = new ImageData(fineDetail(seen.data, wide, high, grid), wide, high)
   const ms = { resize: resized - begun, model: answered - resized, all: performance.now() - begun }
   Object.assign(here, { latest: { id, ms, logits, rolled, rgba, width, height } }) // for tests
-  const drawn = { seen, detail, attention, rolled, logits, top: topClasses(logits, TOP) }
+  const drawn = { seen, detail, attention, rolled, logits, top: topClasses(logits, TOP, spec.output) }
   here.postMessage({ kind: "frame", id, ms, ...drawn }, [seen.data.buffer, detail.data.buffer, attention.buffer])
 }
 

@@ -179,7 +179,7 @@ class GuardUploads:
             return await self.app(scope, receive, send)
         session_id, file_id = found[1], found[2]
         size = _announced_bytes(scope)
-        refused = None if _is_of_visit(scope, session_id) else (403, NOT_YOURS)
+        refused = None if is_of_visit(scope, session_id) else (403, NOT_YOURS)
         if refused is None and scope["method"] == "DELETE":
             return await self.app(scope, receive, send)
         if refused := refused or uploads.why_refused(session_id, file_id, size):
@@ -199,7 +199,7 @@ def _announced_bytes(scope: Scope) -> int:
     return min(int(said), most + MEGABYTE) if said.isdigit() else most
 
 
-def _is_of_visit(scope: Scope, session_id: str) -> bool:
+def is_of_visit(scope: Scope, session_id: str) -> bool:
     """Whether the request comes from the browser that has the visit's connection: both hold one secret in a cookie."""
     client: Any = runtime.get_instance().get_client(session_id)
     if client is None or not is_xsrf_enabled():
