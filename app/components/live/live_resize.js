@@ -53,7 +53,7 @@ function kept(...asked) {
 
 /** Rounded as Python does: a half to the even neighbour.
  * @param {number} n */
-function rounded(n) {
+export function rounded(n) {
   const low = Math.floor(n)
   return n - low === 0.5 ? low + (low % 2) : Math.round(n)
 }

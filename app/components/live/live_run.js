@@ -67,10 +67,11 @@ async function ask(s) {
   s.timer = 0
   if (!s.ready || !s.source || s.failed || s.end.signal.aborted || s.waiting) return
   s.waiting = performance.now() // before the frame is there: of two that ask, one waits
-  const source = s.source, frame = await grab(source).catch(() => null)
+  const source = s.source, again = s.frozen && s.asked < s.since // the frame that stands, otherwise covered
+  const frame = again ? {} : await grab(source).catch(() => null)
   if (!frame || source !== s.source) {
     s.waiting = 0
-    frame?.bitmap.close()
+    frame?.bitmap?.close()
     s.timer = setTimeout(() => ask(s), 50) // a video's first frame is on its way
     return
   }
@@ -82,7 +83,7 @@ async function ask(s) {
   s.begun = performance.now()
   s.asked += 1
   s.root.dataset.asked = String(s.asked)
-  s.worker.postMessage({ kind: "frame", id: s.asked, ...frame }, [frame.bitmap, frame.sharp].filter(Boolean))
+  s.worker.postMessage({ kind: "frame", id: s.asked, covered: [...s.covered], ...frame }, [frame.bitmap, frame.sharp].filter(Boolean))
   clearTimeout(s.lost)
   s.lost = setTimeout(() => s.waiting && broken(s, "broken", { reason: `${LOST_MS / 1000} s` }), LOST_MS)
 }

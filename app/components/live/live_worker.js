@@ -1,6 +1,6 @@
 // The model, away from the page: frames come in, answers go out. It asks this server for its files, and nobody for anything else.
 
-import { boxOfCut, resizeAndCrop } from "./live_resize.js"
+import { boxOfCut, resizeAndCrop, rounded } from "./live_resize.js"
 import { fineDetail, rollout, topClasses } from "./live_read.js"
 
 const VIEW_PX = 320, TOP = 5, MOST_THREADS = 4, GONE = "410" // HTTP's: the file is not what it was
@@ -53,10 +53,11 @@ async function fetchBytes(url) {
   return bytes
 }
 
-/** A frame's pixels, its bitmap closed.
- * @param {ImageBitmap} bitmap */
+/** A frame's pixels, its bitmap closed; without one, those of the last frame.
+ * @param {ImageBitmap | undefined} bitmap */
 function pixelsOf(bitmap) {
-  const { width, height } = bitmap
+  const { width, height } = bitmap || whole.canvas
+  if (!bitmap) return { width, height, rgba: whole.ctx.getImageData(0, 0, width, height).data }
   if (whole.canvas.width !== width || whole.canvas.height !== height) Object.assign(whole.canvas, { width, height })
   whole.ctx.drawImage(bitmap, 0, 0)
   bitmap.close()
@@ -64,10 +65,10 @@ function pixelsOf(bitmap) {
 }
 
 // `sharp`: the same crop at the photo's own sharpness, to be drawn; without it, the frame's own.
-async function answer({ id, bitmap, sharp }) {
+async function answer({ id, bitmap, sharp, covered }) {
   const begun = performance.now()
   const { width, height, rgba } = pixelsOf(bitmap), { grid, cut, blocks } = spec, tokens = grid.prefix + grid.rows * grid.cols
-  const rgb = resizeAndCrop(rgba, width, height, cut), resized = performance.now()
+  const rgb = resizeAndCrop(rgba, width, height, cut), paint = covered.length ? coverPatches(rgb, covered) : "", resized = performance.now()
   const { logits, attention } = await run(rgb), answered = performance.now()
   const rolled = rollout(attention, blocks, tokens, spec.start)
   const [high, wide] = [Math.round(VIEW_PX / grid.cols) * grid.rows, Math.round(VIEW_PX / grid.cols) * grid.cols]
@@ -76,12 +77,28 @@ async function answer({ id, bitmap, sharp }) {
   view.ctx.imageSmoothingQuality = "high"
   view.ctx.drawImage(sharp || whole.canvas, x, y, w, h, 0, 0, wide, high)
   sharp?.close()
+  const [tall, broad] = [high / grid.rows, wide / grid.cols]
+  view.ctx.fillStyle = paint
+  for (const patch of covered) view.ctx.fillRect((patch % grid.cols) * broad, Math.floor(patch / grid.cols) * tall, broad, tall)
   const seen = view.ctx.getImageData(0, 0, wide, high)
   const detail = new ImageData(fineDetail(seen.data, wide, high, grid), wide, high)
   const ms = { resize: resized - begun, model: answered - resized, all: performance.now() - begun }
-  Object.assign(here, { latest: { id, ms, logits, rolled, rgba, width, height } }) // for tests
-  const drawn = { seen, detail, attention, rolled, logits, top: topClasses(logits, TOP, spec.output) }
+  Object.assign(here, { latest: { id, ms, covered, logits, rolled, rgba, width, height } }) // for tests
+  const drawn = { covered, seen, detail, attention, rolled, logits, top: topClasses(logits, TOP, spec.output) }
   here.postMessage({ kind: "frame", id, ms, ...drawn }, [seen.data.buffer, detail.data.buffer, attention.buffer])
+}
+
+/** Paint over patches of RGB bytes with their mean colour (`covered_patches.py`, "mean"), which comes back as CSS has it.
+ * @param {Uint8ClampedArray} rgb @param {number[]} patches */
+function coverPatches(rgb, patches) {
+  const { cut: { wide }, grid: { cols, step: [high, across] } } = spec, sums = [0, 0, 0]
+  for (let i = 0; i < rgb.length; i++) sums[i % 3] += rgb[i]
+  const mean = sums.map(sum => rounded((3 * sum) / rgb.length))
+  for (const patch of patches) {
+    const top = Math.floor(patch / cols) * high, left = (patch % cols) * across
+    for (let y = top; y < top + high; y++) for (let x = left; x < left + across; x++) rgb.set(mean, 3 * (y * wide + x))
+  }
+  return `rgb(${mean})`
 }
 
 async function run(rgb) {

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 SHOWN_CLASSES = 5
 TEXT_KEYS = (
-    "frame", "canvas", "answer", "sources", "camera", "file", "photo here", "freeze", "go on", "mirror", "turn", "rollout", "layer",
+    "frame", "canvas", "answer", "sources", "camera", "file", "photo here",
+    "freeze", "go on", "mirror", "turn", "cover", "clear", "rollout", "layer",
     "keep", "keep help", "keys", "loading", "preparing",
     "asking", "insecure", "no camera", "not allowed", "not read", "no simd", "broken",
     "gone", "differs", "checked", "opened", "servers", "rate", "time", "times",
