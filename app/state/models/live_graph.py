@@ -7,7 +7,6 @@ a copy of a visitor's own model lies beside their upload, and goes with it.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from app.state.memory import memory_cache
 from app.state.model_ref import ModelRef
 from app.state.models import live_input, uploaded_file, uploaded_model
 from app.state.training import runs
-from vitcore.errors import RefusalError, first_line
+from vitcore.errors import RefusalError, first_line, system_reason
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,7 +63,7 @@ def make_live_graph(vit: Vit) -> LiveGraph:
     """
     text, size = texts.prose("live"), 4 * sum(p.numel() for p in vit.module.parameters())
     file = weights_file(vit)
-    size = max(size, file.stat().st_size if file and file.is_file() else 0)
+    size = max(size, runs.stat_of(file)[0] if file else 0)
     if size > MOST_MB * 1e6:
         raise LiveModelError(text.fill("too large", name=vit.display_name, size=round(size / 1e6), most=MOST_MB))
     if vit.bands != 3 or live_input.cut_of(vit) is None:
@@ -81,16 +80,19 @@ def _live_graph(version: str, _vit: Vit, _file: Path | None) -> LiveGraph:
     check_plain(_vit)
     refused: RefusalError = LiveModelError(texts.prose("live").fill("no copy", name=_vit.display_name))
     with memory_cache.CACHE.reserve(int(4 * MOST_MB * 1e6)):
-        for file, folder in _files_to_try(_vit, _file):
+        for find in (lambda: (_file, None), lambda: _copy(_vit)):
             try:
+                file, folder = find()
+                if file is None:
+                    continue
                 graph = make_onnx_graph(_vit, file)
                 difference = _compare(_vit, graph, file)
                 return LiveGraph(graph, file, written_mark(file), difference, folder)
             except (OnnxGraphError, LiveModelError) as error:
                 refused = error
             except OSError as error:
-                reason = error.strerror or first_line(error)
-                refused = LiveModelError(texts.prose("live").fill("not copied", name=_vit.display_name, reason=reason))
+                sentence = texts.prose("live").fill("not copied", name=_vit.display_name, reason=system_reason(error))
+                refused = LiveModelError(sentence)
     raise refused
 
 
@@ -116,17 +118,15 @@ def weights_file(vit: Vit) -> Path | None:
         return None
 
 
-def _files_to_try(vit: Vit, file: Path | None) -> Iterator[tuple[Path, uploaded_file.TemporaryFolder | None]]:
-    if file is not None:
-        yield file, None
-    if ModelRef.parse(vit.name).name == uploaded_model.MODEL_ID and (model := uploaded_model.current()):
-        folder = None if model.folder else uploaded_file.TemporaryFolder()
-        path = (model.folder or folder).path / f"live {model.version.rpartition('.')[2]}.safetensors"  # type: ignore[union-attr]
-        yield _copy(vit, path), folder
+def _copy(vit: Vit) -> tuple[Path | None, uploaded_file.TemporaryFolder | None]:
+    """The tensors of a visitor's own model by its own names, and their folder where it is not the upload's; None of other models.
 
-
-def _copy(vit: Vit, file: Path) -> Path:
-    """The model's tensors by its own names. Raises: OSError, LiveModelError where the disk has no room."""
+    Raises: OSError, LiveModelError where the disk has no room.
+    """
+    if ModelRef.parse(vit.name).name != uploaded_model.MODEL_ID or not (model := uploaded_model.current()):
+        return None, None
+    folder = None if model.folder else uploaded_file.TemporaryFolder()
+    file = (model.folder or folder).path / f"live {model.version.rpartition('.')[2]}.safetensors"  # type: ignore[union-attr]
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
@@ -137,7 +137,7 @@ def _copy(vit: Vit, file: Path) -> Path:
         save_file({name: tensor.cpu().float().contiguous() for name, tensor in vit.module.state_dict().items()}, file)
     except SafetensorError as error:  # its I/O errors, too
         raise OSError(first_line(error)) from None
-    return file
+    return file, folder
 
 
 def _compare(vit: Vit, graph: bytes, file: Path) -> float:
