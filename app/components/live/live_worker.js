@@ -29,9 +29,16 @@ async function start(given) {
   runtime = await import(spec.library)
   runtime.env.wasm.wasmPaths = { wasm: spec.wasm }
   runtime.env.wasm.numThreads = here.crossOriginIsolated ? Math.min(MOST_THREADS, Math.max(1, navigator.hardwareConcurrency - 1)) : 1
+  compileEarly(await graph)
   const externalData = [{ path: spec.named, data: await weights }]
   session = await runtime.InferenceSession.create(await graph, { executionProviders: ["wasm"], graphOptimizationLevel: "all", externalData })
   here.postMessage({ kind: "ready", threads: runtime.env.wasm.numThreads })
+}
+
+// The library fetches and compiles its wasm when a first session is asked for: one without weights comes to nothing, but while these
+// are on their way.
+function compileEarly(graph) {
+  runtime.InferenceSession.create(graph, { executionProviders: ["wasm"] }).catch(() => {})
 }
 
 /** A file, and on the way how much of it is there.
@@ -39,18 +46,25 @@ async function start(given) {
 async function fetchBytes(url) {
   const response = await fetch(url)
   if (!response.ok) throw new Error(String(response.status))
-  const size = Number(response.headers.get("content-length")), parts = []
-  let got = 0
+  const plain = response.headers.get("content-encoding") !== "gzip", size = plain ? Number(response.headers.get("content-length")) : 0
+  let got = 0, bytes = new Uint8Array(size)
   for (const reader = response.body.getReader(); ; ) {
     const { done, value } = await reader.read()
     if (done) break
-    parts.push(value)
+    if (got + value.length > bytes.length) bytes = grown(bytes, got, value.length)
+    bytes.set(value, got)
     got += value.length
     if (url === spec.weights && size) here.postMessage({ kind: "progress", part: got / size })
   }
-  const bytes = new Uint8Array(got)
-  parts.reduce((at, part) => (bytes.set(part, at), at + part.length), 0)
-  return bytes
+  return bytes.subarray(0, got)
+}
+
+/** The same bytes with room for more, where nobody has said how many there are.
+ * @param {Uint8Array} bytes @param {number} got @param {number} more */
+function grown(bytes, got, more) {
+  const larger = new Uint8Array(Math.max(got + more, 2 * bytes.length))
+  larger.set(bytes.subarray(0, got))
+  return larger
 }
 
 /** A frame's pixels, its bitmap closed; without one, those of the last frame.
