@@ -24,7 +24,7 @@ export function listen(s) {
   q("[data-act=keep]").onclick = () => keep(s)
   q(".layers input").oninput = event => { s.layer = Number(event.target.value); schedule(s) }
   const wasHeld = holding(hit, bare => { s.bare = bare && !s.brush; schedule(s) })
-  hit.addEventListener("pointermove", event => event.pointerType !== "touch" && point(s, patchAt(s, event)))
+  hit.addEventListener("pointermove", event => event.pointerType !== "touch" && point(s, s.brush ? null : patchAt(s, event)))
   hit.addEventListener("pointerleave", () => point(s, null))
   hit.addEventListener("click", event => {
     if (wasHeld() || s.brush) return
