@@ -29,16 +29,9 @@ async function start(given) {
   runtime = await import(spec.library)
   runtime.env.wasm.wasmPaths = { wasm: spec.wasm }
   runtime.env.wasm.numThreads = here.crossOriginIsolated ? Math.min(MOST_THREADS, Math.max(1, navigator.hardwareConcurrency - 1)) : 1
-  compileEarly(await graph)
   const externalData = [{ path: spec.named, data: await weights }]
   session = await runtime.InferenceSession.create(await graph, { executionProviders: ["wasm"], graphOptimizationLevel: "all", externalData })
   here.postMessage({ kind: "ready", threads: runtime.env.wasm.numThreads })
-}
-
-// The library fetches and compiles its wasm when a first session is asked for: one without weights comes to nothing, but while these
-// are on their way.
-function compileEarly(graph) {
-  runtime.InferenceSession.create(graph, { executionProviders: ["wasm"] }).catch(() => {})
 }
 
 /** A file, and on the way how much of it is there.

@@ -151,7 +151,8 @@ def _compare(vit: Vit, graph: bytes, file: Path) -> float:
     high, wide = vit.grid.image_px
     noise = np.random.default_rng(0).integers(0, 256, (high, wide, 3), np.uint8)
     rec = record(vit, Image.fromarray(noise))
-    pixels = (rec.model_input.pixels / np.float32(255) - np.float32(vit.mean)) / np.float32(vit.std)
+    mean, std = np.array(vit.mean, np.float32), np.array(vit.std, np.float32)
+    pixels = (rec.model_input.pixels / np.float32(255) - mean) / std
     found = run_onnx_graph(graph, file, np.ascontiguousarray(pixels.transpose(2, 0, 1)[None], np.float32))
     difference = _largest(found["logits"].ravel() - rec.logits)
     if not difference <= AGREES * max(1.0, _largest(rec.logits)) or not _largest(found["attention"] - rec.fused["mean"]) <= AGREES:
