@@ -21,7 +21,7 @@ else:
     from starlette.middleware import Middleware
 
     from app.components.component_files import worker_script
-    from app.server import first_paint, live_files, log_rate_limit, open_file_limit, request_origin
+    from app.server import first_paint, live_files, live_models, log_rate_limit, open_file_limit, request_origin
     from app.state.memory import waiting_uploads
     from app.state.models import model_device
 
@@ -32,5 +32,6 @@ else:
         Middleware(request_origin.RefuseForeign),
         Middleware(waiting_uploads.GuardUploads),
     ]
-    routes = [*first_paint.routes(), *live_files.LiveFiles(worker_script).routes()]
+    live = [*live_files.LiveFiles(worker_script).routes(), *live_models.LiveModels(waiting_uploads.is_of_visit).routes()]
+    routes = [*first_paint.routes(), *live]
     app = st.App(__file__, routes=routes, lifespan=open_file_limit.lifespan, middleware=guards)

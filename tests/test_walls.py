@@ -253,6 +253,7 @@ KEEPING = [
         "jobs/map_tests",
         "photos/image_features",
         "photos/sample_photos",
+        "models/live_graph",
         "models/loaded_models",
         "recordings/model_comparisons",
         "models/model_weights",

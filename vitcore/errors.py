@@ -1,6 +1,7 @@
 """Errors in words: the first line of a library's error, and which errors are a mistake in this project's own code."""
 
 import logging
+import os
 import re
 from pathlib import Path
 
@@ -81,6 +82,11 @@ def refusal_reason(error: BaseException, most: int = 160) -> str:
         "a mistake in Inside ViT itself: {kind} in {place}, {reason}",
         kind=type(error).__name__, place=f"{at[0].name}:{at[1]}", reason=reason,
     )  # fmt: skip
+
+
+def system_reason(error: OSError) -> str:
+    """What the system says of a file that can't be written or read; it names no folder, as a library's sentence may."""
+    return os.strerror(error.errno) if error.errno else first_line(error)
 
 
 def misfit_reason(error: BaseException, most: int = 160) -> str:

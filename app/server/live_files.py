@@ -27,7 +27,15 @@ GRAPH, WEIGHTS = f"{DEFAULT_MODEL}.onnx", f"{DEFAULT_MODEL}.safetensors"
 KINDS = {".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm"}
 ISOLATED = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}  # threads need both
 POLICY = "default-src 'none'; connect-src 'self'; worker-src 'self'; script-src 'self' 'wasm-unsafe-eval'"
-KEPT = "public, max-age=31536000, immutable"
+
+
+def headers_of(kept_by: str = "public") -> dict[str, str]:
+    """Headers of a file that a browser keeps for good; with `kept_by` "private" no proxy on its way does."""
+    return {
+        "Cache-Control": f"{kept_by}, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff",
+        "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp",
+        "Content-Security-Policy": POLICY, "Vary": "Accept-Encoding",
+    }  # fmt: skip
 
 
 def file_of(name: str) -> Path | None:
@@ -63,10 +71,7 @@ class LiveFiles:
         if not known or request.path_params["version"] != version(self.worker()):
             return Response(status_code=404, headers={"Cache-Control": "no-store"})
         kind = KINDS.get(Path(name).suffix, "application/octet-stream")
-        headers = {
-            "Cache-Control": KEPT, "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin",
-            "Cross-Origin-Embedder-Policy": "require-corp", "Content-Security-Policy": POLICY, "Vary": "Accept-Encoding",
-        }  # fmt: skip
+        headers = headers_of()
         if name == WEIGHTS and file is not None:  # named, or the middleware below would compress it for each visitor
             return FileResponse(file, media_type=kind, headers=headers | {"Content-Encoding": "identity"})
         source = file or self.worker()

@@ -1,6 +1,7 @@
 """Take it away, on the page: the handout's numbers are the app's, the ZIP grows, stops and ends, and the link is honest."""
 
 import base64
+import errno
 import html
 import io
 import json
@@ -260,6 +261,22 @@ def test_a_zip_that_grows_too_large_says_so(tiny_app, three, monkeypatch):
     monkeypatch.setattr(bundle, "print_figure", lambda *asked: np.random.default_rng(0).bytes(90_000))
     app = tiny_app("report").fine().press("begin")
     assert folders(app) == {"cat"} and any("larger than 1 MB" in said for said in app.sentences("warning"))
+
+
+@pytest.mark.parametrize("full", ["no folder", "the first photo", "the end"])
+def test_a_zip_that_can_not_be_written_says_so_and_the_page_goes_on(full, tiny_app, three, monkeypatch):
+    def no_room(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "a folder of the server's")
+
+    if full == "no folder":
+        monkeypatch.setattr(report_zip.tempfile, "TemporaryFile", no_room)
+    else:
+        monkeypatch.setattr(bundle.ReportBundle, "add_photo" if full == "the first photo" else "close", no_room)
+    app = tiny_app("report").fine().press("begin")
+    said = [one for kind in ("warning", "error") for one in app.sentences(kind)]
+    assert len(said) == 1 and "This server could not write the ZIP file: No space left on device." in said[0]
+    assert not any(label.startswith("ZIP, ") for label in labels(app))
+    assert app.go("patches").fine().at.title
 
 
 # The link

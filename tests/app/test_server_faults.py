@@ -9,11 +9,11 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from trained import a_run, give_model
+from trained import STEPS, a_run, give_model
 from visitor import App
 
 from app.state.models import loaded_models, uploaded_file
-from app.state.training import runs, training_processes
+from app.state.training import films, runs, training_processes
 from vitcore.errors import RefusalError
 from vitcore.train import run_folder
 
@@ -41,6 +41,14 @@ def test_no_room_and_no_folder_for_a_model_s_file(monkeypatch, tmp_path):
         with pytest.raises(RefusalError, match="No space left on device"):
             uploaded_file.save_upload(upload(), 10)
     assert list(tmp_path.iterdir()) == [], "nothing is left behind"
+
+    def nowhere() -> str:
+        raise FileNotFoundError(errno.ENOENT, f"No usable temporary directory found in ['{tmp_path}']")
+
+    with monkeypatch.context() as patch, pytest.raises(RefusalError, match="No such file or directory") as refused:
+        patch.setattr(here, "gettempdir", nowhere)
+        uploaded_file.save_upload(upload(), 10)
+    assert str(tmp_path) not in str(refused.value), "a visitor is told of no folder of the server's"
     for folder in ("gone", "read-only"):
         at["folder"] = tmp_path / folder
         if folder == "read-only":
@@ -69,6 +77,21 @@ def test_a_model_that_vanishes_between_pick_and_load(monkeypatch, make_module):
             loaded_models.fetch_and_load("runs/demo", False, lambda *_: None)
         assert "demo" in str(refused.value) and folder.gone
     assert App("patches", model="runs/demo").fine().text("warning"), "it says that it shows another"
+
+
+def test_a_frame_and_a_model_that_vanish_while_they_are_looked_at(make_module):
+    """A link to nowhere is such a file: it is listed, and then it is not there."""
+    run = a_run()
+    give_model(run, make_module())
+    (run.frames / "00000041.safetensors.tmp").symlink_to(run.frames / "gone")
+    key, film = films.open_film("runs/demo")
+    there = [file for file in run.frames.iterdir() if file.is_file()]
+    assert key == f"runs/demo@{len(there)}-{max(file.stat().st_mtime_ns for file in there)}"
+    assert len(film.steps) == len(STEPS)
+    shutil.rmtree(run.frames)
+    with pytest.raises(run_folder.RunError):
+        films.open_film("runs/demo")
+    assert runs.stat_of(run.frames / "still.json") == (0, 0) and runs.model_cards()["runs/demo"].params_m > 0
 
 
 def test_two_servers_on_one_folder(monkeypatch):

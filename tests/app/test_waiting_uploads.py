@@ -1,9 +1,13 @@
 """Files on their way in: those that a page asked for, by the browser that shows it, within what a visit and all may have."""
 
 import asyncio
+import http.client
+import threading
+import time
 from types import SimpleNamespace
 
 import pytest
+import uvicorn
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_token_string
@@ -55,12 +59,17 @@ class Server:
         headers = [(b"cookie", f"_streamlit_xsrf={cookie or self.visits[visit]}".encode())]
         headers += [(b"content-length", str(size).encode())] if said else []
         scope = {"type": "http", "method": method, "path": f"/base/_stcore/upload_file/{visit}/{file_id}", "headers": headers}
-        asyncio.run(waiting_uploads.GuardUploads(streamlit)(scope, None, collect))
+        asyncio.run(waiting_uploads.GuardUploads(streamlit)(scope, nothing_more, collect))
         return sent[0]["status"]
 
     @property
     def lying_mb(self) -> float:
         return sum(len(one.data) for files in self.manager.file_storage.values() for one in files.values()) / MB
+
+
+async def nothing_more() -> dict:
+    """All that was sent has come."""
+    return {"type": "http.request", "body": b"", "more_body": False}
 
 
 class Bytes:
@@ -89,6 +98,27 @@ def test_what_no_page_asked_for_or_another_visitor_sends_is_refused(server):
     assert server.send("me", mine, 0, "DELETE") == 204 and server.lying_mb == server.cache.reserved == 0
     server.visits["gone"] = server.visits.pop("me")
     assert server.send("gone", "made-up", 1) == 403
+
+
+def test_a_large_file_that_is_refused_is_answered_with_a_sentence(server):
+    """Over a real connection, which a server that does not read would reset while the file is on its way."""
+    server.come("me")
+    asgi = uvicorn.Config(waiting_uploads.GuardUploads(None), port=0, log_level="error", lifespan="off")
+    guard = uvicorn.Server(asgi)
+    thread = threading.Thread(target=guard.run, daemon=True)
+    thread.start()
+    while not guard.started:
+        time.sleep(0.01)
+    port = guard.servers[0].sockets[0].getsockname()[1]
+    for _ in range(3):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        headers = {"cookie": f"_streamlit_xsrf={server.visits['me']}"}
+        connection.request("PUT", "/_stcore/upload_file/me/made-up", body=bytes(30 * MB), headers=headers)
+        answer = connection.getresponse()
+        assert (answer.status, answer.read().decode()) == (403, waiting_uploads.NOT_ASKED)
+    guard.should_exit = True
+    thread.join(10)
+    assert server.cache.reserved == 0
 
 
 def test_large_files_of_one_visit_and_of_thirty(server):

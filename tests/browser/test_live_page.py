@@ -15,10 +15,11 @@ from playwright.sync_api import expect
 import vitcore
 from app.server.live_files import missing_files
 from vitcore.assets import asset
+from vitcore.faithfulness.covered_patches import answers_without
 
-LATEST = """() => { const { id, logits, rolled, rgba, width, height } = latest
+LATEST = """() => { const { id, logits, rolled, rgba, width, height, covered } = latest
   const text = bytes => new FileReaderSync().readAsDataURL(new Blob([bytes])).split(",")[1]
-  return { id, width, height, logits: text(logits), rolled: text(rolled), rgba: text(rgba) } }"""
+  return { id, width, height, covered, logits: text(logits), rolled: text(rolled), rgba: text(rgba) } }"""
 SOME = ("cat", "espresso", "suspension-bridge")
 
 
@@ -40,6 +41,37 @@ def seen(page) -> dict:
     numbers = {name: np.frombuffer(base64.b64decode(found[name]), "<f4") for name in ("logits", "rolled")}
     pixels = np.frombuffer(base64.b64decode(found["rgba"]), np.uint8).reshape(found["height"], found["width"], 4)
     return found | numbers | {"image": Image.fromarray(pixels[..., :3])}
+
+
+def seen_covered(page, patches: list[int]) -> dict:
+    """What is seen once these patches are covered, and the frame that says so has been answered."""
+    for _ in range(LONG_MS // 100):
+        if sorted((found := seen(page))["covered"]) == patches:
+            return found
+        page.wait_for_timeout(100)
+    raise AssertionError(found["covered"])
+
+
+def covers(page, figure, shipped) -> None:
+    """A stroke of the brush and a key cover patches; the answer is that of Python's covering, until they are let go."""
+    whole, hit = seen(page), figure.locator(".hit")
+    figure.locator("[data-act=cover]").click()
+    box = hit.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.47, box["y"] + box["height"] * 0.41)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.73, box["y"] + box["height"] * 0.41, steps=12)
+    page.mouse.up()
+    hit.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    found = seen_covered(page, [*range(6 * 16 + 7, 6 * 16 + 12), 9 * 16 + 8])
+    pixels = vitcore.record(shipped, asset("samples/red-panda.jpg")).model_input.pixels
+    expected = answers_without(shipped, pixels, [found["covered"]])[0]
+    assert np.abs(found["logits"] - expected).max() < 1e-4 < 0.05 < np.abs(found["logits"] - whole["logits"]).max()
+    figure.locator("[data-act=clear]").click()
+    assert np.array_equal(seen_covered(page, [])["logits"], whole["logits"])
+    figure.locator("[data-act=cover]").click()
+    page.keyboard.press("Escape")
 
 
 def agrees(shipped, found: dict, photo) -> None:
@@ -66,6 +98,7 @@ def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server,
     frames = lambda: int(figure.get_attribute("data-frames"))  # noqa: E731
     expect(figure.locator(".checked")).to_contain_text("differ from the server's by at most 0.0000")
     agrees(shipped, seen(page), asset("samples/red-panda.jpg"))
+    covers(page, figure, shipped)
     for theme in in_both(page):
         assert serious(at_rest(page), theme=theme) == []
     assert too_wide(resize(page, 390, 844)) <= 1 and len(page.workers) == 1, "it runs on while the page is drawn anew"

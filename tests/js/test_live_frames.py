@@ -17,8 +17,11 @@ import { resizeAndCrop } from "%(live)s/live_resize.js"
 import { fineDetail, rollout } from "%(live)s/live_read.js"
 const folder = process.argv[1]
 const { photos, cut, grid, layers } = JSON.parse(readFileSync(`${folder}/facts.json`, "utf8"))
-const cuts = photos.map(([name, wide, high]) => Buffer.from(resizeAndCrop(readFileSync(`${folder}/${name}.rgba`), wide, high, cut)))
-writeFileSync(`${folder}/cuts`, Buffer.concat(cuts))
+for (const filter of ["bicubic", "bilinear"]) {
+  const read = name => readFileSync(`${folder}/${name}.rgba`), asked = { ...cut, filter }
+  const cuts = photos.map(([name, wide, high]) => Buffer.from(resizeAndCrop(read(name), wide, high, asked)))
+  writeFileSync(`${folder}/${filter}`, Buffer.concat(cuts))
+}
 const whole = readFileSync(`${folder}/view.rgba`), side = Math.sqrt(whole.length / 4)
 writeFileSync(`${folder}/detail`, fineDetail(whole, side, side, grid))
 const floats = name => new Float32Array(Uint8Array.from(readFileSync(`${folder}/${name}`)).buffer), start = floats("start")
@@ -56,10 +59,16 @@ def made(shipped, rec, tmp_path_factory):
 SIZES = [(640, 480), (480, 640), (129, 128), (100, 90), (128, 128), (301, 77)]  # of cameras, and smaller than the crop
 
 
-def test_a_frame_is_cut_as_pillow_cuts_it(made, shipped):
+@pytest.mark.parametrize("filter_name", ["bicubic", "bilinear"])
+def test_a_frame_is_cut_as_pillow_cuts_it(filter_name, made, shipped):
+    import timm  # noqa: F401
+    from timm.data import create_transform
+
     folder, images, *_ = made
-    found = np.fromfile(folder / "cuts", np.uint8).reshape(-1, 128, 128, 3)
-    expected = np.stack([crop_for_model(image, shipped.transform, shipped.grid).pixels for image in images])
+    found = np.fromfile(folder / filter_name, np.uint8).reshape(-1, 128, 128, 3)
+    given = {"input_size": (3, 128, 128), "interpolation": filter_name, "crop_pct": 1.0, "mean": shipped.mean, "std": shipped.std}
+    transform = shipped.transform if filter_name == "bicubic" else create_transform(**given)
+    expected = np.stack([crop_for_model(image, transform, shipped.grid).pixels for image in images])
     assert len(found) == len(images) == 18 + len(SIZES) and np.array_equal(found, expected)
 
 

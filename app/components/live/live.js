@@ -13,7 +13,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector("figure")
   let s = states.get(parentElement)
   if (!s) {
-    s = { layer: null, hover: null, pinned: null, frozen: false, mirrored: false, stamps: [], asked: 0, end: new AbortController() }
+    s = { layer: null, hover: null, pinned: null, frozen: false, mirrored: false, stamps: [], asked: 0, covered: new Set(), end: new AbortController() }
     states.set(parentElement, s)
   }
   s.send = value => setTriggerValue("chosen", value)
@@ -44,7 +44,7 @@ function restart(s) {
   stopSource(s)
   clearTimeout(s.lost)
   clearTimeout(s.timer)
-  const nothing = { worker: null, ready: null, latest: null, pictures: null, layer: null, hover: null, pinned: null, timer: 0 }
+  const nothing = { worker: null, ready: null, latest: null, pictures: null, layer: null, hover: null, pinned: null, timer: 0, covered: new Set() }
   Object.assign(s, nothing, { failed: false, frozen: false, mirrored: false, kept: false, keeping: false, waiting: 0, stamps: [] })
   s.root.querySelector(".checked").textContent = ""
   startWorker(s)

@@ -15,8 +15,8 @@ import streamlit as st
 from app.components.component_files import translated_component
 
 LABELS = (
-    "frame", "canvas", "answer", "sources", "camera", "file", "photo here", "freeze", "mirror", "turn", "rollout", "layer",
-    "keep", "keep help", "keys",
+    "frame", "canvas", "answer", "sources", "camera", "file", "photo here", "freeze", "mirror", "turn", "cover", "clear", "rollout",
+    "layer", "keep", "keep help", "keys",
 )  # fmt: skip
 
 

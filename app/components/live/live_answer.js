@@ -58,6 +58,10 @@ export function buttons(s) {
   q("[data-act=mirror]").disabled = !able || source?.kind !== "camera"
   q("[data-act=mirror]").setAttribute("aria-pressed", String(s.mirrored))
   q("[data-act=turn]").hidden = !able || !source?.several
+  q("[data-act=cover]").disabled = !able
+  q("[data-act=cover]").setAttribute("aria-pressed", String(Boolean(s.brush)))
+  q("[data-act=clear]").hidden = !s.covered.size
+  s.root.classList.toggle("brushing", Boolean(able && s.brush))
   keep.disabled = !able || !source || source.kind === "photo" || s.keeping
   q(".layers input").disabled = q("[data-act=rollout]").disabled = !able
   s.root.classList.toggle("mirrored", s.mirrored)
@@ -70,7 +74,7 @@ export function showFrame(s) {
   const took = s.stamps.length > 3 && source?.live && !s.frozen ? (s.stamps.at(-1) - s.stamps[0]) / (s.stamps.length - 1) : 0
   const facts = { fps: took ? (1000 / took).toFixed(1) : "", ms: Math.round(latest.ms.all), threads: s.ready.threads }
   s.root.querySelector(".rate").textContent = fillIn(data.words[took ? "rate" : "time"], facts)
-  if (source?.kind === "photo" && source.key === data.key) compare(s)
+  if (source?.kind === "photo" && source.key === data.key && !latest.covered.length) compare(s)
   s.root.dataset.frames = String(latest.id)
 }
 

@@ -1,7 +1,7 @@
 // Live's drawing part: the frame, and beside it the heat of rollout or of a layer, of the answer or of the patch that is pointed at.
 
 import { drawBar, fill } from "../explorer/explorer_read.js"
-import { strokeTwice } from "../outlined.js"
+import { framed, strokeTwice } from "../outlined.js"
 import { canvasInPx, heatOnPhoto, scaleTop, there } from "../overlay.js"
 import { digits, fillIn } from "../text.js"
 import { alone, attended, rollout } from "./live_read.js"
@@ -61,6 +61,7 @@ function paint(s) {
   fill(s.small, values, from, top, false, s.colours.heat)
   if (s.bare) ctx.drawImage(s.pictures.seen, 0, 0, wide, high)
   else heatOnPhoto(ctx, [{ image: s.small.canvas }], s.pictures.detail, wide, high)
+  if (!s.bare) framed(ctx, [...s.covered], grid.rows, grid.cols, wide, high) // at once: the answer comes later
   if (patch !== null && !s.bare) outline(ctx, patch, grid, wide, high)
   drawBar(s.root.querySelector(".bar"), s.colours.bar)
   s.root.querySelector(".top").textContent = fillIn(words.times, { times: digits(top / even) })

@@ -35,13 +35,14 @@ export function alone(tokens, token) {
   return start
 }
 
-/** The likeliest classes with their probabilities by softmax.
- * @param {Float32Array} logits @param {number} count @returns {[number, number][]} */
-export function topClasses(logits, count) {
+/** The likeliest classes with their probabilities (`vitcore/probabilities.py`): by softmax, or each by itself by sigmoid; of features none.
+ * @param {Float32Array} logits @param {number} count @param {"softmax" | "sigmoid" | "features"} output @returns {[number, number][]} */
+export function topClasses(logits, count, output) {
+  if (output === "features") return []
   const most = logits.reduce((a, b) => Math.max(a, b), -Infinity), each = Float64Array.from(logits, v => Math.exp(v - most))
-  const sum = each.reduce((a, b) => a + b, 0)
-  const order = [...each.keys()].sort((a, b) => each[b] - each[a]).slice(0, count)
-  return order.map(i => [i, each[i] / sum])
+  const sum = each.reduce((a, b) => a + b, 0), share = i => (output === "sigmoid" ? 1 / (1 + Math.exp(-logits[i])) : each[i] / sum)
+  const order = [...each.keys()].sort((a, b) => logits[b] - logits[a]).slice(0, count)
+  return order.map(i => [i, share(i)])
 }
 
 /** A probability as a person reads it (`translation.percent`): what is not 0 does not read 0.0 %.

@@ -1,11 +1,11 @@
 // A frame cut and made smaller as Pillow and torchvision do it, to the bit; a canvas rounds otherwise, and logits move by 2 to 3.
 //
-// Pillow's `resize(BICUBIC)` (src/libImaging/Resample.c): across, then down, each pass with weights of 22 bits and rounded to bytes.
+// Pillow's `resize` (src/libImaging/Resample.c): across, then down, each pass with weights of 22 bits and rounded to bytes.
 // Only what the centre crop keeps is computed.
 
 const BITS = 22, KEPT_TAPS = 16
 
-/** @typedef {{ short: number, high: number, wide: number }} Cut the shorter side after resizing, and the crop's height and width, in px */
+/** @typedef {{ short: number, high: number, wide: number, filter: "bicubic" | "bilinear" }} Cut the shorter side after resizing, and the crop's height and width, in px */
 /** @typedef {{ begin: Int32Array, size: Int32Array, weights: Int32Array, most: number }} Taps of each pixel: where its sources begin, how many, their weights */
 
 /** Keys' cubic kernel with a = −0.5.
@@ -16,15 +16,19 @@ function cubic(x) {
   return far < 2 ? (((far - 5) * far + 8) * far - 4) * a : 0
 }
 
+// Filters by name: how far each reaches, in source pixels, and its weight at a distance
+const FILTERS = { bicubic: { reach: 2, weight: cubic }, bilinear: { reach: 1, weight: x => Math.max(0, 1 - Math.abs(x)) } }
+
 /** Of `count` pixels from the `first` on, of a side of `from` px that becomes `to`.
- * @param {number} from @param {number} to @param {number} first @param {number} count @returns {Taps} */
-function tapsOf(from, to, first, count) {
-  const scale = from / to, stretch = Math.max(scale, 1), support = 2 * stretch, most = Math.ceil(support) * 2 + 1
+ * @param {number} from @param {number} to @param {number} first @param {number} count @param {"bicubic" | "bilinear"} filter @returns {Taps} */
+function tapsOf(from, to, first, count, filter) {
+  const { reach, weight } = FILTERS[filter]
+  const scale = from / to, stretch = Math.max(scale, 1), support = reach * stretch, most = Math.ceil(support) * 2 + 1
   const begin = new Int32Array(count), size = new Int32Array(count), weights = new Int32Array(count * most)
   for (let i = 0; i < count; i++) {
     const centre = (first + i + 0.5) * scale
     const low = Math.max(0, Math.trunc(centre - support + 0.5)), high = Math.min(from, Math.trunc(centre + support + 0.5))
-    const raw = Array.from({ length: high - low }, (_, x) => cubic((x + low - centre + 0.5) * (1 / stretch)))
+    const raw = Array.from({ length: high - low }, (_, x) => weight((x + low - centre + 0.5) * (1 / stretch)))
     const sum = raw.reduce((a, b) => a + b, 0)
     begin[i] = low
     size[i] = high - low
@@ -37,19 +41,19 @@ function tapsOf(from, to, first, count) {
 }
 
 const taps = new Map()
-/** @param {[number, number, number, number]} sides @returns {Taps} */
-function kept(...sides) {
-  const key = sides.join()
+/** @param {Parameters<typeof tapsOf>} asked @returns {Taps} */
+function kept(...asked) {
+  const key = asked.join()
   if (!taps.has(key)) {
     if (taps.size >= KEPT_TAPS) taps.clear()
-    taps.set(key, tapsOf(...sides))
+    taps.set(key, tapsOf(...asked))
   }
   return taps.get(key)
 }
 
 /** Rounded as Python does: a half to the even neighbour.
  * @param {number} n */
-function rounded(n) {
+export function rounded(n) {
   const low = Math.floor(n)
   return n - low === 0.5 ? low + (low % 2) : Math.round(n)
 }
@@ -71,8 +75,8 @@ export function boxOfCut(width, height, cut) {
 /** RGB bytes of the crop, high × wide × 3.
  * @param {Uint8ClampedArray} rgba of the picture, as a canvas gives them @param {number} width @param {number} height @param {Cut} cut */
 export function resizeAndCrop(rgba, width, height, cut) {
-  const { high, wide } = cut, { w, h, left, top } = cutOf(width, height, cut)
-  const across = kept(width, w, left, wide), down = kept(height, h, top, high)
+  const { high, wide, filter } = cut, { w, h, left, top } = cutOf(width, height, cut)
+  const across = kept(width, w, left, wide, filter), down = kept(height, h, top, high, filter)
   const y0 = down.begin[0], y1 = down.begin[high - 1] + down.size[high - 1]
   const middle = new Uint8ClampedArray((y1 - y0) * wide * 3), out = new Uint8ClampedArray(high * wide * 3), half = 1 << (BITS - 1)
   for (let y = y0; y < y1; y++) {

@@ -15,21 +15,21 @@ export function startWorker(s) {
   say(s, "", {}, data.problem)
   if (data.problem) return
   if (!globalThis.WebAssembly?.validate(Uint8Array.from(SIMD)) || !globalThis.OffscreenCanvas) return broken(s, "no simd")
-  const at = name => new URL(data.files + name, document.baseURI).href
-  s.worker = new Worker(at(data.model.worker), { type: "module" })
+  const at = name => new URL(data.files[name], document.baseURI).href
+  s.worker = new Worker(at("worker"), { type: "module" })
   s.worker.onerror = event => broken(s, "broken", { reason: event.message || "worker" })
   s.worker.onmessage = ({ data: message }) => hear(s, message)
-  const { grid, blocks, cut, mean, std, model } = data
-  const files = { library: at(model.library), wasm: at(model.wasm), graph: at(model.graph), weights: at(model.weights), file: model.weights }
+  const { grid, blocks, cut, mean, std, output } = data
+  const files = { library: at("library"), wasm: at("wasm"), graph: at("graph"), weights: at("weights"), named: data.files.named }
   const start = new Float32Array(grid.prefix + grid.rows * grid.cols)
   for (const token of data.readout) start[token] = 1 / data.readout.length
   say(s, "loading", { percent: 0 })
-  s.worker.postMessage({ kind: "start", spec: { ...files, grid, blocks, cut, mean, std, start } })
+  s.worker.postMessage({ kind: "start", spec: { ...files, grid, blocks, cut, mean, std, output, start } })
 }
 
 function hear(s, message) {
   if (message.kind === "progress" && !s.ready) say(s, message.part < 1 ? "loading" : "preparing", { percent: Math.floor(100 * message.part) })
-  if (message.kind === "error") broken(s, "broken", { reason: message.reason })
+  if (message.kind === "error") broken(s, message.gone ? "gone" : "broken", { reason: message.reason })
   if (message.kind === "kept") showKept(s, message.file)
   if (message.kind === "ready") {
     s.ready = message
@@ -67,10 +67,11 @@ async function ask(s) {
   s.timer = 0
   if (!s.ready || !s.source || s.failed || s.end.signal.aborted || s.waiting) return
   s.waiting = performance.now() // before the frame is there: of two that ask, one waits
-  const source = s.source, frame = await grab(source).catch(() => null)
+  const source = s.source, again = s.frozen && s.asked < s.since // the frame that stands, otherwise covered
+  const frame = again ? {} : await grab(source).catch(() => null)
   if (!frame || source !== s.source) {
     s.waiting = 0
-    frame?.bitmap.close()
+    frame?.bitmap?.close()
     s.timer = setTimeout(() => ask(s), 50) // a video's first frame is on its way
     return
   }
@@ -82,7 +83,7 @@ async function ask(s) {
   s.begun = performance.now()
   s.asked += 1
   s.root.dataset.asked = String(s.asked)
-  s.worker.postMessage({ kind: "frame", id: s.asked, ...frame }, [frame.bitmap, frame.sharp].filter(Boolean))
+  s.worker.postMessage({ kind: "frame", id: s.asked, covered: [...s.covered], ...frame }, [frame.bitmap, frame.sharp].filter(Boolean))
   clearTimeout(s.lost)
   s.lost = setTimeout(() => s.waiting && broken(s, "broken", { reason: `${LOST_MS / 1000} s` }), LOST_MS)
 }

@@ -4,6 +4,7 @@ import { taken } from "../keys.js"
 import { holding, placeOf } from "../overlay.js"
 import { clamp } from "../text.js"
 import { buttons } from "./live_answer.js"
+import { coverPatch, listenCover } from "./live_cover.js"
 import { schedule } from "./live_draw.js"
 import { resume } from "./live_run.js"
 import { openCamera, openFile, openPhoto } from "./live_source.js"
@@ -22,11 +23,11 @@ export function listen(s) {
   q("[data-act=rollout]").onclick = () => { s.layer = null; schedule(s) }
   q("[data-act=keep]").onclick = () => keep(s)
   q(".layers input").oninput = event => { s.layer = Number(event.target.value); schedule(s) }
-  const wasHeld = holding(hit, bare => { s.bare = bare; schedule(s) })
-  hit.addEventListener("pointermove", event => event.pointerType !== "touch" && point(s, patchAt(s, event)))
+  const wasHeld = holding(hit, bare => { s.bare = bare && !s.brush; schedule(s) })
+  hit.addEventListener("pointermove", event => event.pointerType !== "touch" && point(s, s.brush ? null : patchAt(s, event)))
   hit.addEventListener("pointerleave", () => point(s, null))
   hit.addEventListener("click", event => {
-    if (wasHeld()) return
+    if (wasHeld() || s.brush) return
     const patch = patchAt(s, event)
     s.pinned = s.pinned === patch ? null : patch
     schedule(s)
@@ -34,6 +35,7 @@ export function listen(s) {
   hit.addEventListener("keydown", event => keys(s, event))
   document.addEventListener("keydown", event => space(s, event), { signal })
   document.addEventListener("visibilitychange", () => resume(s), { signal })
+  listenCover(s, event => patchAt(s, event))
   takeDropped(s, signal)
 }
 
@@ -44,7 +46,7 @@ function point(s, patch) {
 }
 
 function patchAt(s, event) {
-  const box = event.currentTarget.getBoundingClientRect(), { clientX, clientY } = placeOf(event), { rows, cols } = s.data.grid
+  const box = s.root.querySelector(".hit").getBoundingClientRect(), { clientX, clientY } = placeOf(event), { rows, cols } = s.data.grid
   const across = (clientX - box.left) / box.width, row = clamp(Math.floor(((clientY - box.top) / box.height) * rows), rows)
   return row * cols + clamp(Math.floor((s.mirrored ? 1 - across : across) * cols), cols)
 }
@@ -53,6 +55,7 @@ function keys(s, event) {
   const { rows, cols } = s.data.grid, step = STEPS[event.key]
   if (event.altKey || event.ctrlKey || event.metaKey) return
   if (event.key === "Escape" && s.pinned !== null) s.pinned = null
+  else if (event.key === "Enter" && s.brush && s.pinned !== null) coverPatch(s, s.pinned)
   else if (step) {
     const at = s.pinned ?? Math.floor(rows / 2) * cols + Math.floor(cols / 2), across = s.mirrored ? -step[1] : step[1]
     s.pinned = clamp(Math.floor(at / cols) + step[0], rows) * cols + clamp((at % cols) + across, cols)

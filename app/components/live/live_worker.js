@@ -1,9 +1,9 @@
 // The model, away from the page: frames come in, answers go out. It asks this server for its files, and nobody for anything else.
 
-import { boxOfCut, resizeAndCrop } from "./live_resize.js"
+import { boxOfCut, resizeAndCrop, rounded } from "./live_resize.js"
 import { fineDetail, rollout, topClasses } from "./live_read.js"
 
-const VIEW_PX = 320, TOP = 5, MOST_THREADS = 4
+const VIEW_PX = 320, TOP = 5, MOST_THREADS = 4, GONE = "410" // HTTP's: the file is not what it was
 const here = /** @type {any} */ (self)
 let runtime, session, spec
 const whole = canvasOf(), view = canvasOf()
@@ -19,7 +19,7 @@ here.onmessage = async ({ data: message }) => {
     if (message.kind === "frame") await answer(message)
     if (message.kind === "keep") await keep(message)
   } catch (/** @type {any} */ error) {
-    here.postMessage({ kind: "error", id: message.id, reason: String(error?.message || error) })
+    here.postMessage({ kind: "error", id: message.id, reason: String(error?.message || error), gone: error?.message === GONE })
   }
 }
 
@@ -29,7 +29,7 @@ async function start(given) {
   runtime = await import(spec.library)
   runtime.env.wasm.wasmPaths = { wasm: spec.wasm }
   runtime.env.wasm.numThreads = here.crossOriginIsolated ? Math.min(MOST_THREADS, Math.max(1, navigator.hardwareConcurrency - 1)) : 1
-  const externalData = [{ path: spec.file, data: await weights }]
+  const externalData = [{ path: spec.named, data: await weights }]
   session = await runtime.InferenceSession.create(await graph, { executionProviders: ["wasm"], graphOptimizationLevel: "all", externalData })
   here.postMessage({ kind: "ready", threads: runtime.env.wasm.numThreads })
 }
@@ -38,25 +38,33 @@ async function start(given) {
  * @param {string} url */
 async function fetchBytes(url) {
   const response = await fetch(url)
-  if (!response.ok) throw new Error(`${response.status} ${url}`)
-  const size = Number(response.headers.get("content-length")), parts = []
-  let got = 0
+  if (!response.ok) throw new Error(String(response.status))
+  const plain = response.headers.get("content-encoding") !== "gzip", size = plain ? Number(response.headers.get("content-length")) : 0
+  let got = 0, bytes = new Uint8Array(size)
   for (const reader = response.body.getReader(); ; ) {
     const { done, value } = await reader.read()
     if (done) break
-    parts.push(value)
+    if (got + value.length > bytes.length) bytes = grown(bytes, got, value.length)
+    bytes.set(value, got)
     got += value.length
     if (url === spec.weights && size) here.postMessage({ kind: "progress", part: got / size })
   }
-  const bytes = new Uint8Array(got)
-  parts.reduce((at, part) => (bytes.set(part, at), at + part.length), 0)
-  return bytes
+  return bytes.subarray(0, got)
 }
 
-/** A frame's pixels, its bitmap closed.
- * @param {ImageBitmap} bitmap */
+/** The same bytes with room for more, where nobody has said how many there are.
+ * @param {Uint8Array} bytes @param {number} got @param {number} more */
+function grown(bytes, got, more) {
+  const larger = new Uint8Array(Math.max(got + more, 2 * bytes.length))
+  larger.set(bytes.subarray(0, got))
+  return larger
+}
+
+/** A frame's pixels, its bitmap closed; without one, those of the last frame.
+ * @param {ImageBitmap | undefined} bitmap */
 function pixelsOf(bitmap) {
-  const { width, height } = bitmap
+  const { width, height } = bitmap || whole.canvas
+  if (!bitmap) return { width, height, rgba: whole.ctx.getImageData(0, 0, width, height).data }
   if (whole.canvas.width !== width || whole.canvas.height !== height) Object.assign(whole.canvas, { width, height })
   whole.ctx.drawImage(bitmap, 0, 0)
   bitmap.close()
@@ -64,10 +72,10 @@ function pixelsOf(bitmap) {
 }
 
 // `sharp`: the same crop at the photo's own sharpness, to be drawn; without it, the frame's own.
-async function answer({ id, bitmap, sharp }) {
+async function answer({ id, bitmap, sharp, covered }) {
   const begun = performance.now()
   const { width, height, rgba } = pixelsOf(bitmap), { grid, cut, blocks } = spec, tokens = grid.prefix + grid.rows * grid.cols
-  const rgb = resizeAndCrop(rgba, width, height, cut), resized = performance.now()
+  const rgb = resizeAndCrop(rgba, width, height, cut), paint = covered.length ? coverPatches(rgb, covered) : "", resized = performance.now()
   const { logits, attention } = await run(rgb), answered = performance.now()
   const rolled = rollout(attention, blocks, tokens, spec.start)
   const [high, wide] = [Math.round(VIEW_PX / grid.cols) * grid.rows, Math.round(VIEW_PX / grid.cols) * grid.cols]
@@ -76,12 +84,28 @@ async function answer({ id, bitmap, sharp }) {
   view.ctx.imageSmoothingQuality = "high"
   view.ctx.drawImage(sharp || whole.canvas, x, y, w, h, 0, 0, wide, high)
   sharp?.close()
+  const [tall, broad] = [high / grid.rows, wide / grid.cols]
+  view.ctx.fillStyle = paint
+  for (const patch of covered) view.ctx.fillRect((patch % grid.cols) * broad, Math.floor(patch / grid.cols) * tall, broad, tall)
   const seen = view.ctx.getImageData(0, 0, wide, high)
   const detail = new ImageData(fineDetail(seen.data, wide, high, grid), wide, high)
   const ms = { resize: resized - begun, model: answered - resized, all: performance.now() - begun }
-  Object.assign(here, { latest: { id, ms, logits, rolled, rgba, width, height } }) // for tests
-  const drawn = { seen, detail, attention, rolled, logits, top: topClasses(logits, TOP) }
+  Object.assign(here, { latest: { id, ms, covered, logits, rolled, rgba, width, height } }) // for tests
+  const drawn = { covered, seen, detail, attention, rolled, logits, top: topClasses(logits, TOP, spec.output) }
   here.postMessage({ kind: "frame", id, ms, ...drawn }, [seen.data.buffer, detail.data.buffer, attention.buffer])
+}
+
+/** Paint over patches of RGB bytes with their mean colour (`covered_patches.py`, "mean"), which comes back as CSS has it.
+ * @param {Uint8ClampedArray} rgb @param {number[]} patches */
+function coverPatches(rgb, patches) {
+  const { cut: { wide }, grid: { cols, step: [high, across] } } = spec, sums = [0, 0, 0]
+  for (let i = 0; i < rgb.length; i++) sums[i % 3] += rgb[i]
+  const mean = sums.map(sum => rounded((3 * sum) / rgb.length))
+  for (const patch of patches) {
+    const top = Math.floor(patch / cols) * high, left = (patch % cols) * across
+    for (let y = top; y < top + high; y++) for (let x = left; x < left + across; x++) rgb.set(mean, 3 * (y * wide + x))
+  }
+  return `rgb(${mean})`
 }
 
 async function run(rgb) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from app.state.memory import memory_cache, visitors
 from app.state.models import loaded_models
 from app.state.photos.sample_photos import photo_credit
 from app.state.reports import model_side
+from vitcore.errors import system_reason
 
 if TYPE_CHECKING:
     from vitcore.images import Photo
@@ -43,13 +45,23 @@ class ZipJob(StoppableJob):
         """Whether it can be downloaded."""
         return self.size > 0
 
+    def fail(self, error: OSError) -> None:
+        """The file can't be written: it is thrown away, and nothing goes on."""
+        self.full_reason = texts.prose("report").fill("zip not written", reason=system_reason(error))
+        self.photo_count, self.photos = self.done_count, []
+        with contextlib.suppress(OSError):  # what it still holds can't be written either
+            self.file.close()
+
     def finish(self) -> None:
         """Close the file with what is in it."""
         with self.lock:
-            if not self.is_finished and self.bundle.photos:
+            if not self.is_finished and self.bundle.photos and not self.file.closed:
                 self.run_number += 1
-                self.bundle.close()
-                self.size, self.photos = self.file.seek(0, 2), []
+                try:
+                    self.bundle.close()
+                    self.size, self.photos = self.file.seek(0, 2), []
+                except OSError as error:
+                    self.fail(error)
                 self.bundle.vit = None  # type: ignore[assignment]  # a file that is finished keeps no model from making way
 
     def data(self) -> bytes:
@@ -81,7 +93,11 @@ def start_job(model: str, photos: list[tuple[str, bytes]], settings: ReportSetti
         visitors.keep_for_visitor("batch", some)
     except memory_cache.MemoryBudgetError:
         return texts.prose("common")["no room photos"]
-    file = tempfile.TemporaryFile(prefix="inside-vit-")  # it ends with the visitor's session
+    try:
+        file = tempfile.TemporaryFile(prefix="inside-vit-")  # it ends with the visitor's session
+    except OSError as error:
+        visitors.discard("batch")
+        return texts.prose("report").fill("zip not written", reason=system_reason(error))
     bundle = ReportBundle(vit, ZipFolder(file, MAX_ZIP_BYTES), settings, texts.language(), model_side(vit.name, vit))
     st.session_state["_batch"] = ZipJob(some, file, bundle, len(some), are_samples, vit.display_name)
     return ""
@@ -122,6 +138,9 @@ def add_reports(job: ZipJob) -> Iterator[int]:
                 job.bundle.add_photo(made) if made else job.bundle.add_problem(problem)
             except OutputFullError as error:
                 job.full_reason = str(error)
+                break
+            except OSError as error:
+                job.fail(error)
                 break
             job.done_count = place
         yield place

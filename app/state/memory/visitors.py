@@ -40,11 +40,16 @@ def visitor_id() -> str:
     """This visitor's name."""
     name: str = st.session_state.get("_visitor") or _returning_visitor() or secrets.token_hex(8)
     st.session_state["_visitor"] = name
-    context = get_script_run_ctx()
-    sessions = _last_visits.get(name, (set(), 0))[0] | {context.session_id if context else ""}
+    sessions = _last_visits.get(name, (set(), 0))[0] | {session_id()}
     _last_visits[name] = sessions, time.monotonic()
     _start_watchman()
     return name
+
+
+def session_id() -> str:
+    """The name that Streamlit gives this visit: of a page that is loaded again it is another."""
+    context = get_script_run_ctx()
+    return context.session_id if context else ""
 
 
 def reload_ticket() -> str:

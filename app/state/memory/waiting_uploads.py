@@ -8,6 +8,8 @@ a control takes the files of a folder together, when all of them are here.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 import re
 import threading
@@ -34,6 +36,7 @@ MEGABYTE = 2**20
 VISIT_LIMIT_MB = {"local": 2000, "public": 250}  # of one visit's files in sum: a model and a folder of photos
 ALL_SHARE = 0.5  # of the budget, at most, for the files of all visits
 UNCLAIMED_S = 60.0
+READ_AWAY_S = 60.0  # of a refused file: a browser that is still sending hears no answer, but that the connection was reset
 MOST_ADDRESSES = 2000  # that a visit has been given and not used, one for each file of a folder
 
 NOT_ASKED = "No control of this visit asked for that file."
@@ -166,7 +169,7 @@ def drop_unclaimed() -> None:
 
 
 class GuardUploads:
-    """ASGI middleware: a file that nobody asked for, or for which there is no room, is refused before it is read."""
+    """ASGI middleware: a file that nobody asked for, or for which there is no room, is refused, and nothing of it is kept."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -179,17 +182,29 @@ class GuardUploads:
             return await self.app(scope, receive, send)
         session_id, file_id = found[1], found[2]
         size = _announced_bytes(scope)
-        refused = None if _is_of_visit(scope, session_id) else (403, NOT_YOURS)
+        refused = None if is_of_visit(scope, session_id) else (403, NOT_YOURS)
         if refused is None and scope["method"] == "DELETE":
             return await self.app(scope, receive, send)
         if refused := refused or uploads.why_refused(session_id, file_id, size):
             status, reason = refused
             _log.warning("An upload was refused: %s", reason)
+            await _read_away(receive, size)
             return await PlainTextResponse(reason, status, {"connection": "close"})(scope, receive, send)
         try:
             await self.app(scope, receive, send)
         finally:
             uploads.arrived(session_id, size)
+
+
+async def _read_away(receive: Receive, most: int) -> None:
+    """Take what a browser sends and forget it, as many bytes as it has said, for a minute at most."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(READ_AWAY_S):
+            while most > 0:
+                message = await receive()
+                most -= len(message.get("body", b""))
+                if not message.get("more_body"):
+                    return
 
 
 def _announced_bytes(scope: Scope) -> int:
@@ -199,7 +214,7 @@ def _announced_bytes(scope: Scope) -> int:
     return min(int(said), most + MEGABYTE) if said.isdigit() else most
 
 
-def _is_of_visit(scope: Scope, session_id: str) -> bool:
+def is_of_visit(scope: Scope, session_id: str) -> bool:
     """Whether the request comes from the browser that has the visit's connection: both hold one secret in a cookie."""
     client: Any = runtime.get_instance().get_client(session_id)
     if client is None or not is_xsrf_enabled():

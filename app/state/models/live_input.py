@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
-
-from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
 
 
-def cut_of(vit: Vit) -> dict[str, int] | None:
-    """The shorter side after resizing, and the crop's height and width; None of a transform that the browser has not.
+FILTERS = ("bicubic", "bilinear")  # of Pillow's, that the browser has
 
-    It has what most models have: the shorter side resized by Pillow's bicubic filter, then the centre cut out.
+
+def cut_of(vit: Vit) -> dict[str, Any] | None:
+    """The shorter side after resizing, by which filter, and the crop's height and width; None of other transforms.
+
+    It has what most models have: the shorter side resized by a filter of Pillow's, then the centre cut out.
     """
     steps = {type(step).__name__: step for step in vit.transform.transforms[:2]}  # type: ignore[attr-defined]
     resize, crop = steps.get("Resize"), steps.get("CenterCrop")
-    if not (resize and crop and isinstance(resize.size, int) and resize.interpolation.value == "bicubic"):
+    if not (resize and crop and isinstance(resize.size, int) and resize.interpolation.value in FILTERS):
         return None
     high, wide = crop.size
-    return {"short": resize.size, "high": high, "wide": wide}
+    return {"short": resize.size, "high": high, "wide": wide, "filter": resize.interpolation.value}
 
 
 def input_png(rec: Recording) -> bytes:
@@ -32,8 +33,3 @@ def input_png(rec: Recording) -> bytes:
     file = io.BytesIO()
     Image.fromarray(rec.model_input.pixels).save(file, "PNG", compress_level=1)
     return file.getvalue()
-
-
-def shipped_title() -> str:
-    """The shipped model, as the menu of models calls it."""
-    return next(card.title for card in MODEL_CARDS if card.name == DEFAULT_MODEL)

@@ -18,7 +18,7 @@ from typing import Any
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app import texts
-from vitcore.errors import first_line
+from vitcore.errors import first_line, system_reason
 from vitcore.models.formats import SUFFIXES
 from vitcore.models.model_cards import ModelError
 
@@ -55,7 +55,7 @@ def save_upload(upload: Any, limit_mb: int) -> tuple[TemporaryFolder, Path]:
         return folder, unzip(path, limit_mb * 2**20)
     except OSError as error:
         _remove_folder(folder)
-        raise ModelError(words["disk error"].format(name=name, reason=error.strerror or first_line(error))) from None
+        raise ModelError(words["disk error"].format(name=name, reason=system_reason(error))) from None
     except ModelError:
         _remove_folder(folder)
         raise

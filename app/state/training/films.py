@@ -30,7 +30,7 @@ def film_titles(lang: str | None = None) -> dict[str, str]:
     """
     words = texts.table(lang)
     files_there = sorted(RECORDINGS.glob("*.safetensors"), key=lambda file: (file.stem != DEFAULT_MODEL, file.stem))
-    titles = {file.stem: _film_title(str(file), file.stat().st_mtime_ns) for file in files_there}
+    titles = {file.stem: _film_title(str(file), runs.stat_of(file)[1]) for file in files_there}
     shipped = {name: words.get(title, title) for name, title in titles.items()}
     filmed = [run for run in map(find_run, runs.run_ids()) if run and any(run.frames.glob("[0-9]*.safetensors"))]
     return shipped | {f"runs/{run.id}": f"runs/{run.id}" for run in filmed}
@@ -47,7 +47,7 @@ def _film_title(file: str, changed_ns: int) -> str:
 def final_accuracy(name: str) -> FilmAccuracy | None:
     """What the film of a model that ships ends with; None where there is no such film, or it does not say of how many photos."""
     file = RECORDINGS / f"{name}.json"
-    return _final_accuracy(str(file), file.stat().st_mtime_ns) if file.is_file() else None
+    return _final_accuracy(str(file), runs.stat_of(file)[1]) if file.is_file() else None
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
@@ -65,9 +65,9 @@ def open_film(name: str) -> tuple[str, Film]:
         if name not in film_titles():
             raise run_folder.RunError(texts.prose("learn")["gone"])
         path = RECORDINGS / f"{name}.safetensors"
-        key = f"{name}@{path.stat().st_mtime_ns}"
+        key = f"{name}@{runs.stat_of(path)[1]}"
     else:
-        frames = [file.stat().st_mtime_ns for file in run.frames.glob("*")]
+        frames = [written_ns for file in run.frames.glob("*") if (written_ns := runs.stat_of(file)[1])]
         path, key = run.path, f"{name}@{len(frames)}-{max(frames, default=0)}"
     with st.spinner(texts.prose("learn")["opening"]):
         return key, _open_film(str(path), key)

@@ -134,7 +134,7 @@ def model_cards() -> dict[str, ModelCard]:
 
 
 def _model_card(run: run_folder.RunFolder) -> ModelCard:
-    params_m = run.model.stat().st_size / 4e6  # 4 bytes a parameter
+    params_m = stat_of(run.model)[0] / 4e6  # 4 bytes a parameter
     text = texts.prose("train")
     step = last_step(run)
     good_for = text["learned"] if step is None else text.fill("taught", steps=step)
@@ -155,7 +155,13 @@ def model_version(name: str) -> str:
 
 def written_ns(folder: Path) -> int:
     """When a folder's model was written; 0 where it has vanished since it was found."""
+    return stat_of(folder / "model.safetensors")[1]
+
+
+def stat_of(file: Path) -> tuple[int, int]:
+    """A file's bytes, and when it was written (ns); 0 and 0 where it has vanished since it was found."""
     try:
-        return (folder / "model.safetensors").stat().st_mtime_ns
+        about = file.stat()
     except OSError:
-        return 0
+        return 0, 0
+    return about.st_size, about.st_mtime_ns

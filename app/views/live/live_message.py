@@ -5,10 +5,16 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
+import streamlit as st
+
+from app import texts
 from app.components.component_files import media_url, worker_script
-from app.server import live_files
+from app.server import live_files, live_models
 from app.state import landing_figures
-from app.state.models import live_input
+from app.state.memory import memory_cache, visitors
+from app.state.model_ref import ModelRef
+from app.state.models import live_graph, live_input, uploaded_model
+from vitcore.errors import RefusalError
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.translation import percent, say, translated_labels
 
@@ -19,23 +25,22 @@ if TYPE_CHECKING:
 
 SHOWN_CLASSES = 5
 TEXT_KEYS = (
-    "frame", "canvas", "answer", "sources", "camera", "file", "photo here", "freeze", "go on", "mirror", "turn", "rollout", "layer",
+    "frame", "canvas", "answer", "sources", "camera", "file", "photo here",
+    "freeze", "go on", "mirror", "turn", "cover", "clear", "rollout", "layer",
     "keep", "keep help", "keys", "loading", "preparing",
     "asking", "insecure", "no camera", "not allowed", "not read", "no simd", "broken",
-    "differs", "checked", "opened", "servers", "rate", "time", "times", "map rollout", "map layer", "patch rollout", "patch layer",
+    "gone", "differs", "checked", "opened", "servers", "rate", "time", "times",
+    "map rollout", "map layer", "patch rollout", "patch layer",
 )  # fmt: skip
 
 
 def live_message(visit: Visit) -> dict[str, Any]:
     """What the component is given."""
     text, rec, grid, vit = visit.texts, visit.recording, visit.grid, visit.vit
-    cut = live_input.cut_of(vit)
-    names = {"worker": live_files.WORKER, "library": live_files.LIBRARY, "wasm": live_files.WASM, "graph": live_files.GRAPH,
-             "weights": live_files.WEIGHTS}  # fmt: skip
+    files, problem = _files(visit)
     return {
-        "key": f"{vit.name} {visit.photo.key}", "runs": vit.name, "problem": _problem(visit),
-        "files": live_files.address(worker_script()),
-        "model": names, "labels": list(translated_labels(vit.labels)), "cut": cut, "mean": list(vit.mean), "std": list(vit.std),
+        "key": f"{vit.name} {visit.photo.key}", "runs": vit.name, "problem": problem, "files": files, "output": vit.output,
+        "labels": list(translated_labels(vit.labels)), "cut": live_input.cut_of(vit), "mean": list(vit.mean), "std": list(vit.std),
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)}, "blocks": vit.blocks,
         "readout": [token for token, weight in enumerate(rec.pooling_weights) if weight > 0], "readoutName": say(visit.readout),
         "photo": visit.photo_url, "detail": visit.detail_url,
@@ -47,11 +52,25 @@ def live_message(visit: Visit) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _problem(visit: Visit) -> str:
-    """Why no browser can run this page's model, as a sentence; empty where one can."""
-    if visit.vit.name != DEFAULT_MODEL:
-        return visit.texts["other model"].format(model=live_input.shipped_title(), name=visit.vit.display_name)
-    return visit.texts["missing"] if live_files.missing_files() else ""
+def _files(visit: Visit) -> tuple[dict[str, str], str]:
+    """Where the files are that the browser runs, relative to the page, and why it can't run this page's model: empty where it can.
+
+    `named`: what the graph calls the file of its weights.
+    """
+    if live_files.missing_files():
+        return {}, visit.texts["missing"]
+    at, vit = live_files.address(worker_script()), visit.vit
+    files = {"worker": at + live_files.WORKER, "library": at + live_files.LIBRARY, "wasm": at + live_files.WASM}
+    if vit.name == DEFAULT_MODEL:
+        return files | {"graph": at + live_files.GRAPH, "weights": at + live_files.WEIGHTS, "named": live_files.WEIGHTS}, ""
+    try:
+        with st.spinner(visit.texts["comparing"]):
+            made = live_graph.make_live_graph(vit)
+    except (RefusalError, memory_cache.MemoryBudgetError) as error:
+        return {}, visit.texts.joined([str(error) or texts.prose("common")["no room now"], visit.texts["so server"]])
+    own = ModelRef.parse(vit.name).name == uploaded_model.MODEL_ID
+    at = live_models.grant(vit.name, made, visitors.session_id() if own else None)
+    return files | {"graph": at + live_models.GRAPH, "weights": at + live_models.WEIGHTS, "named": made.weights.name}, ""
 
 
 def _floats(values: NDArray) -> str:

@@ -10,7 +10,8 @@ from app.views.live.live_message import live_message
 text = texts.prose("live")
 picture = lead()  # what loading says comes below it: a picture that moves would begin again
 visit = current_visit.load_visit(text, needs_attention=True)
+message = live_message(visit)
 with picture:
-    live(live_message(visit), key="live", receive_frame=receive_frame)
+    live(message, key="live", receive_frame=receive_frame)
 aside(text["intro"])
 explain(text["how"], text["limits"], text["source"])

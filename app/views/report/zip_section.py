@@ -88,7 +88,7 @@ def _show_result(text: texts.Prose, job: report_zip.ZipJob) -> None:
                 st.button(text["enough"].format(count=made), key="enough", icon=":material/check:", on_click=job.finish)
         again = "again" if job.is_finished or not made else "discard all"
         st.button(text[again], key="again", icon=":material/delete:", on_click=report_zip.discard_job)
-    if not made and job.done_count == job.photo_count:
+    if not made and job.done_count == job.photo_count and not job.full_reason:
         st.error(text["none"], icon=":material/broken_image:")
     problems = [*job.bundle.problems, *([job.full_reason] if job.full_reason else [])]
     if problems:

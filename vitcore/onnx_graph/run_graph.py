@@ -1,0 +1,28 @@
+"""What an ONNX graph says of a picture, computed without a runtime: to compare a graph with the model that it was made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vitcore.onnx_graph.graph_builder import INPUT, OUTPUTS
+from vitcore.onnx_graph.plain_vit import OnnxGraphError
+
+
+def run_onnx_graph(graph: bytes, weights: str | Path, image: NDArray[np.float32]) -> dict[str, NDArray[np.float32]]:
+    """The outputs of `make_onnx_graph(vit, weights)` by name, by ONNX's own reference implementation in NumPy.
+
+    image: (1, bands, H, W) after the model's preprocessing. It takes seconds: a runtime is faster by far.
+    Raises: OnnxGraphError, without the package onnx; OSError.
+    """
+    try:
+        import onnx
+        from onnx.reference import ReferenceEvaluator
+    except ModuleNotFoundError:
+        raise OnnxGraphError("The onnx package is not installed: pip install inside-vit[onnx].") from None
+    model = onnx.load_from_string(graph)
+    onnx.external_data_helper.load_external_data_for_model(model, str(Path(weights).parent))
+    found = ReferenceEvaluator(model).run(list(OUTPUTS), {INPUT: image})
+    return {name: np.asarray(values, np.float32) for name, values in zip(OUTPUTS, found, strict=True)}
