@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 FRAME_S = 0.5  # two snapshots a second
 REFRESH_S = 2.0  # between two looks at a run that is being trained
-FIGURE_ROWS = (("filters", "positions", "distance"), ("given", "predicted", "truth"), ("rollout", "last_block", "answer"))
+FIGURE_ROWS = (("given", "predicted", "truth"), ("rollout", "answer", "filters"), ("last_block", "positions", "distance"))
+ROWS_ON_SCREEN = 2  # of pictures, below the slider
 
 
 def show_film(name: str, photo: int, live: bool, text: texts.Prose, bar: DeltaGenerator) -> None:
@@ -76,7 +77,7 @@ def _player(name: str, photo: int, live: bool, text: texts.Prose, bar: DeltaGene
         names = [one for one in row if one in shown]
         for place, one in zip(st.columns(3) if names else [], names, strict=False):
             with place, st.container(border=True, height="stretch"):
-                chart(shown[one], key=f"film_{one}", alt=text[f"{one} alt"])
+                chart(shown[one], key=f"film_{one}", alt=text[f"{one} alt"], rows=ROWS_ON_SCREEN)
                 if found := findings.get(one):
                     st.badge(found.flag, icon=found.icon, color="green" if found.is_there else "gray")
     _training_curves(key, film, step, mode, text)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SHOWN_CLASSES = 5
 TEXT_KEYS = (
     "frame", "canvas", "answer", "sources", "camera", "file", "photo here", "freeze", "go on", "mirror", "turn", "rollout", "layer",
-    "keep", "keep help", "keys", "loading", "preparing",
+    "keep", "keep help", "kept", "keys", "loading", "preparing",
     "asking", "insecure", "no camera", "not allowed", "not read", "no simd", "broken",
     "differs", "checked", "opened", "servers", "rate", "time", "times", "map rollout", "map layer", "patch rollout", "patch layer",
 )  # fmt: skip
