@@ -38,7 +38,7 @@ def test_every_snapshot_is_shown_on_scales_that_stay():
     a_run()
     app = App("learn").fine()
     assert app.values() == {"film": "runs/demo", "scene": "cat", "frame": 0} | AROUND, "it opens at the beginning"
-    assert pictures(app) == ["filters", "positions", "distance", "rollout", "last_block", "answer", "loss", "accuracy"]
+    assert pictures(app) == ["rollout", "answer", "filters", "last_block", "positions", "distance", "loss", "accuracy"]
     first = {name: app.component(f"film_{name}") for name in pictures(app)}
     app.set(frame=40).fine()
     last = {name: app.component(f"film_{name}") for name in pictures(app)}
@@ -75,7 +75,7 @@ def test_a_nonsense_address_falls_back(address):
 def test_what_was_masked_what_is_predicted_and_what_was_there():
     a_run(task="masked")
     app = App("learn", frame="40").fine()
-    assert pictures(app)[3:6] == ["given", "predicted", "truth"] and "answer" not in pictures(app)
+    assert pictures(app)[:3] == ["given", "predicted", "truth"] and "answer" not in pictures(app)
     given, predicted = app.component("film_given"), app.component("film_predicted")
     assert given["title"] == "Input of the model: 75 % corrupted"
     assert re.fullmatch(r"Prediction of the model: off by \d+ of 255", predicted["title"])
@@ -211,7 +211,7 @@ def test_a_training_of_ones_own_is_followed_and_left_alone(make_module, noise, m
         run_folder.write_atomically(film.folder.path / "status.json", told)
         app = App("learn", film="runs/mine").fine()
         assert "Code outside the app ran this training" in app.text("caption")
-        assert pictures(app) == ["filters", "positions", "distance", "rollout", "last_block", "answer", "loss"]
+        assert pictures(app) == ["rollout", "answer", "filters", "last_block", "positions", "distance", "loss"]
         film.frame(make_module(seed=1), 70, last=True, loss=1.0)
         assert app.run().fine().values()["frame"] == 70
         panel = App("train", run="mine").fine()
