@@ -196,7 +196,7 @@ def test_prose_has_every_word_the_pages_ask_for():
     for page, sources in asked.items():
         words = {w for file in sources for w in re.findall(r'text\["([^"]+)"\]', (MAIN.parent / "views" / page / file).read_text())}
         assert words <= texts.prose(page).keys()
-    pictures = {one for row in film_player.FIGURE_ROWS for one in row}
+    pictures = {*film_player.FIGURES}
     assert pictures | {f"{one} alt" for one in (*pictures, "loss", "accuracy", "rate")} <= texts.prose("learn").keys()
 
 
