@@ -11,7 +11,7 @@ TEST_IDS = {
     "caption-container": "stCaptionContainer", "column": "stColumn", "element-container": "stElementContainer", "empty": "stEmpty",
     "expander": "stExpander", "expander-icon": "stExpanderIcon", "file-dropzone": "stFileUploaderDropzone",
     "file-dropzone-instructions": "stFileUploaderDropzoneInstructions", "header": "stHeader",
-    "horizontal-block": "stHorizontalBlock", "icon-material": "stIconMaterial",
+    "horizontal-block": "stHorizontalBlock", "icon-material": "stIconMaterial", "image": "stImage",
     "layout-wrapper": "stLayoutWrapper", "main": "stMain", "main-block-container": "stMainBlockContainer",
     "main-menu-button": "stMainMenuButton", "main-menu-popover": "stMainMenuPopover",
     "markdown-container": "stMarkdownContainer", "number-input": "stNumberInput", "page-link": "stPageLink-NavLink",

@@ -51,10 +51,13 @@ def lead() -> DeltaGenerator:
 
 def figure(
     fig: Drawing, key: str, alt: str, note: str = "", limits: str = "", on_click: Callable[[Any], None] | None = None,
-    subjects: tuple[str, ...] = (), file_stem: str = "", source: str = "", **arrays: ArrayLike,
+    subjects: tuple[str, ...] = (), file_stem: str = "", source: str = "", caption: str = "", fills_screen: bool = False,
+    **arrays: ArrayLike,
 ) -> None:  # fmt: skip
-    """Show a figure; in one row below it, how to read it, what it cannot tell (both folded) and its downloads."""
-    plot(fig, key, alt, on_click)
+    """Show a figure; below it a `caption`, and in one row how to read it, what it cannot tell (both folded) and its downloads."""
+    plot(fig, key, alt, on_click, fills_screen)
+    if caption:
+        st.markdown(caption)
     with st.container(horizontal=True):
         explain(note, limits, source)
         if arrays:
@@ -109,7 +112,9 @@ def explain(note: str, limits: str = "", source: str = "", is_map: bool = False)
     text = texts.prose("common")
     if not note and not limits:
         return
-    with st.popover(text["how to read" if note else "cannot tell"], icon=":material/info:", type="tertiary"):
+    narrow = bool(page_size().narrow)  # a phone's thumb and eye need more
+    with st.popover(text["how to read" if note else "cannot tell"], icon=":material/info:",
+                    type="secondary" if narrow else "tertiary", width="stretch" if narrow else "content"):  # fmt: skip
         if note:
             st.caption(note)
         if limits:

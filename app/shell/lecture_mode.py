@@ -90,6 +90,7 @@ def header_bar(text: texts.Prose, row: PageRow, pages: dict[str, StreamlitPage])
             _light_or_dark(text)
             texts.language_buttons()
             glossary.popover()
+            keys_button(text, "lecture_keys")
             st.button(text["leave"], icon=":material/close_fullscreen:", key="leave", help=text["leave help"],
                       on_click=st.session_state.update, kwargs={"lecture": False})  # fmt: skip
 
@@ -153,6 +154,12 @@ def keyboard_hint(text: texts.Prose, page: str) -> None:
     if is_on() and begins == page:
         with st.container(key="by_keys_here"):
             st.caption(f":material/keyboard: {text['keys']}")
+
+
+def keys_button(text: texts.Prose, key: str, **button_options: Any) -> None:
+    """What the question mark does, for who does not know of it."""
+    st.button(text["keys title"], icon=":material/keyboard:", key=key, help=text["keys help"],
+              on_click=st.session_state.update, kwargs={KEYS_ASKED: True}, **button_options)  # fmt: skip
 
 
 def key_sheet(text: texts.Prose) -> None:

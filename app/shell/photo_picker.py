@@ -47,6 +47,7 @@ def show_picker() -> None:
             st.caption(own_photo_caption)
         uploader("file")
     with camera_tab:
+        st.caption(text["camera kept"])
         if st.toggle(text["use camera"], key="camera_on"):
             st.camera_input(text["take picture"], key="camera", on_change=_receive_photo, args=("camera",))
 

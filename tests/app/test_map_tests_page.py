@@ -26,6 +26,9 @@ def test_the_gallery_s_tests_are_shown_and_say_which_map_is_best():
     assert len(table) == len(MAPS) + 1 and list(table["Difference"]) == sorted(table["Difference"], reverse=True)
     assert sum(cell.endswith(" %") for cell in table["Beats random orders"]) == len(MAPS), "of chance itself there is none"
     assert list(stable["Other class"]).count("") == 4 and len(outlines) == len(MAPS) + 1
+    less, more = (table.loc[row, "Method"] for row in (table["Deletion"].idxmin(), table["Insertion"].idxmax()))
+    assert f"**Best by deletion{':' if less != more else ' and by insertion:'}** {less} (" in said
+    assert less == more or f"**Best by insertion:** {more} (" in said, "one ranking says nothing of the other"
     lines = app.charts()[0]["data"]
     assert len([line for line in lines if line["type"] == "scatter"]) == len(MAPS) + 1
     app.set(test_curve="insertion", test_fill="blur").fine()

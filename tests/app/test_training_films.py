@@ -38,7 +38,7 @@ def test_every_snapshot_is_shown_on_scales_that_stay():
     a_run()
     app = App("learn").fine()
     assert app.values() == {"film": "runs/demo", "scene": "cat", "frame": 0} | AROUND, "it opens at the beginning"
-    assert pictures(app) == ["filters", "positions", "distance", "rollout", "last_block", "answer", "loss", "accuracy"]
+    assert pictures(app) == ["rollout", "answer", "filters", "last_block", "positions", "distance", "loss", "accuracy"]
     first = {name: app.component(f"film_{name}") for name in pictures(app)}
     app.set(frame=40).fine()
     last = {name: app.component(f"film_{name}") for name in pictures(app)}
@@ -75,7 +75,7 @@ def test_a_nonsense_address_falls_back(address):
 def test_what_was_masked_what_is_predicted_and_what_was_there():
     a_run(task="masked")
     app = App("learn", frame="40").fine()
-    assert pictures(app)[3:6] == ["given", "predicted", "truth"] and "answer" not in pictures(app)
+    assert pictures(app)[:3] == ["given", "predicted", "truth"] and "answer" not in pictures(app)
     given, predicted = app.component("film_given"), app.component("film_predicted")
     assert given["title"] == "Input of the model: 75 % corrupted"
     assert re.fullmatch(r"Prediction of the model: off by \d+ of 255", predicted["title"])
@@ -196,7 +196,7 @@ def test_prose_has_every_word_the_pages_ask_for():
     for page, sources in asked.items():
         words = {w for file in sources for w in re.findall(r'text\["([^"]+)"\]', (MAIN.parent / "views" / page / file).read_text())}
         assert words <= texts.prose(page).keys()
-    pictures = {one for row in film_player.FIGURE_ROWS for one in row}
+    pictures = {*film_player.FIGURES}
     assert pictures | {f"{one} alt" for one in (*pictures, "loss", "accuracy", "rate")} <= texts.prose("learn").keys()
 
 
@@ -211,11 +211,11 @@ def test_a_training_of_ones_own_is_followed_and_left_alone(make_module, noise, m
         run_folder.write_atomically(film.folder.path / "status.json", told)
         app = App("learn", film="runs/mine").fine()
         assert "Code outside the app ran this training" in app.text("caption")
-        assert pictures(app) == ["filters", "positions", "distance", "rollout", "last_block", "answer", "loss"]
+        assert pictures(app) == ["rollout", "answer", "filters", "last_block", "positions", "distance", "loss"]
         film.frame(make_module(seed=1), 70, last=True, loss=1.0)
         assert app.run().fine().values()["frame"] == 70
         panel = App("train", run="mine").fine()
-        around = {"to_lecture", "light_dark", "more"}
+        around = {"to_lecture", "light_dark", "more", "desk_keys"}
         assert [button.label for button in panel.at.button if button.key not in around] == []
         assert runs.run_status("mine").seconds_left is None
         training_processes.stop_run("mine")

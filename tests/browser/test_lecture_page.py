@@ -155,3 +155,29 @@ def test_notes_stay_folded_and_a_phone_goes_to_any_page_and_never_scrolls_sidewa
             assert too_wide(at_rest(page)) <= 1
             assert bar.evaluate("e => e.scrollWidth - e.clientWidth") <= 1, "all that is in the bar is seen"
             expect(bar.get_by_role("button", name="Exit lecture")).to_be_in_viewport(ratio=1)
+
+
+BIG = """() => [...document.querySelectorAll("[data-testid=stMain] *")]
+  .flatMap(e => [e, ...(e.shadowRoot?.querySelectorAll("*") ?? [])])
+  .filter(e => e.matches("canvas, img, svg")).map(e => e.getBoundingClientRect())
+  .filter(b => b.width > 120 && b.height > 120 && b.bottom < innerHeight)
+  .map(b => [b.left + b.width / 2, b.top + b.height / 2])[0]"""
+WHOLE = "document.fullscreenElement && document.fullscreenElement.getBoundingClientRect().width >= innerWidth"
+
+
+def test_f_fills_the_screen_with_every_kind_of_picture_and_a_button_names_the_keys(visit, subtests):
+    for slug in ("filters", "learn", "bring"):  # a chart of Streamlit's, one of ours, a picture in a list
+        with subtests.test(slug):
+            page = at_rest(visit(slug))
+            page.wait_for_function(BIG)
+            for pointed in (True, False):  # at a picture; or at none, which takes the largest in sight
+                page.mouse.move(*(page.evaluate(BIG) if pointed else (2, 2)))
+                page.keyboard.press("f")
+                page.wait_for_function(WHOLE)
+                page.keyboard.press("f")
+                page.wait_for_function("!document.fullscreenElement")
+    resize(page, 1920, 1080)
+    page.get_by_role("switch", name="Lecture mode").click(force=True)
+    page.mouse.move(900, 500)
+    page.locator(".st-key-bar").get_by_role("button", name="Keys").click()
+    expect(page.get_by_role("dialog")).to_contain_text("the picture under the pointer")

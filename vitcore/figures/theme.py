@@ -14,14 +14,14 @@ Mode = Literal["light", "dark"]
 
 SEQUENTIAL = "Inferno"  # amounts: attention, rollout
 DIVERGING = "RdBu_r"  # signed: cosine similarity, differences
-DIVERGING_DARK = "RdBu_r on dark"  # the same on dark pages: zero is dark, and both ends are bright
+DIVERGING_DARK = "RdBu_r on dark"  # the same on dark pages: zero is dark, both ends are bright, and red and blue stay so
 GREYS = "Greys_r"
 PALETTES = {  # evenly spaced colours: matplotlib's Inferno and ColorBrewer's, as Plotly has them, and one of our own
     SEQUENTIAL: ["#000004", "#1B0C41", "#4A0C6B", "#781C6D", "#A52C60", "#CF4446", "#ED6925", "#FB9B06", "#F7D13D", "#FCFFA4"],
     DIVERGING: ["#053061", "#2166AC", "#4393C3", "#92C5DE", "#D1E5F0", "#F7F7F7",
                 "#FDDBC7", "#F4A582", "#D6604D", "#B2182B", "#67001F"],
     GREYS: ["#000000", "#252525", "#525252", "#737373", "#969696", "#BDBDBD", "#D9D9D9", "#F0F0F0", "#FFFFFF"],
-    DIVERGING_DARK: ["#C9E3F5", "#6DB3E0", "#256BAF", "#13161A", "#B6302F", "#EE8466", "#FFD9C4"],
+    DIVERGING_DARK: ["#5CAEF7", "#3F8DD6", "#256BAF", "#13161A", "#B6302F", "#E5594D", "#FF8A78"],
 }  # fmt: skip
 DETAIL = 36  # of 255: how much brighter or darker the fine detail of a photo makes a colour that lies on it
 PHOTO_SHARE = (255 - 2 * DETAIL) / 255  # of a colour's range on a photo, so that no detail is cut off

@@ -5,6 +5,8 @@ import { fillHover, ticksOf } from "./chart_words.js"
 const NS = "http://www.w3.org/2000/svg"
 const states = new WeakMap()
 const LEAST = 40 // px of room for the data, however narrow the page: less would be negative beside wide labels
+const THREE_COLUMNS_PX = 1200 // a page as wide as this shows charts in columns, and all their rows at once
+const ABOVE_EM = 142, WORDS_EM = 140 // px at usual type: above all charts of a page, and in a chart's box beside its plot
 let em = 1 // how large the page's type is, over 16 px: more in a lecture
 
 export default function ({ data, parentElement }) {
@@ -53,13 +55,16 @@ function frame(root, s) {
   drawLegend(root.querySelector("ul"), legend ? traces.filter(t => t.name && t.legend) : [])
   drawScale(root.querySelector(".scale"), traces.find(t => t.kind === "scale"))
   drawNotes(root.querySelector(".notes"), s.data.notes.filter(besidePlot))
-  const place = layout(root.clientWidth, height, x, y)
+  const place = layout(root.clientWidth, root.matches(":fullscreen") ? window.innerHeight : height, x, y, mostHigh(root, s.data.rows), root.matches(":fullscreen"))
   svg.setAttribute("height", place.high)
   svg.style.height = place.high + "px"
   return place
 }
 
-function layout(wide, height, x, y) {
+// How high the plot may be: alone on a full screen, or where `rows` of charts are seen at once; 0: any height.
+const mostHigh = (root, rows) => root.matches(":fullscreen") ? window.innerHeight - 2 * WORDS_EM * em : (rows && window.innerWidth >= THREE_COLUMNS_PX ? Math.max(170 * em, (window.innerHeight - ABOVE_EM * em) / rows - WORDS_EM * em) : Infinity)
+
+function layout(wide, height, x, y, most, alone) {
   const left = y.visible === false ? 0 : em * (34 + 7 * Math.max(...ticksOf(y, 5).map(t => t.label.length)))
   const bottom = x.visible === false ? 2 : 44 * em
   const at = (axis, from, to) => {
@@ -68,10 +73,11 @@ function layout(wide, height, x, y) {
   }
   if (y.scaleanchor) {
     const ratio = Math.abs(y.range[1] - y.range[0]) / Math.abs(x.range[1] - x.range[0])
-    const w = Math.max(LEAST, Math.min(wide - left, 560 * em / Math.max(1, ratio)))
-    return { left, top: 0, w, h: w * ratio, high: w * ratio + bottom, x: at(x, left, left + w), y: at(y, w * ratio, 0) }
+    const w = Math.max(LEAST, Math.min(wide - left, (alone ? most : 560 * em) / Math.max(1, ratio), (most - bottom) / ratio))
+    const start = alone ? left + (wide - left - w) / 2 : left
+    return { left: start, top: 0, w, h: w * ratio, high: w * ratio + bottom, x: at(x, start, start + w), y: at(y, w * ratio, 0) }
   }
-  const h = Math.max(60, em * (height - (bottom > 2 ? 90 : 56)) - bottom), w = Math.max(LEAST, wide - left - 10)
+  const h = Math.max(60, Math.min(em * (height - (bottom > 2 ? 90 : 56)), most - 8) - bottom), w = Math.max(LEAST, wide - left - 10)
   return { left, top: 8, w, h, high: 8 + h + bottom, x: at(x, left, left + w), y: at(y, 8 + h, 8) }
 }
 

@@ -21,11 +21,14 @@ _CHART = st.components.v2.component(
 )
 
 
-def chart(spec: dict[str, Any], *, key: str, alt: str, marker_x: float | None = None) -> None:
-    """Show what `chart_spec` made of a figure; under the same key the next one takes its place. `marker_x`: an upright line."""
+def chart(spec: dict[str, Any], *, key: str, alt: str, marker_x: float | None = None, rows: int = 0) -> None:
+    """Show what `chart_spec` made of a figure; under the same key the next one takes its place.
+
+    `marker_x`: an upright line. `rows`: how many of such charts, below each other, are seen at once on a wide screen; 0: any.
+    """
     marker = {"x": [marker_x, marker_x], "y": [], "across": False, "along": True, "colour": "", "wide": 2.5, "dash": ""}
     lines = spec["lines"] + ([] if marker_x is None else [marker])
-    _CHART(data=spec | {"alt": alt, "lines": lines}, key=key)
+    _CHART(data=spec | {"alt": alt, "lines": lines, "rows": rows}, key=key)
 
 
 def undimmed_container(key: str, **options: Any) -> Any:

@@ -1,18 +1,28 @@
-// Full screen for any picture of our own: the key F while it is pointed at or has the focus; F or Escape leaves it.
-// (Streamlit's images and charts have a button of their own.)
+// Full screen for any picture of a page: the key F while it is pointed at or has the focus, else the largest in sight; F or Escape leaves it.
 
-const WHOLE = "section, figure" // of a component: the smallest one that a person means
+const WHOLE = "section, figure, li" // of a component: the smallest one around a picture is what a person means
+const PICTURE = "canvas, img, svg"
+const CHART = ":st(plotly-chart), :st(image)" // Streamlit's own, which are enlarged as they are
+const LEAST_PX = 120 // what is smaller is an icon or a colour bar
+const ROOM = 0.96 // of the screen
 const STYLE = `:fullscreen {
   --beside-picture: 6.5rem; --beside-photo: 8.5rem; box-sizing: border-box; margin: 0; padding: 1rem; overflow: auto;
   background: var(--st-background-color); color: var(--st-text-color);
 }
 figure:fullscreen { display: grid; place-content: safe center; grid-template-columns: minmax(0, 1fr); justify-items: center; max-width: none !important; }
 section:fullscreen .photo { margin-inline: auto; }
+li:fullscreen { display: grid; place-content: safe center; justify-items: center; width: 100%; max-width: none; list-style: none; }
+li:fullscreen img { width: auto; height: calc(100vh - 7rem); max-width: 100%; object-fit: contain; }
 figure:fullscreen > .frame { width: min(100%, 100vh - var(--beside-picture)); }`
 let under = [] // what the pointer is over, the innermost first
 
+const large = ({ width, height }) => width > LEAST_PX && height > LEAST_PX
+/** @param {any} node */
+const holdsPicture = node => [...node.querySelectorAll(PICTURE)].some(one => large(one.getBoundingClientRect()))
+
 /** @param {EventTarget[]} path what an event went through @returns {any} the picture among it */
-export const pictureAmong = path => path.find(node => node instanceof Element && node.matches(WHOLE) && node.getRootNode() instanceof ShadowRoot)
+export const pictureAmong = path => path.find(node => node instanceof Element && (node.matches(CHART) ||
+  (node.matches(WHOLE) && node.getRootNode() instanceof ShadowRoot && holdsPicture(node))))
 
 /** Whether this key was F, and a picture filled the screen for it, or does no longer.
  * @param {KeyboardEvent} event */
@@ -22,11 +32,46 @@ export function fullScreen(event) {
     document.exitFullscreen()
     return true
   }
-  const picture = pictureAmong([...event.composedPath(), ...under])
+  const picture = pictureAmong([...event.composedPath(), ...under]) ?? pictureAmong(largestInSight())
   if (!picture?.requestFullscreen) return false
-  dress(picture.getRootNode())
-  picture.requestFullscreen().catch(() => {}) // a browser may not allow it
+  if (picture.getRootNode() instanceof ShadowRoot) dress(picture.getRootNode())
+  const whole = picture.matches(CHART) ? withTitle(picture) : picture
+  whole.requestFullscreen().catch(() => {}) // a browser may not allow it
   return true
+}
+
+/** A chart of Streamlit's with its title, where both are in a block of their own; it is enlarged as it is, so that its words grow, too.
+ * @param {Element} chart */
+function withTitle(chart) {
+  const wrapper = chart.closest(":st(layout-wrapper)"), alone = wrapper?.querySelectorAll(CHART).length === 1 && !wrapper.querySelector("button, input")
+  const whole = /** @type {HTMLElement} */ (alone ? wrapper : chart.closest(":st(element)") ?? chart)
+  const { width, height } = whole.getBoundingClientRect()
+  whole.dataset.whole = ""
+  whole.style.setProperty("--whole-wide", `${width}px`)
+  const fit = () => whole.style.setProperty("--whole-fit", String(ROOM * Math.min(window.innerWidth / width, window.innerHeight / height)))
+  fit()
+  window.addEventListener("resize", fit)
+  document.addEventListener("fullscreenchange", function left() {
+    if (document.fullscreenElement) return fit()
+    window.removeEventListener("resize", fit)
+    document.removeEventListener("fullscreenchange", left)
+    delete whole.dataset.whole
+  })
+  return whole
+}
+
+/** What an event on the picture that holds most of the screen would go through. */
+function largestInSight() {
+  const all = root => [...root.querySelectorAll("*")].flatMap(one => (one.shadowRoot ? [...all(one.shadowRoot)] : one.matches(PICTURE) ? [one] : []))
+  const seen = one => {
+    const box = one.getBoundingClientRect()
+    const high = Math.min(box.bottom, window.innerHeight) - Math.max(box.top, 0)
+    return large(box) && high > 0 ? high * box.width : 0
+  }
+  const pictures = all(document.querySelector(":st(main)") ?? document).map(one => ({ one, seen: seen(one) })).sort((a, b) => b.seen - a.seen)
+  const path = []
+  for (let node = pictures[0]?.seen ? pictures[0].one : null; node; node = node.parentElement ?? node.getRootNode().host) path.push(node)
+  return path
 }
 
 /** @param {AbortSignal} signal */

@@ -4,7 +4,7 @@ import { adoptChoices, fresh } from "../choices.js"
 import { palettes, smallMap } from "../explorer/explorer_read.js"
 import { floatsOf, namesOff } from "./switches_read.js"
 import { imageOf, scheduleSwitches } from "./switches_draw.js"
-import { buildBoard, listenSwitches, sayOff } from "./switches_touch.js"
+import { buildBoard, buildChoices, listenSwitches, sayOff } from "./switches_touch.js"
 
 const states = new WeakMap()
 
@@ -39,8 +39,11 @@ function adoptSwitches(s, data) {
   s.small = smallMap(data.grid.rows, data.grid.cols)
   s.map = { ...data.map, before: floatsOf(data.map.before), after: data.map.after && floatsOf(data.map.after) }
   for (const url of [data.photo, data.detail]) imageOf(s, url)
-  const built = JSON.stringify([data.components, data.words])
-  if (s.built !== built) buildBoard(s)
+  const built = JSON.stringify([data.components, data.words, data.choices])
+  if (s.built !== built) {
+    buildBoard(s)
+    buildChoices(s)
+  }
   s.built = built
   sayOff(s)
   scheduleSwitches(s)

@@ -7,14 +7,21 @@ from typing import Any
 
 from app.components.pending_choices import choice_component, choose
 
-LABELS = ("answer", "before", "after", "switches", "all on", "tokens", "attention", "mlp")
+LABELS = (
+    "answer", "before", "after", "switches", "all on", "tokens", "attention", "mlp", "switch_by", "switch_map", "try every head",
+)  # fmt: skip
 
 
-def switches(data: dict[str, Any], *, key: str, target: str) -> None:
-    """Draw what `data` says; the names of what is off go to st.session_state[target], as text."""
+def switches(data: dict[str, Any], *, key: str, targets: dict[str, str]) -> None:
+    """Draw what `data` says; what is chosen goes to st.session_state[targets[name]]: "off" (names, as text), "by", "map", "scan".
+
+    Of "by" and "map" only what `data["choices"]` offers is taken.
+    """
 
     def take(given: dict[str, Any]) -> None:
-        if "off" in given:
-            choose(target, str(given["off"]))
+        for name, target in targets.items():
+            offered = [value for value, _ in data["choices"].get(name, [])]
+            if name in given and (not offered or given[name] in offered):
+                choose(target, str(given[name]))
 
     choice_component("switches", LABELS, data, key=key, take=take)

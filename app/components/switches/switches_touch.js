@@ -11,6 +11,7 @@ const LATER_MS = 120 // several switches in one breath are one message
 
 export function listenSwitches(s) {
   s.root.querySelector("[data-act=all]").onclick = () => become(s, new Set())
+  s.root.querySelector("[data-act=try]").onclick = () => { choose(s, { scan: "tried" }); sayChoices(s) }
   for (const canvas of s.root.querySelectorAll("canvas[data-when]")) holding(canvas, bare => { s.bare = bare; scheduleSwitches(s) })
 }
 
@@ -33,6 +34,28 @@ export function buildBoard(s) {
   }
   for (const one of components) one.kind in CHIPS ? chip(s, tokens, one) : cell(s, board, one, parts)
   board.querySelector("button")?.setAttribute("tabindex", "0")
+}
+
+/** What takes the place of a part, and which map is shown: a row of buttons each. */
+export function buildChoices(s) {
+  for (const row of s.root.querySelectorAll("[data-choice]")) {
+    const name = row.dataset.choice
+    for (const old of row.querySelectorAll("button")) old.remove()
+    for (const [value, label] of s.data.choices[name]) {
+      const button = added(row, "button", "tile", label)
+      Object.assign(button, { type: "button", value, title: s.data.words[`${name} help`] ?? "" })
+      button.onclick = () => { s.root.classList.add("waiting"); choose(s, { [name]: value }); sayChoices(s) }
+    }
+  }
+}
+
+/** Which of them is chosen, and whether every head is being tried. */
+export function sayChoices(s) {
+  const { root, data } = s, button = root.querySelector("[data-act=try]"), trying = Boolean(s.st.scan) && !data.scan
+  for (const one of root.querySelectorAll("[data-choice] button")) one.setAttribute("aria-pressed", String(s.st[one.parentElement.dataset.choice] === one.value))
+  button.hidden = !data.scannable || Boolean(data.scan)
+  button.disabled = trying
+  button.textContent = data.words[trying ? "trying" : "try every head"]
 }
 
 const CHIPS = { positions: "positions", registers: "registers", class_token: "class token" }
@@ -111,7 +134,8 @@ export function sayOff(s) {
     root.querySelector(".named").textContent = scan.told
   }
   sayPointed(s)
-  if (data.state.off === s.st.off) sayAnswer(s)
+  sayChoices(s)
+  if (["off", "by", "map"].every(name => data.state[name] === s.st[name])) sayAnswer(s)
 }
 
 function colourCell(s, button, one) {

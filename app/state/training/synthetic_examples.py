@@ -27,9 +27,16 @@ def default_options() -> str:
     return synthetic_dataset.OPTIONS
 
 
+def class_titles(data: str) -> tuple[str, ...]:
+    """What the classes of a drawn set that are shown are called, in the visitor's language."""
+    from vitcore.train.data import synthetic_dataset
+
+    return synthetic_dataset.class_titles(synthetic_dataset.parse_options(data))[:MAX_CLASSES]
+
+
 @memory_cache.cached
-def draw_examples(data: str) -> tuple[NDArray[np.uint8], tuple[float, ...], tuple[str, ...]]:
-    """Pictures (D, R, K, px, px, 3) of a drawn set, as difficult as it is and as usual; the difficulties, names of K classes."""
+def draw_examples(data: str) -> tuple[NDArray[np.uint8], tuple[float, ...]]:
+    """Pictures (D, R, K, px, px, 3) of a drawn set, as difficult as it is and as usual; the difficulties."""
     from dataclasses import replace
 
     import numpy as np
@@ -37,11 +44,10 @@ def draw_examples(data: str) -> tuple[NDArray[np.uint8], tuple[float, ...], tupl
     from vitcore.train.data import synthetic_dataset
 
     asked = synthetic_dataset.parse_options(data)
-    classes = synthetic_dataset.class_names(asked)[:MAX_CLASSES]
-    which = np.arange(PICTURES_PER_CLASS)[:, None] * asked.classes + np.arange(len(classes))
+    which = np.arange(PICTURES_PER_CLASS)[:, None] * asked.classes + np.arange(min(asked.classes, MAX_CLASSES))
     levels = tuple(sorted({asked.difficulty, synthetic_dataset.SyntheticDataset().difficulty}))
     sheets = [
         synthetic_dataset.draw_pictures(replace(asked, difficulty=level), 0, synthetic_dataset.TRAIN, which.ravel())
         for level in levels
     ]
-    return np.stack([sheet.reshape(*which.shape, *sheet.shape[1:]) for sheet in sheets]), levels, classes
+    return np.stack([sheet.reshape(*which.shape, *sheet.shape[1:]) for sheet in sheets]), levels

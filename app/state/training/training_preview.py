@@ -18,15 +18,19 @@ if TYPE_CHECKING:
 
 PHOTOS_SHOWN, COLUMNS = 12, 4
 CURVE_PX = 330
+SHIPPED = "samples"
 
 
 def patch_figure(source: str, count: int, recipe: Recipe, mode: Any) -> Drawing:
     """Some of the `count` photos of a source, as large as the recipe has them, in its patches."""
     from vitcore.figures import photos_in_patches
     from vitcore.grid import Grid
+    from vitcore.translation import say
 
     side = recipe.image_px // recipe.patch_px
     pixels, names = _example_photos(source, count, recipe.image_px)
+    if source == SHIPPED:  # whose titles the app has in each language
+        names = tuple(map(say, names))
     return photos_in_patches(pixels, Grid(side, side, recipe.patch_px), names, COLUMNS, mode)
 
 

@@ -38,7 +38,9 @@ def show_training_pictures(results: Results, text: Prose) -> None:
 
         st.markdown(text["fair"])
         plot(
-            figures.synthetic_pictures(*synthetic_examples.draw_examples(data), mode=page_theme.current()),
+            figures.synthetic_pictures(
+                *synthetic_examples.draw_examples(data), synthetic_examples.class_titles(data), mode=page_theme.current()
+            ),
             "drawn",
             text["drawn alt"],
         )

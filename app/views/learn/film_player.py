@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 FRAME_S = 0.5  # two snapshots a second
 REFRESH_S = 2.0  # between two looks at a run that is being trained
-FIGURE_ROWS = (("filters", "positions", "distance"), ("given", "predicted", "truth"), ("rollout", "last_block", "answer"))
+FIGURES = ("given", "predicted", "truth", "rollout", "answer", "filters", "last_block", "positions", "distance")  # of one film some
+COLUMNS = 3
+ROWS_ON_SCREEN = 2  # of pictures, below the slider
 
 
 def show_film(name: str, photo: int, live: bool, text: texts.Prose, bar: DeltaGenerator) -> None:
@@ -72,11 +74,11 @@ def _player(name: str, photo: int, live: bool, text: texts.Prose, bar: DeltaGene
     specs = {part: films.frame_figures(key, part, frame, photo, mode, texts.language(), film) for part in ("weights", "photo")}
     shown = specs["weights"] | specs["photo"]
     findings = film_sentences.snapshot_findings(film, frame, films.first_emergence_steps(f"{key}:{steps[-1]}", film), text)
-    for row in FIGURE_ROWS:
-        names = [one for one in row if one in shown]
-        for place, one in zip(st.columns(3) if names else [], names, strict=False):
+    there = [one for one in FIGURES if one in shown]
+    for first in range(0, len(there), COLUMNS):
+        for place, one in zip(st.columns(COLUMNS), there[first : first + COLUMNS], strict=False):
             with place, st.container(border=True, height="stretch"):
-                chart(shown[one], key=f"film_{one}", alt=text[f"{one} alt"])
+                chart(shown[one], key=f"film_{one}", alt=text[f"{one} alt"], rows=ROWS_ON_SCREEN)
                 if found := findings.get(one):
                     st.badge(found.flag, icon=found.icon, color="green" if found.is_there else "gray")
     _training_curves(key, film, step, mode, text)

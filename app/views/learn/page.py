@@ -17,8 +17,10 @@ if not titles:
     st.stop()
 
 problem_place = st.container()
-with undimmed_container("film_bar", horizontal=True, vertical_alignment="bottom"):  # on a phone it stays with the pictures
-    bar = st.container(horizontal=True, vertical_alignment="bottom")
+with undimmed_container("film_bar"):  # above the pictures; on a phone and in a lecture it stays at their foot
+    bar = st.container(horizontal=True, vertical_alignment="center")
+screen = lead()
+with st.container(key="film_choice"):
     with st.popover(text["film"], icon=":material/movie:"):
         name = query_controls.select_menu(text["film"], titles, "film", [films.film_titles(lang) for lang in texts.LANGUAGES])
         try:
@@ -28,7 +30,7 @@ with undimmed_container("film_bar", horizontal=True, vertical_alignment="bottom"
             st.stop()
         photo = photo_picker.photo_menu(text["scene"], list(film.names), "scene")
 run = runs.run_status(name.removeprefix("runs/")) if name.startswith("runs/") else None
-with lead():
+with screen:
     film_player.show_film(name, film.names.index(photo), bool(run and run.is_live), text, bar)
 if film.task in film_sentences.TASKS:
     st.caption(text[f"task {film.task}"])

@@ -27,7 +27,7 @@ SHOWN_CLASSES = 5
 TEXT_KEYS = (
     "frame", "canvas", "answer", "sources", "camera", "file", "photo here",
     "freeze", "go on", "mirror", "turn", "cover", "clear", "rollout", "layer",
-    "keep", "keep help", "keys", "loading", "preparing",
+    "keep", "keep help", "kept", "keys", "loading", "preparing",
     "asking", "insecure", "no camera", "not allowed", "not read", "no simd", "broken",
     "gone", "differs", "checked", "opened", "servers", "rate", "time", "times",
     "map rollout", "map layer", "patch rollout", "patch layer",

@@ -50,9 +50,21 @@ def show_curves(visit: Visit, found: PhotoDeletion, insertion: bool) -> None:
     numbers: dict[str, Any] = {name: curve.weakest_first if insertion else curve.strongest_first for name, curve in curves.items()}
     figure(
         map_tests.deletion_drawing(found, insertion, visit.mode, bool(page_size().narrow)), kind, text[f"{kind} alt"],
-        text["how"], text["limits"], subjects=visit.subjects, source=text["source"],
+        text["how"], text["limits"], subjects=visit.subjects, source=text["source"], caption=both_sentence(found, text),
+        fills_screen=True,
         shares=next(iter(curves.values())).shares, **numbers,
     )  # fmt: skip
+
+
+def both_sentence(found: PhotoDeletion, text: texts.Prose) -> str:
+    """Which line is best by deletion, and which by insertion: one ranking says nothing of the other."""
+    from vitcore.faithfulness.method_maps import map_title
+
+    least = min(found.curves, key=lambda name: found.curves[name].deletion)
+    most = max(found.curves, key=lambda name: found.curves[name].insertion)
+    names = {"deletion": map_title(least), "insertion": map_title(most)}
+    facts = {"less": f"{found.curves[least].deletion:.2f}", "more": f"{found.curves[most].insertion:.2f}"}
+    return text["best both" if least == most else "best each"].format(**names, **facts)
 
 
 def show_table(found: PhotoDeletion, visit: Visit) -> None:

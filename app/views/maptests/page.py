@@ -21,7 +21,7 @@ if problem := map_tests.why_not(visit.vit):
 charts = lead()
 why = covered_photos.why_not_removable(visit.vit)
 with st.container(horizontal=True, vertical_alignment="bottom", key="maptests_controls"):
-    curve = query_controls.button_row(text, "test_curve", ["deletion", "insertion"])
+    curve = query_controls.button_row(text, "test_curve", ["deletion", "insertion"], help=text["test_curve help"])
     fill = query_controls.button_row(text, "test_fill", [one for one in FILLS if one != "removed" or not why])
     progress = st.container(horizontal=True, vertical_alignment="bottom", width="stretch", key="maptests_progress")
 if why:

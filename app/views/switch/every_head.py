@@ -22,16 +22,19 @@ SCAN = "every_head"  # in the address: "tried", or nothing
 TRIED = "tried"
 
 
+def is_asked_for(visit: Visit, by: str) -> bool:
+    """Whether every head is to be tried: by the button of the picture, by the address, or by a guess."""
+    tried = st.text_input(visit.texts["tried"], key=SCAN, bind="query-params") == TRIED
+    return tried or guess.has_guessed(_guess_key(visit, by))
+
+
 def try_every_head(visit: Visit, by: str) -> NDArray | None:
-    """The button, and the drops (L, H) where they are asked for; None where they are not, or the model can't."""
+    """The drops (L, H), with progress at the foot of the screen; None where the model can't."""
     text = visit.texts
-    st.button(text["try every head"], key="try_every_head", type="primary", on_click=st.session_state.update, kwargs={SCAN: TRIED})
-    tried = st.text_input(text["tried"], key=SCAN, bind="query-params") == TRIED
-    if not tried and not guess.has_guessed(_guess_key(visit, by)):
-        return None
     if (drops := interventions.drops_at_hand(visit.recording, by)) is not None:
         return drops
-    bar = st.progress(0.0, text["trying"])
+    place = st.empty()
+    bar = place.container(key="trying").progress(0.0, text["trying"])
 
     def progress(done: int, total: int) -> None:
         bar.progress(done / total, text["trying"])
@@ -41,7 +44,7 @@ def try_every_head(visit: Visit, by: str) -> NDArray | None:
     except ModelError:
         return None  # what is switched off says why
     finally:
-        bar.empty()
+        place.empty()
 
 
 def strongest_sentence(visit: SwitchVisit) -> str:

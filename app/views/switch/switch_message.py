@@ -12,12 +12,16 @@ from app.widgets import outlier_masking
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from app.state.recordings.covered_photos import ChangedPass
     from app.views.switch.switch_visit import SwitchVisit
 
+MAPS = ("rollout", "class_attention")
 TEXT_KEYS = (
     "answer", "before", "after", "switches", "all on", "tokens", "attention", "mlp", "head", "layer", "a head", "an attention",
-    "an mlp", "positions", "registers", "class token", "is on", "is off", "drop of", "point", "row",
+    "an mlp", "switch_by", "switch_map", "try every head", "trying",
+    "positions", "registers", "class token", "is on", "is off", "drop of", "point", "row",
 )  # fmt: skip
 
 
@@ -27,14 +31,21 @@ def switch_message(visit: SwitchVisit) -> dict[str, Any]:
     after = None if isinstance(visit.after, str) else visit.after
     rows = covered_photos.answer_rows(rec, after.logits) if after else []
     return {
-        "state": {"off": visit.off}, "layers": vit.blocks, "heads": vit.heads,
+        "state": {"off": visit.off, "by": visit.by, "map": visit.map_name, "scan": "" if visit.drops is None else every_head.TRIED},
+        "choices": {"by": _options(visit, "switch_by", interventions.REPLACEMENTS), "map": _options(visit, "switch_map", MAPS)},
+        "scannable": bool(vit.labels), "layers": vit.blocks, "heads": vit.heads,
         "components": [{"name": one.name, "kind": one.kind, "layer": one.layer, "head": one.head} for one in visit.components],
         "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)},
         "photo": visit.photo_url, "detail": visit.detail_url,
         "colours": landing_figures.look_colours(visit.mode), "map": _map(visit, after), "scan": _scan(visit),
         "answer": [class_row(*row) for row in rows], "told": told(visit), "outlying": _outlying(visit, after),
-        "words": {key: text[key] for key in TEXT_KEYS},
+        "words": {key: text[key] for key in TEXT_KEYS} | {"by help": text["switch_by help"]},
     }  # fmt: skip
+
+
+def _options(visit: SwitchVisit, control: str, values: Iterable[str]) -> list[tuple[str, str]]:
+    """What a row of buttons offers: values, and what they are called."""
+    return [(value, visit.texts[f"{control}.{value}"]) for value in values]
 
 
 def _map(visit: SwitchVisit, after: ChangedPass | None) -> dict[str, Any]:

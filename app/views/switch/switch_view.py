@@ -21,7 +21,6 @@ from app.views.switch.switch_visit import SwitchVisit
 from app.widgets import outlier_masking
 
 OFF, BY, MAP = "off", "switch_by", "switch_map"  # controls
-MAPS = ("rollout", "class_attention")
 
 
 @st.fragment
@@ -33,11 +32,10 @@ def show_switches(model: str, text: texts.Prose) -> None:
     restore_pending(OFF, BY, MAP, every_head.SCAN)
     pictures = lead()
     asked = _controls(visit)
-    if strongest := every_head.strongest_sentence(asked):  # below the button, too: the picture may be off the screen
-        st.markdown(escape_markdown(strongest))
     with pictures:
         if asked.components:
-            switches(switch_message.switch_message(asked), key="switches", target=OFF)
+            targets = {"off": OFF, "by": BY, "map": MAP, "scan": every_head.SCAN}
+            switches(switch_message.switch_message(asked), key="switches", targets=targets)
         else:
             st.info(escape_markdown(interventions.why_none(vit)), icon=":material/info:")
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -52,12 +50,14 @@ def show_switches(model: str, text: texts.Prose) -> None:
 
 
 def _controls(visit: Visit) -> SwitchVisit:
+    """The fields that keep what is chosen in the address; they are not seen: the picture has the buttons."""
     text, vit = visit.texts, visit.vit
-    with st.container(horizontal=True, vertical_alignment="bottom", key="switch_controls"):
+    with st.container(key="switch_controls"):
         by = query_controls.button_row(text, BY, list(interventions.REPLACEMENTS), help=text["switch_by help"])
-        shown = query_controls.button_row(text, MAP, list(MAPS))
+        shown = query_controls.button_row(text, MAP, list(switch_message.MAPS))
         found = interventions.components(vit, by)
-        drops = every_head.try_every_head(visit, by) if vit.labels and found else None
+        asked = every_head.is_asked_for(visit, by)
+    drops = every_head.try_every_head(visit, by) if asked and vit.labels and found else None
     known = [one.name for one in interventions.components(vit, "zero")]
     off = interventions.decode_components(_off_control(visit, known), [one.name for one in found])
     return visit.extend(

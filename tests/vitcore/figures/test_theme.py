@@ -1,6 +1,7 @@
 """The theme: colours that follow numbers, and the pieces figures are made of."""
 
 import base64
+import colorsys
 import io
 
 import numpy as np
@@ -39,6 +40,16 @@ def test_more_is_lighter_and_zero_is_the_middle():
         low, middle, high = lut(scale)[[0, 127, 255]].astype(int)
         assert low[2] > low[0] and high[0] > high[2] and np.ptp(middle) < 12
     assert lut(DIVERGING_DARK)[127].max() < 40 < 200 < lut(DIVERGING)[127].min(), "zero is as dark or light as its page"
+
+
+@pytest.mark.parametrize("scale", [DIVERGING, DIVERGING_DARK])
+def test_the_words_red_and_blue_are_true_of_the_scale_on_light_and_on_dark_pages(scale):
+    """Every page and report says "red is similar, blue is opposite": hue within 20 degrees of it, and no pastel."""
+    for value in np.linspace(0.5, 1, 20):
+        for sign, named in ((1, 0), (-1, 211)):
+            rgb = apply_colour_scale(np.array(sign * value), scale, -1, 1) / 255
+            hue, saturation, _ = colorsys.rgb_to_hsv(*rgb.tolist())
+            assert abs((360 * hue - named + 180) % 360 - 180) <= 20 and saturation > 0.45, (sign * value, rgb)
 
 
 def test_numbers_become_colours_from_low_to_high():

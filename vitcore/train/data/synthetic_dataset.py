@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vitcore.train.data.photos import DataError, Photos
 from vitcore.train.data.synthetic_pixels import draw_pixels, numbers_per_picture
+from vitcore.translation import say
 
 SOURCE_NAME = "drawn"
 TRAIN, VALIDATION = 0, 1
@@ -125,11 +126,22 @@ def open_synthetic_dataset(source: str, seed: int) -> tuple[Photos, Photos]:
     return photos(TRAIN, drawing.photos), photos(VALIDATION, drawing.validation)
 
 
+CLASS_NAME = "near {near}°, far {far}°"
+
+
 def class_names(drawing: SyntheticDataset) -> tuple[str, ...]:
-    """The classes by the ways of their pairs, degrees from straight up."""
+    """The classes by the ways of their pairs, degrees from straight up: in English, as files hold them."""
+    return tuple(CLASS_NAME.format(near=near, far=far) for near, far in _class_degrees(drawing))
+
+
+def class_titles(drawing: SyntheticDataset) -> tuple[str, ...]:
+    """The same in the reader's language."""
+    return tuple(say("near {near}°, far {far}°", near=near, far=far) for near, far in _class_degrees(drawing))
+
+
+def _class_degrees(drawing: SyntheticDataset) -> list[tuple[str, str]]:
     near, far = (math.degrees(apart) for apart in drawing.class_angles)
-    codes = drawing.direction_indices(np.arange(drawing.classes)).tolist()
-    return tuple(f"near {n * near:.0f}°, far {f * far:.0f}°" for n, f in codes)
+    return [(f"{n * near:.0f}", f"{f * far:.0f}") for n, f in drawing.direction_indices(np.arange(drawing.classes)).tolist()]
 
 
 def drawing_version(where: str) -> str:
