@@ -51,14 +51,15 @@ def lead() -> DeltaGenerator:
 
 def figure(
     fig: Drawing, key: str, alt: str, note: str = "", limits: str = "", on_click: Callable[[Any], None] | None = None,
-    subjects: tuple[str, ...] = (), file_stem: str = "", source: str = "", **arrays: ArrayLike,
+    subjects: tuple[str, ...] = (), file_stem: str = "", source: str = "", animation: Callable[[], bytes] | None = None,
+    **arrays: ArrayLike,
 ) -> None:  # fmt: skip
     """Show a figure; in one row below it, how to read it, what it cannot tell (both folded) and its downloads."""
     plot(fig, key, alt, on_click)
     with st.container(horizontal=True):
         explain(note, limits, source)
         if arrays:
-            downloads(lambda: fig, key, note, subjects=subjects, file_stem=file_stem, **arrays)
+            downloads(lambda: fig, key, note, subjects=subjects, file_stem=file_stem, animation=animation, **arrays)
 
 
 def plot(
@@ -121,9 +122,12 @@ def explain(note: str, limits: str = "", source: str = "", is_map: bool = False)
 
 
 def downloads(
-    make: Callable[[], Drawing], key: str, note: str = "", subjects: tuple[str, ...] = (), file_stem: str = "", **arrays: ArrayLike
-) -> None:
+    make: Callable[[], Drawing], key: str, note: str = "", subjects: tuple[str, ...] = (), file_stem: str = "",
+    animation: Callable[[], bytes] | None = None, **arrays: ArrayLike,
+) -> None:  # fmt: skip
     """PNG, SVG, self-contained HTML, and the numbers (arrays, lists, single ones) as NPZ and CSV, made when asked for.
+
+    `animation` makes the picture's steps as a GIF, if there are any.
 
     Files are named for what they show (`file_stem`, else `key`) and their `subjects`, the photo and the models. Pictures say so.
     """
@@ -134,6 +138,9 @@ def downloads(
             _download_button(
                 text["picture as"], kind, partial(_figure_file, make, kind, caption, words), mime, key, (stem, *subjects)
             )
+        if animation is not None:
+            moving = texts.prose("report")["animation gif"]
+            _download_button(moving, "gif", partial(_spoken, animation, words), "image/gif", key, (stem, *subjects))
         _download_button(text["numbers as"], "npz", lambda: npz(arrays), "application/octet-stream", key, (stem, *subjects))
         _download_button(text["numbers as"], "csv", lambda: _csv(arrays), "text/csv", key, (stem, *subjects))
 
@@ -150,6 +157,11 @@ def _figure_file(make: Callable[[], Drawing], kind: str, note: str, words: Mappi
 
     with speaking(words):
         return print_figure(make(), kind, note)
+
+
+def _spoken(make: Callable[[], bytes], words: Mapping[str, str]) -> bytes:
+    with speaking(words):
+        return make()
 
 
 def npz(arrays: Mapping[str, ArrayLike]) -> bytes:

@@ -83,7 +83,7 @@ def comparison_handout(
 @memory_cache.cached
 def animation(rec: Recording, settings: ReportSettings, lang: str, mode: Any, kind: str, _vit: Vit) -> bytes:
     """Rollout through the layers as an animation, made once."""
-    from vitcore.report.animation import animation as made
+    from vitcore.report.animations.rollout_animation import animation as made
 
     return made(_vit, rec, settings, kind, mode=mode)  # type: ignore[arg-type]
 
@@ -91,7 +91,7 @@ def animation(rec: Recording, settings: ReportSettings, lang: str, mode: Any, ki
 @memory_cache.cached
 def last_frame(rec: Recording, settings: ReportSettings, lang: str, mode: Any, _vit: Vit) -> Any:
     """The animation's last frame, for who wants nothing to move."""
-    from vitcore.report.animation import animation_end_frame as last
+    from vitcore.report.animations.rollout_animation import animation_end_frame as last
 
     return last(_vit, rec, settings, mode)
 

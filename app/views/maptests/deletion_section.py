@@ -11,12 +11,15 @@ import streamlit as st
 from app import texts
 from app.components.figure import figure
 from app.components.page_style.page_style import page_size
+from app.state import step_animations
 from app.state.jobs import map_tests
 from app.state.visit.visit import Visit
 from app.views.maptests.run_button import run_button
 from vitcore.translation import percent, translated_labels
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from streamlit.delta_generator import DeltaGenerator
 
     from vitcore.faithfulness.method_ranking import PhotoDeletion
@@ -51,8 +54,19 @@ def show_curves(visit: Visit, found: PhotoDeletion, insertion: bool) -> None:
     figure(
         map_tests.deletion_drawing(found, insertion, visit.mode, bool(page_size().narrow)), kind, text[f"{kind} alt"],
         text["how"], text["limits"], subjects=visit.subjects, source=text["source"],
-        shares=next(iter(curves.values())).shares, **numbers,
+        animation=_animation(visit, found, kind), shares=next(iter(curves.values())).shares, **numbers,
     )  # fmt: skip
+
+
+def _animation(visit: Visit, found: PhotoDeletion, kind: str) -> Callable[[], bytes]:
+    """Patches as they go, or come, in the order of the method that is best on this photo."""
+    from vitcore.faithfulness.method_maps import CHANCE, map_title
+
+    text, best = visit.texts, next(name for name in found.ranked if name != CHANCE)
+    words = {"title": text[f"film {kind}"].format(method=map_title(best)), "step": text[f"film step {kind}"]}
+    return partial(
+        step_animations.deletion_animation, visit.vit.name, visit.photo.key, found, best, kind == "insertion", words, visit.mode
+    )
 
 
 def show_table(found: PhotoDeletion, visit: Visit) -> None:

@@ -102,7 +102,7 @@ def animation(visit: Visit, chosen_settings: ReportSettings) -> None:
 
     def gif() -> bytes:
         """Made when asked for, where no visitor's language is known; a page that waits holds no model and no recording."""
-        from vitcore.report.animation import animation as made
+        from vitcore.report.animations.rollout_animation import animation as made
 
         with speaking(words):
             return made(*recordings.from_key(model, image, fusion), chosen_settings, "gif", mode=mode)

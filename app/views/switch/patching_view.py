@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -11,6 +12,7 @@ from app import texts
 from app.components import page_theme
 from app.components.figure import downloads, explain, plot
 from app.shell import photo_picker, query_controls
+from app.state import step_animations
 from app.state.models import loaded_models
 from app.state.recordings import interventions, recordings
 from app.state.visit import current_photo
@@ -90,7 +92,9 @@ def _show_pictures(visit: Visit, other: Recording, found: ActivationPatching, si
         downloads(
             lambda: figures.patching_by_depth(share, names, turning, even, mode), "swap", _turning_sentence(visit, found),
             subjects=(*visit.subjects, other.photo.name), file_stem="swapped tokens", logit_difference=found.logit_difference,
-            share=share, logit_difference_own=found.own, logit_difference_other=found.other, share_of_squares=squares,
+            animation=partial(
+                step_animations.swap_animation, visit.vit.name, visit.photo.key, squares, text["film swap"], unit, top, mode
+            ), share=share, logit_difference_own=found.own, logit_difference_other=found.other, share_of_squares=squares,
         )  # fmt: skip
 
 
