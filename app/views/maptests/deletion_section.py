@@ -35,10 +35,11 @@ def show_photo(visit: Visit, fill: str, insertion: bool, charts: DeltaGenerator,
         charts.info(text["not tested"], icon=":material/info:")
     if found is None or not found.places:
         with progress:
-            compute = partial(map_tests.photo_deletion, rec, fill, vit)
-            run_button(
-                "deletion", text["test photo" if found is None else "draw orders"].format(orders=RANDOM_ORDERS), compute, text
-            )
+            if found is None:
+                run_button("deletion", text["test photo"], partial(map_tests.photo_deletion, rec, fill, vit), text)
+            else:
+                orders = partial(map_tests.photo_orders, rec, fill, found, vit)
+                run_button("orders", text["draw orders"].format(orders=RANDOM_ORDERS), orders, text)
     if found is not None:
         with charts:
             show_curves(visit, found, insertion)
