@@ -15,7 +15,7 @@ from vitcore.cli.commands import main
 from vitcore.faithfulness import map_tables
 from vitcore.faithfulness.covered_patches import answers_without
 from vitcore.faithfulness.deletion import deletion_curves, random_order_maps
-from vitcore.faithfulness.method_maps import MAPS, MIDDLE, drawn_by
+from vitcore.faithfulness.method_maps import CHANCE, MAPS, MIDDLE, drawn_by
 from vitcore.faithfulness.method_ranking import add_random_orders, photo_deletion, rank_methods, rank_sentence, ranking_sentence
 from vitcore.faithfulness.photo_masks import photos_with_masks
 from vitcore.faithfulness.plausibility import EVEN, agreement, bootstrap_interval, mass, pixel_auc, plausibility, pointing
@@ -184,7 +184,7 @@ def test_the_tables_that_ship_are_this_model_s(shipped):
     assert set(by_fill) == {"removed", "mean", "blur"}
     gallery = {file.name for file in SAMPLES.glob("*.jpg")}
     assert all({one.photo for one in some} == gallery for some in by_fill.values())
-    assert all(one.places.keys() == set(MAPS) for one in by_fill["removed"])
+    assert all(one.places.keys() == set(MAPS) and set(one.curves) == {*MAPS, CHANCE} for one in table)
     kept = next(one for one in by_fill["removed"] if one.photo == "cat.jpg")
     anew = photo_deletion(shipped, record(shipped, SAMPLES / "cat.jpg"), ("rollout", "chefer"), random_orders=0)
     for name, curve in anew.curves.items():
