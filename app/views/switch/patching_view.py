@@ -19,6 +19,7 @@ from app.state.visit import current_photo
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown
 from app.views.switch.parts_of_depth import part_of, parts_of_depth
+from app.views.switch.steering_view import show_steering
 from app.widgets import guess
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import percent
@@ -54,6 +55,7 @@ def show_patching(model: str, text: texts.Prose) -> None:
         found = interventions.patched_by_depth(visit.recording, other, vit)
     except ModelError as error:
         st.info(escape_markdown(str(error)), icon=":material/info:")
+        show_steering(visit, other, second.title)
         return
     key = f"swap {vit.name} {photo.key} {second.sample}"
     answers = {"own": _answer(visit.recording), "other": _answer(other)}
@@ -61,6 +63,7 @@ def show_patching(model: str, text: texts.Prose) -> None:
         _show_pictures(visit, other, found, side, answers)
     if interventions.readout_tokens(visit.recording):
         _show_question(visit, found, key, answers)
+    show_steering(visit, other, second.title)
 
 
 def _answer(rec: Recording) -> str:
