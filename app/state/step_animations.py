@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vitcore.faithfulness.method_ranking import PhotoDeletion
-    from vitcore.figures.theme import Mode
+    from vitcore.figures.theme import ColourScale, Mode
     from vitcore.forward.recording import Recording
 
 STRONGEST_HEADS = 12  # that go one after another
@@ -68,6 +68,19 @@ def switch_animation(
         for picture, part, one in zip(pictures, steps.parts, passes, strict=True)
     ]
     return step_animation(words["title"], frames, scale, mode=mode)
+
+
+def before_and_after(rec: Recording, before: NDArray, after: NDArray, unit: str) -> tuple[list[NDArray[np.uint8]], ColourScale]:
+    """Two maps (rows, cols) of shares on the photo, on one colour scale."""
+    import numpy as np
+
+    from vitcore.figures.heat_overlay import heat_colour_scale
+    from vitcore.report.report_pictures import heat_over_photo
+
+    grid, both = rec.grid, np.stack([before, after])
+    top = covered_photos.common_top(before, after, grid)
+    scale = heat_colour_scale(100 * both, 100 * top, unit, even_share=100 * grid.even_share)
+    return heat_over_photo(recordings.input_picture(rec)[0], both, top, grid), scale
 
 
 def swap_animation(model: str, key: str, squares: NDArray[np.float32], title: str, unit: str, top: float, mode: Mode) -> bytes:

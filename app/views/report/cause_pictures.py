@@ -8,6 +8,7 @@ import streamlit as st
 
 from app import texts
 from app.shell import query_controls
+from app.state import step_animations
 from app.state.jobs import map_tests
 from app.state.recordings import covered_photos, interventions
 from app.widgets import outlier_masking
@@ -31,7 +32,7 @@ class CauseSettings(dict[str, str]):
 def cause_controls(visit: Visit) -> CauseSettings:
     """The parts that are off, what takes their place, and what stands for deleted patches."""
     text, switch = visit.texts, texts.prose("switch")
-    off = st.text_input(switch["off"], key=OFF, bind="query-params", placeholder="L3H1-L7.mlp", width=200)
+    off = st.text_input(switch["off"], key=OFF, bind="query-params", width=200)
     by = query_controls.button_row(switch, BY, list(interventions.REPLACEMENTS), help=switch["switch_by help"])
     fill = query_controls.button_row(text, DELETION, list(FILLS))
     known = [one.name for one in interventions.components(visit.vit, by)]
@@ -54,22 +55,17 @@ def in_address(chosen: CauseSettings) -> dict[str, str]:
 
 
 def _switched(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
-    import numpy as np
-
-    from app.state.recordings import recordings
-    from vitcore.figures.heat_overlay import heat_colour_scale
-    from vitcore.report.report_pictures import ReportPicture, heat_over_photo
+    from vitcore.report.report_pictures import ReportPicture
 
     if OFF not in chosen:
         return
-    text, rec, grid = texts.prose("switch"), visit.recording, visit.grid
+    text, rec = texts.prose("switch"), visit.recording
     try:
         after = interventions.switched_pass(rec, chosen[OFF], chosen.get(BY, "zero"), outlier_masking.is_on(), visit.vit)
     except ModelError:
         return  # the page that it is from says why
     before = outlier_masking.recording_to_show(visit).rollout()
-    top, both = covered_photos.common_top(before, after.rollout, grid), np.stack([before, after.rollout])
-    tiles = heat_over_photo(recordings.input_picture(rec)[0], both, top, grid)
+    tiles, scale = step_animations.before_and_after(rec, before, after.rollout, text["percent of all"])
     by = text[f"switch_by.{chosen.get(BY, 'zero')}"]
     names = ", ".join(chosen[OFF].split(interventions.BETWEEN))
     rows = [f"{row.label}: {percent(row.before)} → {percent(row.after)}" for row in covered_photos.answer_rows(rec, after.logits)]
@@ -78,7 +74,7 @@ def _switched(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
         how=_plain(text["how"]), limits=_plain(text["limits"]), photo=True,
         about=" · ".join((f"{text['off']}: {names} ({by})", *rows)),
         tiles=((text["before"], tiles[0]), (text["after"], tiles[1])),
-        scale=heat_colour_scale(100 * both, 100 * top, text["percent of all"], even_share=100 * grid.even_share),
+        across=2, scale=scale,
     )  # fmt: skip
 
 
@@ -90,11 +86,12 @@ def _deletion(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
     found = map_tests.deletion_or_none(visit.recording, visit.sample, fill, visit.vit) if fill and visit.vit.labels else None
     if found is None:
         return
-    rows = [one for one in map_tests.method_rows(found) if one.place is not None]
-    drawn = map_tests.deletion_drawing(found, False, "light", True)
+    rows = map_tests.method_rows(found)
+    places = [f"{map_tests.title(one.name)} {percent(one.place, 0)}" for one in rows if one.place is not None]
+    drawn = map_tests.deletion_drawing(found, False, "light", False)
     yield ReportPicture(
         name="deletion", title=drawn.title, alt=text["deletion alt"], how=_plain(text["how"]), limits=_plain(text["limits"]),
-        about=" · ".join(f"{map_tests.title(one.name)}: {percent(one.place, 0)}" for one in rows),
+        about=f"{text['place']}: {', '.join(places)}" if places else "",
         figure=lambda mode: drawn, chart=True,
     )  # fmt: skip
 

@@ -31,6 +31,7 @@ def encode_below(draw: Callable[[int], list[Image.Image]], kind: AnimationKind, 
 
 
 def encode_frames(frames: list[Image.Image], kind: AnimationKind) -> bytes:
+    """Frames as one file that loops without end; the last rests."""
     rest = [FRAME_MS] * (len(frames) - 1) + [REST_MS]
     file, how = io.BytesIO(), dict[str, Any]()
     if kind == "webp":
