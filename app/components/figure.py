@@ -123,11 +123,11 @@ def explain(note: str, limits: str = "", source: str = "", is_map: bool = False)
 
 def downloads(
     make: Callable[[], Drawing], key: str, note: str = "", subjects: tuple[str, ...] = (), file_stem: str = "",
-    animation: Callable[[], bytes] | None = None, **arrays: ArrayLike,
+    animation: Any = None, **arrays: ArrayLike,
 ) -> None:  # fmt: skip
     """PNG, SVG, self-contained HTML, and the numbers (arrays, lists, single ones) as NPZ and CSV, made when asked for.
 
-    `animation` makes the picture's steps as a GIF, if there are any.
+    `animation` (a function without arguments that gives bytes) makes the picture's steps as a GIF, if there are any.
 
     Files are named for what they show (`file_stem`, else `key`) and their `subjects`, the photo and the models. Pictures say so.
     """

@@ -76,7 +76,7 @@ def deletion_or_none(rec: Recording, sample: str, fill: str, vit: Vit) -> PhotoD
     """Deletion and insertion of a photo, shipped (`sample`: its name in the gallery) or computed before."""
     for computed in (photo_orders, photo_deletion):
         if (kept := memory_cache.kept(computed, rec, fill)) is not None:
-            return kept  # type: ignore[no-any-return]
+            return kept
     if not (has_shipped_tests(vit) and sample):
         return None
     return next((one for one in shipped_tests().deletion if one.photo == f"{sample}.jpg" and one.fill == fill), None)
