@@ -34,6 +34,9 @@ if TYPE_CHECKING:  # what mypy and editors see; at run time `__getattr__` import
     from vitcore.interventions.edits import edit as edit
     from vitcore.interventions.head_ablation import head_ablation as head_ablation
     from vitcore.interventions.mean_activations import mean_activations as mean_activations
+    from vitcore.interventions.steering import steer as steer
+    from vitcore.interventions.steering import steering_direction as steering_direction
+    from vitcore.interventions.steering import steering_sweep as steering_sweep
     from vitcore.models.assembly.wrap import wrap as wrap
     from vitcore.models.load_model import Vit as Vit
     from vitcore.models.load_model import inspect as inspect
@@ -85,6 +88,9 @@ __all__ = [
     "record_many",
     "relevance",
     "segments",
+    "steer",
+    "steering_direction",
+    "steering_sweep",
     "switch_off",
     "switchable_components",
     "wrap",
@@ -100,6 +106,8 @@ _HOME = {
     "mean_activations": "interventions.mean_activations", "switch_off": "interventions.component_switches",
     "switchable_components": "interventions.component_switches", "activation_patching": "interventions.activation_patching",
     "ActivationPatching": "interventions.activation_patching",
+    "steer": "interventions.steering", "steering_direction": "interventions.steering",
+    "steering_sweep": "interventions.steering",
     "Recording": "forward.recording", "record": "forward.recording", "record_many": "forward.recordings.record_many",
     "mean_distance": "forward.recordings.mean_distance", "MeanDistance": "forward.recordings.mean_distance",
     "PatchTokens": "tokens.patch_tokens", "patch_tokens": "tokens.patch_tokens", "TokenPca": "tokens.pca", "pca": "tokens.pca",

@@ -52,6 +52,7 @@ def lead() -> DeltaGenerator:
 def figure(
     fig: Drawing, key: str, alt: str, note: str = "", limits: str = "", on_click: Callable[[Any], None] | None = None,
     subjects: tuple[str, ...] = (), file_stem: str = "", source: str = "", caption: str = "", fills_screen: bool = False,
+    animation: Callable[[], bytes] | None = None,
     **arrays: ArrayLike,
 ) -> None:  # fmt: skip
     """Show a figure; below it a `caption`, and in one row how to read it, what it cannot tell (both folded) and its downloads."""
@@ -61,7 +62,7 @@ def figure(
     with st.container(horizontal=True):
         explain(note, limits, source)
         if arrays:
-            downloads(lambda: fig, key, note, subjects=subjects, file_stem=file_stem, **arrays)
+            downloads(lambda: fig, key, note, subjects=subjects, file_stem=file_stem, animation=animation, **arrays)
 
 
 def plot(
@@ -126,9 +127,12 @@ def explain(note: str, limits: str = "", source: str = "", is_map: bool = False)
 
 
 def downloads(
-    make: Callable[[], Drawing], key: str, note: str = "", subjects: tuple[str, ...] = (), file_stem: str = "", **arrays: ArrayLike
-) -> None:
+    make: Callable[[], Drawing], key: str, note: str = "", subjects: tuple[str, ...] = (), file_stem: str = "",
+    animation: Any = None, **arrays: ArrayLike,
+) -> None:  # fmt: skip
     """PNG, SVG, self-contained HTML, and the numbers (arrays, lists, single ones) as NPZ and CSV, made when asked for.
+
+    `animation` (a function without arguments that gives bytes) makes the picture's steps as a GIF, if there are any.
 
     Files are named for what they show (`file_stem`, else `key`) and their `subjects`, the photo and the models. Pictures say so.
     """
@@ -139,6 +143,9 @@ def downloads(
             _download_button(
                 text["picture as"], kind, partial(_figure_file, make, kind, caption, words), mime, key, (stem, *subjects)
             )
+        if animation is not None:
+            moving = texts.prose("report")["animation gif"]
+            _download_button(moving, "gif", partial(_spoken, animation, words), "image/gif", key, (stem, *subjects))
         _download_button(text["numbers as"], "npz", lambda: npz(arrays), "application/octet-stream", key, (stem, *subjects))
         _download_button(text["numbers as"], "csv", lambda: _csv(arrays), "text/csv", key, (stem, *subjects))
 
@@ -155,6 +162,11 @@ def _figure_file(make: Callable[[], Drawing], kind: str, note: str, words: Mappi
 
     with speaking(words):
         return print_figure(make(), kind, note)
+
+
+def _spoken(make: Callable[[], bytes], words: Mapping[str, str]) -> bytes:
+    with speaking(words):
+        return make()
 
 
 def npz(arrays: Mapping[str, ArrayLike]) -> bytes:

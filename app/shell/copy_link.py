@@ -54,7 +54,7 @@ def _handout_button(shown: Mapping[str, Any]) -> None:
 def _in_address(shown: Mapping[str, Any]) -> dict[str, str]:
     """Of what a page shows that which an address has to say: what is not as usual."""
     text = texts.prose("report")
-    named = {key: text[f"fusion.{value}"] if key == "fusion" else value for key, value in shown.items()
+    named = {key: text[f"{key}.{value}"] if f"{key}.{value}" in text else value for key, value in shown.items()
              if value is not None and value is not False and value != USUAL_ROLLOUT.get(key)}  # fmt: skip
     return {key: "true" if value is True else str(value) for key, value in named.items()}
 
@@ -129,14 +129,15 @@ def share_row(slug: str) -> DeltaGenerator:
     return row
 
 
-def report_link(settings: ReportSettings) -> str:
-    """Where the report of this photo and model is in this app, with the rollout's settings; empty when nobody knows."""
+def report_link(settings: ReportSettings, **more: str) -> str:
+    """Where the report of this photo and model is in this app, with the rollout's settings and `more`; empty when nobody knows."""
     return page_link({
         "fusion": settings.fusion if settings.fusion != "mean" else None, "discard": round(100 * settings.discard) or None,
         "residual": round(100 * settings.residual) if settings.residual != 0.5 else None, "first": settings.first_block or None,
         "ask": "true" if settings.patch is not None else None, "patch": settings.patch,
         "pin": settings.pin, "layer": settings.layer, "one_head": settings.head, "of_token": settings.token,
         "received": "true" if settings.received else None, outlier_masking.QUERY_KEY: "true" if settings.mask_outliers else None,
+        **more,
     })  # fmt: skip
 
 

@@ -12,12 +12,15 @@ from app.state.photos import sample_photos
 from app.state.recordings import block_activations, model_comparisons, recordings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from vitcore.figures.theme import Mode
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
     from vitcore.quiz.draw_quiz import Quiz
     from vitcore.quiz.quiz_data import QuizMaterial, QuizPhoto
     from vitcore.report.model_facts import ModelFacts
+    from vitcore.report.report_pictures import ReportPicture
     from vitcore.report.report_settings import ReportOrigin, ReportSettings
 
 SHEET = ("patches", "filters", "positions", "distance", "rollout", "heads")  # the pictures of `picture_sheet`
@@ -55,16 +58,17 @@ def picture_sheet(rec: Recording, lang: str, mode: Mode, _vit: Vit) -> list[dict
 
 @memory_cache.cached
 def handout(
-    rec: Recording, settings: ReportSettings, lang: str, address: str, lacking: str, name: str, cautions: tuple[str, ...], _vit: Vit
-) -> bytes:
-    """The handout of a photo and a model, made once."""
+    rec: Recording, settings: ReportSettings, lang: str, address: str, lacking: str, name: str, cautions: tuple[str, ...],
+    causes: tuple[str, ...], _more: Sequence[ReportPicture], _vit: Vit,
+) -> bytes:  # fmt: skip
+    """The handout of a photo and a model, made once; `causes` are what its further pictures say."""
     from vitcore.report.handout import handout as made
     from vitcore.report.report_settings import ReportOrigin
 
     credit = sample_photos.photo_credit(name)
     file = f"assets/samples/{name}.jpg" if credit else rec.photo.name
     origin = ReportOrigin(address=address, lacking=lacking, credit=credit, file=file, lang=lang, cautions=cautions)
-    return made(_vit, rec, settings, origin, model_side(rec.model, _vit))
+    return made(_vit, rec, settings, origin, model_side(rec.model, _vit), _more)
 
 
 def comparison_handout(
@@ -83,7 +87,7 @@ def comparison_handout(
 @memory_cache.cached
 def animation(rec: Recording, settings: ReportSettings, lang: str, mode: Any, kind: str, _vit: Vit) -> bytes:
     """Rollout through the layers as an animation, made once."""
-    from vitcore.report.animation import animation as made
+    from vitcore.report.animations.rollout_animation import animation as made
 
     return made(_vit, rec, settings, kind, mode=mode)  # type: ignore[arg-type]
 
@@ -91,7 +95,7 @@ def animation(rec: Recording, settings: ReportSettings, lang: str, mode: Any, ki
 @memory_cache.cached
 def last_frame(rec: Recording, settings: ReportSettings, lang: str, mode: Any, _vit: Vit) -> Any:
     """The animation's last frame, for who wants nothing to move."""
-    from vitcore.report.animation import animation_end_frame as last
+    from vitcore.report.animations.rollout_animation import animation_end_frame as last
 
     return last(_vit, rec, settings, mode)
 

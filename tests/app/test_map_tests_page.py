@@ -47,6 +47,11 @@ def test_another_model_s_photo_is_tested_when_asked_for(kinds, offer):
     rec = record(vit, SAMPLES / "cat.jpg")
     expected = photo_deletion(vit, rec)
     table = app.at.dataframe[0].value
+    assert len(table) == len(expected.curves) and "Beats random orders" not in table, "a few orders are drawn, too few for places"
+    app.press("run_orders").fine()
+    table = app.at.dataframe[0].value
+    written = [f"{round(100 * expected.places[name])} %" if name in expected.places else "" for name in expected.ranked]
+    assert [cell.replace("\xa0", " ") for cell in table["Beats random orders"]] == written
     assert set(expected.curves) == {*MAPS, CHANCE} and len(table) == len(expected.curves)
     assert list(table["Deletion"]) == pytest.approx([expected.curves[name].deletion for name in expected.ranked], abs=1e-5)
     app.press("run_weights").press("run_stability").fine()

@@ -47,6 +47,14 @@ def shown(app: App) -> str:
     return frame.proto.srcdoc
 
 
+def test_what_was_switched_off_and_deleted_comes_along_into_the_handout(tiny_app):
+    said = shown(App("report", photo="cat", deletion_fill="removed").fine())
+    assert "What the answer rests on" in said and "Chefer" in said and "Deletion" in said
+    app = tiny_app("switch", photo="cat", off="L1.attn-L99H0").fine().go("report").fine()
+    said = shown(app)
+    assert app.values()["off"].startswith("L1.attn") and "L1.attn" in said and "L99H0" not in said and "Chefer" not in said
+
+
 def test_settings_that_are_named_in_another_language_come_along(tiny_app):
     """The address has the names of the language that was left; they are spelled anew once, not for ever."""
     app = tiny_app("rollout", fusion="max", discard="40").go("overview").set(lang="zh-CN").go("report").fine()

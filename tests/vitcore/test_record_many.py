@@ -175,11 +175,11 @@ def test_a_folder_s_own_pictures_are_left_out(folder, tiny):
     drawing = vitcore.figures.rollout(rec.rollout(), rec.model_input.pixels, rec.grid)
     (folder / "out" / "rollout.png").write_bytes(print_figure(drawing, "png"))
     assert photos_in_folder(folder) == before
-    from vitcore.report.animation import _encode_animation
+    from vitcore.report.animations.encode_frames import encode_frames
 
     frames = [Image.new("RGB", (40, 40), colour) for colour in ("red", "blue")]
     for kind in ("webp", "gif"):
-        (folder / "out" / f"moving.{kind}").write_bytes(_encode_animation(frames, kind))
+        (folder / "out" / f"moving.{kind}").write_bytes(encode_frames(frames, kind))
     assert photos_in_folder(folder) == before
     with pytest.raises(PhotoError, match="holds no photos"):
         photos_in_folder(folder / "out")

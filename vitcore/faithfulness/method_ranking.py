@@ -1,7 +1,7 @@
 """Which map orders the patches best: deletion and insertion of all methods on one photo, and their ranking over photos."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,17 +50,46 @@ def photo_deletion(
         vit, rec.model_input.pixels, {**maps, **drawn}, target=target, fill=fill, steps=steps, seed=seed, batch=batch,
         on_progress=on_progress,
     )  # fmt: skip
-    own = {name: curves[name] for name in maps}
-    chance = [curves[name] for name in drawn]
-    if chance:
-        own[CHANCE] = DeletionCurve(
-            shares=chance[0].shares, strongest_first=np.mean([one.strongest_first for one in chance], 0),
-            weakest_first=np.mean([one.weakest_first for one in chance], 0), target=chance[0].target, fill=fill,
-        )  # fmt: skip
-    gaps = [one.gap for one in chance]
-    places = {name: place_among(own[name].gap, gaps) for name in maps if gaps}
     label = vit.labels[next(iter(curves.values())).target]
-    return PhotoDeletion(photo=rec.photo.name, label=label, fill=fill, curves=own, places=places)
+    own = {name: curves[name] for name in maps}
+    found = PhotoDeletion(photo=rec.photo.name, label=label, fill=fill, curves=own, places={})
+    return _beside_chance(found, [curves[name] for name in drawn])
+
+
+def add_random_orders(
+    vit: Vit, rec: Recording, found: PhotoDeletion, *, random_orders: int = RANDOM_ORDERS, seed: int = 0, batch: int = BATCH,
+    on_progress: Progress = no_progress,
+) -> PhotoDeletion:  # fmt: skip
+    """What was found without random orders, with them: the orders alone are run, for the class and the fill that it has.
+
+    The result is what `photo_deletion` gives with as many orders at once. Raises: what `deletion_curves` raises; ValueError,
+    for no order, and for curves of other steps than this model's.
+    """
+    first = next(iter(found.curves.values()))
+    if random_orders < 1:
+        raise ValueError(f"random_orders is 1 or more, not {random_orders}")
+    drawn = random_order_maps(vit, random_orders, seed)
+    curves = deletion_curves(
+        vit, rec.model_input.pixels, drawn, target=first.target, fill=found.fill, steps=len(first.shares) - 1, seed=seed,
+        batch=batch, on_progress=on_progress,
+    )  # fmt: skip
+    chance = list(curves.values())
+    if not np.allclose(chance[0].shares, first.shares, atol=1e-3):
+        raise ValueError("the curves are of other steps than this model's")
+    return _beside_chance(found, chance)
+
+
+def _beside_chance(found: PhotoDeletion, chance: Sequence[DeletionCurve]) -> PhotoDeletion:
+    """With the mean of orders by chance as a curve, and each method's place among them; as it is, without any."""
+    if not chance:
+        return found
+    own = {name: curve for name, curve in found.curves.items() if name != CHANCE}
+    mean = DeletionCurve(
+        shares=chance[0].shares, strongest_first=np.mean([one.strongest_first for one in chance], 0),
+        weakest_first=np.mean([one.weakest_first for one in chance], 0), target=chance[0].target, fill=found.fill,
+    )  # fmt: skip
+    gaps = [one.gap for one in chance]
+    return replace(found, curves={**own, CHANCE: mean}, places={name: place_among(curve.gap, gaps) for name, curve in own.items()})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -18,7 +18,7 @@ from vitcore.forward.recording import Recording, record
 from vitcore.images import Photo
 from vitcore.models.load_model import Vit
 from vitcore.report import index_page
-from vitcore.report.animation import animation
+from vitcore.report.animations.rollout_animation import animation
 from vitcore.report.handout import handout, recording_title
 from vitcore.report.model_facts import ModelFacts, collect_model_facts
 from vitcore.report.output_folder import OutputFolder

@@ -4,6 +4,7 @@ Pictures are embedded, words around them are text; what a reader needs to make i
 the model's card and the digest of its weights, the photo's digest and credits, versions, the command and the address.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from vitcore.figures.theme import gradient_stops
@@ -24,6 +25,8 @@ WIDE = {
     "heads": "whole",
     "pinned": "whole",
     "distance": "whole beside",
+    "switched": "whole beside",
+    "deletion": "whole beside",
 }  # pictures that take both columns
 HANDOUT_SOURCES = (
     "Dosovitskiy et al., An Image is Worth 16×16 Words, ICLR 2021. arXiv 2010.11929: Fig. 1, 6, 7, App. D.7, D.8",
@@ -37,10 +40,12 @@ def handout(
     settings: ReportSettings = DEFAULT_SETTINGS,
     origin: ReportOrigin | None = None,
     model_facts: ModelFacts | None = None,
+    more: Sequence[ReportPicture] = (),
 ) -> bytes:
     """The handout as the bytes of a self-contained HTML file; `rec` holds the fusion and the layer's maps asked for.
 
-    `model_facts` is `look_at(vit)`, for callers that have it already. Raises: ValueError, for settings the model can't have.
+    `model_facts` is `look_at(vit)`, for callers that have it already; `more` are pictures of what the answer rests on.
+    Raises: ValueError, for settings the model can't have.
     """
     settings.check_against_grid(rec.grid, vit.blocks, vit.heads)
     origin, model_facts = origin or ReportOrigin(), model_facts or collect_model_facts(vit)
@@ -51,7 +56,7 @@ def handout(
         answer=_answer(rec),
         five=[(shown[name], _shown(shown[name])) for name in ("patches", "filters", "positions", "rollout", "distance")],
         inner=[(shown[name], _shown(shown[name])) for name in ("layers", "attention", "heads", "pinned") if name in shown],
-        distances=_distances(vit, rec), rollout=_rollout(rec, settings),
+        causes=[(one, _shown(one)) for one in more], distances=_distances(vit, rec), rollout=_rollout(rec, settings),
         settings=_settings(vit, rec, settings), model=_card(vit, rec, model_facts), credits=_credits(rec, origin),
         versions=_versions(origin), origin=origin, sources=HANDOUT_SOURCES,
         command=report_command(origin.file or rec.photo.name, vit.display_name, settings), numbers=report_numbers(vit, rec,

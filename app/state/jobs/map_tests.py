@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
 
 BATCH = 8  # images that are run together
+CHANCE_ORDERS = 4  # whose mean is drawn at once; places take more, which are drawn when asked for
 Progress = Callable[[int, int], object]
 
 
@@ -73,9 +74,11 @@ def why_not(vit: Vit) -> str:
 
 def deletion_or_none(rec: Recording, sample: str, fill: str, vit: Vit) -> PhotoDeletion | None:
     """Deletion and insertion of a photo, shipped (`sample`: its name in the gallery) or computed before."""
-    kept = memory_cache.kept(photo_deletion, rec, fill)
-    if kept is not None or not (has_shipped_tests(vit) and sample):
-        return kept
+    for computed in (photo_orders, photo_deletion):
+        if (kept := memory_cache.kept(computed, rec, fill)) is not None:
+            return kept
+    if not (has_shipped_tests(vit) and sample):
+        return None
     return next((one for one in shipped_tests().deletion if one.photo == f"{sample}.jpg" and one.fill == fill), None)
 
 
@@ -100,11 +103,23 @@ def stability_or_none(rec: Recording, vit: Vit) -> tuple[Mapping[str, Mapping[st
 
 @memory_cache.cached
 def photo_deletion(rec: Recording, fill: str, _vit: Vit, _on_progress: Progress) -> PhotoDeletion:
-    """Deletion and insertion of all methods on a photo, with random orders beside them. Raises: ModelError."""
+    """Deletion and insertion of all methods on a photo beside a few random orders, too few for places. Raises: ModelError."""
+    from dataclasses import replace
+
     from vitcore.faithfulness.method_ranking import photo_deletion as compute
 
     with memory_cache.CACHE.reserve(_bytes(_vit)):
-        return compute(_vit, rec, fill=fill, batch=BATCH, on_progress=_on_progress)
+        found = compute(_vit, rec, fill=fill, batch=BATCH, random_orders=CHANCE_ORDERS, on_progress=_on_progress)
+    return replace(found, places={})
+
+
+@memory_cache.cached
+def photo_orders(rec: Recording, fill: str, _found: PhotoDeletion, _vit: Vit, _on_progress: Progress) -> PhotoDeletion:
+    """What was found of a photo, with each method's place among random orders: only these are run. Raises: ModelError."""
+    from vitcore.faithfulness.method_ranking import add_random_orders
+
+    with memory_cache.CACHE.reserve(_bytes(_vit)):
+        return add_random_orders(_vit, rec, _found, batch=BATCH, on_progress=_on_progress)
 
 
 @memory_cache.cached
@@ -129,6 +144,13 @@ def photo_stability(rec: Recording, _vit: Vit, _on_progress: Progress) -> Mappin
 def _bytes(vit: Vit) -> int:
     plan = loaded_models.memory_plan(vit)
     return max(BATCH * plan.pass_bytes, plan.gradient_bytes)
+
+
+def title(method: str) -> str:
+    """What a method is called, in the reader's language."""
+    from vitcore.faithfulness.method_maps import map_title
+
+    return map_title(method)
 
 
 def method_rows(one: PhotoDeletion) -> list[MethodRow]:

@@ -199,3 +199,35 @@ def _patched(rec: Recording, other: Recording, groups: list, vit: Vit, progress:
     x, y = (to_model_input(vit, one.model_input.numbers) for one in (rec, other))
     with memory_cache.CACHE.reserve(2 * loaded_models.memory_plan(vit).pass_bytes):
         return activation_patching(vit, x, y, groups, progress=progress)
+
+
+@memory_cache.cached
+def _direction(rec: Recording, other: Recording, layer: int, _vit: Vit) -> NDArray[np.float32]:
+    """(T, D) from this photo's residual stream after a layer to the other's. Raises: ModelError."""
+    from vitcore.forward.recording import to_model_input
+    from vitcore.interventions.steering import steering_direction
+
+    x, y = (to_model_input(_vit, one.model_input.numbers) for one in (rec, other))
+    with memory_cache.CACHE.reserve(2 * loaded_models.memory_plan(_vit).pass_bytes):
+        found: NDArray[np.float32] = steering_direction(_vit, towards=y, away=x, layer=layer).cpu().numpy()
+    return found
+
+
+@memory_cache.cached
+def steered_logits(rec: Recording, other: Recording, layer: int, scale_percent: int, _vit: Vit) -> NDArray[np.float32]:
+    """Logits of this photo, its residual stream moved towards the other's after a layer. Raises: ModelError."""
+    from vitcore.forward.recording import to_model_input
+    from vitcore.interventions.steering import steering_sweep
+
+    x = to_model_input(_vit, rec.model_input.numbers)
+    with memory_cache.CACHE.reserve(loaded_models.memory_plan(_vit).pass_bytes):
+        return steering_sweep(_vit, x, _direction(rec, other, layer, _vit), layer, [scale_percent / 100])[0]
+
+
+def top_classes(rec: Recording, logits: NDArray[np.float32], count: int) -> list[tuple[str, float]]:
+    """The likeliest classes of a changed pass, in the reader's language, with their probabilities."""
+    from vitcore.probabilities import probabilities
+    from vitcore.translation import translated_labels
+
+    found, labels = probabilities(logits, rec.output), translated_labels(rec.labels)
+    return [(labels[i], float(found[i])) for i in (-found).argsort(kind="stable")[:count]]

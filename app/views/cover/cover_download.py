@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from app.components.figure import downloads
+from app.state import step_animations
 from app.state.recordings import covered_photos
 from app.views.cover import cover_message
 from app.widgets import outlier_masking
@@ -24,11 +26,12 @@ def download_button(visit: CoverVisit) -> None:
     shown = outlier_masking.recording_to_show(visit)
     pixels, rollout = covered_photos.covered_pixels(rec, visit.covered, visit.fill), covered.rollout
     title = outlier_masking.masked_title(text["download title"].format(readout=visit.readout), outlier_masking.is_on())
-    unit = text["percent of all"]
+    unit, words = text["percent of all"], {"title": text["film title"], "step": text["film step"]}
+    moving = partial(step_animations.cover_animation, visit.vit.name, visit.photo.key, visit.covered, visit.fill, words, mode)
     downloads(
         lambda: figures.relevance(100 * rollout, pixels, grid, title, unit, mode=mode, even_share=100 * grid.even_share),
         "cover", cover_message.told(visit, covered), subjects=visit.subjects, file_stem="covered patches",
         covered=covered_photos.decode_patches(visit.covered, grid), logits_before=rec.logits, logits_after=covered.logits,
         rollout_before=shown.rollout(), rollout_after=rollout, class_attention_before=shown.pooled_attention(visit.vit.blocks - 1),
-        class_attention_after=covered.class_attention,
+        class_attention_after=covered.class_attention, animation=moving if visit.covered else None,
     )  # fmt: skip

@@ -11,12 +11,15 @@ import streamlit as st
 from app import texts
 from app.components.figure import figure
 from app.components.page_style.page_style import page_size
+from app.state import step_animations
 from app.state.jobs import map_tests
 from app.state.visit.visit import Visit
 from app.views.maptests.run_button import run_button
 from vitcore.translation import percent, translated_labels
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from streamlit.delta_generator import DeltaGenerator
 
     from vitcore.faithfulness.method_ranking import PhotoDeletion
@@ -32,10 +35,11 @@ def show_photo(visit: Visit, fill: str, insertion: bool, charts: DeltaGenerator,
         charts.info(text["not tested"], icon=":material/info:")
     if found is None or not found.places:
         with progress:
-            compute = partial(map_tests.photo_deletion, rec, fill, vit)
-            run_button(
-                "deletion", text["test photo" if found is None else "draw orders"].format(orders=RANDOM_ORDERS), compute, text
-            )
+            if found is None:
+                run_button("deletion", text["test photo"], partial(map_tests.photo_deletion, rec, fill, vit), text)
+            else:
+                orders = partial(map_tests.photo_orders, rec, fill, found, vit)
+                run_button("orders", text["draw orders"].format(orders=RANDOM_ORDERS), orders, text)
     if found is not None:
         with charts:
             show_curves(visit, found, insertion)
@@ -51,7 +55,7 @@ def show_curves(visit: Visit, found: PhotoDeletion, insertion: bool) -> None:
     figure(
         map_tests.deletion_drawing(found, insertion, visit.mode, bool(page_size().narrow)), kind, text[f"{kind} alt"],
         text["how"], text["limits"], subjects=visit.subjects, source=text["source"], caption=both_sentence(found, text),
-        fills_screen=True,
+        fills_screen=True, animation=_animation(visit, found, kind),
         shares=next(iter(curves.values())).shares, **numbers,
     )  # fmt: skip
 
@@ -65,6 +69,17 @@ def both_sentence(found: PhotoDeletion, text: texts.Prose) -> str:
     names = {"deletion": map_title(least), "insertion": map_title(most)}
     facts = {"less": f"{found.curves[least].deletion:.2f}", "more": f"{found.curves[most].insertion:.2f}"}
     return text["best both" if least == most else "best each"].format(**names, **facts)
+
+
+def _animation(visit: Visit, found: PhotoDeletion, kind: str) -> Callable[[], bytes]:
+    """Patches as they go, or come, in the order of the method that is best on this photo."""
+    from vitcore.faithfulness.method_maps import CHANCE, map_title
+
+    text, best = visit.texts, next(name for name in found.ranked if name != CHANCE)
+    words = {"title": text[f"film {kind}"].format(method=map_title(best)), "step": text[f"film step {kind}"]}
+    return partial(
+        step_animations.deletion_animation, visit.vit.name, visit.photo.key, found, best, kind == "insertion", words, visit.mode
+    )
 
 
 def show_table(found: PhotoDeletion, visit: Visit) -> None:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import texts
 from app.components.figure import aside, lead
-from app.shell import current_visit, query_controls
+from app.shell import copy_link, current_visit, query_controls
 from app.state.jobs import map_tests
 from app.state.recordings import covered_photos
 from app.views.maptests import deletion_section, outlines_section, stability_section, weights_section
@@ -26,6 +26,7 @@ with st.container(horizontal=True, vertical_alignment="bottom", key="maptests_co
     progress = st.container(horizontal=True, vertical_alignment="bottom", width="stretch", key="maptests_progress")
 if why:
     st.caption(texts.escape_markdown(why))
+copy_link.offer_handout(deletion_fill=fill)
 deletion_section.show_photo(visit, fill, curve == "insertion", charts, progress)
 if map_tests.has_shipped_tests(visit.vit):
     st.header(text["ranking title"], anchor="ranking")

@@ -11,12 +11,14 @@ from app.components.page_style.page_style import scaled_px
 from app.shell import copy_link, query_controls
 from app.state import reports
 from app.state.recordings import recordings
+from app.views.report import cause_pictures
 from app.widgets import model_card, outlier_masking
 from vitcore.file_names import file_name
 from vitcore.translation import speaking
 
 if TYPE_CHECKING:
     from app.state.visit.visit import Visit
+    from app.views.report.cause_pictures import CauseSettings
     from vitcore.models.load_model import Vit
     from vitcore.report.report_settings import ReportSettings
 
@@ -66,13 +68,17 @@ def _number_or_none(text: texts.Prose, key: str, count: int, none: str, about: s
     )
 
 
-def handout(visit: Visit, settings: ReportSettings) -> None:
+def handout(visit: Visit, settings: ReportSettings, causes: CauseSettings) -> None:
     """The handout: its picture, and the file with its size."""
     text = visit.texts
     with st.spinner(text["handout making"], show_time=True):
         lacking, cautions = copy_link.what_link_lacks(text, "report"), model_card.cautions(visit.vit)
-        address = copy_link.report_link(settings)
-        page = reports.handout(visit.recording, settings, texts.language(), address, lacking, visit.sample, cautions, visit.vit)
+        address = copy_link.report_link(settings, **cause_pictures.in_address(causes))
+        more = cause_pictures.cause_pictures(visit, causes)
+        said = tuple(one.about for one in more)
+        page = reports.handout(
+            visit.recording, settings, texts.language(), address, lacking, visit.sample, cautions, said, more, visit.vit
+        )
     st.iframe(page.decode(), height=680, alt=text["handout alt"])  # a stranger's words in it are escaped; it has no script
     st.download_button(
         text["handout get"].format(size=readable_size(text, len(page))), lambda: page,
@@ -102,7 +108,7 @@ def animation(visit: Visit, chosen_settings: ReportSettings) -> None:
 
     def gif() -> bytes:
         """Made when asked for, where no visitor's language is known; a page that waits holds no model and no recording."""
-        from vitcore.report.animation import animation as made
+        from vitcore.report.animations.rollout_animation import animation as made
 
         with speaking(words):
             return made(*recordings.from_key(model, image, fusion), chosen_settings, "gif", mode=mode)

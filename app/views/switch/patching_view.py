@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -11,12 +12,14 @@ from app import texts
 from app.components import page_theme
 from app.components.figure import downloads, explain, plot
 from app.shell import photo_picker, query_controls
+from app.state import step_animations
 from app.state.models import loaded_models
 from app.state.recordings import interventions, recordings
 from app.state.visit import current_photo
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown
 from app.views.switch.parts_of_depth import part_of, parts_of_depth
+from app.views.switch.steering_view import show_steering
 from app.widgets import guess
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import percent
@@ -52,6 +55,7 @@ def show_patching(model: str, text: texts.Prose) -> None:
         found = interventions.patched_by_depth(visit.recording, other, vit)
     except ModelError as error:
         st.info(escape_markdown(str(error)), icon=":material/info:")
+        show_steering(visit, other, second.title)
         return
     key = f"swap {vit.name} {photo.key} {second.sample}"
     answers = {"own": _answer(visit.recording), "other": _answer(other)}
@@ -59,6 +63,7 @@ def show_patching(model: str, text: texts.Prose) -> None:
         _show_pictures(visit, other, found, side, answers)
     if interventions.readout_tokens(visit.recording):
         _show_question(visit, found, key, answers)
+    show_steering(visit, other, second.title)
 
 
 def _answer(rec: Recording) -> str:
@@ -90,7 +95,9 @@ def _show_pictures(visit: Visit, other: Recording, found: ActivationPatching, si
         downloads(
             lambda: figures.patching_by_depth(share, names, turning, even, mode), "swap", _turning_sentence(visit, found),
             subjects=(*visit.subjects, other.photo.name), file_stem="swapped tokens", logit_difference=found.logit_difference,
-            share=share, logit_difference_own=found.own, logit_difference_other=found.other, share_of_squares=squares,
+            animation=partial(
+                step_animations.swap_animation, visit.vit.name, visit.photo.key, squares, text["film swap"], unit, top, mode
+            ), share=share, logit_difference_own=found.own, logit_difference_other=found.other, share_of_squares=squares,
         )  # fmt: skip
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from app.components.figure import downloads
+from app.state import step_animations
 from app.state.recordings import recordings, token_features
 from app.widgets import outlier_masking
 
@@ -21,7 +23,12 @@ def download_button(visit: TokensVisit) -> None:
     photos = [recordings.input_picture(one)[0] for one in both]
     names = (visit.recording.photo.name, visit.second_title)
     title = outlier_masking.masked_title(visit.texts["title colours"].format(layer=layer), mask)
+    moving = partial(
+        step_animations.token_animation, visit.vit.name, visit.photo.key, visit.second_sample, visit.source, mask, visit.whiten,
+        visit.texts["film title"], mode,
+    )  # fmt: skip
     downloads(
         lambda: figures.token_colours(colours, photos, grid, names, title, mode), "tokens", subjects=visit.subjects,
         file_stem=f"token colours layer {layer}", colours=colours, first_component=first, share_of_variance=share,
+        animation=moving,
     )  # fmt: skip

@@ -75,6 +75,7 @@ def _controls(visit: Visit) -> TokensVisit:
             count = query_controls.slider(text["segment count"], "segments", 2, most, min(USUAL_SEGMENTS, most))
             outlier_masking.masking_switch(visit, "tokens")
     return replace(visit, patch=patch, layer=layer).extend(
-        TokensVisit, second=recordings.sample_recording(vit, second.sample), second_title=second.title, source=kind,
+        TokensVisit, second=recordings.sample_recording(vit, second.sample), second_title=second.title, second_sample=second.sample,
+        source=kind,
         view=view, whiten=whiten, threshold=float(threshold), method=method, count=count, mask=outlier_masking.is_on(), lines=lines,
     )  # fmt: skip

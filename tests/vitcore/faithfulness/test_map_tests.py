@@ -15,8 +15,8 @@ from vitcore.cli.commands import main
 from vitcore.faithfulness import map_tables
 from vitcore.faithfulness.covered_patches import answers_without
 from vitcore.faithfulness.deletion import deletion_curves, random_order_maps
-from vitcore.faithfulness.method_maps import MAPS, MIDDLE, drawn_by
-from vitcore.faithfulness.method_ranking import photo_deletion, rank_methods, rank_sentence, ranking_sentence
+from vitcore.faithfulness.method_maps import CHANCE, MAPS, MIDDLE, drawn_by
+from vitcore.faithfulness.method_ranking import add_random_orders, photo_deletion, rank_methods, rank_sentence, ranking_sentence
 from vitcore.faithfulness.photo_masks import photos_with_masks
 from vitcore.faithfulness.plausibility import EVEN, agreement, bootstrap_interval, mass, pixel_auc, plausibility, pointing
 from vitcore.faithfulness.stability import CHANGES, compress, stability_test
@@ -49,6 +49,19 @@ def test_each_set_of_patches_is_run_once_and_orders_by_chance_come_with_their_re
     for found, answer in zip(curves["chance 2"].strongest_first, one_by_one, strict=False):
         logits = answer[0].astype(float)
         assert found == pytest.approx(np.exp(logits)[curves["chance 2"].target] / np.exp(logits).sum(), abs=1e-5)
+
+
+@pytest.mark.parametrize("fill", ["removed", "mean"])
+def test_random_orders_added_later_are_those_run_at_once(named, fill):
+    rec, names = record(named, noise(named)), ("rollout", MIDDLE)
+    at_once = photo_deletion(named, rec, names, fill=fill, steps=4, random_orders=6, target=2)
+    later = add_random_orders(named, rec, photo_deletion(named, rec, names, fill=fill, steps=4, random_orders=0, target=2),
+                              random_orders=6)  # fmt: skip
+    assert later.places == at_once.places and later.ranked == at_once.ranked and set(later.places) == set(names)
+    for name, curve in at_once.curves.items():
+        np.testing.assert_allclose(later.curves[name].weakest_first, curve.weakest_first, atol=1e-6)
+    with pytest.raises(ValueError, match="1 or more"):
+        add_random_orders(named, rec, later, random_orders=0)
 
 
 def test_gradient_maps_of_random_weights_are_other_maps_and_one_that_ignores_weights_is_called_so(make_vit):
@@ -172,7 +185,7 @@ def test_the_tables_that_ship_are_this_model_s(shipped):
     assert set(by_fill) == {"removed", "mean", "blur"}
     gallery = {file.name for file in SAMPLES.glob("*.jpg")}
     assert all({one.photo for one in some} == gallery for some in by_fill.values())
-    assert all(one.places.keys() == set(MAPS) for one in by_fill["removed"])
+    assert all(one.places.keys() == set(MAPS) and set(one.curves) == {*MAPS, CHANCE} for one in table)
     kept = next(one for one in by_fill["removed"] if one.photo == "cat.jpg")
     anew = photo_deletion(shipped, record(shipped, SAMPLES / "cat.jpg"), ("rollout", "chefer"), random_orders=0)
     for name, curve in anew.curves.items():

@@ -9,7 +9,11 @@ from PIL import Image
 
 import vitcore
 from vitcore.figures.relevance import rollout_per_layer_top
-from vitcore.report.animation import MAX_BYTES, REST_MS, SIDES_PX, _runs, animation, animation_end_frame
+from vitcore.figures.theme import SEQUENTIAL, ColourScale
+from vitcore.report.animations.encode_frames import MAX_BYTES, REST_MS, SIDES_PX
+from vitcore.report.animations.frame_sheet import runs
+from vitcore.report.animations.rollout_animation import animation, animation_end_frame
+from vitcore.report.animations.step_animation import AnimationStep, step_animation
 from vitcore.report.report_numbers import rollout_per_layer
 from vitcore.report.report_settings import ReportSettings, layer_range_words
 from vitcore.translation import speaking
@@ -76,8 +80,24 @@ def test_a_large_model_s_animation_fits_and_a_wide_one_s_has_room_for_words(make
 def test_chinese_is_written_in_letters_that_are_there(font):
     words = "第 0–11 层" if font.endswith("SC") else "第 0–11 層"
     with speaking({"Inside ViT SC": font}):
-        pieces = _runs(words, 24)
+        pieces = runs(words, 24)
     assert "".join(part for part, _ in pieces) == words and len(pieces) == 3
     for part, face in pieces:
         missing = bytes(face.getmask("\U0010fffe"))
         assert all(bytes(face.getmask(letter)) != missing for letter in part if letter != " ")
+
+
+def test_any_steps_as_frames_with_their_scale():
+    steps = [AnimationStep(np.full((40, 60, 3), 40 * i, np.uint8), f"step {i}", "panda: 3 %" if i else "") for i in range(3)]
+    scale = ColourScale(colours=SEQUENTIAL, low=-1, high=1, unit="logits")
+    plain, scaled = (frames(step_animation("Steps", steps, one)) for one in (None, scale))
+    assert len(plain) == len(scaled) == 3
+    middles = [np.asarray(one)[one.height // 3, one.width // 2].mean() for one in plain]
+    assert middles == pytest.approx([0, 40, 80], abs=6), "each frame shows its picture"
+    below = [np.asarray(one, np.int16)[-2 * 28 :] for one in plain]
+    assert np.abs(below[1] - below[0]).max() > 100, "and what is said of it"
+    coloured = [int((np.ptp(np.asarray(one, np.int16)[-90:], axis=2) > 60).sum()) for one in (plain[0], scaled[0])]
+    assert coloured[1] > coloured[0] + 500, "a bar of its colours"
+    for wrong in ([], [steps[0], AnimationStep(np.zeros((2, 2, 3), np.uint8), "")]):
+        with pytest.raises(ValueError, match="one shape"):
+            step_animation("x", wrong)

@@ -1,0 +1,182 @@
+"""Animations of what a page shows step by step, made when a visitor takes one along: parts switched off, patches deleted, layers.
+
+They are made of keys (model, photo, what is chosen), so that a page that waits holds no model and no recording.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from app.state.recordings import covered_photos, interventions, recordings, token_features
+from vitcore.translation import percent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vitcore.faithfulness.method_ranking import PhotoDeletion
+    from vitcore.figures.theme import ColourScale, Mode
+    from vitcore.forward.recording import Recording
+
+STRONGEST_HEADS = 12  # that go one after another
+COVERING_STEPS = 8
+
+
+class SwitchSteps(NamedTuple):
+    """What is off at each step, as text for an address, the part that this step is about, and what kind of steps they are."""
+
+    codes: list[str]
+    parts: list[str]
+    kind: str  # "parts", one after another as they are chosen; "heads", the strongest first; "layers", one layer's attention each
+
+
+def switch_steps(names: Sequence[str], known: Sequence[str], drops: NDArray[np.float32] | None) -> SwitchSteps:
+    """The parts that are off, one after another; else the strongest heads where all were tried; else each layer's attention."""
+    between = interventions.BETWEEN
+    if names or drops is not None:
+        parts = list(names) or _strongest(drops)
+        return SwitchSteps([between.join(parts[:n]) for n in range(len(parts) + 1)], ["", *parts], "parts" if names else "heads")
+    parts = [name for name in known if name.endswith(".attn")]
+    return SwitchSteps(["", *parts], ["", *parts], "layers")
+
+
+def _strongest(drops: Any) -> list[str]:
+    order = (-drops).ravel().argsort(kind="stable")[:STRONGEST_HEADS]
+    return ["L{}H{}".format(*divmod(int(one), drops.shape[1])) for one in order]
+
+
+def switch_animation(
+    model: str, key: str, steps: SwitchSteps, by: str, map_name: str, mask: bool, words: Mapping[str, str], mode: Mode
+) -> bytes:
+    """A map on the photo as parts are switched off, on one scale, with the answer; `words`: its title and each part's name."""
+    import numpy as np
+
+    from vitcore.figures.heat_overlay import heat_colour_scale, scale_top
+    from vitcore.report.animations.step_animation import AnimationStep, step_animation
+    from vitcore.report.report_pictures import heat_over_photo
+
+    vit, rec = recordings.from_key(model, key, "mean")
+    passes = [interventions.switched_pass(rec, code, by, mask, vit) for code in steps.codes]
+    maps, grid = np.stack([getattr(one, map_name) for one in passes]), rec.grid
+    top = scale_top(maps, grid.even_share)
+    pictures = heat_over_photo(recordings.input_picture(rec)[0], maps, top, grid)
+    scale = heat_colour_scale(100 * maps, 100 * top, words["unit"], even_share=100 * grid.even_share)
+    frames = [
+        AnimationStep(picture, words[part], _answer(rec, one.logits))
+        for picture, part, one in zip(pictures, steps.parts, passes, strict=True)
+    ]
+    return step_animation(words["title"], frames, scale, mode=mode)
+
+
+def before_and_after(rec: Recording, before: NDArray, after: NDArray, unit: str) -> tuple[list[NDArray[np.uint8]], ColourScale]:
+    """Two maps (rows, cols) of shares on the photo, on one colour scale."""
+    import numpy as np
+
+    from vitcore.figures.heat_overlay import heat_colour_scale
+    from vitcore.report.report_pictures import heat_over_photo
+
+    grid, both = rec.grid, np.stack([before, after])
+    top = covered_photos.common_top(before, after, grid)
+    scale = heat_colour_scale(100 * both, 100 * top, unit, even_share=100 * grid.even_share)
+    return heat_over_photo(recordings.input_picture(rec)[0], both, top, grid), scale
+
+
+def swap_animation(model: str, key: str, squares: NDArray[np.float32], title: str, unit: str, top: float, mode: Mode) -> bytes:
+    """What each square of patches does, layer by layer, in red and blue on the photo; `squares` (L, rows, cols)."""
+    import numpy as np
+
+    from vitcore.figures.heat_overlay import fine_detail, heat_colour_scale, heat_on_photo
+    from vitcore.report.animations.step_animation import AnimationStep, step_animation
+    from vitcore.report.report_settings import layer_range_words
+
+    rec = recordings.from_key(model, key, "mean")[1]
+    detail = fine_detail(recordings.input_picture(rec)[0], rec.grid)
+    frames = [
+        AnimationStep(np.asarray(heat_on_photo(one, detail, top, True, mode)), layer_range_words(layer, layer))
+        for layer, one in enumerate(squares)
+    ]
+    return step_animation(title, frames, heat_colour_scale(squares, top, unit, signed=True, mode=mode), mode=mode)
+
+
+def deletion_animation(
+    model: str, key: str, found: PhotoDeletion, method: str, insertion: bool, words: Mapping[str, str], mode: Mode
+) -> bytes:
+    """Patches of the photo deleted in the order of a method's map, or inserted, with the probability that is left at each step."""
+    from vitcore.faithfulness.deletion import patch_order
+    from vitcore.faithfulness.method_maps import method_maps
+    from vitcore.report.animations.step_animation import AnimationStep, step_animation
+
+    vit, rec = recordings.from_key(model, key, "mean")
+    curve, grid = found.curves[method], rec.grid
+    order = patch_order(method_maps(vit, rec, (method,), curve.target)[method])
+    values = curve.weakest_first[::-1] if insertion else curve.strongest_first
+    shares = 1 - curve.shares[::-1] if insertion else curve.shares
+    frames = []
+    for share, value in zip(shares, values, strict=True):
+        count = round(share * grid.patches)
+        gone = order[count:] if insertion else order[:count]
+        pixels = covered_photos.covered_pixels(rec, _code(gone, rec), found.fill)
+        frames.append(AnimationStep(pixels, words["step"].format(share=percent(share, 0)), f"{found.label}: {percent(value)}"))
+    return step_animation(words["title"], frames, mode=mode)
+
+
+def cover_animation(model: str, key: str, code: str, fill: str, words: Mapping[str, str], mode: Mode) -> bytes:
+    """The covered patches, those of the most rollout first, in a few steps, with the answer at each."""
+    import numpy as np
+
+    from vitcore.report.animations.step_animation import AnimationStep, step_animation
+
+    vit, rec = recordings.from_key(model, key, "mean")
+    chosen = covered_photos.decode_patches(code, rec.grid).nonzero()[0]
+    chosen = chosen[np.argsort(-rec.rollout().ravel()[chosen], kind="stable")]
+    counts = sorted({round(len(chosen) * i / COVERING_STEPS) for i in range(COVERING_STEPS + 1)})
+    frames = []
+    for count in counts:
+        part = _code(chosen[:count], rec)
+        logits = covered_photos.covered_pass(rec, part, fill, False, vit).logits
+        pixels = covered_photos.covered_pixels(rec, part, fill)
+        frames.append(AnimationStep(pixels, words["step"].format(count=count), _answer(rec, logits)))
+    return step_animation(words["title"], frames, mode=mode)
+
+
+def token_animation(
+    model: str, key: str, second: str, kind: str, mask: bool, whiten: bool, title: str, mode: Mode
+) -> bytes:  # fmt: skip
+    """The colours of the patch tokens of two photos side by side, layer by layer; `second` is a photo of the gallery by name."""
+    import numpy as np
+
+    from vitcore.figures.heat_overlay import colours_on_photo, fine_detail
+    from vitcore.report.animations.step_animation import AnimationStep, step_animation
+    from vitcore.report.report_settings import layer_range_words
+
+    vit, rec = recordings.from_key(model, key, "mean")
+    both = rec, recordings.sample_recording(vit, second)
+    grid, details = rec.grid, [fine_detail(recordings.input_picture(one)[0].resize((448, 448)), rec.grid) for one in both]
+    frames = []
+    for layer in range(vit.blocks):
+        colours = token_features.components_of_layer(*both, kind, mask, whiten, layer)[0]
+        sides = [
+            colours_on_photo(one.reshape(grid.rows, grid.cols, 3), detail) for one, detail in zip(colours, details, strict=True)
+        ]
+        frames.append(AnimationStep(np.hstack(sides), layer_range_words(layer, layer)))
+    return step_animation(title, frames, mode=mode)
+
+
+def _code(patches: Any, rec: Recording) -> str:
+    import numpy as np
+
+    mask = np.zeros(rec.grid.patches, bool)
+    mask[patches] = True
+    return covered_photos.encode_patches(mask, rec.grid)
+
+
+def _answer(rec: Recording, logits: NDArray[np.float32]) -> str:
+    """The likeliest class of the photo as it is, and its probability now; what has become likeliest, where it is another."""
+    rows = covered_photos.answer_rows(rec, logits)
+    if not rows:
+        return ""
+    was, now = max(rows, key=lambda row: row.before), max(rows, key=lambda row: row.after)
+    told = f"{was.label}: {percent(was.after)}"
+    return told if was is now else f"{told} · {now.label}: {percent(now.after)}"

@@ -1,0 +1,45 @@
+"""The page's third part: the residual stream is moved towards the second photo after one layer, as far as a slider says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.components.figure import explain, plot
+from app.shell import query_controls
+from app.state.recordings import covered_photos, interventions
+from app.texts import escape_markdown
+from vitcore.models.model_cards import ModelError
+from vitcore.translation import percent
+
+if TYPE_CHECKING:
+    from app.state.visit.visit import Visit
+    from vitcore.forward.recording import Recording
+
+LAYER, SCALE = "steer_layer", "steer"  # controls; the scale in per cent of the whole way
+FARTHEST = 300
+SHOWN_CLASSES = 5
+
+
+def show_steering(visit: Visit, other: Recording, title: str) -> None:
+    """The sliders, the answer's bars, and what became of both photos' answers."""
+    from vitcore import figures
+
+    text, rec, vit = visit.texts, visit.recording, visit.vit
+    st.markdown(f"## {text['steer title']}")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="steer_controls"):
+        layer = query_controls.slider(text["steer layer"], LAYER, 0, vit.blocks - 1, vit.blocks // 2)
+        scale = query_controls.slider(text["steer by"].format(photo=title), SCALE, -FARTHEST, FARTHEST, 0, help=text["steer help"])
+    try:
+        logits = interventions.steered_logits(rec, other, layer, scale, vit)
+    except ModelError as error:
+        st.info(escape_markdown(str(error)), icon=":material/info:")
+        return
+    rows = covered_photos.answer_rows(rec, logits)
+    was, now = max(rows, key=lambda row: row.before), max(rows, key=lambda row: row.after)
+    said = [text["row"].format(label=row.label, before=percent(row.before), after=percent(row.after)) for row in (was, now)]
+    st.markdown(escape_markdown(" · ".join(dict.fromkeys(said))))
+    top = interventions.top_classes(rec, logits, SHOWN_CLASSES)
+    plot(figures.predictions(top, visit.mode, text["steered answer"]), "steered", text["steered answer"])
+    explain(text["steer how"], text["steer limits"], text["steer source"])
