@@ -19,6 +19,7 @@ from torch import Tensor
 from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import log_traceback, shown_name
 from vitcore.models.checkpoint_inspection.open_questions import NORMALISATIONS, OpenQuestion, crop_answer
+from vitcore.models.checkpoint_inspection.timm_architectures import architectures_with_tensors
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.state_dict import StateDict
 from vitcore.models.model_cards import ModelError
@@ -135,6 +136,8 @@ def _has_shapes(name: str, config: Any, state: StateDict, any_classes: bool = Fa
     head = state.get("head.weight")
     if not any_classes and head is not None and head.shape[0] != config.num_classes:
         return False
+    if not any_classes and name.partition(".")[0] in architectures_with_tensors(state):
+        return True
     try:
         with meta_device():
             theirs = timm.create_model(name, pretrained=False).state_dict()
