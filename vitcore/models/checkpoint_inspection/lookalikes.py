@@ -119,14 +119,13 @@ def _named(stem: str) -> list[tuple[str, Any]]:
     import timm
 
     plain = re.sub(r"[-\s]", "_", stem.casefold())
-    begins = lambda name: plain == name or (plain.startswith(name) and not plain[len(name)].isalnum())  # noqa: E731
-    architecture = max((name for name in timm.list_models() if begins(name)), key=len, default="")
+    ends = (n for n in range(len(plain), 0, -1) if n == len(plain) or not plain[n].isalnum())
+    architecture = next((plain[:n] for n in ends if "." not in plain[:n] and timm.is_model(plain[:n])), "")
     if not architecture:
         return []
-    names = timm.list_pretrained(f"{architecture}.*")
-    whole = [name for name in names if plain.startswith(name.casefold())]
-    asked = [max(whole, key=len)] if whole else names
-    return [(name, config) for name in asked if (config := timm.get_pretrained_cfg(name)) is not None]
+    configs = {name: one for name, one in timm.models.get_arch_pretrained_cfgs(architecture).items() if one.has_weights}
+    whole = [name for name in configs if plain.startswith(name.casefold())]
+    return [(name, configs[name]) for name in ([max(whole, key=len)] if whole else sorted(configs))]
 
 
 def _has_shapes(name: str, config: Any, state: StateDict, any_classes: bool = False) -> bool:
