@@ -121,11 +121,12 @@ ROOMS = {  # what each may import of vitcore, and no more
     "forward/axial_attention.py":
         "architectures.axial_vit attention_capture forward.attention_reducers models.vit",
     "forward/block_activations.py":
-        "attention_capture forward.attention_reducers module_swaps forward.onednn_linear forward.recording "
+        "attention_capture forward.attention_reducers module_swaps forward.layers forward.onednn_linear forward.recording "
         "models.assembly.random_state models.model_cards models.vit translation",
     "forward/compare_models.py":
-        "analysis forward.attention_reducers forward.mask_outliers module_swaps forward.onednn_linear forward.recording "
-        "images models.assembly.random_state models.model_cards models.vit translation",
+        "analysis forward.attention_reducers forward.layers forward.mask_outliers module_swaps forward.onednn_linear "
+        "forward.recording images models.assembly.random_state models.model_cards models.vit translation",
+    "forward/layers.py": "",
     "forward/logit_lens.py":
         "module_swaps forward.onednn_linear forward.recording models.assembly.random_state models.model_cards models.vit "
         "translation",
@@ -135,9 +136,9 @@ ROOMS = {  # what each may import of vitcore, and no more
     "forward/predict.py": "forward.onednn_linear forward.recording models.assembly.random_state models.embeddings models.vit",
     "forward/query_key.py": "analysis attention_capture forward.attention_reducers",
     "forward/recording.py":
-        "analysis attention_capture forward.attention_reducers forward.axial_attention module_swaps "
-        "forward.onednn_linear forward.query_key forward.recordings grid images models.model_cards models.vit probabilities "
-        "translation",
+        "analysis attention_capture forward.attention_reducers forward.axial_attention forward.layers "
+        "module_swaps forward.onednn_linear forward.query_key forward.recordings grid images models.model_cards models.vit "
+        "probabilities translation",
     "forward/recordings":
         "analysis errors figures forward.query_key forward.recording forward.recordings grid images models.model_cards models.vit "
         "probabilities translation",
@@ -148,8 +149,8 @@ ROOMS = {  # what each may import of vitcore, and no more
         "architectures.grey_input errors models.assembly models.attention_structure models.checkpoint_inspection "
         "models.embeddings models.formats models.model_cards models.transformers_models models.vit probabilities",
     "models/attention_structure.py":
-        "architectures.grey_input architectures.model_summary attention_capture errors grid models.model_cards models.vit "
-        "translation",
+        "architectures.grey_input architectures.meta_device architectures.model_summary attention_capture errors grid "
+        "models.model_cards models.vit translation",
     "models/checkpoint_inspection":
         "architectures.classifier_head architectures.grey_input architectures.head_layers architectures.meta_device assets errors "
         "models probabilities translation",

@@ -94,6 +94,8 @@ def misfit_reason(error: BaseException, most: int = 160) -> str:
     reason = refusal_reason(error, most)
     if mistake_at(error) is None and (setting := re.search(r"unexpected keyword argument '(\w{1,80})'", str(error))):
         return say("its architecture has no setting named {setting}", setting=setting[1])
+    if listed := re.match(r"Error\(s\) in loading state_dict for [^\n]*\n\s*([^\n]+)", str(error)):
+        return listed[1].strip().rstrip(".")[:most]
     return say("its parts do not fit together") if mistake_at(error) is None and _says_nothing(error) else reason
 
 

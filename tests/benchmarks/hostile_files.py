@@ -100,7 +100,7 @@ def fault(path: Path) -> str:
             warnings.simplefilter("ignore")
             vit = load_model.load(path)
             with torch.inference_mode():
-                vit.module(torch.zeros(1, 3, *vit.grid.image_px))
+                vit.module(torch.zeros(1, vit.bands, *vit.grid.image_px))
         held = (*vit.module.named_parameters(), *vit.module.named_buffers())
         said = next((f"opened, {name} is no number" for name, w in held if not bool(w.isfinite().all())), "")
     except RefusalError as error:

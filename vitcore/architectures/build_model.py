@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import torch
 from torch import nn
 
 from vitcore.architectures.head_layers import TanhLinear, build_head
@@ -89,7 +90,8 @@ def build_from_description(description: Mapping[str, Any], size: Size | None, **
     else:
         try:
             heads = {"num_heads": 1} if "attn_width" in description else {}
-            module = _class(description)(**shape | heads)
+            drawn = {"weight_init": "skip"} if torch.get_default_device().type == "meta" else {}  # there is no number to draw
+            module = _class(description)(**drawn | shape | heads)
         except TypeError as error:  # a setting that there is not: a file's mistake, and none of ours
             raise ValueError(str(error)) from None
     if "attn_width" in description:

@@ -29,14 +29,14 @@ def add_convention_flag(verb: argparse.ArgumentParser) -> None:
 
 def add_attention_flags(verb: argparse.ArgumentParser) -> None:
     """Give the parser of `attention` its settings."""
-    verb.add_argument("--layer", type=int, help="the block, from 0 (default: the last)")
+    verb.add_argument("--layer", type=int, help="the block, from 0, or from the last as -1 (default: the last)")
     verb.add_argument("--patch", type=int, help="ask for this patch instead of where the answer is read")
 
 
 def add_cache_flags(verb: argparse.ArgumentParser) -> None:
     """Give the parser of `cache` its settings."""
     verb.add_argument("--names", default="resid_post", help="of activations, TransformerLens's: q,k,v (default resid_post)")
-    verb.add_argument("--layers", help="blocks from 0: 0,11 (default: all)")
+    verb.add_argument("--layers", help="blocks from 0, or from the last: 0,-1 (default: all)")
 
 
 def relevance(args: argparse.Namespace, vit: Vit) -> None:
@@ -70,10 +70,9 @@ def relevance(args: argparse.Namespace, vit: Vit) -> None:
 def attention(args: argparse.Namespace, vit: Vit) -> None:
     """What a token attends to, by every head of a block."""
     from vitcore import figures
+    from vitcore.forward.layers import select_layer
 
-    layer = vit.blocks - 1 if args.layer is None else args.layer
-    if not 0 <= layer < vit.blocks:
-        raise ValueError(f"--layer is from 0 to {vit.blocks - 1}.")
+    layer = select_layer(-1 if args.layer is None else args.layer, vit.blocks)
     if args.patch is not None and not 0 <= args.patch < vit.grid.patches:
         raise ValueError(f"--patch is from 0 to {vit.grid.patches - 1}.")
     rec = record_photo(vit, args.photo, maps=[layer], fusions=())
@@ -89,7 +88,7 @@ def cache(args: argparse.Namespace, vit: Vit) -> None:
     from vitcore.interventions.activations import cache as keep
 
     layers = None if args.layers is None else args.layers.split(",")
-    if layers is not None and not all(layer.isdecimal() for layer in layers):
+    if layers is not None and not all(layer.removeprefix("-").isdecimal() for layer in layers):
         raise UsageError("--layers are numbers with commas between them, as 0,11.")
     chosen = None if layers is None else [int(layer) for layer in layers]
     kept = keep(vit, photo_or_stdin(args.photo), args.names.split(","), chosen)

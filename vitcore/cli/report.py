@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ def add_report_flags(verb: argparse.ArgumentParser) -> None:
 
 def report(args: argparse.Namespace) -> None:
     """Write handouts, pictures, numbers and animations; damaged photos are named and left out."""
+    from vitcore.forward.layers import select_layer
     from vitcore.report.bundle import ReportBundle
     from vitcore.report.output_folder import PlainFolder, ZipFolder
     from vitcore.report.report_settings import ReportSettings
@@ -40,6 +41,8 @@ def report(args: argparse.Namespace) -> None:
     asked = {field.name: getattr(args, field.name) for field in fields(ReportSettings) if hasattr(args, field.name)}
     settings = ReportSettings(**asked)
     vit = require_global_attention(load_from_flags(args), "the handout")
+    if settings.layer is not None:
+        settings = replace(settings, layer=select_layer(settings.layer, vit.blocks))
     settings.check_against_grid(vit.grid, vit.blocks, vit.heads)
     if args.json:
         print(json.dumps({"photos": _numbers(vit, files, settings)}, ensure_ascii=False))

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
 from vitcore.forward.attention_reducers import read_only
+from vitcore.forward.layers import select_layer
 from vitcore.forward.onednn_linear import with_onednn_linears
 from vitcore.forward.recording import to_model_input
 from vitcore.models.model_cards import ModelError
@@ -77,8 +78,9 @@ def trace_token(vit: Vit, pixels: NDArray[np.uint8], block: int, token: int) -> 
     """
     if not vit.is_global:
         raise ModelError(vit.why_undefined(say("a block, step by step,")))
-    if not (0 <= block < vit.blocks and 0 <= token < vit.grid.tokens):
-        raise ValueError(f"{vit.name} has no token {token} in a block {block}")
+    block = select_layer(block, vit.blocks, "blocks")
+    if not 0 <= token < vit.grid.tokens:
+        raise ValueError(f"{vit.name} has no token {token}")
     in_out: InOut = {}
     calls: list[AttentionEvent] = []
 

@@ -26,6 +26,7 @@ from vitcore.analysis.model_similarity import (
 from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.analysis.relevance import absolute_shares, difference_points, rank_correlation
 from vitcore.forward.attention_reducers import read_only
+from vitcore.forward.layers import select_layer
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 from vitcore.forward.onednn_linear import with_inplace_gelu, with_onednn_linears
 from vitcore.forward.recording import Recording, record, to_model_input
@@ -124,7 +125,7 @@ def attention_map(rec: Recording, block: int, head: int | None = None, token: in
     """
     if head is not None:
         return rec.head_maps(block, token)[head]
-    weights = rec.attention_per_layer()[block].astype(np.float32)
+    weights = rec.attention_per_layer()[select_layer(block, len(rec.distance_px), "blocks")].astype(np.float32)
     return rec.grid.to_map(rec.pooling_weights @ weights if token is None else weights[token])
 
 

@@ -5,7 +5,7 @@ distance of every head (arXiv 2010.11929 App. D.7), heads fused per block, and n
 H heads, T tokens = prefix + N patches.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence, Sized
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,7 @@ from vitcore.forward.attention_reducers import (
     weights_buffer,
 )
 from vitcore.forward.axial_attention import AxialAttention
+from vitcore.forward.layers import Layers, select_layer, select_layers
 from vitcore.forward.onednn_linear import with_inplace_gelu, with_onednn_linears
 from vitcore.forward.query_key import QueryKey, QueryKeyReducer
 from vitcore.grid import Grid
@@ -97,10 +98,10 @@ class Recording:
     def head_maps(self, block: int, token: int | None = None) -> NDArray[np.float32]:
         """(H, rows, cols) attention of a token (default: where the answer is read) in a block.
 
-        A negative block is counted from the last. Raises: KeyError, for a block whose maps were not kept; IndexError, for a token
-        that there is not.
+        A negative block is counted from the last. Raises: ValueError, for a block that there is not; KeyError, for one whose maps
+        were not kept; IndexError, for a token that there is not.
         """
-        block += len(self.distance_px) if block < 0 else 0
+        block = select_layer(block, len(self.distance_px), "blocks")
         if block not in self.maps:
             raise KeyError(f"the heads of block {block} were not kept: record(vit, image, maps=[{block}]) keeps them")
         start, weights = self._start(token), self.maps[block].astype(np.float32)  # (H, T, T)
@@ -161,8 +162,9 @@ class Recording:
         return plot_recording(self, picture, ax, **settings)
 
     def pooled_attention(self, block: int) -> NDArray[np.float64]:
-        """(rows, cols) attention of where the answer is read, in one block, mean of its heads."""
-        return self.grid.to_map(self.pooling_weights.astype(np.float64) @ self.attention_per_layer()[block].astype(np.float64))
+        """(rows, cols) attention of where the answer is read, in one block, mean of its heads. Raises: ValueError."""
+        weights = self.attention_per_layer()[select_layer(block, len(self.distance_px), "blocks")]
+        return self.grid.to_map(self.pooling_weights.astype(np.float64) @ weights.astype(np.float64))
 
     def rollout(self, start: int | None = None, fusion: str = "mean", **settings: Any) -> NDArray[np.float64]:
         """Rollout of a token (default: where the answer is read) on the grid, (rows, cols).
@@ -199,12 +201,12 @@ class Recording:
 
 def record(
     vit: Vit, image: PhotoSource, *,
-    maps: Collection[int] | int | Literal["all"] = (), fusions: Iterable[HeadFusion] = ("mean",), exact: bool = False,
+    maps: Layers = (), fusions: Iterable[HeadFusion] = ("mean",), exact: bool = False,
     store: Literal["maps", "query_key"] = "maps",
 ) -> Recording:  # fmt: skip
     """Run the model once on one image and keep what the pictures need.
 
-    `maps` names the blocks whose heads are kept whole: one or several, negative ones counted from the last, or "all";
+    `maps` names the blocks whose heads are kept whole: one or several, negative ones counted from the last, a slice, or "all";
     `fusions` the ways heads are fused. If `exact`, the model's own attention kernel computes its output and logits are
     bit-identical to a run that nobody watches; otherwise the weights are computed once and used for both, and on a CPU linear
     layers are those that are faster on this one
@@ -219,7 +221,10 @@ def record(
     fusions = tuple(fusions)
     if strange := sorted({*fusions} - {*HEAD_FUSIONS}):
         raise ValueError(f"fusions are of {', '.join(HEAD_FUSIONS)}, not {', '.join(map(repr, strange))}")
-    blocks = _asked_blocks(vit, maps)
+    none = isinstance(maps, Sized) and getattr(maps, "ndim", 1) != 0 and not len(maps)
+    if not (none or vit.is_global):
+        raise ModelError(vit.why_undefined(say("attention of single heads")))
+    blocks = select_layers(maps, vit.blocks, "blocks")
     photo = open_photo(image, bands=vit.bands)
     crop = crop_for_model(photo.image, vit.transform, vit.grid, photo.bands)
     return record_batch(vit, [(photo, crop)], maps=blocks, fusions=fusions, exact=exact, store=store)[0]
@@ -292,19 +297,6 @@ class _Kept:
             "pooling_weights": read_only(self.pool.weights()),
             "query_key": self.query_key.of_all_blocks(vit.blocks) if self.query_key is not None else (),
         }  # fmt: skip
-
-
-def _asked_blocks(vit: Vit, maps: Collection[int] | int | str) -> frozenset[int]:
-    """The blocks that `maps` names. Raises: ValueError, for others; ModelError, where attention is not over one grid."""
-    given: list[Any] = list(maps) if isinstance(maps, Iterable) and not isinstance(maps, str) else [maps]
-    given = list(range(vit.blocks)) if given == ["all"] and isinstance(maps, str) else given
-    if (given or isinstance(maps, str)) and not vit.is_global:
-        raise ModelError(vit.why_undefined(say("attention of single heads")))
-    if strange := [block for block in given if not isinstance(block, int | np.integer) or isinstance(block, bool)]:
-        raise ValueError(f'maps are numbers of blocks, or "all", not {", ".join(map(repr, strange))}')
-    if outside := sorted(block for block in given if not -vit.blocks <= block < vit.blocks):
-        raise ValueError(f"blocks are from 0 to {vit.blocks - 1}, or from -{vit.blocks} to -1, not {', '.join(map(str, outside))}")
-    return frozenset(int(block) % vit.blocks for block in given)
 
 
 def to_model_input(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32]) -> Tensor:

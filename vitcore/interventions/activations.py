@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
 from vitcore.forward.attention_reducers import check_blocks, check_heads
+from vitcore.forward.layers import Layers, select_layer, select_layers
 from vitcore.forward.recording import to_model_input
 from vitcore.forward.recordings.open_photos import list_photos
 from vitcore.images import crop_for_model, open_photo
@@ -25,7 +26,6 @@ from vitcore.interventions.activation_sites import (
     Site,
     canonical_name,
     check_activations_defined,
-    check_indices,
     find_site,
     head_width,
     heads_of_call,
@@ -73,7 +73,7 @@ class Activations(Mapping[Any, Tensor]):
 
     def _parse(self, key: Any) -> Key:
         name, layer = parse_key(key)
-        return name, layer + self.blocks if layer is not None and layer < 0 else layer
+        return name, None if layer is None else select_layer(layer, self.blocks)
 
     def __iter__(self) -> Iterator[str]:
         return (OF_MODEL[name] if layer is None else f"blocks.{layer}.{HOOKS[name]}" for name, layer in self.compute)
@@ -94,10 +94,8 @@ class Activations(Mapping[Any, Tensor]):
         return f"<Activations of {len(self.logits)} by {self.model}: {', '.join(names)}{of_layers}>"
 
 
-def cache(
-    vit: Vit, photos: Any, names: Collection[str] = DEFAULT_NAMES, layers: Collection[int] | int | None = None
-) -> Activations:
-    """Run the model once and keep the activations that are asked for, of these layers (default: all).
+def cache(vit: Vit, photos: Any, names: Collection[str] = DEFAULT_NAMES, layers: Layers | None = None) -> Activations:
+    """Run the model once and keep the activations that are asked for, of these layers (default: all; as `record` takes `maps`).
 
     `photos` is a photo (as of `record`), several, a folder, or a tensor (B, 3, H, W) of model inputs, normalised: all run together
     and stay in memory, so go through many in turn. Names are those of TransformerLens and ViT-Prisma, short or with their `hook_`.
@@ -110,9 +108,7 @@ def cache(
     """
     check_activations_defined(vit)
     asked = [canonical_name(name) for name in ([names] if isinstance(names, str) else names)]
-    given: Any = range(vit.blocks) if layers is None else layers if isinstance(layers, Collection) else [layers]
-    chosen = sorted({*check_indices("layers", given, vit.blocks)})
-    return run_and_keep(vit, photos, asked, chosen)
+    return run_and_keep(vit, photos, asked, select_layers("all" if layers is None else layers, vit.blocks))
 
 
 def to_model_inputs(vit: Vit, photos: Any) -> Tensor:

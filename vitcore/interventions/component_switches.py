@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from vitcore.forward.block_activations import prefix_token_names
+from vitcore.forward.layers import select_layer
 from vitcore.interventions.activation_sites import check_activations_defined, check_indices, find_site
 from vitcore.interventions.activations import Activations
 from vitcore.interventions.edits import Edits, edit
@@ -85,7 +86,7 @@ def switch_off(vit: Vit, components: Collection[str], by: Replacement = "zero", 
 def parse_component(vit: Vit, name: str) -> Component:
     """The component of this name. Raises: ValueError, for one that the model has not."""
     if isinstance(name, str) and (found := OF_A_LAYER.fullmatch(name)):
-        layer = check_indices("layers", [int(found[1])], vit.blocks)[0]
+        layer = select_layer(int(found[1]), vit.blocks)
         if found[2] is None:
             return Component("attn" if found[3] == "attn" else "mlp", layer)
         return Component("head", layer, check_indices("heads", [int(found[2])], vit.heads)[0])

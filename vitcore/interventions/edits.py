@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from vitcore.attention_capture import AttentionCapture
+from vitcore.forward.layers import select_layer
 from vitcore.interventions.activation_sites import (
     MADE_OF,
     NAMES,
@@ -196,7 +197,7 @@ class Edits:
         of its place. Raises: ValueError; ModelError; PhotoError.
         """
         name, layer, token = _place_of(at)
-        check_indices("layers", [layer], self.original.blocks)
+        layer = select_layer(layer, self.original.blocks)
         if name in READ_ONLY:
             names = ", ".join(one for one in NAMES if one not in READ_ONLY)
             raise ValueError(f"what can be patched is {names}, not {name}")
@@ -236,7 +237,7 @@ class Edits:
         return replace(vit, module=module, card=replace(vit.card, name=f"{vit.card.name}, edited", called=called))
 
     def _place(self, name: str, layer: int, head: int | None = None) -> Place:
-        return Place(self, name, check_indices("layers", [layer], self.original.blocks)[0], head)
+        return Place(self, name, select_layer(layer, self.original.blocks), head)
 
     def _add(self, name: str, layer: int, head: int | None, tokens: Tokens, change: Change) -> None:
         vit, site, columns = self.original, find_site(self.original, name, layer), slice(None)

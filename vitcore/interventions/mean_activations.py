@@ -10,7 +10,8 @@ from typing import Any
 
 from torch import Tensor
 
-from vitcore.interventions.activation_sites import parse_key
+from vitcore.forward.layers import Layers, select_layers
+from vitcore.interventions.activation_sites import check_activations_defined, parse_key
 from vitcore.interventions.activations import Activations, one_by_one
 from vitcore.interventions.activations import cache as keep_activations
 from vitcore.models.vit import Vit
@@ -19,7 +20,7 @@ MEAN_NAMES = ("k", "v", "z", "attn_out", "mlp_out")  # that `switch_off` can put
 
 
 def mean_activations(
-    vit: Vit, photos: Any, names: Collection[str] = MEAN_NAMES, layers: Collection[int] | int | None = None,
+    vit: Vit, photos: Any, names: Collection[str] = MEAN_NAMES, layers: Layers | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Activations:  # fmt: skip
     """The mean over photos of activations, each of the shape that one photo's has (1, …); a photo is held in memory at a time.
@@ -27,6 +28,8 @@ def mean_activations(
     Photos, names, layers and errors are as of `vitcore.cache`; `progress` is called with how many photos are done, and of how
     many. What comes back can be given to `switch_off`, to `head_ablation` and to `edit(vit).patch`.
     """
+    check_activations_defined(vit)
+    layers = select_layers("all" if layers is None else layers, vit.blocks)  # an iterator is at its end after a photo
     many = one_by_one(photos)
     sums: dict[str, Tensor] = {}
     logits: Tensor | None = None

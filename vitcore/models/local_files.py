@@ -109,5 +109,7 @@ def load_weights_into(module: Any, file: Path, as_it_is: bool = False) -> None:
     part = checkpoint_layout.find_models(tree, file.name)[0]
     state = part.with_computed_positions(part.with_timm_names(checkpoint_layout.read_tensors(part)), module)
     state = place_pooler(state, module)
-    state = checkpoint_filter_fn(state, module, interpolation="bicubic", antialias=True)
+    kernel, own = state.get("patch_embed.proj.weight"), getattr(module.patch_embed, "proj", None)
+    if kernel is None or kernel.ndim != 4 or own is None or kernel.shape == own.weight.shape:  # else timm resamples the kernel, too
+        state = checkpoint_filter_fn(state, module, interpolation="bicubic", antialias=True)
     module.load_state_dict(state, assign=True)

@@ -4,7 +4,6 @@ Shapes: S layers asked for, B photos, N patches, D width of a token (of queries,
 as Amir et al. take them, arXiv 2112.05814 §3).
 """
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.analysis.outlier_tokens import find_outlier_tokens
+from vitcore.forward.layers import Layers, select_layer, select_layers
 from vitcore.grid import Grid
-from vitcore.interventions.activation_sites import check_activations_defined, check_indices, is_index
+from vitcore.interventions.activation_sites import check_activations_defined, is_index
 from vitcore.interventions.activations import run_and_keep, to_model_inputs
 from vitcore.models.vit import Vit
 
@@ -35,6 +35,7 @@ class PatchTokens:
     model: str
     kind: str  #: one of `KINDS`
     layers: tuple[int, ...]  #: S, ascending
+    blocks: int  #: L, of the model
     values: NDArray[np.float32]  #: (S, B, N, D)
     left_out: NDArray[np.bool_]  #: (B, N): outlier tokens, where they were to be masked; else none
     grid: Grid
@@ -44,14 +45,15 @@ class PatchTokens:
         layers = ", ".join(map(str, self.layers))
         return f"<PatchTokens: {self.kind} of {photos} by {self.model}, {patches} patches × {width}; layers {layers}>"
 
-    def of_layer(self, layer: int = -1) -> NDArray[np.float32]:
-        """(B, N, D): of a layer of the model, by its number; −1: the last that was kept. Raises: ValueError."""
+    def of_layer(self, layer: int | None = None) -> NDArray[np.float32]:
+        """(B, N, D): of a layer of the model (default: the last that was kept); negative: from its last. Raises: ValueError."""
         return self.values[self.index(layer)]
 
-    def index(self, layer: int) -> int:
-        """Where a layer is among those kept. Raises: ValueError, for one that was not."""
-        if layer == -1:
+    def index(self, layer: int | None) -> int:
+        """Where a layer is among those kept (default: the last of them). Raises: ValueError, for one that was not."""
+        if layer is None:
             return len(self.layers) - 1
+        layer = select_layer(layer, self.blocks)
         if layer not in self.layers:
             raise ValueError(f"layer {layer} was not kept; kept are {', '.join(map(str, self.layers))}")
         return self.layers.index(layer)
@@ -65,9 +67,10 @@ class PatchTokens:
 
 
 def patch_tokens(
-    vit: Vit, photos: Any, kind: str = "residual", layers: Collection[int] | int | None = None, *, mask_outliers: bool = False
+    vit: Vit, photos: Any, kind: str = "residual", layers: Layers | None = None, *, mask_outliers: bool = False
 ) -> PatchTokens:
-    """Patch tokens of one photo, several (at most `MAX_PHOTOS`), or model inputs (B, 3, H, W), of these layers (default: all).
+    """Patch tokens of one photo, several (at most `MAX_PHOTOS`), or model inputs (B, 3, H, W), of these layers (default: all;
+    as `record` takes `maps`).
 
     Each photo is one pass, beside which nothing is changed (`vitcore.cache`). `mask_outliers`: the patches that are outlier tokens
     of their photo after some layer, by `analysis.outlier_tokens` (arXiv 2309.16588), are left out of every fit and every match.
@@ -77,8 +80,7 @@ def patch_tokens(
     check_activations_defined(vit)
     if kind not in KINDS:
         raise ValueError(f"tokens are taken as one of {', '.join(KINDS)}, not {kind!r}")
-    given: Any = range(vit.blocks) if layers is None else layers if isinstance(layers, Collection) else [layers]
-    chosen = sorted({*check_indices("layers", given, vit.blocks)})
+    chosen = list(select_layers("all" if layers is None else layers, vit.blocks))
     if not chosen:
         raise ValueError("there is no layer among the layers")
     inputs = to_model_inputs(vit, photos)
@@ -86,7 +88,7 @@ def patch_tokens(
         raise ValueError(f"{len(inputs)} photos are more than {MAX_PHOTOS}, the most that tokens are compared over")
     each = [_one_photo(vit, inputs[i : i + 1], KINDS[kind], chosen, mask_outliers) for i in range(len(inputs))]
     values, left_out = zip(*each, strict=True)
-    return PatchTokens(vit.name, kind, tuple(chosen), np.stack(values, 1), np.stack(left_out), vit.grid)
+    return PatchTokens(vit.name, kind, tuple(chosen), vit.blocks, np.stack(values, 1), np.stack(left_out), vit.grid)
 
 
 def _one_photo(vit: Vit, x: Any, name: str, layers: list[int], mask: bool) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:

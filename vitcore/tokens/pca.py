@@ -63,7 +63,7 @@ class TokenPca:
 
 
 def pca(
-    tokens: PatchTokens, layer: int = -1, *, components: int = 3, whiten: bool = True, like: TokenPca | None = None
+    tokens: PatchTokens, layer: int | None = None, *, components: int = 3, whiten: bool = True, like: TokenPca | None = None
 ) -> TokenPca:
     """Principal components of a layer's patch tokens, of all photos together, equal to scikit-learn's but for their signs.
 

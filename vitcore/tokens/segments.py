@@ -16,8 +16,9 @@ STARTS = 4  # of k-means, of which the best is kept
 
 
 def segments(
-    tokens: PatchTokens, layer: int = -1, method: str = "kmeans", *, count: int = 5, tau: float | None = None, seed: int = 0
-) -> NDArray[np.int64]:
+    tokens: PatchTokens, layer: int | None = None, method: str = "kmeans", *,
+    count: int = 5, tau: float | None = None, seed: int = 0,
+) -> NDArray[np.int64]:  # fmt: skip
     """(B, N): the segment of each patch, `LEFT_OUT` for those left out.
 
     "kmeans" (scikit-learn's, of tokens of length 1, all photos together, as the groups of Amir et al., arXiv 2112.05814 §4.1):

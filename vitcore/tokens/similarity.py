@@ -35,7 +35,7 @@ class Correspondences:
         return f"<Correspondences of {len(self.best)} patches, {int(self.cycle_consistent.sum())} of them cycle-consistent>"
 
 
-def correspondences(tokens: PatchTokens, first: int = 0, second: int = 1, layer: int = -1) -> Correspondences:
+def correspondences(tokens: PatchTokens, first: int = 0, second: int = 1, layer: int | None = None) -> Correspondences:
     """Which patches of two photos match, by cosine similarity at a layer.
 
     Cycle-consistent pairs are the "best buddies" of Amir et al. (arXiv 2112.05814 §4.3). A runner-up that touched the best match,

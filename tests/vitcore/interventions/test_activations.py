@@ -1,6 +1,7 @@
 """Activations: those of timm's own functions and of plain hooks, by every name that TransformerLens and ViT-Prisma give them."""
 
 import copy
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -198,8 +199,8 @@ def test_activations_are_the_readers_own():
 @pytest.mark.parametrize(("names", "layers", "said"), [
     (["residual"], None, "an activation is one of embed, pos_embed, resid_pre, ln1_scale, ln1"),
     ([3], None, "not 3"),
-    (["z"], 3, "layers are from 0 to 2, not 3"),
-    (["z"], [-1, 1], "not -1"),
+    (["z"], 3, "layers are from 0 to 2, or from -3 to -1, not 3"),
+    (["z"], [-4, 1], "not -4"),
     (["z"], True, "not True"),
 ])  # fmt: skip
 def test_what_there_is_not(names, layers, said):
@@ -237,3 +238,24 @@ def test_models_without_one_attention_a_block():
     for name in ("z", "pattern", "attn_out"):
         with pytest.raises(ModelError, match=rf"The blocks of axial \(AxialBlock\) have no {name}"):
             vitcore.cache(axial, x, [name])
+
+
+@pytest.mark.parametrize("layers", [
+    -1, [2], "all", slice(1, None), range(2), iter([0, -1]), np.array([0, 2]), torch.tensor([2, -3]), np.int64(-2),
+    torch.tensor(1), (),
+])  # fmt: skip
+def test_layers_mean_one_thing_everywhere(layers):
+    """As blocks of `record`, as layers of `cache`, of means and of patch tokens; a single one as a place of an edit."""
+    vit, asked = make_kind("plain"), [*layers] if isinstance(layers, Iterator) else layers
+    x, photo = inputs_for(vit), np.zeros((32, 32, 3), np.uint8)
+    expected = sorted(vitcore.record(vit, photo, maps=asked).maps)
+    again = (lambda: iter(asked)) if isinstance(layers, Iterator) else lambda: layers
+    assert [*vitcore.cache(vit, x, ["resid_post"], again())] == [f"blocks.{one}.hook_resid_post" for one in expected]
+    assert [*vitcore.mean_activations(vit, x, ["z"], again())] == [f"blocks.{one}.attn.hook_z" for one in expected]
+    if expected:
+        assert vitcore.patch_tokens(vit, x, layers=again()).layers == tuple(expected)
+    if len(expected) == 1 and not isinstance(layers, list):
+        e = vitcore.edit(vit)
+        assert repr(e.mlp(layers)) == repr(e.mlp(expected[0]))
+        e.patch(vitcore.cache(vit, x, ["z"], layers), at=("z", layers))
+        assert vitcore.patch_tokens(vit, x, layers="all").index(layers) == expected[0]

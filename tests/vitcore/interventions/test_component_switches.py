@@ -196,7 +196,7 @@ def test_a_recording_of_a_photo_without_components(tiny, photo_file):
 
 
 @pytest.mark.parametrize(("given", "said"), [
-    ((["L9H0"],), "layers are from 0 to 2, not 9"),
+    ((["L9H0"],), "layers are from 0 to 2, or from -3 to -1, not 9"),
     ((["L0H9"],), "heads are from 0 to 2, not 9"),
     ((["head 3"],), "a component is named"),
     ((["registers"],), "this model has no registers"),

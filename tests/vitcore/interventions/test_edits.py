@@ -340,9 +340,9 @@ def test_a_model_that_another_library_wrapped_in_place():
 
 WRONG = {
     "heads are from 0 to 2, not 3": lambda e: e.head(0, 3),
-    "layers are from 0 to 2, not 3": lambda e: e.head(3, 0),
-    "layers are from 0 to 2, not -1": lambda e: e.resid(-1),
-    "layers are from 0 to 2, not 1.5": lambda e: e.mlp(1.5),
+    "layers are from 0 to 2, or from -3 to -1, not 3": lambda e: e.head(3, 0),
+    "layers are from 0 to 2, or from -3 to -1, not -4": lambda e: e.resid(-4),
+    "layers are whole numbers, .* not 1.5": lambda e: e.mlp(1.5),
     "tokens are from 0 to 16, not 17": lambda e: e.resid(0).add(1, token=17),
     "tokens are from 0 to 16, not -1": lambda e: e.resid(0).zero(token=[0, -1]),
     "tokens that have a name here are class, patches, not register": lambda e: e.resid(0).zero(token="register"),

@@ -29,6 +29,9 @@ BASES = {
     "Swin": lambda: T.SwinForImageClassification(
         T.SwinConfig(image_size=32, patch_size=4, embed_dim=16, depths=[1, 1], num_heads=[2, 2], window_size=4, num_labels=3)
     ),
+    "BEiT": lambda: T.BeitForImageClassification(  # which transformers' own class runs
+        T.BeitConfig(**SHAPE, intermediate_size=192, use_relative_position_bias=True, num_labels=3)
+    ),
     "CLIP": lambda: T.CLIPVisionModel(T.CLIPVisionConfig(**SHAPE, intermediate_size=192)),
 }
 KINDS = {  # a base, and what peft is told
@@ -41,6 +44,7 @@ KINDS = {  # a base, and what peft is told
                                            | CLASSIFIER),
     "DINOv2": ("DINOv2", {"target_modules": ["q_proj", "v_proj"]} | CLASSIFIER),
     "Swin": ("Swin", {"target_modules": ["q_proj", "o_proj"]} | CLASSIFIER),
+    "BEiT, all layers": ("BEiT", {"target_modules": "all-linear"} | CLASSIFIER),
     "CLIP": ("CLIP", {"target_modules": ["q_proj", "out_proj"]}),
 }  # fmt: skip
 
@@ -77,7 +81,8 @@ def test_it_answers_as_peft_s_own_merge(tmp_path, kind):
     said = merged(pixel_values=X)
     expected = said.logits if "logits" in said else said.pooler_output
     plain = opened(tmp_path / "base").module(X)
-    for path, answers in (("adapter", None), ("adapter/state.pth", {"heads": 3}))[: 1 if kind == "Swin" else 2]:
+    folder_alone = kind in ("Swin", "BEiT, all layers")
+    for path, answers in (("adapter", None), ("adapter/state.pth", {"heads": 3}))[: 1 if folder_alone else 2]:
         found = opened(tmp_path / path, answers=answers)
         torch.testing.assert_close(found.module(X), expected, atol=1e-5, rtol=0)
     assert plain.shape != expected.shape or (plain - expected).abs().max() > 1e-3, "the adapter changes the answer"

@@ -138,6 +138,7 @@ NESTED: dict[str, Callable[[dict[str, Tensor]], Any]] = {
     },
     "teacher in one": lambda s: {f"student.backbone.{k}": v + 1 for k, v in s.items()}
     | {f"teacher.backbone.{k}": v for k, v in s.items()},
+    "iBOT": lambda s: {"state_dict": s | {"masked_embed": torch.ones(1, 128)}},
     "MAE": lambda s: {"model": s | {"mask_token": torch.zeros(1, 1, 8), "decoder_pos_embed": torch.zeros(1, 17, 8)}},
 }  # fmt: skip
 

@@ -125,6 +125,7 @@ def test_what_a_module_says_is_taken_and_what_nobody_says_is_a_guess():
     (lambda: nn.Linear(3, 4), {}, "grid of features"),
     (lambda: timm_vit(), {"labels": ["a"]}, "10 classes, not 1"),
     (lambda: timm_vit(), {"mean": (0, 0, 0)}, "three numbers each"),
+    (lambda: timm_vit(), {"mean": (float("nan"), 0, 0), "std": (1, 1, 1)}, "three numbers each"),
     (lambda: timm_vit(), {"image_px": 33}, "not a whole number of patches"),
     (lambda: timm_vit(), {"device": "no such"}, "not a device of this machine"),
     (lambda: timm_vit(), {"device": "meta"}, "not a device of this machine"),

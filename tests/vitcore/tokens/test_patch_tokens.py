@@ -24,7 +24,7 @@ def made(values, left_out=(), rows=SIDE, cols=SIDE) -> PatchTokens:
     values = np.asarray(values, np.float32)
     out = np.zeros(values.shape[:2], bool)
     out[0, list(left_out)] = True
-    return PatchTokens("made", "residual", (0,), values[None], out, Grid(rows, cols, 8))
+    return PatchTokens("made", "residual", (0,), 4, values[None], out, Grid(rows, cols, 8))
 
 
 def random_tokens(photos=2, width=12, seed=0, **more) -> PatchTokens:

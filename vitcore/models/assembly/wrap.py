@@ -30,7 +30,7 @@ from vitcore.models.assembly.model_inside import holds_a_model, module_with_head
 from vitcore.models.assembly.random_state import restored_generators
 from vitcore.models.attention_structure import image_px_of_module
 from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersWarning, assumed_class_names, assumed_sentence
-from vitcore.models.checkpoint_inspection.open_questions import answer_text
+from vitcore.models.checkpoint_inspection.open_questions import answer_text, mean_and_std
 from vitcore.models.formats.config_json import label_names
 from vitcore.models.model_cards import ModelCard, ModelError
 from vitcore.models.vit import Vit
@@ -198,13 +198,12 @@ def _colours(mean: Sequence[float] | None, std: Sequence[float] | None, bands: i
     """Raises: ModelError, for one without the other, and for what are not as many numbers as bands (or one, for all)."""
     if mean is None and std is None:
         return None
-    numbers = [tuple(float(x) for x in given) if given is not None else () for given in (mean, std)]
-    numbers = [one * bands if len(one) == 1 else one for one in numbers]
-    if len(numbers[0]) != len(numbers[1]) or min(numbers[1], default=0) <= 0 or len(numbers[0]) != bands:
+    try:
+        return mean_and_std(() if mean is None else mean, () if std is None else std, bands)
+    except (ValueError, TypeError):
         if bands != 3:
-            raise ModelError("mean and std are {bands} numbers each, one a band, and std is above 0.", bands=bands)
-        raise ModelError("mean and std are three numbers each, of red, green and blue, and std is above 0.")
-    return numbers[0], numbers[1]
+            raise ModelError("mean and std are {bands} numbers each, one a band, and std is above 0.", bands=bands) from None
+        raise ModelError("mean and std are three numbers each, of red, green and blue, and std is above 0.") from None
 
 
 def _label_names(module: Any) -> list[str] | None:

@@ -25,6 +25,7 @@ INDEXES = re.compile(
 )
 NO_TOKENS = re.compile(r"(.*\.)?((register|storage)_tokens|cls_token)")  # 1×0×D or 0×D: of a model without any
 SCALE = re.compile(r"\.\w*scale\w*$")  # of quantised weights: weight_scale, weight_scale_inv, scale_weight, input_scale
+ZERO_POINT = ".zero_point"  # beside torch's packed weights of eight bits
 BLOCK = re.compile(r"blocks\.(\d+)\.")
 DIMENSIONS = (  # of timm's names: how many each has
     (re.compile(r"patch_embed\.proj\.weight"), (2, 4)),
@@ -42,6 +43,8 @@ def check_values(weights: Mapping[str, LazyTensor], file: str) -> None:
         eight_bits = weight.dtype is not None and weight.dtype.is_floating_point and weight.dtype.itemsize == 1
         if eight_bits and name.rpartition(".")[0] in scaled:  # its values are those times a scale
             raise _form_error(file, name, weight.dtype)
+        if name.endswith(ZERO_POINT):
+            raise _form_error(file, name.removesuffix(ZERO_POINT), None)
         if weight.dtype is None or weight.dtype.is_complex or (not weight.dtype.is_floating_point and _is_weight(name, weight)):
             raise _form_error(file, name, weight.dtype)
         least = 0 if NO_TOKENS.fullmatch(name) else 1

@@ -273,7 +273,8 @@ def _inspection(
     name = path.name if path.is_dir() else file.stem
     flat = "timm" not in shape and all(len(weight.shape) < 4 for weight in part.weights.values())
     output = known.get("output", "softmax")
-    found = Inspection(file, name, part, names, inferred, configured, differences, count, output, rotary, flat_patches=flat)
+    built = [] if "timm" in shape else [(shape, module)]
+    found = Inspection(file, name, part, names, inferred, configured, differences, count, output, rotary, None, flat, built)
     found = found.with_likely(*preparation_by_name(name, state)) if by_name else found
     return found.with_likely(*configured.likely)
 

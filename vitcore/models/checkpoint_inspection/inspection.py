@@ -47,6 +47,8 @@ class Inspection:
         False  #: whether a layer over a patch's numbers embeds it, and not a convolution, whose kernel has its sides
     )
 
+    built: list[tuple[dict[str, Any], Any]] = field(default_factory=list)  #: an architecture and its module without memory, unused
+
     def __repr__(self) -> str:
         assumed = ", ".join(f"{key}={value}" for key, value in self.assumed_answers().items()) or "nothing"
         known = f"{self.part.format.title} layout, {self.params:,} parameters, assumed: {assumed}"
@@ -207,11 +209,21 @@ class Inspection:
             module = build_vision_module(model, self.vision_part.dual, tuple(shape["img_size"]))
             local_files.check_weights_are_finite(module, self.name)
             return module
-        with torch.device("cpu") if "timm" in shape else meta_device():
-            module = local_files.build_module(shape, shape.get("img_size"))
+        module = self._take_built(shape)
+        if module is None:
+            with torch.device("cpu") if "timm" in shape else meta_device():
+                module = local_files.build_module(shape, shape.get("img_size"))
         self._fill(module, "timm" in shape)
         local_files.check_weights_are_finite(module, self.name)
         return module
+
+    def _take_built(self, shape: dict[str, Any]) -> Any:
+        """The module that was built to be compared with the file, once, where these are its settings."""
+        try:
+            built, module = self.built.pop()
+        except IndexError:
+            return None
+        return module if built == shape else None
 
     def _fill(self, module: Any, as_it_is: bool) -> None:
         state = checkpoint_layout.read_tensors(self.part)

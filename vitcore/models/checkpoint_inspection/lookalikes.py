@@ -19,6 +19,7 @@ from torch import Tensor
 from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import log_traceback, shown_name
 from vitcore.models.checkpoint_inspection.open_questions import NORMALISATIONS, OpenQuestion, crop_answer
+from vitcore.models.checkpoint_inspection.timm_architectures import architectures_with_tensors
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.state_dict import StateDict
 from vitcore.models.model_cards import ModelError
@@ -118,14 +119,13 @@ def _named(stem: str) -> list[tuple[str, Any]]:
     import timm
 
     plain = re.sub(r"[-\s]", "_", stem.casefold())
-    begins = lambda name: plain == name or (plain.startswith(name) and not plain[len(name)].isalnum())  # noqa: E731
-    architecture = max((name for name in timm.list_models() if begins(name)), key=len, default="")
+    ends = (n for n in range(len(plain), 0, -1) if n == len(plain) or not plain[n].isalnum())
+    architecture = next((plain[:n] for n in ends if "." not in plain[:n] and timm.is_model(plain[:n])), "")
     if not architecture:
         return []
-    names = timm.list_pretrained(f"{architecture}.*")
-    whole = [name for name in names if plain.startswith(name.casefold())]
-    asked = [max(whole, key=len)] if whole else names
-    return [(name, config) for name in asked if (config := timm.get_pretrained_cfg(name)) is not None]
+    configs = {name: one for name, one in timm.models.get_arch_pretrained_cfgs(architecture).items() if one.has_weights}
+    whole = [name for name in configs if plain.startswith(name.casefold())]
+    return [(name, configs[name]) for name in ([max(whole, key=len)] if whole else sorted(configs))]
 
 
 def _has_shapes(name: str, config: Any, state: StateDict, any_classes: bool = False) -> bool:
@@ -135,6 +135,8 @@ def _has_shapes(name: str, config: Any, state: StateDict, any_classes: bool = Fa
     head = state.get("head.weight")
     if not any_classes and head is not None and head.shape[0] != config.num_classes:
         return False
+    if not any_classes and name.partition(".")[0] in architectures_with_tensors(state):
+        return True
     try:
         with meta_device():
             theirs = timm.create_model(name, pretrained=False).state_dict()

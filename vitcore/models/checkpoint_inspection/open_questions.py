@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,9 +142,15 @@ def parse_answer(question: OpenQuestion, answer: Any) -> Any:
 def _parse_mean_and_std(answer: Any, bands: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Mean and standard deviation from ((r, g, b), (r, g, b)) or "r,g,b/r,g,b"; one number stands for all bands."""
     mean, std = answer.split("/") if isinstance(answer, str) else answer
-    numbers = [tuple(map(float, part.split(",") if isinstance(part, str) else part)) for part in (mean, std)]
+    first, second = (part.split(",") if isinstance(part, str) else part for part in (mean, std))
+    return mean_and_std(first, second, bands)
+
+
+def mean_and_std(mean: Iterable[Any], std: Iterable[Any], bands: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """As many numbers as bands each; one stands for all of them. Raises: ValueError or TypeError, for what are none."""
+    numbers = [tuple(map(float, part)) for part in (mean, std)]
     numbers = [part * bands if len(part) == 1 else part for part in numbers]
-    if [len(part) for part in numbers] != [bands, bands] or not all(map(math.isfinite, numbers[0])) or min(numbers[1]) <= 0:
+    if [len(part) for part in numbers] != [bands, bands] or not all(map(math.isfinite, sum(numbers, ()))) or min(numbers[1]) <= 0:
         raise ValueError
     return numbers[0], numbers[1]
 

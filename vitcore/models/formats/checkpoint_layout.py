@@ -160,6 +160,7 @@ def _models(path: tuple[str, ...], weights: dict[str, LazyTensor]) -> Iterator[C
                 inside = {name: w for name, w in inside.items() if not HEAD_OF_FORMATS.match(name)}
             known = {prefix + n for n in inside} | set(beside.values())
             both = {n: weights[whole] for n, whole in beside.items()} | inside
+            both = timm_names.with_timm_eva_names(both) if format is timm_names.TIMM else both
             yield CheckpointModel(
                 " · ".join((*path, prefix) if prefix else path),
                 format,
@@ -209,6 +210,7 @@ def _steps_after(roof: str, prefix: str, names: Iterable[str]) -> list[str]:
 def _layers_after(prefix: str, model: Mapping[str, str], weights: Mapping[str, LazyTensor]) -> tuple[str, ...]:
     """The few tensors beside a model among which a matrix takes as many numbers as a vector of the model has: layers after it."""
     sizes = {weights[whole].shape[0] for whole in model.values() if len(weights[whole].shape) == 1}
+    sizes |= {size for name, whole in model.items() if HEAD_OF_FORMATS.match(name) for size in weights[whole].shape}
     for _, names in _around(prefix, weights):
         left = [name for name in names if name not in model.values() and not is_no_head(name)]
         shapes = [weights[name].shape for name in left]

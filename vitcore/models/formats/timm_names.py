@@ -4,10 +4,18 @@ DINOv2's differ (arXiv 2304.07193, github.com/facebookresearch/dinov2): timm con
 """
 
 import re
+from collections.abc import Mapping
 
-from vitcore.models.formats.state_dict import NO_MODULE, CheckpointFormat, StateDict, drop_tensors, rename_tensors
+from vitcore.models.formats.containers.lazy_tensor import LazyTensor
+from vitcore.models.formats.state_dict import NO_MODULE, CheckpointFormat, StateDict, drop_tensors, rename, rename_tensors
 
 CHUNKED = re.compile(r"blocks\.\d+\.(\d+)\.")  # DINOv2's training keeps its blocks in chunks
+EVA = (
+    (r"\.mlp\.w1\.", ".mlp.fc1_g."), (r"\.mlp\.w2\.", ".mlp.fc1_x."), (r"\.mlp\.w3\.", ".mlp.fc2."),
+    (r"\.mlp\.ffn_ln\.", ".mlp.norm."), (r"\.attn\.inner_attn_ln\.", ".attn.norm."),
+)  # fmt: skip
+EVA_APART = (r"\.attn\.([qv])_bias$", r".attn.\1_proj.bias")  # where queries, keys and values are made by layers of their own
+EVA_ROTATION = re.compile(r"(.*\.)?rope\.freqs_(cos|sin)")  # computed from the size of the input
 
 
 def convert(state: StateDict) -> StateDict:
@@ -15,7 +23,7 @@ def convert(state: StateDict) -> StateDict:
     import timm  # noqa: F401
     from timm.models.vision_transformer import _convert_dinov2
 
-    drop_tensors(state, r"decoder_", r"predictor\b")
+    drop_tensors(state, r"decoder_", r"predictor\b", r"masked_embed$")  # the last is iBOT's mask token
     rules = ((CHUNKED.pattern, r"blocks.\1."), (r"\.gamma_(\d)$", r".ls\1.gamma"))
     state = rename_tensors(state, rules)
     if {"mask_token", "register_tokens"} & set(state) or any(".mlp.w12." in name for name in state):
@@ -25,6 +33,15 @@ def convert(state: StateDict) -> StateDict:
     if "head.weight" not in state:  # DINO's and DINOv2's heads compare views of a photo, and name no classes
         drop_tensors(state, r"head\.(mlp|last_layer)\b")
     return state
+
+
+def with_timm_eva_names(weights: Mapping[str, LazyTensor]) -> dict[str, LazyTensor]:
+    """Weights of EVA-02's own repository under timm's names; others as they are. timm computes the rotations, which it keeps."""
+    own = {name: weight for name, weight in weights.items() if not EVA_ROTATION.fullmatch(name)}
+    if len(own) == len(weights):
+        return own
+    rules = (*EVA, EVA_APART) if any(".attn.q_proj." in name for name in own) else EVA
+    return {rename(name, rules): weight for name, weight in own.items()}
 
 
 TIMM = CheckpointFormat("timm", ("patch_embed.proj.weight",), convert, beside=(r"head\.(weight|bias)$",))

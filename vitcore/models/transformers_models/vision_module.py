@@ -129,7 +129,10 @@ class TransformersVision(nn.Module):
             parts[self.layout.blocks] = nn.ModuleList(
                 _InPlace(block, self.layout.order, self.layout.given) for block in self.blocks
             )
-        return self._vector(ask(with_modules(self.model, **parts), x, self.dual))
+        answer = self._vector(ask(with_modules(self.model, **parts), x, self.dual))
+        if len(answer) != len(x):  # Pixtral: the pictures of a batch are one sequence
+            raise ModelError("{name} takes one picture at a time.", name=type(self.model).__name__)
+        return answer
 
     def _vector(self, out: Any) -> Tensor:
         """The answer as one vector a picture: transformers' own, else the class token, else the mean of the patches."""

@@ -75,7 +75,7 @@ def _merge(
             raise unread_adapter_error(file, configuration.wraps)
         merged = {name: value for name, value in merged.items() if not POOLER.match(name)}
     merged |= {names.find(name) or name: weight for name, weight in rest.items()}
-    names = BaseNames(merged)
+    names = names if merged.keys() == names.exact else BaseNames(merged)
     for layer, parts in matrices.items():
         assert configuration is not None
         weight, bias = names.find(f"{layer}.weight"), names.find(f"{layer}.bias")

@@ -1,0 +1,32 @@
+"""Which layers are meant: one meaning of a selection of blocks wherever a caller names some, that of Python's own indices."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+Layers = int | slice | Iterable[int] | str  # a number, several, a slice, or "all"
+
+
+def select_layers(given: Any, blocks: int, what: str = "layers") -> tuple[int, ...]:
+    """The layers that are meant, ascending, each once, of a model of so many blocks.
+
+    A number, any iterable of numbers (of arrays and tensors their values), a slice, or "all"; negative numbers are counted from the
+    last. Raises: ValueError, for what is none of these, and for layers that there are not.
+    """
+    if isinstance(given, slice):
+        return tuple(sorted(range(blocks)[given]))
+    if isinstance(given, str) and given == "all":
+        return tuple(range(blocks))
+    many = isinstance(given, Iterable) and not isinstance(given, str | bytes) and getattr(given, "ndim", 1) != 0
+    return tuple(sorted({select_layer(one, blocks, what) for one in (given if many else [given])}))
+
+
+def select_layer(given: Any, blocks: int, what: str = "layers") -> int:
+    """The one layer that is meant; a negative number is counted from the last. Raises: ValueError."""
+    number = given.item() if getattr(given, "ndim", None) == 0 else given  # numpy's and torch's
+    if not isinstance(number, int | np.integer) or isinstance(number, bool):
+        raise ValueError(f'{what} are whole numbers, one or several, a slice or "all", not {given!r}'[:300])
+    if not -blocks <= number < blocks:
+        raise ValueError(f"{what} are from 0 to {blocks - 1}, or from -{blocks} to -1, not {number}")
+    return int(number) % blocks
