@@ -64,6 +64,7 @@ SETTINGS = {
         "off": ("L1H1-L2.mlp", "L1H1-L2.mlp"), "switch_by": ("Mean", "mean"), "every_head": ("tried", "tried"),
         "switch_map": ("Class attention, last layer", "class_attention"), "second_photo": ("Espresso", "espresso"),
         "square": ("2 × 2 patches", "2"), "swap": ("swapped", "swapped"), "swap_layer": ("2", 2),
+        "steer": ("50", 50), "steer_layer": ("2", 2),
     },
     "maptests": {"test_curve": ("insertion", "insertion"), "test_fill": ("mean", "mean")},
     "compare": {
@@ -79,7 +80,8 @@ SETTINGS = {
     "quiz": {"quiz_seed": ("3", 3), "question": ("2", 2)},
     "report": {"pin": ("5", 5), "layer": ("3", 3), "one_head": ("2", 2), "of_token": ("0", 0), "received": ("true", True),
         "ask": ("true", True), "patch": ("9", 9), "fusion": ("max", "max"), "discard": ("30", 30), "residual": ("10", 10),
-        "first": ("2", 2), "which": ("own", "own"),
+        "first": ("2", 2), "which": ("own", "own"), "off": ("L1H1", "L1H1"), "switch_by": ("Mean", "mean"),
+        "deletion_fill": ("mean colour", "mean"),
     },
 }  # fmt: skip
 MANY_PASSES = ("distance", "switch")  # through a small model

@@ -314,7 +314,7 @@ def test_relevance_asks_for_a_class_by_its_name(capsys):
     by_name, by_index = (answer(capsys, "relevance", CAT, "--class", given) for given in ("tabby", "281"))
     assert by_name == by_index and by_name["class_index"] == 281 and np.array(by_name["relevance"]).shape == (16, 16)
     assert "nearest are" in complaint(capsys, "relevance", CAT, "--class", "taby")
-    assert "--layer is from 0 to 11" in complaint(capsys, "attention", CAT, "--layer", 12)
+    assert "layers are from 0 to 11" in complaint(capsys, "attention", CAT, "--layer", 12)
 
 
 def test_a_photo_may_come_by_standard_input(capsys, monkeypatch):

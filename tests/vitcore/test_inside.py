@@ -133,8 +133,9 @@ def test_blocks_of_another_build_say_so(build, make_module):
 
 
 def test_a_block_or_token_there_is_not(tiny):
-    for block, token in ((3, 0), (-1, 0), (0, 17), (0, -1)):
-        with pytest.raises(ValueError, match=f"no token {token} in a block {block}"):
+    told = "blocks are from 0 to 2, or from -3 to -1, not {}", "no token {} in a block"
+    for block, token, said in ((3, 0, told[0].format(3)), (-4, 0, told[0].format(-4)), (0, 17, told[1].format(17)), (0, -1, told[1].format(-1))):
+        with pytest.raises(ValueError, match=said):
             trace_token(tiny, np.zeros((32, 32, 3), np.uint8), block, token)
 
 

@@ -19,14 +19,20 @@ def select_layers(given: Any, blocks: int, what: str = "layers") -> tuple[int, .
     if isinstance(given, str) and given == "all":
         return tuple(range(blocks))
     many = isinstance(given, Iterable) and not isinstance(given, str | bytes) and getattr(given, "ndim", 1) != 0
-    return tuple(sorted({select_layer(one, blocks, what) for one in (given if many else [given])}))
+    numbers = {_layer_number(one, what) for one in (given if many else [given])}
+    if missing := sorted(number for number in numbers if not -blocks <= number < blocks):
+        raise ValueError(f"{what} are from 0 to {blocks - 1}, or from -{blocks} to -1, not {', '.join(map(str, missing))}"[:300])
+    return tuple(sorted({number % blocks for number in numbers}))
 
 
 def select_layer(given: Any, blocks: int, what: str = "layers") -> int:
     """The one layer that is meant; a negative number is counted from the last. Raises: ValueError."""
-    number = given.item() if getattr(given, "ndim", None) == 0 else given  # numpy's and torch's
+    return select_layers((given,), blocks, what)[0]
+
+
+def _layer_number(given: Any, what: str) -> int:
+    """A whole number as it is given, numpy's and torch's, too. Raises: ValueError."""
+    number = given.item() if getattr(given, "ndim", None) == 0 else given
     if not isinstance(number, int | np.integer) or isinstance(number, bool):
         raise ValueError(f'{what} are whole numbers, one or several, a slice or "all", not {given!r}'[:300])
-    if not -blocks <= number < blocks:
-        raise ValueError(f"{what} are from 0 to {blocks - 1}, or from -{blocks} to -1, not {number}")
-    return int(number) % blocks
+    return int(number)
