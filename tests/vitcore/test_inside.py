@@ -133,8 +133,8 @@ def test_blocks_of_another_build_say_so(build, make_module):
 
 
 def test_a_block_or_token_there_is_not(tiny):
-    told = "blocks are from 0 to 2, or from -3 to -1, not {}", "no token {} in a block"
-    for block, token, said in ((3, 0, told[0].format(3)), (-4, 0, told[0].format(-4)), (0, 17, told[1].format(17)), (0, -1, told[1].format(-1))):
+    there = "blocks are from 0 to 2, or from -3 to -1, not "
+    for block, token, said in ((3, 0, f"{there}3"), (-4, 0, f"{there}-4"), (0, 17, "no token 17"), (0, -1, "no token -1")):
         with pytest.raises(ValueError, match=said):
             trace_token(tiny, np.zeros((32, 32, 3), np.uint8), block, token)
 
