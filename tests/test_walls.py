@@ -376,6 +376,14 @@ def test_a_package_is_imported_whole_before_a_part_of_it(subtests):
             assert parts_before_the_whole(tree(path)) == [], f"{label(path)}: import the package before"
 
 
+def test_what_imports_its_parts_is_there_before_the_first_visitor():
+    """Of two visitors, one who asks for the package and one who asks for a part of it, one would get an error of import's locks."""
+    packages = [file for file in (*VITCORE, *APP) if file.name == "__init__.py" and file.parent != ROOT / "vitcore"]
+    names = {file: ".".join(file.parent.relative_to(ROOT).parts) for file in packages}
+    whole = {name for file, name in names.items() if any(one.startswith(f"{name}.") for one in imports(file, at_run_time=True))}
+    assert whole and whole <= imports(ROOT / "app" / "main.py")
+
+
 def test_the_first_frame_needs_nothing_heavy(subtests):
     for path, case in each(
         subtests,

@@ -74,7 +74,7 @@ EVENTS: dict[str, Check] = {
         {"n": _is_whole}
         | dict.fromkeys(("token", "second", "block", "head", "patch", "layer"), _or_none(_is_whole))
         | dict.fromkeys(("column", "rolled", "mask", "lines"), _is_flag)
-        | dict.fromkeys(("view", "covered", "fill", "off", "open", "frame"), _is_text)
+        | dict.fromkeys(("view", "covered", "fill", "off", "by", "map", "scan", "open", "frame"), _is_text)
         | {"threshold": _is_number}
     ),
 }

@@ -162,7 +162,11 @@ BIG = """() => [...document.querySelectorAll("[data-testid=stMain] *")]
   .filter(e => e.matches("canvas, img, svg")).map(e => e.getBoundingClientRect())
   .filter(b => b.width > 120 && b.height > 120 && b.bottom < innerHeight)
   .map(b => [b.left + b.width / 2, b.top + b.height / 2])[0]"""
-WHOLE = "document.fullscreenElement && document.fullscreenElement.getBoundingClientRect().width >= innerWidth"
+WHOLE = """() => { // of a component the document knows the host alone
+  let whole = document.fullscreenElement
+  while (whole?.shadowRoot?.fullscreenElement) whole = whole.shadowRoot.fullscreenElement
+  return whole && whole.getBoundingClientRect().width >= innerWidth
+}"""
 
 
 def test_f_fills_the_screen_with_every_kind_of_picture_and_a_button_names_the_keys(visit, subtests):
