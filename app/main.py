@@ -20,13 +20,17 @@ if __name__ == "__main__":
 else:
     from starlette.middleware import Middleware
 
-    import vitcore.figures
-    import vitcore.images  # of two visitors who import a part of a package that imports its parts, one would get an error  # noqa: F401
     from app.components.component_files import worker_script
     from app.server import first_paint, live_files, live_models, log_rate_limit, open_file_limit, request_origin
     from app.state.memory import waiting_uploads
     from app.state.models import model_device
 
+    def import_whole_packages() -> None:
+        """Of two visitors, one who asks for such a package and one who asks for a part of it, one would get an error."""
+        import vitcore.figures
+        import vitcore.images  # noqa: F401
+
+    import_whole_packages()
     model_device.check_setting()
     log_rate_limit.install()
     guards = [
