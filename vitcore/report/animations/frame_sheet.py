@@ -48,8 +48,21 @@ def blank_sheet(photo: tuple[int, int], side_px: int, title: str, scale: ColourS
     return sheet
 
 
-def mark_progress(frame: Image.Image, y: int, side_px: int, words: str, done: int, count: int, inks: dict[str, str]) -> None:
-    """Below the photo: how many layers are in, as words and as a row of cells."""
+def frame_on_sheet(
+    sheet: Image.Image, picture: Image.Image, side_px: int, words: str, done: int, count: int, mode: Mode, said: str = "",
+    said_size: float = 0.85, said_ink: str = "text", has_scale: bool = True,
+) -> Image.Image:  # fmt: skip
+    """The sheet with its picture, how far it has come, and below that a line of what is `said`, `said_size` as large as others."""
+    line, inks, frame = line_px(side_px), INK_COLOURS[mode], sheet.copy()
+    frame.paste(picture, ((sheet.width - picture.width) // 2, 2 * line))
+    _mark_progress(frame, 2 * line + picture.height, side_px, words, done, count, inks)
+    below = line // 2, picture.height + round((5.8 if has_scale else 4.2) * line)
+    write(ImageDraw.Draw(frame), below, said, round(said_size * line), inks[said_ink], frame.width - line)
+    return frame
+
+
+def _mark_progress(frame: Image.Image, y: int, side_px: int, words: str, done: int, count: int, inks: dict[str, str]) -> None:
+    """Below the picture: how many steps are in, as words and as a row of cells."""
     line, pen = line_px(side_px), ImageDraw.Draw(frame)
     edge = line // 2
     write(pen, (edge, y + edge), words, line, inks["text"], frame.width // 2)

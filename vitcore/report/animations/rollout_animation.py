@@ -1,18 +1,18 @@
 """Rollout through the layers as a short animation, WebP or GIF: one frame a layer, one colour scale, a rest at the end."""
 
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw
+from PIL import Image
 
 from vitcore.figures.attention import resize_for_figure
 from vitcore.figures.outlier_frames import frame_outliers_in_pixels
 from vitcore.figures.relevance import rollout_per_layer_scale, rollout_per_layer_top
-from vitcore.figures.theme import INK_COLOURS, Mode
+from vitcore.figures.theme import Mode
 from vitcore.forward.recording import Recording
 from vitcore.images import sharp_crop
 from vitcore.models.load_model import Vit
 from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
 from vitcore.report.animations.encode_frames import MAX_BYTES, SIDES_PX, AnimationKind, encode_below
-from vitcore.report.animations.frame_sheet import blank_sheet, line_px, mark_progress, resize_to_side, write
+from vitcore.report.animations.frame_sheet import blank_sheet, frame_on_sheet, resize_to_side
 from vitcore.report.report_numbers import masked_outlier_patches, outlier_patches_in_map, rollout_per_layer
 from vitcore.report.report_pictures import heat_over_photo
 from vitcore.report.report_settings import DEFAULT_SETTINGS, ReportSettings, layer_range_words, query_token_words
@@ -51,15 +51,10 @@ def _frames(
     said = [masked or outlier_sentence(some, rec.grid) for some in marks]
     title = say("Rollout of {who}", who=query_token_words(vit, settings))
     sheet = blank_sheet(photo.size, side_px, title, rollout_per_layer_scale(maps, rec.grid), mode, more=any(said))
-    place, line, frames = ((sheet.width - photo.width) // 2, line_px(side_px) * 2), line_px(side_px), []
-    for last, lit in enumerate(heat_over_photo(photo, maps, top, rec.grid, settings.patch)):
-        frame = sheet.copy()
-        drawn = frame_outliers_in_pixels(lit, marks[last], rec.grid)
-        frame.paste(Image.fromarray(drawn), place)
-        mark_progress(
-            frame, place[1] + photo.height, side_px, layer_range_words(first, first + last), last + 1, len(maps), INK_COLOURS[mode]
+    return [
+        frame_on_sheet(
+            sheet, Image.fromarray(frame_outliers_in_pixels(lit, marks[last], rec.grid)), side_px,
+            layer_range_words(first, first + last), last + 1, len(maps), mode, said[last], said_size=0.68, said_ink="soft",
         )
-        below = line // 2, photo.height + round(5.8 * line)
-        write(ImageDraw.Draw(frame), below, said[last], round(0.68 * line), INK_COLOURS[mode]["soft"], frame.width - line)
-        frames.append(frame)
-    return frames
+        for last, lit in enumerate(heat_over_photo(photo, maps, top, rec.grid, settings.patch))
+    ]  # fmt: skip

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw
+from PIL import Image
 
-from vitcore.figures.theme import INK_COLOURS, ColourScale, Mode
+from vitcore.figures.theme import ColourScale, Mode
 from vitcore.report.animations.encode_frames import MAX_BYTES, AnimationKind, encode_below
-from vitcore.report.animations.frame_sheet import blank_sheet, line_px, mark_progress, resize_to_side, write
+from vitcore.report.animations.frame_sheet import blank_sheet, frame_on_sheet, resize_to_side
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +35,9 @@ def step_animation(
 
 
 def _frames(title: str, steps: Sequence[AnimationStep], scale: ColourScale | None, side_px: int, mode: Mode) -> list[Image.Image]:
-    pictures, frames = [resize_to_side(Image.fromarray(step.pixels), side_px) for step in steps], []
+    pictures = [resize_to_side(Image.fromarray(step.pixels), side_px) for step in steps]
     sheet = blank_sheet(pictures[0].size, side_px, title, scale, mode, more=any(step.said for step in steps))
-    line, inks = line_px(side_px), INK_COLOURS[mode]
-    for done, (step, picture) in enumerate(zip(steps, pictures, strict=True), start=1):
-        frame, top = sheet.copy(), 2 * line
-        frame.paste(picture, ((sheet.width - picture.width) // 2, top))
-        mark_progress(frame, top + picture.height, side_px, step.words, done, len(steps), inks)
-        below = line // 2, picture.height + round((5.8 if scale else 4.2) * line)
-        write(ImageDraw.Draw(frame), below, step.said, round(0.85 * line), inks["text"], frame.width - line)
-        frames.append(frame)
-    return frames
+    return [
+        frame_on_sheet(sheet, picture, side_px, step.words, done, len(steps), mode, step.said, has_scale=scale is not None)
+        for done, (step, picture) in enumerate(zip(steps, pictures, strict=True), start=1)
+    ]
