@@ -44,16 +44,7 @@ class LiveGraph:
 
     def is_as_compared(self) -> bool:
         """Whether the file is there and as it was."""
-        try:
-            return written_mark(self.weights) == self.written
-        except OSError:
-            return False
-
-
-def written_mark(file: Path) -> tuple[int, int]:
-    """Which writing of a file this is. Raises: OSError."""
-    about = file.stat()
-    return about.st_size, about.st_mtime_ns
+        return runs.stat_of(self.weights) == self.written != runs.VANISHED
 
 
 def make_live_graph(vit: Vit) -> LiveGraph:
@@ -87,7 +78,7 @@ def _live_graph(version: str, _vit: Vit, _file: Path | None) -> LiveGraph:
                     continue
                 graph = make_onnx_graph(_vit, file)
                 difference = _compare(_vit, graph, file)
-                return LiveGraph(graph, file, written_mark(file), difference, folder)
+                return LiveGraph(graph, file, runs.stat_of(file), difference, folder)
             except (OnnxGraphError, LiveModelError) as error:
                 refused = error
             except OSError as error:

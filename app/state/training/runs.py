@@ -158,10 +158,13 @@ def written_ns(folder: Path) -> int:
     return stat_of(folder / "model.safetensors")[1]
 
 
+VANISHED = 0, 0  # what `stat_of` gives of a file that is not there any more
+
+
 def stat_of(file: Path) -> tuple[int, int]:
-    """A file's bytes, and when it was written (ns); 0 and 0 where it has vanished since it was found."""
+    """A file's bytes, and when it was written (ns); `VANISHED` where it has vanished since it was found."""
     try:
         about = file.stat()
     except OSError:
-        return 0, 0
+        return VANISHED
     return about.st_size, about.st_mtime_ns
