@@ -45,7 +45,7 @@ def show_switches(model: str, text: texts.Prose) -> None:
             outlier_masking.switch_if_any(visit, "switch")
     if vit.labels and asked.components:
         every_head.show_question(asked)
-    by = asked.by if asked.off and asked.by != "zero" else None
+    by = text[f"{BY}.{asked.by}"] if asked.off and asked.by != "zero" else None
     copy_link.offer_handout(off=asked.off or None, switch_by=by, **copy_link.USUAL_ROLLOUT)
     mark_drawn()
 
