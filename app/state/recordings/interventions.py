@@ -222,12 +222,3 @@ def steered_logits(rec: Recording, other: Recording, layer: int, scale_percent: 
     x = to_model_input(_vit, rec.model_input.numbers)
     with memory_cache.CACHE.reserve(loaded_models.memory_plan(_vit).pass_bytes):
         return steering_sweep(_vit, x, _direction(rec, other, layer, _vit), layer, [scale_percent / 100])[0]
-
-
-def top_classes(rec: Recording, logits: NDArray[np.float32], count: int) -> list[tuple[str, float]]:
-    """The likeliest classes of a changed pass, in the reader's language, with their probabilities."""
-    from vitcore.probabilities import probabilities
-    from vitcore.translation import translated_labels
-
-    found, labels = probabilities(logits, rec.output), translated_labels(rec.labels)
-    return [(labels[i], float(found[i])) for i in (-found).argsort(kind="stable")[:count]]

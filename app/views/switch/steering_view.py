@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -40,6 +41,6 @@ def show_steering(visit: Visit, other: Recording, title: str) -> None:
     was, now = max(rows, key=lambda row: row.before), max(rows, key=lambda row: row.after)
     said = [text["row"].format(label=row.label, before=percent(row.before), after=percent(row.after)) for row in (was, now)]
     st.markdown(escape_markdown(" · ".join(dict.fromkeys(said))))
-    top = interventions.top_classes(rec, logits, SHOWN_CLASSES)
+    top = replace(rec, logits=logits).top_classes(SHOWN_CLASSES, translated=True)
     plot(figures.predictions(top, visit.mode, text["steered answer"]), "steered", text["steered answer"])
     explain(text["steer how"], text["steer limits"], text["steer source"])
