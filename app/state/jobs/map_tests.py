@@ -146,13 +146,6 @@ def _bytes(vit: Vit) -> int:
     return max(BATCH * plan.pass_bytes, plan.gradient_bytes)
 
 
-def title(method: str) -> str:
-    """What a method is called, in the reader's language."""
-    from vitcore.faithfulness.method_maps import map_title
-
-    return map_title(method)
-
-
 def method_rows(one: PhotoDeletion) -> list[MethodRow]:
     """The table of a photo, the best method first."""
     curves = one.curves

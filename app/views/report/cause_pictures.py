@@ -25,8 +25,7 @@ OFF, BY, DELETION = "off", "switch_by", "deletion_fill"  # controls
 FILLS = ("none", "removed", "mean", "blur")
 
 
-class CauseSettings(dict[str, str]):
-    """Values of the controls above that are not as usual, as an address has them."""
+CauseSettings = dict[str, str]  # values of the controls above that are not as usual
 
 
 def cause_controls(visit: Visit) -> CauseSettings:
@@ -37,10 +36,10 @@ def cause_controls(visit: Visit) -> CauseSettings:
     fill = query_controls.button_row(text, DELETION, list(FILLS))
     known = [one.name for one in interventions.components(visit.vit, by)]
     code = interventions.encode_components(interventions.decode_components(off or "", known))
-    found = CauseSettings({OFF: code} if code else {})
+    found = {OFF: code} if code else {}
     if code and by != "zero":
         found[BY] = by
-    return found if fill == "none" else CauseSettings(found | {DELETION: fill})
+    return found if fill == "none" else found | {DELETION: fill}
 
 
 def cause_pictures(visit: Visit, chosen: CauseSettings) -> list[ReportPicture]:
@@ -79,6 +78,7 @@ def _switched(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
 
 
 def _deletion(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
+    from vitcore.faithfulness.method_maps import map_title
     from vitcore.report.report_pictures import ReportPicture
 
     text = texts.prose("maptests")
@@ -87,7 +87,7 @@ def _deletion(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
     if found is None:
         return
     rows = map_tests.method_rows(found)
-    places = [f"{map_tests.title(one.name)} {percent(one.place, 0)}" for one in rows if one.place is not None]
+    places = [f"{map_title(one.name)} {percent(one.place, 0)}" for one in rows if one.place is not None]
     drawn = map_tests.deletion_drawing(found, False, "light", False)
     yield ReportPicture(
         name="deletion", title=drawn.title, alt=text["deletion alt"], how=_plain(text["how"]), limits=_plain(text["limits"]),
