@@ -1,5 +1,6 @@
 """What tests of the pages share: a server that stays warm from test to test, and models that need no download."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from streamlit.testing.v1 import app_test, local_script_runner
 
 import vitcore
 from app.state.memory import garbage_collection, memory_cache
+from app.state.models import uploaded_file
 from app.state.photos import photo_collections
 from tests.conftest import NORMALISE, TINY, lively
 from tests.printing import printed_once
@@ -53,6 +55,16 @@ def no_models_and_no_runs(monkeypatch, tmp_path):
     """Every test starts with no folder of models placed by hand and no runs."""
     monkeypatch.setenv("VITCORE_MODELS", str(tmp_path / "models"))
     monkeypatch.setattr(run_folder, "RUNS_FOLDER", tmp_path / "runs")
+
+
+@pytest.fixture
+def disk(monkeypatch, tmp_path) -> Path:
+    """Where folders of visitors are made: nothing else is there."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    monkeypatch.setattr(uploaded_file, "SPARE_DISK_BYTES", 0)
+    return place
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import io
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from visitor import App
 
 from app.server import live_files, live_models
 from app.state.memory import visitors
-from app.state.models import live_graph, uploaded_file
+from app.state.models import live_graph
 from tests.models import run_folder
 from vitcore.train import run_folder as runs
 
@@ -23,15 +22,10 @@ onnxruntime = pytest.importorskip("onnxruntime")
 
 
 @pytest.fixture(autouse=True)
-def disk(monkeypatch, tmp_path) -> Path:
-    """Where folders of visitors are made; and onnxruntime-web is taken to be here: no browser runs it in these tests."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(place))
-    monkeypatch.setattr(uploaded_file, "SPARE_DISK_BYTES", 0)
+def connected(disk, monkeypatch):
+    """One connection for all visits; and onnxruntime-web is taken to be here: no browser runs it in these tests."""
     monkeypatch.setattr(live_files, "missing_files", list)
     monkeypatch.setattr(visitors, "session_id", lambda: "who brought it")
-    return place
 
 
 def browser(*visits: str) -> TestClient:
@@ -42,9 +36,8 @@ def browser(*visits: str) -> TestClient:
 def brought(name: str, data: bytes) -> App:
     """A visitor at Live, with a model of their own."""
     app = App("bring").fine()
-    key = lambda begins: next(k for k in [*app.controls, *(u.key for u in app.at.get("file_uploader"))] if k.startswith(begins))  # noqa: E731
-    app.upload(name, data, key("own_model_")).fine()
-    app.set(**{key("own_heads"): "3"}).fine()
+    app.upload(name, data, app.key_of("own_model_")).fine()
+    app.set(**{app.key_of("own_heads"): "3"}).fine()
     app.press("own_open")
     return app.go("live").fine()
 

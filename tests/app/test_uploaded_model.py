@@ -3,10 +3,8 @@
 import io
 import json
 import pickle
-import tempfile
 import time
 import zipfile
-from pathlib import Path
 
 import pytest
 import torch
@@ -18,10 +16,11 @@ from visitor import App
 import vitcore
 from app import permissions, texts
 from app.state.memory import memory_cache, visitors
-from app.state.models import loaded_models, model_menu, uploaded_file, uploaded_model
+from app.state.models import loaded_models, model_menu, uploaded_model
 from vitcore.models import load_model
 
 TEXT = texts.prose("bring", "en")
+pytestmark = pytest.mark.usefixtures("disk")
 IDS = ["beagle", "castle", "cat", "daisy", "frog", "kite", "lynx", "mug", "owl", "pier"]
 
 
@@ -37,16 +36,6 @@ def good(weights) -> bytes:
 
 
 @pytest.fixture(autouse=True)
-def disk(monkeypatch, tmp_path) -> Path:
-    """Where folders of visitors are made: nothing else is there."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(place))
-    monkeypatch.setattr(uploaded_file, "SPARE_DISK_BYTES", 0)
-    return place
-
-
-@pytest.fixture(autouse=True)
 def large_uploads():
     """As the app's own settings say; a public server of another test has lowered it."""
     before = config.get_option("server.maxUploadSize")
@@ -55,13 +44,8 @@ def large_uploads():
     config.set_option("server.maxUploadSize", before)
 
 
-def key(app: App, begins: str) -> str:
-    """The control whose key begins so: those of the page are of one file."""
-    return next(k for k in [*app.controls, *(u.key for u in app.at.get("file_uploader"))] if k and k.startswith(begins))
-
-
 def drop(app: App, name: str, data: bytes) -> App:
-    return app.upload(name, data, key(app, "own_model_"))
+    return app.upload(name, data, app.key_of("own_model_"))
 
 
 def opened(app: App) -> load_model.Vit:
@@ -74,11 +58,11 @@ def test_a_file_is_found_out_asked_about_and_opened_for_every_page(good, disk, m
     shown = app.text()
     assert not app.at.error and "my-vit.safetensors" in shown
     assert "| width | 24 |" in shown and "| patch | 8×8 px |" in shown and "| grid | 4×4, 32×32 px |" in shown
-    heads = app.controls[key(app, "own_heads")]
+    heads = app.controls[app.key_of("own_heads")]
     assert "3" in heads.options and any(TEXT["likely"] in option for option in heads.options)
     assert any(path.name == "my-vit.safetensors" for path in disk.rglob("*")), "it waits on disk"
 
-    app.set(**{key(app, "own_heads"): "3"}).fine()
+    app.set(**{app.key_of("own_heads"): "3"}).fine()
     app.press("own_open")
     assert not app.at.error, app.sentences("error")
     app.go("rollout").fine()
@@ -102,13 +86,13 @@ def test_a_file_is_found_out_asked_about_and_opened_for_every_page(good, disk, m
 def test_answers_that_nobody_gave_stand_as_assumed_until_they_are_confirmed(good):
     app = drop(App("bring").fine(), "mine.safetensors", good).fine()
     assert {"own_crop", "own_interpolation"} <= {k.rsplit("_", 2)[0] for k in app.controls if k.startswith("own_")}
-    app.set(**{key(app, "own_heads"): "3"}).fine()
+    app.set(**{app.key_of("own_heads"): "3"}).fine()
     app.press("own_open")
     assumed = opened(app).assumed
     assert assumed["activation"] == "gelu" and assumed["crop"] == "center"
     shown = " ".join(app.go("rollout").fine().sentences("caption"))
     assert "not proven" in shown and "activation=gelu" in shown, "in the line under the title"
-    app.go("bring").fine().set(**{key(app, "own_confirm"): True}).fine()
+    app.go("bring").fine().set(**{app.key_of("own_confirm"): True}).fine()
     app.press("own_open")
     assert not opened(app).assumed
     assert "not proven" not in " ".join(app.go("rollout").fine().sentences("caption"))
@@ -254,12 +238,12 @@ def test_a_directory_in_a_zip_needs_no_answers_and_brings_its_labels(tmp_path, d
 
 def test_labels_and_another_size(good):
     app = drop(App("bring"), "mine.safetensors", good).fine()
-    app.upload("few.txt", b"one\ntwo\n", key(app, "own_labels_")).fine()
+    app.upload("few.txt", b"one\ntwo\n", app.key_of("own_labels_")).fine()
     assert app.sentences("error") == [TEXT.fill("labels count", count=2, classes=10)]
-    app.upload("names.json", json.dumps(IDS).encode(), key(app, "own_labels_")).fine()
+    app.upload("names.json", json.dumps(IDS).encode(), app.key_of("own_labels_")).fine()
     assert not app.at.error and "beagle, castle" in app.text()
-    app.set(**{key(app, "own_resize"): True}).fine()
-    app.set(**{key(app, "own_high"): 48, key(app, "own_wide"): 64, key(app, "own_way"): "paper"}).fine()
+    app.set(**{app.key_of("own_resize"): True}).fine()
+    app.set(**{app.key_of("own_high"): 48, app.key_of("own_wide"): 64, app.key_of("own_way"): "paper"}).fine()
     app.press("own_open")
     vit = opened(app)
     assert (vit.grid.rows, vit.grid.cols) == (6, 8) and vit.labels == tuple(IDS)

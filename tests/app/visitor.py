@@ -65,6 +65,11 @@ class App:
                  "select_slider")  # fmt: skip
         return {w.key: w for kind in kinds for w in self.at.get(kind)}
 
+    def key_of(self, begins: str) -> str:
+        """The control or file picker whose key begins so: those of Bring are of one file."""
+        pickers = (one.key for one in self.at.get("file_uploader"))
+        return next(key for key in [*self.controls, *pickers] if key and key.startswith(begins))
+
     def values(self) -> dict:
         """Setting by key."""
         return {key: control.value for key, control in self.controls.items()}
