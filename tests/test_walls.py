@@ -227,6 +227,26 @@ def test_the_wall_of_views_sees_one_that_computes(tmp_path):
     assert computed(file) == {*arithmetic, "vitcore.models.load_model", "vitcore.train.trainer.conduct"}
 
 
+# Presses
+
+
+def lost_presses(tree: ast.AST) -> list[str]:
+    """What is done about a press only if its run comes to that line: another touch may cut the run short before."""
+    values = {n for node in ast.walk(tree) if not isinstance(node, ast.Expr) for n in ast.iter_child_nodes(node)}
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    read = [n for n in calls if n in values and written(n.func).endswith(".button")]
+    return [written(n.func) for n in [*read, *(n for n in calls if written(n.func) == "st.switch_page")]]
+
+
+def test_no_press_and_no_switch_of_pages_is_lost(subtests):
+    closes_what_it_stands_in = {ROOT / "app/views/train/run_panel.py": 2, ROOT / "app/views/learn/film_player.py": 1}
+    for path, case in each(subtests, set(APP) - {ROOT / "app/shell/page_switch.py"}):
+        with case:
+            assert len(lost_presses(tree(path))) == closes_what_it_stands_in.get(path, 0)
+    assert lost_presses(ast.parse("if place.button('Go'): st.switch_page(page)")) == ["place.button", "st.switch_page"]
+    assert lost_presses(ast.parse("st.button('Go', on_click=go)")) == []
+
+
 # Caching
 
 

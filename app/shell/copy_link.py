@@ -14,10 +14,10 @@ import streamlit as st
 
 from app import texts
 from app.components.copy_link_button.copy_link_button import copy_link_button
-from app.shell import glossary, photo_titles
+from app.shell import photo_titles
 from app.state.models import uploaded_model
 from app.state.photos import sample_photos, uploaded_photo
-from app.widgets import outlier_masking
+from app.widgets import glossary, outlier_masking
 from vitcore.models.model_cards import DEFAULT_MODEL
 
 if TYPE_CHECKING:

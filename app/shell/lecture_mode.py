@@ -10,11 +10,12 @@ from app import texts
 from app.components import page_theme
 from app.components.page_style.page_style import apply_style
 from app.menu import LECTURE, PAGES, ROOMS, PageRow
-from app.shell import glossary, photo_picker
+from app.shell import photo_picker
+from app.shell.page_switch import switch_page
 from app.state.models import model_menu
 from app.state.photos import sample_photos, uploaded_photo
 from app.state.visit import current_model
-from app.widgets import model_card
+from app.widgets import glossary, model_card
 from vitcore.translation import say
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _page_menu(text: texts.Prose, row: PageRow, pages: dict[str, StreamlitPage])
     there = st.menu_button(text["pages"], list(pages), key="to_page", icon=":material/menu:",
                            format_func=texts.prose("menu").__getitem__)  # fmt: skip
     if there not in (None, row.slug):
-        st.switch_page(pages[there], query_params={})  # unsaid, Streamlit refuses to drop bound ones
+        switch_page(there)
 
 
 def _pickers(text: texts.Prose) -> None:

@@ -16,7 +16,7 @@ from app.components.page_theme import watch_theme
 from app.components.pending_choices import frame_is_drawn, mark_drawn, restore_pending
 from app.menu import PAGES, ROOMS, PageRow
 from app.server import browser_values, render_slots
-from app.shell import address, copy_link, lecture_mode, missing_photo_or_model, model_picker, photo_picker, selection
+from app.shell import address, copy_link, lecture_mode, missing_photo_or_model, model_picker, page_switch, photo_picker, selection
 from app.state.memory import garbage_collection, media_files, visitors, waiting_uploads
 from app.state.visit import current_model, second_model
 from app.widgets import outlier_masking
@@ -41,11 +41,12 @@ def run_page() -> None:
     pages = {row.slug: _page(row, text) for row in PAGES}
     page = st.navigation(list(pages.values()), expanded=True)
     row = next(row for row in PAGES if pages[row.slug].url_path == page.url_path)
+    page_switch.leave_page(row.slug)
     address.drop_invalid_params()
     if row.uses_model:
         selection.translate_old_link(row.slug)
-    same_page = st.session_state.get("page drawn") == page.url_path
-    st.session_state["page drawn"] = page.url_path
+    same_page = st.session_state.get(page_switch.DRAWN_STATE) == row.slug
+    st.session_state[page_switch.DRAWN_STATE] = row.slug
     with render_slots.acquire(priority=same_page):  # a click before a page that is opened: who moves a slider looks at it
         if not same_page:
             selection.enter_page(row.slug)

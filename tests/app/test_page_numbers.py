@@ -9,6 +9,7 @@ from visitor import App
 
 import vitcore
 from app import texts
+from app.shell import page_switch
 from app.state.jobs import average_distance
 from app.state.models import model_weights
 from app.state.photos import sample_photos
@@ -188,7 +189,8 @@ def test_the_page_names_the_nearest_head_among_the_patches_and_opens_it(first):
     told = {"low": drawn[near], "high": drawn[far], "near": among[near], "far": among[far]}
     told = {f"{one}_px": f"{px:.1f}" for one, px in told.items()} | {"where": DISTANCE["first layer"], "near": near, "far": far}
     assert DISTANCE["reach dropped alike"].format(**told) in app.text("markdown")
-    app.at.session_state["_head"] = (2, 1)  # what touching a dot puts there
+    address = {"layer": "2", "one_head": "1"}
+    app.at.session_state[page_switch.SWITCH_STATE] = page_switch.PageSwitch("distance", "attention", address)  # a dot was touched
     app.run().fine()
     assert (app.values()["layer"], app.values()["one_head"]) == (2, 1)
 

@@ -28,8 +28,8 @@ def test_a_model_is_dropped_opened_and_its_visitor_s_alone(visit, make_module):
     assert serious(page) == []
     page.set_viewport_size({"width": 390, "height": 844})
     assert too_wide(at_rest(page)) <= 1
-    page.set_viewport_size({"width": 1440, "height": 1000})
     page.get_by_role("button", name=TEXT["open"]).click()
+    page.set_viewport_size({"width": 1440, "height": 1000})  # the page speaks of it before it has heard of the next
 
     expect(page.get_by_role("heading", level=1)).to_have_text(texts.prose("menu", "en")["overview"], timeout=LONG_MS)
     expect(page.get_by_role("combobox", name="Model")).to_have_value("your-model", timeout=LONG_MS)

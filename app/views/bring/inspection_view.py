@@ -5,12 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from app import texts
+from app.shell.page_switch import request_page
 from app.state.memory import memory_cache
 from app.state.models import loaded_models, uploaded_model
 from app.state.recordings import recordings
 from app.state.visit import current_photo
 from app.texts import Prose
 from app.views.bring import opening_questions
+from app.widgets.held_button import held_press
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 
 MAX_LINES = 12  # of tensors that do not fit; the shell lists them all
@@ -29,8 +31,7 @@ def show_inspection(text: Prose) -> None:
     if model.options is not None:
         with st.container(border=True, horizontal=True, vertical_alignment="center", key="own_is_open"):
             st.markdown(f":material/check_circle: {text['is open'].format(id=text['yours'])}")
-            if st.button(text["look"], key="own_look", icon=":material/visibility:"):
-                _open_overview(text)
+            st.button(text["look"], key="own_look", icon=":material/visibility:", on_click=_request_overview, args=(text,))
     left, right = st.columns([2, 3], gap="large")
     with left:
         _facts_table(model, text)
@@ -65,14 +66,16 @@ def _show_problems(model: uploaded_model.UploadedModel, text: Prose) -> None:
 
 def _open_button(model: uploaded_model.UploadedModel, text: Prose) -> None:
     options = opening_questions.opening_form(model, text)
-    if not st.button(text["open"], key="own_open", type="primary", icon=":material/open_in_new:"):
-        return
-    with st.spinner(text["opening"]):
-        problem = loaded_models.open_uploaded(options) or _photo_problem(model)
+    problem = None
+    with held_press(text["open"], "own_open", key="own_open", type="primary", icon=":material/open_in_new:") as is_pressed:
+        if is_pressed:
+            with st.spinner(text["opening"]):
+                problem = loaded_models.open_uploaded(options) or _photo_problem(model)
     if problem:
         st.error(texts.escape_markdown(problem), icon=":material/block:")
-    else:
-        _open_overview(text)
+    elif is_pressed:
+        _request_overview(text)
+        st.rerun()
 
 
 def _photo_problem(model: uploaded_model.UploadedModel) -> str | None:
@@ -86,9 +89,9 @@ def _photo_problem(model: uploaded_model.UploadedModel) -> str | None:
     return None
 
 
-def _open_overview(text: Prose) -> None:
+def _request_overview(text: Prose) -> None:
     st.session_state["model"] = uploaded_model.MODEL_ID
-    st.switch_page("views/overview/page.py", query_params={"model": text["yours"]})
+    request_page("overview", {"model": text["yours"]})
 
 
 def _discard_model() -> None:

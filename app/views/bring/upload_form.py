@@ -9,6 +9,7 @@ from app.components.figure import aside
 from app.shell import photo_picker
 from app.state.models import uploaded_model
 from app.texts import Prose
+from app.widgets.held_button import held_press
 
 UPLOADER_STATE, PROBLEM_STATE = ("_own_turn", "_own_problem")  # which uploader it is: a new one lets go of what the last one held
 RECEIVED_STATE = "_own_arrived"  # a file that is on disk, and not looked into yet
@@ -58,11 +59,14 @@ def _hub_id_input(text: Prose) -> None:
         return
     hub_id = st.text_input(text["hub id"], key="own_hub", placeholder="owner/name", max_chars=200)
     st.caption(text["hub about"])
-    if st.button(text["fetch"], key="own_fetch", icon=":material/download:", disabled=not hub_id.strip()):
-        bar, words = st.progress(0.0, text["asking"]), text["fetching"]
+    icon, no_id = ":material/download:", not hub_id.strip()
+    with held_press(text["fetch"], "own_fetch", key="own_fetch", icon=icon, disabled=no_id) as is_pressed:
+        if is_pressed:
+            bar, words = st.progress(0.0, text["asking"]), text["fetching"]
 
-        def progress(done: int, total: int) -> None:
-            bar.progress(min(done / max(total, 1), 1.0), words.format(done=done / 1e6, total=total / 1e6))
+            def progress(done: int, total: int) -> None:
+                bar.progress(min(done / max(total, 1), 1.0), words.format(done=done / 1e6, total=total / 1e6))
 
-        st.session_state[PROBLEM_STATE] = uploaded_model.fetch_hub_model(hub_id, progress)
+            st.session_state[PROBLEM_STATE] = uploaded_model.fetch_hub_model(hub_id, progress)
+    if is_pressed:
         st.rerun()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.shell import selection
+from app.shell.page_switch import request_page
 from app.state.recordings.distance_table import DistanceTable, LayerAndHead
 from app.texts import Prose
 from vitcore.translation import percent
@@ -79,9 +80,9 @@ def _how(table: DistanceTable, text: Prose) -> str:
     return text["renormalised"] if table.grid.prefix else ""
 
 
-def remember_head(place: list[int]) -> None:
-    """Remember the head whose dot was touched. Not in the page: Streamlit keeps it, and with it all that the page has."""
-    st.session_state["_head"] = (place[0], place[1])
+def request_head(place: list[int]) -> None:
+    """Open the head whose dot was touched. Not in the page: Streamlit keeps it, and with it all that the page has."""
+    request_page("attention", head_address(place[0], place[1]))
 
 
 def head_address(layer: int, head: int) -> dict[str, str]:

@@ -15,8 +15,6 @@ text = texts.prose("distance")
 about = aside(text["intro"])
 visit = current_visit.load_visit(text, needs_attention=True)
 vit, rec, grid = visit.vit, visit.recording, visit.grid
-if touched := st.session_state.pop("_head", None):  # a dot of the figure
-    st.switch_page("views/attention/page.py", query_params=distance_sentences.head_address(*touched))
 
 from vitcore import figures  # noqa: E402
 
@@ -62,7 +60,7 @@ with found:
 fig = figures.attention_distance(distance_px, grid, table.uniform_px, cls, images, visit.mode, height_px=620,
                                  prefix_attention_share=table.share if grid.prefix else None)  # fmt: skip
 with chart:
-    plot(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), distance_sentences.remember_head)
+    plot(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), distance_sentences.request_head)
 photos = visit.photo.name if images == 1 else f"{images} photos"
 with st.container(horizontal=True):
     explain(text["how"], text["limits"])

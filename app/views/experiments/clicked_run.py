@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from app.shell.page_switch import request_page
 from app.state.training import runs
 from app.texts import Prose
 
@@ -33,13 +34,5 @@ def show_clicked_run(text: Prose) -> None:
 
 
 def _request_page(slug: str, run: str) -> None:
-    """Remember what to open: a page is left before its controls are drawn, which hold the address."""
-    st.session_state["_experiment_open"] = slug, run
-
-
-def open_requested_page() -> None:
-    """Open what was asked for."""
-    if requested := st.session_state.pop("_experiment_open", None):
-        slug, run = requested
-        st.session_state["model"] = f"runs/{run}"
-        st.switch_page(f"views/{slug}/page.py", query_params={"model": f"runs/{run}"})
+    st.session_state["model"] = f"runs/{run}"
+    request_page(slug, {"model": f"runs/{run}"})

@@ -9,7 +9,6 @@ from app.views.experiments import clicked_run, result_charts, verdicts
 from vitcore.experiments import results_csv
 from vitcore.translation import say
 
-clicked_run.open_requested_page()
 text = texts.prose("experiments")
 
 from vitcore.experiments.catalogue import EXPERIMENTS  # noqa: E402

@@ -9,6 +9,7 @@ from app.components import page_theme
 from app.components.look.look import look
 from app.components.pending_choices import mark_drawn, restore_pending
 from app.shell import copy_link, photo_titles, query_controls, selection
+from app.shell.page_switch import switch_page
 from app.state.models import loaded_models
 from app.state.recordings import recordings
 from app.state.visit import current_photo
@@ -25,7 +26,7 @@ OPEN = "_open_page"
 def show_look(model: str, text: texts.Prose) -> None:
     """The pictures; runs on its own when something is chosen, and holds nothing in between."""
     if (page := st.session_state.pop(OPEN, None)) in PAGES:
-        st.switch_page(f"views/{page}/page.py", query_params={})  # unsaid, Streamlit refuses to drop bound ones
+        switch_page(page)
     vit, photo = loaded_models.loaded(model), current_photo.load_photo()
     outlier_masking.set_masking(outlier_masking.is_on())  # a touch in the picture sets it; the address follows
     restore_pending(*TARGETS.values())

@@ -6,6 +6,7 @@ from app import texts
 from app.components import page_theme
 from app.components.look.look import look
 from app.shell import current_visit, photo_picker
+from app.shell.page_switch import request_page
 from app.state import landing_figures
 from app.state.recordings import recordings
 from app.views.overview import look_message
@@ -33,6 +34,6 @@ with own:
 for way, place in zip(("story", "learn"), doors, strict=True):
     with place.container(border=True, height="stretch"):
         st.markdown(f"**{text[way]}**  \n{text[f'{way} why']}")
-        if st.button(text[f"{way} link"], key=f"door_{way}", icon=":material/arrow_forward:", type="primary"):
-            st.switch_page(f"views/{way}/page.py", query_params={})  # unsaid, Streamlit refuses to drop bound ones
+        st.button(text[f"{way} link"], key=f"door_{way}", icon=":material/arrow_forward:", type="primary",
+                  on_click=request_page, args=(way,))  # fmt: skip
 st.caption(text["paper"])

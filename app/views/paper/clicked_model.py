@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app import permissions
+from app.shell.page_switch import request_page
 from app.state.models import model_menu
 from app.texts import Prose
 from vitcore.models.model_cards import MODEL_CARDS
@@ -38,11 +39,15 @@ def show_model(text: Prose) -> None:
         name = name_in_menu(clicked)
         if name and (permissions.allows("downloads") or name in model_menu.menu()):
             st.caption(text["not these weights"])
-            if st.button(text["open"].format(model=clicked), key="open_model", icon=":material/open_in_new:"):
-                st.session_state["model"] = name
-                st.switch_page("views/overview/page.py", query_params={})  # unsaid, it would fail: `photo` is bound
+            st.button(text["open"].format(model=clicked), key="open_model", icon=":material/open_in_new:", on_click=_open_model,
+                      args=(name,))  # fmt: skip
         else:
             st.caption(text["not in menu"].format(model=clicked))
+
+
+def _open_model(name: str) -> None:
+    st.session_state["model"] = name
+    request_page("overview")
 
 
 def name_in_menu(model: str) -> str | None:

@@ -13,6 +13,7 @@ from app.components.figure import downloads, explain
 from app.components.pending_choices import choose
 from app.components.picture.picture import picture
 from app.shell import copy_link, query_controls, selection
+from app.shell.page_switch import request_page
 from app.state.memory import memory_cache
 from app.state.recordings import relevance_maps
 from app.views.rollout import method_settings, rollout_sentences
@@ -118,9 +119,13 @@ def _strongest_patch(visit: RolloutVisit, method_map: MethodMap, prefix: str) ->
         return
     there = patch if visit.patch is None else visit.patch
     # no link: Streamlit drops from one what a control of the page that is left holds, and carries over what that held
-    if st.button(visit.texts["to explorer"].format(patch=there), key=f"{prefix}to_explorer", icon=":material/arrow_forward:",
-                 type="tertiary", on_click=choose, args=(selection.PATCH, there)):  # fmt: skip
-        st.switch_page("views/attention/page.py", query_params={})  # unsaid, Streamlit refuses to drop bound ones
+    st.button(visit.texts["to explorer"].format(patch=there), key=f"{prefix}to_explorer", icon=":material/arrow_forward:",
+              type="tertiary", on_click=_request_explorer, args=(there,))  # fmt: skip
+
+
+def _request_explorer(patch: int) -> None:
+    choose(selection.PATCH, patch)
+    request_page("attention")
 
 
 def _compute_map(visit: RolloutVisit, method: RelevanceMethod, chosen: dict[str, Any]) -> MethodMap:

@@ -15,6 +15,7 @@ from app.components.copyable_text.copyable_text import copyable_text
 from app.components.figure import explain
 from app.components.page_style.page_style import scaled_px
 from app.state.training import runs, training_processes
+from app.widgets.held_button import held_press
 
 BADGES: dict[str, tuple[Any, str]] = {
     "starting": ("blue", ":material/hourglass_top:"), "running": ("green", ":material/play_circle:"),
@@ -106,8 +107,10 @@ def _run_buttons(run: runs.RunStatus, text: texts.Prose) -> None:
             on_click=_do_with_run,
             args=(training_processes.resume_run, run.id),
         )
-    if not run.is_live and st.button(text["delete"], icon=":material/delete:", key="delete"):
-        _delete_dialog(run.id, text)
+    if not run.is_live:
+        with held_press(text["delete"], "delete", key="delete", icon=":material/delete:") as is_pressed:
+            if is_pressed:
+                _delete_dialog(run.id, text)
 
 
 def _do_with_run(action: Callable[[str], str], run_id: str) -> None:
