@@ -12,8 +12,7 @@ import vitcore
 from tests import files
 from vitcore.analysis.patches import join_patches, shuffle_order, split_patches
 from vitcore.analysis.rollout import rollout
-from vitcore.forward import attention_reducers
-from vitcore.forward.attention_reducers import BlockAttention, PoolingReducer
+from vitcore.forward import block_attention
 from vitcore.forward.block_activations import patch_embeddings
 from vitcore.forward.predict import predict
 from vitcore.forward.query_key import recompute_fused_heads, recompute_heads
@@ -186,8 +185,8 @@ def test_many_tokens(make_vit, noise, image_px, heads):
 def test_heads_are_fused_alike_however_many_are_read_at_once(make_vit, noise, monkeypatch, fit, at_once):
     vit = make_vit(embed_dim=20, num_heads=5)
     whole = record(vit, noise(), fusions=("mean", "max", "min"))
-    monkeypatch.setattr(attention_reducers, "AT_ONCE_BYTES", int(fit * 4 * vit.grid.tokens**2))
-    assert len(BlockAttention(vit, (), PoolingReducer(vit), None, exact=False).buffer) == at_once
+    monkeypatch.setattr(block_attention, "AT_ONCE_BYTES", int(fit * 4 * vit.grid.tokens**2))
+    assert len(block_attention.weights_buffer(vit)) == at_once
     for store in ("maps", "query_key"):
         some = record(vit, noise(), fusions=("mean", "max", "min"), store=store)
         for name, fused in whole.fused.items():
