@@ -20,6 +20,7 @@ from vitcore.forward.recording import record, to_model_input
 from vitcore.images import Photo
 from vitcore.models import load_model
 from vitcore.probabilities import top_classes
+from vitcore.report.report_settings import ReportSettings
 
 KINDS = {
     "class token": {},
@@ -409,3 +410,13 @@ def test_a_recording_is_named_in_a_line(tiny, noise):
     assert repr(record(tiny, noise(1), maps=[2, 0], fusions=("mean", "max"))) == (
         "<Recording of picture by tiny: 4×4 patches, 3 blocks, fused: mean, max; heads kept of blocks: 0, 2>"
     )
+
+
+def test_negative_layers_are_counted_from_the_last(tiny, photo_file):
+    rec, last = record(tiny, photo_file), tiny.blocks - 1
+    assert np.array_equal(rec.rollout(first_block=-1), rec.rollout(first_block=last))
+    asked = ReportSettings(first_block=-1, layer=-1).fit_to_model(tiny.grid, tiny.blocks, tiny.heads)
+    assert (asked.first_block, asked.layer) == (last, last)
+    for layer in (-tiny.blocks - 1, tiny.blocks):
+        with pytest.raises(ValueError, match="layer is from 0"):
+            ReportSettings(layer=layer).fit_to_model(tiny.grid, tiny.blocks, tiny.heads)

@@ -153,4 +153,4 @@ def _block_equations(_: StoryVisit) -> str:
     )
 
 
-BLOCK_STEP = Step("block", _block_equations, _draw_block, _ask_self_attention, _block_kind)
+INSIDE_BLOCK = Step("block", _block_equations, _draw_block, _ask_self_attention, _block_kind)

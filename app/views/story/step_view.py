@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
 
 STORY_STEPS: tuple[Step, ...] = (
-    *pixel_steps.PIXEL_STEPS, *token_steps.TOKEN_STEPS, block_step.BLOCK_STEP, *answer_steps.ANSWER_STEPS,
+    *pixel_steps.PIXEL_STEPS, *token_steps.TOKEN_STEPS, block_step.INSIDE_BLOCK, *answer_steps.ANSWER_STEPS,
 )  # fmt: skip
 BLOCK_STEP = 1 + next(place for place, step in enumerate(STORY_STEPS) if step.key == "block")
 
