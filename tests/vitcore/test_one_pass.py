@@ -27,4 +27,4 @@ def test_a_pass_goes_through_the_files_that_the_guide_names(make_vit, photo_file
     finally:
         sys.setprofile(None)
     files = {Path(name).relative_to(HOME).as_posix() for name in entered if Path(name).is_relative_to(HOME)}
-    assert files == {name for name in re.findall(r"`([\w/]+\.py)`", told)}
+    assert files == set(re.findall(r"`([\w/]+\.py)`", told))

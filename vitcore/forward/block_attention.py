@@ -56,8 +56,10 @@ class BlockAttention:
         out = None if value is None else torch.empty_like(value.transpose(1, 2), memory_format=torch.contiguous_format)
         for some, weights in _weights_of_heads(event, self.buffer):
             place = slice(call * heads + some.start, call * heads + some.stop)
-            for reducer in (self.distance, self.maps, *self.fused.values()):
-                reducer.add(block, place, weights)
+            self.distance.add(block, place, weights)
+            self.maps.add(block, place, weights)
+            for fused in self.fused.values():
+                fused.add(block, place, weights)
             if out is not None and value is not None:
                 out[0, :, some] = torch.bmm(weights.to(out.dtype), value[0, some]).transpose(0, 1)
         if self.query_key is not None and isinstance(event, AttentionCall):

@@ -33,6 +33,6 @@ class AxialAttention(BlockAttention):
             self.row_weights = weights
         else:
             reach = combine_axis_attention(self.row_weights, weights)
-            for reducer in (self.distance, self.maps):
-                reducer.add(block, slice(0, self.vit.heads), reach)
+            self.distance.add(block, slice(0, self.vit.heads), reach)
+            self.maps.add(block, slice(0, self.vit.heads), reach)
         self.calls += 1
