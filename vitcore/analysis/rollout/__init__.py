@@ -14,19 +14,6 @@ from vitcore.analysis.rollout.token_rollout import (
 from vitcore.analysis.rollout.vit_explain import is_vit_explain, vit_explain_rollout
 
 __all__ = [
-    "CONVENTIONS",
-    "HEAD_FUSIONS",
-    "Convention",
-    "HeadFusion",
-    "discard_weakest",
-    "fuse_heads",
-    "is_vit_explain",
-    "map_overlap",
-    "rollout",
-    "rollout_matrix",
-    "rollout_per_layer",
-    "rollout_step",
-    "start_row",
-    "transition_matrix",
-    "vit_explain_rollout",
-]
+    "CONVENTIONS", "HEAD_FUSIONS", "Convention", "HeadFusion", "discard_weakest", "fuse_heads", "is_vit_explain", "map_overlap",
+    "rollout", "rollout_matrix", "rollout_per_layer", "rollout_step", "start_row", "transition_matrix", "vit_explain_rollout",
+]  # fmt: skip
