@@ -27,6 +27,7 @@ else:
 
     def import_whole_packages() -> None:
         """Of two visitors, one who asks for such a package and one who asks for a part of it, one would get an error."""
+        import vitcore.analysis.rollout
         import vitcore.figures
         import vitcore.images  # noqa: F401
 

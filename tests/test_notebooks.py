@@ -53,7 +53,7 @@ def test_notebooks_are_kept_without_what_a_run_left_and_are_all_in_the_reference
 
 def test_the_reference_has_every_page_and_every_module_of_analysis():
     assert set(re.findall(r"^(\w+)$", PAGES["index"], re.M)) == PAGES.keys() - {"index"}
-    modules = {f"vitcore.analysis.{path.stem}" for path in (ROOT / "vitcore/analysis").glob("[!_]*.py")}
+    modules = {f"vitcore.analysis.{path.stem}" for path in (ROOT / "vitcore/analysis").glob("[!_]*")}
     assert modules == set(re.findall(r"automodule:: (vitcore\.analysis\.\w+)", PAGES["analysis"]))
 
 

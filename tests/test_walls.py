@@ -116,10 +116,8 @@ ROOMS = {  # what each may import of vitcore, and no more
     "architectures/paper_models.py": "",
     "architectures/position_ablations.py": "",
     "architectures/vit_variants.py": "architectures.grey_input",
-    "forward/attention_reducers.py":
-        "analysis attention_capture grid models.model_cards models.vit translation",
-    "forward/axial_attention.py":
-        "architectures.axial_vit attention_capture forward.attention_reducers models.vit",
+    "forward/attention_reducers.py": "analysis attention_capture grid models.vit",
+    "forward/block_attention.py": "analysis attention_capture forward.attention_reducers forward.query_key models.vit",
     "forward/block_activations.py":
         "attention_capture forward.attention_reducers module_swaps forward.layers forward.onednn_linear forward.recording "
         "models.assembly.random_state models.model_cards models.vit translation",
@@ -136,15 +134,15 @@ ROOMS = {  # what each may import of vitcore, and no more
     "forward/predict.py": "forward.onednn_linear forward.recording models.assembly.random_state models.embeddings models.vit",
     "forward/query_key.py": "analysis attention_capture forward.attention_reducers",
     "forward/recording.py":
-        "analysis attention_capture forward.attention_reducers forward.axial_attention forward.layers "
+        "analysis attention_capture forward.attention_reducers forward.block_attention forward.layers "
         "module_swaps forward.onednn_linear forward.query_key forward.recordings grid images models.model_cards models.vit "
         "probabilities translation",
     "forward/recordings":
-        "analysis errors figures forward.query_key forward.recording forward.recordings grid images models.model_cards models.vit "
-        "probabilities translation",
+        "analysis architectures.axial_vit attention_capture errors figures forward.block_attention forward.query_key "
+        "forward.recording forward.recordings grid images models.model_cards models.vit probabilities translation",
     "forward/relevance.py":
-        "analysis architectures.axial_vit attention_capture forward.attention_reducers module_swaps forward.recording "
-        "grid images models.model_cards models.vit translation",
+        "analysis architectures.axial_vit attention_capture forward.attention_reducers forward.layers module_swaps "
+        "forward.recording grid images models.model_cards models.vit translation",
     "models/assembly":
         "architectures.grey_input errors models.assembly models.attention_structure models.checkpoint_inspection "
         "models.embeddings models.formats models.model_cards models.transformers_models models.vit probabilities",

@@ -55,46 +55,6 @@ if TYPE_CHECKING:  # what mypy and editors see; at run time `__getattr__` import
 declare_before_timm()
 
 __version__ = "0.1.0"
-__all__ = [
-    "ActivationPatching",
-    "Activations",
-    "Correspondences",
-    "Edits",
-    "Grid",
-    "MeanDistance",
-    "ModelError",
-    "PatchTokens",
-    "PhotoError",
-    "Recording",
-    "TokenPca",
-    "Vit",
-    "activation_patching",
-    "analysis",
-    "cache",
-    "correspondences",
-    "cosine_similarity",
-    "edit",
-    "figures",
-    "film",
-    "head_ablation",
-    "inspect",
-    "load",
-    "mean_activations",
-    "mean_distance",
-    "open_photo",
-    "patch_tokens",
-    "pca",
-    "record",
-    "record_many",
-    "relevance",
-    "segments",
-    "steer",
-    "steering_direction",
-    "steering_sweep",
-    "switch_off",
-    "switchable_components",
-    "wrap",
-]
 
 _HOME = {
     "Activations": "interventions.activations", "cache": "interventions.activations",
@@ -115,6 +75,7 @@ _HOME = {
     "cosine_similarity": "tokens.similarity", "segments": "tokens.segments",
     "relevance": "forward.relevance", "figures": "", "analysis": "",
 }  # fmt: skip
+__all__ = sorted(_HOME)
 
 
 def __dir__() -> list[str]:

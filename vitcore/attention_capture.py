@@ -56,13 +56,6 @@ class AttentionCall:
         """What the call returns where these are its weights."""
         return weights @ self.v
 
-    def of_image(self, image: int, images: int) -> "AttentionCall":
-        """The part of one of so many images, which lie one after another along B."""
-        part, mask = _part(len(self.q), image, images), self.mask
-        if mask is not None and mask.ndim == 4 and len(mask) == len(self.q):
-            mask = mask[part]
-        return replace(self, q=self.q[part], k=self.k[part], v=self.v[part], mask=mask)
-
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxCall:
@@ -83,15 +76,6 @@ class SoftmaxCall:
     def output(self, weights: Tensor) -> Tensor:
         """What the call returns where these are its weights."""
         return weights
-
-    def of_image(self, image: int, images: int) -> "SoftmaxCall":
-        """The part of one of so many images, which lie one after another along B."""
-        return replace(self, result=self.result[_part(len(self.result), image, images)])
-
-
-def _part(length: int, image: int, images: int) -> slice:
-    each = length // images
-    return slice(image * each, (image + 1) * each)
 
 
 def zero_if_fully_masked(weights: Tensor, scores: Tensor) -> Tensor:

@@ -5,7 +5,6 @@ Forward hooks on the model would be seen by every thread that runs it; a copy be
 
 import copy
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from typing import Any
 
 from torch import nn
@@ -49,28 +48,6 @@ def _with_hooks(module: nn.Module, held: str, register: Callable[..., Any], hook
         setattr(part, held, getattr(part, held).copy())
         register(part, hooks[name])
     return with_modules(module, **parts)
-
-
-def within_context(part: nn.Module, context: Callable[[], AbstractContextManager[Any]]) -> Any:
-    """A copy of a part that runs within a context of its own each time. It is of a class of its own, so that copies of it do, too:
-    a forward method set on the copy would go on with this copy's parts."""
-    kind = type(part)
-
-    def call(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
-        with context():
-            return kind.__call__(self, *args, **kwargs)
-
-    clone = copy.copy(part)
-    clone.__class__ = type(kind.__name__, (kind,), {"__call__": call, "__module__": kind.__module__, "__doc__": kind.__doc__})
-    return clone
-
-
-def with_fused_attention(module: nn.Module) -> Any:
-    """A copy of `module` whose attention calls the fused kernel where timm's can: queries, keys and values are seen there."""
-    manual = {name: copy.copy(part) for name, part in module.named_modules() if getattr(part, "fused_attn", True) is False}
-    for part in manual.values():
-        part.fused_attn = True
-    return with_modules(module, **manual) if manual else module
 
 
 def with_block_hooks(module: Any, hook: ForwardHook) -> Any:

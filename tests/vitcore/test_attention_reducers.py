@@ -10,8 +10,8 @@ from vitcore.analysis.rollout import HEAD_FUSIONS, fuse_heads
 from vitcore.architectures.axial_vit import combine_axis_attention, spread_axis_attention
 from vitcore.attention_capture import AttentionCall, SoftmaxCall
 from vitcore.forward.attention_reducers import DistanceReducer, FusedHeadsReducer, HeadMapsReducer, PoolingReducer
-from vitcore.forward.axial_attention import AxialAttention
 from vitcore.forward.query_key import QueryKeyReducer
+from vitcore.forward.recordings.axial_attention import AxialAttention
 from vitcore.module_swaps import with_forward_hooks, with_modules
 
 PIECES = [slice(0, 2), slice(2, 3)]  # of three heads
@@ -80,13 +80,12 @@ def test_axial_attention_is_fused_by_step_and_measured_by_reach():
 
     vit = vitcore.wrap(AxialViT((16, 24), 8, embed_dim=8, depth=1, num_heads=2, num_classes=3).eval(), name="axial")
     rows, columns = random_weights(2, 2, 3), random_weights(3, 2, 2)  # of 2 rows and of 3 columns
-    fused, kept = FusedHeadsReducer("max", 2, 1, 6), HeadMapsReducer(frozenset([0]), 2)
-    watch = AxialAttention(vit, [fused], [kept])
+    watch = AxialAttention(vit, maps=[0], fusions=["max"])
     for weights in (rows, columns):
         watch(SoftmaxCall(0, weights))
-    assert torch.equal(fused.matrices[0], spread_axis_attention(rows, "row", 2, 3).amax(0))
-    assert torch.equal(fused.matrices[1], spread_axis_attention(columns, "column", 2, 3).amax(0))
-    assert torch.equal(kept.maps[0], combine_axis_attention(rows, columns).half()) and watch.calls == 2
+    assert torch.equal(watch.fused["max"].matrices[0], spread_axis_attention(rows, "row", 2, 3).amax(0))
+    assert torch.equal(watch.fused["max"].matrices[1], spread_axis_attention(columns, "column", 2, 3).amax(0))
+    assert torch.equal(watch.maps.maps[0], combine_axis_attention(rows, columns).half()) and watch.calls == 2
 
 
 def test_a_copy_is_watched_and_the_model_is_not(make_module):

@@ -221,7 +221,7 @@ def test_bad_photos(name, tmp_path, capsys):
 WRONG = [
     ["rollout", "nowhere.jpg"], ["patches", "."], ["distance"], ["distance", "--images", "nowhere"], ["distance", "--images", "."],
     ["rollout", CAT, "--discard", 1], ["rollout", CAT, "--discard", -1], ["rollout", CAT, "--discard", "nan"],
-    ["rollout", CAT, "--residual", 2], ["rollout", CAT, "--first-block", 12], ["rollout", CAT, "--first-block", -1],
+    ["rollout", CAT, "--residual", 2], ["rollout", CAT, "--first-block", 12], ["rollout", CAT, "--first-block", -13],
     ["rollout", CAT, "--patch", 256], ["rollout", CAT, "--patch", -1], ["rollout", CAT, "--fusion", "median"],
     ["rollout", CAT, "--discard", "much"], ["rollout", CAT, "--style", "oil"], ["patches", CAT, "--gutter", -1],
     ["patches", CAT, "--gutter", "nan"], ["patches", CAT, "--gutter", "inf"], ["patches", CAT, "--gutter", 1e9],

@@ -25,7 +25,6 @@ from vitcore.images import (
     resize_and_crop,
     sharp_crop,
 )
-from vitcore.images import photo as photo_module
 
 
 def refusal(*given) -> str:
@@ -69,8 +68,7 @@ def test_what_cannot_be_shown_is_one_sentence_that_says_what_is_wrong(name, tmp_
 
 
 def test_a_large_jpeg_is_read_smaller_unless_all_of_it_would_be_kept(monkeypatch):
-    for module in (photo_module, photo_formats):
-        monkeypatch.setattr(module, "MAX_PIXELS", 2000)
+    monkeypatch.setattr(photo_formats, "MAX_PIXELS", 2000)
     baseline = files.saved(files.corners((64, 48)), "JPEG", quality=95)
     photo = open_photo(baseline, "large.jpg")
     assert photo.image.size == (32, 24) and "read at 32×24 px" in photo.notes[0]

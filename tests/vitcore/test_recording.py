@@ -12,8 +12,7 @@ import vitcore
 from tests import files
 from vitcore.analysis.patches import join_patches, shuffle_order, split_patches
 from vitcore.analysis.rollout import rollout
-from vitcore.forward import attention_reducers
-from vitcore.forward.attention_reducers import BlockAttention, PoolingReducer
+from vitcore.forward import block_attention
 from vitcore.forward.block_activations import patch_embeddings
 from vitcore.forward.predict import predict
 from vitcore.forward.query_key import recompute_fused_heads, recompute_heads
@@ -21,6 +20,7 @@ from vitcore.forward.recording import record, to_model_input
 from vitcore.images import Photo
 from vitcore.models import load_model
 from vitcore.probabilities import top_classes
+from vitcore.report.report_settings import ReportSettings
 
 KINDS = {
     "class token": {},
@@ -186,8 +186,8 @@ def test_many_tokens(make_vit, noise, image_px, heads):
 def test_heads_are_fused_alike_however_many_are_read_at_once(make_vit, noise, monkeypatch, fit, at_once):
     vit = make_vit(embed_dim=20, num_heads=5)
     whole = record(vit, noise(), fusions=("mean", "max", "min"))
-    monkeypatch.setattr(attention_reducers, "AT_ONCE_BYTES", int(fit * 4 * vit.grid.tokens**2))
-    assert len(BlockAttention(vit, (), PoolingReducer(vit), None, exact=False).buffer) == at_once
+    monkeypatch.setattr(block_attention, "AT_ONCE_BYTES", int(fit * 4 * vit.grid.tokens**2))
+    assert len(block_attention.weights_buffer(vit)) == at_once
     for store in ("maps", "query_key"):
         some = record(vit, noise(), fusions=("mean", "max", "min"), store=store)
         for name, fused in whole.fused.items():
@@ -410,3 +410,13 @@ def test_a_recording_is_named_in_a_line(tiny, noise):
     assert repr(record(tiny, noise(1), maps=[2, 0], fusions=("mean", "max"))) == (
         "<Recording of picture by tiny: 4×4 patches, 3 blocks, fused: mean, max; heads kept of blocks: 0, 2>"
     )
+
+
+def test_negative_layers_are_counted_from_the_last(tiny, photo_file):
+    rec, last = record(tiny, photo_file), tiny.blocks - 1
+    assert np.array_equal(rec.rollout(first_block=-1), rec.rollout(first_block=last))
+    asked = ReportSettings(first_block=-1, layer=-1).fit_to_model(tiny.grid, tiny.blocks, tiny.heads)
+    assert (asked.first_block, asked.layer) == (last, last)
+    for layer in (-tiny.blocks - 1, tiny.blocks):
+        with pytest.raises(ValueError, match="layer is from 0"):
+            ReportSettings(layer=layer).fit_to_model(tiny.grid, tiny.blocks, tiny.heads)

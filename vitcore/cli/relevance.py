@@ -23,8 +23,11 @@ def add_relevance_flags(verb: argparse.ArgumentParser) -> None:
 
 def add_convention_flag(verb: argparse.ArgumentParser) -> None:
     """Give the parser of a verb the convention of its rollout."""
-    verb.add_argument("--convention", choices=("row-stochastic", "vit-explain"), default="row-stochastic",
-                      help="how a rollout discards and normalises (default row-stochastic)")  # fmt: skip
+    from vitcore.analysis.rollout import CONVENTIONS
+
+    usual = CONVENTIONS[0]
+    told = f"how a rollout discards and normalises (default {usual})"
+    verb.add_argument("--convention", choices=CONVENTIONS, default=usual, help=told)
 
 
 def add_attention_flags(verb: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ def add_report_flags(verb: argparse.ArgumentParser) -> None:
     """Give the parser of the verb its flags."""
     verb.add_argument("--images", type=Path, help="a folder of photos, after those that are named")
     verb.add_argument("--pin", type=int, help="outline this patch, and show what it attends to in the layer")
-    verb.add_argument("--layer", type=int, help="show the heads of this layer (default: the last)")
+    verb.add_argument("--layer", type=int, help="show the heads of this layer, from 0, or from the last as -1 (default: the last)")
     verb.add_argument("--head", type=int, help="lay this head's attention on the photo (default: the mean of all)")
     verb.add_argument("--token", type=int, help="ask this token before the patches, by its place, in place of --pin")
     verb.add_argument("--received", action="store_true", help="in the layer, show what attends to the token that is asked")
@@ -32,7 +32,6 @@ def add_report_flags(verb: argparse.ArgumentParser) -> None:
 
 def report(args: argparse.Namespace) -> None:
     """Write handouts, pictures, numbers and animations; damaged photos are named and left out."""
-    from vitcore.forward.layers import select_layer
     from vitcore.report.bundle import ReportBundle
     from vitcore.report.output_folder import PlainFolder, ZipFolder
     from vitcore.report.report_settings import ReportSettings
@@ -41,9 +40,7 @@ def report(args: argparse.Namespace) -> None:
     asked = {field.name: getattr(args, field.name) for field in fields(ReportSettings) if hasattr(args, field.name)}
     settings = ReportSettings(**asked)
     vit = require_global_attention(load_from_flags(args), "the handout")
-    if settings.layer is not None:
-        settings = replace(settings, layer=select_layer(settings.layer, vit.blocks))
-    settings.check_against_grid(vit.grid, vit.blocks, vit.heads)
+    settings = settings.fit_to_model(vit.grid, vit.blocks, vit.heads)
     if args.json:
         print(json.dumps({"photos": _numbers(vit, files, settings)}, ensure_ascii=False))
         return

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
 def add_rollout_flags(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Give the parser of a verb the settings of a rollout."""
-    verb.add_argument("--fusion", choices=("mean", "max", "min"), default="mean", help="how heads are fused")
+    from vitcore.analysis.rollout import HEAD_FUSIONS
+
+    verb.add_argument("--fusion", choices=HEAD_FUSIONS, default=HEAD_FUSIONS[0], help="how heads are fused")
     verb.add_argument("--discard", type=float, default=0.0, help="share of the weakest weights set to 0, 0 to below 1")
     verb.add_argument("--residual", type=float, default=0.5, help="weight of the identity, 0 to 1 (default 0.5)")
-    verb.add_argument("--first-block", type=int, default=0, help="leave out the blocks before this one")
+    verb.add_argument("--first-block", type=int, default=0, help="the first block, from 0, or from the last as -1")
     verb.add_argument("--patch", type=int, help="ask for this patch instead of the class token")
     return add_mask_flag(verb)
 

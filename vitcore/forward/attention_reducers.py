@@ -1,33 +1,19 @@
 """Reducers of attention as it streams by: distances, fused heads and kept maps, of some heads of a block at a time.
 
-The watcher of a pass hands each the weights (heads, T, T) that a block's attention events give it, in a buffer that is used
-again. Shapes: L blocks, H heads, T tokens = prefix + N patches.
+The watcher of a pass (`block_attention`) hands each the weights (heads, T, T) of a block, in a buffer that is used again.
+Shapes: L blocks, H heads, T tokens = prefix + N patches.
 """
 
 import functools
-import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
 
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from vitcore.analysis.rollout import HeadFusion
-from vitcore.attention_capture import AttentionCall, AttentionEvent, AttentionWatcher, additive_mask, zero_if_fully_masked
+from vitcore.attention_capture import AttentionEvent, zero_if_fully_masked
 from vitcore.grid import Grid
-from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
-
-# Of weights: as many heads are read at once, or four in twice as much; measured best on 2 cores.
-AT_ONCE_BYTES = 9 * 2**20
-KeepCall = Callable[[int, AttentionCall], None]  # what keeps more of a block's call than weights: queries and keys
-
-
-class AttentionReducer(Protocol):
-    """What takes in the weights (heads, T, T) of some heads of a block and keeps less of them."""
-
-    def add(self, block: int, heads: slice, weights: Tensor) -> None: ...
 
 
 class DistanceReducer:
@@ -124,84 +110,6 @@ class PoolingReducer:
         return row
 
 
-class BlockAttention:
-    """The watcher of a pass: hands each block's attention to reducers, and answers with it unless `exact`."""
-
-    def __init__(
-        self, vit: Vit, reducers: Sequence[AttentionReducer], pool: PoolingReducer, keep_call: KeepCall | None, exact: bool,
-        buffer: Tensor | None = None,
-    ) -> None:  # fmt: skip
-        self.vit, self.reducers, self.pool, self.keep_call, self.exact = vit, reducers, pool, keep_call, exact
-        self.calls = 0  # of attention over all tokens
-        self.buffer = weights_buffer(vit) if buffer is None else buffer
-
-    def __call__(self, event: AttentionEvent) -> Tensor | None:
-        *_, heads, queries, keys = event.shape
-        if queries != self.vit.grid.tokens:
-            self.pool.add(event)
-        if (queries, keys) != self.buffer.shape[1:]:
-            return None
-        block, call = divmod(self.calls, self.vit.structure.calls)
-        check_heads(self.vit, block, heads)
-        value = event.v if isinstance(event, AttentionCall) and not self.exact else None
-        out = None if value is None else torch.empty_like(value.transpose(1, 2), memory_format=torch.contiguous_format)
-        for some, weights in _weights_of_heads(event, self.buffer):
-            place = slice(call * heads + some.start, call * heads + some.stop)
-            for reducer in self.reducers:
-                reducer.add(block, place, weights)
-            if out is not None and value is not None:
-                out[0, :, some] = torch.bmm(weights.to(out.dtype), value[0, some]).transpose(0, 1)
-        if self.keep_call is not None and isinstance(event, AttentionCall):
-            self.keep_call(block, event)
-        self.calls += 1
-        return None if out is None else out.transpose(1, 2)  # laid out as the fused kernel leaves it
-
-
-class EachImage:
-    """The watcher of a pass over several images: each image's part of an event goes to a watcher of its own."""
-
-    def __init__(self, watchers: Sequence[AttentionWatcher]) -> None:
-        self.watchers = watchers
-
-    def __call__(self, event: AttentionEvent) -> Tensor | None:
-        images = len(self.watchers)
-        if images == 1:
-            return self.watchers[0](event)
-        if event.shape[0] % images:
-            return None
-        answers = [watch(event.of_image(image, images)) for image, watch in enumerate(self.watchers)]
-        given = [answer.transpose(1, 2) for answer in answers if answer is not None]
-        return torch.cat(given).transpose(1, 2) if given else None  # laid out as each is
-
-
-def check_heads(vit: Vit, block: int, heads: int) -> None:
-    """Raises: ModelError, for attention in other blocks, or of more or fewer heads, than were seen when the model was opened."""
-    if block >= vit.blocks or heads != vit.heads // (1 if vit.structure.axes else vit.structure.calls):
-        raise ModelError("the attention of {name} is not one call of {heads} {heads:head|heads} in each block",
-                         name=vit.display_name, heads=vit.heads)  # fmt: skip
-
-
-def check_blocks(vit: Vit, calls: int) -> None:
-    """Raises: ModelError, where so many calls are not those of all blocks."""
-    block = calls // vit.structure.calls
-    if block != vit.blocks:
-        raise ModelError("{name} attends over all its tokens in only {block} of its {blocks} blocks",
-                         name=vit.display_name, block=block, blocks=vit.blocks)  # fmt: skip
-
-
-def _weights_of_heads(event: AttentionEvent, buffer: Tensor) -> Iterator[tuple[slice, Tensor]]:
-    """Weights (heads, T, T) of an event's heads, as many at a time as the buffer, in which they are computed, has room for."""
-    if not isinstance(event, AttentionCall):
-        yield slice(0, event.shape[1]), event.result[0].float()
-        return
-    mask = None if event.mask is None else additive_mask(event.mask, torch.float32).expand(*event.q.shape[:2], -1, -1)[0]
-    queries, keys = event.q[0].float(), event.k[0].float()
-    for first in range(0, len(queries), len(buffer)):
-        heads = slice(first, min(first + len(buffer), len(queries)))
-        out = buffer[: heads.stop - first]
-        yield heads, weights_into(out, queries[heads], keys[heads], event.factor, None if mask is None else mask[heads])
-
-
 def weights_into(out: Tensor, queries: Tensor, keys: Tensor, factor: float, mask: Tensor | None = None) -> Tensor:
     """softmax(queries · keysᵀ · factor + mask), (heads, T, T), computed in `out` in float32."""
     torch.baddbmm(out, queries, keys.transpose(-2, -1), beta=0, alpha=factor, out=out)
@@ -216,16 +124,3 @@ def read_only(values: Tensor) -> NDArray:
     array = values.cpu().numpy()
     array.flags.writeable = False
     return array
-
-
-def weights_buffer(vit: Vit) -> Tensor:
-    """Room for the weights (heads, T, T) of as many heads as are read at once; watchers of one pass share it."""
-    tokens = vit.grid.tokens
-    return torch.empty(_at_once(vit.heads // vit.structure.calls, tokens), tokens, tokens, device=vit.device)
-
-
-def _at_once(heads: int, tokens: int) -> int:
-    """How many of an attention call's heads are read at once, the same number each time if it can be."""
-    of_a_head = 4 * tokens**2
-    most = max(1, AT_ONCE_BYTES // of_a_head, min(4, 2 * AT_ONCE_BYTES // of_a_head))
-    return math.ceil(heads / math.ceil(heads / most))

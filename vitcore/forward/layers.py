@@ -1,6 +1,6 @@
 """Which layers are meant: one meaning of a selection of blocks wherever a caller names some, that of Python's own indices."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from typing import Any
 
 import numpy as np
@@ -11,15 +11,14 @@ Layers = int | slice | Iterable[int] | str  # a number, several, a slice, or "al
 def select_layers(given: Any, blocks: int, what: str = "layers") -> tuple[int, ...]:
     """The layers that are meant, ascending, each once, of a model of so many blocks.
 
-    A number, any iterable of numbers (of arrays and tensors their values), a slice, or "all"; negative numbers are counted from the
-    last. Raises: ValueError, for what is none of these, and for layers that there are not.
+    A number, any iterable of numbers (of arrays and tensors their values), a slice, or "all" or None; negative numbers are
+    counted from the last. Raises: ValueError, for what is none of these, and for layers that there are not.
     """
     if isinstance(given, slice):
         return tuple(sorted(range(blocks)[given]))
-    if isinstance(given, str) and given == "all":
+    if given is None or (isinstance(given, str) and given == "all"):
         return tuple(range(blocks))
-    many = isinstance(given, Iterable) and not isinstance(given, str | bytes) and getattr(given, "ndim", 1) != 0
-    numbers = {_layer_number(one, what) for one in (given if many else [given])}
+    numbers = {_layer_number(one, what) for one in (given if _are_many(given) else [given])}
     if missing := sorted(number for number in numbers if not -blocks <= number < blocks):
         raise ValueError(f"{what} are from 0 to {blocks - 1}, or from -{blocks} to -1, not {', '.join(map(str, missing))}"[:300])
     return tuple(sorted({number % blocks for number in numbers}))
@@ -28,6 +27,15 @@ def select_layers(given: Any, blocks: int, what: str = "layers") -> tuple[int, .
 def select_layer(given: Any, blocks: int, what: str = "layers") -> int:
     """The one layer that is meant; a negative number is counted from the last. Raises: ValueError."""
     return select_layers((given,), blocks, what)[0]
+
+
+def are_layers(given: Any) -> bool:
+    """Whether any are meant: of a model without layers even these are too many."""
+    return not (_are_many(given) and isinstance(given, Sized) and not len(given))
+
+
+def _are_many(given: Any) -> bool:
+    return isinstance(given, Iterable) and not isinstance(given, str | bytes) and getattr(given, "ndim", 1) != 0
 
 
 def _layer_number(given: Any, what: str) -> int:

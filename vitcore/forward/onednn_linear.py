@@ -5,8 +5,7 @@ threads). Which of them is faster here is timed. Results differ in float32's las
 """
 
 import functools
-import time
-from collections.abc import Callable
+import timeit
 from typing import Any
 
 import torch
@@ -94,16 +93,7 @@ def onednn_is_faster() -> bool:
     with torch.inference_mode():
         for numbers in usually.parameters():
             numbers.fill_(1)
-        usual, other = _least_seconds(lambda: usually(x), lambda: by_onednn(x))
+        ways = [functools.partial(layer, x) for layer in (usually, by_onednn)]
+        seconds = [[timeit.timeit(way, number=1) for way in ways] for _ in range(TIMES)]  # in turn
+    usual, other = map(min, zip(*seconds, strict=True))
     return usual > MARGIN * other
-
-
-def _least_seconds(*ways: Callable[[], object]) -> list[float]:
-    """The shortest time that each way took, run in turn."""
-    least = [float("inf")] * len(ways)
-    for _ in range(TIMES):
-        for place, way in enumerate(ways):
-            begun = time.perf_counter()
-            way()
-            least[place] = min(least[place], time.perf_counter() - begun)
-    return least

@@ -5,10 +5,9 @@ distance of every head (arXiv 2010.11929 App. D.7), heads fused per block, and n
 H heads, T tokens = prefix + N patches.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence, Sized
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -17,26 +16,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion, rollout, rollout_per_layer
-from vitcore.attention_capture import AttentionCapture
-from vitcore.forward.attention_reducers import (
-    BlockAttention,
-    DistanceReducer,
-    EachImage,
-    FusedHeadsReducer,
-    HeadMapsReducer,
-    PoolingReducer,
-    check_blocks,
-    read_only,
-    weights_buffer,
-)
-from vitcore.forward.axial_attention import AxialAttention
-from vitcore.forward.layers import Layers, select_layer, select_layers
+from vitcore.attention_capture import AttentionCapture, AttentionWatcher
+from vitcore.forward.attention_reducers import read_only
+from vitcore.forward.block_attention import BlockAttention, weights_buffer
+from vitcore.forward.layers import Layers, are_layers, select_layer, select_layers
 from vitcore.forward.onednn_linear import with_inplace_gelu, with_onednn_linears
-from vitcore.forward.query_key import QueryKey, QueryKeyReducer
+from vitcore.forward.query_key import QueryKey
+from vitcore.forward.recordings import labelled_arrays, plots, recording_file
 from vitcore.grid import Grid
 from vitcore.images import Crop, Photo, PhotoSource, crop_for_model, open_photo
 from vitcore.models.model_cards import ModelError
-from vitcore.models.vit import Vit, check_bands, check_vit
+from vitcore.models.vit import Vit, check_bands, check_blocks, check_vit
 from vitcore.module_swaps import with_block_hooks
 from vitcore.probabilities import Output, probabilities, top_classes
 from vitcore.translation import say, translated_labels
@@ -120,46 +110,11 @@ class Recording:
             return fused
         return np.stack([last.astype(np.float32) @ first for first, last in zip(fused[::2], fused[1::2], strict=True)])
 
-    def save(self, file: str | Path) -> Path:
-        """Write all of it, the whole photo too, into an NPZ file, and give the file's path; `Recording.load` reads it again."""
-        from vitcore.forward.recordings.recording_file import save_recording
-
-        return save_recording(self, file)
-
-    @classmethod
-    def load(cls, file: str | Path) -> "Recording":
-        """The recording that `save` wrote, equal to it; no model is needed, and nothing in the file is run.
-
-        Raises: RecordingFileError, for a file that holds no recording; OSError, where there is no file.
-        """
-        from vitcore.forward.recordings.recording_file import load_recording
-
-        return load_recording(file)
-
-    def to_xarray(self) -> Any:
-        """An xarray Dataset with named axes (see `recordings.labelled_arrays.to_xarray`). Raises: PackageMissing."""
-        from vitcore.forward.recordings.labelled_arrays import to_xarray
-
-        return to_xarray(self)
-
-    def to_pandas(self) -> Any:
-        """A pandas DataFrame, a row for each head by (layer, head): its distances and share on prefix tokens.
-
-        Raises: PackageMissing.
-        """
-        from vitcore.forward.recordings.labelled_arrays import to_pandas
-
-        return to_pandas(self)
-
-    def plot(self, picture: str = "rollout", ax: Any = None, **settings: Any) -> Any:
-        """Draw "rollout", "distance" or "predictions" into matplotlib's axes (default: of a new figure), and give the axes.
-
-        Settings are those of the picture: of rollout `start`, `fusion` and so on, as `rollout` has them; of distance `cls`;
-        of predictions `count`. `vitcore.figures` draws with Plotly. Raises: ValueError, for another picture.
-        """
-        from vitcore.forward.recordings.plots import plot_recording
-
-        return plot_recording(self, picture, ax, **settings)
+    save = recording_file.save_recording
+    load = staticmethod(recording_file.load_recording)
+    plot = plots.plot_recording
+    to_xarray = labelled_arrays.to_xarray
+    to_pandas = labelled_arrays.to_pandas
 
     def pooled_attention(self, block: int) -> NDArray[np.float64]:
         """(rows, cols) attention of where the answer is read, in one block, mean of its heads. Raises: ValueError."""
@@ -190,7 +145,7 @@ class Recording:
                              "for it.", name=self.model)  # fmt: skip
         if fusion not in self.fused:
             raise KeyError(f"heads were not fused by {fusion!r}: record(vit, image, fusions=[{fusion!r}]) does")
-        first = int(first_block) * self.steps
+        first = select_layer(int(first_block), len(self.distance_px), "blocks") * self.steps
         return self.grid.to_map(run(self.fused[fusion], self._start(start), prefix=self.grid.prefix, first_block=first, **settings))
 
     def _start(self, token: int | None) -> int | NDArray[np.float32]:
@@ -209,10 +164,9 @@ def record(
     `maps` names the blocks whose heads are kept whole: one or several, negative ones counted from the last, a slice, or "all";
     `fusions` the ways heads are fused. If `exact`, the model's own attention kernel computes its output and logits are
     bit-identical to a run that nobody watches; otherwise the weights are computed once and used for both, and on a CPU linear
-    layers are those that are faster on this one
-    (`forward.onednn_linear`): quicker, with logits within float32's rounding. `store="query_key"` holds fused heads in half
-    precision and, where they tell all, each block's queries and keys: L·T·2D numbers instead of L·H·T², from which
-    `query_key.recompute_heads` and `recompute_fused_heads` make the rest.
+    layers are those that are faster on this one (`forward.onednn_linear`): quicker, with logits within float32's rounding.
+    `store="query_key"` holds fused heads in half precision and, where they tell all, each block's queries and keys: L·T·2D
+    numbers instead of L·H·T², from which `query_key.recompute_heads` and `recompute_fused_heads` make the rest.
 
     Raises: TypeError, for what is no Vit or no photo; ValueError, for blocks and fusions that there are not; PhotoError;
     ModelError.
@@ -221,8 +175,7 @@ def record(
     fusions = tuple(fusions)
     if strange := sorted({*fusions} - {*HEAD_FUSIONS}):
         raise ValueError(f"fusions are of {', '.join(HEAD_FUSIONS)}, not {', '.join(map(repr, strange))}")
-    none = isinstance(maps, Sized) and getattr(maps, "ndim", 1) != 0 and not len(maps)
-    if not (none or vit.is_global):
+    if are_layers(maps) and not vit.is_global:
         raise ModelError(vit.why_undefined(say("attention of single heads")))
     blocks = select_layers(maps, vit.blocks, "blocks")
     photo = open_photo(image, bands=vit.bands)
@@ -238,65 +191,41 @@ def record_batch(
 
     Without `attention` only the photo and the logits of a recording mean anything. Raises: ModelError.
     """
-    buffer = weights_buffer(vit) if vit.is_global and not vit.structure.axes else None
-    keeping = [_Kept.begin(vit, maps, fusions, exact, store == "query_key" and vit.is_global, buffer) for _ in photos]
-    watchers = [kept.watch for kept in keeping if kept.watch is not None and attention]
+    kind, buffer = BlockAttention, None
+    if vit.structure.axes:
+        from vitcore.forward.recordings.axial_attention import AxialAttention
+
+        kind = AxialAttention
+    elif vit.is_global:
+        buffer = weights_buffer(vit)
+    watchers = [kind(vit, maps, fusions, exact, store == "query_key" and vit.is_global, buffer) for _ in photos]
+    watched = attention and vit.is_global
     module = vit.module if exact else with_onednn_linears(vit.module)
     norms: list[Tensor] = []
-    if watchers:
+    if watched:
         hook = lambda block, inputs, out: norms.append(out.float().norm(dim=-1).flatten(1))  # noqa: E731
         module = with_block_hooks(with_inplace_gelu(module), hook)
-    with torch.inference_mode(), AttentionCapture(EachImage(watchers)) if watchers else nullcontext():
+    with torch.inference_mode(), AttentionCapture(_of_each(watchers)) if watched else nullcontext():
         logits = module(torch.cat([to_model_input(vit, crop.numbers) for _, crop in photos]))
-    for watch in watchers:
+    for watch in watchers if watched else ():
         check_blocks(vit, watch.calls)
     each_norms = torch.stack(norms, 1) if norms else torch.zeros(len(photos), 0, 0)
     return [
         Recording(
             model=vit.name, grid=vit.grid, photo=photo, model_input=crop, logits=read_only(answer.float()), output=vit.output,
-            labels=vit.labels, norms=read_only(norm), **kept.fields(vit),
+            labels=vit.labels, norms=read_only(norm), **watch.fields(),
         )
-        for (photo, crop), answer, norm, kept in zip(photos, logits, each_norms, keeping, strict=True)
+        for (photo, crop), answer, norm, watch in zip(photos, logits, each_norms, watchers, strict=True)
     ]  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class _Kept:
-    """What one image's attention is reduced to, and who watches for it."""
+def _of_each(watchers: Sequence[BlockAttention]) -> AttentionWatcher:
+    """The watcher of a pass over so many images."""
+    if len(watchers) == 1:
+        return watchers[0]
+    from vitcore.forward.recordings.image_batches import EachImage
 
-    distance: DistanceReducer
-    maps: HeadMapsReducer
-    fused: dict[HeadFusion, FusedHeadsReducer]
-    pool: PoolingReducer
-    query_key: QueryKeyReducer | None
-    watch: AxialAttention | BlockAttention | None
-
-    @classmethod
-    def begin(
-        cls, vit: Vit, maps: Collection[int], fusions: Sequence[HeadFusion], exact: bool, half: bool, buffer: Tensor | None
-    ) -> "_Kept":
-        steps, heads = (vit.blocks * len(vit.structure.axes), 1) if vit.structure.axes else (vit.blocks, vit.heads)
-        fused = {name: FusedHeadsReducer(name, steps, heads, vit.grid.tokens, half, vit.device) for name in fusions}
-        distance, kept, pool = DistanceReducer(vit), HeadMapsReducer(frozenset(maps), vit.heads), PoolingReducer(vit)
-        query_key = QueryKeyReducer() if half else None
-        watch: AxialAttention | BlockAttention | None = None
-        if vit.structure.axes:
-            watch = AxialAttention(vit, [*fused.values()], [distance, kept])
-        elif vit.is_global:
-            keep_call = None if query_key is None else query_key.add
-            watch = BlockAttention(vit, [distance, kept, *fused.values()], pool, keep_call, exact=exact, buffer=buffer)
-        return cls(distance, kept, fused, pool, query_key, watch)
-
-    def fields(self, vit: Vit) -> dict[str, Any]:
-        """Those of a `Recording` that are made of attention."""
-        far, renormalised, share = map(read_only, self.distance.distances())
-        return {
-            "distance_px": far, "distance_renormalised_px": renormalised, "prefix_attention_share": share,
-            "fused": {name: read_only(one.matrices) for name, one in self.fused.items()},
-            "maps": {block: read_only(one) for block, one in self.maps.maps.items()},
-            "pooling_weights": read_only(self.pool.weights()),
-            "query_key": self.query_key.of_all_blocks(vit.blocks) if self.query_key is not None else (),
-        }  # fmt: skip
+    return EachImage(watchers)
 
 
 def to_model_input(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32]) -> Tensor:

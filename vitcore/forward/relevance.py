@@ -21,12 +21,13 @@ from vitcore.analysis.relevance import METHODS
 from vitcore.analysis.rollout import Convention, HeadFusion, fuse_heads, rollout
 from vitcore.architectures.axial_vit import spread_axis_attention
 from vitcore.attention_capture import AttentionCapture, AttentionEvent
-from vitcore.forward.attention_reducers import PoolingReducer, check_blocks, check_heads
+from vitcore.forward.attention_reducers import PoolingReducer
+from vitcore.forward.layers import select_layer
 from vitcore.forward.recording import to_model_input
 from vitcore.grid import Grid
 from vitcore.images import PhotoSource, crop_for_model, open_photo
 from vitcore.models.model_cards import ModelError
-from vitcore.models.vit import Vit, check_bands, class_by_name, no_classes_error
+from vitcore.models.vit import Vit, check_bands, check_blocks, check_heads, class_by_name, no_classes_error
 from vitcore.module_swaps import with_modules
 from vitcore.translation import say
 
@@ -194,7 +195,7 @@ def _rollout(vit: Vit, x: Tensor, start: int | None = None, fusion: HeadFusion =
 
 def _in_steps(vit: Vit, settings: dict[str, Any]) -> dict[str, Any]:
     """Settings of a rollout whose first block is one of the steps that attention makes in each, with the prefix."""
-    first = int(settings.get("first_block", 0)) * max(1, len(vit.structure.axes))
+    first = select_layer(int(settings.get("first_block", 0)), vit.blocks, "blocks") * max(1, len(vit.structure.axes))
     return {**settings, "first_block": first, "prefix": vit.grid.prefix}
 
 

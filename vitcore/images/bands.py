@@ -4,19 +4,46 @@ They are read from TIFFs, from `.npy`, and from `.npz` with one such array; an a
 model is given floats as they are, and of integers the share of the largest that their kind can hold: a byte over 255.
 """
 
+import hashlib
 import io
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
-from vitcore.images.photo_arrays import as_numpy
-from vitcore.images.photo_formats import MAX_PIXELS, PhotoError, to_8_bits
+from vitcore.images.photo import Photo, PhotoSource, read_photo_file
+from vitcore.images.photo_arrays import as_numpy, is_array
+from vitcore.images.photo_formats import MAX_PIXELS, PhotoError, check_size, decoding_error, to_8_bits
 from vitcore.images.tiff_bands import read_all_bands
 from vitcore.translation import say
 
 Bands = NDArray[np.float32]
+
+
+def open_bands(source: PhotoSource, name: str | None, count: int, shown: Sequence[int] | None) -> Photo:
+    """A photo of `count` bands, of which those `shown` are the picture: see `photo.open_photo`. Raises: PhotoError; TypeError."""
+    if isinstance(source, Photo) and source.bands is not None and source.bands.shape[-1] == count:
+        return source
+    if isinstance(source, Photo | Image.Image):
+        called = source.name if isinstance(source, Photo) else name or say("The photo")
+        raise _count_error(called, count)
+    if is_array(source):
+        called = name or say("The photo")
+        values = bands_last(source, count, called)
+    else:
+        data, called = read_photo_file(source, name)
+        try:
+            values = bands_from_bytes(data, count, called)
+        except Exception as error:
+            raise decoding_error(error, data, called) from None
+    high, wide = values.shape[:2]
+    check_size(wide, high, called)
+    notes: list[str] = []
+    image = Image.fromarray(picture_of_bands(values, shown or ((0, 1, 2) if count > 2 else (0,)), called, notes))
+    digest = hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()[:16]
+    return Photo(image, called, digest, tuple(notes), as_model_numbers(values))
 
 
 def bands_from_bytes(data: bytes, count: int, name: str) -> NDArray:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.images.photo_formats import PhotoError
+from vitcore.images.photo_formats import MIN_SIDE_PX, PhotoError
 
 COLOURS = (1, 3, 4)  # grey, RGB, RGB with transparency
 
@@ -28,7 +28,7 @@ def as_numpy(source: Any) -> NDArray:
     return np.asarray(values.float() if values.is_floating_point() else values)
 
 
-def image_from_array(source: Any, name: str, min_side_px: int) -> Image.Image:
+def image_from_array(source: Any, name: str) -> Image.Image:
     """The picture in an array or tensor. Raises: PhotoError, for what is no photo or could be read in two ways."""
     values = as_numpy(source)
     if values.ndim == 4:
@@ -37,9 +37,9 @@ def image_from_array(source: Any, name: str, min_side_px: int) -> Image.Image:
     if values.ndim == 2:
         values = values[..., None]
     last, first = (values.ndim == 3 and values.shape[axis] in COLOURS for axis in (-1, 0))
-    if last == first or min(values.shape[:2] if last else values.shape[1:]) < min_side_px:
+    if last == first or min(values.shape[:2] if last else values.shape[1:]) < MIN_SIDE_PX:
         raise PhotoError("{name} is an array of shape {shape}: a photo is (height, width, 3) or (3, height, width), both sides at "
-                         "least {least} px.", name=name, shape=as_numpy(source).shape, least=min_side_px)  # fmt: skip
+                         "least {least} px.", name=name, shape=as_numpy(source).shape, least=MIN_SIDE_PX)  # fmt: skip
     values = values if last else np.moveaxis(values, 0, -1)
     pixels = np.ascontiguousarray(values if values.dtype == np.uint8 else _bytes(values, name))
     return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)

@@ -8,14 +8,16 @@ from contextlib import contextmanager, suppress
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageCms
+from PIL import Image, ImageCms, UnidentifiedImageError
 
-from vitcore.errors import RefusalError
+from vitcore.errors import RefusalError, refusal_reason
 from vitcore.translation import say
 
 MAX_BYTES = 25 * 2**20
 MAX_PIXELS = 50_000_000
 MAX_JPEG_PIXELS = 170_000_000  # of a JPEG that can be read smaller than it is; Pillow refuses 179 million
+MIN_SIDE_PX = 8
+MAX_ASPECT = 50
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "HEIF", "AVIF")  # Pillow reads MPO as JPEG
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".heic", ".heif", ".avif")  # of their files
 
@@ -48,19 +50,57 @@ def without_pillow_warnings() -> Iterator[None]:
                     warnings.filters.remove(ours)  # type: ignore[attr-defined]
 
 
-def read_jpeg_smaller(image: Image.Image) -> bool:
-    """Whether a JPEG too large for us is now read at a half, a quarter or an eighth of its sides, and is small enough.
+def register_heif() -> None:
+    """Let Pillow read HEIF and AVIF, too."""
+    if "HEIF" not in Image.OPEN:
+        import pillow_heif
+
+        pillow_heif.register_heif_opener()
+
+
+def decoding_error(error: Exception, data: bytes, name: str) -> PhotoError:
+    """Why bytes are no photo, in one sentence, of the error that their decoder raised."""
+    if isinstance(error, PhotoError):
+        return error
+    if not data:
+        return PhotoError("{name} is empty.", name=name)
+    if data.lstrip()[:5].lower() in (b"<?xml", b"<svg ", b"<!doc"):
+        return PhotoError("{name} is an SVG or HTML drawing, not a photograph: export it as PNG first.", name=name)
+    if isinstance(error, UnidentifiedImageError):
+        formats = ", ".join(FORMATS)
+        return PhotoError("{name} is not a picture in a supported format ({formats}).", name=name, formats=formats)
+    if isinstance(error, Image.DecompressionBombError):
+        return PhotoError("{name} has more than {found} megapixels: photos may have {most}, and most JPEGs {jpeg}.",
+                          name=name, found=170, most=MAX_PIXELS // 10**6, jpeg=MAX_JPEG_PIXELS // 10**6)  # fmt: skip
+    reason = refusal_reason(error, 120)
+    return PhotoError("{name} is damaged and can't be decoded ({reason}).", name=name, reason=reason)
+
+
+def check_size(wide: int, high: int, name: str) -> None:
+    """Raises: PhotoError, for a picture that is too large, too small or too narrow."""
+    if wide * high > MAX_PIXELS:
+        raise PhotoError("{name} has {megapixels:.0f} megapixels; the limit is {most}.",
+                         name=name, megapixels=wide * high / 1e6, most=MAX_PIXELS // 10**6)  # fmt: skip
+    size = {"name": name, "width": wide, "height": high}
+    if min(wide, high) < MIN_SIDE_PX:
+        raise PhotoError("{name} is {width}×{height} px; both sides need at least {least} px.", **size, least=MIN_SIDE_PX)
+    if max(wide, high) > MAX_ASPECT * min(wide, high):
+        raise PhotoError("{name} is {width}×{height} px, more than {most} times longer than wide.", **size, most=MAX_ASPECT)
+
+
+def read_jpeg_smaller(image: Image.Image, notes: list[str]) -> None:
+    """Let a JPEG too large for us be read at a half, a quarter or an eighth of its sides; `notes` says so.
 
     Its blocks are then decoded at that size, so memory stays within bounds; all of a progressive one would be kept at first.
     """
     wide, high = image.size
-    if image.format != "JPEG" or "progressive" in image.info or wide * high > MAX_JPEG_PIXELS:
-        return False
-    for part in (2, 4, 8):
-        if wide * high <= MAX_PIXELS * part**2:
-            image.draft(None, (wide // part, high // part))
-            return image.width * image.height <= MAX_PIXELS
-    return False
+    if wide * high <= MAX_PIXELS or wide * high > MAX_JPEG_PIXELS or image.format != "JPEG" or "progressive" in image.info:
+        return
+    part = next(part for part in (2, 4, 8) if wide * high <= MAX_PIXELS * part**2)
+    image.draft(None, (wide // part, high // part))
+    if image.width * image.height <= MAX_PIXELS:
+        facts = {"megapixels": wide * high / 1e6, "wide": image.width, "high": image.height}
+        notes.append(say("It has {megapixels:.0f} megapixels and was read at {wide}×{high} px.", **facts))
 
 
 def to_srgb(image: Image.Image, name: str, notes: list[str]) -> Image.Image:

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
-from vitcore.forward.attention_reducers import check_blocks, check_heads
 from vitcore.forward.layers import Layers, select_layer, select_layers
 from vitcore.forward.recording import to_model_input
 from vitcore.forward.recordings.open_photos import list_photos
@@ -32,6 +31,7 @@ from vitcore.interventions.activation_sites import (
     not_in_block,
     parse_key,
 )
+from vitcore.interventions.attention_edits import with_fused_attention
 from vitcore.interventions.derived_activations import (
     READ_FOR,
     compute_of_model,
@@ -40,8 +40,8 @@ from vitcore.interventions.derived_activations import (
     results_of_heads,
     scale_of_norm,
 )
-from vitcore.models.vit import Vit
-from vitcore.module_swaps import ForwardHook, with_forward_hooks, with_fused_attention
+from vitcore.models.vit import Vit, check_blocks, check_heads
+from vitcore.module_swaps import ForwardHook, with_forward_hooks
 
 DEFAULT_NAMES = ("resid_pre", "q", "k", "v", "pattern", "z", "attn_out", "mlp_out", "resid_post")
 OF_CALLS = ("q", "k", "v", "scores", "pattern")
@@ -108,7 +108,7 @@ def cache(vit: Vit, photos: Any, names: Collection[str] = DEFAULT_NAMES, layers:
     """
     check_activations_defined(vit)
     asked = [canonical_name(name) for name in ([names] if isinstance(names, str) else names)]
-    return run_and_keep(vit, photos, asked, select_layers("all" if layers is None else layers, vit.blocks))
+    return run_and_keep(vit, photos, asked, select_layers(layers, vit.blocks))
 
 
 def to_model_inputs(vit: Vit, photos: Any) -> Tensor:

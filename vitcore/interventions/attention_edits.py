@@ -5,16 +5,20 @@ added to the scores. So whoever watches the pass (a recording, relevance) sees t
 Shapes: B images, T tokens, t of them that change, d width of a head.
 """
 
+import copy
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from vitcore.attention_capture import AttentionCall, AttentionEvent, AttentionWatcher, additive_mask
 from vitcore.interventions.site_edits import Tokens
 from vitcore.models.model_cards import ModelError
+from vitcore.module_swaps import with_modules
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,3 +78,25 @@ def _edited_output(event: AttentionCall, edits: Sequence[HeadAttentionEdit], hea
         mask = torch.zeros(event.shape, dtype=event.q.dtype, device=event.q.device) if mask is None else mask
         mask[rows] = edit.values(mask[rows]).log()
     return F.scaled_dot_product_attention(parts["q"], parts["k"], parts["v"], attn_mask=mask, scale=event.scale)
+
+
+def within_context(part: nn.Module, context: Callable[[], AbstractContextManager[Any]]) -> Any:
+    """A copy of a part that runs within a context of its own each time. It is of a class of its own, so that copies of it do, too:
+    a forward method set on the copy would go on with this copy's parts."""
+    kind = type(part)
+
+    def call(self: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        with context():
+            return kind.__call__(self, *args, **kwargs)
+
+    clone = copy.copy(part)
+    clone.__class__ = type(kind.__name__, (kind,), {"__call__": call, "__module__": kind.__module__, "__doc__": kind.__doc__})
+    return clone
+
+
+def with_fused_attention(module: nn.Module) -> Any:
+    """A copy of `module` whose attention calls the fused kernel where timm's can: queries, keys and values are seen there."""
+    manual = {name: copy.copy(part) for name, part in module.named_modules() if getattr(part, "fused_attn", True) is False}
+    for part in manual.values():
+        part.fused_attn = True
+    return with_modules(module, **manual) if manual else module

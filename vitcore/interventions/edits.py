@@ -37,10 +37,10 @@ from vitcore.interventions.activation_sites import (
     not_in_block,
 )
 from vitcore.interventions.activations import Activations, run_and_keep
-from vitcore.interventions.attention_edits import HeadAttentionEdit, edit_attention
+from vitcore.interventions.attention_edits import HeadAttentionEdit, edit_attention, with_fused_attention, within_context
 from vitcore.interventions.site_edits import Change, SiteEdit, Tokens, with_site_edits
 from vitcore.models.vit import Vit
-from vitcore.module_swaps import with_fused_attention, with_modules, within_context
+from vitcore.module_swaps import with_modules
 
 TokenChoice = int | slice | Iterable[int] | str | None  # "class", "patches"; None: all of them
 READ_ONLY = ("scores", "resid_mid", *MADE_OF, *OF_MODEL)  # computed of others, or of no layer

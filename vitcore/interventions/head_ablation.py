@@ -27,9 +27,9 @@ from vitcore.interventions.activation_sites import (
     is_index,
 )
 from vitcore.interventions.activations import Activations, one_by_one, to_model_inputs
-from vitcore.interventions.attention_edits import not_fused_error
+from vitcore.interventions.attention_edits import not_fused_error, with_fused_attention, within_context
 from vitcore.models.vit import Vit, class_by_name, no_classes_error
-from vitcore.module_swaps import with_forward_hooks, with_forward_pre_hooks, with_fused_attention, with_modules, within_context
+from vitcore.module_swaps import with_forward_hooks, with_forward_pre_hooks, with_modules
 
 MOST_NUMBERS = 2**22  # that blocks hand on together (images · T · D): more of them are no faster on CPUs
 

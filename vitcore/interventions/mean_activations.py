@@ -29,7 +29,7 @@ def mean_activations(
     many. What comes back can be given to `switch_off`, to `head_ablation` and to `edit(vit).patch`.
     """
     check_activations_defined(vit)
-    layers = select_layers("all" if layers is None else layers, vit.blocks)  # an iterator is at its end after a photo
+    layers = select_layers(layers, vit.blocks)  # an iterator is at its end after a photo
     many = one_by_one(photos)
     sums: dict[str, Tensor] = {}
     logits: Tensor | None = None

@@ -201,11 +201,6 @@ def _with_surest_colours(inspection: Inspection, module: Any, answers: Mapping[s
     return inspection.with_likely({"normalise": NORMALISATIONS[surest]}, why)
 
 
-def available_cards() -> list[ModelCard]:
-    """Cards of every model offered in menus: shipped ones first."""
-    return list(MODEL_CARDS)
-
-
 def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None, positions_by: str) -> Vit:
     facts, called = local_files.read_card(file), file.name if name == file.stem else f"{name}/{file.name}"
     try:

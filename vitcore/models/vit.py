@@ -176,6 +176,21 @@ def check_bands(vit: Vit, given: int) -> None:
                          name=vit.display_name, count=vit.bands, given=given)  # fmt: skip
 
 
+def check_heads(vit: Vit, block: int, heads: int) -> None:
+    """Raises: ModelError, for attention in other blocks, or of more or fewer heads, than were seen when the model was opened."""
+    if block >= vit.blocks or heads != vit.heads // (1 if vit.structure.axes else vit.structure.calls):
+        raise ModelError("the attention of {name} is not one call of {heads} {heads:head|heads} in each block",
+                         name=vit.display_name, heads=vit.heads)  # fmt: skip
+
+
+def check_blocks(vit: Vit, calls: int) -> None:
+    """Raises: ModelError, where so many calls are not those of all blocks."""
+    block = calls // vit.structure.calls
+    if block != vit.blocks:
+        raise ModelError("{name} attends over all its tokens in only {block} of its {blocks} blocks",
+                         name=vit.display_name, block=block, blocks=vit.blocks)  # fmt: skip
+
+
 def no_classes_error(vit: Vit) -> ModelError:
     """The refusal of a question that needs a class, for a model that gives features."""
     return ModelError("{name} has no classification head, so it has no class to explain.", name=vit.display_name)

@@ -46,8 +46,8 @@ class ReportBundle:
         lang: str = "en",
         model_facts: ModelFacts | None = None,
     ) -> None:
-        settings.check_against_grid(vit.grid, vit.blocks, vit.heads)
-        self.vit, self.shelf, self.settings, self.lang = vit, output, settings, lang
+        self.settings = settings.fit_to_model(vit.grid, vit.blocks, vit.heads)
+        self.vit, self.shelf, self.lang = vit, output, lang
         self.side = model_facts or collect_model_facts(vit)
         self.photos: list[PhotoReport] = []
         self.problems: list[str] = []

@@ -47,7 +47,7 @@ def handout(
     `model_facts` is `look_at(vit)`, for callers that have it already; `more` are pictures of what the answer rests on.
     Raises: ValueError, for settings the model can't have.
     """
-    settings.check_against_grid(rec.grid, vit.blocks, vit.heads)
+    settings = settings.fit_to_model(rec.grid, vit.blocks, vit.heads)
     origin, model_facts = origin or ReportOrigin(), model_facts or collect_model_facts(vit)
     shown = {one.name: one for one in (*photo_pictures(vit, rec, settings), *model_pictures(vit, model_facts, settings))}
     return html_page.render_html(

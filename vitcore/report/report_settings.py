@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion
+from vitcore.forward.layers import select_layer
 from vitcore.grid import Grid
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.translation import say
@@ -28,7 +29,7 @@ class ReportSettings:
     fusion: HeadFusion = "mean"  # how heads are fused
     discard: float = 0.0  # share of the weakest weights set to 0, 0 to below 1
     residual: float = 0.5  # weight of the identity, 0 to 1
-    first_block: int = 0  # blocks before it are left out
+    first_block: int = 0  # blocks before it are left out; negative ones, here and of `layer`, are counted from the last
     patch: int | None = None  # whose rollout; None: the token the answer is read from
     pin: int | None = None  # a patch outlined on the photo, with what it attends to in the layer
     layer: int | None = None  # whose heads are shown; None: the last
@@ -51,21 +52,23 @@ class ReportSettings:
 
     def block(self, blocks: int) -> int:
         """The layer whose heads are shown, of a model with so many."""
-        return blocks - 1 if self.layer is None else self.layer
+        return select_layer(-1 if self.layer is None else self.layer, blocks)
 
-    def check_against_grid(self, grid: Grid, blocks: int, heads: int) -> None:
-        """Raise ValueError, with a sentence, where the settings ask for what a model does not have."""
+    def fit_to_model(self, grid: Grid, blocks: int, heads: int) -> ReportSettings:
+        """These settings with layers counted from 0. Raises: ValueError, with a sentence, for what a model does not have."""
         for patch in (self.patch, self.pin):
             if patch is not None and not 0 <= patch < grid.patches:
                 raise ValueError(say("The patch is from 0 to {last}.", last=grid.patches - 1))
-        if not 0 <= self.first_block < blocks:
+        if not -blocks <= self.first_block < blocks:
             raise ValueError(say("The first layer is from 0 to {last}.", last=blocks - 1))
-        if self.layer is not None and not 0 <= self.layer < blocks:
+        if self.layer is not None and not -blocks <= self.layer < blocks:
             raise ValueError(say("The layer is from 0 to {last}.", last=blocks - 1))
         if self.head is not None and not 0 <= self.head < heads:
             raise ValueError(say("The head is from 0 to {last}.", last=heads - 1))
         if self.token is not None and not 0 <= self.token < grid.prefix:
             raise ValueError(say("The token before the patches is from 0 to {last}.", last=grid.prefix - 1))
+        layer = None if self.layer is None else select_layer(self.layer, blocks)
+        return replace(self, first_block=select_layer(self.first_block, blocks), layer=layer)
 
     def rollout_arguments(self) -> dict[str, Any]:
         """The arguments of `analysis.rollout.rollout`."""

@@ -80,7 +80,7 @@ def patch_tokens(
     check_activations_defined(vit)
     if kind not in KINDS:
         raise ValueError(f"tokens are taken as one of {', '.join(KINDS)}, not {kind!r}")
-    chosen = list(select_layers("all" if layers is None else layers, vit.blocks))
+    chosen = list(select_layers(layers, vit.blocks))
     if not chosen:
         raise ValueError("there is no layer among the layers")
     inputs = to_model_inputs(vit, photos)

@@ -33,6 +33,11 @@ def cover_message(visit: CoverVisit) -> dict[str, Any]:
     rows = covered_photos.answer_rows(rec, after.logits) if after else []
     before = {"rollout": shown.rollout(), "class_attention": shown.pooled_attention(vit.blocks - 1)}
     left = {"rollout": after.rollout, "class_attention": after.class_attention} if after else {}
+    found = {name: outlier_masking.outliers_in_map(visit, values) for name, values in before.items()}
+    marks = {name: covered_photos.marked_patches(values, after.outliers) for name, values in left.items()} if after else {}
+    said = [one.sentence for one in found.values()]
+    if after:
+        said += [outlier_masking.outliers_of_patches(one, len(after.outliers), grid).sentence for one in marks.values()]
     wanted = covered_photos.map_values(rec, visit.map_name, outlier_masking.applies_to(visit), vit)
     layer = covered_photos.layer_png(rec, visit.fill if visit.fill in LAYERS else "mean")
     return {
@@ -41,9 +46,9 @@ def cover_message(visit: CoverVisit) -> dict[str, Any]:
         "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)},
         "photo": visit.photo_url, "detail": visit.detail_url, "layer": media_url(layer, "image/png", "covered"),
         "object": map_values(wanted), "colours": landing_figures.look_colours(visit.mode),
-        "maps": {name: _map(visit, values, left.get(name), after) for name, values in before.items()},
+        "maps": {name: _map(visit, before[name], left.get(name), found[name].patches, marks.get(name, [])) for name in before},
         "answer": [class_row(*row) for row in rows], "told": covered if isinstance(covered, str) else told(visit, covered),
-        "outlying": _outlier_sentence(visit, before, after),
+        "outlying": next(filter(None, said), ""),  # where they hold much of a map before, or of what is left of it, or are masked
         "words": {key: text[key] for key in TEXT_KEYS},
     }  # fmt: skip
 
@@ -56,28 +61,12 @@ def pass_or_problem(visit: CoverVisit) -> ChangedPass | str:
         return str(error)
 
 
-def _outlier_sentence(visit: CoverVisit, before: dict[str, NDArray], after: ChangedPass | None) -> str:
-    """What is to be said of outlier tokens, where they hold much of a map before, or of what is left of it, or are masked."""
-    said = [outlier_masking.outliers_in_map(visit, values).sentence for values in before.values()]
-    if after:
-        for values in (after.rollout, after.class_attention):
-            marks = covered_photos.marked_patches(values, after.outliers)
-            said.append(outlier_masking.outliers_of_patches(marks, len(after.outliers), visit.grid).sentence)
-    return next(filter(None, said), "")
-
-
-def _map(visit: CoverVisit, before: NDArray, after: NDArray | None, covered: ChangedPass | None) -> dict[str, Any]:
+def _map(visit: CoverVisit, before: NDArray, after: NDArray | None, marks: list[int], left: list[int]) -> dict[str, Any]:
     """A map before and after on one colour scale, and the outlier tokens that hold much of each, where they are not masked."""
     top = covered_photos.common_top(before, after, visit.grid)
-    marks = outlier_masking.outliers_in_map(visit, before).patches
-    left = (
-        covered_photos.marked_patches(after, covered.outliers)
-        if covered and after is not None and not outlier_masking.is_on()
-        else []
-    )
     return {
         "before": map_values(before), "after": None if after is None else map_values(after), "top": top, "scale": percent(top),
-        "outliers": {"before": marks, "after": left},
+        "outliers": {"before": marks, "after": [] if outlier_masking.is_on() else left},
     }  # fmt: skip
 
 

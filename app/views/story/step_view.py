@@ -10,7 +10,7 @@ import streamlit as st
 from app.components.figure import explain
 from app.components.stepper.stepper import stepper
 from app.shell import query_controls, selection
-from app.views.story import block_steps, pixel_steps, token_steps
+from app.views.story import answer_steps, block_step, pixel_steps, token_steps
 from app.views.story.story_step import Step, StoryVisit
 from app.widgets import guess
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from app.texts import Prose
     from vitcore.models.load_model import Vit
 
-STORY_STEPS: tuple[Step, ...] = (*pixel_steps.PIXEL_STEPS, *token_steps.TOKEN_STEPS, *block_steps.BLOCK_STEPS)
+STORY_STEPS: tuple[Step, ...] = (
+    *pixel_steps.PIXEL_STEPS, *token_steps.TOKEN_STEPS, block_step.INSIDE_BLOCK, *answer_steps.ANSWER_STEPS,
+)  # fmt: skip
 BLOCK_STEP = 1 + next(place for place, step in enumerate(STORY_STEPS) if step.key == "block")
 
 

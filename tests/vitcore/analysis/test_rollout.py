@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vitcore.analysis import rollout as module
 from vitcore.analysis.rollout import (
     HEAD_FUSIONS,
     discard_weakest,
@@ -17,6 +16,7 @@ from vitcore.analysis.rollout import (
     rollout_per_layer,
     transition_matrix,
 )
+from vitcore.analysis.rollout import token_rollout as module
 
 
 def random_weights(blocks, heads, tokens, seed=0, sharpness=2.0):

@@ -20,8 +20,12 @@ def draw_recording(rec: "Recording", picture: str, **settings: Any) -> "Drawing"
     return PICTURES[picture](rec, **settings)
 
 
-def plot_recording(rec: "Recording", picture: str, ax: Any = None, **settings: Any) -> Any:
-    """Draw a picture into matplotlib's axes (default: of a new figure), and give the axes."""
+def plot_recording(rec: "Recording", picture: str = "rollout", ax: Any = None, **settings: Any) -> Any:
+    """Draw "rollout", "distance" or "predictions" into matplotlib's axes (default: of a new figure), and give the axes.
+
+    Settings are those of the picture: of rollout `start`, `fusion` and so on, as `Recording.rollout` has them; of distance `cls`;
+    of predictions `count`. `vitcore.figures` draws with Plotly. Raises: ValueError, for another picture.
+    """
     from vitcore.figures.painters.png_and_svg import draw_into_axes
 
     drawing = draw_recording(rec, picture, **settings)

@@ -9,7 +9,7 @@ import json
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,11 +18,13 @@ from PIL import Image
 
 from vitcore.errors import RefusalError
 from vitcore.forward.query_key import QueryKey
-from vitcore.forward.recording import Recording
 from vitcore.grid import Grid
 from vitcore.images import MAX_JPEG_PIXELS, Crop, Photo
 from vitcore.images.photo_formats import without_pillow_warnings
 from vitcore.probabilities import OUTPUTS
+
+if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
 
 FORMAT, VERSION = "vitcore recording", 1
 # What numpy, zipfile, JSON and Pillow raise for files that are none of theirs.
@@ -36,8 +38,11 @@ class RecordingFileError(RefusalError):
     """A file that holds no recording; the message is one sentence."""
 
 
-def save_recording(rec: Recording, file: str | Path) -> Path:
-    """Write a recording as NPZ, and give the file's path. A file that is there is replaced once the new one is whole."""
+def save_recording(rec: "Recording", file: str | Path) -> Path:
+    """Write all of it, the whole photo too, into an NPZ file, and give the file's path; `Recording.load` reads it again.
+
+    A file that is there is replaced once the new one is whole.
+    """
     file, photo = Path(file), io.BytesIO()
     rec.photo.image.save(photo, "PNG", compress_level=1)
     arrays = {name: getattr(rec, name) for name in ARRAYS}
@@ -63,8 +68,8 @@ def save_recording(rec: Recording, file: str | Path) -> Path:
     return file
 
 
-def load_recording(file: str | Path) -> Recording:
-    """The recording in a file that `save_recording` wrote, equal to the one that was saved.
+def load_recording(file: str | Path) -> "Recording":
+    """The recording that `Recording.save` wrote, equal to it; no model is needed, and nothing in the file is run.
 
     Raises: RecordingFileError, for a file that holds none, is damaged or of a newer version; OSError, where there is no file.
     """
@@ -90,8 +95,10 @@ def _about(stored: Any, file: Path) -> dict[str, Any]:
     return about
 
 
-def _recording(about: dict[str, Any], arrays: dict[str, NDArray]) -> Recording:
+def _recording(about: dict[str, Any], arrays: dict[str, NDArray]) -> "Recording":
     """Raises: ValueError and its like, for what is no recording."""
+    from vitcore.forward.recording import Recording
+
     for array in arrays.values():
         array.flags.writeable = False
     grid, told = Grid(**about["grid"]), about["photo"]

@@ -27,7 +27,7 @@ def animation(
 
     Raises: ValueError, for settings the model can't have and kinds that are not known.
     """
-    settings.check_against_grid(rec.grid, vit.blocks, vit.heads)
+    settings = settings.fit_to_model(rec.grid, vit.blocks, vit.heads)
     maps, photo = rollout_per_layer(rec, settings), resize_for_figure(sharp_crop(rec.photo, rec.model_input))
     return encode_below(lambda side_px: _frames(vit, rec, settings, maps, photo, side_px, mode), kind, max_bytes)
 

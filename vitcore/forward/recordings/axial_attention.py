@@ -3,25 +3,20 @@
 Heads are fused in each of the two steps, spread over all patches. Shapes: H heads, N patches.
 """
 
-from collections.abc import Sequence
-
 import torch
 
 from vitcore.architectures.axial_vit import combine_axis_attention, spread_axis_attention
 from vitcore.attention_capture import AttentionEvent
-from vitcore.forward.attention_reducers import AttentionReducer, FusedHeadsReducer, check_heads
-from vitcore.models.vit import Vit
+from vitcore.forward.block_attention import BlockAttention
+from vitcore.models.vit import check_heads
 
 FUSE = {"mean": torch.mean, "max": torch.amax, "min": torch.amin}
 
 
-class AxialAttention:
-    """The watcher of a pass: two events a block."""
+class AxialAttention(BlockAttention):
+    """The watcher of a pass: two events a block, which are looked at and not answered."""
 
-    def __init__(self, vit: Vit, fused: Sequence[FusedHeadsReducer], reducers: Sequence[AttentionReducer]) -> None:
-        self.vit, self.fused, self.reducers = vit, fused, reducers
-        self.calls = 0
-        self.row_weights = torch.empty(0)
+    row_weights: torch.Tensor
 
     def __call__(self, event: AttentionEvent) -> None:
         grid, axes = self.vit.grid, self.vit.structure.axes
@@ -31,13 +26,13 @@ class AxialAttention:
             return
         check_heads(self.vit, block, event.shape[1])
         weights = event.weights().float()  # (lines, H, length, length)
-        for fused in self.fused:
+        for fused in self.fused.values():
             one = FUSE[fused.fusion](weights, 1, keepdim=True)  # type: ignore[operator]
             fused.add(self.calls, slice(0, 1), spread_axis_attention(one, axes[step], grid.rows, grid.cols))
         if axes[step] == "row":
             self.row_weights = weights
         else:
             reach = combine_axis_attention(self.row_weights, weights)
-            for reducer in self.reducers:
-                reducer.add(block, slice(0, self.vit.heads), reach)
+            self.distance.add(block, slice(0, self.vit.heads), reach)
+            self.maps.add(block, slice(0, self.vit.heads), reach)
         self.calls += 1

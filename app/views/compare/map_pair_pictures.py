@@ -1,0 +1,210 @@
+"""Two maps on the photo, on one scale and one grid, and their difference: rollout, and the attention of a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app import texts
+from app.components.component_files import media_url
+from app.components.figure import downloads, explain, lead
+from app.components.picture.picture import picture
+from app.shell import lecture_mode, query_controls, selection
+from app.state.recordings import model_comparisons, outlier_tokens, relevance_maps
+from app.views.compare.model_pair import ControlPlaces, ModelPair, side_columns
+from app.widgets import colour_bar, outlier_masking
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from vitcore.figures.drawing import Drawing
+    from vitcore.forward.compare_models import Comparison, MapPair
+
+VIEWS = ("pair", "curtain")  # side by side, or one picture with a curtain between both, which a lecture begins with
+PairKey = tuple[str, str, str]  # both models and the photo, by what they are kept under
+
+
+def query_key(of_two: str, of_all: str, shared: bool) -> str:
+    """The control's key: that of the selection `of_all` pages where it is of the first model alone, else one of this page's."""
+    if shared:
+        selection.rename_query_params({of_two: of_all})
+    return of_all if shared else of_two
+
+
+def place_key(comparison: Comparison) -> str:
+    """The key of the place that is asked: where each cell is one patch of both models, it is that patch."""
+    return query_key("query", selection.PATCH, shared=not comparison.grid.resampled)
+
+
+def show_maps(
+    pair: ModelPair, comparison: Comparison, maps: MapPair, kind: str, map_key: Hashable, cell: int | None, places: ControlPlaces
+) -> None:
+    """Both maps on one scale, side by side or behind a curtain, and their difference; `map_key` tells maps of a kind apart."""
+    from vitcore.figures.heat_overlay import heat_colour_scale, scale_top
+    from vitcore.report import comparison_handout
+
+    text = pair.texts
+    both, unit = maps.stacked, text[f"unit {kind}"]
+    most, even = scale_top(both), maps.even_share
+    scale = heat_colour_scale(100 * both, 100 * most, unit)
+    outliers_of_both = [_map_outliers(comparison, which, mask) for which, mask in enumerate(maps.both)]
+    overlays = [
+        relevance_maps.heat_overlay(comparison, (kind, map_key, key), False, mask, most)
+        for key, mask in zip("ab", maps.both, strict=True)
+    ]
+    shown: dict[str, Any] = {"unit": unit, "cell": cell, "even": 100 * even}
+
+    def take(which: int, key: str, name: str) -> None:
+        mask, found = maps.both[which], outliers_of_both[which]
+        make = partial(map_figure, pair.key, mask, most, text[f"picture.{kind}"], name, pair.mode, found.patches, even)
+        note = text.joined((text[f"how {kind}"], found.sentence))
+        downloads(make, f"{key}_{kind}", note, subjects=pair.file_subjects(key), file_stem=kind, **{f"{kind}_{key}": mask})
+
+    with places.row:
+        view = query_controls.button_row(text, "view", list(VIEWS), VIEWS[lecture_mode.is_on()])
+    if view == "curtain":
+        one, two = lead().container(key="curtain").columns(2, gap="large")
+        with one:
+            sides: list[Any] = ["left", "right"]
+            for place, letter, name, side in zip(st.columns(2), "AB", pair.names, sides, strict=True):
+                place.subheader(f"{letter} · {texts.escape_markdown(name)}", anchor=False, text_alignment=side)
+            second = {
+                "overlay": overlays[1], "values": (100 * maps.both[1]).ravel().tolist(), "marks": outliers_of_both[1].patches,
+                "names": ["A", "B"], "label": text["divider"],
+            }  # fmt: skip
+            label = f"{text[f'picture.{kind}']}: {pair.names[0]}, {pair.names[1]}"
+            found = _joint_outliers(pair, outliers_of_both)._replace(patches=outliers_of_both[0].patches)
+            _draw_map(comparison, "both_maps", label, overlays[0], 100 * maps.both[0], map_outliers=found, other=second, **shown)
+            with st.container(horizontal=True, vertical_alignment="center"):
+                colour_bar.map_scale_bar(scale, "both_scale")
+                for which, (key, name) in enumerate(zip("ab", pair.names, strict=True)):
+                    take(which, key, name)
+        below = places.below
+    else:
+        for which, ((place, key, name), mask) in enumerate(zip(side_columns(pair), maps.both, strict=True)):
+            with place:
+                label = f"{text[f'picture.{kind}']}: {name}"
+                _draw_map(
+                    comparison, f"{key}_map", label, overlays[which], 100 * mask, map_outliers=outliers_of_both[which], **shown
+                )
+                with st.container(horizontal=True, vertical_alignment="center"):
+                    colour_bar.map_scale_bar(scale, f"{key}_scale")
+                    take(which, key, name)
+        one, below = places.below.columns(2, gap="large")
+    outlier_masking.note_and_switch(_joint_outliers(pair, outliers_of_both), "maps", always_switch=True)
+    with two if view == "curtain" else one:
+        _show_difference(pair, comparison, maps, (kind, map_key), cell, outliers_of_both)
+    with below:
+        st.markdown(texts.escape_markdown(comparison_handout.map_difference_sentence(maps.difference, maps.rank_correlation)))
+        grid_sentence = texts.escape_markdown(comparison_handout.common_grid_sentence(comparison.grid))
+        row = st.container(horizontal=True)
+        with row:
+            explain(text.joined([text[f"how {kind}"], text["how difference"], grid_sentence]), text[f"limits {kind}"], is_map=True)
+        make = partial(difference_figure, pair.key, maps.difference, text["difference"], text["points"], pair.mode)
+        with row:
+            downloads(make, f"{kind}_difference", text["difference"], subjects=pair.file_subjects("a", "b"),
+                      difference=maps.difference)  # fmt: skip
+
+
+def _map_outliers(comparison: Comparison, which: int, values: NDArray) -> outlier_masking.MapOutliers:
+    """The cells in which outlier tokens of a model hold much of its map, and what is said of them."""
+    from vitcore.forward.compare_models import outliers_in_common_map
+
+    rec = comparison.recordings[which].rec
+    cells, patches = outliers_in_common_map(comparison, which, values)
+    found = outlier_masking.outliers_of_patches(patches, len(outlier_tokens.find_outliers(rec).patches), rec.grid)
+    return found if found.masked else found._replace(patches=cells)
+
+
+def _joint_outliers(pair: ModelPair, outliers_of_both: list[outlier_masking.MapOutliers]) -> outlier_masking.MapOutliers:
+    """What is said below both: of each by its letter."""
+    sentences = [f"{letter}: {one.sentence}" for letter, one in zip("AB", outliers_of_both, strict=True) if one.sentence]
+    return outlier_masking.MapOutliers(
+        [], pair.texts.joined(sentences), max(one.total for one in outliers_of_both), any(one.masked for one in outliers_of_both)
+    )
+
+
+def _show_difference(
+    pair: ModelPair,
+    comparison: Comparison,
+    maps: MapPair,
+    map_key: Hashable,
+    cell: int | None,
+    outliers_of_both: list[outlier_masking.MapOutliers],
+) -> None:
+    """The first less the second, in percentage points; what is framed in either is framed here. The scale reaches an even share."""
+    from vitcore.figures.heat_overlay import heat_colour_scale
+    from vitcore.figures.relevance import relevance_scale_top
+
+    marks = sorted({cell for one in outliers_of_both for cell in one.patches})
+    map_outliers = outlier_masking.MapOutliers(
+        marks, pair.texts.joined(dict.fromkeys(one.sentence for one in outliers_of_both if one.patches)), 0, False
+    )
+    text, values = pair.texts, maps.difference
+    most = relevance_scale_top(values, True, 100 / values.size)
+    st.markdown(f"### {text['difference']}")
+    drawn = relevance_maps.heat_overlay(comparison, map_key, True, values, most, pair.mode)
+    _draw_map(comparison, "differ", text["difference"], drawn, values, text["points"], cell, map_outliers=map_outliers)
+    colour_bar.map_scale_bar(heat_colour_scale(values, most, text["points"], signed=True, mode=pair.mode), "differ_scale")
+
+
+def _draw_map(
+    comparison: Comparison, key: str, label: str, overlay: str, values: NDArray, unit: str, cell: int | None,
+    even: float | None = None, map_outliers: outlier_masking.MapOutliers | None = None, other: dict[str, Any] | None = None,
+) -> None:  # fmt: skip
+    """One of the pictures: pointed at together, and a touch asks the place in both models."""
+    grid, grids = comparison.grid, comparison.recordings[0].rec.grid
+    (left, top, right, bottom), step = grid.box, grids.step_px
+    if grid.resampled:  # then in pixels of the photo
+        step = round((bottom - top) / grid.rows), round((right - left) / grid.cols)
+    photo, detail = (
+        media_url(file, "image/jpeg", f"compared{part}")
+        for part, file in enumerate(model_comparisons.common_photo_files(comparison))
+    )
+    picture(
+        photo,
+        grid.rows,
+        grid.cols,
+        step,
+        key=key,
+        label=label,
+        target=place_key(comparison),
+        also_choose=("ask", True),
+        selected=cell,
+        overlay=overlay,
+        detail=detail,
+        values=values.ravel().tolist(),
+        unit=unit,
+        even_share=even,
+        lines=False,
+        group="compared",
+        marks=map_outliers.patches if map_outliers else (),
+        marks_sentence=map_outliers.sentence if map_outliers else "",
+        other=other,
+    )
+
+
+def map_figure(
+    pair_key: PairKey, mask: NDArray, most: float, title: str, name: str, mode: Any, marks: list[int], even: float
+) -> Drawing:
+    """A map as a figure, made when it is asked for: what waits for that holds no photo and no model."""
+    from vitcore import figures
+    from vitcore.forward.compare_models import common_photo
+    from vitcore.grid import Grid
+
+    photo = common_photo(model_comparisons.from_keys(*pair_key)[0])
+    grid = Grid.from_map(mask)
+    return figures.frame_outliers(figures.attention_on_photo(mask, photo, grid, title, most, mode, name, even), marks, grid)
+
+
+def difference_figure(pair_key: PairKey, values: NDArray, title: str, unit: str, mode: Any) -> Drawing:
+    """A difference as a figure, as `gathered` makes them."""
+    from vitcore import figures
+    from vitcore.forward.compare_models import common_photo
+    from vitcore.grid import Grid
+
+    photo = common_photo(model_comparisons.from_keys(*pair_key)[0])
+    return figures.relevance(values, photo, Grid.from_map(values), title, unit, signed=True, mode=mode, min_top=100 / values.size)

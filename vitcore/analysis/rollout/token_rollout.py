@@ -1,0 +1,106 @@
+"""Attention rollout (Abnar & Zuidema, arXiv 2005.00928; arXiv 2010.11929 App. D.8): attention carried through blocks.
+
+Heads are fused, the residual connection is a share of the identity, rows are normalised, and the blocks' matrices are
+multiplied with later blocks on the left. One token's rollout is a row vector times L matrices, from the last block down.
+"""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+STRIP_BYTES = 2**20  # rows of a matrix, as many at a time as a core's cache holds
+LARGEST = 1e30  # of float32's numbers, with room for their sums
+
+Convention = Literal["row-stochastic", "vit-explain"]
+CONVENTIONS: tuple[Convention, ...] = ("row-stochastic", "vit-explain")
+
+HeadFusion = Literal["mean", "max", "min"]
+HEAD_FUSIONS: tuple[HeadFusion, ...] = ("mean", "max", "min")
+
+
+def discard_weakest(fused: NDArray, ratio: float, prefix: int) -> NDArray:
+    """Set the smallest `ratio` of the patch-to-patch weights of each (…, T, T) matrix to 0; prefix tokens are kept."""
+    check_ratio(ratio)
+    block = fused[..., prefix:, prefix:]
+    drop = int(ratio * block.shape[-1] ** 2)
+    if drop == 0:
+        return fused
+    flat = block.reshape(*block.shape[:-2], -1)
+    limit = np.partition(flat, drop, axis=-1)[..., drop, None, None]
+    out = fused.copy()
+    out[..., prefix:, prefix:] = np.where(block < limit, 0, block)
+    return out
+
+
+def rollout_step(row: NDArray, fused: NDArray, prefix: int, discard_ratio: float, residual: float) -> NDArray[np.float64]:
+    """One block back: row @ transition(fused), without building the matrix; `row` is (T,) or several, (…, T).
+
+    The product is taken in the precision of `fused`, in float32 of half precision, so that nothing is copied.
+    """
+    check_residual(residual)
+    weights, tokens = discard_weakest(fused, discard_ratio, prefix), fused.shape[-1]
+    weights = weights.astype(np.result_type(weights, np.float32), copy=False)
+    moved, stays = np.zeros(np.shape(row)), np.empty(tokens)
+    few = max(1, STRIP_BYTES // weights[0].nbytes)
+    for first in range(0, tokens, few):
+        rows = slice(first, first + few)
+        part = weights[rows]
+        sums = part.sum(-1)
+        some = sums > 0
+        shares = row[..., rows] / np.where(some, sums, 1)
+        fits = shares.max(initial=0) < LARGEST  # not where a row's weights are all next to nothing
+        moved += (shares.astype(part.dtype) if fits else shares) @ part
+        stays[rows] = np.where(some, residual, 1)
+    return (1 - residual) * moved + stays * row
+
+
+def rollout(
+    fused: NDArray, start: int | NDArray = 0, *, prefix: int = 1, discard_ratio: float = 0.0,
+    residual: float = 0.5, first_block: int = 0, convention: Convention = "row-stochastic",
+) -> NDArray[np.float64]:  # fmt: skip
+    """Rollout (T,) of one token over all tokens; sums to 1.
+
+    `fused` is (L, T, T). `start` is a token's index (0: the class token) or a distribution over tokens (T,), for models
+    that read their answer from a pool of tokens. Blocks before `first_block` are left out.
+    convention: "row-stochastic", after arXiv 2005.00928: the weakest weights between patches are discarded, those of the prefix
+    are kept, rows are made to sum to 1, then the identity is added. "vit-explain": as `vit_explain_rollout`.
+    """
+    if convention != "row-stochastic":
+        from vitcore.analysis.rollout.vit_explain import is_vit_explain, vit_explain_rollout
+
+        if is_vit_explain(convention):
+            return vit_explain_rollout(fused, start, prefix=prefix, discard_ratio=discard_ratio, residual=residual,
+                                       first_block=first_block)  # fmt: skip
+    check_first(first_block, len(fused))
+    row = start_row(start, fused.shape[-1])
+    for matrix in fused[: first_block - 1 if first_block else None : -1]:
+        row = rollout_step(row, matrix, prefix, discard_ratio, residual)
+    return row
+
+
+def start_row(start: int | NDArray, tokens: int) -> NDArray[np.float64]:
+    """A token's index as a distribution over tokens; a distribution as it is."""
+    if not isinstance(start, int | np.integer):
+        return np.asarray(start, np.float64)
+    row = np.zeros(tokens)
+    row[start] = 1
+    return row
+
+
+def check_first(first_block: int, blocks: int) -> None:
+    """Raises: ValueError, for a block that there is not."""
+    if not 0 <= first_block < blocks:
+        raise ValueError(f"the first block is from 0 to {blocks - 1}, not {first_block}")
+
+
+def check_ratio(ratio: float) -> None:
+    """Raises: ValueError, for what is no discard ratio."""
+    if not 0 <= ratio < 1:
+        raise ValueError(f"the discard ratio is from 0 to below 1, not {ratio}")
+
+
+def check_residual(residual: float) -> None:
+    """Raises: ValueError, for what is no weight of the identity."""
+    if not 0 <= residual <= 1:
+        raise ValueError(f"the residual weight is from 0 to 1, not {residual}")
