@@ -7,6 +7,8 @@ from vitcore.train import run_folder
 from vitcore.train.data.photo_sources import open_photo_source
 from vitcore.train.data.photos import Photos, join_photos
 
+SPLITS = ("all", "train", "validation")
+
 
 @dataclass(frozen=True, eq=False)
 class SplitPhotos:
@@ -27,8 +29,10 @@ def open_split(source: str, split: str | None = None, model: str = "") -> SplitP
 
     By default these are the validation photos that the source has of its own, else all. Of the source that the run `model` was
     trained on, they are those that this run held out; of a source without validation photos, a split is the one that trainings
-    make by default. Raises: DataError.
+    make by default. Raises: DataError; ValueError, for a split that there is not.
     """
+    if split not in (None, *SPLITS):
+        raise ValueError(f"split is one of {', '.join(SPLITS)}, not {split!r}")
     run = run_trained_on(source, model)
     whole, own = open_photo_source(source, holdout=0)
     if own is whole:  # one set serves as both

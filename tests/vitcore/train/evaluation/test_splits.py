@@ -90,6 +90,8 @@ def test_a_run_is_judged_on_what_it_did_not_see(vit, said, tmp_path, monkeypatch
 def test_the_photos_of_two_sets_are_opened_by_their_own(tmp_path):
     for source in ("digits", "drawn:classes=3,px=16,photos=9,validation=6"):
         train, validation = open_photo_source(source)
+        with pytest.raises(ValueError, match="not 'val'"):
+            open_split(source, "val")
         both = open_split(source, "all").photos
         assert len(both) == len(train) + len(validation) and both.labels.tolist() == [*train.labels, *validation.labels]
         for i, one in ((0, train.open(0)), (len(train) - 1, train.open(len(train) - 1)), (len(train), validation.open(0))):
