@@ -142,7 +142,7 @@ def cover_animation(model: str, key: str, code: str, fill: str, words: Mapping[s
 
 
 def token_animation(
-    model: str, key: str, second: str, kind: str, mask: bool, whiten: bool, title: str, mode: Mode
+    model: str, key: str, second_key: str, kind: str, mask: bool, whiten: bool, title: str, mode: Mode
 ) -> bytes:  # fmt: skip
     """The colours of the patch tokens of two photos side by side, layer by layer; `second` is a photo of the gallery by name."""
     import numpy as np
@@ -152,7 +152,7 @@ def token_animation(
     from vitcore.report.report_settings import layer_range_words
 
     vit, rec = recordings.from_key(model, key, "mean")
-    both = rec, recordings.sample_recording(vit, second)
+    both = rec, recordings.from_key(model, second_key, "mean")[1]
     grid, details = rec.grid, [fine_detail(recordings.input_picture(one)[0].resize((448, 448)), rec.grid) for one in both]
     frames = []
     for layer in range(vit.blocks):

@@ -51,6 +51,7 @@ SETTINGS = {
     },
     "tokens": {
         "layer": ("3", 3), "patch": ("9", 9), "second_photo": ("Espresso", "espresso"), "tokens_of": ("Keys", "keys"),
+        "search_in": ("Own photos", "own"), "search_by": ("patch", "patch"), "search_folder": ("photos", "photos"),
         "tokens_view": ("Segments", "segments"), "whiten": ("false", False), "threshold": ("0.5", 0.5),
         "match_lines": ("true", True), "grouping": ("Normalised cut", "normalised_cut"), "segments": ("4", 4),
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from app.state.memory import memory_cache
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vitcore.forward.recording import Recording
+    from vitcore.models.load_model import Vit
+    from vitcore.tokens.marked_points import MatchedShare
     from vitcore.tokens.patch_tokens import PatchTokens
     from vitcore.tokens.pca import TokenPca
 
@@ -137,6 +140,23 @@ def segment_bytes(rec: Recording, other: Recording, kind: str, mask: bool, metho
 
     tokens = _tokens_of_both(rec, other, kind, mask)
     return np.stack([segments(tokens, layer, method, count=count) for layer in tokens.layers]).astype(np.int8).tobytes()
+
+
+def matched_points(kind: str, layer: int, model: Vit) -> MatchedShare | None:
+    """How often best matches of this kind find a marked point, of those photos that ship; None of another model."""
+    from vitcore.models.model_cards import DEFAULT_MODEL
+
+    if model.name != DEFAULT_MODEL:
+        return None
+    return next((one for one in _shipped_matches() if (one.kind, one.layer) == (kind, layer)), None)
+
+
+@lru_cache(maxsize=1)
+def _shipped_matches() -> list[MatchedShare]:
+    from vitcore.assets import asset
+    from vitcore.tokens.marked_points import read_matched
+
+    return read_matched((asset("matches") / "matched.csv").read_text(encoding="utf-8"))
 
 
 def left_out(rec: Recording, mask: bool) -> list[int]:
