@@ -82,7 +82,9 @@ SETTINGS = {
     "report": {"pin": ("5", 5), "layer": ("3", 3), "one_head": ("2", 2), "of_token": ("0", 0), "received": ("true", True),
         "ask": ("true", True), "patch": ("9", 9), "fusion": ("max", "max"), "discard": ("30", 30), "residual": ("10", 10),
         "first": ("2", 2), "which": ("own", "own"), "off": ("L1H1", "L1H1"), "switch_by": ("Mean", "mean"),
-        "deletion_fill": ("mean colour", "mean"),
+        "deletion_fill": ("mean colour", "mean"), "fill": ("Blur", "blur"),
+        "covered": ("16x16-gAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE", "16x16-gAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE"),
+        "steer": ("50", 50), "steer_layer": ("2", 2), "second_photo": ("Espresso", "espresso"),
     },
 }  # fmt: skip
 MANY_PASSES = ("distance", "switch")  # through a small model

@@ -110,8 +110,8 @@ def test_photos_nearest_to_the_photo_and_to_its_patch_of_the_gallery_and_of_a_fo
     app = App("tokens", model="registers", photo="cat").fine()
     assert wall(app) == [], "no photo is run before it is asked for"
     app.press("search")
-    assert len(wall(app)) == photo_search.SHOWN and wall(app)[0] == "cat.jpg · 1.00"
-    assert wall(app.set(search_by="patch", patch=3))[0] == "cat.jpg · 1.00"
+    assert len(wall(app)) == photo_search.SHOWN and wall(app)[0] == "Chelsea the cat · 1.00"
+    assert wall(app.set(search_by="patch", patch=3))[0] == "Chelsea the cat · 1.00"
     assert "The photos with the patch most like patch 3" in app.text("caption")
 
     (tmp_path / "photos").mkdir()

@@ -59,7 +59,8 @@ def show_cover(model: str, text: texts.Prose) -> None:
         outlier_masking.switch_if_any(visit, "cover")
     if asked.recording.labels:
         predict_first.show_question(asked, asked.map_name, asked.count, asked.fill)
-    copy_link.offer_handout(**copy_link.USUAL_ROLLOUT)
+    fill = asked.fill if asked.covered and asked.fill != FILLS[0] else None
+    copy_link.offer_handout(covered=asked.covered or None, fill=fill, **copy_link.USUAL_ROLLOUT)
     mark_drawn()
 
 

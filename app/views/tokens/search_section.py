@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app import permissions
+from app import permissions, texts
 from app.components.figure import explain
 from app.components.page_style.page_style import scaled_px
-from app.shell import photo_picker, query_controls
+from app.shell import photo_picker, photo_titles, query_controls
 from app.state.jobs import photo_search
 from app.texts import escape_markdown
 from app.widgets.held_button import held_press
@@ -35,7 +35,7 @@ def show_search(visit: TokensVisit) -> None:
     if index is None:
         return
     patch = None if by == "photo" else visit.grid.middle if visit.patch is None else visit.patch
-    _show_wall(visit, index, patch)
+    _show_wall(visit, index, patch, where == "gallery")
     for problem in index.problems[:5]:
         st.caption(f":material/broken_image: {escape_markdown(problem)}")
 
@@ -46,8 +46,10 @@ def _own_photos(visit: TokensVisit) -> Own:
     if permissions.allows("paths"):
         path = st.text_input(text[FOLDER], key=FOLDER, bind="query-params", width=scaled_px(260), placeholder="~/Pictures")
     photo_picker.translate_upload_button()
-    files = st.file_uploader(text["search files"], photo_picker.FILE_TYPES, True, key="search_files", max_upload_size=25)
-    st.caption(text.fill("search most", count=photo_search.most_photos()))
+    most = text.fill("search most", count=photo_search.most_photos())
+    files = st.file_uploader(
+        text["search files"], photo_picker.FILE_TYPES, True, key="search_files", max_upload_size=25, help=most
+    )  # fmt: skip
     return path.strip(), () if path.strip() else [(one.file_id, one.name, one.getvalue()) for one in files or ()]
 
 
@@ -80,16 +82,18 @@ def _index(visit: TokensVisit, is_gallery: bool, own: Own) -> PhotoIndex | None:
     return found
 
 
-def _show_wall(visit: TokensVisit, index: PhotoIndex, patch: int | None) -> None:
-    """The nearest photos, the likest first, each with its cosine."""
+def _show_wall(visit: TokensVisit, index: PhotoIndex, patch: int | None, is_gallery: bool) -> None:
+    """The nearest photos, the likest first, each with its cosine; those of the gallery by their titles."""
     text, grid = visit.texts, visit.grid
     said = text["search of photo"]
     if patch is not None:
         row, col = divmod(patch, grid.cols)
         said = text["search of patch"].format(token=text["patch"].format(patch=patch, row=row, col=col), layer=index.layer)
     st.caption(said)
+    titles = photo_titles.titles_by_id(texts.language(), [row["id"] for row in photo_titles.localized_samples(texts.language())])
+    shown = {f"{one}.jpg": title for one, title in titles.items()} if is_gallery else {}
     with st.container(horizontal=True, gap="small", key="search_wall"):
         for one in photo_search.nearest(visit.recording, index, patch, visit.vit):
-            caption = text["search found"].format(name=escape_markdown(one.name), cosine=f"{one.cosine:.2f}")
+            caption = text["search found"].format(name=escape_markdown(shown.get(one.name, one.name)), cosine=f"{one.cosine:.2f}")
             st.image(one.picture, caption, width=scaled_px(PICTURE_PX), alt=caption)
     explain(text["search how"].format(layer=index.layer), text["search limits"])
