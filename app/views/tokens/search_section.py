@@ -44,7 +44,7 @@ def _own_photos(visit: TokensVisit) -> Own:
     """A folder's path, on a server that opens folders, or files that are dropped in."""
     text, path = visit.texts, ""
     if permissions.allows("paths"):
-        path = st.text_input(text[FOLDER], key=FOLDER, bind="query-params", width=scaled_px(260), placeholder="~/Pictures")
+        path = st.text_input(text[FOLDER], key=FOLDER, bind="query-params", width=scaled_px(260))
     photo_picker.translate_upload_button()
     most = text.fill("search most", count=photo_search.most_photos())
     files = st.file_uploader(
