@@ -132,3 +132,31 @@ def test_photos_nearest_to_the_photo_and_to_its_patch_of_the_gallery_and_of_a_fo
     assert len(list((tmp_path / "index").rglob("*.npy"))) == 2, "and keeps nothing of visitors on disk"
     refused = photo_search.index_own(kinds["registers"], (str(tmp_path), ()), lambda done, count: None)
     assert refused == "This server is open to everybody, so it opens no folders of its own."
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_words_of_a_clip_model_are_the_librarys_and_offline_one_sentence(offer, monkeypatch):
+    import torch
+    from transformers import CLIPConfig, CLIPModel
+
+    from vitcore.tokens import words
+
+    small = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 96}
+    text = small | {"vocab_size": 60, "max_position_embeddings": 8, "eos_token_id": 59, "bos_token_id": 58, "pad_token_id": 1}
+    torch.manual_seed(0)
+    clip = CLIPModel(CLIPConfig(vision_config=small | {"image_size": 32, "patch_size": 8}, text_config=text)).eval()
+    vit = vitcore.wrap(clip, name="tiny_clip_32")
+    offer({"tiny_clip_32": vit})
+    monkeypatch.setattr("open_clip.create_model_from_pretrained", lambda where: next(iter(())))
+    app = App("tokens", model="tiny_clip_32", words="cat, bee").fine()
+    assert app.sentences("info") == ["The text tower of tiny_clip_32 can't be downloaded now."] and not app.charts()
+
+    ids = lambda texts: torch.tensor([[58, *(ord(letter) % 50 + 2 for letter in one[-4:-1]), 59] for one in texts])  # noqa: E731
+    tower = words.text_tower(clip, lambda texts: {"input_ids": ids(texts)})
+    monkeypatch.setattr(words, "load_text_tower", lambda vit: tower)
+    app = App("tokens", model="tiny_clip_32", words="cat, bee", word="1").fine()
+    found = words.match_words(vit, tower, PHOTOS[0], ["cat", "bee"])
+    answers, drawn = app.chart("Answers among these words"), app.chart("Patches like “bee”")
+    np.testing.assert_allclose(sorted(answers["data"][0]["x"]), sorted(100 * found.probabilities), atol=1e-2)
+    assert drawn and not app.at.info
+    assert "words" not in App("tokens").fine().controls, "a model that learned no texts isn't asked"

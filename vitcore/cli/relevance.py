@@ -1,5 +1,5 @@
-"""The shell's verbs `relevance`, `attention`, `cache` and `steer`: which patches spoke for a class, what a token attends to, head by
-head, the activations of a pass, and the answer as a photo is steered towards another."""
+"""The shell's verbs `relevance`, `attention`, `cache` and `steer`: which patches spoke for a class, what a token attends to, the
+activations of a pass, and the answer as a photo is steered towards another."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from app.texts import escape_markdown
 from app.views.tokens.search_section import show_search
 from app.views.tokens.tokens_download import download_button
 from app.views.tokens.tokens_message import TokensVisit, tokens_message
+from app.views.tokens.words_section import show_words
 from app.widgets import outlier_masking
 from vitcore.translation import percent
 
@@ -52,6 +53,7 @@ def show_tokens(model: str, text: texts.Prose) -> None:
     explain(text["how"], text.joined((text["limits"], _matched_sentences(chosen))))
     if not said:
         show_search(chosen)
+        show_words(chosen)
     mark_drawn()
 
 
