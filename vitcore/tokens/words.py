@@ -18,7 +18,7 @@ from torch import Tensor
 
 from vitcore.forward.recording import to_model_input
 from vitcore.images import crop_for_model, open_photo
-from vitcore.interventions.activations import Activations, cache
+from vitcore.interventions.activations import Activations, run_and_keep
 from vitcore.interventions.edits import edit
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
@@ -126,7 +126,7 @@ def _patches(vit: Vit, x: Tensor, text: NDArray[np.float32]) -> NDArray[np.float
     if vit.pooling != "class token" or not hasattr(vit.module, "forward_head") or not vit.is_global:
         return None
     last, grid = vit.blocks - 1, vit.grid
-    kept = cache(vit, x, ["v"], [last])
+    kept = run_and_keep(vit, x, ["v"], [last])
     edits = edit(vit)
     edits.patch(Activations(vit.name, kept.logits, vit.blocks, {("z", last): lambda: kept["v", last]}), ("z", last))
     module = edits.vit.module
