@@ -270,6 +270,7 @@ KEEPING = [
     for name in (
         "reports",
         "jobs/map_tests",
+        "jobs/photo_search",
         "photos/image_features",
         "photos/sample_photos",
         "models/live_graph",

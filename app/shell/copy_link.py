@@ -46,6 +46,12 @@ def offer_handout(**shown: Any) -> None:
             _handout_button(shown)
 
 
+def add_to_handout(**shown: Any) -> None:
+    """What another part of the page shows, beside what was offered; None takes back what that part has offered before."""
+    every = st.session_state.get(SHOWN_STATE, {}) | shown
+    offer_handout(**{key: value for key, value in every.items() if key not in shown or value is not None})
+
+
 def _handout_button(shown: Mapping[str, Any]) -> None:
     label, params = texts.prose("report")["to handout"], _page_params(_in_address(shown))
     st.page_link("views/report/page.py", label=label, icon=":material/print:", query_params=params)
@@ -53,8 +59,9 @@ def _handout_button(shown: Mapping[str, Any]) -> None:
 
 def _in_address(shown: Mapping[str, Any]) -> dict[str, str]:
     """Of what a page shows that which an address has to say: what is not as usual."""
-    text = texts.prose("report")
-    named = {key: text[f"{key}.{value}"] if f"{key}.{value}" in text else value for key, value in shown.items()
+    pages = [texts.prose(page) for page in ("report", "switch", "cover")]
+    words = lambda key, value: next((text[name] for text in pages if (name := f"{key}.{value}") in text), value)  # noqa: E731
+    named = {key: words(key, value) for key, value in shown.items()
              if value is not None and value is not False and value != USUAL_ROLLOUT.get(key)}  # fmt: skip
     return {key: "true" if value is True else str(value) for key, value in named.items()}
 

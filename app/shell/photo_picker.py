@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 FILE_TYPES = ["image", "heic", "heif", "avif"]  # the file picker's filter; what can be shown is for `open_photo` to say
 SECOND_PHOTO = "second_photo"
 LIKELY_SECOND = ("cat", "red-panda")  # the first of them that isn't the first photo is shown at first
+SECOND_FILE = "second_file"  # the uploader of the second photo
 FRAME_UPLOADERS = ("file", "bar_file", "camera")  # around the page; what is dropped on the page itself goes to the first
 
 
@@ -68,7 +69,8 @@ def uploader(key: str) -> None:
     mega = {"mb": MAX_BYTES // 2**20, "most": MAX_PIXELS // 10**6, "jpeg": MAX_JPEG_PIXELS // 10**6}
     st.file_uploader(text["drop"], FILE_TYPES, key=key, on_change=_receive_photo, args=(key,), max_upload_size=mega["mb"])
     st.caption(text["drop limits"].format(**mega))
-    if st.session_state.get("photo") == uploaded_photo.PHOTO_ID and (mine := uploaded_photo.current()):
+    control, chosen, kind = _target(key)
+    if st.session_state.get(control) == chosen and (mine := uploaded_photo.current(kind)):
         st.caption(text["drop shown"].format(name=escape_markdown(mine[1])))
     if key not in FRAME_UPLOADERS:
         _show_upload_error(key)
@@ -100,12 +102,20 @@ def _receive_photo(key: str) -> None:
     st.session_state["_photo_problem"] = None
     if file is not None:
         name = texts.prose("common")["snapshot"] if key == "camera" else file.name
-        problem = uploaded_photo.receive_photo(file.getvalue(), name)
+        control, chosen, kind = _target(key)
+        problem = uploaded_photo.receive_photo(file.getvalue(), name, kind)
         if problem is None:
-            st.session_state["photo"] = uploaded_photo.PHOTO_ID
+            st.session_state[control] = chosen
         else:
             st.session_state["_photo_problem"] = problem, st.session_state["photo"], key
             st.toast(escape_markdown(problem), icon=":material/broken_image:", duration="long")  # seen wherever one has scrolled to
+
+
+def _target(key: str) -> tuple[str, str, str]:
+    """Of an uploader: the menu that its photo is chosen in, the photo's id there, and what it is kept as."""
+    if key == SECOND_FILE:
+        return SECOND_PHOTO, uploaded_photo.SECOND_ID, uploaded_photo.SECOND
+    return "photo", uploaded_photo.PHOTO_ID, uploaded_photo.FIRST
 
 
 def photo_menu(label: str, ids: list[str], key: str, **more: Any) -> str:
@@ -115,20 +125,26 @@ def photo_menu(label: str, ids: list[str], key: str, **more: Any) -> str:
 
 
 class SecondPhoto(NamedTuple):
-    """A photo of the gallery, by its id, and its title in the visitor's language."""
+    """A photo of the gallery, or an upload, by its id, and its title in the visitor's language."""
 
-    sample: str
+    photo: str
     title: str
 
 
 def second_photo_menu(visit: Visit, label: str) -> SecondPhoto:
-    """A menu of the gallery's photos without the first one."""
+    """A menu of the gallery's photos and the visitor's own without the first one; beside it, where a second is dropped in."""
     ids = [row["id"] for row in sample_photos.samples() if row["id"] != visit.sample]
     usual = next(one for one in LIKELY_SECOND if one in ids)
-    ids = [usual, *(one for one in ids if one != usual)]
+    own = [one for one, kind in uploaded_photo.KINDS.items() if uploaded_photo.current(kind)]
+    if visit.photo.whose and uploaded_photo.PHOTO_ID in own:
+        own.remove(uploaded_photo.PHOTO_ID)
+    ids = [usual, *(one for one in ids if one != usual), *own]
     if st.session_state.get(SECOND_PHOTO) not in (None, *ids):
         st.session_state[SECOND_PHOTO] = usual
     names = photo_titles.titles_by_id(texts.language(), ids)
     there = [photo_titles.titles_by_id(lang, ids) for lang in texts.LANGUAGES]
-    sample = query_controls.select_menu(label, names, SECOND_PHOTO, there, width=200)
-    return SecondPhoto(sample, names[sample])
+    chosen = query_controls.select_menu(label, names, SECOND_PHOTO, there, width=200)
+    with st.popover(texts.prose("common")["own second photo"], icon=":material/upload:"):
+        uploader(SECOND_FILE)
+        st.caption(texts.prose("common")["second photo kept"])
+    return SecondPhoto(chosen, names[chosen])

@@ -17,7 +17,8 @@ def ids_by_title(ids: list[str]) -> dict[str, str]:
 
 def titles_by_id(lang: str, ids: list[str]) -> dict[str, str]:
     """What a person reads of these photos in a language."""
-    own = {uploaded_photo.PHOTO_ID: texts.prose("common", lang)["your photo"]}
+    common = texts.prose("common", lang)
+    own = {uploaded_photo.PHOTO_ID: common["your photo"], uploaded_photo.SECOND_ID: common["your second photo"]}
     titles = own | {row["id"]: row["title"] for row in localized_samples(lang)}
     return {one: titles.get(one, one) for one in ids}
 

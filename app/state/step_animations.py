@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 STRONGEST_HEADS = 12  # that go one after another
 COVERING_STEPS = 8
+STEERING_STEPS = 8
 
 
 class SwitchSteps(NamedTuple):
@@ -100,6 +101,31 @@ def swap_animation(model: str, key: str, squares: NDArray[np.float32], title: st
     return step_animation(title, frames, heat_colour_scale(squares, top, unit, signed=True, mode=mode), mode=mode)
 
 
+def steering_animation(
+    model: str, key: str, towards: str, layer: int, farthest: int, words: Mapping[str, str], mode: Mode
+) -> bytes:  # fmt: skip
+    """The rollout on the photo as it is steered towards another, by its key, in steps up to `farthest` per cent."""
+    import numpy as np
+
+    from vitcore.figures.heat_overlay import heat_colour_scale, scale_top
+    from vitcore.report.animations.step_animation import AnimationStep, step_animation
+    from vitcore.report.report_pictures import heat_over_photo
+
+    vit, rec = recordings.from_key(model, key, "mean")
+    other, grid = recordings.from_key(model, towards, "mean")[1], rec.grid
+    scales = [round(farthest * step / STEERING_STEPS) for step in range(STEERING_STEPS + 1)]
+    passes = [interventions.steered_pass(rec, other, layer, scale, vit) for scale in scales]
+    maps = np.stack([one.rollout for one in passes])
+    top = scale_top(maps, grid.even_share)
+    pictures = heat_over_photo(recordings.input_picture(rec)[0], maps, top, grid)
+    bar = heat_colour_scale(100 * maps, 100 * top, words["unit"], even_share=100 * grid.even_share)
+    frames = [
+        AnimationStep(picture, f"{scale} %", _answer(rec, one.logits))
+        for picture, scale, one in zip(pictures, scales, passes, strict=True)
+    ]
+    return step_animation(words["title"], frames, bar, mode=mode)
+
+
 def deletion_animation(
     model: str, key: str, found: PhotoDeletion, method: str, insertion: bool, words: Mapping[str, str], mode: Mode
 ) -> bytes:
@@ -142,9 +168,9 @@ def cover_animation(model: str, key: str, code: str, fill: str, words: Mapping[s
 
 
 def token_animation(
-    model: str, key: str, second: str, kind: str, mask: bool, whiten: bool, title: str, mode: Mode
+    model: str, key: str, second_key: str, kind: str, mask: bool, whiten: bool, title: str, mode: Mode
 ) -> bytes:  # fmt: skip
-    """The colours of the patch tokens of two photos side by side, layer by layer; `second` is a photo of the gallery by name."""
+    """The colours of the patch tokens of two photos side by side, layer by layer; both are named by their keys."""
     import numpy as np
 
     from vitcore.figures.heat_overlay import colours_on_photo, fine_detail
@@ -152,7 +178,7 @@ def token_animation(
     from vitcore.report.report_settings import layer_range_words
 
     vit, rec = recordings.from_key(model, key, "mean")
-    both = rec, recordings.sample_recording(vit, second)
+    both = rec, recordings.from_key(model, second_key, "mean")[1]
     grid, details = rec.grid, [fine_detail(recordings.input_picture(one)[0].resize((448, 448)), rec.grid) for one in both]
     frames = []
     for layer in range(vit.blocks):

@@ -51,6 +51,7 @@ SETTINGS = {
     },
     "tokens": {
         "layer": ("3", 3), "patch": ("9", 9), "second_photo": ("Espresso", "espresso"), "tokens_of": ("Keys", "keys"),
+        "search_in": ("Own photos", "own"), "search_by": ("patch", "patch"), "search_folder": ("photos", "photos"),
         "tokens_view": ("Segments", "segments"), "whiten": ("false", False), "threshold": ("0.5", 0.5),
         "match_lines": ("true", True), "grouping": ("Normalised cut", "normalised_cut"), "segments": ("4", 4),
     },
@@ -81,7 +82,9 @@ SETTINGS = {
     "report": {"pin": ("5", 5), "layer": ("3", 3), "one_head": ("2", 2), "of_token": ("0", 0), "received": ("true", True),
         "ask": ("true", True), "patch": ("9", 9), "fusion": ("max", "max"), "discard": ("30", 30), "residual": ("10", 10),
         "first": ("2", 2), "which": ("own", "own"), "off": ("L1H1", "L1H1"), "switch_by": ("Mean", "mean"),
-        "deletion_fill": ("mean colour", "mean"),
+        "deletion_fill": ("mean colour", "mean"), "fill": ("Blur", "blur"),
+        "covered": ("16x16-gAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE", "16x16-gAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE"),
+        "steer": ("50", 50), "steer_layer": ("2", 2), "second_photo": ("Espresso", "espresso"),
     },
 }  # fmt: skip
 MANY_PASSES = ("distance", "switch")  # through a small model

@@ -1,5 +1,6 @@
 """Test the maps: what ships is shown at once for the gallery, and another model's photo is tested when asked for."""
 
+import numpy as np
 import pytest
 from visitor import App
 
@@ -17,7 +18,7 @@ def test_the_gallery_s_tests_are_shown_and_say_which_map_is_best():
         "Rank correlation by method as weights become random",
     ]  # fmt: skip
     scores = map_tests.shipped_ranking("removed")
-    said = app.text("markdown")
+    said = measured = app.text("markdown")
     assert ranking_sentence(scores, "removed") in said and "plausibility, not faithfulness" in said
     place = [score.name for score in scores].index("rollout") + 1
     assert place == 1 or f"Place {place} of {len(MAPS)}: rollout" in said
@@ -34,8 +35,16 @@ def test_the_gallery_s_tests_are_shown_and_say_which_map_is_best():
     app.set(test_curve="insertion", test_fill="blur").fine()
     assert app.charts()[0]["alt"].startswith("Probability of the class as patches are inserted")
     assert ranking_sentence(map_tests.shipped_ranking("blur"), "blur") in app.text("markdown")
-    said = App("rollout", photo="cat").fine().text("markdown")
-    assert ranking_sentence(scores, "removed") in said
+    shipped = map_tests.shipped_tests()
+    for table in (shipped.stability, shipped.weights):
+        assert f"Measured on {len(table)} photos of the gallery, as a mean." in measured
+    app = App("rollout", photo="cat").fine()
+    assert ranking_sentence(scores, "removed") in app.text("markdown")
+    stays = [np.mean([one["rollout"][change] for one in shipped.stability.values()]) for change in ("shift", "mirror", "jpeg")]
+    random = np.mean([one["rollout"].correlations[-1] for one in shipped.weights.values()])
+    numbers = "{:.2f} after a shift by one patch, {:.2f} mirrored and {:.2f} as JPEG. With random weights, on {}, it is {:.2f}."
+    backed = numbers.format(*stays, len(shipped.weights), random)
+    assert backed in app.text("caption"), "what the map cannot tell is backed by its numbers"
 
 
 def test_another_model_s_photo_is_tested_when_asked_for(kinds, offer):

@@ -25,7 +25,9 @@ from app import texts
 from app.shell import copy_link
 from app.state.jobs import report_zip
 from app.state.photos import sample_photos
+from app.state.recordings import covered_photos
 from vitcore.analysis import filters
+from vitcore.assets import asset
 from vitcore.models import load_model
 from vitcore.report import bundle
 from vitcore.report.report_settings import ReportSettings
@@ -53,6 +55,22 @@ def test_what_was_switched_off_and_deleted_comes_along_into_the_handout(tiny_app
     app = tiny_app("switch", photo="cat", off="L1.attn-L99H0").fine().go("report").fine()
     said = shown(app)
     assert app.values()["off"].startswith("L1.attn") and "L1.attn" in said and "L99H0" not in said and "Chefer" not in said
+
+
+def test_what_was_covered_and_where_the_photo_was_steered_come_along_into_the_handout(tiny_app, tiny):
+    code = covered_photos.encode_patches(np.arange(tiny.grid.patches) < 3, tiny.grid)
+    app = tiny_app("cover", photo="cat", covered=code, fill="Blur").fine().go("report").fine()
+    assert (app.values()["covered"], app.values()["fill"]) == (code, "blur")
+    assert f"3 of {tiny.grid.patches} patches are covered. Covered with: Blur" in shown(app)
+
+    app = tiny_app("switch", photo="cat", steer="150", steer_layer="1", second_photo="Espresso").fine().go("report").fine()
+    said, values = shown(app), app.values()
+    assert (values["steer"], values["steer_layer"], values["second_photo"]) == (150, 1, "espresso")
+    assert "Steer: towards the second photo" in said and "Towards Espresso, %: 150" in said and "covered" not in said
+    cat, espresso = (asset(f"samples/{name}.jpg") for name in ("cat", "espresso"))
+    direction = vitcore.steering_direction(tiny, towards=espresso, away=cat, layer=1)
+    (label, _), *_ = vitcore.record(vitcore.steer(tiny, direction, 1, 1.5), cat).top_classes(1)
+    assert html.escape(label) in said.partition("Steer: towards")[2], "the library's answer"
 
 
 def test_settings_that_are_named_in_another_language_come_along(tiny_app):

@@ -44,7 +44,10 @@ def test_a_frame_for_each_step_of_every_page(kinds, offer):
     code = step_animations._code([0, 3], rec)
     made = step_animations.cover_animation("registers", key, code, "mean", {"title": "t", "step": "{count}"}, "light")
     assert count_frames(made) == 3, "nothing, one patch, both"
-    made = step_animations.token_animation("registers", key, "macaw", "residual", False, True, "t", "light")
+    macaw = sample_photos.sample_digest("macaw")
+    steered = step_animations.steering_animation("registers", key, macaw, 1, 300, {"title": "t", "unit": "%"}, "light")
+    assert count_frames(steered) == 1 + step_animations.STEERING_STEPS
+    made = step_animations.token_animation("registers", key, macaw, "residual", False, True, "t", "light")
     assert count_frames(made) == vit.blocks
     squares = np.random.default_rng(0).normal(size=(vit.blocks, vit.grid.rows, vit.grid.cols)).astype(np.float32)
     assert count_frames(step_animations.swap_animation("registers", key, squares, "t", "u", 1.0, "light")) == vit.blocks

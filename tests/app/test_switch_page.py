@@ -1,16 +1,20 @@
 """Switch off: what is off is in the address; answer, maps, drops and swapped tokens are vitcore's own."""
 
 import base64
+import io
 
 import numpy as np
 import pytest
+from PIL import Image
 from visitor import App
 
 import vitcore
+from app.state import step_animations
 from app.state.memory import memory_cache
 from app.state.photos import sample_photos
 from app.state.recordings import interventions
 from vitcore.probabilities import probabilities
+from vitcore.translation import percent
 
 
 def numbers(text):
@@ -91,6 +95,21 @@ def test_swapped_tokens_and_the_layer_of_the_turn(shipped):
     turns = f"The answer turns at layer {found.turning_layer(0)}"
     assert turns in app.text() and "Squares taken after layer" in app.text()
     assert "Squares taken after layer" not in before and turns in answers(app)[1]
+
+
+def test_the_steered_answer_is_the_librarys_and_goes_along_as_a_film(shipped, monkeypatch):
+    taken = {}
+    monkeypatch.setattr("app.views.switch.steering_view.downloads", lambda make, key, **rest: taken.update(rest))
+    app = App("switch", second_photo="espresso", steer="100", steer_layer="6").fine()
+    direction = vitcore.steering_direction(shipped, towards=photo("espresso"), away=photo(), layer=6)
+    steered = vitcore.record(vitcore.steer(shipped, direction, 6), photo())
+    np.testing.assert_allclose(taken["logits_after"], steered.logits, atol=1e-3)
+    (label, after), *_ = steered.top_classes(1)
+    assert f"{percent(after)} after" in app.text("markdown").partition(f"{label}: ")[2]
+    bars = app.chart("Answer after steering")["data"][0]["x"]
+    np.testing.assert_allclose(bars, [100 * p for _, p in steered.top_classes(5)], atol=1e-2)
+    film = Image.open(io.BytesIO(taken["animation"]()))
+    assert film.n_frames == 1 + step_animations.STEERING_STEPS, "from 0 to 100 per cent"
 
 
 def test_what_can_t_be_done_is_said(kinds, offer):

@@ -1,11 +1,16 @@
 """The page Tokens without a browser: what its picture is given equals the library's numbers, masked and unmasked."""
 
+import io
+
 import numpy as np
 import pytest
+from files import corners, flat, saved
 from visitor import App
 
 import vitcore
 from app import texts
+from app.state.jobs import photo_search
+from app.state.memory import memory_cache
 from app.state.recordings import token_features
 from vitcore.assets import asset
 from vitcore.forward.mask_outliers import outliers_in_recording
@@ -71,3 +76,87 @@ def test_a_second_photo_is_never_the_first_and_what_a_model_lacks_is_said(kinds,
     assert data["grid"]["rows"] * data["grid"]["cols"] == kinds["distilled"].grid.patches
     app.set(tokens_view="segments", grouping="normalised_cut", whiten=False, threshold=1.0).fine()
     assert given(app)["cut"] and given(app)["state"]["threshold"] == 1.0
+
+
+def test_a_second_photo_may_be_ones_own_and_goes_along_in_the_film(files, shipped, tmp_path, monkeypatch):
+    from PIL import Image
+
+    taken = {}
+    monkeypatch.setattr("app.views.tokens.tokens_download.downloads", lambda make, key, **rest: taken.update(rest))
+    mine = saved(corners((300, 200)), "PNG")
+    app = App("tokens").fine().upload("mine.png", mine, "second_file")
+    data = given(app)
+    assert app.values()["second_photo"] == "your-second-photo" and data["second"] == "Your second photo"
+    (tmp_path / "mine.png").write_bytes(mine)
+    tokens = vitcore.patch_tokens(shipped, [PHOTOS[0], tmp_path / "mine.png"])
+    matches = np.frombuffer(files[data["matches"]], np.float32).reshape(2, 12, 5, 256)[0, LAYER]
+    np.testing.assert_allclose(matches[1], vitcore.correspondences(tokens, layer=LAYER).cosine, atol=1e-5)
+    film = Image.open(io.BytesIO(taken["animation"]()))
+    assert film.n_frames >= 12 and film.width > film.height, "both photos side by side, made of keys alone"
+
+    (kept,) = [key for key in memory_cache.CACHE.keys() if key[0] == "second upload"]
+    assert memory_cache.CACHE._entries[kept].pinned, "counted in the budget and kept, as any upload"
+    app.upload("broken.png", mine[:99], "second_file")
+    assert given(app)["second"] == "Your second photo" and app.sentences("error")[0].startswith("broken.png is")
+    app.upload("first.png", saved(flat(), "PNG")).set(photo="cat").fine()
+    assert given(app.set(second_photo="your-photo"))["second"] == "Your photo"
+    assert "your-photo" != app.set(photo="your-photo").values()["second_photo"], "never the first"
+
+
+def test_photos_nearest_to_the_photo_and_to_its_patch_of_the_gallery_and_of_a_folder(kinds, offer, tmp_path, monkeypatch):
+    monkeypatch.setenv("VITCORE_INDEX", str(tmp_path / "index"))
+    offer(registers=kinds["registers"])
+    wall = lambda app: [image.proto.imgs[0].caption for image in app.fine().at.get("image")]  # noqa: E731
+    app = App("tokens", model="registers", photo="cat").fine()
+    assert wall(app) == [], "no photo is run before it is asked for"
+    app.press("search")
+    assert len(wall(app)) == photo_search.SHOWN and wall(app)[0] == "Chelsea the cat · 1.00"
+    assert wall(app.set(search_by="patch", patch=3))[0] == "Chelsea the cat · 1.00"
+    assert "The photos with the patch most like patch 3" in app.text("caption")
+
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "torn.png").write_bytes(saved(corners(), "PNG")[:70])
+    for name in ("crab", "cat"):
+        (tmp_path / "photos" / f"{name}.jpg").write_bytes(asset(f"samples/{name}.jpg").read_bytes())
+    app.set(search_in="own").set(search_folder=str(tmp_path / "nowhere")).press("search")
+    assert app.sentences("error") == [f"{tmp_path / 'nowhere'} is not a folder."] and wall(app) == []
+    app.set(search_folder=str(tmp_path / "photos"), search_by="photo").press("search")
+    assert [one.partition(" ")[0] for one in wall(app)] == ["cat.jpg", "crab.jpg"] and "torn.png is damaged" in app.text("caption")
+    assert len(list((tmp_path / "index").rglob("*.npy"))) == 2, "kept by what the photos hold"
+
+    monkeypatch.setenv("INSIDE_VIT_PUBLIC", "1")
+    app = App("tokens", model="registers", search_in="own", search_folder=str(tmp_path / "photos")).fine()
+    assert "search_folder" not in app.controls and app.at.button(key="search").disabled, "a public server opens no folder"
+    app.upload("mine.jpg", asset("samples/crab.jpg").read_bytes(), "search_files").press("search")
+    assert [one.partition(" ")[0] for one in wall(app)] == ["mine.jpg"]
+    assert len(list((tmp_path / "index").rglob("*.npy"))) == 2, "and keeps nothing of visitors on disk"
+    refused = photo_search.index_own(kinds["registers"], (str(tmp_path), ()), lambda done, count: None)
+    assert refused == "This server is open to everybody, so it opens no folders of its own."
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_words_of_a_clip_model_are_the_librarys_and_offline_one_sentence(offer, monkeypatch):
+    import torch
+    from transformers import CLIPConfig, CLIPModel
+
+    from vitcore.tokens import words
+
+    small = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 96}
+    text = small | {"vocab_size": 60, "max_position_embeddings": 8, "eos_token_id": 59, "bos_token_id": 58, "pad_token_id": 1}
+    torch.manual_seed(0)
+    clip = CLIPModel(CLIPConfig(vision_config=small | {"image_size": 32, "patch_size": 8}, text_config=text)).eval()
+    vit = vitcore.wrap(clip, name="tiny_clip_32")
+    offer({"tiny_clip_32": vit})
+    monkeypatch.setattr("open_clip.create_model_from_pretrained", lambda where: next(iter(())))
+    app = App("tokens", model="tiny_clip_32", words="cat, bee").fine()
+    assert app.sentences("info") == ["The text tower of tiny_clip_32 can't be downloaded now."] and not app.charts()
+
+    ids = lambda texts: torch.tensor([[58, *(ord(letter) % 50 + 2 for letter in one[-4:-1]), 59] for one in texts])  # noqa: E731
+    tower = words.text_tower(clip, lambda texts: {"input_ids": ids(texts)})
+    monkeypatch.setattr(words, "load_text_tower", lambda vit: tower)
+    app = App("tokens", model="tiny_clip_32", words="cat, bee", word="1").fine()
+    found = words.match_words(vit, tower, PHOTOS[0], ["cat", "bee"])
+    answers, drawn = app.chart("Answers among these words"), app.chart("Patches like “bee”")
+    np.testing.assert_allclose(sorted(answers["data"][0]["x"]), sorted(100 * found.probabilities), atol=1e-2)
+    assert drawn and not app.at.info
+    assert "words" not in App("tokens").fine().controls, "a model that learned no texts isn't asked"

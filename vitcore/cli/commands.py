@@ -134,6 +134,8 @@ def _parser() -> argparse.ArgumentParser:
     relevance_verbs.add_attention_flags(heads)
     keep = _verb(verbs, "cache", on_each_photo(relevance_verbs.cache, "activations"), "activations of a photo as NPZ", photo=True)
     relevance_verbs.add_cache_flags(keep)
+    towards = _verb(verbs, "steer", on_each_photo(relevance_verbs.steer), "the answer on the way to another photo", photo=True)
+    relevance_verbs.add_steer_flags(towards)
     all_of_it = _verb(verbs, "report", print, "handouts, pictures, numbers and animations of one photo or many", photo="*")
     taking_away.add_report_flags(rolling.add_rollout_flags(all_of_it))
     maptest.add_test_verb(verbs)

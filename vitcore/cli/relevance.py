@@ -1,17 +1,20 @@
-"""The shell's verbs `relevance`, `attention` and `cache`: which patches spoke for a class, what a token attends to, head by head,
-and the activations of a pass."""
+"""The shell's verbs `relevance`, `attention`, `cache` and `steer`: which patches spoke for a class, what a token attends to, the
+activations of a pass, and the answer as a photo is steered towards another."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vitcore.cli.photos import record_photo, write_result
+from vitcore.cli.photos import UsageError, record_photo, write_result
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
+
+SCALES = "0,0.5,1,1.5,2"
 
 
 def add_relevance_flags(verb: argparse.ArgumentParser) -> None:
@@ -87,7 +90,7 @@ def attention(args: argparse.Namespace, vit: Vit) -> None:
 
 def cache(args: argparse.Namespace, vit: Vit) -> None:
     """Activations by their full names, as NPZ; as JSON their shapes."""
-    from vitcore.cli.photos import UsageError, photo_or_stdin
+    from vitcore.cli.photos import photo_or_stdin
     from vitcore.interventions.activations import cache as keep
 
     layers = None if args.layers is None else args.layers.split(",")
@@ -97,3 +100,47 @@ def cache(args: argparse.Namespace, vit: Vit) -> None:
     kept = keep(vit, photo_or_stdin(args.photo), args.names.split(","), chosen)
     arrays = {name: value[0].cpu().numpy() for name, value in kept.items()} | {"logits": kept.logits[0].cpu().numpy()}
     write_result(args, vit, "activations", None, arrays, shapes={name: list(one.shape) for name, one in arrays.items()})
+
+
+def add_steer_flags(verb: argparse.ArgumentParser) -> None:
+    """Give the parser of `steer` its settings."""
+    verb.add_argument("--towards", type=Path, required=True, metavar="PHOTO", help="the photo that it is steered towards")
+    verb.add_argument("--layer", type=int, help="after this block, from 0, or from the last as -1 (default: the middle one)")
+    verb.add_argument("--scales", default=SCALES,
+                      help=f"how far, in parts of the whole difference; below 0 leads away (default {SCALES})")  # fmt: skip
+
+
+def steer(args: argparse.Namespace, vit: Vit) -> None:
+    """The likeliest class at each scale, and the probabilities of both photos' own answers; logits as NPZ, the last as PNG."""
+    from vitcore import figures
+    from vitcore.forward.layers import select_layer
+    from vitcore.forward.recording import to_model_input
+    from vitcore.interventions.steering import steering_direction, steering_sweep
+    from vitcore.models.vit import no_classes_error
+    from vitcore.probabilities import probabilities, top_classes
+
+    if not vit.labels:
+        raise no_classes_error(vit)
+    try:
+        scales = [float(one) for one in args.scales.split(",")]
+    except ValueError:
+        raise UsageError("--scales are numbers with commas between them, as 0,0.5,1.") from None
+    layer = select_layer(vit.blocks // 2 if args.layer is None else args.layer, vit.blocks)
+    rec, other = record_photo(vit, args.photo, fusions=()), record_photo(vit, args.towards, fusions=())
+    x, y = (to_model_input(vit, one.model_input.numbers) for one in (rec, other))
+    logits = steering_sweep(vit, x, steering_direction(vit, towards=y, away=x, layer=layer), layer, scales)
+    chances = probabilities(logits, rec.output)
+    places = {"own": int(rec.logits.argmax()), "other": int(other.logits.argmax())}
+    rows = [
+        {"scale": scale, "class": vit.labels[int(one.argmax())], "probability": float(one.max())}
+        | {name: float(one[place]) for name, place in places.items()}
+        for scale, one in zip(scales, chances, strict=True)
+    ]
+    if not (args.json or getattr(args, "json_lines", False)):
+        own, towards = (vit.labels[place] for place in places.values())
+        print(f"{'scale':>6}  {own:<24.24}  {towards:<24.24}  likeliest")
+        for row in rows:
+            print(f"{row['scale']:6.2f}  {row['own']:<24.1%}  {row['other']:<24.1%}  {row['class']} ({row['probability']:.1%})")
+    top = top_classes(logits[-1], vit.labels, 5, rec.output)
+    fig = lambda: figures.predictions(top, title=f"Steered by {scales[-1]:g} after layer {layer}")  # noqa: E731
+    write_result(args, vit, "steered", fig, {"logits": logits, "scales": scales}, layer=layer, steps=rows)

@@ -101,6 +101,36 @@ def stability_or_none(rec: Recording, vit: Vit) -> tuple[Mapping[str, Mapping[st
     return (mean_correlations(list(shipped.values())), len(shipped)) if shipped else ({}, 0)
 
 
+class ShippedNumbers(NamedTuple):
+    """A map's rank correlations with itself, means over photos: as the photo changes, and with random weights."""
+
+    photos: int
+    random_photos: int  # of the last
+    shift: float
+    mirror: float
+    jpeg: float
+    random: float
+
+
+def shipped_numbers(vit: Vit, name: str) -> ShippedNumbers | None:
+    """What ships of one map, such as "rollout"; None of another model, and of a map that was not tested."""
+    return _shipped_numbers().get(name) if has_shipped_tests(vit) else None
+
+
+@lru_cache(maxsize=1)
+def _shipped_numbers() -> dict[str, ShippedNumbers]:
+    from vitcore.faithfulness.stability import mean_correlations
+    from vitcore.faithfulness.weight_randomisation import mean_tests
+
+    shipped = shipped_tests()
+    stable, random = mean_correlations(list(shipped.stability.values())), mean_tests(list(shipped.weights.values()))
+    return {
+        name: ShippedNumbers(len(shipped.stability), len(shipped.weights), values["shift"], values["mirror"], values["jpeg"],
+                             float(random[name].correlations[-1]))
+        for name, values in stable.items() if name in random
+    }  # fmt: skip
+
+
 @memory_cache.cached
 def photo_deletion(rec: Recording, fill: str, _vit: Vit, _on_progress: Progress) -> PhotoDeletion:
     """Deletion and insertion of all methods on a photo beside a few random orders, too few for places. Raises: ModelError."""

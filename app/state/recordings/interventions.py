@@ -222,3 +222,17 @@ def steered_logits(rec: Recording, other: Recording, layer: int, scale_percent: 
     x = to_model_input(_vit, rec.model_input.numbers)
     with memory_cache.CACHE.reserve(loaded_models.memory_plan(_vit).pass_bytes):
         return steering_sweep(_vit, x, _direction(rec, other, layer, _vit), layer, [scale_percent / 100])[0]
+
+
+@memory_cache.cached
+def steered_pass(rec: Recording, other: Recording, layer: int, scale_percent: int, _vit: Vit) -> ChangedPass:
+    """The same with the maps that are left. Raises: ModelError."""
+    from vitcore.forward.mask_outliers import outliers_in_recording
+    from vitcore.forward.recording import record_batch
+    from vitcore.interventions.steering import steer
+
+    steered = steer(_vit, _direction(rec, other, layer, _vit), layer, scale_percent / 100)
+    with memory_cache.CACHE.reserve(loaded_models.memory_plan(_vit).pass_bytes):
+        made = record_batch(steered, [(rec.photo, rec.model_input)])[0]
+    outliers = outliers_in_recording(made).patches.tolist()
+    return ChangedPass(made.logits, made.rollout(), made.pooled_attention(_vit.blocks - 1), outliers)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from app import texts
 from app.state.memory import memory_cache
 from app.state.models import loaded_models, model_weights
-from app.state.photos import sample_photos
+from app.state.photos import sample_photos, uploaded_photo
 from vitcore.assets import SAMPLES, samples
 
 if TYPE_CHECKING:
@@ -143,6 +143,12 @@ def sample_recording(model: Vit, name: str) -> Recording:
     return recording(model, sample_photos.open_cached(key, f"{name}.jpg", texts.language(), "", SAMPLES / f"{name}.jpg"))
 
 
+def second_recording(model: Vit, chosen: str) -> Recording:
+    """What one pass on a page's second photo left: one of the gallery by its name, or an upload of this visitor's by its id."""
+    own = uploaded_photo.open_current(uploaded_photo.KINDS[chosen]) if chosen in uploaded_photo.KINDS else None
+    return sample_recording(model, chosen) if own is None else recording(model, own)
+
+
 def is_at_hand(model: str, sample: str) -> bool:
     """Whether this model's recording of a sample photo is kept, so that its page is drawn at once."""
     key = sample_photos.sample_digest(sample)
@@ -157,11 +163,8 @@ def input_picture_from_key(model: str, key: str) -> Image.Image:
 
 def from_key(model: str, key: str, fusion: str) -> tuple[Vit, Recording]:
     """A model and what it saw in a photo, by what they are kept under: for a download, which no visitor's page waits for."""
-    vit, owner = loaded_models.loaded(model), key.rpartition(" ")[2]
-    upload = memory_cache.CACHE.peek(("upload", owner))
-    if upload:
-        photo = sample_photos.open_cached(sample_photos.digest(upload[0]), upload[1], texts.DEFAULT, owner, upload[0])
-    else:
+    vit, photo = loaded_models.loaded(model), uploaded_photo.open_by_key(key)
+    if photo is None:
         name = next(row["id"] for row in samples() if sample_photos.sample_digest(row["id"]) == key)
         photo = sample_photos.open_cached(key, f"{name}.jpg", texts.DEFAULT, "", SAMPLES / f"{name}.jpg")
     return vit, with_fusion(vit, recording(vit, photo), fusion)

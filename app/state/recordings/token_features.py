@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from app.state.memory import memory_cache
@@ -15,8 +16,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vitcore.forward.recording import Recording
+    from vitcore.models.load_model import Vit
+    from vitcore.tokens.marked_points import MatchedShare
     from vitcore.tokens.patch_tokens import PatchTokens
     from vitcore.tokens.pca import TokenPca
+    from vitcore.tokens.words import TextTower, WordMatch
 
 KINDS = ("residual", "keys", "queries", "values", "mlp_out")
 METHODS = ("kmeans", "normalised_cut")
@@ -137,6 +141,52 @@ def segment_bytes(rec: Recording, other: Recording, kind: str, mask: bool, metho
 
     tokens = _tokens_of_both(rec, other, kind, mask)
     return np.stack([segments(tokens, layer, method, count=count) for layer in tokens.layers]).astype(np.int8).tobytes()
+
+
+def matched_points(kind: str, layer: int, model: Vit) -> MatchedShare | None:
+    """How often best matches of this kind find a marked point, of those photos that ship; None of another model."""
+    from vitcore.models.model_cards import DEFAULT_MODEL
+
+    if model.name != DEFAULT_MODEL:
+        return None
+    return next((one for one in _shipped_matches() if (one.kind, one.layer) == (kind, layer)), None)
+
+
+@lru_cache(maxsize=1)
+def _shipped_matches() -> list[MatchedShare]:
+    from vitcore.assets import asset
+    from vitcore.tokens.marked_points import read_matched
+
+    return read_matched((asset("matches") / "matched.csv").read_text(encoding="utf-8"))
+
+
+def learned_texts(vit: Vit) -> bool:
+    """Whether words can be compared with what this model sees, once its text tower is here."""
+    from vitcore.tokens.words import TRAINED_WITH_TEXTS
+
+    return not vit.labels and any(one in vit.card.name for one in TRAINED_WITH_TEXTS)
+
+
+@memory_cache.cached
+def _text_tower(model: str, _vit: Vit) -> TextTower:
+    from vitcore.tokens.words import load_text_tower
+
+    return load_text_tower(_vit)
+
+
+@memory_cache.cached
+def word_match(rec: Recording, words: tuple[str, ...], _vit: Vit) -> WordMatch:
+    """How alike a photo and its patches are to some words. Raises: ModelError, also where the text tower can't be had."""
+    from vitcore.tokens.words import match_words
+
+    with memory_cache.CACHE.reserve(2 * loaded_models.memory_plan(_vit).pass_bytes):
+        return match_words(_vit, _text_tower(_vit.name, _vit), rec.photo, words)
+
+
+def above_the_mean(patches: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(rows, cols): cosines of patches with a word, less their mean: which patches are more like it than others."""
+    found: NDArray[np.float32] = patches - patches.mean()
+    return found
 
 
 def left_out(rec: Recording, mask: bool) -> list[int]:

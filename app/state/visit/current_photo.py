@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import texts
-from app.state.memory import visitors
 from app.state.photos import sample_photos, uploaded_photo
 from vitcore.assets import SAMPLES, samples
 
@@ -17,9 +16,9 @@ if TYPE_CHECKING:
 
 def load_photo() -> Photo:
     """The chosen photo: a sample, or the visitor's own."""
-    chosen, own = st.session_state.get("photo"), uploaded_photo.current()
-    if chosen == uploaded_photo.PHOTO_ID and own:
-        return sample_photos.open_cached(sample_photos.digest(own[0]), own[1], texts.language(), visitors.visitor_id(), own[0])
+    chosen = st.session_state.get("photo")
+    if chosen == uploaded_photo.PHOTO_ID and (own := uploaded_photo.open_current()):
+        return own
     known = [row["id"] for row in samples()]
     name = chosen if chosen in known else known[0]
     return sample_photos.open_cached(

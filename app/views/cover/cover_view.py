@@ -19,7 +19,7 @@ from app.state.visit import current_photo
 from app.state.visit.visit import Visit
 from app.views.cover import cover_download, cover_message, predict_first
 from app.views.cover.map_titles import map_titles
-from app.widgets import outlier_masking
+from app.widgets import map_numbers, outlier_masking
 
 COVERED, FILL, MAP, COUNT, ORDER = "covered", "fill", "cover_map", "cover_count", "cover_order"  # controls
 PHOTO_STATE, PRESSED_STATE, DRAWS_STATE = "_cover_photo", "_cover_pressed", "_cover_draws"
@@ -54,12 +54,14 @@ def show_cover(model: str, text: texts.Prose) -> None:
     with pictures:
         cover(cover_message.cover_message(asked), key="cover", target=COVERED, fill_target=FILL)
     with st.container(horizontal=True, vertical_alignment="center"):
-        explain(text["how"], text["limits"], text["source"], is_map=True)
+        limits = text.joined((text["limits"], map_numbers.measured_sentences(vit, asked.map_name)))
+        explain(text["how"], limits, text["source"], is_map=True)
         cover_download.download_button(asked)
         outlier_masking.switch_if_any(visit, "cover")
     if asked.recording.labels:
         predict_first.show_question(asked, asked.map_name, asked.count, asked.fill)
-    copy_link.offer_handout(**copy_link.USUAL_ROLLOUT)
+    fill = asked.fill if asked.covered and asked.fill != FILLS[0] else None
+    copy_link.offer_handout(covered=asked.covered or None, fill=fill, **copy_link.USUAL_ROLLOUT)
     mark_drawn()
 
 

@@ -11,14 +11,14 @@ from app.components.page_style.page_style import scaled_px
 from app.shell import copy_link, query_controls
 from app.state import reports
 from app.state.recordings import recordings
-from app.views.report import cause_pictures
+from app.views.report import cause_controls, cause_pictures
 from app.widgets import model_card, outlier_masking
 from vitcore.file_names import file_name
 from vitcore.translation import speaking
 
 if TYPE_CHECKING:
     from app.state.visit.visit import Visit
-    from app.views.report.cause_pictures import CauseSettings
+    from app.views.report.cause_controls import CauseSettings
     from vitcore.models.load_model import Vit
     from vitcore.report.report_settings import ReportSettings
 
@@ -73,7 +73,7 @@ def handout(visit: Visit, settings: ReportSettings, causes: CauseSettings) -> No
     text = visit.texts
     with st.spinner(text["handout making"], show_time=True):
         lacking, cautions = copy_link.what_link_lacks(text, "report"), model_card.cautions(visit.vit)
-        address = copy_link.report_link(settings, **cause_pictures.in_address(causes))
+        address = copy_link.report_link(settings, **cause_controls.in_address(causes))
         more = cause_pictures.cause_pictures(visit, causes)
         said = tuple(one.about for one in more)
         page = reports.handout(

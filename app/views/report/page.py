@@ -9,7 +9,7 @@ from app.components.copyable_text.copyable_text import copyable_text
 from app.shell import copy_link, current_visit
 from app.state.jobs import report_zip
 from app.state.recordings import recordings
-from app.views.report import cause_pictures, handout_section, zip_section
+from app.views.report import cause_controls, handout_section, zip_section
 
 text = texts.prose("report")
 visit = current_visit.load_visit(text, needs_attention=True)
@@ -18,7 +18,7 @@ with st.container(key="take"):
     left, right = st.columns([5, 7], gap="large")
 settings = handout_section.rollout_settings(visit)
 with st.expander(text["causes"], icon=":material/toggle_off:"), st.container(horizontal=True, vertical_alignment="bottom"):
-    causes = cause_pictures.cause_controls(visit)
+    causes = cause_controls.cause_controls(visit)
 rec = recordings.recording(visit.vit, visit.photo, settings.block(visit.vit.blocks))
 fused = replace(visit, recording=recordings.with_fusion(visit.vit, rec, settings.fusion))
 with left:

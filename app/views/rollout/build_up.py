@@ -13,7 +13,7 @@ from app.state.recordings import relevance_maps
 from app.texts import Prose
 from app.views.rollout import rollout_sentences
 from app.views.rollout.rollout_visit import RolloutVisit
-from app.widgets import colour_bar, outlier_masking
+from app.widgets import colour_bar, map_numbers, outlier_masking
 from vitcore.translation import percent, percent_in_two_digits
 
 
@@ -55,7 +55,8 @@ def show_build_up(visit: RolloutVisit, settings: dict[str, Any]) -> None:
     photo_shown, mode, title = (visit.input_picture, visit.mode, visit.title_from_layer(text["build-up title"], settings_used))
     note = text.joined((how_to_read, map_outliers[-1].sentence))
     with st.container(horizontal=True):
-        explain(how_to_read, text["build-up limits"], is_map=True)
+        limits = text.joined((text["build-up limits"], map_numbers.measured_sentences(visit.vit, "rollout")))
+        explain(how_to_read, limits, is_map=True)
         downloads(
             lambda: figures.rollout_per_layer(maps, photo_shown, grid, title, mode=mode),
             "build_up", note, subjects=visit.subjects, file_stem="rollout build-up", build_up=maps,

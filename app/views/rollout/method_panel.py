@@ -18,7 +18,7 @@ from app.state.memory import memory_cache
 from app.state.recordings import relevance_maps
 from app.views.rollout import method_settings, rollout_sentences
 from app.views.rollout.rollout_visit import RolloutVisit
-from app.widgets import colour_bar, outlier_masking
+from app.widgets import colour_bar, map_numbers, outlier_masking
 from vitcore.translation import translated_labels
 
 if TYPE_CHECKING:
@@ -194,7 +194,8 @@ def _explanations(visit: RolloutVisit, method_map: MethodMap) -> None:
         st.caption(computed.incomplete)
     if computed and computed.gaps:
         complete = text["complete"].format(rise=computed.rises[0], gap=computed.gaps[0], total=method_map.values.sum())
-    explain(text.joined((_how_to_read(visit, name), complete)), text[f"limits.{name}"], text[f"source.{name}"], is_map=True)
+    limits = text.joined((text[f"limits.{name}"], map_numbers.measured_sentences(visit.vit, name)))
+    explain(text.joined((_how_to_read(visit, name), complete)), limits, text[f"source.{name}"], is_map=True)
 
 
 def _how_to_read(visit: RolloutVisit, method: str) -> str:

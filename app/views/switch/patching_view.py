@@ -50,14 +50,14 @@ def show_patching(model: str, text: texts.Prose) -> None:
         side = int(query_controls.button_row(text, SQUARE, list(SIDES), USUAL_SIDE, help=text["square help"]))
         st.button(text["swap them"], key="swap_them", type="primary", on_click=st.session_state.update, kwargs={SWAP: SWAPPED})
         swapped = st.text_input(text["swapped"], key=SWAP, bind="query-params") == SWAPPED
-    other = recordings.sample_recording(vit, second.sample)
+    other = recordings.second_recording(vit, second.photo)
     try:
         found = interventions.patched_by_depth(visit.recording, other, vit)
     except ModelError as error:
         st.info(escape_markdown(str(error)), icon=":material/info:")
         show_steering(visit, other, second.title)
         return
-    key = f"swap {vit.name} {photo.key} {second.sample}"
+    key = f"swap {vit.name} {photo.key} {other.photo.key}"
     answers = {"own": _answer(visit.recording), "other": _answer(other)}
     if swapped or guess.has_guessed(key):
         _show_pictures(visit, other, found, side, answers)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app.components.figure import explain, plot
-from app.shell import query_controls
+from app.components.figure import downloads, explain, plot
+from app.shell import copy_link, photo_picker, query_controls
+from app.state import step_animations
+from app.state.photos import uploaded_photo
 from app.state.recordings import covered_photos, interventions
 from app.texts import escape_markdown
 from vitcore.models.model_cards import ModelError
@@ -21,6 +24,15 @@ if TYPE_CHECKING:
 LAYER, SCALE = "steer_layer", "steer"  # controls; the scale in per cent of the whole way
 FARTHEST = 300
 SHOWN_CLASSES = 5
+
+
+def chosen() -> dict[str, Any]:
+    """What of steering goes along to the handout; None where nothing is steered, or the second photo is a visitor's own."""
+    state = st.session_state
+    second = state.get(photo_picker.SECOND_PHOTO)
+    is_steered = state.get(SCALE) and second not in (None, *uploaded_photo.KINDS)
+    found = {SCALE: state.get(SCALE), LAYER: state.get(LAYER), photo_picker.SECOND_PHOTO: second}
+    return found if is_steered else dict.fromkeys(found)
 
 
 def show_steering(visit: Visit, other: Recording, title: str) -> None:
@@ -43,4 +55,15 @@ def show_steering(visit: Visit, other: Recording, title: str) -> None:
     st.markdown(escape_markdown(" · ".join(dict.fromkeys(said))))
     top = replace(rec, logits=logits).top_classes(SHOWN_CLASSES, translated=True)
     plot(figures.predictions(top, visit.mode, text["steered answer"]), "steered", text["steered answer"])
-    explain(text["steer how"], text["steer limits"], text["steer source"])
+    with st.container(horizontal=True):
+        explain(text["steer how"], text["steer limits"], text["steer source"])
+        words = {"title": text["film steer"].format(photo=title, layer=layer), "unit": text["percent of all"]}
+        downloads(
+            lambda: figures.predictions(top, visit.mode, text["steered answer"]), "steered", subjects=(*visit.subjects, title),
+            file_stem=f"steered after layer {layer}", logits_before=rec.logits, logits_after=logits, scale_percent=scale,
+            animation=partial(
+                step_animations.steering_animation, vit.name, visit.photo.key, other.photo.key, layer, scale or FARTHEST, words,
+                visit.mode,
+            ),
+        )  # fmt: skip
+    copy_link.add_to_handout(**chosen())

@@ -16,7 +16,7 @@ from app.state.recordings import interventions, recordings
 from app.state.visit import current_photo
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown
-from app.views.switch import every_head, switch_download, switch_message
+from app.views.switch import every_head, steering_view, switch_download, switch_message
 from app.views.switch.switch_visit import SwitchVisit
 from app.widgets import outlier_masking
 
@@ -45,8 +45,9 @@ def show_switches(model: str, text: texts.Prose) -> None:
             outlier_masking.switch_if_any(visit, "switch")
     if vit.labels and asked.components:
         every_head.show_question(asked)
-    by = text[f"{BY}.{asked.by}"] if asked.off and asked.by != "zero" else None
+    by = asked.by if asked.off and asked.by != "zero" else None
     copy_link.offer_handout(off=asked.off or None, switch_by=by, **copy_link.USUAL_ROLLOUT)
+    copy_link.add_to_handout(**steering_view.chosen())
     mark_drawn()
 
 

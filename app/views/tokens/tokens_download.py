@@ -24,7 +24,7 @@ def download_button(visit: TokensVisit) -> None:
     names = (visit.recording.photo.name, visit.second_title)
     title = outlier_masking.masked_title(visit.texts["title colours"].format(layer=layer), mask)
     moving = partial(
-        step_animations.token_animation, visit.vit.name, visit.photo.key, visit.second_sample, visit.source, mask, visit.whiten,
+        step_animations.token_animation, visit.vit.name, visit.photo.key, visit.second.photo.key, visit.source, mask, visit.whiten,
         visit.texts["film title"], mode,
     )  # fmt: skip
     downloads(

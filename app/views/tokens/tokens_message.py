@@ -32,7 +32,6 @@ class TokensVisit(Visit):
 
     second: Recording
     second_title: str
-    second_sample: str
     source: str
     view: str
     whiten: bool

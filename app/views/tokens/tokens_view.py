@@ -17,9 +17,12 @@ from app.state.recordings import recordings, token_features
 from app.state.visit import current_photo
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown
+from app.views.tokens.search_section import show_search
 from app.views.tokens.tokens_download import download_button
 from app.views.tokens.tokens_message import TokensVisit, tokens_message
+from app.views.tokens.words_section import show_words
 from app.widgets import outlier_masking
+from vitcore.translation import percent
 
 TARGETS = {
     "patch": selection.PATCH, "layer": selection.LAYER, "view": "tokens_view", "threshold": "threshold",
@@ -47,8 +50,20 @@ def show_tokens(model: str, text: texts.Prose) -> None:
             tokens(tokens_message(chosen), key="tokens", targets=TARGETS)
             with below:
                 download_button(chosen)
-    explain(text["how"], text["limits"])
+    explain(text["how"], text.joined((text["limits"], _matched_sentences(chosen))))
+    if not said:
+        show_search(chosen)
+        show_words(chosen)
     mark_drawn()
+
+
+def _matched_sentences(visit: TokensVisit) -> str:
+    """How often a best match of such tokens finds the part that it should, of the photos on which parts were marked."""
+    found = token_features.matched_points(visit.source, visit.layer, visit.vit)
+    if found is None:
+        return ""
+    shares = {name: percent(getattr(found, name), 0) for name in ("matched", "same_place", "by_chance")}
+    return visit.texts.fill("matched points", pairs=found.pairs, points=found.points, layer=found.layer, **shares)
 
 
 def _controls(visit: Visit) -> TokensVisit:
@@ -75,7 +90,6 @@ def _controls(visit: Visit) -> TokensVisit:
             count = query_controls.slider(text["segment count"], "segments", 2, most, min(USUAL_SEGMENTS, most))
             outlier_masking.masking_switch(visit, "tokens")
     return replace(visit, patch=patch, layer=layer).extend(
-        TokensVisit, second=recordings.sample_recording(vit, second.sample), second_title=second.title, second_sample=second.sample,
-        source=kind,
+        TokensVisit, second=recordings.second_recording(vit, second.photo), second_title=second.title, source=kind,
         view=view, whiten=whiten, threshold=float(threshold), method=method, count=count, mask=outlier_masking.is_on(), lines=lines,
     )  # fmt: skip

@@ -1,5 +1,6 @@
 """Steering: it is plain PyTorch with a vector added after a block, nothing at scale 0, and the other photo's pass at scale 1."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -59,3 +60,22 @@ def test_what_can_not_be_steered_is_refused():
         vitcore.steer(vit, torch.zeros(vit.grid.tokens, 24), vit.blocks)
     with pytest.raises(ValueError, match="one input"):
         vitcore.steering_sweep(vit, x.expand(2, *x.shape[1:]) if len(x) == 1 else x, torch.zeros(24), 0, [1])
+
+
+def test_the_shell_steers_as_the_library_does(shipped, tmp_path, capsys):
+    import json
+
+    from vitcore.assets import asset
+    from vitcore.cli.commands import main
+
+    cat, espresso = (str(asset(f"samples/{name}.jpg")) for name in ("cat", "espresso"))
+    asked = ["steer", cat, "--towards", espresso, "--layer", "6", "--scales", "0,2", "--out", str(tmp_path)]
+    assert main([*asked, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    direction = vitcore.steering_direction(shipped, towards=espresso, away=cat, layer=6)
+    for row in said["steps"]:
+        (label, probability), *_ = vitcore.record(vitcore.steer(shipped, direction, 6, row["scale"]), cat).top_classes(1)
+        assert (row["class"], said["layer"]) == (label, 6) and row["probability"] == pytest.approx(probability, abs=1e-4)
+    assert main(asked) == 0 and len(capsys.readouterr().out.splitlines()) == 4
+    assert np.load(tmp_path / "steered.npz")["logits"].shape == (2, 1000) and (tmp_path / "steered.png").exists()
+    assert main([*asked[:-4], "--scales", "far"]) == 2 and "--scales are numbers" in capsys.readouterr().err

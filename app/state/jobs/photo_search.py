@@ -1,0 +1,139 @@
+"""Photos nearest to the one that is shown, of the gallery or of a visitor's own: their index is made when it is asked for.
+
+On a local server the vectors of a visitor's photos are kept on disk, so that a folder is run once; a public one keeps them in
+memory, for that visitor alone, and opens no folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from app import permissions, texts
+from app.state.memory import memory_cache, visitors
+from app.state.photos import sample_photos
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vitcore.forward.recording import Recording
+    from vitcore.models.load_model import Vit
+    from vitcore.tokens.photo_search import PhotoIndex
+
+MOST = {"local": 2000, "public": 200}  # photos of a visitor's
+SHOWN = 12
+PICTURE_PX = 224  # side of a picture that was found
+KIND = "photo index"
+Progress = Callable[[int, int], object]
+Own = tuple[str, Sequence[tuple[str, str, bytes]]]  # a folder's path, or dropped files: id, name, bytes
+
+
+class FoundPhoto(NamedTuple):
+    """A photo that was found: its name, how alike it is, and its crop (WebP), with its nearest patch framed."""
+
+    name: str
+    cosine: float
+    picture: bytes
+
+
+def most_photos() -> int:
+    """How many photos of a visitor's are looked at."""
+    return MOST["public" if permissions.is_public() else "local"]
+
+
+def gallery_at_hand(vit: Vit) -> PhotoIndex | None:
+    """The gallery's index, where somebody has asked for it."""
+    return memory_cache.kept(gallery_index, vit.name)
+
+
+@memory_cache.cached
+def gallery_index(model: str, _vit: Vit, _on_progress: Progress) -> PhotoIndex:
+    """The gallery's photos. Raises: ModelError."""
+    from vitcore.tokens.photo_search import index_photos
+
+    return index_photos(_vit, sample_photos.sample_files(), on_progress=_on_progress)
+
+
+def own_at_hand(vit: Vit, own: Own) -> PhotoIndex | None:
+    """This visitor's index of these photos, where it was made."""
+    key, index = visitors.kept_for_visitor(KIND) or (None, None)
+    return index if key == _own_key(vit, own) else None
+
+
+def index_own(vit: Vit, own: Own, on_progress: Progress) -> str:
+    """Make the index of a folder or of dropped files; "", or why there is none, in a sentence."""
+    from vitcore.images import PhotoError, photos_in_folder, printable_name
+    from vitcore.models.model_cards import ModelError
+    from vitcore.tokens.photo_search import default_folder, index_photos
+
+    path, files = own
+    try:
+        if path:
+            permissions.require("paths")
+            photos: list[tuple[str, Path | bytes]] = [(file.name, file) for file in photos_in_folder(_folder(path))]
+        else:
+            photos = [(printable_name(name), data) for _, name, data in files]
+        folder = None if permissions.is_public() else default_folder()
+        index = index_photos(vit, photos[: most_photos()], folder=folder, on_progress=on_progress)
+        visitors.keep_for_visitor(KIND, (_own_key(vit, own), index))
+    except (PhotoError, ModelError, permissions.NotAllowedError) as error:
+        return str(error)
+    except memory_cache.MemoryBudgetError:
+        return texts.prose("common")["no room photos"]
+    return ""
+
+
+def _folder(path: str) -> Path:
+    from pathlib import Path
+
+    return Path(path.strip()).expanduser()
+
+
+def _own_key(vit: Vit, own: Own) -> tuple[str, str, tuple[str, ...]]:
+    return vit.name, own[0], tuple(one for one, _, _ in own[1])
+
+
+def nearest(rec: Recording, index: PhotoIndex, patch: int | None, vit: Vit) -> list[FoundPhoto]:
+    """The photos most like this one, or with a patch most like its `patch`, the likest first."""
+    found = []
+    for one in index.nearest(_vectors(rec, vit), patch, SHOWN):
+        picture = _picture(index.sources[one.photo], index.names[one.photo], one.patch, vit)
+        if picture:
+            found.append(FoundPhoto(index.names[one.photo], one.cosine, picture))
+    return found
+
+
+@memory_cache.cached
+def _vectors(rec: Recording, _vit: Vit) -> NDArray[np.float32]:
+    """(1 + N, D): of the photo that is asked about."""
+    from vitcore.tokens.photo_search import photo_vectors
+
+    return photo_vectors(_vit, [rec.photo])[0]
+
+
+def _picture(source: str | Path | bytes, name: str, patch: int | None, vit: Vit) -> bytes:
+    """What the model sees of a photo, small, with a patch framed; b"" where its file has gone."""
+    import io
+
+    from PIL import Image, ImageDraw
+
+    from vitcore.images import PhotoError, crop_for_model, open_photo, sharp_crop
+
+    try:
+        photo = open_photo(source, name, bands=vit.bands)
+    except PhotoError:
+        return b""
+    picture = Image.fromarray(sharp_crop(photo, crop_for_model(photo.image, vit.transform, vit.grid, photo.bands), PICTURE_PX))
+    if patch is not None:
+        grid = vit.grid
+        row, col = divmod(patch, grid.cols)
+        wide, high = picture.width / grid.cols, picture.height / grid.rows
+        box = (col * wide, row * high, (col + 1) * wide, (row + 1) * high)
+        for colour, width in (("#000000", 5), ("#FFB000", 3)):
+            ImageDraw.Draw(picture).rectangle(box, outline=colour, width=width)
+    file = io.BytesIO()
+    picture.save(file, "WEBP", quality=80)
+    return file.getvalue()
