@@ -76,8 +76,9 @@ def index_own(vit: Vit, own: Own, on_progress: Progress) -> str:
             photos: list[tuple[str, Path | bytes]] = [(file.name, file) for file in photos_in_folder(_folder(path))]
         else:
             photos = [(printable_name(name), data) for _, name, data in files]
-        folder = None if permissions.is_public() else default_folder()
-        index = index_photos(vit, photos[: most_photos()], folder=folder, on_progress=on_progress)
+        if len(photos) > (most := most_photos()):
+            return texts.prose("tokens").fill("search most", count=most)
+        index = index_photos(vit, photos, folder=None if permissions.is_public() else default_folder(), on_progress=on_progress)
         visitors.keep_for_visitor(KIND, (_own_key(vit, own), index))
     except (PhotoError, ModelError, permissions.NotAllowedError) as error:
         return str(error)
