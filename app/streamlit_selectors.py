@@ -24,7 +24,8 @@ TEST_IDS = {
     "slider": "stSlider", "slider-tick-bar": "stSliderTickBar", "spinner": "stSpinner", "status-widget": "stStatusWidget",
     "tab-panel": "stTabPanel",
     "theme-dark": "stMainMenuItem-theme-Dark", "theme-light": "stMainMenuItem-theme-Light", "toolbar": "stToolbar",
-    "tooltip-content": "stTooltipContent", "tooltip-icon": "stTooltipIcon", "vertical-block": "stVerticalBlock", "widget-label": "stWidgetLabel",
+    "tooltip-content": "stTooltipContent",
+    "tooltip-icon": "stTooltipIcon", "vertical-block": "stVerticalBlock", "widget-label": "stWidgetLabel",
 }  # fmt: skip
 PREFIXES = ("any-button", "primary-button")  # test ids that go on in Streamlit: `stBaseButton-${kind}`
 SELECTORS = {name: f"[data-testid{'^' if name in PREFIXES else ''}={one}]" for name, one in TEST_IDS.items()}

@@ -67,7 +67,9 @@ def uploader(key: str) -> None:
 
     mega = {"mb": MAX_BYTES // 2**20, "most": MAX_PIXELS // 10**6, "jpeg": MAX_JPEG_PIXELS // 10**6}
     limits = text["drop limits"].format(**mega)
-    st.file_uploader(text["drop"], FILE_TYPES, key=key, on_change=_receive_photo, args=(key,), max_upload_size=mega["mb"], help=limits)
+    st.file_uploader(
+        text["drop"], FILE_TYPES, key=key, on_change=_receive_photo, args=(key,), max_upload_size=mega["mb"], help=limits
+    )
     if st.session_state.get("photo") == uploaded_photo.PHOTO_ID and (mine := uploaded_photo.current()):
         st.caption(text["drop shown"].format(name=escape_markdown(mine[1])))
     if key not in FRAME_UPLOADERS:
