@@ -24,6 +24,7 @@ TEST_IDS = {
     "slider": "stSlider", "slider-tick-bar": "stSliderTickBar", "spinner": "stSpinner", "status-widget": "stStatusWidget",
     "tab-panel": "stTabPanel",
     "theme-dark": "stMainMenuItem-theme-Dark", "theme-light": "stMainMenuItem-theme-Light", "toolbar": "stToolbar",
+    "tooltip-content": "stTooltipContent",
     "tooltip-icon": "stTooltipIcon", "vertical-block": "stVerticalBlock", "widget-label": "stWidgetLabel",
 }  # fmt: skip
 PREFIXES = ("any-button", "primary-button")  # test ids that go on in Streamlit: `stBaseButton-${kind}`

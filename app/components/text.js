@@ -1,7 +1,9 @@
 // Numbers and sentences as components write them; the sentences themselves come from Python.
 
+const LETTER_BESIDE_CHINESE = /(?<=[A-Za-z])(?=\p{Script=Han})|(?<=\p{Script=Han})(?=[A-Za-z])/gu // a space parts them
+
 /** @param {string} text @param {Record<string, any>} facts */
-export const fillIn = (text, facts) => text.replace(/\{(\w+)\}/g, (_, key) => facts[key] ?? "")
+export const fillIn = (text, facts) => text.replace(/\{(\w+)\}/g, (_, key) => facts[key] ?? "").replace(LETTER_BESIDE_CHINESE, " ")
 /** @param {number} value @param {number} count */
 export const clamp = (value, count) => Math.max(0, Math.min(count - 1, value))
 /** @param {number} value */

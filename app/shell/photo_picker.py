@@ -67,8 +67,10 @@ def uploader(key: str) -> None:
     from vitcore.images import MAX_BYTES, MAX_JPEG_PIXELS, MAX_PIXELS
 
     mega = {"mb": MAX_BYTES // 2**20, "most": MAX_PIXELS // 10**6, "jpeg": MAX_JPEG_PIXELS // 10**6}
-    st.file_uploader(text["drop"], FILE_TYPES, key=key, on_change=_receive_photo, args=(key,), max_upload_size=mega["mb"])
-    st.caption(text["drop limits"].format(**mega))
+    limits = text["drop limits"].format(**mega)
+    st.file_uploader(
+        text["drop"], FILE_TYPES, key=key, on_change=_receive_photo, args=(key,), max_upload_size=mega["mb"], help=limits
+    )
     control, chosen, kind = _target(key)
     if st.session_state.get(control) == chosen and (mine := uploaded_photo.current(kind)):
         st.caption(text["drop shown"].format(name=escape_markdown(mine[1])))

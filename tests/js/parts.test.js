@@ -26,6 +26,7 @@ for (const { what, values, even, top } of TOPS)
 
 test("words are filled in, numbers written short and kept in range", () => {
   assert.equal(fillIn("{a} and {b}{c}", { a: 1, b: 0 }), "1 and 0")
+  assert.equal(fillIn("带给{a}多少", { a: "分类 token" }), "带给分类 token 多少")
   assert.deepEqual([-1, 0, 2, 3].map(value => clamp(value, 3)), [0, 0, 2, 2])
   assert.deepEqual([digits(0.0012345), percent(0.1234), percent(0)], ["0.0012", "12 %", "0 %"])
 })

@@ -72,10 +72,10 @@ function captions(s, shown) {
   const { data } = s, { words, grid } = data
   const put = (name, text) => !data.undefined[name] && (s.root.querySelector(`section.${name} .caption`).textContent = text && text[0].toUpperCase() + text.slice(1))
   const [high, wide] = grid.step, patch = s.patch ?? data.middle
-  const facts = { token: nameOf(s, patch), high, wide, count: 3 * high * wide, dims: data.embedding?.dims }
+  const facts = { token: nameOf(s, patch), patch, high, wide, count: 3 * high * wide, dims: data.embedding?.dims }
   put("patches", data.embedding ? fillIn(words["patches caption"], facts) : "")
   put("filters", data.filters?.parts ? fillIn(words["filters caption"], facts) : "")
-  put("positions", fillIn(words["positions caption"], { token: nameOf(s, s.over?.position ?? patch) }))
+  put("positions", fillIn(words["positions caption"], { patch: s.over?.position ?? patch }))
   if (data.distance) {
     const one = shown.kind === "attention" && shown.head !== null ? data.distance.px[shown.layer][shown.head] : null
     const hollow = data.distance.prefix?.flat().some(share => share >= 0.5)

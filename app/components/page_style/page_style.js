@@ -137,7 +137,7 @@ function outOfTheWay({ target }) {
 /** @param {any} event */
 function hush({ type, key, target, movementX, movementY }) {
   if (type === "pointermove") return movementX || movementY ? root.removeAttribute("data-hushed") : undefined
-  const asked = target.closest?.(":st(tooltip-icon)") && !target.closest("a, :st(any-button)")
+  const asked = target.closest?.(":st(tooltip-icon)") && !target.closest("a, :st(any-button), [aria-haspopup]")
   root.toggleAttribute("data-hushed", key !== "Tab" && !asked)
   if (type === "keydown") root.setAttribute("data-keys-known", "")
 }

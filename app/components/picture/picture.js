@@ -48,7 +48,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const follow = slot => {
     if (slot === s.hover) return
     s.hover = slot
-    caption.textContent = describe(slot ?? slotOf(s.data.selected, s.data), s.data)
+    tell(caption, slot ?? slotOf(s.data.selected, s.data), s.data)
     draw(canvas, s)
   }
   const show = (slot, fromKeys) => {
@@ -82,7 +82,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     }
   }
   const choose = slot => setTriggerValue("picked", patchIn(slot, s.data))
-  caption.textContent = describe(s.hover ?? slotOf(data.selected, data), data)
+  tell(caption, s.hover ?? slotOf(data.selected, data), data)
   draw(canvas, s)
   return () => { leave(s); s.observer.disconnect() }
 }
@@ -127,6 +127,12 @@ export function slotAt(event, canvas, s) {
   const { rows, cols } = slotsOf(s.data)
   const inside = row >= 0 && col >= 0 && row < rows && col < cols
   return inside ? row * cols + col : null
+}
+
+// The line below: of a second picture beside a first it is not seen as long as it only says what the first one's says, too.
+function tell(caption, slot, data) {
+  caption.textContent = describe(slot, data)
+  caption.toggleAttribute("data-hint", slot === null || slot === undefined)
 }
 
 export function describe(slot, data) {

@@ -12,9 +12,10 @@ from app.views.compare.model_pair import ControlPlaces
 
 text = texts.prose("compare")
 visit = current_visit.load_visit(text, record=model_comparisons.recording_with_tokens)
-problem_place, picture_place, number_place = st.container(), st.container(), st.container()
-kind_row = st.container()
-picture_row, model_row = (st.container(horizontal=True, vertical_alignment="bottom") for _ in range(2))
+problem_place, picture_place = st.container(), st.container()
+model_row = st.container(horizontal=True, vertical_alignment="bottom")
+number_place, kind_row = st.container(), st.container()
+picture_row = st.container(horizontal=True, vertical_alignment="bottom")
 cards, rest = st.container(key="ready"), st.container()
 pair, settings = model_pickers.choose_pair(visit, model_row, problem_place)
 pictures: dict[str, Callable] = {
