@@ -51,12 +51,10 @@ def photo_of(name: str) -> Image.Image:
 
 def brightness(picture: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     """The mean luma of each patch's pixels."""
-    bright, (rows, cols) = picture[..., :3] @ LUMA, shape
-    high, wide = (size / count for size, count in zip(bright.shape, shape, strict=True))
-    return np.array(
-        [[bright[int(r * high) : int((r + 1) * high), int(c * wide) : int((c + 1) * wide)].mean() for c in range(cols)]
-         for r in range(rows)]
-    )  # fmt: skip
+    bright = picture[..., :3] @ LUMA
+    starts = [np.arange(count) * size // count for size, count in zip(bright.shape, shape, strict=True)]
+    areas = np.outer(*(np.diff([*start, size]) for start, size in zip(starts, bright.shape, strict=True)))
+    return np.add.reduceat(np.add.reduceat(bright, starts[0], 0), starts[1], 1) / areas
 
 
 def kept(values: np.ndarray, picture: np.ndarray) -> float:
