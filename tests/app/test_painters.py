@@ -164,33 +164,26 @@ def distinct(items):
     return sorted({repr(item) for item in items})
 
 
-@pytest.mark.parametrize("mode", ["light", "dark"])
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_three_painters_draw_the_same(name, mode):
-    drawing = DRAWINGS[name](mode)
-    plotly, chart, printed = by_plotly(drawing.to_plotly()), by_chart(chart_spec(drawing)), by_printer(drawing)
-    assert any(plotly[:4]), "something is drawn"
-    assert chart._replace(labels=[]) == plotly._replace(labels=[])
-    assert [(text.replace("<b>", "").replace("</b>", ""), x, y) for text, x, y in plotly.labels] == chart.labels
-    for part in ("pictures", "outlines", "rules"):
-        assert getattr(printed, part) == getattr(plotly, part), part
-    assert [(plain_text(text), x, y) for text, x, y in plotly.labels] == printed.labels
-    assert distinct(printed.points) == distinct(plotly.points), "a line and its markers are two in print, one trace in Plotly"
-    assert [bar for bars in plotly.bars for bar in bars] == [bar for (bar,) in printed.bars]
-    assert distinct(printed.colours) == distinct(plotly.colours)
-
-
-@pytest.mark.parametrize("name", DRAWINGS)
-def test_the_pixels_and_the_scale_of_the_page_are_those_of_plotly(name):
-    drawing = DRAWINGS[name]("light")
-    spec, fig = chart_spec(drawing), drawing.to_plotly()
-    layers = len(drawing.rasters)
-    assert [t["source"] for t in spec["traces"] if t["kind"] == "image"][:layers] == [
-        t.source for t in fig.data if t.type == "image"
-    ]
-    bars = [t.marker for t in fig.data if t.type == "scatter" and t.marker.showscale]
-    scales = [(t["low"], t["high"], t["unit"]) for t in spec["traces"] if t["kind"] == "scale"]
-    assert scales == [(bar.cmin, bar.cmax, bar.colorbar.title.text) for bar in bars]
+def test_three_painters_draw_the_same_and_the_page_has_plotlys_pixels_and_scale(name):
+    for mode in ("light", "dark"):
+        drawing = DRAWINGS[name](mode)
+        fig, spec = drawing.to_plotly(), chart_spec(drawing)
+        plotly, chart, printed = by_plotly(fig), by_chart(spec), by_printer(drawing)
+        assert any(plotly[:4]), "something is drawn"
+        assert chart._replace(labels=[]) == plotly._replace(labels=[]), mode
+        assert [(text.replace("<b>", "").replace("</b>", ""), x, y) for text, x, y in plotly.labels] == chart.labels
+        for part in ("pictures", "outlines", "rules"):
+            assert getattr(printed, part) == getattr(plotly, part), (part, mode)
+        assert [(plain_text(text), x, y) for text, x, y in plotly.labels] == printed.labels
+        assert distinct(printed.points) == distinct(plotly.points), "a line and its markers are two in print, one trace in Plotly"
+        assert [bar for bars in plotly.bars for bar in bars] == [bar for (bar,) in printed.bars]
+        assert distinct(printed.colours) == distinct(plotly.colours), mode
+        pixels = [t["source"] for t in spec["traces"] if t["kind"] == "image"][: len(drawing.rasters)]
+        assert pixels == [t.source for t in fig.data if t.type == "image"]
+        bars = [t.marker for t in fig.data if t.type == "scatter" and t.marker.showscale]
+        scales = [(t["low"], t["high"], t["unit"]) for t in spec["traces"] if t["kind"] == "scale"]
+        assert scales == [(bar.cmin, bar.cmax, bar.colorbar.title.text) for bar in bars]
 
 
 def test_error_bars_and_cells_are_printed():

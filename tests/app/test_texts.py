@@ -40,22 +40,22 @@ def blanks(text: str) -> Counter:
 
 
 @each_language
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_has_the_same_keys_and_facts_in_every_language(name, lang):
+def test_a_page_has_the_same_keys_and_facts_in_every_language(lang):
     files = texts.TEXTS_FOLDER / lang
     assert sorted(file.stem for file in files.glob("*.md")) == PAGES and (files / "vitcore.toml").exists()
-    english, other = page(name, texts.DEFAULT), page(name, lang)
-    assert other.keys() == english.keys()
-    assert {key: blanks(text) for key, text in other.items()} == {key: blanks(text) for key, text in english.items()}
+    for name in PAGES:
+        english, other = page(name, texts.DEFAULT), page(name, lang)
+        assert other.keys() == english.keys(), name
+        assert {key: blanks(text) for key, text in other.items()} == {key: blanks(text) for key, text in english.items()}, name
 
 
 @pytest.mark.parametrize("lang", texts.LANGUAGES)
-@pytest.mark.parametrize("name", PAGES)
-def test_no_key_is_written_twice(name, lang):
-    raw = (texts.TEXTS_FOLDER / lang / f"{name}.md").read_text(encoding="utf-8")
-    prose = re.findall(r"^## (.+)$", raw, flags=re.M)
-    labels = re.findall(r"^- ([^:\n]+): ", raw.partition("## labels")[2], flags=re.M)
-    assert [key for key, count in Counter([*prose, *labels]).items() if count > 1] == []
+def test_no_key_is_written_twice(lang):
+    for name in PAGES:
+        raw = (texts.TEXTS_FOLDER / lang / f"{name}.md").read_text(encoding="utf-8")
+        prose = re.findall(r"^## (.+)$", raw, flags=re.M)
+        labels = re.findall(r"^- ([^:\n]+): ", raw.partition("## labels")[2], flags=re.M)
+        assert [key for key, count in Counter([*prose, *labels]).items() if count > 1] == [], name
 
 
 @each_language
@@ -176,17 +176,18 @@ def asked() -> tuple[set[str], list[re.Pattern]]:
 COMPOSED = ("story",)  # of a step, kind of model and part, each a string of its own (`app.views.story.story_step.Step.text_key`)
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_no_text_is_unused(name):
+def test_no_text_is_unused():
     strings, made = asked()
-    choices = [re.compile(re.escape(key) + r"\..+") for key in page(name, texts.DEFAULT)]  # of `controls.choice`
     plain = strings | set(sentences.READOUTS) | {string.strip() for string in strings}
 
-    def used(key: str) -> bool:
+    def used(name: str, key: str, patterns: list[re.Pattern]) -> bool:
         parts = key.split(" ") if name in COMPOSED else [key]
-        return key in plain or any(p.fullmatch(key) for p in [*made, *choices]) or all(part in plain for part in parts)
+        return key in plain or any(p.fullmatch(key) for p in patterns) or all(part in plain for part in parts)
 
-    assert [key for key in page(name, texts.DEFAULT) if not used(key)] == []
+    for name in PAGES:
+        keys = page(name, texts.DEFAULT)
+        patterns = [*made, *(re.compile(re.escape(key) + r"\..+") for key in keys)]  # of `controls.choice`
+        assert [key for key in keys if not used(name, key, patterns)] == [], name
 
 
 def test_a_key_that_is_missing_says_which_file_lacks_it():
@@ -254,20 +255,17 @@ SET_IN_JS = re.compile(
 )
 
 
-@pytest.mark.parametrize("file", sorted(COMPONENTS.rglob("*.html")), ids=lambda file: file.name)
-def test_no_word_is_in_the_html_of_a_component(file):
-    said = re.sub(r"<!--.*?-->|&\w+;|\{\w+\}", "", file.read_text(encoding="utf-8"), flags=re.S)
-    assert VISIBLE_HTML.findall(said) == []
-
-
-@pytest.mark.parametrize("file", sorted(COMPONENTS.rglob("*.js")), ids=lambda file: file.name)
-def test_no_word_is_in_the_script_of_a_component(file):
-    said = re.sub(r"^\s*//.*$|\s//\s.*$", "", file.read_text(encoding="utf-8"), flags=re.M)
-    found = ["".join(groups) for groups in SET_IN_JS.findall(said)]
-    words = [re.sub(r"\$\{[^}]*\}", "", quoted) for line in found for quoted in re.findall(r"[\"'`][^\"'`]*[\"'`]", line)]
-    assert [word for word in words if re.search(r"[A-Za-z]{2}", word.replace("px", ""))] == []
-    phrases = re.findall(r"[\"'`]([A-Z]?[a-z]+(?: [a-z]+){3,}[.?!]?)[\"'`]", said)
-    assert phrases == [], "whole sentences"
+def test_no_word_is_in_the_html_or_the_script_of_a_component():
+    for file in COMPONENTS.rglob("*.html"):
+        said = re.sub(r"<!--.*?-->|&\w+;|\{\w+\}", "", file.read_text(encoding="utf-8"), flags=re.S)
+        assert VISIBLE_HTML.findall(said) == [], file
+    for file in COMPONENTS.rglob("*.js"):
+        said = re.sub(r"^\s*//.*$|\s//\s.*$", "", file.read_text(encoding="utf-8"), flags=re.M)
+        found = ["".join(groups) for groups in SET_IN_JS.findall(said)]
+        words = [re.sub(r"\$\{[^}]*\}", "", quoted) for line in found for quoted in re.findall(r"[\"'`][^\"'`]*[\"'`]", line)]
+        assert [word for word in words if re.search(r"[A-Za-z]{2}", word.replace("px", ""))] == [], file
+        phrases = re.findall(r"[\"'`]([A-Z]?[a-z]+(?: [a-z]+){3,}[.?!]?)[\"'`]", said)
+        assert phrases == [], f"whole sentences: {file}"
 
 
 # Which language

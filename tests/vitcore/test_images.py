@@ -114,16 +114,16 @@ def test_25_mb_and_no_more():
 # Orientation
 
 
-@pytest.mark.parametrize("orientation", range(1, 9))
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF"])
-def test_every_orientation_is_upright_of_pictures_that_are_open_already_too(orientation, kind):
-    data = files.oriented(orientation, kind)
-    photo = open_photo(data)
-    for image in (photo.image, photo_from_image(Image.open(io.BytesIO(data))).image):
-        assert image.size == (64, 48) and image.mode == "RGB"
-        for x, y, colour in [(8, 8, files.RED), (56, 8, files.GREEN), (8, 40, files.BLUE), (56, 40, (255, 255, 255))]:
-            assert close(colour_at(image, x, y), colour, 16)
-    assert any("upright" in note for note in photo.notes) == (orientation != 1)
+def test_every_orientation_is_upright_of_pictures_that_are_open_already_too(kind):
+    for orientation in range(1, 9):
+        data = files.oriented(orientation, kind)
+        photo = open_photo(data)
+        for image in (photo.image, photo_from_image(Image.open(io.BytesIO(data))).image):
+            assert image.size == (64, 48) and image.mode == "RGB", orientation
+            for x, y, colour in [(8, 8, files.RED), (56, 8, files.GREEN), (8, 40, files.BLUE), (56, 40, (255, 255, 255))]:
+                assert close(colour_at(image, x, y), colour, 16), orientation
+        assert any("upright" in note for note in photo.notes) == (orientation != 1)
 
 
 def test_damaged_exif_does_not_spoil_a_good_picture():
@@ -258,21 +258,21 @@ GEOMETRIES = [
 ]
 
 
-@pytest.mark.parametrize("geometry_of", GEOMETRIES, ids=str)
 @pytest.mark.parametrize("size", [(400, 300), (300, 400), (900, 90), (90, 900), (256, 256), (40, 30)], ids=str)
-def test_the_crop_box_is_where_the_pixels_come_from(geometry_of, size):
-    high, wide = geometry_of[:2]
-    transform, grid = transform_for(*geometry_of), Grid(high // 8, wide // 8, 8)
-    pixels = np.asarray(resize_and_crop(coordinates(size), transform)).astype(float)
-    assert pixels.shape == (high, wide, 3)
-    left, top, right, bottom = crop_box(size, transform, grid)
-    x = left + (np.arange(wide) + 0.5) / wide * (right - left)
-    y = top + (np.arange(high) + 0.5) / high * (bottom - top)
-    inner = slice(3, -3)  # resampling has less to look at near an edge
-    found_x, found_y = pixels[high // 2, inner, 0] / 255 * size[0], pixels[inner, wide // 2, 1] / 255 * size[1]
-    half_a_step = [0.5 * (right - left) / wide + size[0] / 255, 0.5 * (bottom - top) / high + size[1] / 255]
-    assert np.abs(found_x - x[inner]).max() <= half_a_step[0] + 1e-6
-    assert np.abs(found_y - y[inner]).max() <= half_a_step[1] + 1e-6
+def test_the_crop_box_is_where_the_pixels_come_from(size):
+    for geometry in GEOMETRIES:
+        high, wide = geometry[:2]
+        transform, grid = transform_for(*geometry), Grid(high // 8, wide // 8, 8)
+        pixels = np.asarray(resize_and_crop(coordinates(size), transform)).astype(float)
+        assert pixels.shape == (high, wide, 3)
+        left, top, right, bottom = crop_box(size, transform, grid)
+        x = left + (np.arange(wide) + 0.5) / wide * (right - left)
+        y = top + (np.arange(high) + 0.5) / high * (bottom - top)
+        inner = slice(3, -3)  # resampling has less to look at near an edge
+        found_x, found_y = pixels[high // 2, inner, 0] / 255 * size[0], pixels[inner, wide // 2, 1] / 255 * size[1]
+        half_a_step = [0.5 * (right - left) / wide + size[0] / 255, 0.5 * (bottom - top) / high + size[1] / 255]
+        assert np.abs(found_x - x[inner]).max() <= half_a_step[0] + 1e-6, geometry
+        assert np.abs(found_y - y[inner]).max() <= half_a_step[1] + 1e-6, geometry
 
 
 @pytest.mark.parametrize(("size", "share", "mode", "parts"), [

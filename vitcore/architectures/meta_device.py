@@ -13,24 +13,18 @@ IN_PLACE_OPERATIONS = {
     torch.Tensor.mul_, torch.Tensor.normal_, torch.Tensor.uniform_, torch.Tensor.zero_,
 }  # fmt: skip
 
-SAME_SHAPE = {functional.layer_norm, functional.gelu, functional.silu, functional.dropout}
+SAME_SHAPE = {
+    functional.layer_norm, functional.group_norm, functional.batch_norm, functional.gelu, functional.silu, functional.relu,
+    functional.dropout,
+}  # fmt: skip
 SUMS = {torch.Tensor.add, torch.Tensor.__add__, torch.add}
 
 
-class _NothingDrawn(TorchFunctionMode):
-    """Initialisation changes no number where there is none; torch would spend most of the time on it all the same."""
-
-    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        if func in IN_PLACE_OPERATIONS or getattr(func, "__module__", "") == "torch.nn.init":
-            tensor = args[0] if args else kwargs["tensor"]
-            if tensor.is_meta:
-                return tensor
-        return func(*args, **(kwargs or {}))
-
-
 class ShapesAlone(TorchFunctionMode):
-    """A pass without numbers, in which the layers that a transformer has most give a tensor of the right shape at once: torch's way
-    to that shape takes it a hundred operations for each."""
+    """A pass without numbers: the layers that transformers and ResNets have most give a tensor of the right shape at once.
+
+    Torch's way to that shape takes a hundred operations for each.
+    """
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         x: Any = args[0] if args else None
@@ -44,9 +38,23 @@ class ShapesAlone(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+class _NothingDrawn(ShapesAlone):
+    """Initialisation changes no number where there is none; torch would spend most of the time on it all the same."""
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        if func in IN_PLACE_OPERATIONS or getattr(func, "__module__", "") == "torch.nn.init":
+            tensor = args[0] if args else kwargs["tensor"]
+            if tensor.is_meta:
+                return tensor
+        return super().__torch_function__(func, types, args, kwargs)
+
+
 @contextmanager
 def meta_device() -> Iterator[None]:
-    """Within it new tensors have a shape but no memory, and modules are built without their weights being initialised."""
+    """Within it new tensors have a shape but no memory, and modules are built without their weights being initialised.
+
+    timm's hybrids run their ResNet once when they are built, to learn the size of its grid: that pass has shapes alone.
+    """
     import timm  # noqa: F401  (not inside: its import calculates, which fails there with torch 2.8)
 
     with torch.device("meta"), _NothingDrawn():

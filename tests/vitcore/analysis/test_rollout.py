@@ -89,14 +89,14 @@ def test_it_is_the_product_of_halved_attention_and_identity():
 SETTINGS = list(itertools.product(HEAD_FUSIONS, (0.0, 0.3, 0.9, 0.999), (0.0, 0.5, 1.0), (0, 2, 3), (0, 1, 5)))
 
 
-@pytest.mark.parametrize("fusion, ratio, residual, first, prefix", SETTINGS)
-def test_rows_sum_to_1_and_the_row_is_a_row_of_the_matrix(fusion, ratio, residual, first, prefix):
-    fused = fuse_heads(random_weights(4, 3, 11, sharpness=6), fusion)
-    chosen = {"prefix": prefix, "discard_ratio": ratio, "residual": residual, "first_block": first}
-    matrix = rollout_matrix(fused, **chosen)
-    assert np.allclose(matrix.sum(1), 1, rtol=0, atol=1e-12) and matrix.min() >= 0
-    for token in (0, 3, 10):
-        assert np.allclose(rollout(fused, token, **chosen), matrix[token], rtol=0, atol=1e-14)
+def test_rows_sum_to_1_and_the_row_is_a_row_of_the_matrix():
+    for fusion, ratio, residual, first, prefix in SETTINGS:
+        fused = fuse_heads(random_weights(4, 3, 11, sharpness=6), fusion)
+        chosen = {"prefix": prefix, "discard_ratio": ratio, "residual": residual, "first_block": first}
+        matrix = rollout_matrix(fused, **chosen)
+        assert np.allclose(matrix.sum(1), 1, rtol=0, atol=1e-12) and matrix.min() >= 0, (fusion, chosen)
+        for token in (0, 3, 10):
+            assert np.allclose(rollout(fused, token, **chosen), matrix[token], rtol=0, atol=1e-14), (fusion, chosen)
 
 
 @settings(max_examples=40)
@@ -125,21 +125,19 @@ def test_blocks_before_the_first_are_left_out_and_the_residual_weight_is_that_of
 # Built up block by block
 
 
-@pytest.mark.parametrize("ratio", [0.0, 0.6])
-@pytest.mark.parametrize("residual", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("first", [0, 2, 3])
-@pytest.mark.parametrize("start", [0, 4, "mean"])
-def test_row_l_is_the_rollout_of_a_model_that_stops_after_block_l(start, first, residual, ratio):
+def test_row_l_is_the_rollout_of_a_model_that_stops_after_block_l():
     fused = fuse_heads(random_weights(4, 3, 11, sharpness=5))
-    begin = np.full(11, 1 / 11) if start == "mean" else start
-    chosen = {"prefix": 2, "discard_ratio": ratio, "residual": residual, "first_block": first}
-    rows = rollout_per_layer(fused, begin, **chosen)
-    assert rows.shape == (4, 11) and np.allclose(rows.sum(1), 1, rtol=0, atol=1e-12)
-    for block in range(4):
-        if block < first:
-            assert np.array_equal(rows[block], np.eye(11)[begin] if start != "mean" else begin)
-        else:
-            assert np.allclose(rows[block], rollout(fused[: block + 1], begin, **chosen), rtol=0, atol=1e-13)
+    for start, first, residual, ratio in itertools.product((0, 4, "mean"), (0, 2, 3), (0.0, 0.5, 1.0), (0.0, 0.6)):
+        begin = np.full(11, 1 / 11) if start == "mean" else start
+        chosen = {"prefix": 2, "discard_ratio": ratio, "residual": residual, "first_block": first}
+        rows = rollout_per_layer(fused, begin, **chosen)
+        assert rows.shape == (4, 11) and np.allclose(rows.sum(1), 1, rtol=0, atol=1e-12), (start, chosen)
+        for block in range(4):
+            if block < first:
+                assert np.array_equal(rows[block], np.eye(11)[begin] if start != "mean" else begin), (start, chosen)
+            else:
+                stopped = rollout(fused[: block + 1], begin, **chosen)
+                assert np.allclose(rows[block], stopped, rtol=0, atol=1e-13), (start, chosen)
 
 
 def test_weights_next_to_nothing_are_still_shares():
@@ -171,18 +169,17 @@ def test_fusing_heads():
 
 
 @pytest.mark.parametrize("prefix", range(6))
-@pytest.mark.parametrize("ratio", [0.1, 0.5, 0.9])
-def test_discarding_takes_the_smallest_patch_to_patch_weights(prefix, ratio):
+def test_discarding_takes_the_smallest_patch_to_patch_weights(prefix):
     fused = random_fused(3, 12, seed=prefix)
-    left = discard_weakest(fused, ratio, prefix)
-    for before, after in zip(fused, left, strict=True):
-        assert np.array_equal(after[:prefix], before[:prefix]), "a prefix token's row changed"
-        assert np.array_equal(after[:, :prefix], before[:, :prefix]), "a prefix token's column changed"
-        inner, kept = before[prefix:, prefix:], after[prefix:, prefix:]
-        gone = kept == 0
-        assert gone.sum() == int(ratio * inner.size)
-        assert inner[gone].max() < inner[~gone].min()
-        assert np.array_equal(kept[~gone], inner[~gone])
+    for ratio in (0.1, 0.5, 0.9):
+        for before, after in zip(fused, discard_weakest(fused, ratio, prefix), strict=True):
+            assert np.array_equal(after[:prefix], before[:prefix]), "a prefix token's row changed"
+            assert np.array_equal(after[:, :prefix], before[:, :prefix]), "a prefix token's column changed"
+            inner, kept = before[prefix:, prefix:], after[prefix:, prefix:]
+            gone = kept == 0
+            assert gone.sum() == int(ratio * inner.size)
+            assert inner[gone].max() < inner[~gone].min()
+            assert np.array_equal(kept[~gone], inner[~gone])
 
 
 def test_discarding_nothing_changes_nothing():

@@ -95,41 +95,23 @@ def leaves(value):
 
 
 @each
-@each_mode
-def test_a_figure_has_a_title_a_height_and_its_colours(build, name, mode):
-    fig = build(name, mode)
-    shown = fig.to_plotly()
-    assert isinstance(shown, go.Figure) and len(shown.data) >= 1
-    assert fig.title and fig.height_px >= 200
-    assert shown.layout.title.font.color == INK_COLOURS[mode]["text"]
-    assert shown.layout.paper_bgcolor == shown.layout.plot_bgcolor == "rgba(0,0,0,0)"
-
-
-@each
-def test_plotly_knows_every_property(build, name):
-    """Pages leave this check out: it takes many times as long as drawing does."""
-    go.Figure(build(name).to_plotly().to_dict())
-
-
-@each
-def test_light_and_dark_show_the_same_data(build, name):
-    light, dark = (build(name, mode).to_plotly() for mode in ("light", "dark"))
+def test_a_figure_is_of_its_mode_known_to_plotly_and_light_to_send(build, name):
+    """Pages leave Plotly's check of every property out: it takes many times as long as drawing does."""
+    shown = {mode: build(name, mode).to_plotly() for mode in ("light", "dark")}
+    for mode, fig in shown.items():
+        assert isinstance(fig, go.Figure) and len(fig.data) >= 1
+        assert build(name, mode).title and build(name, mode).height_px >= 200
+        assert fig.layout.title.font.color == INK_COLOURS[mode]["text"]
+        assert fig.layout.paper_bgcolor == fig.layout.plot_bgcolor == "rgba(0,0,0,0)"
+    light, dark = shown.values()
     assert [t.type for t in light.data] == [t.type for t in dark.data]
-    assert light.layout.title.text == dark.layout.title.text and light.to_json() != dark.to_json()
-
-
-@each
-def test_a_figure_is_light_to_send(build, name):
-    text = build(name).to_plotly().to_json()
+    text = light.to_json()
+    assert light.layout.title.text == dark.layout.title.text and text != dark.to_json()
+    go.Figure(light.to_dict())
     assert len(text) < 1_500_000
     json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no number a browser reads"))
-
-
-@each
-def test_arrays_are_of_types_plotly_packs(build, name):
-    """Half precision and objects fall back to lists of text, several times heavier."""
-    kinds = {leaf.dtype for leaf in leaves(build(name).to_plotly().to_plotly_json()) if isinstance(leaf, np.ndarray)}
-    assert not kinds & {np.dtype(np.float16), np.dtype(object)}
+    kinds = {leaf.dtype for leaf in leaves(light.to_plotly_json()) if isinstance(leaf, np.ndarray)}
+    assert not kinds & {np.dtype(np.float16), np.dtype(object)}, "Plotly sends these as lists of text, several times heavier"
     assert not any(kind.itemsize > 4 and kind.kind == "f" for kind in kinds), f"64 bits are twice as heavy: {kinds}"
 
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import plotly.graph_objects as go
-import pytest
 
 from vitcore import figures
 from vitcore.figures import print_figure
@@ -44,9 +43,8 @@ def luminance(colour):
     return linear @ (0.2126, 0.7152, 0.0722)
 
 
-@pytest.mark.parametrize("code", range(0, 256, 15))
-def test_mark_or_casing_is_seen_on_every_colour_of_the_scale(code):
+def test_mark_or_casing_is_seen_on_every_colour_of_the_scale():
     """WCAG's 3:1 for what is no text: of the frame's two colours at least one."""
-    ground = luminance(lut(SEQUENTIAL)[code])
-    ratios = [(max(ground, ink) + 0.05) / (min(ground, ink) + 0.05) for ink in (luminance(hex_to_rgb(FRAME_COLOUR)), 0.0)]
-    assert max(ratios) >= 3
+    for ground in map(luminance, lut(SEQUENTIAL)[::15]):
+        ratios = [(max(ground, ink) + 0.05) / (min(ground, ink) + 0.05) for ink in (luminance(hex_to_rgb(FRAME_COLOUR)), 0.0)]
+        assert max(ratios) >= 3

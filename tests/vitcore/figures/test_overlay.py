@@ -51,12 +51,10 @@ def photo_of(name: str) -> Image.Image:
 
 def brightness(picture: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     """The mean luma of each patch's pixels."""
-    bright, (rows, cols) = picture[..., :3] @ LUMA, shape
-    high, wide = (size / count for size, count in zip(bright.shape, shape, strict=True))
-    return np.array(
-        [[bright[int(r * high) : int((r + 1) * high), int(c * wide) : int((c + 1) * wide)].mean() for c in range(cols)]
-         for r in range(rows)]
-    )  # fmt: skip
+    bright = picture[..., :3] @ LUMA
+    starts = [np.arange(count) * size // count for size, count in zip(bright.shape, shape, strict=True)]
+    areas = np.outer(*(np.diff([*start, size]) for start, size in zip(starts, bright.shape, strict=True)))
+    return np.add.reduceat(np.add.reduceat(bright, starts[0], 0), starts[1], 1) / areas
 
 
 def kept(values: np.ndarray, picture: np.ndarray) -> float:
@@ -72,15 +70,16 @@ def signed_rank(values: np.ndarray, picture: np.ndarray) -> float:
     return float(spearmanr(values.ravel(), (sign * darker).ravel()).statistic)
 
 
-@pytest.mark.parametrize("rows, cols", [(16, 16), (14, 14), (7, 7), (24, 18), (37, 37)])
 @pytest.mark.parametrize("name", HARD)
-def test_no_photo_changes_what_a_map_says(name, rows, cols):
-    rng, detail = np.random.default_rng(1), fine_detail(photo_of(name), (rows, cols))
-    for kind, draw in MAPS.items():
-        values = draw(rng, (rows, cols))
-        assert kept(values, heat_on_photo(values, detail, scale_top(values))) >= 0.9, kind
-    values = rng.normal(size=(rows, cols))
-    assert signed_rank(values, heat_on_photo(values, detail, relevance_scale_top(values, True), signed=True)) >= 0.9
+def test_no_photo_changes_what_a_map_says(name):
+    for shape in ((16, 16), (14, 14), (7, 7), (24, 18), (37, 37)):
+        rng, detail = np.random.default_rng(1), fine_detail(photo_of(name), shape)
+        for kind, draw in MAPS.items():
+            values = draw(rng, shape)
+            assert kept(values, heat_on_photo(values, detail, scale_top(values))) >= 0.9, (kind, shape)
+        values = rng.normal(size=shape)
+        heat = heat_on_photo(values, detail, relevance_scale_top(values, True), signed=True)
+        assert signed_rank(values, heat) >= 0.9, shape
 
 
 @pytest.mark.parametrize("name", HARD)
