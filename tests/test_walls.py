@@ -147,8 +147,8 @@ ROOMS = {  # what each may import of vitcore, and no more
         "architectures.grey_input errors models.assembly models.attention_structure models.checkpoint_inspection "
         "models.embeddings models.formats models.model_cards models.transformers_models models.vit probabilities",
     "models/attention_structure.py":
-        "architectures.grey_input architectures.meta_device architectures.model_summary attention_capture errors grid "
-        "models.model_cards models.vit translation",
+        "architectures.grey_input architectures.meta_device architectures.model_summary architectures.vit_variants "
+        "attention_capture errors grid models.model_cards models.vit translation",
     "models/checkpoint_inspection":
         "architectures.classifier_head architectures.grey_input architectures.head_layers architectures.meta_device assets errors "
         "models probabilities translation",

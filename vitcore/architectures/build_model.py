@@ -5,7 +5,8 @@ Of the paper: `mlp_head` (the hidden tanh layer of its pre-training, §3.1), `fa
 "axial", "axial resnet"), `resnet` (a hybrid's backbone by name, or the depth of a ResNet), `positions` and `positions_at`
 (Table 8).
 Of checkpoints: `distilled` (DeiT's second token), `backbone` (blocks of each stage of a hybrid's ResNet), `mlp` ("swiglu" or
-"swiglu packed") with `gate_activation` ("silu") and `gate` ("first half" or "second half"), `norm` ("rms"), `norm_eps`,
+"swiglu packed") with `gate_activation` ("silu") and `gate` ("first half" or "second half"), `norm` ("rms"; "layer", without a
+bias), `norm_place` ("after" attention and MLP), `norm_eps`,
 `reads_class_and_mean` (DINOv2's classifier), `head_layers` with `head_activation`, `head_input` and `head_eps` (see
 `build_head`), `head_output` ("tanh" over the logits), `attn_width` (of all heads together, where it is not `embed_dim`),
 `patch_norms` (layer norms of a patch's pixels and of its embedding), and `timm` (another architecture of timm's by its name,
@@ -25,7 +26,7 @@ from vitcore.architectures.paper_models import BACKBONES, RESNETS, STAGES, find_
 OWN_FIELDS = (
     "family", "resnet", "positions", "positions_at", "mlp_head", "norm_eps", "norm", "mlp", "distilled", "backbone",
     "gate_activation", "gate", "reads_class_and_mean", "timm", "head_layers", "head_activation", "head_input", "head_eps",
-    "head_output", "attn_width", "patch_norms",
+    "head_output", "attn_width", "patch_norms", "norm_place",
 )  # fmt: skip
 Size = int | tuple[int, int]
 
@@ -132,11 +133,12 @@ def _layers(description: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that are classes: how a block's norms and MLP are made, and a hybrid's backbone."""
     import timm  # noqa: F401
     from timm.layers import GluMlp, HybridEmbed, LayerNorm, RmsNorm, SwiGLU
+    from timm.models.vision_transformer import ResPostBlock
     from timm.models.vision_transformer_hybrid import _resnetv2
 
     made: dict[str, Any] = {}
     if {"norm", "norm_eps"} & set(description):
-        norm = RmsNorm if description.get("norm") == "rms" else LayerNorm
+        norm = {"rms": RmsNorm, "layer": partial(nn.LayerNorm, bias=False)}.get(description.get("norm", ""), LayerNorm)
         made["norm_layer"] = partial(norm, eps=float(description.get("norm_eps", 1e-6)))
     if description.get("mlp"):
         packed = partial(GluMlp, gate_last=description.get("gate") == "second half")
@@ -146,6 +148,8 @@ def _layers(description: Mapping[str, Any]) -> dict[str, Any]:
         from vitcore.architectures.vit_variants import NormedPatchEmbed
 
         made |= {"embed_layer": NormedPatchEmbed, "embed_norm_layer": made.get("norm_layer", LayerNorm)}
+    if description.get("norm_place") == "after":
+        made["block_fn"] = ResPostBlock
     if "backbone" in description:
         made["embed_layer"] = partial(HybridEmbed, backbone=_resnetv2(tuple(description["backbone"])))
     return made

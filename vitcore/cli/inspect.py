@@ -18,6 +18,8 @@ ANSWER_FLAGS = {  # of `OpenQuestion.key`
     "head_activation": ("--head-activation", "function between the classifier's layers: relu, gelu, tanh, silu … none"),
     "head_input": ("--head-input", "function before the classifier: none, relu, gelu, tanh …"),
     "head_eps": ("--head-eps", "what the classifier's norms add to the variance, such as 1e-5"),
+    "norm": ("--norm", "norms without a bias: rms, or layer, which subtracts the mean"),
+    "norm_place": ("--norm-place", "norms of a block: before attention and MLP, or after"),
     "class_names": ("--class-names", "of as many classes as ImageNet's: imagenet, or numbers"),
     "crop": ("--crop", "what of a photo is shown: center, center 0.95, center 0.9, center 0.875, squash"),
     "interpolation": ("--interpolation", "how photos are resized: bicubic, bilinear, nearest, lanczos"),

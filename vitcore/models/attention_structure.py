@@ -30,6 +30,8 @@ def read_attention_structure(name: str, module: Any, image_px: tuple[int, int]) 
 
     Raises: ModelError, for a module that makes no grid of features from an image.
     """
+    if (plain := _of_plain_vit(module, image_px)) is not None:
+        return plain
     ran = _run(module, image_px)
     if ran is not None and not (isinstance(ran.answer, Tensor) and ran.answer.ndim == 2):
         raise ModelError("{name} does not give one vector of numbers for a picture.", name=name)
@@ -47,6 +49,33 @@ def read_attention_structure(name: str, module: Any, image_px: tuple[int, int]) 
     return AttentionStructure(
         grid=grid, patches=patches, last=where, layout=layout, sizes=sizes, positions=given.numel() // width, numbers=given.numel(),
         why_not_global=str(getattr(module, "why_not_global", "")),
+    )  # fmt: skip
+
+
+def _of_plain_vit(module: Any, image_px: tuple[int, int]) -> AttentionStructure | None:
+    """The structure of a ViT all of whose parts are timm's own and unchanged, which need not be run; None for any other."""
+    import timm  # noqa: F401
+    from timm.layers import PatchEmbed
+    from timm.models.deit import VisionTransformerDistilled
+    from timm.models.vision_transformer import Attention, Block, VisionTransformer
+
+    from vitcore.architectures.vit_variants import ClassAndMeanVit
+
+    if type(module) not in (VisionTransformer, VisionTransformerDistilled, ClassAndMeanVit) or not module.global_pool:
+        return None
+    parts = [module, module.patch_embed, *(part for block in module.blocks for part in (block, block.attn))]
+    known = {VisionTransformer, VisionTransformerDistilled, ClassAndMeanVit, PatchEmbed, Block, Attention}
+    if any(type(part) not in known or part._forward_hooks or part._forward_pre_hooks for part in parts):
+        return None
+    if any("forward" in vars(part) for part in parts) or (patches := _patches(module, image_px)) is None or not len(module.blocks):
+        return None
+    heads, (high, wide) = {block.attn.num_heads for block in module.blocks}, module.patch_embed.patch_size
+    if len(heads) > 1 or (patches.rows * high, patches.cols * wide) != tuple(image_px):  # a picture may be padded
+        return None
+    return AttentionStructure(
+        grid=patches, blocks=len(module.blocks), heads=heads.pop(), calls=1, patches=patches,
+        last=f"blocks.{len(module.blocks) - 1}",
+        positions=patches.tokens, numbers=patches.tokens * module.embed_dim,
     )  # fmt: skip
 
 

@@ -8,6 +8,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from vitcore.assets import asset
 from vitcore.models.formats import SUFFIXES
 from vitcore.models.formats.containers import json_file
@@ -81,7 +83,11 @@ def build_module(architecture: dict[str, Any], size: int | tuple[int, int] | Non
 
 def check_weights_are_finite(module: Any, name: str) -> None:
     """Raises: ModelError, naming the first tensor of a module that holds NaN or infinite values."""
-    wrong = next((tensor for tensor, w in module.state_dict().items() if not bool(w.isfinite().all())), None)
+    state = module.state_dict()  # a sum is no number where any value is none, and needs no memory; a large one is looked at again
+    odd = (
+        tensor for tensor, w in state.items() if not bool(w.sum(dtype=torch.float32 if w.is_floating_point() else None).isfinite())
+    )
+    wrong = next((tensor for tensor in odd if not bool(state[tensor].isfinite().all())), None)
     if wrong:
         raise ModelError("{name} holds weights that are no numbers (NaN or infinite) in {tensor}.", name=name, tensor=wrong)
 

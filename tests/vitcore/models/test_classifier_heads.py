@@ -196,6 +196,20 @@ def test_a_head_that_cannot_be_read_is_named_and_left_out(kind, tmp_path):
     assert any(named in note for note in load_model.inspect(file).notes)
 
 
+@pytest.mark.parametrize(("name", "shape", "classes", "named"), [
+    ("temperature", (1,), 3, True), ("logit_scale", (), 3, True), ("logit_scale", (), 0, False), ("prompts", (1, 5, WIDE), 0, True),
+    ("stem.conv.weight", (3, 13, 1, 1), 3, True), ("initted", (), 3, False), ("decoder.0.weight", (9, WIDE), 3, False),
+])  # fmt: skip
+def test_a_tensor_beside_a_model_with_which_its_code_may_compute_is_named(name, shape, classes, named, tmp_path):
+    """Of its answers nothing tells: they are as sure as before."""
+    state = {f"model.{key}": w for key, w in of_timm(classes).state_dict().items()} | {name: torch.ones(shape)}
+    torch.save(state, tmp_path / "a.pth")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        vit = load_model.load(tmp_path / "a.pth")
+    assert any(f"not used here ({name})" in str(one.message) for one in said) == named and len(vit.labels) == classes
+
+
 def test_heads_of_a_pre_training_are_no_classes(tmp_path):
     """Projections beside a backbone: of DINO, and as lightly names them."""
     state = {f"backbone.{name}": w for name, w in of_timm().state_dict().items()}

@@ -12,7 +12,9 @@ import pytest
 import timm
 import torch
 from safetensors.torch import save_file
+from timm.layers import RmsNorm
 from timm.models import save_for_hf
+from timm.models.vision_transformer import ResPostBlock
 from torch import Tensor
 
 from tests.checkpoints import smooth, to_google, transformers_model
@@ -30,6 +32,7 @@ class Row(NamedTuple):
     px: tuple[int, int] = (32, 32)
     answers: Mapping[str, Any] = {}
     facts: Mapping[str, Any] = {}
+    asks: tuple[str, ...] = ()  # questions that must be there
     says_size: bool = True  # else the size of its input is told: rotary positions leave no trace of it
 
 
@@ -58,6 +61,12 @@ KINDS: dict[str, dict[str, Any]] = {
     "no head": {"num_classes": 0},
     "DINOv2's classifier": {"reads_class_and_mean": True, "init_values": 1.0},
 }
+UNTOLD: dict[str, tuple[Callable[[], torch.nn.Module], dict[str, Any]]] = {  # what no tensor tells, and its answer
+    "LayerNorm without a bias": (lambda: timm_vit(**SMALL, qk_norm=True, norm_layer=unbiased_norm), {"norm": "layer"}),
+    "RMSNorm": (lambda: timm_vit(**SMALL, norm_layer=RmsNorm), {"norm": "rms"}),
+    "res-post-norm": (lambda: timm_vit(**SMALL, block_fn=ResPostBlock, qkv_bias=False, class_token=False, global_pool="avg"),
+                      {"norm_place": "after"}),
+}  # fmt: skip
 FOLDERS: dict[str, dict[str, Any]] = {
     "vit_small_patch16_dinov3": {"depth": 1, "img_size": 64}, "vit_small_patch16_rope_224": {"depth": 1, "img_size": 64},
     "beit_base_patch16_224": {"depth": 1}, "eva02_tiny_patch14_224": {"depth": 1}, "cait_xxs24_224": {"depth": 1},
@@ -81,6 +90,19 @@ def timm_state(shape: dict[str, Any], px: tuple[int, int]) -> Callable[[Path], t
     return save
 
 
+def untold(make: Callable[[], torch.nn.Module]) -> Callable[[Path], tuple[Path, Forward]]:
+    def save(folder: Path) -> tuple[Path, Forward]:
+        module = placed(make())
+        torch.save(module.state_dict(), folder / "a.pth")
+        return folder / "a.pth", module
+
+    return save
+
+
+def unbiased_norm(width: int, **more: Any) -> torch.nn.Module:
+    return torch.nn.LayerNorm(width, **{"eps": 1e-6, **more, "bias": False})
+
+
 def timm_model(name: str, made: dict[str, Any], in_folder: bool) -> Callable[[Path], tuple[Path, Forward]]:
     def save(folder: Path) -> tuple[Path, Forward]:
         module = lively(timm.create_model(name, num_classes=3, **made))
@@ -98,6 +120,8 @@ def of_timm() -> Iterator[tuple[str, Row]]:
         answers = {"head_activation": "tanh"} if kind == "tanh head" else {}
         prefix = int(shape.get("class_token", True)) + shape.get("reg_tokens", 0) + bool(shape.get("distilled"))
         yield f"timm · ViT · {kind}", Row(timm_state(shape, (32, 48)), (32, 48), answers, {"heads": 2, "prefix": prefix})
+    for kind, (make, answers) in UNTOLD.items():
+        yield f"timm · ViT · {kind}", Row(untold(make), answers=answers, asks=tuple(answers))
     for (patch, px), width in zip(SIZES, (768, 192, 384, 192), strict=True):
         shape = {"embed_dim": width, "num_heads": width // 64, "depth": 1, "patch_size": patch}
         yield f"timm · ViT {width}/{patch} · {px}", Row(timm_state(shape, px), px, facts={"heads": width // 64})
@@ -332,6 +356,7 @@ def test_it_answers_as_its_own_library_does(row, tmp_path):
     made = ROWS[row]
     torch.manual_seed(0)
     path, theirs = made.save(tmp_path)
+    assert not made.asks or set(made.asks) <= {q.key for q in load_model.inspect(path).questions}
     vit = load_model.load(path, image_px=None if made.says_size else made.px, answers=made.answers)
     x = torch.randn(2, 3, *made.px)
     wanted = theirs(x)

@@ -30,7 +30,8 @@ def architecture_facts(inferred: InferredArchitecture, format_title: str) -> tup
     ]  # fmt: skip
     also = {"init_values": "LayerScale", "pre_norm": "pre-norm", "qk_norm": "QK norm", "mlp_head": "tanh head",
             "head_layers": "MLP head", "norm": "RMSNorm"}  # fmt: skip
-    extra = [also[term] for term in also if a.get(term)]
+    open_terms = {q.key for q in inferred.questions}
+    extra = [also[term] for term in also if a.get(term) and term not in open_terms]
     if "backbone" in a:
         extra.append("ResNet " + "-".join(map(str, a["backbone"] or ["root"])))
     return (*table, *([(say("also"), ", ".join(extra))] if extra else []))

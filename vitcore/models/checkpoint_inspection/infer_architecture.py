@@ -17,17 +17,18 @@ import torch
 from torch import Tensor
 
 from vitcore.architectures.classifier_head import POOLER, read_head
-from vitcore.architectures.head_layers import HEAD_ACTIVATIONS
 from vitcore.models.checkpoint_inspection.open_questions import (
     ACTIVATIONS,
     GATE_ACTIVATIONS,
     GATES,
     POOLINGS,
     OpenQuestion,
+    head_questions,
+    norm_questions,
     normalise_question,
+    output_question,
 )
 from vitcore.models.model_cards import ModelError
-from vitcore.probabilities import OUTPUTS
 
 HEADS_BY_WIDTH = {1280: 16, 1408: 16, 1664: 16, 1152: 16}  # H/14, g/14, G/14 (arXiv 2106.04560 Table 2), SO400M (arXiv 2305.13035)
 MAX_CLASSES = 100_000
@@ -52,7 +53,7 @@ class InferredArchitecture:
         """The whole architecture, with the answers to all questions."""
         grid = answers.get("grid", self.grid)
         terms = {"heads": "num_heads", "activation": "act_layer", "eps": "norm_eps", "pool": "global_pool"}
-        terms |= {key: key for key in ("head_activation", "head_input", "head_eps")}
+        terms |= {key: key for key in ("head_activation", "head_input", "head_eps", "norm", "norm_place")}
         terms |= {"activation": "gate_activation", "gate": "gate"} if "mlp" in self.architecture else {}
         told = {terms[key]: value for key, value in answers.items() if key in terms}
         size = [grid[0] * self.step_px[0], grid[1] * self.step_px[1]]
@@ -91,6 +92,7 @@ def infer_architecture(
     step = tuple(p * _reduction(inferred) for p in inferred["patch_size"])
     grid, ways, proven = _grid(state, _prefix(inferred), bool(inferred.get("reg_tokens")), step, known.get("size"))
     asked = [*_questions(block, inferred, known, likely, POOLER + "weight" in state), *head_questions(inferred, known)]
+    asked += norm_questions(inferred, known)
     if inferred["num_classes"] and "output" not in known:
         asked.append(output_question(inferred["num_classes"]))
     if "normalise" not in known:
@@ -101,11 +103,6 @@ def infer_architecture(
     also = (*(of_grid if grid else ()), *_pooling_question(inferred, known))
     positions = int(state["pos_embed"].shape[1]) if "pos_embed" in state else 0
     return InferredArchitecture(inferred, step, grid, tuple(asked), also, positions)
-
-
-def output_question(classes: int) -> OpenQuestion:
-    """What the numbers of the last layer mean: one class alone excludes no other."""
-    return OpenQuestion("output", "softmax" if classes > 1 else "sigmoid", OUTPUTS)
 
 
 def block_count(state: Mapping[str, Tensor]) -> int:
@@ -310,25 +307,6 @@ def _questions(
         pools = ("token", "pooler", *POOLINGS[1:]) if pooler else POOLINGS
         asked.append(OpenQuestion("pool", likely.get("pool", "token"), pools))
     return asked
-
-
-def head_questions(inferred: dict[str, Any], known: Mapping[str, Any]) -> list[OpenQuestion]:
-    """What the layers of a head that leave no tensors are, and ε of its norms; what is known goes into `inferred`."""
-    layers = inferred.get("head_layers", [])
-    kinds = [kind for kind, *_ in layers]
-    first = kinds.index("linear") if "linear" in kinds else 0
-    if known.get("head_activation") == "tanh" and kinds == ["linear", "activation", "linear"]:
-        if layers[0][1:] == [inferred.get("embed_dim")] * 2 and not inferred.get("reads_class_and_mean"):
-            del inferred["head_layers"]
-            inferred["mlp_head"] = True  # the paper's
-            return []
-    asked = [
-        OpenQuestion("head_activation", "relu", tuple(HEAD_ACTIVATIONS)) if "activation" in kinds[first:] else None,
-        OpenQuestion("head_input", "none", tuple(HEAD_ACTIVATIONS)) if "activation" in kinds[:first] else None,
-        OpenQuestion("head_eps", 1e-5) if {"layer_norm", "batch_norm"} & set(kinds) else None,
-    ]
-    inferred |= {q.key: known[q.key] for q in asked if q and q.key in known}
-    return [q for q in asked if q and q.key not in known]
 
 
 def _pooling_question(inferred: Mapping[str, Any], known: Mapping[str, Any]) -> list[OpenQuestion]:

@@ -23,12 +23,7 @@ from vitcore.models import local_files
 from vitcore.models.checkpoint_inspection.check_shapes import check_shapes, check_values
 from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
 from vitcore.models.checkpoint_inspection.differences import TensorDifferences, fit_to_module, tensor_differences
-from vitcore.models.checkpoint_inspection.infer_architecture import (
-    InferredArchitecture,
-    head_questions,
-    infer_architecture,
-    output_question,
-)
+from vitcore.models.checkpoint_inspection.infer_architecture import InferredArchitecture, infer_architecture
 from vitcore.models.checkpoint_inspection.inspection import Inspection, part_label
 from vitcore.models.checkpoint_inspection.lookalikes import normalisation_by_tensors, preparation_by_name, preparation_like
 from vitcore.models.checkpoint_inspection.open_questions import (
@@ -37,7 +32,9 @@ from vitcore.models.checkpoint_inspection.open_questions import (
     NORMALISATIONS,
     OpenQuestion,
     crop_terms,
+    head_questions,
     normalise_question,
+    output_question,
 )
 from vitcore.models.checkpoint_inspection.timm_architectures import (
     architectures_with_tensors,

@@ -93,6 +93,10 @@ class Inspection:
             said.append(say("Some tensors may be a classifier, but how it is attached is not certain ({tensors}). So the "
                             "model gives features and names no classes.",
                             tensors=", ".join(map(shown_name, self.part.unread_head[:4]))))  # fmt: skip
+        beside = self.part.unused_beside(int(self.inferred.architecture.get("num_classes") or 0))
+        if beside and self.vision_part is None:  # what is not the tower of transformers' models lies beside it
+            said.append(say("Tensors beside the model are not used here ({tensors}). If its own code computes with them, these "
+                            "answers are not its own.", tensors=", ".join(map(shown_name, beside[:4]))))  # fmt: skip
         return (*said, *self.configuration.notes)
 
     @property
@@ -158,12 +162,18 @@ class Inspection:
         return complete_answers((*self.questions, *self.inferred.optional_questions), answers)
 
     def card(self, answers: Mapping[str, Any] | None = None, labels: list[str] | None = None) -> dict[str, Any]:
-        """The card that would say all this: beside the weights as NAME.json, nothing need be asked again."""
+        """The card that would say all this: beside the weights as NAME.json, nothing need be asked again.
+
+        Raises: ModelError, for an impossible answer, and for a configuration that names other classes than the head has.
+        """
         shape, input_ = self.architecture_and_input(answers)
         params_m = round(self.params / 1e6, 2)
         row = {"title": self.name, "params_m": params_m, "download_mb": 0, "licence": "", "note": OWN_FILE}
         output = self.output(answers)
         named = labels or (self.configuration.labels if shape.get("num_classes") else None)
+        if named and not labels and len(named) != shape["num_classes"]:
+            raise ModelError("Its config.json names {count} classes, and its head has {classes}.",
+                             count=len(named), classes=shape["num_classes"])  # fmt: skip
         question = next((q for q in self.questions if q.key == "class_names"), None)
         if not named and question:
             classes = int(str(dict(question.facts)["classes"]).replace(",", ""))

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from vitcore.architectures.head_layers import HEAD_ACTIVATIONS
 from vitcore.models.model_cards import ModelError
+from vitcore.probabilities import OUTPUTS
 from vitcore.translation import say
 
 NORMALISATIONS = {  # mean and standard deviation of red, green and blue, after division by 255
@@ -19,6 +21,8 @@ ACTIVATIONS = ("gelu", "gelu_tanh", "quick_gelu", "relu", "silu")
 GATE_ACTIVATIONS = ("silu", "gelu", "gelu_tanh", "sigmoid", "relu")  # of a gated MLP: SwiGLU, GEGLU, GLU, ReGLU (arXiv 2002.05202)
 GATES = ("first half", "second half")  # of a gated MLP's one first layer, as timm's SwiGLUPacked and as its GluMlp have it
 MAX_SIDE_PATCHES = 256  # of a grid that is told
+NORMS = ("rms", "layer")  # of those without a bias
+NORM_PLACES = ("before", "after")
 POOLINGS = ("token", "avg", "max", "avgmax")
 CROPS: dict[str, dict[str, Any]] = {  # timm's terms
     "center": {"crop_mode": "center", "crop_pct": 1.0}, "center 0.95": {"crop_mode": "center", "crop_pct": 0.95},
@@ -56,6 +60,8 @@ class OpenQuestion:
             "head_activation": say("Which activation function is between the layers of its classifier?"),
             "head_input": say("Is there an activation function before its classifier, or only dropout, which does nothing?"),
             "head_eps": say("Which ε do the norms of its classifier add to the variance?"),
+            "norm": say("Do its norms, which have no bias, subtract the mean (LayerNorm) or not (RMSNorm)?"),
+            "norm_place": say("Do the norms of a block come before attention and MLP, or after them?"),
             "class_names": say(
                 "Are its {classes} classes those of ImageNet, in its order?", classes=dict(self.facts).get("classes", "")
             ),
@@ -84,6 +90,8 @@ class OpenQuestion:
             "head_activation": say("It leaves no tensor. A wrong one makes the predictions wrong, but attention stays the same."),
             "head_input": say("It leaves no tensor. A wrong one makes the predictions wrong, but attention stays the same."),
             "head_eps": say("It matters only where values vary very little. Predictions change in the last digits."),
+            "norm": say("The weights fit both. The wrong one makes every prediction wrong."),
+            "norm_place": say("The weights fit both. The wrong one makes every prediction wrong."),
             "class_names": say("Other classes can be as many, or in another order. Then every name is wrong."),
             "crop": say("Another part gives the model another picture. Predictions get worse, and maps change a little."),
             "interpolation": say("Another one changes pixels a little, and so predictions and maps."),
@@ -95,6 +103,43 @@ def normalise_question(likely: str, channels: int) -> OpenQuestion:
     if channels in (1, 3):
         return OpenQuestion("normalise", NORMALISATIONS[likely], tuple(NORMALISATIONS.values()))
     return OpenQuestion("normalise", ((0.0,) * channels, (1.0,) * channels), ((((0.0,) * channels), ((1.0,) * channels)),))
+
+
+def output_question(classes: int) -> OpenQuestion:
+    """What the numbers of the last layer mean: one class alone excludes no other."""
+    return OpenQuestion("output", "softmax" if classes > 1 else "sigmoid", OUTPUTS)
+
+
+def head_questions(inferred: dict[str, Any], known: Mapping[str, Any]) -> list[OpenQuestion]:
+    """What the layers of a head that leave no tensors are, and ε of its norms; what is known goes into `inferred`."""
+    layers = inferred.get("head_layers", [])
+    kinds = [kind for kind, *_ in layers]
+    first = kinds.index("linear") if "linear" in kinds else 0
+    if known.get("head_activation") == "tanh" and kinds == ["linear", "activation", "linear"]:
+        if layers[0][1:] == [inferred.get("embed_dim")] * 2 and not inferred.get("reads_class_and_mean"):
+            del inferred["head_layers"]
+            inferred["mlp_head"] = True  # the paper's
+            return []
+    asked = [
+        OpenQuestion("head_activation", "relu", tuple(HEAD_ACTIVATIONS)) if "activation" in kinds[first:] else None,
+        OpenQuestion("head_input", "none", tuple(HEAD_ACTIVATIONS)) if "activation" in kinds[:first] else None,
+        OpenQuestion("head_eps", 1e-5) if {"layer_norm", "batch_norm"} & set(kinds) else None,
+    ]
+    inferred |= {q.key: known[q.key] for q in asked if q and q.key in known}
+    return [q for q in asked if q and q.key not in known]
+
+
+def norm_questions(inferred: dict[str, Any], known: Mapping[str, Any]) -> list[OpenQuestion]:
+    """Which norms those without a bias are, and, where blocks are as those of timm's res-post-norm ViTs (arXiv 2111.09883, Fig. 1),
+    whether norms come before or after attention and MLP; what is known goes into `inferred`."""
+    after = not inferred["qkv_bias"] and not inferred["class_token"] and bool(inferred.get("fc_norm"))
+    after = after and not {"norm", "init_values", "mlp", "qk_norm", "pre_norm"} & set(inferred)
+    asked = [
+        OpenQuestion("norm", "rms", NORMS) if inferred.get("norm") == "rms" else None,
+        OpenQuestion("norm_place", "before", NORM_PLACES) if after else None,
+    ]
+    inferred |= {q.key: known[q.key] for q in asked if q and q.key in known}
+    return [q for q in asked if q and q.key not in known]
 
 
 def crop_answer(mode: str, share: float | None) -> str:

@@ -30,7 +30,10 @@ ROOT_HEAD = re.compile(r"(fc|linear|linear_head|cls_head|classification_head|mlp
 FIRST = re.compile(r"(?<![a-z])(ema|swa|best)(?![a-z])|teacher|averag|target")
 LAST = re.compile(r"student|momentum|(?<![a-z])(last|latest)(?![a-z])")
 NO_MODELS = re.compile(r"optim\w*|(max_)?exp_(avg|inf)\w*|momentum_buffer|grad(ient)?s?")  # what a training keeps of each weight
+ROOFS = {"module", "model", "net", "network", "student", "teacher"}
 WRAPPERS = re.compile(r"(?<![^.])(_orig_mod|_checkpoint_wrapped_module|_fsdp_wrapped_module|_forward_module)\.")
+COUNTERS = re.compile(r"(.*\.)?(initted|\w*steps?|n_averaged|num_updates|epoch)")
+LOGIT_SCALE = re.compile(r"(.*\.)?\w*logit_(scale|bias)\w*")
 MOST_HEAD_TENSORS, OF_BLOCKS = 16, re.compile(r"(block|layer)s?\.\d+\.\w+\.")  # what has more, or blocks, is another part
 
 
@@ -61,6 +64,19 @@ class CheckpointModel:
             log_traceback(error)
             raise ModelError("Its tensors have the names of {format}, but not the shapes.",
                              format=self.format.title) from None  # fmt: skip
+
+    def unused_beside(self, classes: int) -> tuple[str, ...]:
+        """The few tensors beside the model with which a module around it may compute: a temperature, prompts, a layer before it.
+
+        classes: how many it has; what scales the similarity of pictures and texts would scale their logits, too.
+        """
+        if self.format.projection or self.format is openclip.TRUNK:  # what lies beside a tower is of texts
+            return ()
+        left = [name for name in self.left_out if name not in self.unread_head]
+        none = {name for name in left if is_no_head(name) or COUNTERS.fullmatch(name)}
+        left = [name for name in left if name not in none or (classes and LOGIT_SCALE.fullmatch(name))]
+        sizes = Counter(_group(name) for name in self.left_out)
+        return tuple(name for name in left if sizes[_group(name)] <= MOST_HEAD_TENSORS and not OF_BLOCKS.search(name))
 
     def with_computed_positions(self, state: StateDict, module: Any) -> StateDict:
         """The state with the positions of a `module`'s grid, where the library computes them and keeps none in its files."""
@@ -196,6 +212,12 @@ def _around(prefix: str, weights: Mapping[str, LazyTensor]) -> Iterator[tuple[st
     for n in reversed(range(len(steps))):
         roof = "".join(f"{step}." for step in steps[:n])
         yield roof, [name for name in weights if name.startswith(roof) and not name.startswith(prefix)]
+
+
+def _group(name: str) -> str:
+    """The first step of a tensor's name that is no wrapper's: what lies beside a model is a part of its own."""
+    steps = [step for step in name.split(".")[:-1] if step not in ROOFS]
+    return steps[0] if steps else name
 
 
 def _steps_after(roof: str, prefix: str, names: Iterable[str]) -> list[str]:

@@ -254,9 +254,8 @@ def _notes(said: Mapping[str, Any], unfollowed: list[str]) -> tuple[str, ...]:
 def _openclip(said: dict[str, Any], _folder: Path) -> CheckpointConfiguration:
     model, preprocessing = said.get("model_cfg", said), said.get("preprocess_cfg", {})
     vision = model["vision_cfg"]
-    known: dict[str, Any] = {"size": _pair(vision["image_size"])} | _mean_and_std(
-        preprocessing.get("mean"), preprocessing.get("std")
-    )
+    known: dict[str, Any] = {"size": _pair(vision["image_size"]), "output": "features"}  # a place in the space of texts
+    known |= _mean_and_std(preprocessing.get("mean"), preprocessing.get("std"))
     if "timm_model_name" not in vision:
         known |= {"heads": int(vision["width"]) // int(vision.get("head_width", 64)), "eps": 1e-5,
                   "activation": "quick_gelu" if model.get("quick_gelu") else "gelu"}  # fmt: skip
