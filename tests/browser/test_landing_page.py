@@ -87,6 +87,11 @@ def test_what_a_first_visit_carries(visit, server):
     at_rest(page)
     assert ours() - first < 1.1 * vit.blocks * layer_bytes, "then one byte for a weight"
     assert not [url for url, _ in carried if "plotly" in url.lower()], "the page draws its charts without Plotly's megabytes"
+    page.goto(f"{server}/distance?lang=zh-TW")
+    at_rest(page)
+    chinese = {name for url in urls.values() if "chinese" in (name := url.rpartition("/")[2])} - {"noto-sans-chinese-menu.woff2"}
+    assert chinese == {"noto-sans-chinese-regular.woff2", "noto-sans-chinese-bold.woff2"}, "a font of ours"
+    assert page.evaluate("document.fonts.check('16px Inter', '離')")
 
 
 @pytest.mark.parametrize("width", [1440, 390])
