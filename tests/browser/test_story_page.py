@@ -67,6 +67,7 @@ def by_keys(page: Page, lang: str) -> Iterator[int]:
 
 
 def axe_finds_nothing(page: Page, step: int, theme: str) -> None:
+    assert page.evaluate("document.documentElement.dataset.mode") == theme
     found = serious(page, None if step == 1 else "[data-testid=stMain]", theme=theme)
     assert found == [], json.dumps(found, indent=1)
 
