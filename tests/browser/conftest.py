@@ -20,7 +20,7 @@ import vitcore
 from vitcore.assets import asset
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--js-flags=--no-turbofan",  # it optimises for minutes; a page is open for seconds
+         "--disable-sync", "--js-flags=--no-turbofan --min-semi-space-size=16",  # it optimises for minutes, and collects often
          "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]  # fmt: skip
 # Streamlit looks for its own server below the page's address before it looks at the root; it expects the 404.
 EXPECTED = re.compile(r"/[a-z]+/_stcore/(health|host-config)$")

@@ -2,7 +2,7 @@
 
 import re
 
-from looking import LONG_MS, at_rest, follow, pick, serious, too_wide
+from looking import LONG_MS, at_rest, follow, pick, resize, serious, too_wide
 from playwright.sync_api import expect
 from safetensors.torch import save
 
@@ -26,8 +26,7 @@ def test_a_model_is_dropped_opened_and_its_visitor_s_alone(visit, make_module):
     pick(at_rest(page), page.get_by_role("combobox", name="How many attention heads does each block have?"), "3")
     at_rest(page)
     assert serious(page) == []
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert too_wide(at_rest(page)) <= 1
+    assert too_wide(resize(page, 390, 844)) <= 1
     page.get_by_role("button", name=TEXT["open"]).click()
     page.set_viewport_size({"width": 1440, "height": 1000})  # the page speaks of it before it has heard of the next
 

@@ -59,7 +59,7 @@ def test_choose_b_switch_the_picture_point_and_share(visit, subtests):
 
 def test_a_curtain_is_drawn_by_mouse_finger_and_keys(visit):
     """Left of it is A's map, right of it B's, to the pixel; what is pointed at is read in both."""
-    page = at_rest(visit("compare?view=curtain", width=1440, height=900, has_touch=True))
+    page = at_rest(visit("compare?view=curtain", width=1440, height=900))
     curtain, picture = page.get_by_role("slider", name="Curtain between A and B"), page.locator(".st-key-both_maps canvas")
     curtain.press("End")
     only_a = pixels(page)

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from files import saved
-from looking import at_rest, canvas, changed, drawn, heat, in_both, resize, serious, too_wide
+from looking import at_rest, canvas, changed, drawn, heat, resize, serious, too_wide
 from PIL import Image
 from playwright.sync_api import Route, expect
 
@@ -36,15 +36,13 @@ def shifted(page) -> float:
     return moved
 
 
-@pytest.mark.parametrize(("width", "height"), [(1920, 900), (390, 844)])
-def test_the_page_loads_without_a_jump_shows_a_picture_at_once_and_axe_finds_nothing_serious(visit, width, height, subtests):
-    page = visit(width=min(width, 1440), height=844)
+@pytest.mark.parametrize(("width", "height", "theme"), [(1920, 900, "light"), (390, 844, "dark")])
+def test_the_page_loads_without_a_jump_shows_a_picture_at_once_and_axe_finds_nothing_serious(visit, width, height, theme):
+    page = visit(width=min(width, 1440), height=844, theme=theme)
     assert shifted(page) <= STEADY
     page.locator(".heads .tile").first.wait_for()
     assert too_wide(page) <= 1
-    for theme in in_both(page):
-        with subtests.test(theme):
-            assert serious(page, also=("heading-order",), theme=theme) == []
+    assert serious(page, also=("heading-order",)) == []
     resize(page, width, height)
     box = canvas(page).bounding_box()
     assert box["y"] + box["height"] / 2 < height and box["width"] > 250, "seen without scrolling"
@@ -89,6 +87,11 @@ def test_what_a_first_visit_carries(visit, server):
     at_rest(page)
     assert ours() - first < 1.1 * vit.blocks * layer_bytes, "then one byte for a weight"
     assert not [url for url, _ in carried if "plotly" in url.lower()], "the page draws its charts without Plotly's megabytes"
+    page.goto(f"{server}/distance?lang=zh-TW")
+    at_rest(page)
+    chinese = {name for url in urls.values() if "chinese" in (name := url.rpartition("/")[2])} - {"noto-sans-chinese-menu.woff2"}
+    assert chinese == {"noto-sans-chinese-regular.woff2", "noto-sans-chinese-bold.woff2"}, "a font of ours"
+    assert page.evaluate("document.fonts.check('16px Inter', '離')")
 
 
 @pytest.mark.parametrize("width", [1440, 390])
@@ -137,18 +140,7 @@ def test_photo_and_model_are_chosen_on_a_phone(visit):
     expect(menu).to_have_attribute("data-collapsed", "true")  # it covers what was brought
 
 
-def test_nothing_jumps_where_the_server_is_slow_to_begin(visit, server):
-    page = visit("about:blank", width=390, height=844, new=True)
-    page.add_init_script("window.stall = ['look_early', 1000]")
-    page.goto(server)
-    page.wait_for_function("'settled' in document.documentElement.dataset", polling=10)  # from now on it is seen
-    assert page.evaluate("document.querySelectorAll('.st-key-look_early, .st-key-look').length"), (
-        "not before its first screen is full"
-    )
-    assert shifted(page) <= STEADY, "what came before the first picture waited for it"
-
-
-def test_nothing_jumps_where_our_components_come_late(visit, server):
+def test_nothing_jumps_where_our_components_come_late_or_the_server_is_slow_to_begin(visit, server):
     """As over a slow line: what draws them is a script that Streamlit asks for later, and they bring styles."""
     page = visit("about:blank", width=390, height=844, new=True)
     late: list[Route] = []
@@ -161,6 +153,14 @@ def test_nothing_jumps_where_our_components_come_late(visit, server):
         route.continue_()
     canvas(page).wait_for()
     assert shifted(page) <= STEADY
+    page.unroute_all()
+    page.add_init_script("window.stall = ['look_early', 1000]")
+    page.goto(server)
+    page.wait_for_function("'settled' in document.documentElement.dataset", polling=10)  # from now on it is seen
+    assert page.evaluate("document.querySelectorAll('.st-key-look_early, .st-key-look').length"), (
+        "not before its first screen is full"
+    )
+    assert shifted(page) <= STEADY, "what came before the first picture waited for it"
 
 
 def test_the_first_picture_is_the_same_once_the_model_is_there_and_the_bar_names_it(visit):

@@ -108,14 +108,3 @@ def test_the_menu_chooses_the_language_and_the_address_keeps_it(visit):
     expect(page).to_have_url(re.compile("filters.*lang=zh-TW"))  # Streamlit writes it a moment after the title
     page.reload()
     expect(page.locator("h1").first).to_have_text(TITLES["zh-TW"]["filters"], timeout=LONG_MS)
-
-
-def test_chinese_has_a_font_of_ours(visit, server):
-    """That English does not download it is asked where a first visit's bytes are counted."""
-    page, asked = visit("about:blank", new=True), []
-    page.on("requestfinished", lambda request: asked.append(request.url))
-    page.goto(f"{server}/distance?lang=zh-TW")
-    at_rest(page)
-    fonts = {url.rpartition("/")[2] for url in asked if "chinese" in url} - {"noto-sans-chinese-menu.woff2"}
-    assert fonts == {"noto-sans-chinese-regular.woff2", "noto-sans-chinese-bold.woff2"}
-    assert page.evaluate("document.fonts.check('16px Inter', '離')")

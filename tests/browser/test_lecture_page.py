@@ -169,11 +169,12 @@ WHOLE = """() => { // of a component the document knows the host alone
 }"""
 
 
-def test_f_fills_the_screen_with_every_kind_of_picture_and_a_button_names_the_keys(visit, subtests):
+def test_f_fills_the_screen_with_every_kind_of_picture_and_a_button_names_the_keys(visit, server, subtests):
+    page = visit("about:blank")
     for slug in ("filters", "learn", "bring"):  # a chart of Streamlit's, one of ours, a picture in a list
         with subtests.test(slug):
-            page = at_rest(visit(slug))
-            page.wait_for_function(BIG)
+            page.goto(f"{server}/{slug}")
+            at_rest(page).wait_for_function(BIG)
             for pointed in (True, False):  # at a picture; or at none, which takes the largest in sight
                 page.mouse.move(*(page.evaluate(BIG) if pointed else (2, 2)))
                 page.keyboard.press("f")

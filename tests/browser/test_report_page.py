@@ -70,9 +70,7 @@ def test_the_handout_opens_with_no_network_and_prints_on_a4(visit, offline, tmp_
     pages = len(re.findall(rb"/Type\s*/Page[^s]", handout.pdf(prefer_css_page_size=True)))
     assert 3 <= pages <= 8
     said = json.loads(handout.locator("#numbers").text_content())
-    values = page.context.new_page()
-    values.goto(page.url.replace("/report", "/distance"))
-    at_rest(values)
+    values = at_rest(visit(page.url.replace("/report", "/distance")))
     expect(values.locator("[data-testid=stPlotlyChart] .main-svg").first).to_be_visible()
     dots = values.evaluate(
         """() => { const all = document.querySelector('.js-plotly-plot')._fullData
@@ -112,7 +110,7 @@ def test_downloads_arrive_and_open(visit, shipped):
     own.close()
 
 
-SHOWN = {
+SHOWN = {  # handouts of the first and the last are opened in another tab, too
     "a head of Look, masked": "?patch=37&layer=3&one_head=2&mask_outliers=true",
     "a layer of Look": "?photo=cat&layer=9",
     "a patch's rollout": "?patch=200",
@@ -140,7 +138,8 @@ def test_the_button_makes_a_handout_of_what_is_on_the_screen(visit, address):
     assert {*re.findall(r"(patch|pin|layer|one_head|received|mask_outliers)=", page.url)} == {
         *re.findall(r"(patch|pin|layer|one_head|received|mask_outliers)=", there)
     }, "the address has it, too"
-    assert shown_numbers(visit(f"{there}", theme="light"))["attention"] == said["attention"]
+    if address in list(SHOWN.values())[::3]:
+        assert shown_numbers(visit(f"{there}"))["attention"] == said["attention"]
 
 
 def shown_numbers(page: Page) -> dict:

@@ -30,10 +30,11 @@ def test_a_patch_and_a_layer_go_along_through_the_menu(visit):
     expect(page).to_have_url(re.compile(r"/attention\?(?=.*\blayer=8\b)(?=.*\bpatch=37\b)(?=.*\btoken=0\b)"))
 
 
-def test_the_labs_way_to_another_patch_leads_there(visit):
+def test_the_labs_way_to_another_patch_leads_there(visit, server):
+    page = visit("about:blank")
     for address in ("rollout?photo=cat&patch=37", "rollout?photo=cat"):
-        page = at_rest(visit(address))
-        way = page.get_by_role("button", name=re.compile(r"Patch \d+ in the explorer")).first
+        page.goto(f"{server}/{address}")
+        way = at_rest(page).get_by_role("button", name=re.compile(r"Patch \d+ in the explorer")).first
         patch = re.search(r"Patch (\d+)", way.inner_text())[1]
         assert patch not in ("37", "136"), "else nothing is seen of it"
         way.click()
