@@ -17,9 +17,9 @@ from app.server.live_files import missing_files
 from vitcore.assets import asset
 from vitcore.faithfulness.covered_patches import answers_without
 
-LATEST = """() => { const { id, logits, rolled, rgba, width, height, covered } = latest
+LATEST = """() => { const { id, logits, rolled, rgba, width, height, covered, off } = latest
   const text = bytes => new FileReaderSync().readAsDataURL(new Blob([bytes])).split(",")[1]
-  return { id, width, height, covered, logits: text(logits), rolled: text(rolled), rgba: text(rgba) } }"""
+  return { id, width, height, covered, off, logits: text(logits), rolled: text(rolled), rgba: text(rgba) } }"""
 SOME = ("cat", "espresso", "suspension-bridge")
 
 
@@ -43,13 +43,13 @@ def seen(page) -> dict:
     return found | numbers | {"image": Image.fromarray(pixels[..., :3])}
 
 
-def seen_covered(page, patches: list[int]) -> dict:
-    """What is seen once these patches are covered, and the frame that says so has been answered."""
+def seen_with(page, what: str, expected: list[int]) -> dict:
+    """What is seen once these patches are covered (or these heads are off), and the frame that says so has been answered."""
     for _ in range(LONG_MS // 100):
-        if sorted((found := seen(page))["covered"]) == patches:
+        if sorted((found := seen(page))[what]) == expected:
             return found
         page.wait_for_timeout(100)
-    raise AssertionError(found["covered"])
+    raise AssertionError(found[what])
 
 
 def covers(page, figure, shipped) -> None:
@@ -64,14 +64,30 @@ def covers(page, figure, shipped) -> None:
     hit.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    found = seen_covered(page, [*range(6 * 16 + 7, 6 * 16 + 12), 9 * 16 + 8])
+    found = seen_with(page, "covered", [*range(6 * 16 + 7, 6 * 16 + 12), 9 * 16 + 8])
     pixels = vitcore.record(shipped, asset("samples/red-panda.jpg")).model_input.pixels
     expected = answers_without(shipped, pixels, [found["covered"]])[0]
     assert np.abs(found["logits"] - expected).max() < 1e-4 < 0.05 < np.abs(found["logits"] - whole["logits"]).max()
     figure.locator("[data-act=clear]").click()
-    assert np.array_equal(seen_covered(page, [])["logits"], whole["logits"])
+    assert np.array_equal(seen_with(page, "covered", [])["logits"], whole["logits"])
     figure.locator("[data-act=cover]").click()
     page.keyboard.press("Escape")
+
+
+def switches(page, figure, shipped) -> None:
+    """Heads are switched off by a click and by keys; the answer and the map are those of `switch_off`, until all are on."""
+    whole, heads = seen(page), shipped.heads
+    figure.locator(".heads summary").click()
+    figure.get_by_role("switch", name="Layer 3, head 1", exact=True).click()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    found = seen_with(page, "off", [3 * heads + 1, 4 * heads + 2])
+    assert figure.locator(".board [aria-checked=false]").count() == 2 and figure.locator(".heads .count").inner_text() == "(off: 2)"
+    agrees(vitcore.switch_off(shipped, ["L3H1", "L4H2"]), found, asset("samples/red-panda.jpg"))
+    assert np.abs(found["logits"] - whole["logits"]).max() > 0.05
+    figure.locator("[data-act=on]").click()
+    assert np.array_equal(seen_with(page, "off", [])["logits"], whole["logits"])
 
 
 def agrees(shipped, found: dict, photo) -> None:
@@ -99,6 +115,7 @@ def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server,
     expect(figure.locator(".checked")).to_contain_text("differ from the server's by at most 0.0000")
     agrees(shipped, seen(page), asset("samples/red-panda.jpg"))
     covers(page, figure, shipped)
+    switches(page, figure, shipped)
     for theme in in_both(page):
         assert serious(at_rest(page), theme=theme) == []
     assert too_wide(resize(page, 390, 844)) <= 1 and len(page.workers) == 1, "it runs on while the page is drawn anew"

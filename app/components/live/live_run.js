@@ -19,12 +19,12 @@ export function startWorker(s) {
   s.worker = new Worker(at("worker"), { type: "module" })
   s.worker.onerror = event => broken(s, "broken", { reason: event.message || "worker" })
   s.worker.onmessage = ({ data: message }) => hear(s, message)
-  const { grid, blocks, cut, mean, std, output } = data
+  const { grid, blocks, heads, cut, mean, std, output } = data
   const files = { library: at("library"), wasm: at("wasm"), graph: at("graph"), weights: at("weights"), named: data.files.named }
   const start = new Float32Array(grid.prefix + grid.rows * grid.cols)
   for (const token of data.readout) start[token] = 1 / data.readout.length
   say(s, "loading", { percent: 0 })
-  s.worker.postMessage({ kind: "start", spec: { ...files, grid, blocks, cut, mean, std, output, start } })
+  s.worker.postMessage({ kind: "start", spec: { ...files, grid, blocks, heads, cut, mean, std, output, start } })
 }
 
 function hear(s, message) {
@@ -83,7 +83,7 @@ async function ask(s) {
   s.begun = performance.now()
   s.asked += 1
   s.root.dataset.asked = String(s.asked)
-  s.worker.postMessage({ kind: "frame", id: s.asked, covered: [...s.covered], ...frame }, [frame.bitmap, frame.sharp].filter(Boolean))
+  s.worker.postMessage({ kind: "frame", id: s.asked, covered: [...s.covered], off: [...s.off], ...frame }, [frame.bitmap, frame.sharp].filter(Boolean))
   clearTimeout(s.lost)
   s.lost = setTimeout(() => s.waiting && broken(s, "broken", { reason: `${LOST_MS / 1000} s` }), LOST_MS)
 }

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SHOWN_CLASSES = 5
 TEXT_KEYS = (
     "frame", "canvas", "answer", "sources", "camera", "file", "photo here",
-    "freeze", "go on", "mirror", "turn", "cover", "clear", "rollout", "layer",
+    "freeze", "go on", "mirror", "turn", "cover", "clear", "heads", "head", "a head", "heads off", "all on", "rollout", "layer",
     "keep", "keep help", "kept", "keys", "loading", "preparing",
     "asking", "insecure", "no camera", "not allowed", "not read", "no simd", "broken",
     "gone", "differs", "checked", "opened", "servers", "rate", "time", "times",
@@ -41,7 +41,7 @@ def live_message(visit: Visit) -> dict[str, Any]:
     return {
         "key": f"{vit.name} {visit.photo.key}", "runs": vit.name, "problem": problem, "files": files, "output": vit.output,
         "labels": list(translated_labels(vit.labels)), "cut": live_input.cut_of(vit), "mean": list(vit.mean), "std": list(vit.std),
-        "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)}, "blocks": vit.blocks,
+        "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)}, "blocks": vit.blocks, "heads": vit.heads,
         "readout": [token for token, weight in enumerate(rec.pooling_weights) if weight > 0], "readoutName": say(visit.readout),
         "photo": visit.photo_url, "detail": visit.detail_url,
         "pixels": media_url(live_input.input_png(rec), "image/png", "live"),
