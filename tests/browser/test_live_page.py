@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -90,6 +91,46 @@ def switches(page, figure, shipped) -> None:
     assert np.array_equal(seen_with(page, "off", [])["logits"], whole["logits"])
 
 
+def walks(page, figure, shipped, folder: Path) -> None:
+    """A GIF is walked frame by frame, each frame Pillow's own; its film is a clip that can be walked in turn."""
+    file, photos = (
+        folder / "clip.gif",
+        [Image.open(asset(f"samples/{name}.jpg")).convert("RGB").resize((240, 160)) for name in SOME],
+    )
+    photos[0].save(file, save_all=True, append_images=photos[1:], duration=[200, 400, 300], loop=0)
+    figure.locator("input[type=file]").set_input_files(file)
+    place = figure.locator(".clip output")
+    expect(place).to_contain_text("of 3")
+    figure.locator(".scrubber").fill("0")
+    expect(place).to_have_text("1 of 3")
+    gif = Image.open(file)
+    for at, key in enumerate(("", ".", ".", ",")):
+        if key:
+            page.keyboard.press(key)
+        expect(place).to_have_text(f"{(at, 1)[at == 3] + 1} of 3")
+        gif.seek((at, 1)[at == 3])
+        expected = np.asarray(gif.convert("RGB"))
+        for _ in range(LONG_MS // 100):
+            if np.array_equal(np.asarray((found := seen(page))["image"]), expected):
+                break
+            page.wait_for_timeout(100)
+        agrees(shipped, found, Image.fromarray(expected))
+    with page.expect_download() as download:
+        figure.locator("[data-act=film]").click()
+    film = folder / download.value.suggested_filename
+    assert film.name == "live-attention.webm"
+    download.value.save_as(film)
+    figure.locator("input[type=file]").set_input_files(film)
+    for _ in range(LONG_MS // 100):
+        if seen(page)["width"] == 960 and place.is_visible():  # frame and heat side by side
+            break
+        page.wait_for_timeout(100)
+    assert seen(page)["width"] == 960
+    figure.locator(".scrubber").fill("0")
+    figure.locator("[data-act=onward]").click()
+    expect(place).to_have_text(re.compile(r"2 of \d+"))
+
+
 def agrees(shipped, found: dict, photo) -> None:
     rec = vitcore.record(shipped, photo)
     assert np.abs(found["logits"] - rec.logits).max() < 1e-4
@@ -126,6 +167,8 @@ def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server,
         expect(figure).not_to_have_attribute("data-frames", str(before))
         before = frames()
         agrees(shipped, seen(page), asset(f"samples/{name}.jpg"))
+    walks(page, figure, shipped, camera.parent)
+    before = frames()
     figure.locator("[data-source=camera]").click()
     for _ in range(LONG_MS // 100):
         if frames() > before + 3:

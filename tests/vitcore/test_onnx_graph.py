@@ -99,7 +99,9 @@ def test_weights_in_half_precision_are_cast(make_vit, tmp_path):
     for folder, dtype in ((whole, torch.float32), (half, torch.float16)):
         folder.mkdir()
         saved(vit, folder, dtype)
-    answers = [run(folder, make_onnx_graph(vit, folder / "model.safetensors"), image, switches(vit))["logits"] for folder in (whole, half)]
+    answers = [
+        run(folder, make_onnx_graph(vit, folder / "model.safetensors"), image, switches(vit))["logits"] for folder in (whole, half)
+    ]
     assert np.allclose(*answers, atol=1e-6)
 
 

@@ -20,9 +20,10 @@ def make_onnx_graph(vit: Vit, weights: str | Path) -> bytes:
     """The graph of a model as the bytes of an `.onnx` file that is to lie beside `weights`, its safetensors file.
 
     Inputs: "image" (1, bands, H, W), pixels after the model's own preprocessing; "heads" (L, H, 1, 1), what each head's output is
-    multiplied by before the projection: 1, or 0 for a head that is switched off (`switch_off(vit, ["L3H1"])`). Outputs: "logits" (1, classes), or pooled features
-    of a model without a head; "attention" (L, T, T), a row a query, the mean of heads; "tokens" (T, D) as they leave the last
-    layer. Float16 and bfloat16 weights are cast to float32 when they are loaded. The same model gives the same bytes.
+    multiplied by before the projection: 1, or 0 for a head that is switched off (`switch_off(vit, ["L3H1"])`).
+    Outputs: "logits" (1, classes), or pooled features of a model without a head; "attention" (L, T, T), a row a query, the mean of
+    heads; "tokens" (T, D) as they leave the last layer. Float16 and bfloat16 weights are cast to float32 when they are loaded.
+    The same model gives the same bytes.
 
     Raises: OnnxGraphError, for a model that is no plain ViT and for a file that does not hold its tensors, and without the package
     onnx; OSError.
@@ -88,8 +89,8 @@ def _attention(graph: GraphBuilder, x: str, name: str, attn: Any, tokens: int, s
         y = graph.add("Reshape", graph.add("Transpose", graph.add("Mul", y, switches), perm=[0, 2, 1, 3]), flat)
     else:  # what is handed to the projection is normalised: the switch comes after that
         y = _norm(graph, graph.add("Reshape", graph.add("Transpose", y, perm=[0, 2, 1, 3]), flat), f"{name}.norm", attn.norm)
-        y = graph.add("Mul", graph.add("Reshape", y, graph.constant(tokens, heads, each)), graph.add("Reshape", switches, graph.constant(heads, 1)))
-        y = graph.add("Reshape", y, flat)
+        switches = graph.add("Reshape", switches, graph.constant(heads, 1))
+        y = graph.add("Reshape", graph.add("Mul", graph.add("Reshape", y, graph.constant(tokens, heads, each)), switches), flat)
     if getattr(attn, "gate", None) is not None:
         y = graph.add("Mul", y, graph.add("Sigmoid", _linear(graph, x, f"{name}.gate", attn.gate)))
     return _linear(graph, y, f"{name}.proj", attn.proj), graph.add("ReduceMean", w, graph.constant(1), keepdims=0)

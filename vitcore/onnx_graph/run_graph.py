@@ -16,7 +16,8 @@ def run_onnx_graph(
 ) -> dict[str, NDArray[np.float32]]:
     """The outputs of `make_onnx_graph(vit, weights)` by name, by ONNX's own reference implementation in NumPy.
 
-    image: (1, bands, H, W) after the model's preprocessing; heads: (L, H, 1, 1), all ones without. It takes seconds: a runtime is faster by far.
+    image: (1, bands, H, W) after the model's preprocessing; heads: (L, H, 1, 1), all ones without.
+    It takes seconds: a runtime is faster by far.
     Raises: OnnxGraphError, without the package onnx; OSError.
     """
     try:

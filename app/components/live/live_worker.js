@@ -5,7 +5,7 @@ import { fineDetail, rollout, topClasses } from "./live_read.js"
 
 const VIEW_PX = 320, TOP = 5, MOST_THREADS = 4, GONE = "410" // HTTP's: the file is not what it was
 const here = /** @type {any} */ (self)
-let runtime, session, spec
+let runtime, session, spec, loading
 const whole = canvasOf(), view = canvasOf()
 
 function canvasOf() {
@@ -15,6 +15,7 @@ function canvasOf() {
 
 here.onmessage = async ({ data: message }) => {
   try {
+    if (message.kind === "load") (loading = load(message.files)).catch(() => {}) // whoever starts is told
     if (message.kind === "start") await start(message.spec)
     if (message.kind === "frame") await answer(message)
     if (message.kind === "keep") await keep(message)
@@ -25,18 +26,22 @@ here.onmessage = async ({ data: message }) => {
 
 async function start(given) {
   spec = given
-  const [weights, graph] = [fetchBytes(spec.weights), fetchBytes(spec.graph)] // while the library is on its way
-  runtime = await import(spec.library)
-  runtime.env.wasm.wasmPaths = { wasm: spec.wasm }
-  runtime.env.wasm.numThreads = here.crossOriginIsolated ? Math.min(MOST_THREADS, Math.max(1, navigator.hardwareConcurrency - 1)) : 1
-  const externalData = [{ path: spec.named, data: await weights }]
-  session = await runtime.InferenceSession.create(await graph, { executionProviders: ["wasm"], graphOptimizationLevel: "all", externalData })
+  await loading
   here.postMessage({ kind: "ready", threads: runtime.env.wasm.numThreads })
 }
 
+async function load(files) {
+  const [weights, graph] = [fetchBytes(files.weights, true), fetchBytes(files.graph)] // while the library is on its way
+  runtime = await import(files.library)
+  runtime.env.wasm.wasmPaths = { wasm: files.wasm }
+  runtime.env.wasm.numThreads = here.crossOriginIsolated ? Math.min(MOST_THREADS, Math.max(1, navigator.hardwareConcurrency - 1)) : 1
+  const externalData = [{ path: files.named, data: await weights }]
+  session = await runtime.InferenceSession.create(await graph, { executionProviders: ["wasm"], graphOptimizationLevel: "all", externalData })
+}
+
 /** A file, and on the way how much of it is there.
- * @param {string} url */
-async function fetchBytes(url) {
+ * @param {string} url @param {boolean} told */
+async function fetchBytes(url, told = false) {
   const response = await fetch(url)
   if (!response.ok) throw new Error(String(response.status))
   const plain = response.headers.get("content-encoding") !== "gzip", size = plain ? Number(response.headers.get("content-length")) : 0
@@ -47,7 +52,7 @@ async function fetchBytes(url) {
     if (got + value.length > bytes.length) bytes = grown(bytes, got, value.length)
     bytes.set(value, got)
     got += value.length
-    if (url === spec.weights && size) here.postMessage({ kind: "progress", part: got / size })
+    if (told && size) here.postMessage({ kind: "progress", part: got / size })
   }
   return bytes.subarray(0, got)
 }
