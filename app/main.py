@@ -20,7 +20,7 @@ if __name__ == "__main__":
 else:
     from starlette.middleware import Middleware
 
-    from app.components.component_files import worker_script
+    from app.components.component_files import early_script, worker_script
     from app.server import first_paint, live_files, live_models, log_rate_limit, open_file_limit, request_origin
     from app.state.memory import waiting_uploads
     from app.state.models import model_device
@@ -39,6 +39,9 @@ else:
         Middleware(request_origin.RefuseForeign),
         Middleware(waiting_uploads.GuardUploads),
     ]
-    live = [*live_files.LiveFiles(worker_script).routes(), *live_models.LiveModels(waiting_uploads.is_of_visit).routes()]
-    routes = [*first_paint.routes(), *live]
+    live = [
+        *live_files.LiveFiles(worker_script, early_script).routes(),
+        *live_models.LiveModels(waiting_uploads.is_of_visit).routes(),
+    ]
+    routes = [*first_paint.routes(lambda: live_files.early_tag(worker_script())), *live]
     app = st.App(__file__, routes=routes, lifespan=open_file_limit.lifespan, middleware=guards)

@@ -48,6 +48,12 @@ def worker_script() -> str:
     return read_script("live/live_worker.js")
 
 
+@lru_cache(maxsize=1)
+def early_script() -> str:
+    """The script that begins the worker while the page is on its way."""
+    return read_script("live/live_early.js")
+
+
 def _joined_scripts(file: Path, taken: set[Path]) -> Iterator[str]:
     taken.add(file)
     script = fill_selectors(file.read_text(encoding="utf-8"))

@@ -6,6 +6,7 @@ not in its place yet is not shown; where the styles' names are not Streamlit's a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,8 +35,15 @@ def index_html() -> str:
 def _page(request: Request) -> Response:
     from starlette.responses import HTMLResponse
 
-    isolated = ISOLATED if request.url.path.endswith("/live") else {}  # a browser gives wasm threads only where a page begins so
-    return HTMLResponse(index_html(), headers={"Cache-Control": "no-cache", **isolated})
+    return HTMLResponse(index_html(), headers={"Cache-Control": "no-cache"})
+
+
+def _live_page(tag: Callable[[], str]) -> Callable[[Request], Response]:
+    """The page Live: isolated, for a browser gives wasm threads only where a page begins so, and with `tag` in its head."""
+    from starlette.responses import HTMLResponse
+
+    headers = {"Cache-Control": "no-cache", **ISOLATED}
+    return lambda request: HTMLResponse(index_html().replace("<head>", f"<head>{tag()}", 1), headers=headers)
 
 
 def _first_page(request: Request) -> Response:
@@ -46,9 +54,10 @@ def _first_page(request: Request) -> Response:
     return RedirectResponse(f"./?{query}" if query else "./", status_code=307)
 
 
-def routes() -> list[Route]:
-    """A route for every page of the menu; any other address is Streamlit's to answer."""
+def routes(tag_of_live: Callable[[], str] = str) -> list[Route]:
+    """A route for every page of the menu; any other address is Streamlit's to answer. `tag_of_live`: for Live's head alone."""
     from starlette.routing import Route
 
     first, *others = PAGES
-    return [Route("/", _page), Route(f"/{first.slug}", _first_page), *(Route(f"/{row.slug}", _page) for row in others)]
+    pages = [Route(f"/{row.slug}", _live_page(tag_of_live) if row.slug == "live" else _page) for row in others]
+    return [Route("/", _page), Route(f"/{first.slug}", _first_page), *pages]

@@ -7,6 +7,8 @@ policy lets it ask no other host for anything: no frame of a camera can leave th
 from __future__ import annotations
 
 import gzip
+import html
+import json
 import zlib
 from collections.abc import Callable
 from functools import lru_cache
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from starlette.routing import Route
 
 RUNTIME = Path(__file__).parents[1] / "onnxruntime_web" / "node_modules" / "onnxruntime-web" / "dist"
-WORKER, LIBRARY, WASM = "live_worker.js", "ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"
+EARLY, WORKER, LIBRARY, WASM = "live_early.js", "live_worker.js", "ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"
 GRAPH, WEIGHTS = f"{DEFAULT_MODEL}.onnx", f"{DEFAULT_MODEL}.safetensors"
 KINDS = {".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm"}
 ISOLATED = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}  # threads need both
@@ -51,10 +53,10 @@ def missing_files() -> list[str]:
 
 
 class LiveFiles:
-    """The files and their address; `worker` gives the worker's script, one module."""
+    """The files and their address; `worker` gives the worker's script, one module, and `early` that which begins it."""
 
-    def __init__(self, worker: Callable[[], str]) -> None:
-        self.worker = worker
+    def __init__(self, worker: Callable[[], str], early: Callable[[], str]) -> None:
+        self.worker, self.early = worker, early
 
     def routes(self) -> list[Route]:
         """One route for all of them."""
@@ -67,14 +69,15 @@ class LiveFiles:
         from starlette.responses import FileResponse, Response
 
         name, file = request.path_params["name"], file_of(request.path_params["name"])
-        known = name == WORKER or (file is not None and file.is_file())
+        made = {WORKER: self.worker, EARLY: self.early}.get(name)
+        known = made is not None or (file is not None and file.is_file())
         if not known or request.path_params["version"] != version(self.worker()):
             return Response(status_code=404, headers={"Cache-Control": "no-store"})
         kind = KINDS.get(Path(name).suffix, "application/octet-stream")
         headers = headers_of()
         if name == WEIGHTS and file is not None:  # named, or the middleware below would compress it for each visitor
             return FileResponse(file, media_type=kind, headers=headers | {"Content-Encoding": "identity"})
-        source = file or self.worker()
+        source = file or (made or self.worker)()
         if "gzip" not in request.headers.get("accept-encoding", ""):
             return Response(_content(source), media_type=kind, headers=headers | {"Content-Encoding": "identity"})
         return Response(compressed(source), media_type=kind, headers=headers | {"Content-Encoding": "gzip"})
@@ -93,6 +96,21 @@ def _content(source: Path | str) -> bytes:
 def address(worker: str) -> str:
     """Where the files are, relative to a page; their names are to follow."""
     return f"live-files/{version(worker)}/"
+
+
+def shipped_files(worker: str) -> dict[str, str]:
+    """What a browser runs the shipped model with, relative to a page; `named`: what the graph calls the file of its weights."""
+    at = address(worker)
+    names = {"worker": WORKER, "library": LIBRARY, "wasm": WASM, "graph": GRAPH, "weights": WEIGHTS}
+    return {kind: at + name for kind, name in names.items()} | {"named": WEIGHTS}
+
+
+def early_tag(worker: str) -> str:
+    """What begins the worker while the page Live is on its way: a script in the page's head; none where files are missing."""
+    if missing_files():
+        return ""
+    files = html.escape(json.dumps(shipped_files(worker)))
+    return f'<script async src="{address(worker)}{EARLY}" data-model="{DEFAULT_MODEL}" data-files="{files}"></script>'
 
 
 @lru_cache(maxsize=1)

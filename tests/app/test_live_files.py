@@ -1,6 +1,9 @@
 """Live's files as the server gives them, and what the page does without them, with another model, and with a frame that is kept."""
 
+import html
 import io
+import json
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -9,15 +12,16 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from app import texts
-from app.components.component_files import worker_script
+from app.components.component_files import early_script, worker_script
 from app.server import first_paint, live_files
 from tests.conftest import ROOT
+from vitcore.models.model_cards import DEFAULT_MODEL
 
 
 @pytest.fixture(scope="module")
 def client():
-    files = live_files.LiveFiles(worker_script)
-    with TestClient(Starlette(routes=[*first_paint.routes(), *files.routes()])) as client:
+    files, tag = live_files.LiveFiles(worker_script, early_script), live_files.early_tag
+    with TestClient(Starlette(routes=[*first_paint.routes(lambda: tag(worker_script())), *files.routes()])) as client:
         yield client
 
 
@@ -48,6 +52,17 @@ def test_only_the_page_live_begins_apart_from_other_windows(client):
     """Threads of WebAssembly need it; nothing else on the app does."""
     assert client.get("/live").headers["cross-origin-opener-policy"] == "same-origin"
     assert "cross-origin-opener-policy" not in client.get("/patches").headers
+
+
+def test_the_worker_begins_with_the_page_live_and_with_no_other(client, monkeypatch):
+    monkeypatch.setattr(live_files, "missing_files", list)
+    early = r'<script async src="(.+?)" data-model="(.+?)" data-files="(.+?)">'
+    assert re.search(early, client.get("/patches").text) is None
+    src, model, files = re.search(early, client.get("/live").text).groups()
+    assert model == DEFAULT_MODEL and client.get(f"/{src}").text == early_script()
+    assert json.loads(html.unescape(files)) == live_files.shipped_files(worker_script())
+    monkeypatch.setattr(live_files, "missing_files", lambda: [live_files.WASM])
+    assert re.search(early, client.get("/live").text) is None
 
 
 def png(side: int = 40) -> bytes:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -17,9 +18,9 @@ from app.server.live_files import missing_files
 from vitcore.assets import asset
 from vitcore.faithfulness.covered_patches import answers_without
 
-LATEST = """() => { const { id, logits, rolled, rgba, width, height, covered } = latest
+LATEST = """() => { const { id, logits, rolled, rgba, width, height, covered, off } = latest
   const text = bytes => new FileReaderSync().readAsDataURL(new Blob([bytes])).split(",")[1]
-  return { id, width, height, covered, logits: text(logits), rolled: text(rolled), rgba: text(rgba) } }"""
+  return { id, width, height, covered, off, logits: text(logits), rolled: text(rolled), rgba: text(rgba) } }"""
 SOME = ("cat", "espresso", "suspension-bridge")
 
 
@@ -43,13 +44,13 @@ def seen(page) -> dict:
     return found | numbers | {"image": Image.fromarray(pixels[..., :3])}
 
 
-def seen_covered(page, patches: list[int]) -> dict:
-    """What is seen once these patches are covered, and the frame that says so has been answered."""
+def seen_with(page, what: str, expected: list[int]) -> dict:
+    """What is seen once these patches are covered (or these heads are off), and the frame that says so has been answered."""
     for _ in range(LONG_MS // 100):
-        if sorted((found := seen(page))["covered"]) == patches:
+        if sorted((found := seen(page))[what]) == expected:
             return found
         page.wait_for_timeout(100)
-    raise AssertionError(found["covered"])
+    raise AssertionError(found[what])
 
 
 def covers(page, figure, shipped) -> None:
@@ -64,14 +65,70 @@ def covers(page, figure, shipped) -> None:
     hit.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
-    found = seen_covered(page, [*range(6 * 16 + 7, 6 * 16 + 12), 9 * 16 + 8])
+    found = seen_with(page, "covered", [*range(6 * 16 + 7, 6 * 16 + 12), 9 * 16 + 8])
     pixels = vitcore.record(shipped, asset("samples/red-panda.jpg")).model_input.pixels
     expected = answers_without(shipped, pixels, [found["covered"]])[0]
     assert np.abs(found["logits"] - expected).max() < 1e-4 < 0.05 < np.abs(found["logits"] - whole["logits"]).max()
     figure.locator("[data-act=clear]").click()
-    assert np.array_equal(seen_covered(page, [])["logits"], whole["logits"])
+    assert np.array_equal(seen_with(page, "covered", [])["logits"], whole["logits"])
     figure.locator("[data-act=cover]").click()
     page.keyboard.press("Escape")
+
+
+def switches(page, figure, shipped) -> None:
+    """Heads are switched off by a click and by keys; the answer and the map are those of `switch_off`, until all are on."""
+    whole, heads = seen(page), shipped.heads
+    figure.locator(".heads summary").click()
+    figure.get_by_role("switch", name="Layer 3, head 1", exact=True).click()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    found = seen_with(page, "off", [3 * heads + 1, 4 * heads + 2])
+    assert figure.locator(".board [aria-checked=false]").count() == 2 and figure.locator(".heads .count").inner_text() == "(off: 2)"
+    agrees(vitcore.switch_off(shipped, ["L3H1", "L4H2"]), found, asset("samples/red-panda.jpg"))
+    assert np.abs(found["logits"] - whole["logits"]).max() > 0.05
+    figure.locator("[data-act=on]").click()
+    assert np.array_equal(seen_with(page, "off", [])["logits"], whole["logits"])
+
+
+def walks(page, figure, shipped, folder: Path) -> None:
+    """A GIF is walked frame by frame, each frame Pillow's own; its film is a clip that can be walked in turn."""
+    file, photos = (
+        folder / "clip.gif",
+        [Image.open(asset(f"samples/{name}.jpg")).convert("RGB").resize((240, 160)) for name in SOME],
+    )
+    photos[0].save(file, save_all=True, append_images=photos[1:], duration=[200, 400, 300], loop=0)
+    figure.locator("input[type=file]").set_input_files(file)
+    place = figure.locator(".clip output")
+    expect(place).to_contain_text("of 3")
+    figure.locator(".scrubber").fill("0")
+    expect(place).to_have_text("1 of 3")
+    gif = Image.open(file)
+    for at, key in enumerate(("", ".", ".", ",")):
+        if key:
+            page.keyboard.press(key)
+        expect(place).to_have_text(f"{(at, 1)[at == 3] + 1} of 3")
+        gif.seek((at, 1)[at == 3])
+        expected = np.asarray(gif.convert("RGB"))
+        for _ in range(LONG_MS // 100):
+            if np.array_equal(np.asarray((found := seen(page))["image"]), expected):
+                break
+            page.wait_for_timeout(100)
+        agrees(shipped, found, Image.fromarray(expected))
+    with page.expect_download() as download:
+        figure.locator("[data-act=film]").click()
+    film = folder / download.value.suggested_filename
+    assert film.name == "live-attention.webm"
+    download.value.save_as(film)
+    figure.locator("input[type=file]").set_input_files(film)
+    for _ in range(LONG_MS // 100):
+        if seen(page)["width"] == 960 and place.is_visible():  # frame and heat side by side
+            break
+        page.wait_for_timeout(100)
+    assert seen(page)["width"] == 960
+    figure.locator(".scrubber").fill("0")
+    figure.locator("[data-act=onward]").click()
+    expect(place).to_have_text(re.compile(r"2 of \d+"))
 
 
 def agrees(shipped, found: dict, photo) -> None:
@@ -99,6 +156,7 @@ def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server,
     expect(figure.locator(".checked")).to_contain_text("differ from the server's by at most 0.0000")
     agrees(shipped, seen(page), asset("samples/red-panda.jpg"))
     covers(page, figure, shipped)
+    switches(page, figure, shipped)
     for theme in in_both(page):
         assert serious(at_rest(page), theme=theme) == []
     assert too_wide(resize(page, 390, 844)) <= 1 and len(page.workers) == 1, "it runs on while the page is drawn anew"
@@ -109,6 +167,8 @@ def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server,
         expect(figure).not_to_have_attribute("data-frames", str(before))
         before = frames()
         agrees(shipped, seen(page), asset(f"samples/{name}.jpg"))
+    walks(page, figure, shipped, camera.parent)
+    before = frames()
     figure.locator("[data-source=camera]").click()
     for _ in range(LONG_MS // 100):
         if frames() > before + 3:

@@ -15,11 +15,18 @@ from vitcore.onnx_graph.shipped_graph import shipped_graph
 onnxruntime = pytest.importorskip("onnxruntime")
 
 
-def run(folder, graph: bytes, image: torch.Tensor) -> dict[str, np.ndarray]:
+def switches(vit, *off: tuple[int, int]) -> np.ndarray:
+    heads = np.ones((vit.blocks, vit.heads, 1, 1), np.float32)
+    for place in off:
+        heads[place] = 0
+    return heads
+
+
+def run(folder, graph: bytes, image: torch.Tensor, heads: np.ndarray) -> dict[str, np.ndarray]:
     """What ONNX Runtime makes of a picture; it finds the weights beside the graph."""
     (folder / "model.onnx").write_bytes(graph)
     session = onnxruntime.InferenceSession(folder / "model.onnx", providers=["CPUExecutionProvider"])
-    return dict(zip(OUTPUTS, session.run(list(OUTPUTS), {"image": image.numpy()}), strict=True))
+    return dict(zip(OUTPUTS, session.run(list(OUTPUTS), {"image": image.numpy(), "heads": heads}), strict=True))
 
 
 def saved(vit, folder, dtype=torch.float32):
@@ -57,13 +64,18 @@ def test_it_answers_as_pytorch_does(kind, make_module, tmp_path):
     vit = vitcore.wrap(module, name="tiny", **NORMALISE)
     high, wide = vit.grid.image_px
     image = torch.randn(1, vit.bands, high, wide, generator=torch.Generator().manual_seed(1))
-    found = run(tmp_path, make_onnx_graph(vit, saved(vit, tmp_path)), image)
+    graph = make_onnx_graph(vit, saved(vit, tmp_path))
+    found = run(tmp_path, graph, image, switches(vit))
     with torch.no_grad():
         assert np.abs(found["logits"] - module(image).numpy()).max() < 1e-4
         tokens = module.norm(torch.from_numpy(found["tokens"][None]))
         assert torch.allclose(tokens, module.forward_features(image), atol=1e-4) or kind == "distilled"
     assert found["attention"].shape == (vit.blocks, vit.grid.tokens, vit.grid.tokens)
     assert np.allclose(found["attention"].sum(-1), 1, atol=1e-5)
+    off = run(tmp_path, graph, image, switches(vit, (0, 1), (1, 2)))["logits"]
+    with torch.no_grad():
+        assert np.abs(off - vitcore.switch_off(vit, ["L0H1", "L1H2"]).module(image).numpy()).max() < 1e-4
+    assert np.abs(off - found["logits"]).max() > 1e-3
 
 
 def test_the_shipped_models_graph_is_made_again_and_equals_a_recording(shipped, rec):
@@ -74,7 +86,8 @@ def test_the_shipped_models_graph_is_made_again_and_equals_a_recording(shipped, 
     image = torch.from_numpy(rec.model_input.pixels.copy()).permute(2, 0, 1)[None].float() / 255
     mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in (shipped.mean, shipped.std))
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
-    logits, attention = session.run(["logits", "attention"], {"image": ((image - mean) / std).numpy()})
+    given = {"image": ((image - mean) / std).numpy(), "heads": switches(shipped)}
+    logits, attention = session.run(["logits", "attention"], given)
     assert np.abs(logits[0] - rec.logits).max() < 1e-4
     assert np.abs(attention - rec.fused["mean"]).max() < 1e-5
 
@@ -86,7 +99,9 @@ def test_weights_in_half_precision_are_cast(make_vit, tmp_path):
     for folder, dtype in ((whole, torch.float32), (half, torch.float16)):
         folder.mkdir()
         saved(vit, folder, dtype)
-    answers = [run(folder, make_onnx_graph(vit, folder / "model.safetensors"), image)["logits"] for folder in (whole, half)]
+    answers = [
+        run(folder, make_onnx_graph(vit, folder / "model.safetensors"), image, switches(vit))["logits"] for folder in (whole, half)
+    ]
     assert np.allclose(*answers, atol=1e-6)
 
 

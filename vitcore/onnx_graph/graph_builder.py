@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vitcore.models.vit import Vit
 
 OPSET, IR_VERSION = 20, 10  # the first with Gelu; both are read by every runtime of the last two years
-INPUT, OUTPUTS = "image", ("logits", "attention", "tokens")
+INPUT, HEADS, OUTPUTS = "image", "heads", ("logits", "attention", "tokens")
 
 
 class GraphBuilder:
@@ -81,8 +81,9 @@ class GraphBuilder:
         answers = self.vit.module.num_classes or width
         shapes = {"logits": (1, answers), "attention": (len(self.vit.module.blocks), grid.tokens, grid.tokens),
                   "tokens": (grid.tokens, width)}  # fmt: skip
+        inputs = {INPUT: (1, self.vit.bands, high, wide), HEADS: (self.vit.blocks, self.vit.heads, 1, 1)}
         graph = helper.make_graph(
-            self.nodes, "vit", [helper.make_tensor_value_info(INPUT, kind, (1, self.vit.bands, high, wide))],
+            self.nodes, "vit", [helper.make_tensor_value_info(name, kind, shape) for name, shape in inputs.items()],
             [helper.make_tensor_value_info(name, kind, shapes[name]) for name in OUTPUTS], self.initializers,
         )  # fmt: skip
         opset = [helper.make_opsetid("", OPSET)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vitcore.onnx_graph.graph_builder import INPUT, OUTPUTS, GraphBuilder
+from vitcore.onnx_graph.graph_builder import HEADS, INPUT, OUTPUTS, GraphBuilder
 from vitcore.onnx_graph.plain_vit import activations, check_plain
 
 if TYPE_CHECKING:
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 def make_onnx_graph(vit: Vit, weights: str | Path) -> bytes:
     """The graph of a model as the bytes of an `.onnx` file that is to lie beside `weights`, its safetensors file.
 
-    Input "image" (1, bands, H, W): pixels after the model's own preprocessing. Outputs: "logits" (1, classes), or pooled features
-    of a model without a head; "attention" (L, T, T), a row a query, the mean of heads; "tokens" (T, D) as they leave the last
-    layer. Float16 and bfloat16 weights are cast to float32 when they are loaded. The same model gives the same bytes.
+    Inputs: "image" (1, bands, H, W), pixels after the model's own preprocessing; "heads" (L, H, 1, 1), what each head's output is
+    multiplied by before the projection: 1, or 0 for a head that is switched off (`switch_off(vit, ["L3H1"])`).
+    Outputs: "logits" (1, classes), or pooled features of a model without a head; "attention" (L, T, T), a row a query, the mean of
+    heads; "tokens" (T, D) as they leave the last layer. Float16 and bfloat16 weights are cast to float32 when they are loaded.
+    The same model gives the same bytes.
 
     Raises: OnnxGraphError, for a model that is no plain ViT and for a file that does not hold its tensors, and without the package
     onnx; OSError.
@@ -36,10 +38,12 @@ def _forward(graph: GraphBuilder, vit: Vit) -> None:
     """The forward pass of timm's VisionTransformer (arXiv 2010.11929 Eq. 1 to 4), node by node."""
     module, tokens = vit.module, vit.grid.tokens
     x = _norm(graph, _embedding(graph, vit), "norm_pre", module.norm_pre)
-    maps = []
-    for index, block in enumerate(module.blocks):
+    maps, layers = [], len(module.blocks)
+    kept = graph.add("Split", HEADS, outputs=layers, axis=0, num_outputs=layers)
+    for index, (block, switches) in enumerate(zip(module.blocks, [kept] if layers == 1 else kept, strict=True)):
         name = f"blocks.{index}"
-        y, weights = _attention(graph, _norm(graph, x, f"{name}.norm1", block.norm1), f"{name}.attn", block.attn, tokens)
+        y = _norm(graph, x, f"{name}.norm1", block.norm1)
+        y, weights = _attention(graph, y, f"{name}.attn", block.attn, tokens, switches)
         maps.append(weights)
         x = graph.add("Add", x, _scaled(graph, y, f"{name}.ls1.gamma"))
         y = _mlp(graph, _norm(graph, x, f"{name}.norm2", block.norm2), f"{name}.mlp", block.mlp)
@@ -72,16 +76,21 @@ def _embedding(graph: GraphBuilder, vit: Vit) -> str:
     return graph.add("Add", x, positions()) if placed and not module.no_embed_class else x
 
 
-def _attention(graph: GraphBuilder, x: str, name: str, attn: Any, tokens: int) -> tuple[str, str]:
-    """Self-attention of (T, D) tokens: what it adds, and its weights as the mean of heads (1, T, T)."""
+def _attention(graph: GraphBuilder, x: str, name: str, attn: Any, tokens: int, switches: str) -> tuple[str, str]:
+    """Self-attention of (T, D) tokens: what it adds, and its weights as the mean of heads (1, T, T); switches: (1, H, 1, 1)."""
     heads, each = attn.num_heads, attn.head_dim
     y = graph.add("Reshape", _linear(graph, x, f"{name}.qkv", attn.qkv), graph.constant(tokens, 3, heads, each))
     q, k, v = graph.add("Split", graph.add("Transpose", y, perm=[1, 2, 0, 3]), outputs=3, axis=0, num_outputs=3)
     q, k = _norm(graph, q, f"{name}.q_norm", attn.q_norm), _norm(graph, k, f"{name}.k_norm", attn.k_norm)
     q = graph.add("Mul", q, graph.constant(float(attn.scale)))
     w = graph.add("Softmax", graph.add("MatMul", q, graph.add("Transpose", k, perm=[0, 1, 3, 2])), axis=-1)
-    y = graph.add("Transpose", graph.add("MatMul", w, v), perm=[0, 2, 1, 3])
-    y = _norm(graph, graph.add("Reshape", y, graph.constant(tokens, attn.attn_dim)), f"{name}.norm", attn.norm)
+    y, flat = graph.add("MatMul", w, v), graph.constant(tokens, attn.attn_dim)
+    if not graph.has(f"{name}.norm.weight"):
+        y = graph.add("Reshape", graph.add("Transpose", graph.add("Mul", y, switches), perm=[0, 2, 1, 3]), flat)
+    else:  # what is handed to the projection is normalised: the switch comes after that
+        y = _norm(graph, graph.add("Reshape", graph.add("Transpose", y, perm=[0, 2, 1, 3]), flat), f"{name}.norm", attn.norm)
+        switches = graph.add("Reshape", switches, graph.constant(heads, 1))
+        y = graph.add("Reshape", graph.add("Mul", graph.add("Reshape", y, graph.constant(tokens, heads, each)), switches), flat)
     if getattr(attn, "gate", None) is not None:
         y = graph.add("Mul", y, graph.add("Sigmoid", _linear(graph, x, f"{name}.gate", attn.gate)))
     return _linear(graph, y, f"{name}.proj", attn.proj), graph.add("ReduceMean", w, graph.constant(1), keepdims=0)

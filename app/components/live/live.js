@@ -3,6 +3,7 @@
 import { palettes, smallMap } from "../explorer/explorer_read.js"
 import { floatsOf, say, showServersAnswer } from "./live_answer.js"
 import { schedule } from "./live_draw.js"
+import { buildHeads } from "./live_heads.js"
 import { startWorker } from "./live_run.js"
 import { openPhoto, stopSource } from "./live_source.js"
 import { listen } from "./live_touch.js"
@@ -13,7 +14,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector("figure")
   let s = states.get(parentElement)
   if (!s) {
-    s = { layer: null, hover: null, pinned: null, frozen: false, mirrored: false, stamps: [], asked: 0, covered: new Set(), end: new AbortController() }
+    s = { layer: null, hover: null, pinned: null, frozen: false, mirrored: false, stamps: [], asked: 0, covered: new Set(), off: new Set(), end: new AbortController() }
     states.set(parentElement, s)
   }
   s.send = value => setTriggerValue("chosen", value)
@@ -44,7 +45,7 @@ function restart(s) {
   stopSource(s)
   clearTimeout(s.lost)
   clearTimeout(s.timer)
-  const nothing = { worker: null, ready: null, latest: null, pictures: null, layer: null, hover: null, pinned: null, timer: 0, covered: new Set() }
+  const nothing = { worker: null, ready: null, latest: null, pictures: null, layer: null, hover: null, pinned: null, timer: 0, covered: new Set(), off: new Set() }
   Object.assign(s, nothing, { failed: false, frozen: false, mirrored: false, kept: false, keeping: false, waiting: 0, stamps: [] })
   s.root.querySelector(".checked").textContent = ""
   startWorker(s)
@@ -60,6 +61,7 @@ function adopt(s, data) {
   if (before?.runs !== data.runs) restart(s)
   if (before?.key !== data.key && (!s.source || s.source.kind === "photo" || s.kept)) openPhoto(s)
   if (before && before.key !== data.key && s.kept) say(s, "opened")
+  buildHeads(s)
   if (!s.ready) showServersAnswer(s)
   schedule(s)
 }

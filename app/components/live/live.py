@@ -16,7 +16,8 @@ from app.components.component_files import translated_component
 
 LABELS = (
     "frame", "canvas", "answer", "sources", "camera", "file", "photo here", "freeze", "mirror", "turn", "cover", "clear", "rollout",
-    "layer", "keep", "keep help", "kept", "keys",
+    "layer", "keep", "keep help", "heads", "all on", "clip", "step back",
+    "step on", "film", "kept", "keys",
 )  # fmt: skip
 
 

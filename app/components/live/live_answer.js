@@ -3,6 +3,9 @@
 import { fillIn } from "../text.js"
 import { adoptFrame, adoptImages, schedule } from "./live_draw.js"
 import { largestDifference, shownShare } from "./live_read.js"
+import { buildHeads } from "./live_heads.js"
+import { showClip } from "./live_clip.js"
+import { filmKind } from "./live_film.js"
 import { openPhoto } from "./live_source.js"
 
 const AGREES = 0.01 // of logits: float32 on two machines differ by a few millionths, other arithmetic by far more
@@ -35,6 +38,7 @@ export function showServersAnswer(s) {
 }
 
 export function showReady(s) {
+  buildHeads(s)
   buttons(s)
 }
 
@@ -65,6 +69,8 @@ export function buttons(s) {
   keep.disabled = !able || !source || source.kind === "photo" || s.keeping
   q(".layers input").disabled = q("[data-act=rollout]").disabled = !able
   s.root.classList.toggle("mirrored", s.mirrored)
+  q("[data-act=film]").hidden = !filmKind()
+  showClip(s)
 }
 
 export function showFrame(s) {
@@ -74,7 +80,8 @@ export function showFrame(s) {
   const took = s.stamps.length > 3 && source?.live && !s.frozen ? (s.stamps.at(-1) - s.stamps[0]) / (s.stamps.length - 1) : 0
   const facts = { fps: took ? (1000 / took).toFixed(1) : "", ms: Math.round(latest.ms.all), threads: s.ready.threads }
   s.root.querySelector(".rate").textContent = fillIn(data.words[took ? "rate" : "time"], facts)
-  if (source?.kind === "photo" && source.key === data.key && !latest.covered.length) compare(s)
+  if (source?.kind === "photo" && source.key === data.key && !latest.covered.length && !latest.off.length) compare(s)
+  if (source?.clip) showClip(s)
   s.root.dataset.frames = String(latest.id)
 }
 

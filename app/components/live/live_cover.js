@@ -34,7 +34,7 @@ export function uncover(s) {
 }
 
 // What moves shows it with its next frame; what stands still is answered once more.
-function changed(s) {
+export function changed(s) {
   buttons(s)
   schedule(s)
   if (s.ready && s.source && (!s.source.live || s.frozen)) frameNow(s)

@@ -46,6 +46,13 @@ export function valuesNow(s) {
   return { values, from: grid.prefix, patch }
 }
 
+/** The heat of what is drawn, on the frame's detail. @param {any} s @param {any} ctx @param {number} wide @param {number} high */
+export function drawHeat(s, ctx, wide, high) {
+  const { values, from } = valuesNow(s), { grid } = s.data
+  fill(s.small, values, from, scaleTop(values, from, 1 / (grid.prefix + grid.rows * grid.cols)), false, s.colours.heat)
+  heatOnPhoto(ctx, [{ image: s.small.canvas }], s.pictures.detail, wide, high)
+}
+
 function paint(s) {
   s.painting = 0
   const hit = s.root.querySelector(".hit"), { grid, words } = s.data
@@ -58,9 +65,8 @@ function paint(s) {
   }
   const { ctx, wide, high } = canvasInPx(hit), { values, from, patch } = valuesNow(s)
   const even = 1 / (grid.prefix + grid.rows * grid.cols), top = scaleTop(values, from, even)
-  fill(s.small, values, from, top, false, s.colours.heat)
   if (s.bare) ctx.drawImage(s.pictures.seen, 0, 0, wide, high)
-  else heatOnPhoto(ctx, [{ image: s.small.canvas }], s.pictures.detail, wide, high)
+  else drawHeat(s, ctx, wide, high)
   if (!s.bare) framed(ctx, [...s.covered], grid.rows, grid.cols, wide, high) // at once: the answer comes later
   if (patch !== null && !s.bare) outline(ctx, patch, grid, wide, high)
   drawBar(s.root.querySelector(".bar"), s.colours.bar)

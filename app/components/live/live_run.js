@@ -13,18 +13,31 @@ const stillness = globalThis.matchMedia?.("(prefers-reduced-motion: reduce)")
 export function startWorker(s) {
   const { data } = s
   say(s, "", {}, data.problem)
+  const early = takeEarly(data)
   if (data.problem) return
-  if (!globalThis.WebAssembly?.validate(Uint8Array.from(SIMD)) || !globalThis.OffscreenCanvas) return broken(s, "no simd")
+  if (!globalThis.WebAssembly?.validate(Uint8Array.from(SIMD)) || !globalThis.OffscreenCanvas) return early?.worker.terminate(), broken(s, "no simd")
   const at = name => new URL(data.files[name], document.baseURI).href
-  s.worker = new Worker(at("worker"), { type: "module" })
+  s.worker = early?.worker ?? new Worker(at("worker"), { type: "module" })
   s.worker.onerror = event => broken(s, "broken", { reason: event.message || "worker" })
   s.worker.onmessage = ({ data: message }) => hear(s, message)
-  const { grid, blocks, cut, mean, std, output } = data
+  const { grid, blocks, heads, cut, mean, std, output } = data
   const files = { library: at("library"), wasm: at("wasm"), graph: at("graph"), weights: at("weights"), named: data.files.named }
   const start = new Float32Array(grid.prefix + grid.rows * grid.cols)
   for (const token of data.readout) start[token] = 1 / data.readout.length
   say(s, "loading", { percent: 0 })
-  s.worker.postMessage({ kind: "start", spec: { ...files, grid, blocks, cut, mean, std, output, start } })
+  if (!early) s.worker.postMessage({ kind: "load", files })
+  if (early?.heard) hear(s, early.heard)
+  s.worker.postMessage({ kind: "start", spec: { grid, blocks, heads, cut, mean, std, output, start } })
+}
+
+// The worker that was begun before the page was here, once, where it has the same files; another is ended.
+function takeEarly({ files }) {
+  const page = /** @type {any} */ (globalThis), early = page.insideVitLive
+  delete page.insideVitLive
+  clearTimeout(early?.forget)
+  const same = Object.entries(early ? JSON.parse(early.files) : { none: "" }).every(([name, at]) => files[name] === at)
+  if (!same) early?.worker.terminate()
+  return same ? early : null
 }
 
 function hear(s, message) {
@@ -42,6 +55,7 @@ function hear(s, message) {
     s.latest = message
     s.stamps = [...s.stamps.slice(-9), performance.now()]
     if (message.id >= (s.since || 0)) showFrame(s)
+    s.heard?.(message)
     resume(s)
   }
 }
@@ -67,7 +81,7 @@ async function ask(s) {
   s.timer = 0
   if (!s.ready || !s.source || s.failed || s.end.signal.aborted || s.waiting) return
   s.waiting = performance.now() // before the frame is there: of two that ask, one waits
-  const source = s.source, again = s.frozen && s.asked < s.since // the frame that stands, otherwise covered
+  const source = s.source, again = s.frozen && s.asked < s.since && !s.stepped // the frame that stands, otherwise covered
   const frame = again ? {} : await grab(source).catch(() => null)
   if (!frame || source !== s.source) {
     s.waiting = 0
@@ -82,8 +96,9 @@ async function ask(s) {
   }
   s.begun = performance.now()
   s.asked += 1
+  if (!again) s.stepped = false
   s.root.dataset.asked = String(s.asked)
-  s.worker.postMessage({ kind: "frame", id: s.asked, covered: [...s.covered], ...frame }, [frame.bitmap, frame.sharp].filter(Boolean))
+  s.worker.postMessage({ kind: "frame", id: s.asked, covered: [...s.covered], off: [...s.off], ...frame }, [frame.bitmap, frame.sharp].filter(Boolean))
   clearTimeout(s.lost)
   s.lost = setTimeout(() => s.waiting && broken(s, "broken", { reason: `${LOST_MS / 1000} s` }), LOST_MS)
 }

@@ -1,5 +1,6 @@
 // Where Live's frames come from: a camera, a clip or an image that a visitor opens, or the photo at hand.
 
+import { animationOf, clipOf } from "./live_clip.js"
 import { frameNow } from "./live_run.js"
 import { say, showSource } from "./live_answer.js"
 
@@ -15,6 +16,7 @@ export function stopSource(s) {
   if (source?.video) Object.assign(source.video, { srcObject: null }).removeAttribute("src")
   if (source?.address) URL.revokeObjectURL(source.address)
   source?.bitmap?.close()
+  source?.clip?.close()
   s.source = null
 }
 
@@ -53,6 +55,12 @@ export async function openFile(s, file) {
   say(s, "")
   try {
     if (file.type.startsWith("video/")) return await openClip(s, file)
+    const clip = await animationOf(file)
+    if (clip) {
+      await clip.show(0)
+      if (clip.image.width * clip.image.height > MOST_PIXELS) throw clip.close(), new Error("too large")
+      return adoptSource(s, { kind: "file", live: true, name: file.name, clip })
+    }
     const bitmap = await createImageBitmap(file, { imageOrientation: "from-image" })
     if (bitmap.width * bitmap.height > MOST_PIXELS) throw new Error("too large")
     adoptSource(s, { kind: "file", name: file.name, bitmap })
@@ -65,7 +73,12 @@ async function openClip(s, file) {
   const address = URL.createObjectURL(file)
   const video = Object.assign(document.createElement("video"), { muted: true, loop: true, playsInline: true, src: address })
   await video.play()
-  adoptSource(s, { kind: "file", live: true, name: file.name, video, address })
+  const source = { kind: "file", live: true, name: file.name, video, address, clip: /** @type {any} */ (null) }
+  adoptSource(s, source)
+  const clip = await clipOf(video) // from its first frames, while they play
+  if (s.source !== source) return
+  source.clip = clip
+  showSource(s)
 }
 
 /** The photo that every page shows: the very pixels that Python gives the model, and the same part at its own sharpness. */
@@ -83,8 +96,9 @@ export async function openPhoto(s) {
 }
 
 /** The frame there is now, to be given away; null while a video has none. */
-export async function grab({ video, bitmap, sharp }) {
+export async function grab({ video, bitmap, sharp, clip }) {
+  await clip?.next?.()
   if (video && video.readyState < 2) return null
-  const [frame, view] = await Promise.all([createImageBitmap(video || bitmap), sharp && createImageBitmap(sharp)])
+  const [frame, view] = await Promise.all([createImageBitmap(video || clip?.image || bitmap), sharp && createImageBitmap(sharp)])
   return { bitmap: frame, sharp: view }
 }

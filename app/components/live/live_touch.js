@@ -4,7 +4,9 @@ import { taken } from "../keys.js"
 import { holding, placeOf } from "../overlay.js"
 import { clamp } from "../text.js"
 import { buttons } from "./live_answer.js"
+import { clipAt, listenClip, stepTo } from "./live_clip.js"
 import { coverPatch, listenCover } from "./live_cover.js"
+import { film } from "./live_film.js"
 import { schedule } from "./live_draw.js"
 import { resume } from "./live_run.js"
 import { openCamera, openFile, openPhoto } from "./live_source.js"
@@ -35,6 +37,8 @@ export function listen(s) {
   hit.addEventListener("keydown", event => keys(s, event))
   document.addEventListener("keydown", event => space(s, event), { signal })
   document.addEventListener("visibilitychange", () => resume(s), { signal })
+  listenClip(s)
+  q("[data-act=film]").onclick = () => film(s)
   listenCover(s, event => patchAt(s, event))
   takeDropped(s, signal)
 }
@@ -66,8 +70,12 @@ function keys(s, event) {
   schedule(s)
 }
 
-/** Space freezes and lets go, wherever the focus is, but on what Space presses. */
+/** Comma and full stop step through a clip; Space freezes and lets go, wherever the focus is, but on what Space presses. */
 function space(s, event) {
+  if ((event.key === "." || event.key === ",") && !taken(event) && s.source?.clip) {
+    event.preventDefault()
+    return stepTo(s, clipAt(s) + (event.key === "." ? 1 : -1))
+  }
   if (event.key !== " " || event.repeat || taken(event) || !s.source?.live) return
   const at = event.composedPath()[0]
   if (at !== s.root.querySelector(".hit") && at.matches?.("button, a, input, select, textarea, summary, [role=button], [role=switch]")) return
@@ -75,9 +83,11 @@ function space(s, event) {
   freeze(s, !s.frozen)
 }
 
-function freeze(s, on) {
+export function freeze(s, on) {
   if (!s.source?.live) return
+  if (s.frozen === on) return
   s.frozen = on
+  if (s.source.clip) s.source.clip.paused = on
   clearTimeout(s.timer)
   s.timer = 0
   if (s.source.address) on ? s.source.video.pause() : s.source.video.play() // a clip goes on where it was

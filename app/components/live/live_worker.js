@@ -5,7 +5,7 @@ import { fineDetail, rollout, topClasses } from "./live_read.js"
 
 const VIEW_PX = 320, TOP = 5, MOST_THREADS = 4, GONE = "410" // HTTP's: the file is not what it was
 const here = /** @type {any} */ (self)
-let runtime, session, spec
+let runtime, session, spec, loading
 const whole = canvasOf(), view = canvasOf()
 
 function canvasOf() {
@@ -15,6 +15,7 @@ function canvasOf() {
 
 here.onmessage = async ({ data: message }) => {
   try {
+    if (message.kind === "load") (loading = load(message.files)).catch(() => {}) // whoever starts is told
     if (message.kind === "start") await start(message.spec)
     if (message.kind === "frame") await answer(message)
     if (message.kind === "keep") await keep(message)
@@ -25,18 +26,22 @@ here.onmessage = async ({ data: message }) => {
 
 async function start(given) {
   spec = given
-  const [weights, graph] = [fetchBytes(spec.weights), fetchBytes(spec.graph)] // while the library is on its way
-  runtime = await import(spec.library)
-  runtime.env.wasm.wasmPaths = { wasm: spec.wasm }
-  runtime.env.wasm.numThreads = here.crossOriginIsolated ? Math.min(MOST_THREADS, Math.max(1, navigator.hardwareConcurrency - 1)) : 1
-  const externalData = [{ path: spec.named, data: await weights }]
-  session = await runtime.InferenceSession.create(await graph, { executionProviders: ["wasm"], graphOptimizationLevel: "all", externalData })
+  await loading
   here.postMessage({ kind: "ready", threads: runtime.env.wasm.numThreads })
 }
 
+async function load(files) {
+  const [weights, graph] = [fetchBytes(files.weights, true), fetchBytes(files.graph)] // while the library is on its way
+  runtime = await import(files.library)
+  runtime.env.wasm.wasmPaths = { wasm: files.wasm }
+  runtime.env.wasm.numThreads = here.crossOriginIsolated ? Math.min(MOST_THREADS, Math.max(1, navigator.hardwareConcurrency - 1)) : 1
+  const externalData = [{ path: files.named, data: await weights }]
+  session = await runtime.InferenceSession.create(await graph, { executionProviders: ["wasm"], graphOptimizationLevel: "all", externalData })
+}
+
 /** A file, and on the way how much of it is there.
- * @param {string} url */
-async function fetchBytes(url) {
+ * @param {string} url @param {boolean} told */
+async function fetchBytes(url, told = false) {
   const response = await fetch(url)
   if (!response.ok) throw new Error(String(response.status))
   const plain = response.headers.get("content-encoding") !== "gzip", size = plain ? Number(response.headers.get("content-length")) : 0
@@ -47,7 +52,7 @@ async function fetchBytes(url) {
     if (got + value.length > bytes.length) bytes = grown(bytes, got, value.length)
     bytes.set(value, got)
     got += value.length
-    if (url === spec.weights && size) here.postMessage({ kind: "progress", part: got / size })
+    if (told && size) here.postMessage({ kind: "progress", part: got / size })
   }
   return bytes.subarray(0, got)
 }
@@ -72,11 +77,11 @@ function pixelsOf(bitmap) {
 }
 
 // `sharp`: the same crop at the photo's own sharpness, to be drawn; without it, the frame's own.
-async function answer({ id, bitmap, sharp, covered }) {
+async function answer({ id, bitmap, sharp, covered, off }) {
   const begun = performance.now()
   const { width, height, rgba } = pixelsOf(bitmap), { grid, cut, blocks } = spec, tokens = grid.prefix + grid.rows * grid.cols
   const rgb = resizeAndCrop(rgba, width, height, cut), paint = covered.length ? coverPatches(rgb, covered) : "", resized = performance.now()
-  const { logits, attention } = await run(rgb), answered = performance.now()
+  const { logits, attention } = await run(rgb, off), answered = performance.now()
   const rolled = rollout(attention, blocks, tokens, spec.start)
   const [high, wide] = [Math.round(VIEW_PX / grid.cols) * grid.rows, Math.round(VIEW_PX / grid.cols) * grid.cols]
   if (view.canvas.width !== wide || view.canvas.height !== high) Object.assign(view.canvas, { width: wide, height: high })
@@ -90,8 +95,8 @@ async function answer({ id, bitmap, sharp, covered }) {
   const seen = view.ctx.getImageData(0, 0, wide, high)
   const detail = new ImageData(fineDetail(seen.data, wide, high, grid), wide, high)
   const ms = { resize: resized - begun, model: answered - resized, all: performance.now() - begun }
-  Object.assign(here, { latest: { id, ms, covered, logits, rolled, rgba, width, height } }) // for tests
-  const drawn = { covered, seen, detail, attention, rolled, logits, top: topClasses(logits, TOP, spec.output) }
+  Object.assign(here, { latest: { id, ms, covered, off, logits, rolled, rgba, width, height } }) // for tests
+  const drawn = { covered, off, seen, detail, attention, rolled, logits, top: topClasses(logits, TOP, spec.output) }
   here.postMessage({ kind: "frame", id, ms, ...drawn }, [seen.data.buffer, detail.data.buffer, attention.buffer])
 }
 
@@ -108,11 +113,14 @@ function coverPatches(rgb, patches) {
   return `rgb(${mean})`
 }
 
-async function run(rgb) {
-  const { cut, mean, std } = spec, count = cut.high * cut.wide, x = new Float32Array(3 * count)
+/** @param {Uint8ClampedArray} rgb @param {number[]} off heads that hand nothing on, each `layer · heads + head` */
+async function run(rgb, off) {
+  const { cut, mean, std, blocks, heads } = spec, count = cut.high * cut.wide, x = new Float32Array(3 * count)
   for (let i = 0, j = 0; i < count; i++) for (let c = 0; c < 3; c++) x[c * count + i] = (rgb[j++] / 255 - mean[c]) / std[c]
   const image = new runtime.Tensor("float32", x, [1, 3, cut.high, cut.wide])
-  const out = await session.run({ image }, ["logits", "attention"])
+  const kept = new Float32Array(blocks * heads).fill(1)
+  for (const head of off) kept[head] = 0
+  const out = await session.run({ image, heads: new runtime.Tensor("float32", kept, [blocks, heads, 1, 1]) }, ["logits", "attention"])
   return { logits: Float32Array.from(out.logits.data), attention: Float32Array.from(out.attention.data) } // the library keeps its own
 }
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 SHOWN_CLASSES = 5
 TEXT_KEYS = (
     "frame", "canvas", "answer", "sources", "camera", "file", "photo here",
-    "freeze", "go on", "mirror", "turn", "cover", "clear", "rollout", "layer",
+    "freeze", "go on", "mirror", "turn", "cover", "clear", "heads", "head", "a head", "heads off", "all on",
+    "clip", "step back", "step on", "film", "filming", "filmed", "not filmed", "frame of", "rollout", "layer",
     "keep", "keep help", "kept", "keys", "loading", "preparing",
     "asking", "insecure", "no camera", "not allowed", "not read", "no simd", "broken",
     "gone", "differs", "checked", "opened", "servers", "rate", "time", "times",
@@ -42,6 +43,7 @@ def live_message(visit: Visit) -> dict[str, Any]:
         "key": f"{vit.name} {visit.photo.key}", "runs": vit.name, "problem": problem, "files": files, "output": vit.output,
         "labels": list(translated_labels(vit.labels)), "cut": live_input.cut_of(vit), "mean": list(vit.mean), "std": list(vit.std),
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)}, "blocks": vit.blocks,
+        "heads": vit.heads,
         "readout": [token for token, weight in enumerate(rec.pooling_weights) if weight > 0], "readoutName": say(visit.readout),
         "photo": visit.photo_url, "detail": visit.detail_url,
         "pixels": media_url(live_input.input_png(rec), "image/png", "live"),
@@ -59,10 +61,9 @@ def _files(visit: Visit) -> tuple[dict[str, str], str]:
     """
     if live_files.missing_files():
         return {}, visit.texts["missing"]
-    at, vit = live_files.address(worker_script()), visit.vit
-    files = {"worker": at + live_files.WORKER, "library": at + live_files.LIBRARY, "wasm": at + live_files.WASM}
+    files, vit = live_files.shipped_files(worker_script()), visit.vit
     if vit.name == DEFAULT_MODEL:
-        return files | {"graph": at + live_files.GRAPH, "weights": at + live_files.WEIGHTS, "named": live_files.WEIGHTS}, ""
+        return files, ""
     try:
         with st.spinner(visit.texts["comparing"]):
             made = live_graph.make_live_graph(vit)
