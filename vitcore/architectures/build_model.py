@@ -138,7 +138,7 @@ def _layers(description: Mapping[str, Any]) -> dict[str, Any]:
 
     made: dict[str, Any] = {}
     if {"norm", "norm_eps"} & set(description):
-        norm = {"rms": RmsNorm, "layer": partial(nn.LayerNorm, bias=False)}.get(description.get("norm", ""), LayerNorm)
+        norm: Any = {"rms": RmsNorm, "layer": partial(nn.LayerNorm, bias=False)}.get(description.get("norm", ""), LayerNorm)
         made["norm_layer"] = partial(norm, eps=float(description.get("norm_eps", 1e-6)))
     if description.get("mlp"):
         packed = partial(GluMlp, gate_last=description.get("gate") == "second half")
