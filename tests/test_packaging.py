@@ -74,7 +74,7 @@ def test_requirements_are_pinned_and_the_package_leaves_pins_to_them():
 FILMING = {name: f"vitcore/train/film/{name}.py" for name in ("lightning", "transformers")}
 OPTIONAL = FILMING | {  # and nowhere else
     "onnx": "vitcore/onnx_graph/graph_builder.py", "ray": "vitcore/experiments/ray_cluster.py",
-    "shtab": "vitcore/cli/completion.py",
+    "shtab": "vitcore/cli/completion.py", "open_clip": "vitcore/tokens/words.py",
     **dict.fromkeys(("pandas", "xarray"), "vitcore/forward/recordings/labelled_arrays.py"),
 }  # fmt: skip
 
@@ -82,8 +82,9 @@ OPTIONAL = FILMING | {  # and nowhere else
 def test_extras_are_tested_with_the_real_packages():
     extras = tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"]
     others = {name: names for name, names in extras.items() if name not in ("app", "train")}
-    assert others == {"completion": ["shtab"]} | {name: [name] for name in OPTIONAL if name != "shtab"}
-    assert OPTIONAL.keys() <= pins("requirements-dev.txt").keys()
+    apart = {"completion": ["shtab"], "words": ["open-clip-torch"]}
+    assert others == apart | {name: [name] for name in OPTIONAL if name not in ("shtab", "open_clip")}
+    assert {canonical(name) for names in others.values() for name in names} <= pins("requirements-dev.txt").keys()
     files = [path for path in (ROOT / "vitcore").rglob("*.py") if path.relative_to(ROOT).as_posix() not in FILMING.values()]
     importing = re.compile(r"from vitcore\.train\.film\.(lightning|transformers)_callback import")
     assert [path for path in files if importing.search(path.read_text(encoding="utf-8"))] == []

@@ -45,8 +45,8 @@ def run_page() -> None:
     address.drop_invalid_params()
     if row.uses_model:
         selection.translate_old_link(row.slug)
-    same_page = st.session_state.get(page_switch.DRAWN_STATE) == row.slug
-    st.session_state[page_switch.DRAWN_STATE] = row.slug
+    same_page = st.session_state.get(page_switch.DRAWN_PAGE_STATE) == row.slug
+    st.session_state[page_switch.DRAWN_PAGE_STATE] = row.slug
     with render_slots.acquire(priority=same_page):  # a click before a page that is opened: who moves a slider looks at it
         if not same_page:
             selection.enter_page(row.slug)

@@ -16,7 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from app.menu import PAGES
 
 SWITCH_STATE = "_page_switch"  # the last one, until the browser has heard of it
-DRAWN_STATE = "page drawn"  # the page of the last run
+DRAWN_PAGE_STATE = "page drawn"  # the page of the last run
 
 
 class PageSwitch(NamedTuple):
@@ -30,7 +30,7 @@ class PageSwitch(NamedTuple):
 def request_page(slug: str, address: Mapping[str, str] | None = None) -> None:
     """From a control's callback: draw another page in place of this one, before any of its controls; the address holds these
     parameters and no others."""
-    st.session_state[SWITCH_STATE] = PageSwitch(st.session_state[DRAWN_STATE], slug, dict(address or {}))
+    st.session_state[SWITCH_STATE] = PageSwitch(st.session_state[DRAWN_PAGE_STATE], slug, dict(address or {}))
 
 
 def switch_page(slug: str, address: Mapping[str, str] | None = None) -> NoReturn:

@@ -6,7 +6,7 @@ from app.shell import page_switch
 
 
 def shown(app: App) -> str:
-    return app.fine().at.session_state[page_switch.DRAWN_STATE]
+    return app.fine().at.session_state[page_switch.DRAWN_PAGE_STATE]
 
 
 def asked(app: App, slug: str, of: str) -> str:

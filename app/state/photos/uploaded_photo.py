@@ -39,9 +39,7 @@ def current(kind: str = FIRST) -> tuple[bytes, str] | None:
 def open_current(kind: str = FIRST) -> Photo | None:
     """The same, opened."""
     own = current(kind)
-    return own and sample_photos.open_cached(
-        sample_photos.digest(own[0]), own[1], texts.language(), visitors.visitor_id(), own[0]
-    )
+    return own and sample_photos.open_cached(sample_photos.digest(own[0]), own[1], texts.language(), visitors.visitor_id(), own[0])
 
 
 def open_by_key(key: str) -> Photo | None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
     from vitcore.report.report_pictures import ReportPicture
 
+
 def cause_pictures(visit: Visit, chosen: CauseSettings) -> list[ReportPicture]:
     """What can be drawn at once: patches deleted only where this was computed, or ships."""
     return [*_covered(visit, chosen), *_switched(visit, chosen), *_steered(visit, chosen), *_deletion(visit, chosen)]

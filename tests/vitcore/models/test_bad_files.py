@@ -221,8 +221,10 @@ TIMM_SIZE = {"architecture": "vit_tiny_patch16_224", "pretrained_cfg": {"fixed_i
 NAMES = {"0": "a", "1": "b"}  # of a head with more classes
 WRONG_SETTINGS = {
     "one side of three": (json.dumps(TIMM_SIZE), "input_size is 224, which is impossible"),
-    "too few names": (json.dumps(VIT | {"architectures": ["ViTForImageClassification"], "id2label": NAMES}),
-                      "config.json names 2 classes, and its head has"),
+    "too few names": (
+        json.dumps(VIT | {"architectures": ["ViTForImageClassification"], "id2label": NAMES}),
+        "config.json names 2 classes, and its head has",
+    ),
     "nested": ("[" * 10**5, "brackets are nested too deeply"),
     "a pointer": ("version https://git-lfs.github.com/spec/v1\n", "config.json is a pointer of Git LFS"),
     "another tool's": ('{"lr": 3}', "names neither transformers' model_type nor timm's architecture"),
