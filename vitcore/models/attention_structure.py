@@ -63,13 +63,15 @@ def _of_plain_vit(module: Any, image_px: tuple[int, int]) -> AttentionStructure 
 
     if type(module) not in (VisionTransformer, VisionTransformerDistilled, ClassAndMeanVit) or not module.global_pool:
         return None
-    parts = [module, module.patch_embed, *(part for block in module.blocks for part in (block, block.attn))]
-    known = {VisionTransformer, VisionTransformerDistilled, ClassAndMeanVit, PatchEmbed, Block, Attention}
-    if any(type(part) not in known or part._forward_hooks or part._forward_pre_hooks for part in parts):
+    if type(module.patch_embed) is not PatchEmbed or any(type(block) is not Block for block in module.blocks):
+        return None
+    attentions = [block.attn for block in module.blocks]
+    parts = [module, module.patch_embed, *module.blocks, *attentions]
+    if any(type(one) is not Attention for one in attentions) or any(p._forward_hooks or p._forward_pre_hooks for p in parts):
         return None
     if any("forward" in vars(part) for part in parts) or (patches := _patches(module, image_px)) is None or not len(module.blocks):
         return None
-    heads, (high, wide) = {block.attn.num_heads for block in module.blocks}, module.patch_embed.patch_size
+    heads, (high, wide) = {one.num_heads for one in attentions}, module.patch_embed.patch_size
     if len(heads) > 1 or (patches.rows * high, patches.cols * wide) != tuple(image_px):  # a picture may be padded
         return None
     return AttentionStructure(

@@ -4,6 +4,7 @@ from types import MethodType
 
 import pytest
 from timm.layers import LayerNorm
+from timm.models.vision_transformer import ParallelScalingBlock, ParallelThingsBlock, VisionTransformer
 
 from vitcore.models import attention_structure, local_files
 
@@ -39,6 +40,11 @@ def test_what_is_not_as_timm_made_it_is_run():
 
     class Other(LayerNorm):
         pass
+
+    for other in (ParallelScalingBlock, ParallelThingsBlock):
+        module = VisionTransformer(img_size=(32, 48), block_fn=other, **SMALL)
+        assert attention_structure._of_plain_vit(module, (32, 48)) is None
+        assert attention_structure.read_attention_structure("it", module, (32, 48)).blocks == 2
 
     assert changed(lambda module: None) is not None
     assert changed(lambda module: module.blocks[1].attn.register_forward_hook(lambda *_: None)) is None
