@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vitcore.architectures.head_layers import HEAD_ACTIVATIONS
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import OUTPUTS
 from vitcore.translation import say
@@ -112,6 +111,8 @@ def output_question(classes: int) -> OpenQuestion:
 
 def head_questions(inferred: dict[str, Any], known: Mapping[str, Any]) -> list[OpenQuestion]:
     """What the layers of a head that leave no tensors are, and ε of its norms; what is known goes into `inferred`."""
+    from vitcore.architectures.head_layers import HEAD_ACTIVATIONS  # torch, which the app's first frame has no time for
+
     layers = inferred.get("head_layers", [])
     kinds = [kind for kind, *_ in layers]
     first = kinds.index("linear") if "linear" in kinds else 0
