@@ -8,8 +8,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from vitcore.assets import asset
 from vitcore.models.formats import SUFFIXES
 from vitcore.models.formats.containers import json_file
@@ -83,6 +81,8 @@ def build_module(architecture: dict[str, Any], size: int | tuple[int, int] | Non
 
 def check_weights_are_finite(module: Any, name: str) -> None:
     """Raises: ModelError, naming the first tensor of a module that holds NaN or infinite values."""
+    import torch
+
     state = module.state_dict()  # a sum is no number where any value is none, and needs no memory; a large one is looked at again
     odd = (
         tensor for tensor, w in state.items() if not bool(w.sum(dtype=torch.float32 if w.is_floating_point() else None).isfinite())
