@@ -14,6 +14,7 @@ from app.state.memory import memory_cache
 from app.state.recordings import token_features
 from vitcore.assets import asset
 from vitcore.forward.mask_outliers import outliers_in_recording
+from vitcore.tokens.photo_search import PhotoIndex
 
 TEXT = texts.prose("tokens", "en")
 PHOTOS = [asset("samples/red-panda.jpg"), asset("samples/cat.jpg")]
@@ -111,6 +112,9 @@ def test_photos_nearest_to_the_photo_and_to_its_patch_of_the_gallery_and_of_a_fo
     assert wall(app) == [], "no photo is run before it is asked for"
     app.press("search")
     assert len(wall(app)) == photo_search.SHOWN and wall(app)[0] == "Chelsea the cat · 1.00"
+    with monkeypatch.context() as patch:
+        patch.setattr(PhotoIndex, "nearest", lambda *_: [])
+        assert len(wall(app.run())) == photo_search.SHOWN, "what was found is not looked for again"
     assert wall(app.set(search_by="patch", patch=3))[0] == "Chelsea the cat · 1.00"
     assert "The photos with the patch most like patch 3" in app.text("caption")
 

@@ -6,8 +6,9 @@ P photos, N patches, D width of a token.
 
 import hashlib
 import os
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,6 +50,7 @@ class PhotoIndex:
     sources: tuple[Source, ...]  #: P: what each photo is opened of
     vectors: tuple[NDArray[np.float16] | Path, ...]  #: P
     problems: tuple[str, ...] = ()  #: of photos that can't be opened, a sentence each
+    key: str = field(default_factory=lambda: uuid.uuid4().hex)  #: what it is known by; another for each index that is made
 
     def __repr__(self) -> str:
         return f"<PhotoIndex: {len(self.names)} photos by {self.model}; patches of layer {self.layer}>"
@@ -63,7 +65,7 @@ class PhotoIndex:
             raise ValueError(f"a patch is from 0 to {len(vectors) - 2}, not {patch!r}")
         asked, found = vectors[place].astype(np.float32), []
         for photo, kept in enumerate(self.vectors):
-            rows = np.load(kept) if isinstance(kept, Path) else kept
+            rows = np.load(kept, mmap_mode="r") if isinstance(kept, Path) else kept
             cosines = (rows[:1] if patch is None else rows[1:]).astype(np.float32) @ asked
             best = int(cosines.argmax())
             found.append(Neighbour(photo, min(float(cosines[best]), 1.0), None if patch is None else best))

@@ -97,11 +97,17 @@ def _own_key(vit: Vit, own: Own) -> tuple[str, str, tuple[str, ...]]:
     return vit.name, own[0], tuple(one for one, _, _ in own[1])
 
 
-def nearest(rec: Recording, index: PhotoIndex, patch: int | None, vit: Vit) -> list[FoundPhoto]:
+def nearest(rec: Recording, index: PhotoIndex, patch: int | None, is_gallery: bool, vit: Vit) -> list[FoundPhoto]:
     """The photos most like this one, or with a patch most like its `patch`, the likest first."""
+    return _nearest(rec, index, patch, "" if is_gallery else visitors.visitor_id(), vit)
+
+
+@memory_cache.cached
+def _nearest(rec: Recording, index: PhotoIndex, patch: int | None, owner: str, _vit: Vit) -> list[FoundPhoto]:
+    """The same; what `owner` has brought is thrown away when they leave."""
     found = []
-    for one in index.nearest(_vectors(rec, vit), patch, SHOWN):
-        picture = _picture(index.sources[one.photo], index.names[one.photo], one.patch, vit)
+    for one in index.nearest(_vectors(rec, _vit), patch, SHOWN):
+        picture = _picture(index.sources[one.photo], index.names[one.photo], one.patch, _vit)
         if picture:
             found.append(FoundPhoto(index.names[one.photo], one.cosine, picture))
     return found

@@ -90,10 +90,9 @@ def _show_wall(visit: TokensVisit, index: PhotoIndex, patch: int | None, is_gall
         row, col = divmod(patch, grid.cols)
         said = text["search of patch"].format(token=text["patch"].format(patch=patch, row=row, col=col), layer=index.layer)
     st.caption(said)
-    titles = photo_titles.titles_by_id(texts.language(), [row["id"] for row in photo_titles.localized_samples(texts.language())])
-    shown = {f"{one}.jpg": title for one, title in titles.items()} if is_gallery else {}
+    shown = {f"{row['id']}.jpg": row["title"] for row in photo_titles.localized_samples(texts.language())} if is_gallery else {}
     with st.container(horizontal=True, gap="small", key="search_wall"):
-        for one in photo_search.nearest(visit.recording, index, patch, visit.vit):
+        for one in photo_search.nearest(visit.recording, index, patch, is_gallery, visit.vit):
             caption = text["search found"].format(name=escape_markdown(shown.get(one.name, one.name)), cosine=f"{one.cosine:.2f}")
             st.image(one.picture, caption, width=scaled_px(PICTURE_PX), alt=caption)
     explain(text["search how"].format(layer=index.layer), text["search limits"])
