@@ -73,19 +73,23 @@ def text_tower(model: Any, tokenizer: Callable[[Sequence[str]], Any]) -> TextTow
     return TextTower(encode, float(model.logit_scale.detach().exp()), None if bias is None else float(bias.detach()), model)
 
 
+def learned_texts(vit: Vit) -> bool:
+    """Whether this is one of timm's models that learned from pictures with their texts, and no classes after that."""
+    return any(one in vit.card.name for one in TRAINED_WITH_TEXTS) and "_ft_" not in vit.card.name
+
+
 def load_text_tower(vit: Vit) -> TextTower:
     """The text tower of one of timm's CLIP or SigLIP models, by open_clip, from the hub or its cache.
 
     Raises: ModelError, in one sentence, for a model that learned no texts, without open_clip, and where the hub can't be reached.
     """
-    name = vit.card.name.removeprefix("timm/")
-    if not any(one in name for one in TRAINED_WITH_TEXTS) or "_ft_" in name:
+    if not learned_texts(vit):
         raise ModelError("{name} learned no texts: words need a CLIP or SigLIP model.", name=vit.display_name)
     try:
         import open_clip
     except ModuleNotFoundError:
         raise ModelError("Words need the package open_clip_torch, which is not installed.") from None
-    where = OPEN_CLIP_IDS.format(name=name)
+    where = OPEN_CLIP_IDS.format(name=vit.card.name.removeprefix("timm/"))
     try:
         model, _ = open_clip.create_model_from_pretrained(where)
         tokenizer = open_clip.get_tokenizer(where)

@@ -162,9 +162,9 @@ def _shipped_matches() -> list[MatchedShare]:
 
 def learned_texts(vit: Vit) -> bool:
     """Whether words can be compared with what this model sees, once its text tower is here."""
-    from vitcore.tokens.words import TRAINED_WITH_TEXTS
+    from vitcore.tokens import words
 
-    return not vit.labels and any(one in vit.card.name for one in TRAINED_WITH_TEXTS)
+    return not vit.labels and words.learned_texts(vit)
 
 
 @memory_cache.cached
