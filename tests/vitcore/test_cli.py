@@ -304,8 +304,11 @@ def test_from_a_shell_with_a_broken_photo(tmp_path):
     assert done.stderr.startswith("vitcore: broken.tif is ") and done.stderr.count("\n") == 1
 
 
-def test_the_menu_is_read_without_torch():
-    script = "import sys; from vitcore.cli.commands import main; sys.exit(main(['models', '--json']) or 'torch' in sys.modules)"
+def test_verbs_are_listed_without_numpy_and_the_menu_without_torch():
+    script = (
+        "import sys; from vitcore.cli import commands; commands._parser(); heavy = 'numpy' in sys.modules;"
+        "sys.exit(heavy or commands.main(['models', '--json']) or 'torch' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and len(json.loads(done.stdout)["models"]) == len(MODEL_CARDS), done.stderr
 

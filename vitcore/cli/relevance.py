@@ -26,7 +26,7 @@ def add_relevance_flags(verb: argparse.ArgumentParser) -> None:
 
 def add_convention_flag(verb: argparse.ArgumentParser) -> None:
     """Give the parser of a verb the convention of its rollout."""
-    from vitcore.analysis.rollout import CONVENTIONS
+    from vitcore.analysis.rollout_options import CONVENTIONS
 
     usual = CONVENTIONS[0]
     told = f"how a rollout discards and normalises (default {usual})"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def add_rollout_flags(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Give the parser of a verb the settings of a rollout."""
-    from vitcore.analysis.rollout import HEAD_FUSIONS
+    from vitcore.analysis.rollout_options import HEAD_FUSIONS
 
     verb.add_argument("--fusion", choices=HEAD_FUSIONS, default=HEAD_FUSIONS[0], help="how heads are fused")
     verb.add_argument("--discard", type=float, default=0.0, help="share of the weakest weights set to 0, 0 to below 1")

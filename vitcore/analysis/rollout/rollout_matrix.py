@@ -6,15 +6,8 @@ Shapes: L blocks, H heads, T tokens = prefix + N patches.
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.analysis.rollout.token_rollout import (
-    HEAD_FUSIONS,
-    HeadFusion,
-    check_first,
-    check_residual,
-    discard_weakest,
-    rollout_step,
-    start_row,
-)
+from vitcore.analysis.rollout.token_rollout import check_first, check_residual, discard_weakest, rollout_step, start_row
+from vitcore.analysis.rollout_options import HEAD_FUSIONS, HeadFusion
 
 
 def fuse_heads(weights: NDArray, fusion: HeadFusion = "mean") -> NDArray:

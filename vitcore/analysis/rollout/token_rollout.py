@@ -4,19 +4,13 @@ Heads are fused, the residual connection is a share of the identity, rows are no
 multiplied with later blocks on the left. One token's rollout is a row vector times L matrices, from the last block down.
 """
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcore.analysis.rollout_options import Convention
+
 STRIP_BYTES = 2**20  # rows of a matrix, as many at a time as a core's cache holds
 LARGEST = 1e30  # of float32's numbers, with room for their sums
-
-Convention = Literal["row-stochastic", "vit-explain"]
-CONVENTIONS: tuple[Convention, ...] = ("row-stochastic", "vit-explain")
-
-HeadFusion = Literal["mean", "max", "min"]
-HEAD_FUSIONS: tuple[HeadFusion, ...] = ("mean", "max", "min")
 
 
 def discard_weakest(fused: NDArray, ratio: float, prefix: int) -> NDArray:

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.analysis.rollout.token_rollout import CONVENTIONS, check_first, check_ratio, check_residual, start_row
+from vitcore.analysis.rollout.token_rollout import check_first, check_ratio, check_residual, start_row
+from vitcore.analysis.rollout_options import CONVENTIONS
 
 
 def is_vit_explain(convention: str) -> bool:
