@@ -1,10 +1,9 @@
 """Parquet: photographs as rows of encoded bytes, in files here or in a data set of the Hugging Face hub."""
 
-import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from PIL import Image
 
 from vitcore.errors import first_line, raise_mistake
 from vitcore.train.data.encoded_photos import open_encoded_photos
@@ -32,11 +30,6 @@ def parquet_rows(files: Sequence[Path], split: str = "train") -> list[tuple[byte
         splits = table.get("split", [split] * len(table["image"]))
         photos += [(i, str(y)) for i, y, s in zip(table["image"], table["label"], splits, strict=True) if s == split]
     return photos
-
-
-def decode_photos(photos: Iterable[bytes]) -> Iterable[Image.Image]:
-    """RGB images of encoded photos."""
-    return (Image.open(io.BytesIO(photo)).convert("RGB") for photo in photos)
 
 
 def split_from_name(name: str) -> str:

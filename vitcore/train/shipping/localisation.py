@@ -1,9 +1,13 @@
 """How well maps agree with outlines that people drew: pixel AUC, bilinear to 224 px, beside the centre prior, which needs no model.
 
 That is plausibility: whether a map lies where people see the object. It is not faithfulness, whether the model used it.
+Oxford-IIIT Pet (Parkhi et al., "Cats and Dogs", CVPR 2012) lies as its authors lay it out: `images/NAME.jpg`,
+`annotations/list.txt` (name, class, species, breed) and `annotations/trimaps/NAME.png` (1 the animal, 2 background, 3 unclear).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -12,7 +16,28 @@ from vitcore.faithfulness.photo_masks import PhotoWithMask, record_with_masks, w
 from vitcore.faithfulness.plausibility import centre_prior, pixel_auc
 from vitcore.forward.mask_outliers import mask_outlier_tokens
 from vitcore.models.load_model import Vit
-from vitcore.train.shipping.pet_photos import Pet
+
+SPECIES = {"1": "cats", "2": "dogs"}
+
+
+class Pet(NamedTuple):
+    """One photo: its file, "cats" or "dogs", its breed's number, and the file of its trimap."""
+
+    photo: Path
+    kind: str
+    breed: str
+    trimap: Path
+
+
+def list_pets(folder: Path, breeds: Sequence[str] = ()) -> list[Pet]:
+    """Every photo that the list names, in its order, or those of some breeds, by the numbers that it gives them."""
+    found = []
+    for line in (folder / "annotations" / "list.txt").read_text(encoding="utf-8").splitlines():
+        if line.strip() and not line.startswith("#"):
+            name, breed, species, _ = line.split()
+            trimap = folder / "annotations" / "trimaps" / f"{name}.png"
+            found.append(Pet(folder / "images" / f"{name}.jpg", SPECIES[species], breed, trimap))
+    return [pet for pet in found if not breeds or pet.breed in breeds]
 
 
 def photos_of_pets(pets: Iterable[Pet]) -> list[PhotoWithMask]:

@@ -27,8 +27,7 @@ from vitcore.train.data.photos import Photos
 from vitcore.train.evaluation.accuracy import match_classes, predict_classes
 from vitcore.train.learning.layer_distillation import LayerDistillation, hidden_state_errors
 from vitcore.train.recipe import Recipe
-from vitcore.train.shipping.localisation import localisation, photos_of_pets
-from vitcore.train.shipping.pet_photos import Pet, list_pets
+from vitcore.train.shipping.localisation import Pet, list_pets, localisation, photos_of_pets
 
 MAX_DISTANCE_PHOTOS = 128  # photos of the first file on which distance and hidden states are measured
 KINDS = {"cats": range(281, 286), "dogs": range(151, 269)}  # ImageNet's domestic ones, by index
@@ -131,6 +130,14 @@ def evenly_spaced_photos(photos: list[tuple[bytes, str]], most: int) -> list[tup
     return photos[:: max(1, len(photos) // most)][:most]
 
 
+def with_wordnet_ids(photos: list[tuple[bytes, str]], names: Path | None) -> list[tuple[bytes, str]]:
+    """(encoded photo, label) pairs with the ids that a TSV `names` has for labels that are numbers."""
+    if not names or not photos[0][1].isdigit():
+        return photos
+    table = dict(line.split("\t")[:2] for line in names.read_text(encoding="utf-8").splitlines())
+    return [(photo, table[label]) for photo, label in photos]
+
+
 def measure_model(vit: Vit, args: argparse.Namespace) -> dict[str, Any]:
     """Everything that the given photos allow."""
     facts: dict[str, Any] = {"model": vit.name}
@@ -138,10 +145,7 @@ def measure_model(vit: Vit, args: argparse.Namespace) -> dict[str, Any]:
     if table is not None:
         facts["position_correlation"] = round(correlation_with_distance(position_similarity(table), vit.grid), 3)
     for file in args.labelled:
-        photos = parquet_rows([file], "val")
-        if args.names and photos[0][1].isdigit():
-            names = dict(line.split("\t")[:2] for line in args.names.read_text(encoding="utf-8").splitlines())
-            photos = [(photo, names[label]) for photo, label in photos]
+        photos = with_wordnet_ids(parquet_rows([file], "val"), args.names)
         facts |= {f"{what} {file.stem}": found for what, found in labelled_accuracy(vit, photos, args.most, file.stem).items()}
         some = [photo for photo, _ in evenly_spaced_photos(photos, MAX_DISTANCE_PHOTOS)]
         facts.setdefault("block_0_distance", first_layer_distance(vit, some))

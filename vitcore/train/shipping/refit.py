@@ -7,22 +7,66 @@ held near it. For photos of a kind that is named (cats, say) the teacher is aske
 
 import argparse
 import copy
+import io
 import json
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
+from PIL import Image
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from torchvision.transforms import v2
 
-from vitcore.models.load_model import load, wordnet_ids
+from vitcore.models.load_model import Vit, load, wordnet_ids
 from vitcore.train import run_folder
 from vitcore.train.data.parquet import parquet_rows
-from vitcore.train.shipping.distillation_features import StudentFeaturesAndTeacherLogits, compute_distillation_features
-from vitcore.train.shipping.measure import KINDS
+from vitcore.train.shipping.measure import KINDS, with_wordnet_ids
 
+BATCH_SIZE, CROP_AREA = 16, 0.35  # crops at a time, and the smallest share of a photo that one takes
 HELD_OUT = 8  # all crops of one photo in so many are only asked about
+
+
+class StudentFeaturesAndTeacherLogits(NamedTuple):
+    """For N crops: the student's features (N, D), the teacher's logits (N, C), the WordNet id or name of each photo, and which
+    photo each is of, (N,): equal bytes are one photo."""
+
+    features: Tensor
+    logits: Tensor
+    names: list[str]
+    photos: Tensor
+
+
+def compute_distillation_features(
+    student: Vit, teacher: Vit, photos: Sequence[tuple[bytes, str]]
+) -> StudentFeaturesAndTeacherLogits:
+    """A random crop of each (encoded photo, name), seen by the student, and enlarged by the teacher, in the order given."""
+    side, large = student.grid.image_px[0], teacher.grid.image_px[0]
+    cut = v2.Compose([
+        v2.ToImage(), v2.RandomResizedCrop(side, (CROP_AREA, 1), interpolation=v2.InterpolationMode.BICUBIC, antialias=True),
+        v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True),
+    ])  # fmt: skip
+    kept, asked = [], []
+    with torch.random.fork_rng(devices=[]), torch.inference_mode():
+        torch.manual_seed(0)
+        for start in range(0, len(photos), BATCH_SIZE):
+            opened = (Image.open(io.BytesIO(photo)).convert("RGB") for photo, _ in photos[start : start + BATCH_SIZE])
+            crops = torch.stack([cut(image) for image in opened])
+            enlarged = F.interpolate(crops, large, mode="bicubic", antialias=True).clamp(0, 1)
+            hidden = student.module.forward_features(_normalised(student, crops))
+            kept.append(student.module.forward_head(hidden, pre_logits=True))
+            asked.append(teacher.module(_normalised(teacher, enlarged)))
+    numbers: dict[bytes, int] = {}
+    of = torch.tensor([numbers.setdefault(photo, len(numbers)) for photo, _ in photos])
+    return StudentFeaturesAndTeacherLogits(torch.cat(kept).clone(), torch.cat(asked).clone(), [name for _, name in photos], of)
+
+
+def _normalised(vit: Vit, crops: Tensor) -> Tensor:
+    mean, std = (torch.tensor(values).view(3, 1, 1) for values in (vit.mean, vit.std))
+    return (crops - mean) / std
 
 
 def refit_targets(given: StudentFeaturesAndTeacherLogits, kinds: Iterable[tuple[set[str], range]] = ()) -> tuple[Tensor, Tensor]:
@@ -98,7 +142,7 @@ def main() -> None:
     if args.lessons and args.lessons.exists():
         given = StudentFeaturesAndTeacherLogits(*torch.load(args.lessons, weights_only=True))
     else:
-        photos = [pair for file in args.data for pair in _named(parquet_rows([file]), args.names)]
+        photos = [pair for file in args.data for pair in with_wordnet_ids(parquet_rows([file]), args.names)]
         mine, rest = ([pair for pair in photos if (pair[1] in names) is inside] for inside in (True, False))
         drawn = random.Random(0).sample(rest, min(args.others, len(rest))) + mine * args.views
         random.Random(1).shuffle(drawn)
@@ -114,13 +158,6 @@ def main() -> None:
     run_folder.write_atomically(args.to.with_suffix(".json"), card)
     counts = {"crops": len(given.names), "photos": len(given.photos.unique()), f"of {args.kind}": int(special.sum())}
     print(json.dumps(counts | {"cross-entropy of photos it was not fitted to": told}))
-
-
-def _named(photos: list[tuple[bytes, str]], names: Path | None) -> list[tuple[bytes, str]]:
-    if not names or not photos[0][1].isdigit():
-        return photos
-    table = dict(line.split("\t")[:2] for line in names.read_text(encoding="utf-8").splitlines())
-    return [(photo, table[label]) for photo, label in photos]
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from vitcore.faithfulness.plausibility import centre_prior, pixel_auc
 from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.train.shipping import measure
-from vitcore.train.shipping.localisation import localisation, photos_of_pets
+from vitcore.train.shipping.localisation import list_pets, localisation, photos_of_pets
 from vitcore.train.shipping.measure import (
     gallery_accuracy,
     kind_accuracy,
@@ -30,7 +30,6 @@ from vitcore.train.shipping.measure import (
     species_accuracy,
     teacher_hidden_state_errors,
 )
-from vitcore.train.shipping.pet_photos import list_pets
 
 
 @pytest.fixture

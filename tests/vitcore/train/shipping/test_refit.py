@@ -15,8 +15,14 @@ from vitcore.assets import asset
 from vitcore.models.load_model import load, wordnet_ids
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.train.shipping import refit
-from vitcore.train.shipping.distillation_features import StudentFeaturesAndTeacherLogits, compute_distillation_features
-from vitcore.train.shipping.refit import HELD_OUT, fit_head, refit_targets, split_crops
+from vitcore.train.shipping.refit import (
+    HELD_OUT,
+    StudentFeaturesAndTeacherLogits,
+    compute_distillation_features,
+    fit_head,
+    refit_targets,
+    split_crops,
+)
 
 
 def made(count=96, width=6, classes=5):
