@@ -4,7 +4,8 @@ Every photo goes through the model's own transform, one batch at a time. Shapes:
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -44,12 +45,9 @@ def predict_classes(
     vit: Vit, photos: Photos, most: int = 5, batch: int = BATCH_SIZE
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which photos could be opened, (n,), and the model's `most` likeliest classes of each, (n, most), the likeliest first."""
-    module, most = with_onednn_linears(vit.module), min(most, len(vit.labels))
-    asked = [(rows, module(x).topk(most).indices.cpu().numpy()) for rows, x in _batches(vit, photos, batch, skip_broken=True)]
-    if not asked:
-        return np.zeros(0, np.int64), np.zeros((0, most), np.int64)
-    rows, top = zip(*asked, strict=True)
-    return np.concatenate(rows), np.concatenate(top)
+    most = min(most, len(vit.labels))
+    empty = np.zeros((0, most), np.int64)
+    return _ask_batches(vit, photos, batch, True, lambda module, x: module(x).topk(most).indices, empty)
 
 
 @torch.inference_mode()
@@ -59,21 +57,29 @@ def extract_features(vit: Vit, photos: Photos, batch: int = BATCH_SIZE) -> NDArr
 
 
 @torch.inference_mode()
-def extract_readable_features(vit: Vit, photos: Photos, batch: int = BATCH_SIZE) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def extract_readable_features(vit: Vit, photos: Photos) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Which photos have a label and could be opened, (n,), and `extract_features` of each, (n, D)."""
     labelled = np.flatnonzero(photos.labels >= 0)
-    rows, features = _features(vit, photos.subset(labelled), batch, skip_broken=True)
+    rows, features = _features(vit, photos.subset(labelled), BATCH_SIZE, skip_broken=True)
     return labelled[rows], features
 
 
 def _features(vit: Vit, photos: Photos, batch: int, skip_broken: bool) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    empty = np.zeros((0, vit.module.num_features), np.float32)
+    read = lambda module, x: module.forward_head(module.forward_features(x), pre_logits=True).float()  # noqa: E731
+    return _ask_batches(vit, photos, batch, skip_broken, read, empty)
+
+
+def _ask_batches(
+    vit: Vit, photos: Photos, batch: int, skip_broken: bool, ask: Callable[[Any, Tensor], Tensor], empty: NDArray
+) -> tuple[NDArray[np.int64], NDArray]:
+    """Which photos could be opened, (n,), and what `ask` reads of the module and each of them; `empty` where none could."""
     module = with_onednn_linears(vit.module)
-    found = [(rows, module.forward_head(module.forward_features(x), pre_logits=True).float().cpu().numpy())
-             for rows, x in _batches(vit, photos, batch, skip_broken)]  # fmt: skip
+    found = [(rows, ask(module, x).cpu().numpy()) for rows, x in _batches(vit, photos, batch, skip_broken)]
     if not found:
-        return np.zeros(0, np.int64), np.zeros((0, vit.module.num_features), np.float32)
-    rows, features = zip(*found, strict=True)
-    return np.concatenate(rows), np.concatenate(features)
+        return np.zeros(0, np.int64), empty
+    rows, given = zip(*found, strict=True)
+    return np.concatenate(rows), np.concatenate(given)
 
 
 def match_classes(vit: Vit, classes: Sequence[str], source: str = "these photos") -> NDArray[np.int64]:
@@ -100,7 +106,7 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (", …" if len(names) > 3 else "") if names else "no classes"
 
 
-def _batches(vit: Vit, photos: Photos, batch: int, skip_broken: bool = False) -> Iterator[tuple[NDArray[np.int64], Tensor]]:
+def _batches(vit: Vit, photos: Photos, batch: int, skip_broken: bool) -> Iterator[tuple[NDArray[np.int64], Tensor]]:
     """Which photos, and what the model takes of them: (b,) and (b, 3, H, W)."""
     for first in tqdm(range(0, len(photos), batch), unit="batch", disable=len(photos) <= batch):
         rows, inputs = [], []
