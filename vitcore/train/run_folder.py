@@ -14,7 +14,6 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -37,51 +36,22 @@ class RunError(RefusalError):
     """A run that can't start, go on or be read, with a sentence that says why and what is left."""
 
 
-@dataclass(frozen=True)
 class RunFolder:
-    """Paths of one run."""
+    """Paths of one run; `id` is its name."""
 
-    path: Path
-
-    @property
-    def id(self) -> str:
-        """The run's name."""
-        return self.path.name
-
-    @property
-    def checkpoint(self) -> Path:
-        """The newest state to go on from."""
-        return self.path / "checkpoint"
-
-    @property
-    def previous_checkpoint(self) -> Path:
-        """The checkpoint before that, should the newest be damaged."""
-        return self.path / "checkpoint-before"
+    def __init__(self, path: Path) -> None:
+        self.path, self.id = path, path.name
+        self.checkpoint = path / "checkpoint"  # the newest state to go on from
+        self.previous_checkpoint = path / "checkpoint-before"  # the one before that, should the newest be damaged
+        self.frames = path / "frames"  # snapshots for Watch it learn, one file each
+        self.model = path / "model.safetensors"  # the weights that `vitcore.load` opens
+        self.stop_file = path / "stop"  # asks the process training this run to save and stop, where no signal can
+        self.log = path / "log.jsonl"  # a JSON record a line
 
     @property
     def has_checkpoint(self) -> bool:
         """Whether there is something to go on from."""
         return self.checkpoint.is_dir() or self.previous_checkpoint.is_dir()
-
-    @property
-    def frames(self) -> Path:
-        """Snapshots for Watch it learn, one file each."""
-        return self.path / "frames"
-
-    @property
-    def model(self) -> Path:
-        """The weights that `vitcore.load` opens."""
-        return self.path / "model.safetensors"
-
-    @property
-    def stop_file(self) -> Path:
-        """A file that asks the process training this run to save and stop, where no signal can."""
-        return self.path / "stop"
-
-    @property
-    def log(self) -> Path:
-        """A JSON record a line."""
-        return self.path / "log.jsonl"
 
 
 def create_run(run_id: str, recipe: Recipe, source: str, root: Path | None = None) -> RunFolder:
