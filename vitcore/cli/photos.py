@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,11 +101,7 @@ def _distinct_names(files: list[Path]) -> list[str]:
     names: list[str] = []
     for file in files:
         stem = "stdin" if str(file) == "-" else file.stem
-        number, name = 1, stem
-        while name in names:
-            number += 1
-            name = f"{stem}-{number}"
-        names.append(name)
+        names.append(next(name for name in chain([stem], (f"{stem}-{n}" for n in count(2))) if name not in names))
     return names
 
 

@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain, count
 from typing import Any
 
 from vitcore import figures
@@ -62,8 +63,9 @@ class ReportBundle:
     def add_photo(self, made: PhotoReport) -> None:
         """Put a photo's files into a folder of its own. Raises: FullError, before anything is put."""
         self.shelf.require_space(sum(map(len, made.files.values())))
-        taken = {one.folder.lower() for one in self.photos}
-        folder = _unused_name(slug(made.name), taken)
+        taken, name = {one.folder.lower() for one in self.photos}, slug(made.name)
+        names = chain([name], (f"{name}-{number}" for number in count(2)))
+        folder = next(free for free in names if free.lower() not in taken)
         self._put({f"{folder}/{name}": data for name, data in made.files.items()})
         self.photos.append(replace(made, files={}, folder=folder))
 
@@ -125,12 +127,3 @@ def model_files(vit: Vit, model_facts: ModelFacts, settings: ReportSettings) -> 
     }
     by_name = model_arrays(model_facts)
     return files | ({"numbers.npz": to_npz(by_name)} if by_name else {})
-
-
-def _unused_name(name: str, taken: set[str]) -> str:
-    """The name, with a number where it is taken already."""
-    count, free = 1, name
-    while free.lower() in taken:
-        count += 1
-        free = f"{name}-{count}"
-    return free
