@@ -5,15 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vitcore.cli import inspect as inspecting
 from vitcore.cli import rollout as rolling
 from vitcore.cli.model_flags import add_device_flags, load_from_flags
 from vitcore.models.model_cards import DEFAULT_MODEL
-
-if TYPE_CHECKING:
-    pass
 
 
 def add_quiz_verb(verbs: Any) -> None:

@@ -1,7 +1,5 @@
 """Experiments about what a model is made of: how it knows places, where its answer is read, convolutions against attention."""
 
-from __future__ import annotations
-
 import math
 from statistics import mean
 from typing import Any

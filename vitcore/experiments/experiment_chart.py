@@ -1,20 +1,14 @@
 """From the rows of an experiment to its chart: means over seeds, their intervals, and each run as a dot."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from vitcore.experiments.experiment import MEASURES, TWICE_AS_LONG_SUFFIX, Experiment
 from vitcore.experiments.results_csv import Results, Row
 from vitcore.experiments.verdicts import CHART_INTERVAL_PERCENT, confidence_interval
 from vitcore.figures.charts.experiment import ExperimentCurve, RunDot, experiment_chart
+from vitcore.figures.drawing import Drawing
+from vitcore.figures.theme import Mode
 from vitcore.translation import say
-
-if TYPE_CHECKING:
-    from vitcore.figures.drawing import Drawing
-    from vitcore.figures.theme import Mode
 
 
 def curve_label(curve: str) -> str:

@@ -1,7 +1,5 @@
 """Experiments about what trained models show inside: which positions are alike, and how far the first layer's heads look."""
 
-from __future__ import annotations
-
 from vitcore.experiments.architecture_experiments import FULL_RECIPE, LEARNING_RATES, QUICK_RECIPE
 from vitcore.experiments.experiment import Cell, Claim, Experiment, with_twice_the_steps
 from vitcore.train.recipe import Recipe, with_changes

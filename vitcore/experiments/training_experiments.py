@@ -1,7 +1,5 @@
 """Experiments about how a model is trained: without labels first, with which optimiser, at what resolution, at what cost."""
 
-from __future__ import annotations
-
 import math
 from statistics import mean, median
 from typing import Any

@@ -1,16 +1,11 @@
 """What is said of a verdict, on the page and in the shell: its name, the effect and its interval, the paper's size, and why."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 from vitcore.experiments.experiment import LEARNING_RATE_SEED, Claim, Experiment
+from vitcore.experiments.results_csv import Results
 from vitcore.experiments.verdicts import PLATEAU_POINTS, SAME_SIZE_FACTOR, VERDICT_INTERVAL_PERCENT, Judgement, at_plateau
 from vitcore.translation import decimal, say
-
-if TYPE_CHECKING:
-    from vitcore.experiments.results_csv import Results
 
 CEILING_PERCENT = 95.0  # accuracy from which on that is said
 VERDICT_NAMES = {

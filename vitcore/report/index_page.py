@@ -1,22 +1,18 @@
 """The index of a bundle: one page with every photo, its answer and the way to its handout, and the mean over all photos."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from vitcore import figures
 from vitcore.analysis.attention_distance import uniform_distance_px
+from vitcore.models.load_model import Vit
 from vitcore.report import html_page
 from vitcore.report.report_numbers import PhotoReport, mean_distance_px
 from vitcore.report.report_pictures import ReportPicture
 from vitcore.translation import percent, say
-
-if TYPE_CHECKING:
-    from vitcore.models.load_model import Vit
 
 THUMBNAIL_PX = 360
 

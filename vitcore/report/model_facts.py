@@ -43,14 +43,10 @@ def collect_model_facts(vit: Vit) -> ModelFacts:
 
 def weights_digest(vit: Vit) -> str:
     """SHA-256 over the names and values of a model's weights as they are in memory, in the order of their names."""
+    import torch
+
     digest = hashlib.sha256()
     for name, tensor in sorted(vit.module.state_dict().items()):
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(_bytes()).numpy().data)
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()
-
-
-def _bytes() -> object:
-    import torch
-
-    return torch.uint8

@@ -4,25 +4,25 @@ In a handout only pixels are pictures; titles, numbers and colour bars around th
 script. What isn't defined for a model is a sentence in place of a picture.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image, ImageDraw
 
 from vitcore import figures
 from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.analysis.filter_patterns import describe_filter
 from vitcore.analysis.filters import PrincipalComponents
 from vitcore.figures.attention import head_scale_tops, own_scale_unit, resize_for_figure
+from vitcore.figures.drawing import Drawing
 from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES, fine_detail, heat_colour_scale, heat_on_photo, scale_top
 from vitcore.figures.outlier_frames import frame_outliers_in_maps, frame_outliers_in_pixels
 from vitcore.figures.patches import patch_mosaic
 from vitcore.figures.relevance import rollout_per_layer_scale, rollout_per_layer_top
-from vitcore.figures.theme import DIVERGING, SEQUENTIAL, ColourScale, apply_colour_scale, mosaic
+from vitcore.figures.theme import DIVERGING, SEQUENTIAL, ColourScale, Mode, apply_colour_scale, mosaic
 from vitcore.forward.recording import Recording
 from vitcore.grid import Grid
 from vitcore.images import sharp_crop
@@ -40,14 +40,8 @@ from vitcore.report.report_numbers import (
 from vitcore.report.report_settings import ReportSettings, attending_token_words, layer_range_words, query_token_words
 from vitcore.translation import percent, percent_in_two_digits, say
 
-if TYPE_CHECKING:
-    from PIL import Image
-
-    from vitcore.figures.drawing import Drawing
-
 COLUMNS = 7  # the paper's 28 components in rows of seven
 DESCRIBED_COMPONENTS = 4  # components that are described in words
-MAX_WIDTH_PX = 1000  # no picture of a handout is wider
 MAP_PATCH_PX = 12  # of a small map with frames in it, a patch
 
 
@@ -65,7 +59,7 @@ class ReportPicture:
     across: int = 1  # tiles in a row
     scale: ColourScale | None = None
     photo: bool = False  # smooth, and compressed as photographs are; else every cell stays sharp
-    figure: Callable[[str], Drawing] | None = None  # for a mode, "light" or "dark"; None where nothing is defined
+    figure: Callable[[Mode], Drawing] | None = None  # None where nothing is defined
     chart: bool = False  # the figure itself is printed in the handout: it has no pixels
 
 
@@ -108,14 +102,12 @@ def _patches(rec: Recording, settings: ReportSettings) -> ReportPicture:
         how=say("Each square is one token of the sequence, read row by row."),
         limits=say("Which patches matter, or how the model uses them."),
         tiles=(("", drawn),),
-        figure=lambda mode: figures.patches(rec.model_input.pixels, grid, mode=_mode(mode)),
+        figure=lambda mode: figures.patches(rec.model_input.pixels, grid, mode=mode),
     )  # fmt: skip
 
 
 def _pinned(drawn: NDArray[np.uint8], grid: Any, patch: int) -> NDArray[np.uint8]:
     """The photo as patches, one of them outlined in white and black."""
-    from PIL import Image, ImageDraw
-
     sheet = Image.fromarray(drawn)
     (row, col), wide, high = grid.row_col(patch), sheet.width / grid.cols, sheet.height / grid.rows
     for ink, out in (("#000000", 3), ("#FFFFFF", 0)):
@@ -147,7 +139,7 @@ def _filters(vit: Vit, side: ModelFacts, settings: ReportSettings) -> ReportPict
                   share=percent(variance[:count].sum())) + _filter_pattern_words(side.components),
         how=how, limits=say("Which filters this photo uses, or how later layers use their output."),
         tiles=(("", mosaic(tiles, COLUMNS, gutter=1)),),
-        figure=lambda mode: figures.filters(tiles, variance, _mode(mode), subject),
+        figure=lambda mode: figures.filters(tiles, variance, mode, subject),
     )  # fmt: skip
 
 
@@ -176,7 +168,7 @@ def _positions(vit: Vit, side: ModelFacts) -> ReportPicture:
         limits=say("How strongly a layer uses position. That also depends on its query and key weights."),
         tiles=(("", mosaic(tiles, grid.cols, gutter=max(1, grid.rows // 8))),), scale=ColourScale(colours=DIVERGING, low=-1, high=1,
                                                                                           unit=say("cosine similarity")),
-        figure=lambda mode: figures.position_similarity(cosine, grid, _mode(mode)),
+        figure=lambda mode: figures.position_similarity(cosine, grid, mode),
     )  # fmt: skip
 
 
@@ -195,7 +187,7 @@ def _distance(rec: Recording) -> ReportPicture:
         about=say("layer 0: {near} to {far} px of {wide}; uniform attention: {even} px", near=f"{px[0].min():.0f}",
                   far=f"{px[0].max():.0f}", wide=grid.image_px[1], even=f"{even:.1f}"),
         how=how, limits=limits if grid.prefix else say("What a head attends to, or whether the prediction depends on it."),
-        figure=lambda mode: figures.attention_distance(px, grid, even, mode=_mode(mode), prefix_attention_share=share),
+        figure=lambda mode: figures.attention_distance(px, grid, even, mode=mode, prefix_attention_share=share),
     )  # fmt: skip
 
 
@@ -214,7 +206,7 @@ def _rollout(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Im
         tiles=(("", _over(photo, amounts[None], top, settings, rec)[0]),), photo=True,
         scale=heat_colour_scale(100 * amounts, 100 * top, say("% of the total"), even_share=100 * grid.even_share),
         figure=lambda mode: figures.frame_outliers(
-            figures.rollout(amounts, np.asarray(photo), grid, mode=_mode(mode), subtitle=printed, query_patch=settings.patch),
+            figures.rollout(amounts, np.asarray(photo), grid, mode=mode, subtitle=printed, query_patch=settings.patch),
             marks, grid,
             sentence=outlier_sentence(marks, grid),
         ),
@@ -264,7 +256,7 @@ def _attention(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.
         limits=say("What an attended patch contributes. Attention weighs value vectors, and these are not shown."),
         scale=heat_colour_scale(100 * on, 100 * top, say("% of the total"), even_share=100 * even),
         figure=lambda mode: figures.frame_outliers(
-            figures.attention_on_photo(on, photo, grid, title, top, _mode(mode), printed, even, patch), marks, grid,
+            figures.attention_on_photo(on, photo, grid, title, top, mode, printed, even, patch), marks, grid,
             sentence=outlier_sentence(marks, grid),
         ),
     )  # fmt: skip
@@ -299,7 +291,7 @@ def _heads(vit: Vit, rec: Recording, settings: ReportSettings) -> ReportPicture:
         tiles=tuple(zip(names, drawn, strict=True)), across=6 if len(maps) > 4 else 4,
         scale=ColourScale(colours=SEQUENTIAL, low=0, high=1, unit=own_scale_unit()),
         figure=lambda mode: frame_outliers_in_maps(
-            figures.attention_heads(maps, rec.grid, printed, _mode(mode)), marks, rec.grid, sentence=said
+            figures.attention_heads(maps, rec.grid, printed, mode), marks, rec.grid, sentence=said
         ),
     )  # fmt: skip
 
@@ -333,8 +325,6 @@ def _over(photo: Image.Image, maps: NDArray, top: float, settings: ReportSetting
 
 def heat_over_photo(photo: Image.Image, maps: NDArray, top: float, grid: Grid, patch: int | None = None) -> list[NDArray[np.uint8]]:
     """(L, rows, cols) amounts, each as heat over a photo of any size, (H, W, 3); a patch that was asked is outlined."""
-    from PIL import Image, ImageDraw
-
     detail, drawn = fine_detail(photo, grid), []
     for one in maps:
         mixed = Image.fromarray(heat_on_photo(one, detail, top))
@@ -344,7 +334,3 @@ def heat_over_photo(photo: Image.Image, maps: NDArray, top: float, grid: Grid, p
             ImageDraw.Draw(mixed).rectangle(box, outline="#FFFFFF", width=max(1, photo.width // 200))
         drawn.append(np.asarray(mixed))
     return drawn
-
-
-def _mode(mode: str) -> Any:
-    return mode
