@@ -6,6 +6,7 @@ most, and what follows it must be layers. Anything else is refused, for its numb
 
 import itertools
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,19 +132,19 @@ def _trial(
     def see(_: nn.Module, given: tuple[Any, ...], more: dict[str, Any], out: Any) -> None:
         passes.append(((*given, *more.values()), out))
 
-    handles = [model.register_forward_hook(see, with_kwargs=True)]
-    for part in _parts_after(module, model):
-        handles.append(part.register_forward_hook(lambda part, given, out: calls.append((part, given[0] if given else None, out))))
+    def call(part: nn.Module, given: tuple[Any, ...], out: Any) -> None:
+        calls.append((part, given[0] if given else None, out))
+
     try:
-        with torch.no_grad():
+        with ExitStack() as hooks, torch.no_grad():
+            hooks.enter_context(model.register_forward_hook(see, with_kwargs=True))
+            for part in _parts_after(module, model):
+                hooks.enter_context(part.register_forward_hook(call))
             answer = _numbers(module(x))
     except Exception as error:  # whatever a class of one's own asks for beside the picture
         raise_mistake(error)
         raise ModelError("{name} can't be read: it gives no output for a single picture ({reason}).",
                          name=name, reason=misfit_reason(error)) from None  # fmt: skip
-    finally:
-        for handle in handles:
-            handle.remove()
     pictures = [given for given in passes[0][0] if isinstance(given, Tensor)] if len(passes) == 1 else []
     if len(pictures) != 1:
         raise ModelError("{name} does not call {part} once, with one picture: wrap {part} itself.", name=name, part=path)

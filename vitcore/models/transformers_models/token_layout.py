@@ -7,7 +7,7 @@ answer depends on, its gradient tells. Shapes: T tokens, N patches, D width.
 import math
 import re
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,16 +108,12 @@ def _observe(model: nn.Module, run: Run, image_px: tuple[int, int]) -> _Seen:
         for block in at:
             attended[block] = attended.get(block, 0) + 1
 
-    handles, events, calls = [], [], _AttentionCalls()  # type: ignore[var-annotated]
-    for name, part in model.named_modules():
-        handles.append(part.register_forward_pre_hook(before, with_kwargs=True))
-        handles.append(part.register_forward_hook(after(name), with_kwargs=True))
-    try:
-        with torch.no_grad(), AttentionCapture(watch), calls:
-            run(model)
-    finally:
-        for handle in handles:
-            handle.remove()
+    events, calls = [], _AttentionCalls()  # type: ignore[var-annotated]
+    with ExitStack() as hooks, torch.no_grad(), AttentionCapture(watch), calls:
+        for name, part in model.named_modules():
+            hooks.enter_context(part.register_forward_pre_hook(before, with_kwargs=True))
+            hooks.enter_context(part.register_forward_hook(after(name), with_kwargs=True))
+        run(model)
     seen.unseen = bool(calls.count and not events)
     for name, part in lists.items():
         mine = [i for other, i in order if other == name]
@@ -160,14 +156,8 @@ def _tokens_before(model: nn.Module, block: nn.Module, run: Run) -> Tensor:
         kept.append(given[0][0].detach().clone())
         raise _StopError
 
-    handle = block.register_forward_pre_hook(stop)
-    try:
-        with torch.no_grad():
-            run(model)
-    except _StopError:
-        pass
-    finally:
-        handle.remove()
+    with block.register_forward_pre_hook(stop), torch.no_grad(), suppress(_StopError):
+        run(model)
     return kept[0]
 
 
@@ -181,11 +171,8 @@ def _patch_numbers(model: nn.Module, cut: nn.Module, block: nn.Module, run: Run,
             by = torch.randn(out.shape[1], generator=generator) * out.float().std().clamp(min=1e-3)
             return out + chosen.view(1, 1, *out.shape[2:]) * by.view(1, -1, 1, 1).to(out)
 
-        handle = cut.register_forward_hook(hook)
-        try:
+        with cut.register_forward_hook(hook):
             yield
-        finally:
-            handle.remove()
 
     return _numbers(change, model, block, run, patches)
 
@@ -215,17 +202,8 @@ def find_positions(model: nn.Module, layout: TokenLayout, run: Run) -> tuple[str
             if "pos" not in name or p.ndim < 2 or p.numel() // p.shape[-1] not in (tokens, len(places)):
                 continue
             rows = p.detach().view(-1, p.shape[-1])
-
-            @contextmanager
-            def change(chosen: Tensor, rows: Tensor = rows) -> Iterator[None]:
-                kept = rows.clone()
-                try:
-                    rows.add_(chosen.view(-1, 1) * torch.randn(rows.shape[1], generator=torch.Generator().manual_seed(1)))
-                    yield
-                finally:
-                    rows.copy_(kept)
-
-            found = _numbers(change, model, blocks[0], run, len(rows))
+            by = torch.randn(rows.shape[1], generator=torch.Generator().manual_seed(1))
+            found = _numbers(lambda chosen, p=rows, by=by: _changed(p, chosen.view(-1, 1) * by), model, blocks[0], run, len(rows))
             at = tuple(found[place] - 1 for place in places)
             if len(set(at)) == len(at) and all(0 <= row < len(rows) for row in at):
                 return name, at
@@ -241,7 +219,7 @@ def _prefix_names(model: nn.Module, early: list[str], block: nn.Module, run: Run
             if not kind or "pos" in name or not rest:
                 continue
             plain = _tokens_before(model, block, run) if plain is None else plain
-            with _changed(p):
+            with _changed(p, torch.randn(p.shape, generator=torch.Generator().manual_seed(1)).to(p)):
                 moved = (_tokens_before(model, block, run) - plain).abs().amax(-1) > 0
             for i in rest:
                 if moved[i]:
@@ -252,11 +230,11 @@ def _prefix_names(model: nn.Module, early: list[str], block: nn.Module, run: Run
 
 
 @contextmanager
-def _changed(p: Tensor) -> Iterator[None]:
+def _changed(p: Tensor, by: Tensor) -> Iterator[None]:
     kept = p.detach().clone()
     try:
         with torch.no_grad():
-            p.add_(torch.randn(p.shape, generator=torch.Generator().manual_seed(1)).to(p))
+            p.add_(by)
         yield
     finally:
         with torch.no_grad():

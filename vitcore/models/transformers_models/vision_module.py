@@ -4,6 +4,7 @@ The model runs as transformers wrote it. What others put in the place of `blocks
 features is run where the model has it: each pass has a shallow copy of its own. Shapes: B pictures, T tokens, N patches, D width.
 """
 
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -110,13 +111,11 @@ class TransformersVision(nn.Module):
 
             return hook
 
-        handles = [part.register_forward_hook(note(name)) for name, part in model.named_modules() if name]
-        try:
-            with torch.no_grad():
-                ask(model, x, self.dual)
-        finally:
-            for handle in handles:
-                handle.remove()
+        with ExitStack() as hooks, torch.no_grad():
+            for name, part in model.named_modules():
+                if name:
+                    hooks.enter_context(part.register_forward_hook(note(name)))
+            ask(model, x, self.dual)
         if found:
             self.places["features"] = found[-1]
             self.features = model.get_submodule(found[-1])
