@@ -5,6 +5,7 @@ tried: for one random picture both must answer the same.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +50,10 @@ def inspect_module(module: nn.Module, name: str, normalise: Any = None, whole: n
     library = library_of(module)
     configured = {"transformers": _transformers, "torchvision": _torchvision, "open_clip": _openclip}[library](module)
     if normalise is not None:
-        configured = CheckpointConfiguration(
-            **{**vars(configured), "known_answers": {**configured.known_answers, "normalise": normalise}}
-        )
+        configured = replace(configured, known_answers={**configured.known_answers, "normalise": normalise})
     if whole is not None:  # how the head reads the model is not the model's to say
         known = {key: answer for key, answer in configured.known_answers.items() if key not in ("pool", "norm_after_pool")}
-        configured = CheckpointConfiguration(**{**vars(configured), "known_answers": known})
+        configured = replace(configured, known_answers=known)
     prefix = "visual." if library == "open_clip" and not hasattr(module, "visual") and whole is None else ""
     whole = whole or module
     held = [*whole.named_parameters(remove_duplicate=False), *whole.named_buffers(remove_duplicate=False)]

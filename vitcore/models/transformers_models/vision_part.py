@@ -5,7 +5,7 @@ That is the whole model where it answers a picture alone, the picture's half of 
 
 import inspect
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -185,7 +185,7 @@ def _placed(part: VisionPart, shapes: Mapping[str, Tensor], count: int) -> Visio
     for roof in _roofs(shapes, count):
         own = {name.removeprefix(roof): torch.empty(w.shape, device="meta") for name, w in shapes.items() if name.startswith(roof)}
         for arguments in ({}, {"add_pooling_layer": False}):
-            given = VisionPart(**{**vars(part), "arguments": arguments, "roof": roof})
+            given = replace(part, arguments=arguments, roof=roof)
             found = _fitted(given, own)
             if found is None:
                 break
@@ -209,11 +209,9 @@ def _fitted(part: VisionPart, own: Mapping[str, Tensor]) -> VisionPart | None:
         log_traceback(error)
         return None
     misshapen = tuple((str(name), tuple(one), tuple(other)) for name, one, other in sorted(told["mismatched_keys"]))
-    whole = {
-        "missing": tuple(sorted(map(str, told["missing_keys"]))), "unexpected": tuple(sorted(map(str, told["unexpected_keys"]))),
-        "misshapen": misshapen, "params": sum(p.numel() for p in module.parameters()),
-    }  # fmt: skip
-    return VisionPart(**{**vars(part), **whole})
+    missing, unexpected = (tuple(sorted(map(str, told[keys]))) for keys in ("missing_keys", "unexpected_keys"))
+    params = sum(p.numel() for p in module.parameters())
+    return replace(part, missing=missing, unexpected=unexpected, misshapen=misshapen, params=params)
 
 
 def _roofs(names: Mapping[str, Any], count: int) -> list[str]:
