@@ -14,6 +14,7 @@ from vitcore.architectures.grey_input import (
     picture_bands,
 )
 from vitcore.models.attention_structure import image_px_of_module, read_attention_structure
+from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names, imagenet_info
 from vitcore.models.formats import image_processor
 from vitcore.models.formats.config_json import embeds_texts
 from vitcore.models.model_cards import ModelCard, ModelError
@@ -90,25 +91,12 @@ def class_labels(module: Any, given: Sequence[str] | None = None) -> tuple[str, 
         if not isinstance(given, list | tuple) or len(given) != classes:
             raise ModelError("its card's labels are not a list of {classes} {classes:name|names}, one per class.", classes=classes)
         return tuple(str(label) for label in given)
-    info = _imagenet(module)
-    if info is None:
-        return tuple(f"class {i}" for i in range(classes))
-    return tuple(info.index_to_description(i).split(",")[0] for i in range(info.num_classes()))
-
-
-def _imagenet(module: Any) -> Any:
-    """timm's ImageNetInfo for a head that has as many classes as one of ImageNet's, or None."""
-    import timm  # noqa: F401
-    from timm.data import ImageNetInfo, infer_imagenet_subset
-
-    classes = int(getattr(module, "num_classes", 0) or 0)
-    subset = "imagenet-1k" if classes == 1000 else (infer_imagenet_subset(module) if classes > 1000 else None)
-    return ImageNetInfo(subset) if subset else None
+    return imagenet_class_names(classes) or tuple(f"class {i}" for i in range(classes))
 
 
 def wordnet_ids(vit: Vit) -> tuple[str, ...]:
     """WordNet ids of an ImageNet model's classes in the order of its logits; none for models with classes of their own."""
-    info = _imagenet(vit.module)
+    info = imagenet_info(int(getattr(vit.module, "num_classes", 0) or 0))
     if info is None or vit.labels != class_labels(vit.module):
         return ()
     return tuple(info.label_names())

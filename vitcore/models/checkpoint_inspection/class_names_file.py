@@ -28,16 +28,20 @@ def read_class_names(file: Path) -> list[str]:
 
 
 @lru_cache(maxsize=4)
-def imagenet_class_names(classes: int) -> tuple[str, ...] | None:
-    """ImageNet's names, in its order, where one of its sets has so many classes; else None."""
+def imagenet_info(classes: int) -> Any:
+    """timm's `ImageNetInfo` of the set of ImageNet that has so many classes; None where none has."""
     import timm  # noqa: F401
     from timm.data import ImageNetInfo, infer_imagenet_subset
 
     subset = infer_imagenet_subset({"num_classes": classes})
-    if not subset:
-        return None
-    info = ImageNetInfo(subset)
-    return tuple(info.index_to_description(i).split(",")[0] for i in range(info.num_classes()))
+    return ImageNetInfo(subset) if subset else None
+
+
+@lru_cache(maxsize=4)
+def imagenet_class_names(classes: int) -> tuple[str, ...] | None:
+    """ImageNet's names, in its order, where one of its sets has so many classes; else None."""
+    info = imagenet_info(classes)
+    return info and tuple(info.index_to_description(i).split(",")[0] for i in range(info.num_classes()))
 
 
 def _in_order(said: Any) -> list[str]:
