@@ -61,16 +61,17 @@ def read_configuration(folder: Path) -> CheckpointConfiguration:
 
     Raises: ModelError, for one that can't be read, and for a model that sees no photos.
     """
-    for name, read in ((OPENCLIP_FILE, _openclip), ("config.json", _config)):
-        if (folder / name).is_file():
-            file = folder / name
+    for file in (folder / OPENCLIP_FILE, folder / "config.json"):
+        if file.is_file():
             try:
                 said = parse_json_object(file)
                 check_fields({"architectures": said.get("architectures")}, file.name)
                 if "model_type" in said and "architecture" not in said and not _is_converted(said):
                     return _through_transformers(said, folder)
                 check_fields(said, file.name)
-                return read(said, folder)
+                if file.name == OPENCLIP_FILE:
+                    return _openclip(said)
+                return _timm(said) if "architecture" in said else _transformers(said, folder)
             except ModelError:
                 raise
             except Exception as error:  # fields that are missing, or don't fit together
@@ -78,10 +79,6 @@ def read_configuration(folder: Path) -> CheckpointConfiguration:
                 reason = repr(error.args[0])[:60] if isinstance(error, KeyError) else say("its fields do not fit together")
                 raise ModelError("{name} does not say what such a file says: {reason}.", name=file.name, reason=reason) from None
     return CheckpointConfiguration()
-
-
-def _config(said: dict[str, Any], folder: Path) -> CheckpointConfiguration:
-    return _timm(said) if "architecture" in said else _transformers(said, folder)
 
 
 def _timm(said: dict[str, Any]) -> CheckpointConfiguration:
@@ -159,18 +156,27 @@ def _transformers(said: dict[str, Any], folder: Path | None) -> CheckpointConfig
         known["rope_theta"] = float(vision["rope_theta"])
     of_clip = "CLIPForImageClassification" in (said.get("architectures") or ())  # it reads the patches, without a norm
     known["pool"] = "avg" if of_clip else "token"
+    return _with_preprocessing(said, folder, known)
+
+
+def _with_preprocessing(
+    said: dict[str, Any], folder: Path | None, known: dict[str, Any], transformers: Mapping[str, Any] | None = None
+) -> CheckpointConfiguration:
+    """What the files say beside what is known of the model: what its answer means, its classes, how photos are prepared."""
     if output := outputs_said(said):
         known["output"] = output
-    shown, unfollowed = read_preprocessing(folder, str(said.get("model_type", ""))) if folder else ({}, [])
+    kind = str(said.get("model_type", ""))
+    shown, unfollowed = read_preprocessing(folder, kind) if folder else ({}, [])
     labels, notes = label_names(said.get("id2label")), _notes(said, unfollowed)
     if not shown:
-        return CheckpointConfiguration(known, {}, labels, None, notes, model_type=str(said.get("model_type", "")))
+        return CheckpointConfiguration(known, {}, labels, None, notes, transformers=transformers, model_type=kind)
     known |= _mean_and_std(shown.pop("mean"), shown.pop("std"))
-    if DEPENDS_ON_THE_PHOTO & set(unfollowed) and "size" in known:
-        return CheckpointConfiguration(known, {"interpolation": shown["interpolation"]}, labels, None, notes)
-    px = output_px(shown)
-    other = px if px != known.setdefault("size", px) else None
-    return CheckpointConfiguration(known, shown, labels, other, notes)
+    other = None
+    if DEPENDS_ON_THE_PHOTO & set(unfollowed) and (transformers or "size" in known):
+        shown = {"interpolation": shown["interpolation"]}
+    elif (px := output_px(shown)) != known.setdefault("size", px):
+        other = px
+    return CheckpointConfiguration(known, shown, labels, other, notes, transformers=transformers)
 
 
 def _vision_section(said: Mapping[str, Any]) -> Any:
@@ -187,23 +193,10 @@ def _is_converted(said: Mapping[str, Any]) -> bool:
 
 
 def _through_transformers(said: dict[str, Any], folder: Path) -> CheckpointConfiguration:
-    """What is read here of a model that transformers itself makes: what its answer means, its classes, how photos are prepared."""
+    """What is read here of a model that transformers itself makes."""
     check_fields({name: said[name] for name in ("id2label", "problem_type", "architectures", "num_labels") if name in said},
                  "config.json")  # fmt: skip
-    known: dict[str, Any] = {}
-    if output := outputs_said(said):
-        known["output"] = output
-    shown, unfollowed = read_preprocessing(folder, str(said.get("model_type", "")))
-    labels, notes = label_names(said.get("id2label")), _notes(said, unfollowed)
-    if not shown:
-        kind = str(said.get("model_type", ""))
-        return CheckpointConfiguration(known, {}, labels, None, notes, transformers=said, model_type=kind)
-    known |= _mean_and_std(shown.pop("mean"), shown.pop("std"))
-    if DEPENDS_ON_THE_PHOTO & set(unfollowed):
-        shown = {"interpolation": shown["interpolation"]}
-    else:
-        known["size"] = output_px(shown)
-    return CheckpointConfiguration(known, shown, labels, None, notes, transformers=said)
+    return _with_preprocessing(said, folder, {}, transformers=said)
 
 
 def _is_plain_vit(vision: Any) -> bool:
@@ -251,7 +244,7 @@ def _notes(said: Mapping[str, Any], unfollowed: list[str]) -> tuple[str, ...]:
     return (*notes, *([unfollowed_fields_sentence(unfollowed)] if unfollowed else []))
 
 
-def _openclip(said: dict[str, Any], _folder: Path) -> CheckpointConfiguration:
+def _openclip(said: dict[str, Any]) -> CheckpointConfiguration:
     model, preprocessing = said.get("model_cfg", said), said.get("preprocess_cfg", {})
     vision = model["vision_cfg"]
     known: dict[str, Any] = {"size": _pair(vision["image_size"]), "output": "features"}  # a place in the space of texts
