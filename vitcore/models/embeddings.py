@@ -80,6 +80,14 @@ def _all_positions(vit: Vit) -> tuple[Tensor, int] | None:
     return (table.detach().float(), prefix) if prefix in (0, vit.grid.prefix) else None
 
 
+def _require_positions(vit: Vit) -> tuple[Tensor, int]:
+    """The same. Raises: ModelError, where there are none."""
+    positions = _all_positions(vit)
+    if positions is None:
+        raise ModelError("{name} has no learned absolute position embeddings.", name=vit.name)
+    return positions
+
+
 def position_table(vit: Vit) -> Tensor | None:
     """Learned absolute positions, (T, D), or (N, D) where they are of patches alone; None where there are none."""
     table = _all_positions(vit)
@@ -101,12 +109,9 @@ def resample_positions(vit: Vit, rows: int, cols: int, method: str = "paper") ->
     import timm  # noqa: F401
     from timm.layers import resample_abs_pos_embed
 
-    positions = _all_positions(vit)
-    if positions is None:
-        raise ModelError("{name} has no learned absolute position embeddings.", name=vit.name)
-    table = positions[0][:, positions[1] :]
-    old = [vit.grid.rows, vit.grid.cols]
-    return resample_abs_pos_embed(table, [rows, cols], old, num_prefix_tokens=0, **resampling_arguments(method))[0].cpu().numpy()
+    table, prefix = _require_positions(vit)
+    old, way = [vit.grid.rows, vit.grid.cols], resampling_arguments(method)
+    return resample_abs_pos_embed(table[:, prefix:], [rows, cols], old, num_prefix_tokens=0, **way)[0].cpu().numpy()
 
 
 def resampling_arguments(method: str) -> dict[str, Any]:
@@ -134,20 +139,14 @@ def with_permuted_positions(vit: Vit, order: NDArray[np.int64]) -> nn.Module:
 
 def with_mean_position(vit: Vit) -> nn.Module:
     """The module with every patch at the mean of all positions, so that nothing learned tells where a patch lies."""
-    positions = _all_positions(vit)
-    if positions is None:
-        raise ModelError("{name} has no learned absolute position embeddings.", name=vit.name)
-    table, prefix = positions
+    table, prefix = _require_positions(vit)
     mean = table[:, prefix:].mean(1, keepdim=True).expand(-1, table.shape[1] - prefix, -1)
     return _with_table(vit, torch.cat([table[:, :prefix], mean], 1))
 
 
 def with_zero_positions(vit: Vit) -> nn.Module:
     """The module with zeros in place of all positions, those of tokens before the patches included: none is added."""
-    positions = _all_positions(vit)
-    if positions is None:
-        raise ModelError("{name} has no learned absolute position embeddings.", name=vit.name)
-    return _with_table(vit, torch.zeros_like(positions[0]))
+    return _with_table(vit, torch.zeros_like(_require_positions(vit)[0]))
 
 
 def can_permute_positions(vit: Vit) -> bool:
