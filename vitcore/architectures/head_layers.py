@@ -14,7 +14,6 @@ HEAD_ACTIVATIONS: Mapping[str, Callable[[], nn.Module]] = {
     "relu": nn.ReLU, "gelu": nn.GELU, "tanh": nn.Tanh, "silu": nn.SiLU, "leaky_relu": nn.LeakyReLU, "elu": nn.ELU,
     "gelu_tanh": lambda: nn.GELU("tanh"), "sigmoid": nn.Sigmoid, "none": nn.Identity,
 }  # fmt: skip
-HeadLayers = list[list[Any]]
 
 
 class LastAxisBatchNorm(nn.BatchNorm1d):

@@ -217,13 +217,8 @@ def _top(ran: dict[str, Any], model: nn.Module) -> Iterator[tuple[str, Any]]:
     """Names to be drawn, each with what was seen: containers of blocks are opened, everything else stays whole."""
     holders = {name.rpartition(".")[0] for name, _ in model.named_modules() if BLOCK_NAMES.search(name)}
     holders |= {name[: m.start()] for name in holders for m in re.finditer(r"\.", name)}
-    chosen = [name for name in ran if name not in holders and _parent_open(name, holders)]
-    order = {name: i for i, name in enumerate(ran)}
-    return ((name, ran[name]) for name in sorted(chosen, key=lambda name: order[name]))
-
-
-def _parent_open(name: str, holders: set[str]) -> bool:
-    return "." not in name or name.rpartition(".")[0] in holders
+    top = (name for name in ran if name not in holders and ("." not in name or name.rpartition(".")[0] in holders))
+    return ((name, ran[name]) for name in top)
 
 
 def _inside(block: str, ran: dict[str, Any]) -> tuple[ModulePart, ...]:

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from vitcore.models.formats.state_dict import CheckpointFormat, StateDict, drop_tensors, join_tensors, rename_tensors
 
-DENSE = r"(?:MlpBlock_\d/)?Dense_"
 UNIT = r"^block(\d+)/unit(\d+)/"
 RULES = (
     (r"^embedding/kernel$", "patch_embed.proj.weight"),
