@@ -47,34 +47,24 @@ def _head_distance_question(material: QuizMaterial, rng: Generator, farthest: bo
                    QuestionPicture(question_pictures.map_picture(grid.to_map(one), patch), say("A head's attention"), photo=False))
             for px, words, one in zip(here, told, maps, strict=True)
         ]  # fmt: skip
-        question = make_question(
-            "farthest" if farthest else "nearest",
+        sentence = (
             say("Each map shows what one head attends to from the outlined patch. Which head attends farthest, on average?")
             if farthest
-            else say("Each map shows what one head attends to from the outlined patch. Which head attends nearest, on average?"),
-            choices,
-            [
-                append_explanation(
-                    say(
-                        "The mean attention distances from this patch, renormalised over patches, are: {told}. Uniform "
-                        "attention has {even} px.",
-                        told=one,
-                        even=f"{even:.1f}",
-                    ),
-                    outlier_sentence_of_choices(material, maps),
-                )
-                for one in told
-            ],
-            min_margin=MIN_DISTANCE_MARGIN,
-            lowest_is_correct=not farthest,
-            page="attention",
-            address=[{"layer": block, "one_head": head, "patch": patch} for block, head in chosen],
+            else say("Each map shows what one head attends to from the outlined patch. Which head attends nearest, on average?")
         )
-        if (
-            question
-            and max(map_overlap(maps[question.correct_choice], one) for i, one in enumerate(maps) if i != question.correct_choice)
-            <= 1 - MIN_UNSHARED_OF_PLACES
-        ):
+        found = outlier_sentence_of_choices(material, maps)
+        why = [
+            say("The mean attention distances from this patch, renormalised over patches, are: {told}. Uniform attention has "
+                "{even} px.", told=one, even=f"{even:.1f}")
+            for one in told
+        ]  # fmt: skip
+        question = make_question(
+            "farthest" if farthest else "nearest", sentence, choices, [append_explanation(one, found) for one in why],
+            min_margin=MIN_DISTANCE_MARGIN, lowest_is_correct=not farthest, page="attention",
+            address=[{"layer": block, "one_head": head, "patch": patch} for block, head in chosen],
+        )  # fmt: skip
+        others = [one for i, one in enumerate(maps) if question and i != question.correct_choice]
+        if question and max(map_overlap(maps[question.correct_choice], one) for one in others) <= 1 - MIN_UNSHARED_OF_PLACES:
             return question
     return None
 

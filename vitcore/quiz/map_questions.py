@@ -31,14 +31,10 @@ def rollout_map_question(material: QuizMaterial, rng: Generator) -> Question | N
     ]
     named = [named[place] for place in rng.permutation(4)]
     found = outlier_sentence_of_choices(material, [one for _, one in named])
+    drawn = [question_pictures.photo_with_heat(material.photo.picture, one) for _, one in named]
     choices = [
-        Choice(
-            "",
-            map_overlap(one, rolled),
-            name,
-            QuestionPicture(question_pictures.photo_with_heat(material.photo.picture, one), say("A map on the photo")),
-        )
-        for name, one in named
+        Choice("", map_overlap(one, rolled), name, QuestionPicture(pixels, say("A map on the photo")))
+        for (name, one), pixels in zip(named, drawn, strict=True)
     ]
     return make_question(
         "rollout",
@@ -68,33 +64,24 @@ def most_attended_patch_question(material: QuizMaterial, rng: Generator) -> Ques
                    say("patch {patch}: {share} of its attention", patch=place, share=percent(weights[place], 2)))
             for letter, place in zip(LETTERS, places, strict=True)
         ]  # fmt: skip
+        sentence = say("To which of the four patches does {who} attend most, in the last layer and on average over its heads?",
+                       who=material.pooling_words)  # fmt: skip
+        why = say("It gives patch {patch} {share} of its attention, the most of all patches.", patch=most,
+                  share=percent(weights[most], 2))  # fmt: skip
         question = make_question(
-            "attended",
-            say(
-                "To which of the four patches does {who} attend most, in the last layer and on average over its heads?",
-                who=material.pooling_words,
-            ),
-            choices,
-            append_explanation(
-                say(
-                    "It gives patch {patch} {share} of its attention, the most of all patches.",
-                    patch=most,
-                    share=percent(weights[most], 2),
-                ),
-                outlier_sentence([most], grid)
-                if most in material.photo.outliers
-                else masked_outliers_sentence(len(material.photo.outliers))
-                if material.masked
-                else "",
-            ),
-            min_margin=MIN_WEIGHT_MARGIN,
-            page="attention",
-            address=_last_layer_address(material),
+            "attended", sentence, choices, append_explanation(why, _outlier_sentence_of_patch(material, most)),
+            min_margin=MIN_WEIGHT_MARGIN, page="attention", address=_last_layer_address(material),
             pictures=[four_patches_picture(material, places, grid)],
-        )
+        )  # fmt: skip
         if question:
             return question
     return None
+
+
+def _outlier_sentence_of_patch(material: QuizMaterial, patch: int) -> str:
+    if patch in material.photo.outliers:
+        return outlier_sentence([patch], material.rec.grid)
+    return masked_outliers_sentence(len(material.photo.outliers)) if material.masked else ""
 
 
 def map_of_photo_question(material: QuizMaterial, rng: Generator) -> Question | None:
@@ -102,31 +89,18 @@ def map_of_photo_question(material: QuizMaterial, rng: Generator) -> Question | 
     if material.photo.pooled_attention is None:
         return None
     photos = _photos_with_other_maps(material, material.photo, rng)
-    drawn = [
-        QuestionPicture(question_pictures.map_picture(_pooled_attention(one)), say("A map without its photo"), photo=False)
+    choices = [
+        Choice("", map_overlap(one.pooled_attention, material.photo.pooled_attention), one.title, _map_without_photo(one))
         for one in photos
     ]
-    choices = [
-        Choice("", map_overlap(_pooled_attention(one), material.photo.pooled_attention), one.title, picture)
-        for one, picture in zip(photos, drawn, strict=True)
-    ]
+    sentence = say("Each map shows what {who} attends to in one of several photos, in the last layer and on average over its "
+                   "heads. Which map belongs to this photo?", who=material.pooling_words)  # fmt: skip
+    why = say("The other photos' maps have at most {share} of their total in common with this photo's.", share=_second(choices))
+    found = outlier_sentence_of_choices(material, [one.pooled_attention for one in photos], photos)
     return make_question(
-        "map_of_photo",
-        say(
-            "Each map shows what {who} attends to in one of several photos, in the last layer and on average over its "
-            "heads. Which map belongs to this photo?",
-            who=material.pooling_words,
-        ),
-        choices,
-        append_explanation(
-            say("The other photos' maps have at most {share} of their total in common with this photo's.", share=_second(choices)),
-            outlier_sentence_of_choices(material, [_pooled_attention(one) for one in photos], photos),
-        ),
-        min_margin=MIN_UNSHARED_OF_MAPS,
-        page="attention",
-        address=_last_layer_address(material),
-        pictures=[QuestionPicture(material.photo.picture, say("The photo"))],
-    )
+        "map_of_photo", sentence, choices, append_explanation(why, found), min_margin=MIN_UNSHARED_OF_MAPS, page="attention",
+        address=_last_layer_address(material), pictures=[QuestionPicture(material.photo.picture, say("The photo"))],
+    )  # fmt: skip
 
 
 def photo_of_map_question(material: QuizMaterial, rng: Generator) -> Question | None:
@@ -136,50 +110,30 @@ def photo_of_map_question(material: QuizMaterial, rng: Generator) -> Question | 
     asked = material.other_photos[int(rng.integers(len(material.other_photos)))]
     photos = _photos_with_other_maps(material, asked, rng)
     choices = [
-        Choice(
-            one.title, map_overlap(_pooled_attention(one), _pooled_attention(asked)), "", QuestionPicture(one.picture, one.title)
-        )
+        Choice(one.title, map_overlap(one.pooled_attention, asked.pooled_attention), "", QuestionPicture(one.picture, one.title))
         for one in photos
     ]
+    sentence = say("The map shows what {who} attends to in the last layer, on average over its heads. Which photo does it "
+                   "belong to?", who=material.pooling_words)  # fmt: skip
+    why = say("It is the map of “{title}”. The other photos' maps have at most {share} of their total in common with it.",
+              title=asked.title, share=_second(choices))  # fmt: skip
     return make_question(
-        "photo_of_map",
-        say(
-            "The map shows what {who} attends to in the last layer, on average over its heads. Which photo does it belong to?",
-            who=material.pooling_words,
-        ),
-        choices,
-        append_explanation(
-            say(
-                "It is the map of “{title}”. The other photos' maps have at most {share} of their total in common with it.",
-                title=asked.title,
-                share=_second(choices),
-            ),
-            outlier_sentence_of_map(material, _pooled_attention(asked), asked),
-        ),
-        min_margin=MIN_UNSHARED_OF_MAPS,
-        page="attention",
-        address=_last_layer_address(material),
-        pictures=[
-            QuestionPicture(question_pictures.map_picture(_pooled_attention(asked)), say("A map without its photo"), photo=False)
-        ],
-    )
+        "photo_of_map", sentence, choices,
+        append_explanation(why, outlier_sentence_of_map(material, asked.pooled_attention, asked)), min_margin=MIN_UNSHARED_OF_MAPS,
+        page="attention", address=_last_layer_address(material), pictures=[_map_without_photo(asked)],
+    )  # fmt: skip
 
 
 def _photos_with_other_maps(material: QuizMaterial, asked: QuizPhoto, rng: Generator) -> list[QuizPhoto]:
     """That photo and those whose maps are not too much like its, in an order drawn."""
-    everyone = (material.photo, *material.other_photos)
-    rest = [
-        one
-        for one in everyone
-        if one is not asked and map_overlap(_pooled_attention(one), _pooled_attention(asked)) <= 1 - MIN_UNSHARED_OF_MAPS
-    ]
-    photos = [asked, *rest]
+    rest = (one for one in (material.photo, *material.other_photos) if one is not asked)
+    least = 1 - MIN_UNSHARED_OF_MAPS
+    photos = [asked, *(one for one in rest if map_overlap(one.pooled_attention, asked.pooled_attention) <= least)]
     return [photos[i] for i in rng.permutation(len(photos))]
 
 
-def _pooled_attention(photo: QuizPhoto) -> NDArray:
-    assert photo.pooled_attention is not None, "asked for models that have maps"
-    return photo.pooled_attention
+def _map_without_photo(photo: QuizPhoto) -> QuestionPicture:
+    return QuestionPicture(question_pictures.map_picture(photo.pooled_attention), say("A map without its photo"), photo=False)
 
 
 def _second(choices: list[Choice]) -> str:

@@ -81,14 +81,11 @@ def four_patches_picture(
     material: QuizMaterial, places: list[int], grid: Grid, outlined_patch: int | None = None
 ) -> QuestionPicture:
     """The photo with letters on four patches, and another outlined."""
-    photo = (
-        material.photo.picture
-        if outlined_patch is None
-        else question_pictures.outline_patch(material.photo.picture, outlined_patch, grid)
-    )
-    return QuestionPicture(
-        question_pictures.letter_patches(photo, places, grid), say("The photo with the letters A to D on four patches")
-    )
+    photo = material.photo.picture
+    if outlined_patch is not None:
+        photo = question_pictures.outline_patch(photo, outlined_patch, grid)
+    lettered = question_pictures.letter_patches(photo, places, grid)
+    return QuestionPicture(lettered, say("The photo with the letters A to D on four patches"))
 
 
 def _patch_place_words(material: QuizMaterial, patch: int) -> str:

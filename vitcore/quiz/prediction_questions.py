@@ -36,16 +36,9 @@ def logit_lens_question(material: QuizMaterial, rng: Generator) -> Question | No
     depth = depths[int(rng.integers(len(depths)))]
     sentence = say("What does the logit lens predict after layer {block}, as if the model stopped there?", block=depth - 1)
     return _likeliest_class_question(
-        "lens_says",
-        material,
-        rng,
-        material.logit_lens[depth],
-        sentence,
-        "story",
-        {"step": LOGIT_LENS_STORY_STEP},
-        MIN_LOGIT_LENS_MARGIN,
-        also=final,
-    )
+        "lens_says", material, rng, material.logit_lens[depth], sentence, "story", {"step": LOGIT_LENS_STORY_STEP},
+        MIN_LOGIT_LENS_MARGIN, also=final,
+    )  # fmt: skip
 
 
 def _likeliest_class_question(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -34,7 +35,7 @@ class QuizPhoto:
 
     title: str
     picture: NDArray[np.uint8]
-    pooled_attention: NDArray[np.float64] | None  # attention of the token the answer is read from, last block, mean of its heads
+    pooled_attention: Any  # (rows, cols) of the token the answer is read from, last block, mean of its heads; None: it has no maps
     logits: NDArray[np.float32]
     outliers: tuple[int, ...] = ()  # the patches whose tokens are
 
@@ -99,16 +100,8 @@ def quiz_material_from_parts(
     position_cosines: NDArray[np.float64] | None, lens_probabilities: NDArray[np.float64] | None, masked: bool = False,
 ) -> QuizMaterial:  # fmt: skip
     """The same from what a caller has already; `rec` holds the maps of `quiz_blocks`."""
-    return QuizMaterial(
-        vit,
-        rec,
-        quiz_photo(vit, photo_title(rec.photo), rec),
-        tuple(photos),
-        components,
-        position_cosines,
-        lens_probabilities,
-        masked,
-    )
+    asked = quiz_photo(vit, photo_title(rec.photo), rec)
+    return QuizMaterial(vit, rec, asked, tuple(photos), components, position_cosines, lens_probabilities, masked)
 
 
 def quiz_photo(vit: Vit, title: str, rec: Recording) -> QuizPhoto:
