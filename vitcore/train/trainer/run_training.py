@@ -1,6 +1,8 @@
 """Conducting a run: open its photos, go on where it stopped, train, look, save, and stop politely when asked."""
 
 import json
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,11 +24,11 @@ from vitcore.train.learning import training_loop
 from vitcore.train.recipe import FILMED, Recipe, needs_labels
 from vitcore.train.run_folder import RunError, RunFolder, explain_write_errors, lock_run, read_recipe, read_source, write_status
 from vitcore.train.trainer import checkpoint, film_snapshots
-from vitcore.train.trainer.stop_signals import any_process_stops, listen_for_stop
 from vitcore.translation import say
 
 ShowRecord = Callable[[dict[str, Any]], None]
 STATUS_EVERY_S = 0.5
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)  # heard, so that what was learnt is saved first
 TEST_SEED = 2010_11929  # draws the test photos
 
 
@@ -180,3 +182,30 @@ def _log_record(run: training_loop.Training, folder: RunFolder, record: dict[str
             write_status(folder, "running", record["step"])
             run.last_status_s = time.monotonic()
     show(record)
+
+
+@contextmanager
+def listen_for_stop() -> Iterator[threading.Event]:
+    """An event that Ctrl-C or SIGTERM sets, so that a run saves before it stops; a second Ctrl-C stops at once."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def note(number: int, frame: Any) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    before = {number: signal.signal(number, note) for number in STOP_SIGNALS}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def any_process_stops(machine: Accelerator, stop_event: threading.Event) -> bool:
+    """Whether any process was asked to stop: all must end at the same step."""
+    flag = torch.tensor(float(stop_event.is_set()), device=machine.device)
+    return bool(machine.reduce(flag, "sum") > 0) if machine.num_processes > 1 else stop_event.is_set()
