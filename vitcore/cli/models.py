@@ -30,7 +30,7 @@ def print_table_1(args: argparse.Namespace) -> None:
     """A line, or one JSON object; with `--out` also architecture.svg."""
     from vitcore import figures
     from vitcore.architectures.model_summary import module_parts, table_1_row
-    from vitcore.models.meta_models import build_without_weights
+    from vitcore.models.model_size import build_without_weights
 
     name, module, image_px = build_without_weights(args.name, args.px)
     table = table_1_row(module, image_px)

@@ -195,7 +195,9 @@ def _rollout(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Im
     grid, amounts = rec.grid, rollout_map(rec, settings)
     who, top = query_token_words(vit, settings), scale_top(amounts, grid.even_share)
     marks = outlier_patches_in_map(rec, amounts)
-    plain = say("rollout of {who}", who=who) + _begins(settings)
+    plain = say("rollout of {who}", who=who)
+    if settings.first_block:
+        plain += " · " + say("from layer {first} on", first=settings.first_block)
     about, printed = plain + _outlier_words(rec, settings, marks), plain + _outlier_words(rec, settings, [])
     return ReportPicture(
         name="rollout", title=say("Attention rollout"), alt=say("Rollout on the photo: {about}", about=about), about=about,
@@ -215,11 +217,8 @@ def _rollout(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Im
 
 def _layers(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Image) -> ReportPicture:
     maps, first = rollout_per_layer(rec, settings), settings.first_block
-    top, small = (
-        rollout_per_layer_top(maps, rec.grid),
-        photo.resize((photo.width * 200 // max(photo.size), photo.height * 200 // max(photo.size))),
-    )
-    drawn = _over(small, maps, top, settings, rec)
+    small = photo.resize((photo.width * 200 // max(photo.size), photo.height * 200 // max(photo.size)))
+    drawn = _over(small, maps, rollout_per_layer_top(maps, rec.grid), settings, rec)
     tiles = [(layer_range_words(first, first + i), one) for i, one in enumerate(drawn)]
     return ReportPicture(
         name="layers", title=say("Rollout, layer after layer"), tiles=tuple(tiles), across=6, photo=True,
@@ -294,11 +293,6 @@ def _heads(vit: Vit, rec: Recording, settings: ReportSettings) -> ReportPicture:
             figures.attention_heads(maps, rec.grid, printed, mode), marks, rec.grid, sentence=said
         ),
     )  # fmt: skip
-
-
-def _begins(settings: ReportSettings) -> str:
-    """The layer that rollout begins at, in words; nothing where it begins at the first."""
-    return " · " + say("from layer {first} on", first=settings.first_block) if settings.first_block else ""
 
 
 def _any(marks: Iterable[list[int]]) -> list[int]:

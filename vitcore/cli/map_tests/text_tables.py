@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -51,16 +51,12 @@ def _weight_lines(found: FoundOnPhotos) -> list[str]:
     if not found.weights:
         return []
     tests = mean_tests(list(found.weights.values()))
-    parts = next(iter(tests.values())).parts
+    short = [part.replace("blocks.", "").replace("embedding", "embed") for part in next(iter(tests.values())).parts]
     lines = [f"Random weights, from the classifier down to the embedding: rank correlation, mean of {len(found.weights)}",
-             f"  {'':<{WIDE}} {'  '.join(f'{_short(part):>5}' for part in parts)}"]  # fmt: skip
+             f"  {'':<{WIDE}} {'  '.join(f'{part:>5}' for part in short)}"]  # fmt: skip
     for name, test in tests.items():
         lines.append(f"  {map_title(name):<{WIDE}} {'  '.join(f'{value:5.2f}' for value in test.correlations)}")
     return [*lines, f"  {unchanged_sentence(tests)}", ""]
-
-
-def _short(part: str) -> str:
-    return part.replace("blocks.", "").replace("embedding", "embed")
 
 
 def _stability_lines(found: FoundOnPhotos) -> list[str]:
@@ -114,7 +110,8 @@ def json_answer(vit: Vit, found: FoundOnPhotos, scores: Sequence[PlausibilitySco
         answer["stability"] = {
             photo: {"class": vit.labels[test.target], "other_class": vit.labels[test.other],
                     "probabilities": dict(test.probabilities),
-                    "correlations": {name: _all_known(values) for name, values in test.correlations.items()}}
+                    "correlations": {name: {change: _known(value) for change, value in values.items()}
+                                     for name, values in test.correlations.items()}}
             for photo, test in found.stability.items()
         }  # fmt: skip
     if scores:
@@ -146,7 +143,3 @@ def _ranking_facts(results: Sequence[PhotoDeletion], fill: str) -> dict[str, Any
 
 def _known(value: float) -> float | None:
     return float(value) if abs(value) < float("inf") else None
-
-
-def _all_known(values: Mapping[str, float]) -> dict[str, float | None]:
-    return {name: _known(value) for name, value in values.items()}

@@ -31,9 +31,7 @@ class CheckpointFormat:
     likely: Mapping[str, Any] = field(default_factory=dict)  # answers by `OpenQuestion.key`
     fixed: Mapping[str, Any] = field(default_factory=dict)  # what its code does and no file says: answers, too
     architecture: Mapping[str, Any] = field(default_factory=dict)  # the same that is never asked: a description's terms
-    positions: Callable[[int, int, int], Tensor] | None = field(
-        default=None
-    )  # of rows, columns and width, where they are in no file: (N, D)
+    positions: Callable[[int, int, int], Tensor] | None = None  # of rows, columns and width, where no file has them: (N, D)
     projection: str = ""  # tensors whose outputs are features, not classes: a regular expression
 
 

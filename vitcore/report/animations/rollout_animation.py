@@ -44,10 +44,8 @@ def _frames(
     """The frames: a title, the photo under its heat, the layers so far, the scale."""
     photo = resize_to_side(photo, side_px)
     top, first = rollout_per_layer_top(maps, rec.grid), settings.first_block
-    marks, masked = (
-        [outlier_patches_in_map(rec, amounts) for amounts in maps],
-        masked_outliers_sentence(len(masked_outlier_patches(rec, settings))),
-    )
+    marks = [outlier_patches_in_map(rec, amounts) for amounts in maps]
+    masked = masked_outliers_sentence(len(masked_outlier_patches(rec, settings)))
     said = [masked or outlier_sentence(some, rec.grid) for some in marks]
     title = say("Rollout of {who}", who=query_token_words(vit, settings))
     sheet = blank_sheet(photo.size, side_px, title, rollout_per_layer_scale(maps, rec.grid), mode, more=any(said))

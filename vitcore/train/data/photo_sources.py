@@ -151,19 +151,17 @@ def _scan(root: Path, known: tuple[str, ...] = ()) -> Photos:
         listed = [Path(file) for file, _ in find_images_and_targets(str(root), types=SUFFIXES)[0]]
     except OSError as error:
         raise DataError("{root} can't be read: {reason}.", root=root, reason=error.strerror) from None
-    files = [file for file in listed if not any(map(_hidden, file.relative_to(root).parts))]
+    ways = {file: file.relative_to(root).parts for file in listed}
+    files = [
+        file for file, way in ways.items() if not any(part.startswith(".") or part == "__MACOSX" for part in way)
+    ]  # macOS' are none
     if not files and not known:
         raise DataError("{root} is empty: no photos ({kinds}) are in it.", root=root, kinds=", ".join(SUFFIXES))
-    ways = [file.relative_to(root).parts for file in files]
-    if len({len(way) > 1 for way in ways}) == 2:
+    if len({len(ways[file]) > 1 for file in files}) == 2:
         raise DataError("{root} holds photos beside folders of photos: move them into a class folder, or out.", root=root)
-    named = [way[0] if len(way) > 1 else "" for way in ways]
+    named = [ways[file][0] if len(ways[file]) > 1 else "" for file in files]
     classes = known or tuple(sorted(set(named) - {""}))
     if unknown := sorted(set(named) - {"", *classes}):
         raise DataError("{root} has a class that the training photos lack: {name}.", root=root, name=unknown[0])
     at = {name: i for i, name in enumerate(classes)} | {"": -1}
     return Photos(root.name or str(root), files, np.array([at[name] for name in named], np.int64), classes, root)
-
-
-def _hidden(name: str) -> bool:
-    return name.startswith(".") or name == "__MACOSX"  # its files are called photos and are none

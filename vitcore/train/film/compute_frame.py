@@ -35,23 +35,18 @@ def compute_frame(vit: load_model.Vit, photos: Sequence[Photo]) -> dict[str, NDA
 
 def frame_from_recordings(vit: load_model.Vit, recs: Sequence[Recording]) -> dict[str, NDArray]:
     """`compute_frame` photos that are recorded already."""
-    last = vit.blocks - 1
+    looks = [rec.grid.to_map(rec.pooling_weights @ rec.attention_per_layer()[-1]) for rec in recs]  # (rows, cols) each
     kernel, table = load_model.patch_kernel(vit), load_model.position_embeddings(vit)
     frame: dict[str, Any] = {
         "distance_px": np.mean([rec.distance_px for rec in recs], 0, dtype=np.float32),
         "rollout": np.stack([rec.rollout() for rec in recs]).astype(np.float16),
-        "last_block": np.stack([_last(rec, last) for rec in recs]).astype(np.float16),
+        "last_block": np.stack(looks).astype(np.float16),
     }
     if kernel is not None:
         frame["kernel"] = kernel.astype(np.float16)
     if table is not None:
         frame["positions"] = table.astype(np.float16)
     return frame | _top(vit, recs)
-
-
-def _last(rec: Recording, block: int) -> NDArray:
-    """Where the answer looks in a block, mean over heads, (rows, cols)."""
-    return rec.grid.to_map(rec.pooling_weights @ rec.attention_per_layer()[block])
 
 
 def _top(vit: load_model.Vit, recs: Sequence[Recording]) -> dict[str, NDArray]:

@@ -157,7 +157,8 @@ class LayerDistillation(nn.Module):
         forced = step < end_to_end_start_step(recipe)
         share = kept_patch_share(recipe, step)
         kept = random_patches(len(batch.pixels), self.vit.patch_embed.num_patches, share).to(batch.pixels.device)
-        rows = self._compared_queries(kept.shape[1])
+        # Queries whose attention is compared: all of a few tokens, of many the class token and those after it.
+        rows = slice(None) if kept.shape[1] + 1 <= MAX_TOKENS_UNFUSED else slice(0, COMPARED_ROWS)
         patches, taught, logits = self._run_teacher(batch.pixels, kept, rows)
         part, z = self._embedding_errors(batch.pixels, kept, patches, taught[0].block_input)
         errors, attention, z = self._teacher_forced_errors(taught, rows) if forced else self._end_to_end_errors(z, taught, rows)
@@ -174,10 +175,6 @@ class LayerDistillation(nn.Module):
             part |= self._attention_teacher_losses(batch.pixels[some], kept[some], [weights[some] for weights in self._fused])
             loss = loss + recipe.looker_weight * (part["looker"] + part["rollout"])
         return {"loss": loss} | {name: value.detach() for name, value in part.items()}
-
-    def _compared_queries(self, kept: int) -> slice:
-        """The queries whose attention is compared: all of a few tokens, of many the class token and those after it."""
-        return slice(None) if kept + 1 <= MAX_TOKENS_UNFUSED else slice(0, COMPARED_ROWS)
 
     @torch.no_grad()
     def _run_teacher(self, pixels: Tensor, kept: Tensor, rows: slice) -> tuple[Tensor, list[SublayerOutputs], Tensor]:

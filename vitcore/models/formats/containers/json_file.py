@@ -90,14 +90,6 @@ def _is_size(value: Any) -> bool:
     return 0 < len(sides) <= 4 and all(side is None or px(side) for side in sides) and any(side is not None for side in sides)
 
 
-def _is_id2label(value: Any) -> bool:
-    return isinstance(value, dict) and all(key.isdecimal() and len(key) < 8 for key in value)
-
-
-def _is_list_of_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-
 def _is(*kinds: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, kinds)
 
@@ -126,8 +118,9 @@ FIELDS: dict[str, Callable[[Any], bool]] = {
     "image_std": lambda value: _positive(value) or _colours(_positive)(value),
     **dict.fromkeys(("vision_config", "pretrained_cfg", "model_args", "model_cfg", "preprocess_cfg", "vision_cfg", "card", "input",
                      "label_descriptions", "image_processor"), _object),
-    **dict.fromkeys(("size", "crop_size"), _is_size), "id2label": _is_id2label, "architecture": _is(str, dict),
+    **dict.fromkeys(("size", "crop_size"), _is_size), "architecture": _is(str, dict),
+    "id2label": lambda value: isinstance(value, dict) and all(key.isdecimal() and len(key) < 8 for key in value),
     "offset": _is(int, float), "resample": _whole(0, 99), "labels": _is(list), "architectures": _is(list),
-    "label_names": _is_list_of_texts,
+    "label_names": lambda value: isinstance(value, list) and all(isinstance(one, str) for one in value),
     "params_m": _is_number, "download_mb": _is_number, "weight_map": _object,
 }  # fmt: skip
