@@ -162,10 +162,10 @@ ROOMS = {  # what each may import of vitcore, and no more
         "models.model_cards models.torchvision_ops models.vit probabilities translation",
     "models/local_files.py":
         "architectures.build_model architectures.classifier_head assets errors models.formats models.model_cards translation",
-    "models/meta_models.py":
-        "architectures models.attention_structure models.local_files models.model_cards models.torchvision_ops translation",
     "models/model_cards.py": "errors translation",
-    "models/model_size.py": "architectures.meta_device errors models.attention_structure models.torchvision_ops models.vit",
+    "models/model_size.py":
+        "architectures errors models.attention_structure models.local_files models.model_cards models.torchvision_ops models.vit "
+        "translation",
     "models/random_weights.py": "models.load_model",
     "models/torchvision_ops.py": "",
     "models/transformers_models":

@@ -1,15 +1,23 @@
-"""What a model of timm's would be, known before its weights are here: built without memory, on torch's meta device.
+"""What a model would be, known before its weights are here: built without memory, on torch's meta device.
 
-So a name that means no model of pictures is refused before anything is downloaded, and one that is too large before it is loaded.
+Its name is the paper's, timm's, a run's or a file's. One of timm's that means no model of pictures is so refused before anything is
+downloaded, and one that is too large before it is loaded.
 """
 
 import functools
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import torch
+
+from vitcore.architectures import paper_models
+from vitcore.architectures.build_model import create_paper_model
 from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import log_traceback
+from vitcore.models import local_files
 from vitcore.models.attention_structure import image_px_of_module, read_attention_structure
+from vitcore.models.model_cards import ModelError
 from vitcore.models.torchvision_ops import declare_torchvision_ops
 from vitcore.models.vit import AttentionStructure
 
@@ -65,6 +73,34 @@ def size_of_timm_model(name: str) -> ModelSize | None:
     except Exception as error:  # each architecture is built in its own way, and some ask for numbers on the way
         log_traceback(error)
         return None
-    return size_of_module(
-        module, read_attention_structure(name, module, image_px_of_module(module, module.pretrained_cfg["input_size"][1:]))
-    )
+    image_px = image_px_of_module(module, module.pretrained_cfg["input_size"][1:])
+    return size_of_module(module, read_attention_structure(name, module, image_px))
+
+
+def build_without_weights(name: str | Path, px: int | None = None, device: str = "meta") -> tuple[str, Any, tuple[int, int]]:
+    """What it is called, a module without memory (torch's meta device), and its image's height and width.
+
+    On another `device` the module has memory, and random weights.
+
+    Raises: ModelError, for a name that is none.
+    """
+    import timm
+
+    family = paper_models.find_paper_model(str(name))
+    with meta_device() if device == "meta" else torch.device(device):
+        if family is not None:
+            side = px or 224
+            return family.name, create_paper_model(family.name, image_px=side), (side, side)
+        file = local_files.find_weights(name)
+        if file is not None:
+            about = local_files.read_card(file)["architecture"]
+            size = px or about["img_size"]
+            return (str(name), local_files.build_module(about, size), (size, size) if isinstance(size, int) else tuple(size))
+        if not timm.is_model(str(name)):
+            raise ModelError("{name} is not a model of the paper or of timm, nor a file or a run.", name=str(name)[:60])
+        try:
+            sized: dict[str, Any] = {"img_size": px} if px else {}
+            module: Any = timm.create_model(str(name), pretrained=False, **sized)
+        except (TypeError, ValueError):  # a network that takes any size
+            module = timm.create_model(str(name), pretrained=False)
+    return str(name), module, (px, px) if px else image_px_of_module(module, module.pretrained_cfg["input_size"][1:])

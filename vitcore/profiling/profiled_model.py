@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.models import load_model
-from vitcore.models.meta_models import build_without_weights
+from vitcore.models.model_size import build_without_weights
 
 ModelSource = str | Path | Mapping[str, Any]
 
