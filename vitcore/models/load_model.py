@@ -107,14 +107,12 @@ def _load(
         check_size(image_px)
     if base is not None and str(base).startswith(HUB_PREFIX):
         base = fetch_hub_folder(str(base), progress)
+
+    def opened(path: Path, called: str = "") -> Vit:
+        return open_inspected(inspect(path, like=like, base=base), answers, None, image_px, called, positions_by)
+
     if str(name).startswith(HUB_PREFIX):
-        return open_inspected(
-            inspect(fetch_hub_folder(str(name), progress), like=like, base=base),
-            answers,
-            image_px=image_px,
-            display_name=str(name),
-            positions_by=positions_by,
-        )
+        return opened(fetch_hub_folder(str(name), progress), str(name))
     name = timm_name(name)
     file = local_files.find_weights(name)
     if like is not None and (file is None or local_files.has_card(file)):
@@ -122,7 +120,7 @@ def _load(
     if file is None:
         return _load_hub(str(name), image_px, progress, positions_by)
     if file.is_dir() or (file.is_file() and not local_files.has_card(file)):
-        return open_inspected(inspect(file, like=like, base=base), answers, image_px=image_px, positions_by=positions_by)
+        return opened(file)
     vit = _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px, positions_by)
     local_files.check_weights_are_finite(vit.module, file.name)
     return vit
