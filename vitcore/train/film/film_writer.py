@@ -116,24 +116,25 @@ class FilmWriter:
         whatever it costs. `measured` are numbers that Watch it learn draws: `loss`, `lr`, `val_loss`, and `top1` and
         `top5` in %; others are kept in the log. Never raises because of a frame: what went wrong is a warning.
         """
-        if self.folder is None or self._word is None or self._word.ended:
+        folder = self.folder
+        if folder is None or self._word is None or self._word.ended:
             return False
         began = self.spacing.clock()
         due = self.spacing.is_due(step, last)
         kept = False
         try:
             if self._word.step is None:
-                self._forget_after(step)
+                self._forget_after(folder, step)
             self._word.step = step
             if due:
-                kept = self._keep(module, step)
+                kept = self._keep(folder, module, step)
             if measured:
-                self._log(step, measured)
+                self._log(folder, step, measured)
             if due or time.monotonic() - self._told > STATUS_EVERY_S:
-                run_folder.write_status(self.folder, "running", step)
+                run_folder.write_status(folder, "running", step)
                 self._told = time.monotonic()
         except Exception as error:  # a full disk, say: the training goes on
-            _warn(say("the film of run {id} could not be written: {reason}", id=self.folder.id, reason=refusal_reason(error)))
+            _warn(say("the film of run {id} could not be written: {reason}", id=folder.id, reason=refusal_reason(error)))
         finally:
             self.spacing.add_duration(step, self.spacing.clock() - began, due)
         return kept
@@ -155,13 +156,11 @@ class FilmWriter:
         else:
             self.close("stopped")
 
-    def _keep(self, module: nn.Module, step: int) -> bool:
+    def _keep(self, folder: RunFolder, module: nn.Module, step: int) -> bool:
         """Take the frame and write it; what goes wrong with it is a warning."""
-        folder = self.folder
-        assert folder is not None
         try:
             with isolated_random_state():
-                frame, still = self._look(module)
+                frame, still = self._look(folder, module)
             self._same(frame)
             save_frame(folder, step, frame)
             if not (folder.frames / "still.json").exists():
@@ -171,10 +170,9 @@ class FilmWriter:
             return False
         return True
 
-    def _look(self, module: nn.Module) -> tuple[dict[str, NDArray], tuple[Any, ...]]:
+    def _look(self, folder: RunFolder, module: nn.Module) -> tuple[dict[str, NDArray], tuple[Any, ...]]:
         """The frame of this moment, and what all frames share."""
-        assert self.folder is not None
-        vit, labels = vit_to_film(module, _name(self.folder.id), self.labels, self.overlaid)
+        vit, labels = vit_to_film(module, _name(folder.id), self.labels, self.overlaid)
         recs = [record(vit, photo) for photo in self.photos]
         pixels = np.stack([rec.model_input.pixels for rec in recs])
         return frame_from_recordings(vit, recs), (pixels, _names(self.photos), vit.grid, labels)
@@ -186,10 +184,8 @@ class FilmWriter:
         if shapes != self._shapes:
             raise ModelError("the model has another shape than at the first frame")
 
-    def _forget_after(self, step: int) -> None:
+    def _forget_after(self, folder: RunFolder, step: int) -> None:
         """A film that goes on: what it holds of this step and later ones belongs to a training that broke off."""
-        folder = self.folder
-        assert folder is not None
         kept: list[Path] = []
         for file in sorted(folder.frames.glob("[0-9]*.safetensors")):
             (kept.append if int(file.stem) < step else Path.unlink)(file)
@@ -199,16 +195,15 @@ class FilmWriter:
             lines = [json.dumps(record) + "\n" for record in log if record["step"] < step]
             run_folder.write_atomically(folder.log, "".join(lines))
 
-    def _log(self, step: int, measured: Mapping[str, Any]) -> None:
+    def _log(self, folder: RunFolder, step: int, measured: Mapping[str, Any]) -> None:
         """A line of the log; of what is measured at every step, not every step's."""
-        assert self.folder is not None
         before = self._line if self._line.get("step") == step else {}  # of a step's lines only the last is read
         held_out = any(name.startswith(("val_", "top")) for name in measured)
         if not (before or held_out) and time.monotonic() - self._logged < LOG_EVERY_S:
             return
         self._logged = time.monotonic()
         self._line = before | {"step": step} | {name: round(_number(value), 7) for name, value in measured.items()}
-        with self.folder.log.open("a", encoding="utf-8") as log:
+        with folder.log.open("a", encoding="utf-8") as log:
             log.write(json.dumps(self._line) + "\n")
 
 
