@@ -44,20 +44,19 @@ class TrainingTask:
         return self.cell.name, self.seed
 
 
-def training_tasks(experiment: Experiment, quick: bool, data: str, root: Path | None = None,
-          rates: Mapping[str, float] | None = None) -> list[TrainingTask]:  # fmt: skip
+def training_tasks(experiment: Experiment, quick: bool, data: str, rates: Mapping[str, float] | None = None) -> list[TrainingTask]:
     """Every training that is reported, seed by seed, each after the one it goes on from; `rates` as chosen, by cell."""
     cells = experiment.cells(quick)
     at_rate = [_at_rate(cell, (rates or {}).get(cell.learning_rate_of or cell.name)) for cell in cells]
-    make = _maker(experiment, quick, data, root)
+    make = _maker(experiment, quick, data)
     return [make(cell, seed) for seed in range(experiment.first, experiment.first + experiment.seeds) for cell in at_rate]
 
 
-def learning_rate_tasks(experiment: Experiment, quick: bool, data: str, root: Path | None = None) -> list[TrainingTask]:
+def learning_rate_tasks(experiment: Experiment, quick: bool, data: str) -> list[TrainingTask]:
     """The trainings that choose learning rates: each cell with a choice at each of its rates, after what prepares it."""
     cells = experiment.cells(quick)
     prepare = {cell.continues_cell for cell in cells if cell.learning_rates}
-    make = _maker(experiment, quick, data, root)
+    make = _maker(experiment, quick, data)
     return [make(replace(cell, chart_places=()), LEARNING_RATE_SEED) for cell in cells if cell.name in prepare] + [
         make(replace(_at_rate(cell, rate), name=f"{cell.name}-at-{rate:g}", chart_places=((cell.name, f"{rate:g}"),)),
         LEARNING_RATE_SEED)
@@ -69,8 +68,8 @@ def _at_rate(cell: Cell, rate: float | None) -> Cell:
     return cell if rate is None else replace(cell, fields={**cell.fields, "lr_peak": rate})
 
 
-def _maker(experiment: Experiment, quick: bool, data: str, root: Path | None) -> Callable[[Cell, int], TrainingTask]:
-    home = (root or run_folder.RUNS_FOLDER).resolve()
+def _maker(experiment: Experiment, quick: bool, data: str) -> Callable[[Cell, int], TrainingTask]:
+    home = run_folder.RUNS_FOLDER.resolve()
     name = lambda cell, seed: f"{experiment.name}-{'quick' if quick else 'full'}-{cell}-{seed}"  # noqa: E731
 
     def make(cell: Cell, seed: int) -> TrainingTask:

@@ -63,15 +63,15 @@ def restore_checkpoint(run: Training, folder: RunFolder) -> None:
         ) from error
 
 
-def save_model(run: Training, folder: RunFolder, name: str = "model") -> None:
+def save_model(run: Training, folder: RunFolder) -> None:
     """Write the kept weights and their card, which `vitcore.load(folder)` opens. Raises: RunError."""
     vit = run.kept_objective().vit  # all processes together
     if not run.accelerator.is_main_process:
         return
     weights = {k: v.detach().cpu().float().contiguous() for k, v in vit.state_dict().items()}
     with explain_write_errors(folder, say("the model"), WRITE_ERRORS):
-        write_atomically(folder.path / f"{name}.json", json.dumps(model_card(run, vit, folder), indent=1, ensure_ascii=False))
-        replace_atomically(folder.path / f"{name}.safetensors", lambda to: save_file(weights, to))
+        write_atomically(folder.model.with_suffix(".json"), json.dumps(model_card(run, vit, folder), indent=1, ensure_ascii=False))
+        replace_atomically(folder.model, lambda to: save_file(weights, to))
 
 
 def model_card(run: Training, vit: Any, folder: RunFolder) -> dict[str, Any]:
