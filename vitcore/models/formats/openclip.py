@@ -3,16 +3,7 @@
 timm converts it; what is added are layer scale, and towers that are timm models themselves.
 """
 
-import torch
-
-from vitcore.models.formats.state_dict import (
-    NO_MODULE,
-    CheckpointFormat,
-    StateDict,
-    drop_tensors,
-    rename_tensors,
-    zero_bias_of_head,
-)
+from vitcore.models.formats.state_dict import NO_MODULE, CheckpointFormat, StateDict, drop_tensors, rename_tensors, zero_bias
 
 
 def convert(state: StateDict) -> StateDict:
@@ -25,9 +16,8 @@ def convert(state: StateDict) -> StateDict:
     converted: StateDict = _convert_openai_clip(state, NO_MODULE, prefix="")
     state.clear()
     if "norm_pre.weight" not in converted:  # timm's patch embedding has no bias only before a norm
-        kernel = converted["patch_embed.proj.weight"]
-        converted["patch_embed.proj.bias"] = torch.zeros(kernel.shape[0], device=kernel.device)
-    zero_bias_of_head(converted)
+        zero_bias(converted, "patch_embed.proj")
+    zero_bias(converted)
     return converted | scales
 
 
@@ -38,7 +28,7 @@ def convert_trunk(state: StateDict) -> StateDict:
         (rf"^visual\.head\.{name}\.", new) for name, new in (("proj", "head."), (r"mlp\.fc1", "head.0."), (r"mlp\.fc2", "head.2."))
     )
     state = rename_tensors(state, ((r"^visual\.trunk\.", ""), *head))
-    zero_bias_of_head(state)
+    zero_bias(state)
     return state
 
 

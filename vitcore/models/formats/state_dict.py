@@ -70,11 +70,10 @@ def join_query_key_value(state: StateDict) -> None:
         join_tensors(state, tuple(f".attn.{part}.{kind}" for part in "qkv"), f".attn.qkv.{kind}")
 
 
-def zero_bias_of_head(state: StateDict) -> None:
-    """Give a head that has no bias one of zeros: timm's has one."""
-    if "head.weight" in state and "head.bias" not in state:
-        head = state["head.weight"]
-        state["head.bias"] = torch.zeros(head.shape[0], device=head.device)
+def zero_bias(state: StateDict, layer: str = "head") -> None:
+    """Give a layer that has no bias one of zeros: timm's has one."""
+    if (weight := state.get(f"{layer}.weight")) is not None:
+        state.setdefault(f"{layer}.bias", torch.zeros(weight.shape[0], device=weight.device))
 
 
 def drop_tensors(state: StateDict, *patterns: str) -> None:

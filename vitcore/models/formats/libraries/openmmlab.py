@@ -5,9 +5,7 @@ among the layers of the head; so does the batch norm between a backbone and a li
 its configurations, and are asked.
 """
 
-import torch
-
-from vitcore.models.formats.state_dict import CheckpointFormat, RenamingRules, StateDict, drop_tensors, rename_tensors
+from vitcore.models.formats.state_dict import CheckpointFormat, RenamingRules, StateDict, drop_tensors, rename_tensors, zero_bias
 
 RULES: RenamingRules = (
     (r"^patch_embed\.projection\.", "patch_embed.proj."),
@@ -42,9 +40,8 @@ def convert(state: StateDict) -> StateDict:
         last = len(between) + ("pre_logits." in between)  # its tanh has no tensor
         rules = ((r"^head\.(weight|bias)$", rf"head.{last}.\1"), *((rf"^{stem}", new) for stem, new in places.items()))
         state = rename_tensors(state, rules)
-    if "norm_pre.weight" not in state and "patch_embed.proj.bias" not in state:
-        kernel = state["patch_embed.proj.weight"]
-        state["patch_embed.proj.bias"] = torch.zeros(kernel.shape[0], device=kernel.device)
+    if "norm_pre.weight" not in state:
+        zero_bias(state, "patch_embed.proj")
     return state
 
 
