@@ -48,11 +48,8 @@ def build_head(layers: Sequence[Sequence[Any]], between: str, before: str, eps: 
             begin = len(made) if sizes else begin
         elif kind == "batch_norm":
             made.append(LastAxisBatchNorm(sizes[0], eps=eps))
+        elif kind == "layer_norm":
+            made.append(nn.LayerNorm(sizes[0], eps=eps))
         else:
-            made.append(
-                {
-                    "linear": lambda: nn.Linear(*sizes),  # noqa: B023
-                    "layer_norm": lambda: nn.LayerNorm(sizes[0], eps=eps),  # noqa: B023
-                }[kind]()
-            )
+            made.append({"linear": nn.Linear}[kind](*sizes))
     return nn.Sequential(*made)
