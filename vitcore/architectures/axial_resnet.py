@@ -10,6 +10,7 @@ from typing import Any
 import timm  # noqa: F401
 import torch
 import torch.nn.functional as F
+from timm.layers import to_2tuple
 from timm.models.resnet import Bottleneck, ResNet
 from torch import Tensor, nn
 
@@ -23,12 +24,9 @@ class AxialResNet(ResNet):
         channels = tuple(width * 2**stage for stage in range(len(layers)))
         block: Any = Bottleneck
         super().__init__(block, layers, classes, stem_width=width, channels=channels)
-        rows, cols = (-(-side // 4) for side in ((image_px, image_px) if isinstance(image_px, int) else image_px))
-        self.pretrained_cfg: dict[str, Any] = {
-            "input_size": (3, *((image_px, image_px) if isinstance(image_px, int) else image_px)),
-            "mean": (0.5,) * 3,
-            "std": (0.5,) * 3,
-        }
+        size = to_2tuple(image_px)
+        rows, cols = (-(-side // 4) for side in size)
+        self.pretrained_cfg: dict[str, Any] = {"input_size": (3, *size), "mean": (0.5,) * 3, "std": (0.5,) * 3}
         stages: Any = (self.layer1, self.layer2, self.layer3, self.layer4)[: len(layers)]
         for stage in stages:
             for block in stage:

@@ -9,7 +9,8 @@ import copy
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import torch
@@ -238,22 +239,10 @@ def _silent(part: nn.Module) -> bool:
 
 
 def _merged(drawn: list[ModulePart]) -> Iterator[ModulePart]:
-    """Blocks that follow one another and are alike, as one that follows itself `times` times."""
-    kept: ModulePart | None = None
-    for part in drawn:
-        alike = kept and BLOCK_NAMES.search(part.name) and (part.kind, part.params, part.input_shape, part.output_shape,
-            part.inner_parts) == (
-            kept.kind, kept.params, kept.input_shape, kept.output_shape, kept.inner_parts)  # fmt: skip
-        if kept and alike:
-            kept = ModulePart(
-                kept.name, kept.kind, kept.input_shape, kept.output_shape, kept.params, kept.repeats + 1, kept.inner_parts
-            )
-            continue
-        if kept:
-            yield kept
-        kept = part
-    if kept:
-        yield kept
+    """Blocks that follow one another and are alike but for their names, as one that follows itself so many times."""
+    for _, alike in groupby(drawn, lambda part: replace(part, name="") if BLOCK_NAMES.search(part.name) else part.name):
+        first, *others = alike
+        yield replace(first, repeats=1 + len(others))
 
 
 def _shape(value: Any) -> tuple[int, ...]:
