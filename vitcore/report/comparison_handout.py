@@ -29,6 +29,7 @@ from vitcore.translation import percent, say
 
 ModelNames = tuple[str, str]
 MODEL_LETTERS = ("A", "B")  # what sentences call both; their names, which may be long, stand once at the top
+LETTER_FACTS = dict(zip(("first", "second"), MODEL_LETTERS, strict=True))
 EQUAL_DISTANCE_SHARE = 0.0005  # of the width: layers that differ by less reach equally far
 COMPARISON_SOURCES = (
     "Kornblith et al., Similarity of Neural Network Representations Revisited, ICML 2019. arXiv 1905.00414: linear CKA",
@@ -135,9 +136,8 @@ def token_similarity_sentence(comparison: Comparison) -> str:
     mean = float(np.mean([value for *_, value in pairs]))
     if most[2] - least[2] < 0.005:
         return say("Linear CKA of the tokens at the same depth is {mean} in every layer.", mean=f"{mean:.2f}")
-    facts = {"mean": f"{mean:.2f}", "first": MODEL_LETTERS[0], "second": MODEL_LETTERS[1], "most": f"{most[2]:.2f}",
-        "least": f"{least[2]:.2f}",
-             "i": most[0], "j": most[1], "k": least[0], "m": least[1]}  # fmt: skip
+    facts: dict[str, Any] = {"mean": f"{mean:.2f}", "most": f"{most[2]:.2f}", "least": f"{least[2]:.2f}"}
+    facts |= {"i": most[0], "j": most[1], "k": least[0], "m": least[1]} | LETTER_FACTS
     return say(
         "Linear CKA of the tokens at the same depth is {mean} on average. The highest, {most}, is in layer {i} of {first} and "
         "layer {j} of {second}. The lowest, {least}, is in layer {k} of {first} and layer {m} of {second}.",
@@ -159,7 +159,7 @@ def agreement_sentence(agreement: Any, tops: list[list[tuple[str, float]]]) -> s
             return say("{names} names no classes, so the predictions can't be compared.", names=" · ".join(mute))
         return say("The models have different classes, or different kinds of probability, so their predictions can't be compared.")
     (one, p), (two, q) = (top[0] for top in tops)
-    facts = {"one": one, "two": two, "p": percent(p), "q": percent(q), "first": MODEL_LETTERS[0], "second": MODEL_LETTERS[1]}
+    facts = {"one": one, "two": two, "p": percent(p), "q": percent(q), **LETTER_FACTS}
     told = (
         say("Both predict “{one}”: {first} with {p}, {second} with {q}.", **facts)
         if agreement.same_top1
@@ -186,7 +186,7 @@ def attention_distance_sentence(px: list[NDArray], vits: tuple[Vit, Vit]) -> str
     told = say(
         "Among the patches alone (renormalised), the heads of layer 0 attend over {near0} to {far0} % of the picture's width in "
         "{first}, and over {near1} to {far1} % in {second}. The mean over all heads and layers is {mean0} and {mean1} %.",
-        first=MODEL_LETTERS[0], second=MODEL_LETTERS[1], **facts,
+        **LETTER_FACTS, **facts,
     )  # fmt: skip
     return f"{told} {_layer_by_layer([one.mean(1) for one in share])}"
 
@@ -199,9 +199,8 @@ def _layer_by_layer(means: list[NDArray]) -> str:
     lead = (means[deeper] - other) * (-1 if deeper else 1)  # of the first
     places = [np.flatnonzero(lead > EQUAL_DISTANCE_SHARE).tolist(), np.flatnonzero(lead < -EQUAL_DISTANCE_SHARE).tolist()]
     how = "" if few == many else say(" (at the same depth, counted as the layers of {model})", model=MODEL_LETTERS[deeper])
-    facts = {"how": how, "first": MODEL_LETTERS[0], "second": MODEL_LETTERS[1], "here": _ranges(places[0]),
-        "there": _ranges(places[1]),
-             "one": len(places[0]), "two": len(places[1])}  # fmt: skip
+    facts: dict[str, Any] = {"how": how, "here": _ranges(places[0]), "there": _ranges(places[1]), **LETTER_FACTS}
+    facts |= {"one": len(places[0]), "two": len(places[1])}
     if places[0] and places[1]:
         return say("On average over a layer's heads{how}, {first} attends farther in {one:layer|layers} {here}, {second} in "
             "{two:layer|layers} {there}.", **facts)  # fmt: skip
