@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -203,7 +204,7 @@ def find_positions(model: nn.Module, layout: TokenLayout, run: Run) -> tuple[str
                 continue
             rows = p.detach().view(-1, p.shape[-1])
             by = torch.randn(rows.shape[1], generator=torch.Generator().manual_seed(1))
-            found = _numbers(lambda chosen, p=rows, by=by: _changed(p, chosen.view(-1, 1) * by), model, blocks[0], run, len(rows))
+            found = _numbers(partial(_changed, rows, by), model, blocks[0], run, len(rows))
             at = tuple(found[place] - 1 for place in places)
             if len(set(at)) == len(at) and all(0 <= row < len(rows) for row in at):
                 return name, at
@@ -230,11 +231,12 @@ def _prefix_names(model: nn.Module, early: list[str], block: nn.Module, run: Run
 
 
 @contextmanager
-def _changed(p: Tensor, by: Tensor) -> Iterator[None]:
+def _changed(p: Tensor, by: Tensor, chosen: Tensor | None = None) -> Iterator[None]:
+    """Within it a parameter, or the chosen of its rows, is another."""
     kept = p.detach().clone()
     try:
         with torch.no_grad():
-            p.add_(by)
+            p.add_(by if chosen is None else chosen.view(-1, 1) * by)
         yield
     finally:
         with torch.no_grad():
