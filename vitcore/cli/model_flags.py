@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from vitcore.cli import inspect as inspecting
@@ -31,26 +32,24 @@ def load_named(name: str, args: argparse.Namespace) -> Vit:
 
     answers, base = inspecting.answers_from_flags(args), inspecting.base_from_flags(args)
     inspecting.print_assumed_answers(name, answers, base)
-    with DownloadBar("Downloading") as progress:
+    with _download_bar() as progress:
         return load(name, progress=progress, answers=answers, base=base, device=args.device, dtype=args.dtype)
 
 
-class DownloadBar:
-    """A download bar on standard error that appears only when something is downloaded."""
+@contextmanager
+def _download_bar() -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error that appears only when something is downloaded: what it is told of, bytes so far and in all."""
+    bar: Any = None
 
-    def __init__(self, title: str) -> None:
-        self.title = title
-        self.bar: Any = None
-
-    def __enter__(self) -> Callable[[int, int], None]:
-        return self.show
-
-    def show(self, done: int, total: int) -> None:
+    def show(done: int, total: int) -> None:
         from tqdm import tqdm
 
-        self.bar = self.bar or tqdm(total=total, desc=self.title, unit="B", unit_scale=True, file=sys.stderr)
-        self.bar.update(done - self.bar.n)
+        nonlocal bar
+        bar = bar or tqdm(total=total, desc="Downloading", unit="B", unit_scale=True, file=sys.stderr)
+        bar.update(done - bar.n)
 
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.close()
+    try:
+        yield show
+    finally:
+        if bar is not None:
+            bar.close()
