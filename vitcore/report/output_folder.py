@@ -4,7 +4,7 @@ import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from vitcore.errors import RefusalError
 
@@ -15,18 +15,8 @@ class OutputFullError(RefusalError):
     """The file would grow larger than it may; the message says so."""
 
 
-class OutputFolder(Protocol):
-    """Where files are put, by their path within it."""
-
-    def require_space(self, size: int) -> None:
-        """Raise FullError where so many bytes more would not fit."""
-
-    def write_files(self, files: Mapping[str, bytes]) -> None:
-        """Put files there, by their path."""
-
-
 class PlainFolder:
-    """Files in a folder, which is made when needed; files of the same name are replaced."""
+    """Files in a folder, which is made when needed, put there by their path within it; those of the same name are replaced."""
 
     def __init__(self, folder: Path) -> None:
         self.home = folder
@@ -59,3 +49,6 @@ class ZipFolder:
             for name, data in files.items():
                 how = zipfile.ZIP_STORED if Path(name).suffix in COMPRESSED_SUFFIXES else zipfile.ZIP_DEFLATED
                 archive.writestr(name, data, how)
+
+
+OutputFolder = PlainFolder | ZipFolder
