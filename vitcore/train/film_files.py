@@ -71,7 +71,15 @@ class Film:
 
     def steps_of_new_loss_terms(self) -> list[int]:
         """The steps at which the loss has a term that it did not have before."""
-        return steps_of_new_loss_terms(self.log)
+        no_terms = {"step", "loss", "lr", "images_per_s", "top1", "top5"}
+        known: set[str] = set()
+        steps = []
+        for record in self.log:
+            terms = {name for name in record.keys() - no_terms if not name.startswith("val_")}
+            if known and terms - known:
+                steps.append(int(record["step"]))
+            known |= terms
+        return steps
 
     def top(self, frame: int, photo: int, translated: bool = False) -> list[tuple[str, float]]:
         """(class, probability) of the likeliest classes, as they are read if `translated`; empty where no classes are learned."""
@@ -85,19 +93,6 @@ class Film:
 def last_accuracy(log: Sequence[dict[str, Any]]) -> FilmAccuracy | None:
     """What the last evaluation in a training's log found; None where there is none, or no names are learned."""
     return next((FilmAccuracy(r["step"], r["top1"], r.get("val_photos", 0)) for r in reversed(log) if "top1" in r), None)
-
-
-def steps_of_new_loss_terms(log: Sequence[dict[str, Any]]) -> list[int]:
-    """The steps of a training's log at which its loss has a term that it did not have before."""
-    no_terms = {"step", "loss", "lr", "images_per_s", "top1", "top5"}
-    known: set[str] = set()
-    steps = []
-    for record in log:
-        terms = {name for name in record.keys() - no_terms if not name.startswith("val_")}
-        if known and terms - known:
-            steps.append(int(record["step"]))
-        known |= terms
-    return steps
 
 
 def snapshot_steps(recipe: Recipe) -> set[int]:

@@ -61,11 +61,8 @@ def open_encoded_photos(files: Sequence[tuple[Path, str]], home: Path) -> Encode
     """
     if sum(file.stat().st_size for file, _ in files) > MAX_MEMORY_SHARE * memory_bytes():
         return _again(tuple(_mapped(file, column, home) for file, column in files))
-    return EncodedPhotos(table := pa.concat_tables([_whole(*one) for one in files]), np.arange(len(table)))
-
-
-def _whole(file: Path, column: str) -> pa.Table:
-    return _plain(pq.read_table(file, columns=[column]), column, file)
+    table = pa.concat_tables([_plain(pq.read_table(file, columns=[column]), column, file) for file, column in files])
+    return EncodedPhotos(table, np.arange(len(table)))
 
 
 def _again(files: tuple[Path, ...], which: NDArray[np.int64] | None = None) -> EncodedPhotos:
