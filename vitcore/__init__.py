@@ -56,25 +56,19 @@ declare_before_timm()
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "Activations": "interventions.activations", "cache": "interventions.activations",
-    "Edits": "interventions.edits", "edit": "interventions.edits",
-    "Grid": "grid", "ModelError": "models.model_cards", "Vit": "models.load_model",
-    "load": "models.load_model", "inspect": "models.load_model",
-    "PhotoError": "images", "open_photo": "images",
-    "film": "train.film.film_writer", "wrap": "models.assembly.wrap", "head_ablation": "interventions.head_ablation",
-    "mean_activations": "interventions.mean_activations", "switch_off": "interventions.component_switches",
-    "switchable_components": "interventions.component_switches", "activation_patching": "interventions.activation_patching",
-    "ActivationPatching": "interventions.activation_patching",
-    "steer": "interventions.steering", "steering_direction": "interventions.steering",
-    "steering_sweep": "interventions.steering",
-    "Recording": "forward.recording", "record": "forward.recording", "record_many": "forward.recordings.record_many",
-    "mean_distance": "forward.recordings.mean_distance", "MeanDistance": "forward.recordings.mean_distance",
-    "PatchTokens": "tokens.patch_tokens", "patch_tokens": "tokens.patch_tokens", "TokenPca": "tokens.pca", "pca": "tokens.pca",
-    "Correspondences": "tokens.similarity", "correspondences": "tokens.similarity",
-    "cosine_similarity": "tokens.similarity", "segments": "tokens.segments",
-    "relevance": "forward.relevance", "figures": "", "analysis": "",
+_NAMES = {  # by the module that they are in; the first are modules themselves
+    "": "analysis figures", "forward.recording": "Recording record",
+    "forward.recordings.mean_distance": "MeanDistance mean_distance", "forward.recordings.record_many": "record_many",
+    "forward.relevance": "relevance", "grid": "Grid", "images": "PhotoError open_photo",
+    "interventions.activation_patching": "ActivationPatching activation_patching",
+    "interventions.activations": "Activations cache", "interventions.component_switches": "switch_off switchable_components",
+    "interventions.edits": "Edits edit", "interventions.head_ablation": "head_ablation",
+    "interventions.mean_activations": "mean_activations", "interventions.steering": "steer steering_direction steering_sweep",
+    "models.assembly.wrap": "wrap", "models.load_model": "Vit inspect load", "models.model_cards": "ModelError",
+    "tokens.patch_tokens": "PatchTokens patch_tokens", "tokens.pca": "TokenPca pca", "tokens.segments": "segments",
+    "tokens.similarity": "Correspondences correspondences cosine_similarity", "train.film.film_writer": "film",
 }  # fmt: skip
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = sorted(_HOME)
 
 
