@@ -217,14 +217,16 @@ def every_square(b: Bench) -> Job:
         [grid.prefix + (row + i) * grid.cols + col + j for i in range(SQUARE) for j in range(SQUARE)]
         for row in range(0, grid.rows - SQUARE + 1, SQUARE) for col in range(0, grid.cols - SQUARE + 1, SQUARE)
     ]  # fmt: skip
+    change = (module(b.x) - module(b.other))[0]
+    pair = int(change.argmax()), int(change.argmin())  # of classes between which the photos differ most
 
     def by_hand() -> Tensor:
         seen: list[Tensor] = []
         handles = [block.register_forward_hook(lambda block, inputs, out: seen.append(out)) for block in module.blocks]
-        second = module(b.other)[0].argmax()
+        module(b.other)
         for handle in handles:
             handle.remove()
-        first, difference = module(b.x)[0].argmax(), torch.zeros(b.vit.blocks, len(squares))
+        difference = torch.zeros(b.vit.blocks, len(squares))
         for layer, square in np.ndindex(*difference.shape):
 
             def swap(block: Any, inputs: Any, out: Tensor, layer: int = layer, square: int = square) -> Tensor:
@@ -234,11 +236,14 @@ def every_square(b: Bench) -> Job:
 
             handle = module.blocks[layer].register_forward_hook(swap)
             logits = module(b.x)[0]
-            difference[layer, square] = logits[first] - logits[second]
+            difference[layer, square] = logits[pair[0]] - logits[pair[1]]
             handle.remove()
         return difference
 
-    ours = lambda: torch.from_numpy(vitcore.activation_patching(b.vit, b.x, b.other, squares).logit_difference.copy())  # noqa: E731
+    def ours() -> Tensor:
+        found = vitcore.activation_patching(b.vit, b.x, b.other, squares, pair)
+        return torch.from_numpy(found.logit_difference.copy())
+
     return Job("every square after every layer", ours, {"by hand": by_hand})
 
 

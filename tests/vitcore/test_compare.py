@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from PIL import Image
 from scipy.stats import spearmanr
 
 import vitcore
-from tests.shells import shell
 from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.cli.commands import main
 from vitcore.forward.compare_models import (
@@ -26,8 +24,6 @@ from vitcore.forward.compare_models import (
 from vitcore.forward.recording import record, to_model_input
 from vitcore.models import load_model
 from vitcore.report.comparison_handout import attention_distance_sentence, distance_figures
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -211,11 +207,6 @@ def test_figures_share_their_scales(tiny, other, photo):
     assert shares[0] == pytest.approx(shares[1])
     scale = drawn["difference"].colour_scale
     assert scale.low == -scale.high
-
-
-def test_what_cannot_be_compared_is_one_sentence(tmp_path):
-    done = shell("-m", "vitcore", "compare", "no-such-model", "other", str(tmp_path / "none.jpg"), cwd=ROOT)
-    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1 and "none.jpg" in done.stderr
 
 
 @pytest.mark.parametrize(

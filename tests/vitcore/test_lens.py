@@ -91,3 +91,4 @@ def test_the_shared_model_is_left_alone(tiny):
 def test_probabilities():
     p = probabilities(np.array([[1000.0, 1000.0, -1000.0], [0, np.log(3), -np.inf]], np.float32))
     np.testing.assert_allclose(p, [[0.5, 0.5, 0], [0.25, 0.75, 0]], atol=1e-6)
+    assert probabilities(np.array([-1e4, 0, 1e4]), "sigmoid").tolist() == [0, 0.5, 1], "nothing overflows"
