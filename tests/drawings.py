@@ -49,7 +49,7 @@ DRAWINGS = {
     "framed": lambda mode: figures.frame_outliers(figures.rollout(MAPS[0], PHOTO, GRID, mode=mode), [3, 12], GRID),
     "signed": lambda mode: figures.relevance(MAPS[0] - MAPS[1], PHOTO, GRID, "A less B", "points", signed=True, mode=mode),
     "per layer": lambda mode: figures.rollout_per_layer(MAPS, PHOTO, GRID, "Build-up", mode=mode),
-    "predictions": lambda mode: figures.predictions([("tabby", 0.6), ("lynx", 0.2)], mode),
+    "predictions": lambda mode: figures.predictions([(name, 0.5**i) for i, name in enumerate("abcde", 1)], mode),
     "curves": lambda mode: figures.training_curves(CURVES, "Loss", "nats", mode, at=3, log_steps=True),
     "masked": lambda mode: figures.masked_photo(PHOTO, GRID, "Given", mode, hatched=np.arange(24) % 3 == 0),
     "few-shot": lambda mode: figures.few_shot_accuracy(SHOTS, 0.1, 20, 95, mode),

@@ -34,7 +34,7 @@ class Painted(NamedTuple):
 def finite(x, y):
     """The points (K, 2) that have both numbers; logarithms are no matter here."""
     pairs = np.array([(a, b) for a, b in zip(x, y, strict=True) if a is not None and b is not None], float).reshape(-1, 2)
-    return np.round(pairs[np.isfinite(pairs).all(1)], 4).tolist()
+    return np.round(pairs[np.isfinite(pairs).all(1)], 3).tolist()
 
 
 def box(*numbers):
@@ -138,7 +138,7 @@ def test_error_bars_and_cells_are_printed():
     assert bright > 0.1 and dark / bright == pytest.approx(2, rel=0.1), "six cells of nothing, three of all"
 
 
-SIGNED = ("one patch", "positions", "tile", "signed", "head drops")
+SIGNED = ("one patch", "projection", "positions", "tile", "cosine map", "signed", "head drops")
 
 
 def test_another_theme_is_a_replaced_field():
