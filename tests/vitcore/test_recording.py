@@ -23,18 +23,14 @@ from vitcore.probabilities import top_classes
 from vitcore.report.report_settings import ReportSettings
 
 KINDS = {
-    "class token": {},
-    "registers": {"reg_tokens": 4},
+    "class token": {}, "registers": {"reg_tokens": 4},
     "registers without positions": {"reg_tokens": 4, "no_embed_class": True},
     "attention pool": {"class_token": False, "global_pool": "map"},
     "attention pool beside registers": {"class_token": False, "global_pool": "map", "reg_tokens": 3},
-    "mean": {"class_token": False, "global_pool": "avg"},
-    "mean beside a class token": {"global_pool": "avg"},
-    "no classes": {"num_classes": 0},
-    "rectangle": {"img_size": (32, 48)},
-    "patches that are not square": {"img_size": (40, 48), "patch_size": (8, 16)},
-    "one head": {"num_heads": 1},
-}
+    "mean": {"class_token": False, "global_pool": "avg"}, "mean beside a class token": {"global_pool": "avg"},
+    "no classes": {"num_classes": 0}, "rectangle": {"img_size": (32, 48)},
+    "patches that are not square": {"img_size": (40, 48), "patch_size": (8, 16)}, "one head": {"num_heads": 1},
+}  # fmt: skip
 SPECIAL = ["distilled", "hybrid", "shipped"]
 
 

@@ -17,14 +17,10 @@ from vitcore.models import load_model
 
 OF_A_CLASS = [name for name, method in METHODS.items() if method.asks_class]
 KINDS = {
-    "default": {},
-    "registers": {"reg_tokens": 4},
-    "attention pool": {"class_token": False, "global_pool": "map"},
-    "mean of patches": {"class_token": False, "global_pool": "avg", "fc_norm": False},
-    "no positions": {"pos_embed": "none"},
-    "wide": {"img_size": (24, 48)},
-    "norms of queries and keys": {"qk_norm": True},
-}
+    "default": {}, "registers": {"reg_tokens": 4}, "attention pool": {"class_token": False, "global_pool": "map"},
+    "mean of patches": {"class_token": False, "global_pool": "avg", "fc_norm": False}, "no positions": {"pos_embed": "none"},
+    "wide": {"img_size": (24, 48)}, "norms of queries and keys": {"qk_norm": True},
+}  # fmt: skip
 each_method = pytest.mark.parametrize("method", METHODS)
 
 

@@ -20,13 +20,9 @@ from vitcore.quiz.quiz_data import make_quiz_material as material
 from vitcore.report.handout import handout
 
 SMALL = {
-    "hidden_size": 96,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 3,
-    "intermediate_size": 192,
-    "image_size": 32,
+    "hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 192, "image_size": 32,
     "patch_size": 8,
-}
+}  # fmt: skip
 
 
 def saved(folder, **config):
