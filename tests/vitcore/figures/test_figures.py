@@ -12,7 +12,7 @@ from PIL import Image
 
 from tests.drawings import DRAWINGS
 from vitcore import figures
-from vitcore.figures.painters.png_and_svg import PAPER_COLOUR, print_figure
+from vitcore.figures.painters.png_and_svg import PAPER_COLOUR, SOFTWARE, print_figure
 from vitcore.figures.theme import INK_COLOURS
 
 PIXELS = (  # printed as PNG; as SVG all of them are
@@ -66,7 +66,7 @@ def test_png(name, mode):
     png = print_figure(DRAWINGS[name](mode), "png")
     image = Image.open(io.BytesIO(png))
     image.load()
-    assert image.format == "PNG" and min(image.size) > 300
+    assert image.format == "PNG" and min(image.size) > 300 and image.info["Software"] == SOFTWARE
     assert corner(png) == PAPER_COLOUR[mode]
     assert len(np.unique(np.asarray(image.convert("L")))) > 10, "an empty picture"
 
