@@ -1,14 +1,29 @@
 """Checkpoints for tests as other libraries write them: their own modules with random weights, and Google's `.npz` from timm's."""
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import torch
 
+import vitcore
 from tests.conftest import lively
 
 PHOTO = torch.Generator().manual_seed(5)
+
+
+def load_quietly(path: Path, **more) -> vitcore.Vit:
+    """As `vitcore.load`, with no word of what is worth a warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return vitcore.load(path, **more)
+
+
+def same_answers(vit: vitcore.Vit, module: torch.nn.Module) -> None:
+    x = torch.randn(2, 3, *vit.grid.image_px)
+    with torch.inference_mode():
+        assert torch.allclose(vit.module(x), module(x), rtol=0, atol=1e-5)
 
 
 def smooth(table: torch.Tensor, rows: int, cols: int) -> None:

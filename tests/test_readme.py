@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from tests.printing import printed_blank
 from vitcore.cli.commands import main
+from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.profiling import throughput
 
@@ -58,13 +60,18 @@ def test_python_blocks(code, folder):
 
 @pytest.mark.skipif(os.name == "nt", reason="these blocks are for a POSIX shell")
 @pytest.mark.parametrize("code", SHELL, ids=first_line)
-def test_shell_blocks(code, folder, capsys, monkeypatch):
+def test_shell_blocks(code, folder, capsys, monkeypatch, shipped):
+    load = load_model.load
+    monkeypatch.setattr(
+        load_model, "load", lambda name=DEFAULT_MODEL, *a, **k: shipped if name == DEFAULT_MODEL else load(name, *a, **k)
+    )
     monkeypatch.setattr(throughput, "SECONDS_PER_BATCH_SIZE", 0)  # three passes of a batch are timed all the same
     monkeypatch.setattr(throughput, "MATRIX_SIDE", 64)
     for line in filter(str.strip, code.splitlines()):
         words = shlex.split(line, comments=True)
         assert words[:3] == ["python", "-m", "vitcore"], f"a line of another kind: let this test run it with sh: {line}"
-        assert main(words[3:]) == 0, (line, capsys.readouterr().err)
+        with printed_blank():
+            assert main(words[3:]) == 0, (line, capsys.readouterr().err)
     assert any(folder.rglob("*.png")) or any(folder.rglob("config.json")) or "--out" not in code, "nothing was written"
 
 

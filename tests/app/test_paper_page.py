@@ -27,7 +27,7 @@ def test_the_best_of_table_2_with_its_cost():
     assert flowers.startswith("ViT-L/16 is best with 99.74 %") and "cost 680 " in flowers
 
 
-@pytest.mark.parametrize("lang", texts.LANGUAGES)
+@pytest.mark.parametrize("lang", ["en", "zh-CN"])
 @pytest.mark.parametrize("part", ["data", "compute", "art", "vtab", "positions", "optimiser"])
 def test_a_finding_is_the_title_of_its_chart(part, lang):
     app = App("paper", part=part, lang=lang).fine()

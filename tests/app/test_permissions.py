@@ -63,12 +63,11 @@ def test_a_server_is_bound_to_this_machine_unless_it_is_told_otherwise():
     assert done.stdout.split() == ["127.0.0.1", "0.0.0.0"]
 
 
-# Every page in both
+# Every page
 
 
-@pytest.mark.parametrize("setting", ["0", "1"])
-def test_every_page_opens_in_both_modes(monkeypatch, setting):
-    monkeypatch.setenv("INSIDE_VIT_PUBLIC", setting)
+def test_every_page_opens_in_public_mode(public):
+    """In local mode other tests open them."""
     app = App(PAGES[0].slug)
     for row in PAGES:
         app.go(row.slug).fine()

@@ -82,7 +82,7 @@ def test_translations_name_the_same_numbers(lang):
         assert len(english[key].split(" | ")) == len(other[key].split(" | ")), key
 
 
-@pytest.mark.parametrize("lang", texts.LANGUAGES)
+@pytest.mark.parametrize("lang", ["en", "zh-TW"])
 def test_every_step_of_the_model_that_ships(lang):
     app = App("story", lang=lang)
     for number, row in enumerate(step_view.STORY_STEPS, 1):

@@ -108,7 +108,7 @@ def test_a_page_that_is_loaded_again_has_its_visitors_photo(server, monkeypatch,
     back.close()
     twice = again(server, shown)
     assert "my-holiday.png" in twice.text, "as often as it is loaded"
-    for nobodys in (theirs, "", shown[:-1], shown.swapcase(), "*"):
+    for nobodys in (theirs, shown[:-1], "*"):
         stranger = again(server, nobodys)
         assert "my-holiday.png" not in stranger.text and "The photo of this link is not here" in stranger.text
         stranger.close()

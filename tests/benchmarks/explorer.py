@@ -8,14 +8,10 @@ controls, which Python drew, hold what was chosen, and the strip of layers is th
 """
 
 import argparse
-import os
 import random
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -194,32 +190,16 @@ def main() -> None:
     args = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
-    from tests.benchmarks.landing import launched
+    from tests.benchmarks.landing import launched, server
     from tests.models import run_folder
 
-    with tempfile.TemporaryDirectory() as home, socket.socket() as free:
+    with tempfile.TemporaryDirectory() as home:
         for side in (14, 16):
             run_folder(Path(home) / f"twelve{side}", img_size=8 * side, patch_size=8, embed_dim=96, depth=12, num_heads=12)
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
-        env = os.environ | {"VITCORE_RUNS": home, "OMP_WAIT_POLICY": "PASSIVE"}
-        command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true", "--server.port", str(port)]
-        with (
-            subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server,
-            sync_playwright() as playwright,
-        ):
+        with server(VITCORE_RUNS=home, OMP_WAIT_POLICY="PASSIVE") as (address, _), sync_playwright() as playwright:
             browser = launched(playwright)
-            try:
-                for _ in range(200):
-                    with socket.socket() as probe:
-                        if probe.connect_ex(("127.0.0.1", port)) == 0:
-                            break
-                    time.sleep(0.1)
-                measure(browser, f"http://localhost:{port}", args.moves, args.clicks)
-            finally:
-                browser.close()
-                server.terminate()
+            measure(browser, address, args.moves, args.clicks)
+            browser.close()
 
 
 if __name__ == "__main__":

@@ -59,19 +59,20 @@ look()
 
 
 @contextlib.contextmanager
-def server() -> Iterator[str]:
-    """The app on a free port."""
+def server(**environment: str) -> Iterator[tuple[str, int]]:
+    """The app on a free port: its address, and its process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true", "--server.port", str(port)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ) as process:
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          env=os.environ | environment) as process:  # fmt: skip
         try:
             for _ in range(600):
                 with contextlib.suppress(OSError), urllib.request.urlopen(f"http://localhost:{port}/_stcore/health"):
                     break
                 time.sleep(0.1)
-            yield f"http://localhost:{port}"
+            yield f"http://localhost:{port}", process.pid
         finally:
             process.terminate()
 
@@ -125,7 +126,7 @@ def main() -> None:
     parser.add_argument("--at", help="a server that runs already")
     args = parser.parse_args()
     with sync_playwright() as playwright, contextlib.ExitStack() as stack:
-        address = args.at or stack.enter_context(server())
+        address = args.at or stack.enter_context(server())[0]
         browser = launched(playwright)
         rows = [visit(browser, f"{address}/{args.path}", args.width) for _ in range(args.runs + 1)][1:]
         browser.close()

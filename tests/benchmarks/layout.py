@@ -183,7 +183,7 @@ def main() -> None:
 
     before = json.loads(args.before.read_text(encoding="utf-8")) if args.before else {}
     found: dict[str, dict] = {}
-    with server() as address, sync_playwright() as playwright:
+    with server() as (address, _), sync_playwright() as playwright:
         browser = launched(playwright)
         visit(browser, address, "desk", args.theme)  # the server loads torch for its first visitor
         for size in args.sizes:

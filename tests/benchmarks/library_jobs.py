@@ -15,7 +15,7 @@ from tests.benchmarks.library_models import Bench
 from vitcore.forward.recording import to_model_input
 from vitcore.interventions.activation_sites import ALL_NAMES
 
-LAYER, HEAD, TOKENS, CLASS, STEPS, PHOTOS = 6, 1, [2, 3, 4], 2, 8, 16
+LAYER, HEAD, TOKENS, CLASS, STEPS, PHOTOS, SQUARE = 6, 1, [2, 3, 4], 2, 8, 16, 4
 Way = Callable[[], Tensor]
 
 
@@ -165,6 +165,7 @@ def interventions(b: Bench) -> list[Job]:
         Job("a direction taken out", edited(lambda e: e.resid(LAYER).apply(without_a_direction)),
             {"ViT-Prisma": hooks("hook_resid_post", without_a_direction), "nnsight": direction_by_nnsight}),
         every_head(b, width),
+        every_square(b),
         gradients(b),
     ]  # fmt: skip
 
@@ -207,6 +208,43 @@ def every_head(b: Bench, width: int) -> Job:
 
     ours = lambda: torch.from_numpy(vitcore.head_ablation(b.vit, b.x, CLASS).copy())  # noqa: E731
     return Job("every head ablated", ours, {"captum": by_captum, "ViT-Prisma": by_prisma, "nnsight": by_nnsight})
+
+
+def every_square(b: Bench) -> Job:
+    """(L, G): the logit difference with each square of patches from the other photo; by hand, a whole pass a square."""
+    module, grid = b.vit.module, b.vit.grid
+    squares = [
+        [grid.prefix + (row + i) * grid.cols + col + j for i in range(SQUARE) for j in range(SQUARE)]
+        for row in range(0, grid.rows - SQUARE + 1, SQUARE) for col in range(0, grid.cols - SQUARE + 1, SQUARE)
+    ]  # fmt: skip
+    change = (module(b.x) - module(b.other))[0]
+    pair = int(change.argmax()), int(change.argmin())  # of classes between which the photos differ most
+
+    def by_hand() -> Tensor:
+        seen: list[Tensor] = []
+        handles = [block.register_forward_hook(lambda block, inputs, out: seen.append(out)) for block in module.blocks]
+        module(b.other)
+        for handle in handles:
+            handle.remove()
+        difference = torch.zeros(b.vit.blocks, len(squares))
+        for layer, square in np.ndindex(*difference.shape):
+
+            def swap(block: Any, inputs: Any, out: Tensor, layer: int = layer, square: int = square) -> Tensor:
+                mixed = out.clone()
+                mixed[:, squares[square]] = seen[layer][:, squares[square]]
+                return mixed
+
+            handle = module.blocks[layer].register_forward_hook(swap)
+            logits = module(b.x)[0]
+            difference[layer, square] = logits[pair[0]] - logits[pair[1]]
+            handle.remove()
+        return difference
+
+    def ours() -> Tensor:
+        found = vitcore.activation_patching(b.vit, b.x, b.other, squares, pair)
+        return torch.from_numpy(found.logit_difference.copy())
+
+    return Job("every square after every layer", ours, {"by hand": by_hand})
 
 
 def gradients(b: Bench) -> Job:

@@ -13,7 +13,8 @@ import vitcore
 from tests.conftest import NORMALISE, lively
 
 COLUMNS = {
-    "timm": "timm", "transformers": "transformers", "captum": "captum", "ViT-Prisma": "vit_prisma", "nnsight": "nnsight",
+    "by hand": "torch", "timm": "timm", "transformers": "transformers", "captum": "captum", "ViT-Prisma": "vit_prisma",
+    "nnsight": "nnsight",
 }  # fmt: skip
 
 

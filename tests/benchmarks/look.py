@@ -6,7 +6,6 @@ L/16 at 384 px beside the one that ships, and moves a real pointer over the phot
 """
 
 import argparse
-import os
 import random
 import sys
 import tempfile
@@ -61,8 +60,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         for name, shape in SHAPES.items():
             run_folder(Path(home) / name, **shape)
-        os.environ["VITCORE_RUNS"] = home
-        with server() as address, sync_playwright() as playwright:
+        with server(VITCORE_RUNS=home) as (address, _), sync_playwright() as playwright:
             browser = launched(playwright)
             measure(browser, address, args.moves)
             browser.close()

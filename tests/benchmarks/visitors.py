@@ -12,12 +12,10 @@ import contextlib
 import json
 import os
 import random
-import socket
 import statistics
-import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import connect
 
 ROOT = Path(__file__).parents[2]
+sys.path[0] = str(ROOT)
 PHOTOS = [row["id"] for row in json.loads((ROOT / "assets/samples/credits.json").read_text(encoding="utf-8"))]
 # Page, and what a click changes there: a control's key, its kind, and the values it may take.
 CLICKS: dict[str, tuple[str, str, range] | None] = {
@@ -181,26 +180,6 @@ async def room(url: str, visitors: int, seconds: float, think_s: float, chance: 
         print(f"| {name}s | {len(ends) / seconds:.1f} | {statistics.median(ends):.0f} | {p95:.0f} | {ends[-1]:.0f} | {bar} |")
 
 
-@contextlib.contextmanager
-def server() -> Iterator[tuple[str, int]]:
-    """The app on a port of its own: its address, and its process."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true",
-               "--server.port", str(port)]  # fmt: skip
-    kept = os.environ | {"OMP_WAIT_POLICY": "PASSIVE"}
-    with subprocess.Popen(command, cwd=ROOT, env=kept, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as started:
-        try:
-            for _ in range(600):
-                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                    break
-                time.sleep(0.1)
-            yield f"http://127.0.0.1:{port}", started.pid
-        finally:
-            started.terminate()
-
-
 def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -211,7 +190,9 @@ def main() -> None:
     parser.add_argument("--url", help="of an app that runs already")
     parser.add_argument("--pid", type=int, help="of its process, for its CPU time")
     args = parser.parse_args()
-    with contextlib.nullcontext((args.url, args.pid)) if args.url else server() as (url, pid):
+    from tests.benchmarks.landing import server
+
+    with contextlib.nullcontext((args.url, args.pid)) if args.url else server(OMP_WAIT_POLICY="PASSIVE") as (url, pid):
         asyncio.run(one(url, pid, args.rounds, random.Random(0)))
         asyncio.run(room(url, args.visitors, args.seconds, args.think, random.Random(1)))
 

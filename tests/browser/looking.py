@@ -302,18 +302,22 @@ def canvas(page: Page) -> Locator:
     return page.locator("canvas[role=application]").first
 
 
+def pixels(on: Locator) -> np.ndarray:
+    """What is drawn on a canvas, (H, W, 3)."""
+    address = on.evaluate("c => c.toDataURL('image/png')")
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))).convert("RGB"))
+
+
 def drawn(page: Page) -> np.ndarray:
     """That picture's pixels, once it is there: the script that draws it may come after everything else is at rest."""
     canvas(page).wait_for()
-    address = canvas(at_rest(page)).evaluate("c => c.toDataURL('image/png')")
-    return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))).convert("RGB"))
+    return pixels(canvas(at_rest(page)))
 
 
 def heat(page: Page) -> np.ndarray:
     """The heat on the photo of the Look page, or of the explorer: what is pointed at lies on another canvas."""
     page.locator("canvas.lit").first.wait_for(state="attached")
-    address = at_rest(page).locator("canvas.lit").first.evaluate("c => c.toDataURL('image/png')")
-    return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))).convert("RGB"))
+    return pixels(at_rest(page).locator("canvas.lit").first)
 
 
 def changed(page: Page, before: Any, look: Callable[[Page], Any] = drawn) -> Any:
@@ -331,8 +335,7 @@ def shows_the_photo_while_held(page: Page, where: str) -> None:
     map_ = page.locator(where)
 
     def shown(_page: Page) -> np.ndarray:
-        address = map_.evaluate("c => c.toDataURL('image/png')")
-        return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))).convert("RGB")).astype(int)
+        return pixels(map_).astype(int)
 
     map_.hover()
     heated = shown(page)

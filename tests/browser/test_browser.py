@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from files import SVG, corners, saved
 from looking import (
+    FOCUSED,
     LONG_MS,
     at_rest,
     canvas,
@@ -176,7 +177,7 @@ def test_the_keyboard_is_enough(visit):
     reached = []
     for _ in range(120):
         page.keyboard.press("Tab")
-        reached.append(page.evaluate(FOCUSED))
+        reached.append(" ".join(page.evaluate(FOCUSED)))
     assert any(name.startswith("CANVAS") for name in reached)
     names = " | ".join(reached)
     for control in (
@@ -203,13 +204,6 @@ def test_the_keyboard_is_enough(visit):
     page.keyboard.press("ArrowDown")  # the focus is still where it was
     page.keyboard.press("Space")
     expect(number(page, "Patch")).to_have_value("119")
-
-
-FOCUSED = """() => {
-  let e = document.activeElement
-  while (e && e.shadowRoot && e.shadowRoot.activeElement) e = e.shadowRoot.activeElement
-  return e.tagName + " " + (e.getAttribute("aria-label") || e.title || e.innerText || "")
-}"""
 
 
 def test_heads_a_patch_and_the_link(visit):

@@ -1,12 +1,9 @@
 """Compare in a real browser: another B, another picture, both pointed at together, and the link that reopens it all."""
 
-import base64
-import io
 import re
 
 import numpy as np
-from looking import at_rest, figures_are_accessible, pick, resize, serious, too_wide, unfold
-from PIL import Image
+from looking import at_rest, figures_are_accessible, pick, pixels, resize, serious, too_wide, unfold
 from playwright.sync_api import Page, expect
 
 from app.state.preset_pairs import PRESET_PAIRS
@@ -62,9 +59,9 @@ def test_a_curtain_is_drawn_by_mouse_finger_and_keys(visit):
     page = at_rest(visit("compare?view=curtain", width=1440, height=900))
     curtain, picture = page.get_by_role("slider", name="Curtain between A and B"), page.locator(".st-key-both_maps canvas")
     curtain.press("End")
-    only_a = pixels(page)
+    only_a = both_maps(page)
     curtain.press("Home")
-    only_b = pixels(page)
+    only_b = both_maps(page)
     assert not np.array_equal(only_a, only_b)
     box = picture.bounding_box()
     middle = box["y"] + box["height"] / 2
@@ -73,7 +70,7 @@ def test_a_curtain_is_drawn_by_mouse_finger_and_keys(visit):
     page.mouse.move(box["x"] + 0.7 * box["width"] + 3, middle, steps=4)
     page.mouse.up()
     expect(curtain).to_have_attribute("aria-valuenow", re.compile("^(69|70|71)$"))
-    both, edge = pixels(page), round(0.7 * only_a.shape[1])
+    both, edge = both_maps(page), round(0.7 * only_a.shape[1])
     assert np.array_equal(both[:, : edge - 12], only_a[:, : edge - 12]) and np.array_equal(
         both[:, edge + 12 :], only_b[:, edge + 12 :]
     )
@@ -92,8 +89,7 @@ def test_a_curtain_is_drawn_by_mouse_finger_and_keys(visit):
     assert too_wide(page) <= 1
 
 
-def pixels(page: Page) -> np.ndarray:
+def both_maps(page: Page) -> np.ndarray:
     """What is drawn on the picture with the curtain, when nothing is pointed at."""
     page.mouse.move(5, 5)
-    address = at_rest(page).locator(".st-key-both_maps canvas").evaluate("c => c.toDataURL('image/png')")
-    return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))).convert("RGB"))
+    return pixels(at_rest(page).locator(".st-key-both_maps canvas"))

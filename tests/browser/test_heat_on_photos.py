@@ -1,12 +1,10 @@
 """Heat in a real browser: its pixels are Python's, brighter is more, and a press held long shows the photo alone."""
 
-import base64
-import io
 import re
 
 import numpy as np
 import pytest
-from looking import LONG_MS, at_rest, in_both
+from looking import LONG_MS, at_rest, in_both, pixels
 from PIL import Image
 from playwright.sync_api import Page, expect
 from scipy.stats import spearmanr
@@ -20,12 +18,6 @@ from vitcore.images import sharp_crop
 GATHERED = ".st-key-gathered canvas"
 
 
-def pixels(page: Page, where: str) -> np.ndarray:
-    """What is drawn on a canvas, (H, W, 3)."""
-    drawn = page.locator(where).evaluate("canvas => canvas.toDataURL('image/png')")
-    return np.asarray(Image.open(io.BytesIO(base64.b64decode(drawn.partition(",")[2]))).convert("RGB")).astype(float)
-
-
 def brightness(drawn: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     """Mean luma of each patch."""
     (high, wide), (rows, cols) = drawn.shape[:2], shape
@@ -37,16 +29,16 @@ def brightness(drawn: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
 
 
 def apart(one: np.ndarray, other: np.ndarray) -> float:
-    return float(np.abs(one - other).mean())
+    return float(np.abs(one.astype(float) - other).mean())
 
 
 def comes_near(page: Page, picture: np.ndarray, most: float) -> None:
     """What is drawn becomes this picture, however busy the machine is."""
     for _ in range(LONG_MS // 100):
-        if apart(pixels(page, GATHERED), picture) < most:
+        if apart(pixels(page.locator(GATHERED)), picture) < most:
             return
         page.wait_for_timeout(100)
-    raise AssertionError(apart(pixels(page, GATHERED), picture))
+    raise AssertionError(apart(pixels(page.locator(GATHERED)), picture))
 
 
 @pytest.fixture(scope="module")
@@ -54,22 +46,25 @@ def rec(shipped):
     return vitcore.record(shipped, asset("samples/dahlia.jpg"), maps=range(shipped.blocks))
 
 
-def drawn_as_python_does(drawn: np.ndarray, mask: np.ndarray, rec: vitcore.Recording) -> None:
-    assert spearmanr(mask.ravel(), brightness(drawn, mask.shape).ravel()).statistic >= 0.95
+def drawn_as_python_does(drawn: np.ndarray, mask: np.ndarray, rec: vitcore.Recording, correlation: float = 0.95) -> np.ndarray:
+    """Python's own picture, of the same size."""
+    assert spearmanr(mask.ravel(), brightness(drawn, mask.shape).ravel()).statistic >= correlation
     detail = fine_detail(resize_for_figure(sharp_crop(rec.photo, rec.model_input)), rec.grid)
     ours = heat_on_photo(mask, detail, scale_top(mask, 1 / rec.grid.tokens))
     ours = np.asarray(Image.fromarray(ours).resize(drawn.shape[1::-1], Image.Resampling.BOX)).astype(float)
     assert apart(drawn, ours) < 3
-    off = np.abs(brightness(drawn, mask.shape) - brightness(ours, mask.shape))
-    assert off.mean() < 0.5 and off.max() < 4, "a pixel at a patch's edge is of both"
+    return ours
 
 
 def test_the_browser_draws_heat_as_python_does_and_a_press_held_long_shows_the_photo_and_chooses_nothing(visit, rec, subtests):
     page, mask = at_rest(visit("rollout?photo=dahlia")), rec.rollout()
     for theme in in_both(page):
         with subtests.test(theme):
-            drawn_as_python_does(pixels(page, GATHERED), mask, rec)
-    heat = pixels(page, GATHERED)
+            drawn = pixels(page.locator(GATHERED))
+            ours = drawn_as_python_does(drawn, mask, rec)
+            off = np.abs(brightness(drawn, mask.shape) - brightness(ours, mask.shape))
+            assert off.mean() < 0.5 and off.max() < 4, "a pixel at a patch's edge is of both"
+    heat = pixels(page.locator(GATHERED))
     photo = resize_for_figure(sharp_crop(rec.photo, rec.model_input)).convert("RGB").resize(heat.shape[1::-1])
     photo = np.asarray(photo).astype(float)
     page.locator(GATHERED).hover(position={"x": 90, "y": 90})
@@ -93,13 +88,7 @@ def test_the_browser_draws_heat_as_python_does_and_a_press_held_long_shows_the_p
 def test_the_explorer_draws_it_so_too(visit, rec):
     page = at_rest(visit("attention?photo=dahlia&block=4&token=100"))
     lit = rec.grid.to_map(rec.maps[4][:, 100].astype(np.float32).mean(0))
-    drawn = pixels(page, "canvas.lit")
-    assert spearmanr(lit.ravel(), brightness(drawn, lit.shape).ravel()).statistic >= 0.9
-    ours = heat_on_photo(
-        lit, fine_detail(resize_for_figure(sharp_crop(rec.photo, rec.model_input)), rec.grid), scale_top(lit, 1 / rec.grid.tokens)
-    )
-    ours = np.asarray(Image.fromarray(ours).resize(drawn.shape[1::-1], Image.Resampling.BOX)).astype(float)
-    assert apart(drawn, ours) < 3
+    drawn_as_python_does(pixels(page.locator("canvas.lit")), lit, rec, correlation=0.9)
 
 
 def test_the_paper_s_figure_stands_beside_its_photo_and_says_it_is_no_scale(visit):

@@ -1,11 +1,10 @@
 """The rollout lab in a real browser: two methods side by side, a class at a touch, a build-up that needs no server."""
 
-import json
 import re
 from urllib.parse import parse_qs, urlparse
 
 import pytest
-from looking import LONG_MS, copied, follow, in_both, resize, said_by, serious, slider, too_wide
+from looking import LONG_MS, copied, figures_are_accessible, follow, resize, said_by, slider, too_wide
 from looking import at_rest as quiet
 from playwright.sync_api import Locator, Page, expect
 
@@ -175,10 +174,4 @@ def test_on_a_phone_the_pictures_stand_one_below_the_other_and_a_patch_touched_o
 
 
 def test_axe_finds_nothing_serious_whatever_the_method(visit, subtests):
-    page = at_rest(visit("rollout?method=integrated_gradients&b_method=rollout&ask=true"))
-    page.get_by_role("button", name="Download").first.click()
-    for theme in in_both(page):
-        with subtests.test(theme):
-            expect(page.get_by_role("button", name="Numbers, CSV").first).to_be_visible()
-            found = serious(at_rest(page), theme=theme)
-            assert found == [], json.dumps(found, indent=1)
+    figures_are_accessible(at_rest(visit("rollout?method=integrated_gradients&b_method=rollout&ask=true")), subtests)

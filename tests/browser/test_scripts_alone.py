@@ -168,15 +168,9 @@ def test_vectors_are_bars_over_the_largest_of_a_row_and_formulas_have_their_lett
 
 
 FRAME = {
-    "page": "patches",
-    "mode": "light",
-    "lecture": True,
-    "chosen": "en cat",
-    "far": {"B/16": "346 MB"},
-    "scale": 1,
-    "narrow": 0,
-    "high": 0,
-}
+    "page": "patches", "mode": "light", "lecture": True, "chosen": "en cat", "far": {"B/16": "346 MB"}, "scale": 1,
+    "narrow": 0, "high": 0,
+}  # fmt: skip
 AROUND = """<div data-testid=stMain><div class=st-key-after><a onclick="window.turned = 'after'">next</a></div>
 <div class=st-key-before><a onclick="window.turned = 'before'">back</a></div><b data-escape tabindex=0>own</b></div>"""
 

@@ -184,32 +184,10 @@ def damage_settings(file: Path, rng: random.Random) -> None:
 
 
 EXTRA_FIELDS = (
-    "vision_config",
-    "pretrained_cfg",
-    "model_args",
-    "label_names",
-    "id2label",
-    "problem_type",
-    "architectures",
-    "architecture",
-    "model_type",
-    "size",
-    "crop_size",
-    "do_pad",
-    "patch_size",
-    "image_size",
-    "rescale_factor",
-    "labels",
-    "output",
-    "assumed",
-    "auto_map",
-    "num_labels",
-    "rank_pattern",
-    "timm",
-    "depth",
-    "weight_map",
-    "in_chans",
-)
+    "vision_config", "pretrained_cfg", "model_args", "label_names", "id2label", "problem_type", "architectures",
+    "architecture", "model_type", "size", "crop_size", "do_pad", "patch_size", "image_size", "rescale_factor", "labels",
+    "output", "assumed", "auto_map", "num_labels", "rank_pattern", "timm", "depth", "weight_map", "in_chans",
+)  # fmt: skip
 
 
 def _odd_value(rng: random.Random) -> object:

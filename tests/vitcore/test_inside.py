@@ -1,6 +1,6 @@
 """Live numbers inside a block: those of Eq. 1–3, equal to timm's own states and to the recording's maps."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -145,17 +145,13 @@ def test_the_shared_model_is_left_alone(tiny, noise):
     asked = [(0, 1), (1, 2), (2, 3), (2, 16)]
     alone = [trace_token(tiny, pixels, *one).x_out for one in asked]
     fused = [block.attn.fused_attn for block in tiny.module.blocks]
-    wrong = []
 
-    def look(i: int) -> None:
-        wrong.extend(i for _ in range(8) if not np.allclose(trace_token(tiny, pixels, *asked[i]).x_out, alone[i], atol=1e-5))
+    def right(i: int) -> bool:
+        return all(np.allclose(trace_token(tiny, pixels, *asked[i]).x_out, alone[i], atol=1e-5) for _ in range(8))
 
-    threads = [threading.Thread(target=look, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == [] and [block.attn.fused_attn for block in tiny.module.blocks] == fused
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(right, range(4)))
+    assert [block.attn.fused_attn for block in tiny.module.blocks] == fused
     assert not any(module._forward_hooks for module in tiny.module.modules())
 
 

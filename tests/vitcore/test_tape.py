@@ -51,46 +51,23 @@ def plain(module, x):
     return module(x)
 
 
-def same_top_5(a, b):
-    return torch.equal(a.argsort(descending=True)[..., :5], b.argsort(descending=True)[..., :5])
-
-
 # Logits
 
 
 @each_size
-def test_logits_are_bit_identical_beside_the_fused_kernel(make_module, changes):
+def test_logits_are_bit_identical_beside_the_kernel_and_as_near_as_rounding_when_the_instrument_answers(make_module, changes):
     module = make_module(**changes)
     x = pixels_for(module, batch=2)
-    logits, seen = taped(module, x)
-    assert torch.equal(logits, plain(module, x))
-    assert len(seen) == len(module.blocks) + (module.attn_pool is not None)
-
-
-@each_size
-def test_logits_stay_within_1e_5_when_the_instrument_answers(make_module, changes):
-    module = make_module(**changes)
-    x = pixels_for(module, batch=2)
-    logits, _ = taped(module, x, answer=True)
-    expected = plain(module, x)
-    assert torch.allclose(logits, expected, rtol=0, atol=1e-5)
-    assert same_top_5(logits, expected)
-
-
-@pytest.mark.parametrize("changes", SIZES[:4], ids=str)
-def test_recorded_logits_of_random_vits(make_vit, noise, changes):
-    vit = make_vit(**changes)
-    beside, inside = record(vit, noise(), exact=True), record(vit, noise())
-    expected = plain(vit.module, to_model_input(vit, beside.model_input.pixels))[0]
-    assert np.array_equal(beside.logits, expected.numpy())
-    assert np.abs(inside.logits - beside.logits).max() <= 1e-5
-    assert same_top_5(torch.tensor(inside.logits), expected)
+    (beside, seen), (inside, _), expected = taped(module, x), taped(module, x, answer=True), plain(module, x)
+    assert torch.equal(beside, expected) and len(seen) == len(module.blocks) + (module.attn_pool is not None)
+    assert torch.allclose(inside, expected, rtol=0, atol=1e-5)
+    assert torch.equal(inside.argsort(descending=True)[..., :5], expected.argsort(descending=True)[..., :5])
 
 
 def test_recorded_logits_of_the_shipped_model(shipped, photo_file):
     """Beside the fused kernel: the plain pass's own. Inside: as near as the plain pass to what float64 computes."""
     exact, off = copy.deepcopy(shipped.module).double(), []
-    for file in sorted(photo_file.parent.glob("*.jpg"))[::4]:
+    for file in sorted(photo_file.parent.glob("*.jpg"))[::9]:
         rec = record(shipped, open_photo(file))
         x = to_model_input(shipped, rec.model_input.pixels)
         expected, truth = plain(shipped.module, x)[0].numpy(), plain(exact, x.double())[0].numpy()
@@ -105,13 +82,12 @@ def test_recorded_logits_of_the_shipped_model(shipped, photo_file):
 
 
 def test_four_threads_share_one_model(shipped, photo_file):
-    files = sorted(photo_file.parent.glob("*.jpg"))[:6]
+    files = sorted(photo_file.parent.glob("*.jpg"))[:3]
     photos = [open_photo(file) for file in files]
     alone = [record(shipped, p, maps=[5]) for p in photos]
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda p: record(shipped, p, maps=[5]), photos * 4))
-    assert len(together) == 24
-    wrong = [i for i, rec in enumerate(together) if not same_recording(rec, alone[i % 6])]
+    wrong = [i for i, rec in enumerate(together) if not same_recording(rec, alone[i % 3])]
     assert wrong == []
 
 
@@ -169,13 +145,8 @@ def test_weights_times_v_is_the_kernels_output(options):
     assert weights.shape == (2, 4, 6, 6)
     assert torch.allclose(weights.sum(-1), torch.ones(2, 4, 6), atol=1e-6)
     assert torch.allclose(weights @ call.v, out, atol=1e-6)
-
-
-@each_option
-def test_some_rows_equal_those_of_all(options):
-    (call,), _ = one_call(**options)
     for rows in (slice(0, 1), slice(2, 5), slice(5, None)):
-        assert torch.allclose(call.weights(rows), call.weights()[:, :, rows], atol=1e-7)
+        assert torch.allclose(call.weights(rows), weights[:, :, rows], atol=1e-7)
 
 
 def test_masked_keys_get_nothing():
@@ -199,19 +170,6 @@ def test_boolean_masks_become_terms_of_the_scores():
     assert additive_mask(torch.tensor([True, False]), torch.float32).tolist() == [0, -torch.inf]
     given = torch.tensor([0.5, -1.0])
     assert additive_mask(given, torch.float32) is given
-
-
-@each_size
-def test_models_without_the_fused_kernel_give_the_same_maps(make_module, changes):
-    fused, manual = make_module(**changes), make_module(**changes)
-    for part in manual.modules():
-        if hasattr(part, "fused_attn"):
-            part.fused_attn = False
-    x = pixels_for(fused, batch=2)
-    one, two = taped(fused, x)[1], taped(manual, x)[1]
-    assert len(one) == len(two)
-    for a, b in zip(one, two, strict=True):
-        assert torch.allclose(a, b, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("softmax", [F.softmax, torch.softmax, torch.Tensor.softmax], ids=["F", "torch", "Tensor"])

@@ -98,20 +98,12 @@ def test_variance_explained_equals_a_regression_on_the_offsets():
     assert head_descriptions.explained_by_offset(w[None], GRID)[0] == pytest.approx(adjusted, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("weights", "words", "sink"),
-    [
-        (0.9 * at(0) + 0.1 * noise(), ("sink",), 0),
-        (0.2 * at(0) + 0.6 * at(1) + 0.2 * uniform(), ("sink",), 1),
-        (uniform(), ("even",), None),
-        (itself(), ("local", "positional"), None),
-        (right(), ("local", "positional"), None),
-        (noise(), ("global",), None),
-        (far(), ("global",), None),
-        (0.45 * itself() + 0.55 * noise(), ("mixed", "positional"), None),
-        (0.2 * itself() + 0.8 * noise(1), ("mixed",), None),
-    ],
-)
+@pytest.mark.parametrize(("weights", "words", "sink"), [
+    (0.9 * at(0) + 0.1 * noise(), ("sink",), 0), (0.2 * at(0) + 0.6 * at(1) + 0.2 * uniform(), ("sink",), 1),
+    (uniform(), ("even",), None), (itself(), ("local", "positional"), None), (right(), ("local", "positional"), None),
+    (noise(), ("global",), None), (far(), ("global",), None),
+    (0.45 * itself() + 0.55 * noise(), ("mixed", "positional"), None), (0.2 * itself() + 0.8 * noise(1), ("mixed",), None),
+])  # fmt: skip
 def test_words_of_known_heads(weights, words, sink):
     found = described(weights)
     assert (found.words, found.sink) == (words, sink), found

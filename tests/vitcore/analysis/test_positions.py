@@ -17,13 +17,10 @@ from vitcore.grid import Grid
 from vitcore.models import load_model
 
 KINDS = {
-    "class token": {},
-    "class token without a position": {"no_embed_class": True},
-    "registers with positions": {"reg_tokens": 4},
-    "registers without positions": {"reg_tokens": 4, "no_embed_class": True},
-    "no prefix": {"class_token": False, "global_pool": "avg"},
-    "rectangle": {"img_size": (32, 56)},
-}
+    "class token": {}, "class token without a position": {"no_embed_class": True},
+    "registers with positions": {"reg_tokens": 4}, "registers without positions": {"reg_tokens": 4, "no_embed_class": True},
+    "no prefix": {"class_token": False, "global_pool": "avg"}, "rectangle": {"img_size": (32, 56)},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)

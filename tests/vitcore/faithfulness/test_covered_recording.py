@@ -1,6 +1,6 @@
 """A pass without some patches: its answer, its maps on the whole grid, and the order in which a map gives its patches up."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -80,12 +80,10 @@ def test_outlier_tokens_of_the_pass_are_masked_by_their_own_patches(make_vit):
 def test_threads_share_the_model(make_vit):
     vit = make_vit()
     photo = photo_of(vit)
-    expected, found = [record_covered(vit, photo, [i], "removed").rollout() for i in range(6)], {}
-    threads = [threading.Thread(target=lambda i=i: found.update({i: record_covered(vit, photo, [i], "removed")})) for i in range(6)]
-    [t.start() for t in threads]
-    [t.join() for t in threads]
-    for i in range(6):
-        np.testing.assert_allclose(found[i].rollout(), expected[i], atol=1e-6)
+    expected = [record_covered(vit, photo, [i], "removed").rollout() for i in range(6)]
+    with ThreadPoolExecutor(6) as threads:
+        found = [*threads.map(lambda i: record_covered(vit, photo, [i], "removed").rollout(), range(6))]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
     assert not vit.module.blocks[0]._forward_pre_hooks and isinstance(vit.module.patch_drop, torch.nn.Identity)
 
 

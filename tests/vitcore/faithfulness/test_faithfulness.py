@@ -1,7 +1,7 @@
 """Covering, deletion curves and the sanity check, on small models whose answers can be worked out by hand."""
 
 import copy
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -263,13 +263,8 @@ def test_the_shared_model_stays_as_it_is_while_threads_remove_tokens(make_vit):
     vit = replace(make_vit(), labels=tuple("abcdefghij"))
     before, pixels = copy.deepcopy(vit.module.state_dict()), pixels_of(vit)
     expected = [answers_without(vit, pixels, [(i,)], "removed")[0] for i in range(8)]
-    found: dict[int, np.ndarray] = {}
-    threads = [
-        threading.Thread(target=lambda i=i: found.update({i: answers_without(vit, pixels, [(i,)], "removed")[0]})) for i in range(8)
-    ]
-    [t.start() for t in threads]
-    [t.join() for t in threads]
-    for i in range(8):
-        np.testing.assert_allclose(found[i], expected[i], atol=1e-6)
+    with ThreadPoolExecutor(8) as threads:
+        found = [*threads.map(lambda i: answers_without(vit, pixels, [(i,)], "removed")[0], range(8))]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
     assert isinstance(vit.module.patch_drop, torch.nn.Identity) and not vit.module._forward_hooks
     assert all((tensor == before[name]).all() for name, tensor in vit.module.state_dict().items())

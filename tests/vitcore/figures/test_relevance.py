@@ -1,7 +1,6 @@
 """Relevance drawn: signs have their own colours, zero is the middle of the scale, and a build-up has one scale."""
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 
 from vitcore import figures
@@ -102,13 +101,3 @@ def test_every_layer_has_its_picture_and_its_name(count):
     bar = fig.colour_scale
     assert bar.high == pytest.approx(rollout_per_layer_top(maps, GRID) * GRID.tokens)
     assert bar.high == pytest.approx(rollout_per_layer_scale(maps, GRID).high)
-
-
-@pytest.mark.parametrize("kind", ["png", "svg", "html"])
-def test_both_can_be_printed(kind):
-    for fig in (
-        figures.rollout_per_layer(growing(), PHOTO, GRID, "The build-up"),
-        figures.relevance(signed_map(), PHOTO, GRID, "A", "logits", signed=True),
-    ):
-        go.Figure(fig.to_plotly().to_dict())  # Plotly knows every property
-        assert len(figures.print_figure(fig, kind, "Ã = ½A + ½I and (A ⊙ ∂y/∂A)⁺: R ← R + Ā·R")) > 2000

@@ -1,14 +1,11 @@
 """Pictures of the story: the numbers they are given are the numbers they show, and they can be printed."""
 
-import io
-
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 from PIL import Image
 
 from vitcore.analysis.patches import normalise_pixels
-from vitcore.figures import print_figure, story_steps
+from vitcore.figures import story_steps
 from vitcore.grid import Grid
 from vitcore.probabilities import probabilities
 
@@ -103,23 +100,3 @@ def test_an_answer_shows_logits_and_shares_of_all_classes():
     np.testing.assert_allclose(fig.marks[0].x, [60, 25], rtol=1e-5)
     assert words(fig) == ["d: logit 2.48 → 60.0 %", "b: logit 1.61 → 25.0 %"]
     assert "the other 2 classes share 15.0 %" in fig.subtitle
-
-
-FIGURES = {
-    "flattened": lambda mode: story_steps.flattened_patch(RNG.integers(0, 256, (4, 4, 3), np.uint8), np.zeros((4, 4, 3)), mode),
-    "projection": lambda mode: story_steps.patch_projection(RNG.normal(size=(4, 4, 3)), RNG.normal(size=(6, 4, 4, 3)),
-    np.zeros(6), mode),
-    "sequence": lambda mode: story_steps.token_sequence(RNG.integers(0, 256, (15, 4, 4, 3), np.uint8), GRID, ("class",), 3, mode),
-    "lens": lambda mode: story_steps.logit_lens(np.full((3, 4), 0.25), tuple("abcd"), mode),
-    "answer": lambda mode: story_steps.logits_and_probabilities(np.zeros(4, np.float32), np.full(4, 0.25), tuple("abcd"), mode),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("mode", ["light", "dark"])
-@pytest.mark.parametrize("name", FIGURES)
-def test_pictures_of_the_lecture_print(name, mode):
-    fig = FIGURES[name](mode)
-    assert fig.mode == mode and fig.title
-    go.Figure(fig.to_plotly().to_dict())  # Plotly knows every property
-    page = Image.open(io.BytesIO(print_figure(fig, "png")))
-    assert min(page.size) > 200 and len(page.convert("RGB").getcolors(1 << 24)) > 20

@@ -1,8 +1,6 @@
 """Curves and the pictures of a snapshot: axes and scales that stay, stripes where nothing is seen, and in print."""
 
 import numpy as np
-import plotly.graph_objects as go
-import pytest
 
 from vitcore import figures
 from vitcore.figures.training_curves import FIRST, HATCH_GREYS, TrainingCurve
@@ -54,14 +52,3 @@ def test_masked_patches_are_striped():
     cells = pixels.reshape(4, pixels.shape[0] // 4, 4, -1, 3)
     assert set(np.unique(cells[1, :, 1])) == set(HATCH_GREYS)
     assert set(np.unique(cells[0])) == {77}
-
-
-@pytest.mark.parametrize("kind", ["png", "svg"])
-def test_they_can_be_printed(kind):
-    for fig in (
-        loss(log_steps=True, at=10),
-        figures.attention_on_photo(np.eye(4) / 4, PHOTO, GRID, "Rollout", 0.3),
-        figures.masked_photo(PHOTO, GRID, "Given"),
-    ):
-        go.Figure(fig.to_plotly().to_dict())  # Plotly knows every property
-        assert len(figures.print_figure(fig, kind)) > 2000

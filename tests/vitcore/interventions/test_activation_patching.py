@@ -1,6 +1,6 @@
 """Activation patching: each number is that of a pass some of whose tokens were put there by hand."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -79,19 +79,13 @@ def test_axial_attention_and_threads():
     x, other = inputs_for(vit, 1, 0), inputs_for(vit, 1, 1)
     far = (answer(vit, x) - answer(vit, other))[0]
     classes, groups = (int(far.argmax()), int(far.argmin())), [range(vit.grid.tokens), [0]]
-    wanted, results = vitcore.activation_patching(vit, x, other, groups, classes), []
+    wanted = vitcore.activation_patching(vit, x, other, groups, classes)
     np.testing.assert_allclose(wanted.logit_difference[:, 0], wanted.other, atol=1e-5)
     assert np.abs(wanted.logit_difference[:, 1] - wanted.own).max() > 1e-7
 
-    def work():
-        results.append(vitcore.activation_patching(vit, x, other, groups, classes))
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert len(results) == 4 and all(np.array_equal(one.logit_difference, wanted.logit_difference) for one in results)
+    with ThreadPoolExecutor(4) as threads:
+        results = [*threads.map(lambda _: vitcore.activation_patching(vit, x, other, groups, classes), range(4))]
+    assert all(np.array_equal(one.logit_difference, wanted.logit_difference) for one in results)
 
 
 def test_what_can_t_be_asked(make_vit):

@@ -1,7 +1,7 @@
 """Components switched off: each equals plain PyTorch with weights or tensors changed by hand, and only in a copy."""
 
 import copy
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -173,19 +173,13 @@ def test_every_head_attending_evenly_is_the_edit_of_that_head(vit, monkeypatch):
 def test_threads_switch_their_own():
     vit, x = make_kind("plain"), inputs_for(make_kind("plain"))
     names = [f"L{layer}H{head}" for layer in range(3) for head in range(3)][:6]
-    wanted, wrong = {name: answer(vitcore.switch_off(vit, [name]), x) for name in names}, []
+    wanted = {name: answer(vitcore.switch_off(vit, [name]), x) for name in names}
 
-    def work(name):
-        for _ in range(5):
-            if not torch.equal(answer(vitcore.switch_off(vit, [name]), x), wanted[name]):
-                wrong.append(name)
+    def right(name):
+        return all(torch.equal(answer(vitcore.switch_off(vit, [name]), x), wanted[name]) for _ in range(5))
 
-    threads = [threading.Thread(target=work, args=[name]) for name in names]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert wrong == []
+    with ThreadPoolExecutor(len(names)) as threads:
+        assert all(threads.map(right, names))
 
 
 def test_a_recording_of_a_photo_without_components(tiny, photo_file):

@@ -2,6 +2,7 @@
 
 import copy
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -285,7 +286,7 @@ def test_the_shared_model_stays_as_it_is(vit):
 
 def test_threads_share_a_model_and_half_of_them_edit_it():
     vit, x = make_kind("two attentions"), inputs_for(make_kind("two attentions"))
-    plain, wrong = answer(vit, x), []
+    plain = answer(vit, x)
 
     def edited(head):
         e = vitcore.edit(vit)
@@ -298,23 +299,19 @@ def test_threads_share_a_model_and_half_of_them_edit_it():
     answers = {head: answer(edited(head), x) for head in range(6)}
     start = threading.Barrier(8)
 
+    def right(thread):
+        if thread % 2:
+            head = 5 if thread == 1 else thread // 2
+            return torch.equal(answer(shared if thread == 1 else edited(head), x), answers[head])
+        return torch.equal(answer(vit, x), plain) and torch.equal(answer(shared, x), answers[5])
+
     def work(thread):
         start.wait()
-        for _ in range(6):
-            if thread % 2:
-                head = 5 if thread == 1 else thread // 2
-                same = torch.equal(answer(shared if thread == 1 else edited(head), x), answers[head])
-            else:
-                same = torch.equal(answer(vit, x), plain) and torch.equal(answer(shared, x), answers[5])
-            if not same:
-                wrong.append(thread)
+        return all(right(thread) for _ in range(6))
 
-    threads = [threading.Thread(target=work, args=[thread]) for thread in range(8)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert not wrong and len({tuple(one.flatten().tolist()) for one in answers.values()}) == 6
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(work, range(8)))
+    assert len({tuple(one.flatten().tolist()) for one in answers.values()}) == 6
 
 
 def test_an_error_within_an_edit_leaves_nothing_behind():

@@ -1,7 +1,6 @@
 """Adapters of PEFT: opened as peft itself merges them into their base, or refused in one sentence."""
 
 import json
-import warnings
 
 import pytest
 import timm
@@ -10,6 +9,7 @@ import transformers as T
 from safetensors.torch import load_file, save_file
 
 import vitcore
+from tests.checkpoints import load_quietly
 from vitcore.cli.commands import main
 from vitcore.models.model_cards import ModelError
 
@@ -66,12 +66,6 @@ def adapted(folder, base, told):
     return both
 
 
-def opened(path, **more):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return vitcore.load(path, **more)
-
-
 @torch.no_grad()
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_answers_as_peft_s_own_merge(tmp_path, kind):
@@ -80,10 +74,10 @@ def test_it_answers_as_peft_s_own_merge(tmp_path, kind):
     merged = both.merge_and_unload()
     said = merged(pixel_values=X)
     expected = said.logits if "logits" in said else said.pooler_output
-    plain = opened(tmp_path / "base").module(X)
+    plain = load_quietly(tmp_path / "base").module(X)
     folder_alone = kind in ("Swin", "BEiT, all layers")
     for path, answers in (("adapter", None), ("adapter/state.pth", {"heads": 3}))[: 1 if folder_alone else 2]:
-        found = opened(tmp_path / path, answers=answers)
+        found = load_quietly(tmp_path / path, answers=answers)
         torch.testing.assert_close(found.module(X), expected, atol=1e-5, rtol=0)
     assert plain.shape != expected.shape or (plain - expected).abs().max() > 1e-3, "the adapter changes the answer"
     if "head of its own" in kind:
@@ -101,8 +95,10 @@ def test_a_timm_model_s_adapter_is_told_its_base(tmp_path, capsys):
     both.save_pretrained(tmp_path / "adapter")
     expected = both(X)
     with pytest.raises(ModelError, match="adapter holds an adapter without its base model"):
-        opened(tmp_path / "adapter")
-    torch.testing.assert_close(opened(tmp_path / "adapter", base=tmp_path / "base.pth").module(X), expected, atol=1e-5, rtol=0)
+        load_quietly(tmp_path / "adapter")
+    torch.testing.assert_close(
+        load_quietly(tmp_path / "adapter", base=tmp_path / "base.pth").module(X), expected, atol=1e-5, rtol=0
+    )
     by_flag = ["--model", str(tmp_path / "adapter"), "--base", str(tmp_path / "base.pth")]
     assert main(["positions", *by_flag, "--json"]) == 0 and "heads=3" in capsys.readouterr().err
     assert main(["inspect", *by_flag[1:]]) == 0 and "It can't be opened" not in capsys.readouterr().out
@@ -139,16 +135,16 @@ def copied(lora, folder, change, tensors=None):
 ])  # fmt: skip
 def test_what_it_can_t_follow_is_refused_by_name(lora, tmp_path, change, sentence):
     with pytest.raises(ModelError, match=sentence):
-        opened(copied(lora, tmp_path, change))
+        load_quietly(copied(lora, tmp_path, change))
 
 
 def test_a_base_lies_where_it_says_or_beside_it(lora, tmp_path):
     named = copied(lora, tmp_path, {"base_model_name_or_path": "somebody/base"})
     with pytest.raises(ModelError, match="without its base model, somebody/base: say where that is"):
-        opened(named)
+        load_quietly(named)
     (tmp_path / "base").symlink_to(lora / "base")
-    assert opened(named).labels == ("a", "b", "c", "d")
-    assert opened(lora / "adapter").labels == ("a", "b", "c", "d"), "by its whole path"
+    assert load_quietly(named).labels == ("a", "b", "c", "d")
+    assert load_quietly(lora / "adapter").labels == ("a", "b", "c", "d"), "by its whole path"
     (tmp_path / "alone").mkdir()
     alone = copied(lora, tmp_path / "alone", {})
     assert vitcore.inspect(alone).configuration.labels
@@ -160,7 +156,7 @@ def test_matrices_without_a_scale_or_a_fitting_weight_are_refused(lora, tmp_path
     whole = load_file(lora / "adapter" / "adapter_model.safetensors")
     save_file(whole, tmp_path / "lost.safetensors")
     with pytest.raises(ModelError, match="whose scale no file says"):
-        opened(tmp_path / "lost.safetensors")
+        load_quietly(tmp_path / "lost.safetensors")
     q = next(name for name in whole if name.endswith("q_proj.lora_A.weight"))
     faults = {
         "misfit": {q: whole[q][:, :5].contiguous()},
@@ -173,20 +169,20 @@ def test_matrices_without_a_scale_or_a_fitting_weight_are_refused(lora, tmp_path
         folder = copied(lora, tmp_path / name, {}, whole | change)
         sentence = "no tensor of its base model has that name" if name == "nowhere" else "do not fit the weights they change"
         with pytest.raises(ModelError, match=sentence):
-            opened(folder)
+            load_quietly(folder)
     two = {
         name.replace(".weight", f".{which}.weight"): one for which in ("a", "b") for name, one in whole.items() if "lora" in name
     }
     (tmp_path / "two").mkdir()
     with pytest.raises(ModelError, match=r"several adapters \(a, b\)"):
-        opened(copied(lora, tmp_path / "two", {}, two))
+        load_quietly(copied(lora, tmp_path / "two", {}, two))
 
 
 @torch.no_grad()
 def test_modules_kept_whole(tmp_path):
     """PEFT takes all modules that end in the name: of one inside another it can't read again what it saved."""
     both = adapted(tmp_path, "classifier", {"target_modules": ["q_proj"], "modules_to_save": ["vit.embeddings", "classifier"]})
-    assert torch.allclose(opened(tmp_path / "adapter").module(X), both(pixel_values=X).logits, rtol=0, atol=1e-5)
+    assert torch.allclose(load_quietly(tmp_path / "adapter").module(X), both(pixel_values=X).logits, rtol=0, atol=1e-5)
     adapted(tmp_path, "classifier", {"target_modules": ["q_proj"], "modules_to_save": ["embeddings"]})
     with pytest.raises(ModelError, match=r"keeps vit\.embeddings\.patch_embeddings both alone and as a part of vit\.embeddings"):
-        opened(tmp_path / "adapter")
+        load_quietly(tmp_path / "adapter")

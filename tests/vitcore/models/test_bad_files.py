@@ -163,14 +163,6 @@ def test_code_in_a_pickle_is_not_run(old, state, tmp_path):
     assert not trace.exists()
 
 
-def test_settings_beside_the_weights_are_no_code(state, tmp_path):
-    import argparse
-
-    held = {"model": state, "args": argparse.Namespace(lr=0.1, output_dir=Path("x")), "best": np.float64(0.5)}
-    torch.save(held, tmp_path / "a.pth")
-    assert load_model.load(tmp_path / "a.pth").blocks == 2
-
-
 def test_links(state, tmp_path):
     save_file(state, tmp_path / "real.safetensors")
     links = {"good": "real.safetensors", "nowhere": "gone.safetensors", "round": "round.safetensors"}

@@ -13,6 +13,7 @@ from PIL import Image
 from timm.models._hub import save_for_hf
 
 import vitcore
+from tests.checkpoints import load_quietly
 from vitcore.analysis.filters import components_as_picture, principal_components
 from vitcore.forward.block_activations import project_patch
 from vitcore.images import PhotoError, crop_for_model, open_photo
@@ -26,12 +27,6 @@ X = torch.randn(2, 1, 32, 32, generator=torch.Generator().manual_seed(0))
 
 def of_timm(channels=1, name="vit_tiny_patch16_224", **more):
     return lively(timm.create_model(name, in_chans=channels, depth=2, img_size=32, patch_size=8, num_classes=3, **more)).eval()
-
-
-def opened(path, **more):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return vitcore.load(path, **more)
 
 
 @torch.no_grad()
@@ -67,7 +62,7 @@ def test_a_grey_model_answers_as_its_own_module(tmp_path, way):
 def test_a_photo_is_shown_as_pillow_makes_it_grey(tmp_path):
     module = of_timm()
     torch.save(module.state_dict(), tmp_path / "grey.pth")
-    vit = opened(tmp_path / "grey.pth")
+    vit = load_quietly(tmp_path / "grey.pth")
     pixels = np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8)
     grey = torch.from_numpy(np.asarray(Image.fromarray(pixels).convert("L")) / np.float32(255))
     recording = vitcore.record(vit, pixels)
@@ -83,7 +78,7 @@ def test_a_photo_is_shown_as_pillow_makes_it_grey(tmp_path):
 def test_filters_of_one_channel_are_grey(tmp_path):
     module = of_timm()
     torch.save(module.state_dict(), tmp_path / "grey.pth")
-    kernel = patch_kernel(opened(tmp_path / "grey.pth"))
+    kernel = patch_kernel(load_quietly(tmp_path / "grey.pth"))
     np.testing.assert_allclose(kernel.sum(1), module.patch_embed.proj.weight[:, 0], atol=1e-6)
     assert (kernel[:, 0] == kernel[:, 2]).all()
     network = timm.create_model("resnet18", in_chans=1, num_classes=3)
@@ -106,7 +101,7 @@ def tiff(values: np.ndarray) -> bytes:
 def test_a_model_of_other_bands_answers_as_its_own_module(tmp_path, channels):
     module = of_timm(channels)
     torch.save(module.state_dict(), tmp_path / "bands.pth")
-    vit = opened(tmp_path / "bands.pth")
+    vit = load_quietly(tmp_path / "bands.pth")
     assert vit.bands == channels and vit.assumed["channels"].startswith(f"{channels} bands") and vit.assumed["normalise"] == "none"
     values = np.random.default_rng(0).integers(0, 65536, (32, 32, channels)).astype(np.uint16)
     np.save(tmp_path / "a.npy", values)
@@ -117,7 +112,7 @@ def test_a_model_of_other_bands_answers_as_its_own_module(tmp_path, channels):
         recording = vitcore.record(vit, source)
         np.testing.assert_allclose(recording.logits, expected, atol=1e-5)
         assert recording.model_input.pixels.shape == (32, 32, 3) and f"It has {channels} bands" in recording.photo.notes[0]
-    told = opened(tmp_path / "bands.pth", answers={"normalise": ((0.5,) * channels, (0.25,) * channels)})
+    told = load_quietly(tmp_path / "bands.pth", answers={"normalise": ((0.5,) * channels, (0.25,) * channels)})
     floats = (values / 65535).astype(np.float32)
     expected = module((torch.from_numpy(floats).permute(2, 0, 1)[None] - 0.5) / 0.25)[0].numpy()
     np.testing.assert_allclose(vitcore.record(told, floats).logits, expected, atol=1e-5)

@@ -1,10 +1,8 @@
-"""DINOv3 in the shapes that people have it in: Meta's file, transformers' folder, timm's file and folder; any input size."""
+"""DINOv3 as Meta's file and as transformers' folder, at any input size; timm's own are in `test_table_of_files.py`."""
 
 import pytest
-import timm
 import torch
 import transformers
-from timm.models import save_for_hf
 
 from tests.conftest import lively
 from vitcore.models import load_model
@@ -109,14 +107,3 @@ def test_what_timms_model_can_not_do_is_refused(tmp_path):
     their_model(key_bias=True).save_pretrained(tmp_path / "keys")
     with pytest.raises(load_model.ModelError, match=r"k_proj\.bias"):
         load_model.load(tmp_path / "keys")
-
-
-@torch.inference_mode()
-def test_timms_file_and_folder(tmp_path):
-    args = {"depth": 1, "img_size": 64}
-    module = lively(timm.create_model("vit_small_patch16_dinov3_qkvb", num_classes=3, **args))
-    torch.save(module.state_dict(), tmp_path / "a.pth")
-    save_for_hf(module, str(tmp_path / "folder"), model_args=args, safe_serialization=True)
-    x = torch.randn(1, 3, 64, 64)
-    for path in (tmp_path / "a.pth", tmp_path / "folder"):
-        same(load_model.load(path, image_px=64), module(x), x)

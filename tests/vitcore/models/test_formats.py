@@ -76,12 +76,6 @@ def test_dinov2s_own_names(tmp_path):
     assert vit.grid.prefix == 5 and vit.mean[0] == 0.485
 
 
-# Google
-
-
-# transformers
-
-
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch):
     monkeypatch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "1")
@@ -104,12 +98,6 @@ def test_labels_and_colours_of_a_directory(tmp_path):
     next(iter(tmp_path.glob("*.safetensors"))).unlink()
     with pytest.raises(load_model.ModelError, match="missing"):
         load_model.load(tmp_path)
-
-
-# torchvision, OpenCLIP, timm's directories
-
-
-# Other input sizes
 
 
 @pytest.mark.parametrize("kind", [{}, {"distilled": True}, {"no_embed_class": True, "init_values": 1e-5}], ids=str)

@@ -16,13 +16,9 @@ from vitcore.errors import RefusalError
 HUB = "hf-hub:evil/model"
 ID = "evil/model"
 SMALL = {
-    "hidden_size": 24,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "intermediate_size": 48,
-    "image_size": 32,
+    "hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 48, "image_size": 32,
     "patch_size": 8,
-}
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.checkpoints import to_google
+from tests.checkpoints import same_answers, to_google
 from tests.conftest import timm_vit
 from vitcore.models import load_model
 
@@ -49,12 +49,6 @@ def module():
     return timm_vit(embed_dim=64, num_heads=1, depth=1)
 
 
-def same(vit, module):
-    x = torch.randn(2, 3, 32, 32)
-    with torch.inference_mode():
-        assert torch.allclose(vit.module(x), module(x), rtol=0, atol=1e-5)
-
-
 @pytest.mark.parametrize("old", [False, True])
 def test_harmless_settings_beside_the_weights(old, module, tmp_path, subtests):
     for kind, value in HARMLESS.items():
@@ -63,7 +57,7 @@ def test_harmless_settings_beside_the_weights(old, module, tmp_path, subtests):
             torch.save(held, tmp_path / "a.ckpt", _use_new_zipfile_serialization=not old)
             tree = load_model.inspect(tmp_path / "a.ckpt")
             assert tree.parts == ("state_dict",) and not tree.problems
-    same(load_model.load(tmp_path / "a.ckpt"), module)
+    same_answers(load_model.load(tmp_path / "a.ckpt"), module)
 
 
 NAMES = ["numpy.core.multiarray scalar", "pathlib._local WindowsPath", "omegaconf.dictconfig DictConfig", "pathlib PosixPath"]
@@ -83,7 +77,7 @@ def test_what_a_pickle_calls(name, module, tmp_path):
                 data = data[:-1] + b"X\x01\x00\x00\x00z" + call + b"s."
             new.writestr(entry.filename, data)
     if name in NAMES:
-        same(load_model.load(tmp_path / "b.pth"), module)
+        same_answers(load_model.load(tmp_path / "b.pth"), module)
     else:
         with pytest.raises(load_model.ModelError, match=r"without running code in it .*" + name.replace(" ", ".")):
             load_model.load(tmp_path / "b.pth")
@@ -93,7 +87,7 @@ def test_a_program_of_torchscript_is_read_and_not_run(module, tmp_path, monkeypa
     traced = torch.jit.trace(module, torch.zeros(1, 3, 32, 32))
     traced.save(str(tmp_path / "a.pt"))
     monkeypatch.setattr(torch.jit, "load", lambda *_, **__: pytest.fail("it is run"))
-    same(load_model.load(tmp_path / "a.pt"), module)
+    same_answers(load_model.load(tmp_path / "a.pt"), module)
 
 
 def test_clips_program_with_half_precision(tmp_path):
@@ -171,4 +165,4 @@ def test_a_safetensors_header_that_begins_as_a_pickle_does(module, tmp_path):
             break
     assert data[0] == 0x80
     (tmp_path / "a.safetensors").write_bytes(data)
-    same(load_model.load(tmp_path / "a.safetensors"), module)
+    same_answers(load_model.load(tmp_path / "a.safetensors"), module)

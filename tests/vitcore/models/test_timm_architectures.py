@@ -30,16 +30,10 @@ def test_the_index_is_of_this_timm():
 
 
 @pytest.mark.filterwarnings("ignore::vitcore.models.load_model.AssumedAnswersWarning")
-@pytest.mark.parametrize(
-    ("name", "roof", "classes"),
-    [
-        ("cait_xxs24_224", "module.", 7),
-        ("xcit_nano_12_p16_224", "model.backbone.", 1000),
-        ("swin_tiny_patch4_window7_224", "", 5),
-        ("resnet18", "", 1000),
-        ("coat_lite_tiny", "", 0),
-    ],
-)
+@pytest.mark.parametrize(("name", "roof", "classes"), [
+    ("cait_xxs24_224", "module.", 7), ("xcit_nano_12_p16_224", "model.backbone.", 1000),
+    ("swin_tiny_patch4_window7_224", "", 5), ("resnet18", "", 1000), ("coat_lite_tiny", "", 0),
+])  # fmt: skip
 @torch.inference_mode()
 def test_its_answer_is_timms(name, roof, classes, tmp_path):
     module, file = saved(tmp_path, name, roof, num_classes=classes)

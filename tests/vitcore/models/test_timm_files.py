@@ -5,6 +5,7 @@ import timm
 import torch
 from checkpoints import lively
 
+from tests.checkpoints import same_answers
 from vitcore.models import load_model
 
 ASKED = ("vit_pe_spatial_tiny_patch16_512", "vit_small_patch16_rope_ape_224")  # a plain ViT may have just these tensors
@@ -15,12 +16,6 @@ def model(name, **more):
     return lively(timm.create_model(name, num_classes=3, **more))
 
 
-def same(vit, module):
-    x = torch.randn(1, 3, *vit.grid.image_px)
-    with torch.inference_mode():
-        assert torch.allclose(vit.module(x), module(x), rtol=0, atol=1e-5)
-
-
 @pytest.mark.parametrize("name", ASKED)
 def test_what_names_do_not_tell_is_asked(name, tmp_path):
     module = model(name, depth=2)
@@ -28,7 +23,7 @@ def test_what_names_do_not_tell_is_asked(name, tmp_path):
     found = load_model.inspect(tmp_path / "bare.pth")
     question = next(q for q in found.questions if q.key == "architecture")
     assert question.choices == ("vit", name)
-    same(load_model.open_inspected(found, {"architecture": name}), module)
+    same_answers(load_model.open_inspected(found, {"architecture": name}), module)
     plain = load_model.open_inspected(found, {"architecture": "vit"})
     with torch.inference_mode():
         x = torch.randn(1, 3, *plain.grid.image_px)
@@ -36,7 +31,7 @@ def test_what_names_do_not_tell_is_asked(name, tmp_path):
     with pytest.raises(load_model.ModelError, match=name):
         load_model.open_inspected(found, {"architecture": "resnet50"})
     found.write_card(found.card({"architecture": name}))
-    same(load_model.load(tmp_path / "bare.pth"), module)
+    same_answers(load_model.load(tmp_path / "bare.pth"), module)
 
 
 def test_no_positions_and_no_architecture_that_fits_is_refused_and_a_plain_model_asked_nothing(tmp_path, monkeypatch):
@@ -64,7 +59,7 @@ def test_eva_02_s_own_names(tmp_path):
         state[name.replace(part, names[part]) if part else name] = w
     assert "blocks.0.attn.q_bias" in state and "blocks.0.mlp.ffn_ln.weight" in state
     torch.save({"module": state}, tmp_path / "eva.pt")
-    same(load_model.load(tmp_path / "eva.pt", image_px=(56, 56)), module)
+    same_answers(load_model.load(tmp_path / "eva.pt", image_px=(56, 56)), module)
 
 
 def test_kinds_of_files_that_hold_no_plain_weights(tmp_path):

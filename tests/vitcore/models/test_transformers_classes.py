@@ -2,13 +2,13 @@
 
 import json
 import socket
-import warnings
 
 import numpy as np
 import pytest
 import torch
 
 import vitcore
+from tests.checkpoints import load_quietly
 from tests.conftest import NORMALISE
 from vitcore.architectures.model_summary import table_1_row
 from vitcore.faithfulness.weight_randomisation import _parts_from_the_head
@@ -135,12 +135,6 @@ def saved(make, folder, size=None):
     return model
 
 
-def opened(folder):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return vitcore.load(folder)
-
-
 def own_answer(model, x):
     """What the model that was saved answers itself, with its attention (B, H, T, T) where it gives it."""
     for part, dual in candidates(model):
@@ -160,7 +154,7 @@ def test_answers_and_attention_are_the_classes_own(kind, tmp_path, noise):
     make, pooling, prefix = GLOBAL[kind]
     size = (48, 32) if "YOLOS" in kind else (32, 32)
     model = saved(make, tmp_path, size)
-    vit = opened(tmp_path)
+    vit = load_quietly(tmp_path)
     assert vit.is_global and (vit.pooling, vit.grid.prefix, vit.grid.image_px) == (pooling, prefix, size)
     rec = vitcore.record(vit, noise(), maps="all")
     x = to_model_input(vit, rec.model_input.pixels)
@@ -182,7 +176,7 @@ def test_what_is_not_defined_is_refused_in_a_sentence(kind, tmp_path, noise):
     make, said = IN_PART[kind]
     size = (64, 64) if "SAM" in kind or kind == "ResNet" else (32, 32)
     model = saved(make, tmp_path, size)
-    vit = opened(tmp_path)
+    vit = load_quietly(tmp_path)
     rec = vitcore.record(vit, noise())
     np.testing.assert_allclose(rec.logits, own_answer(model, to_model_input(vit, rec.model_input.pixels))[0][0], atol=1e-4)
     assert not vit.is_global and said in vit.why_undefined("rollout")
@@ -195,7 +189,7 @@ def test_what_is_not_opened_says_so(kind, tmp_path):
     make, said = REFUSED[kind]
     saved(make, tmp_path)
     with pytest.raises(ModelError, match=said):
-        opened(tmp_path)
+        load_quietly(tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["BEiT", "YOLOS", "AIMv2", "Swin", "BLIP, both towers"])
@@ -203,7 +197,7 @@ def test_modules_in_memory_are_read_as_files_are(kind, tmp_path, noise):
     make = (GLOBAL.get(kind) or IN_PART.get(kind))[0]
     model = saved(make, tmp_path, (48, 32) if kind == "YOLOS" else None)
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
-    one, other = opened(tmp_path), vitcore.wrap(model.train(), **NORMALISE)
+    one, other = load_quietly(tmp_path), vitcore.wrap(model.train(), **NORMALISE)
     assert other.is_global == one.is_global and other.pooling == one.pooling and model.training
     x = to_model_input(other, vitcore.record(other, noise()).model_input.pixels)
     with torch.no_grad():
@@ -214,7 +208,7 @@ def test_modules_in_memory_are_read_as_files_are(kind, tmp_path, noise):
 def test_what_other_rooms_do_with_such_a_model(tmp_path, noise):
     """Live numbers, hooks on blocks, the untrained floor, the order of parts, a card: with tokens in another order."""
     saved(GLOBAL["YOLOS"][0], tmp_path, (48, 32))
-    vit = opened(tmp_path)
+    vit = load_quietly(tmp_path)
     rec = vitcore.record(vit, noise())
     states = cache(vit, noise(), ["resid_pre", "resid_post"])
     np.testing.assert_allclose(rec.norms[1], states["resid_post", 1][0].norm(dim=-1).numpy(), atol=1e-4)
@@ -243,7 +237,7 @@ def test_what_other_rooms_do_with_such_a_model(tmp_path, noise):
 ])  # fmt: skip
 def test_positions_are_the_tables_own(kind, where, tmp_path):
     model = saved(GLOBAL[kind][0], tmp_path)
-    vit = opened(tmp_path)
+    vit = load_quietly(tmp_path)
     table = model.get_parameter(where).detach().reshape(-1, 32)
     assert np.array_equal(position_embeddings(vit), table[1 : 1 + vit.grid.patches].numpy())
     assert not can_permute_positions(vit) and not can_replace_positions_by_mean(vit)
@@ -252,7 +246,7 @@ def test_positions_are_the_tables_own(kind, where, tmp_path):
 
 
 def test_bias_over_offsets_is_the_attentions_own(beit, noise):
-    vit = opened(beit)
+    vit = load_quietly(beit)
     bias = relative_positions(vit, 1)
     tables = [p for name, p in vit.module.named_parameters() if name.endswith("relative_position_bias_table")]
     assert bias.kind == "bias" and bias.values.shape == (4, 16) and position_embeddings(vit) is None
@@ -321,25 +315,25 @@ def test_what_is_never_done_for_a_file(kind, copied, no_network):
     changes, said = NEVER[kind]
     config_of(copied, **changes)
     with pytest.raises(ModelError, match=said) as caught:
-        opened(copied)
+        load_quietly(copied)
     assert "\n" not in str(caught.value)
 
 
 def test_how_a_file_wants_to_be_run_is_left_out(copied, no_network):
-    expected = opened(copied)
+    expected = load_quietly(copied)
     config_of(copied, _attn_implementation="kernels-community/flash-attn", attn_implementation="paged|sdpa", _name_or_path="a/b",
               auto_map={"AutoModel": "mine.Own"}, torch_dtype="float16")  # fmt: skip
     x = torch.zeros(1, 3, 32, 32)
-    assert torch.equal(opened(copied).module(x), expected.module(x))
+    assert torch.equal(load_quietly(copied).module(x), expected.module(x))
 
 
 def test_pickles_are_read_by_the_reader_that_runs_nothing(copied):
     from safetensors.torch import load_file
 
-    expected = opened(copied).module(torch.ones(1, 3, 32, 32))
+    expected = load_quietly(copied).module(torch.ones(1, 3, 32, 32))
     torch.save(load_file(copied / "model.safetensors"), copied / "pytorch_model.bin")
     (copied / "model.safetensors").unlink()
-    assert torch.equal(opened(copied).module(torch.ones(1, 3, 32, 32)), expected)
+    assert torch.equal(load_quietly(copied).module(torch.ones(1, 3, 32, 32)), expected)
 
 
 def test_without_transformers_it_is_said_what_to_install(beit, monkeypatch):
@@ -347,4 +341,4 @@ def test_without_transformers_it_is_said_what_to_install(beit, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(ModelError, match=r"describes a beit model.*pip install inside-vit\[transformers\]\.$"):
-        opened(beit)
+        load_quietly(beit)

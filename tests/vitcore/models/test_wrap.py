@@ -208,16 +208,12 @@ def reparametrised(module: nn.Module) -> nn.Module:
 
 
 WRAPPERS = {
-    "DDP": nn.parallel.DistributedDataParallel,
-    "DataParallel": nn.DataParallel,
-    "FSDP2": fully_sharded,
+    "DDP": nn.parallel.DistributedDataParallel, "DataParallel": nn.DataParallel, "FSDP2": fully_sharded,
     "FSDP": lambda module: torch.distributed.fsdp.FullyShardedDataParallel(module, device_id=torch.device("cpu")),
     "compiled": lambda module: torch.compile(module, backend="eager"),
     "compiled in DDP": lambda module: nn.parallel.DistributedDataParallel(torch.compile(module, backend="eager")),
-    "average": torch.optim.swa_utils.AveragedModel,
-    "activation checkpoints": checkpointed,
-    "reparametrised": reparametrised,
-}
+    "average": torch.optim.swa_utils.AveragedModel, "activation checkpoints": checkpointed, "reparametrised": reparametrised,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", WRAPPERS)

@@ -58,22 +58,14 @@ DRAWS = {
     "patches of layer by layer": lambda: seeded(lambda: random_patches(3, 16, 0.25)),
 }  # fmt: skip
 GOLDEN: dict[str, tuple[float, ...]] = {
-    "order of photos": (-61.484, 79.051, 66.561),
-    "held out of each class": (0.303, -0.321, -3.868),
-    "few photos alike of each class": (-1117.678, 440.57, 405.308),
-    "test photos": (-1094.523, -276.029, 151.007),
-    "photos of few shots": (-89.086, 70.465, 103.966),
-    "a drawn picture": (-1156.798, 2705.048, -5098.324),
-    "crops and mirror images": (5.317, -5.68, -8.617),
-    "streamed crops and mirror images": (22.138, -7.994, -8.338),
-    "mixup": (4.359, -5.879, -1.36),
-    "CutMix": (5.844, -4.568, -3.605),
-    "mixup or CutMix": (22.082, -7.97, -8.308),
-    "RandAugment": (24.453, -14.407, -2.632),
-    "initial weights": (8.812, 12.509, 5.904),
-    "masked patches": (17.31, 21.52, -95.254),
-    "patches of layer by layer": (13.65, 28.07, 33.763),
-}
+    "order of photos": (-61.484, 79.051, 66.561), "held out of each class": (0.303, -0.321, -3.868),
+    "few photos alike of each class": (-1117.678, 440.57, 405.308), "test photos": (-1094.523, -276.029, 151.007),
+    "photos of few shots": (-89.086, 70.465, 103.966), "a drawn picture": (-1156.798, 2705.048, -5098.324),
+    "crops and mirror images": (5.317, -5.68, -8.617), "streamed crops and mirror images": (22.138, -7.994, -8.338),
+    "mixup": (4.359, -5.879, -1.36), "CutMix": (5.844, -4.568, -3.605), "mixup or CutMix": (22.082, -7.97, -8.308),
+    "RandAugment": (24.453, -14.407, -2.632), "initial weights": (8.812, 12.509, 5.904),
+    "masked patches": (17.31, 21.52, -95.254), "patches of layer by layer": (13.65, 28.07, 33.763),
+}  # fmt: skip
 
 
 def fingerprint(drawn):

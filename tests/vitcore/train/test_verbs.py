@@ -76,19 +76,14 @@ def has_tensorboard():
     return is_tensorboard_available()
 
 
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (["train"], "name a preset"),
-        (["train", "image_folder_tiny"], "--data is missing"),
-        (["train", "image_folder_tiny", "--data", "nowhere"], "nowhere"),
-        (["train", "image_folder_tiny", "--data", "samples", "--id", "a/b"], "can't be a run's name"),
-        (["train", "image_folder_tiny", "--data", "samples", "--heads", "5"], "evenly among 5 heads"),
-        (["train", "--resume", "nobody"], "no run 'nobody'"),
-        (["evaluate", "--data", "nowhere"], "nowhere"),
-        (["export", "nobody", "--out", "x"], "nobody"),
-    ],
-)
+@pytest.mark.parametrize(("args", "words"), [
+    (["train"], "name a preset"), (["train", "image_folder_tiny"], "--data is missing"),
+    (["train", "image_folder_tiny", "--data", "nowhere"], "nowhere"),
+    (["train", "image_folder_tiny", "--data", "samples", "--id", "a/b"], "can't be a run's name"),
+    (["train", "image_folder_tiny", "--data", "samples", "--heads", "5"], "evenly among 5 heads"),
+    (["train", "--resume", "nobody"], "no run 'nobody'"), (["evaluate", "--data", "nowhere"], "nowhere"),
+    (["export", "nobody", "--out", "x"], "nobody"),
+])  # fmt: skip
 def test_what_can_not_be_done_is_one_sentence(home, capsys, args, words):
     assert main(args) == 2
     err = [line for line in capsys.readouterr().err.splitlines() if line.startswith("vitcore: ")]

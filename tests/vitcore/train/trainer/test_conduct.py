@@ -234,12 +234,6 @@ def test_two_processes_are_as_one(tmp_path, digits):
 # What goes wrong
 
 
-def test_two_runs_with_one_name(new_run):
-    new_run("same")
-    with pytest.raises(RunError, match="a run 'same' already"):
-        new_run("same")
-
-
 def test_two_processes_can_not_train_one_run(new_run):
     folder = new_run()
     with run_folder.lock_run(folder), pytest.raises(RunError, match="by another process"):
