@@ -39,7 +39,10 @@ def test_a_miss_is_marked_beside_what_was_before():
            "height": 900, "shift": 0, "errors": 0}  # fmt: skip
     old = row | {"top": None, "share": 39, "words_above": 41, "controls_above": 7, "words": 100}
     said = table("desk", {"card": row, "story": row}, {"card": old}).splitlines()[-3:]
-    assert said[0] == "| card | –! → 331! | 39! → 40 | 41! → 40 | 7! → 6 | 100 → 90 | 859 → 859 | 1! → 1! | 900 → 900 | 0 → 0 | 0 → 0 |"
+    assert (
+        said[0]
+        == "| card | –! → 331! | 39! → 40 | 41! → 40 | 7! → 6 | 100 → 90 | 859 → 859 | 1! → 1! | 900 → 900 | 0 → 0 | 0 → 0 |"
+    )
     assert said[1] == "| story | 331! | 40 | 40 | 6 | 90 | 859 | 1! | 900 | 0 | 0 |"
     assert said[2].split(" | ")[5] == "180", "the sum of before lacks a page"
     assert "| 331 | 40 | 40 | 6 | 90 | 859 | 1 |" in table("phone", {"card": row}, {}), "these limits are those of the desk"
