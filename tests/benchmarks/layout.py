@@ -32,7 +32,8 @@ ROOT = Path(__file__).parents[2]
 SIZES = {"desk": (1440, 900, ""), "laptop": (1280, 720, ""), "lecture": (1920, 1080, "&lecture=true"), "narrow": (1024, 768, ""),
          "phone": (390, 844, "")}  # fmt: skip
 COLUMNS = {"top": "top, px", "share": "share, %", "words_above": "words above", "controls_above": "controls above",
-           "words": "words", "longest": "longest, px", "cut": "cut", "height": "height, px", "shift": "shift", "errors": "errors"}  # fmt: skip
+           "words": "words", "longest": "longest, px", "cut": "cut", "height": "height, px",
+           "shift": "shift", "errors": "errors"}  # fmt: skip
 MOST = {"words_above": 40, "controls_above": 6}
 MOST_TOP, LEAST_SHARE, LEAST_LONGEST = 330, 40, 860  # px at the desk's size; % at every size; px in a lecture
 EXPECTED = re.compile(r"/_stcore/(health|host-config)$")  # Streamlit looks for its server below the page's address, too
@@ -91,8 +92,9 @@ LOOK = """() => {
     if (part) controls.push(middle(part))
   }
   // bars that stay at the foot, over what scrolls; small things that end below their upper edge
-  const foot = e => ["sticky", "fixed"].includes(getComputedStyle(e).position) && Math.abs(e.getBoundingClientRect().bottom - innerHeight) < 3
-  const bars = [...main.parentElement.querySelectorAll("[data-testid=stBottom], [data-testid=stMain] *")].filter(e => shown(e) && foot(e))
+  const stays = e => ["sticky", "fixed"].includes(getComputedStyle(e).position)
+  const foot = e => shown(e) && stays(e) && Math.abs(e.getBoundingClientRect().bottom - innerHeight) < 3
+  const bars = [...main.parentElement.querySelectorAll("[data-testid=stBottom], [data-testid=stMain] *")].filter(foot)
   const edge = Math.min(...bars.map(e => e.getBoundingClientRect().top))
   const crosses = ({ top, bottom, height }) => height > 4 && height < 60 && top < edge - 1 && bottom > edge + 1
   const cut = elements.filter(e => !bars.some(bar => bar.contains(e)) && shown(e)).flatMap(e => {
@@ -129,9 +131,11 @@ def figures(found: dict[str, Any], errors: int) -> dict[str, float | None]:
     left, upper, right, lower = found["screen"]
     share = 100 * union(found["pictures"], found["screen"]) / ((right - left) * (lower - upper))
     count = {f"{name}_above": sum(top is None or y < top for y in found[name]) for name in ("words", "controls")}
-    longest = max((max(min(c, right) - max(a, left), min(d, lower) - max(b, upper)) for a, b, c, d in found["pictures"]), default=0)
+    sides = ((min(c, right) - max(a, left), min(d, lower) - max(b, upper)) for a, b, c, d in found["pictures"])
+    longest = max(map(max, sides), default=0)
     return {"top": None if top is None else round(top), "share": round(share), **count, "words": len(found["words"]),
-            "longest": round(longest), "cut": found["cut"], "height": found["height"], "shift": round(found["shift"], 3), "errors": errors}  # fmt: skip
+            "longest": round(longest), "cut": found["cut"], "height": found["height"],
+            "shift": round(found["shift"], 3), "errors": errors}  # fmt: skip
 
 
 def misses(size: str, name: str, value: float | None) -> bool:
