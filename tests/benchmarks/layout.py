@@ -1,6 +1,6 @@
 """How a page uses its first screen: where its first picture is, how much of the screen pictures hold, and what stands above.
 
-    python tests/benchmarks/layout.py [--sizes desk lecture narrow phone] [--pages patches …] [--theme light] [--json FILE]
+    python tests/benchmarks/layout.py [--sizes desk laptop lecture narrow phone] [--pages patches …] [--theme light] [--json FILE]
                                       [--before FILE]
 
 The script opens every page of the menu in Chromium, in English, with the photo and the model that the app begins with. It
@@ -13,6 +13,8 @@ waits until the page is at rest and prints a table for each size. Only the main 
 - Words: those that are seen with nothing unfolded. A formula is one word; words inside an SVG belong to the picture.
 - Controls: enabled buttons, links, fields, sliders, menus. A field with its own buttons is one control; a help icon is none.
 - Above: the middle of the word or control is higher than the top of the first picture; without a picture, all are above.
+- Longest: the longer side of the largest picture, as far as it is on the first screen.
+- Cut: lines of text and controls that a bar at the foot of the screen half covers.
 - Shift: the sum of the browser's layout-shift entries. Errors: script errors and errors in the console.
 
 `!` marks what misses a limit. `--before` takes a file that `--json` wrote, and prints its values beside the new ones.
@@ -27,11 +29,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-SIZES = {"desk": (1440, 900, ""), "lecture": (1920, 1080, "&lecture=true"), "narrow": (1024, 768, ""), "phone": (390, 844, "")}
+SIZES = {"desk": (1440, 900, ""), "laptop": (1280, 720, ""), "lecture": (1920, 1080, "&lecture=true"), "narrow": (1024, 768, ""),
+         "phone": (390, 844, "")}  # fmt: skip
 COLUMNS = {"top": "top, px", "share": "share, %", "words_above": "words above", "controls_above": "controls above",
-           "words": "words", "height": "height, px", "shift": "shift", "errors": "errors"}  # fmt: skip
+           "words": "words", "longest": "longest, px", "cut": "cut", "height": "height, px",
+           "shift": "shift", "errors": "errors"}  # fmt: skip
 MOST = {"words_above": 40, "controls_above": 6}
-MOST_TOP, LEAST_SHARE = 330, 40  # px at the desk's size; % at every size
+MOST_TOP, LEAST_SHARE, LEAST_LONGEST = 330, 40, 860  # px at the desk's size; % at every size; px in a lecture
 EXPECTED = re.compile(r"/_stcore/(health|host-config)$")  # Streamlit looks for its server below the page's address, too
 LOOK = """() => {
   const main = document.querySelector("[data-testid=stMain]"), screen = main.getBoundingClientRect()
@@ -87,8 +91,23 @@ LOOK = """() => {
     once.add(control)
     if (part) controls.push(middle(part))
   }
+  // bars that stay at the foot, over what scrolls; small things that end below their upper edge
+  const stays = e => ["sticky", "fixed"].includes(getComputedStyle(e).position)
+  const foot = e => shown(e) && stays(e) && Math.abs(e.getBoundingClientRect().bottom - innerHeight) < 3
+  const bars = [...main.parentElement.querySelectorAll("[data-testid=stBottom], [data-testid=stMain] *")].filter(foot)
+  const edge = Math.min(...bars.map(e => e.getBoundingClientRect().top))
+  const crosses = ({ top, bottom, height }) => height > 4 && height < 60 && top < edge - 1 && bottom > edge + 1
+  const cut = elements.filter(e => !bars.some(bar => bar.contains(e)) && shown(e)).flatMap(e => {
+    if (e.matches(kinds)) return [e.getBoundingClientRect()].filter(crosses)
+    const texts = [...e.childNodes].filter(node => node.nodeType === Node.TEXT_NODE && node.data.trim())
+    return e.closest(kinds) ? [] : texts.flatMap(node => {
+      const range = document.createRange()
+      range.selectNodeContents(node)
+      return [...range.getClientRects()].filter(crosses)
+    })
+  }).length
   const first = meet([screen.left, screen.top, screen.right, screen.bottom], [0, 0, innerWidth, innerHeight])
-  return { screen: first, pictures, words, controls, height: main.scrollHeight, shift: window.shift }
+  return { screen: first, pictures, words, controls, cut, height: main.scrollHeight, shift: window.shift }
 }"""
 
 
@@ -112,8 +131,11 @@ def figures(found: dict[str, Any], errors: int) -> dict[str, float | None]:
     left, upper, right, lower = found["screen"]
     share = 100 * union(found["pictures"], found["screen"]) / ((right - left) * (lower - upper))
     count = {f"{name}_above": sum(top is None or y < top for y in found[name]) for name in ("words", "controls")}
+    sides = ((min(c, right) - max(a, left), min(d, lower) - max(b, upper)) for a, b, c, d in found["pictures"])
+    longest = max(map(max, sides), default=0)
     return {"top": None if top is None else round(top), "share": round(share), **count, "words": len(found["words"]),
-            "height": found["height"], "shift": round(found["shift"], 3), "errors": errors}  # fmt: skip
+            "longest": round(longest), "cut": found["cut"], "height": found["height"],
+            "shift": round(found["shift"], 3), "errors": errors}  # fmt: skip
 
 
 def misses(size: str, name: str, value: float | None) -> bool:
@@ -121,6 +143,10 @@ def misses(size: str, name: str, value: float | None) -> bool:
     if name == "top":
         return value is None or (size == "desk" and value > MOST_TOP)
     assert value is not None
+    if name == "longest":
+        return size == "lecture" and value < LEAST_LONGEST
+    if name == "cut":
+        return size == "desk" and value > 0
     return value < LEAST_SHARE if name == "share" else value > MOST.get(name, value)
 
 

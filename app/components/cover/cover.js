@@ -50,11 +50,9 @@ function adoptCover(s, data) {
   s.small = smallMap(data.grid.rows, data.grid.cols)
   s.object = floats(data.object)
   s.maps = Object.fromEntries(Object.entries(data.maps).map(([name, one]) => [name, { ...one, before: floats(one.before), after: one.after && floats(one.after) }]))
-  const { root } = s, photo = root.querySelector("img"), [high, wide] = [data.grid.rows * data.grid.step[0], data.grid.cols * data.grid.step[1]]
+  const { root } = s, photo = root.querySelector("img")
   if (photo.getAttribute("src") !== data.photo) photo.src = data.photo
-  const framed = root.querySelector(".photo")
-  framed.style.aspectRatio = `${wide} / ${high}`
-  framed.style.maxWidth = `calc(max(280px, 100vh - var(--beside-photo, 22rem)) * ${wide / high})`
+  root.style.setProperty("--ratio", String((data.grid.cols * data.grid.step[1]) / (data.grid.rows * data.grid.step[0])))
   for (const source of [data.photo, data.detail, data.layer]) imageFor(s, source)
   const named = JSON.stringify(data.fills)
   if (s.fills !== named || !root.querySelector("[data-fill]")) fillButtons(s)

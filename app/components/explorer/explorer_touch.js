@@ -25,10 +25,7 @@ export function build(s) {
   s.scratch = new Float32Array(tokens)
   s.small = smallMap(grid.rows, grid.cols)
   s.over = root.querySelector(".lit").getContext("2d")
-  const [wide, high] = [grid.cols * grid.step[1], grid.rows * grid.step[0]]
-  const framed = root.querySelector(".photo")
-  framed.style.aspectRatio = `${wide} / ${high}`
-  framed.style.maxWidth = `calc(max(300px, 100vh - var(--beside-photo, 32rem)) * ${wide / high})` // the lines below it are on the screen with it
+  root.style.setProperty("--ratio", String((grid.cols * grid.step[1]) / (grid.rows * grid.step[0])))
   const tiles = root.querySelector(".tiles")
   tiles.replaceChildren()
   s.tiles = names.map((name, token) => {
@@ -50,7 +47,6 @@ function card(s, into, head) {
   const pair = make("span", button, { className: "pair" })
   const maps = [0, 1].map(i => {
     const canvas = make("canvas", pair, { className: `map${i}` })
-    canvas.style.aspectRatio = `${grid.cols * grid.step[1]} / ${grid.rows * grid.step[0]}`
     return canvas.getContext("2d")
   })
   const name = make("span", button, { className: "name" })

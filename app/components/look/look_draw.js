@@ -34,6 +34,7 @@ export function paint(s) {
   outline(s)
   for (const [name, draw] of Object.entries({ patches, filters, positions, distance, rollout })) paintSection(s, name, draw)
   tell(s, ready)
+  s.root.dataset.drawn = ""
 }
 
 function paintSection(s, name, draw) {

@@ -21,9 +21,7 @@ export function build(s) {
   const style = getComputedStyle(root), css = name => style.getPropertyValue(name).trim()
   Object.assign(s, { ink: css("--st-text-color"), soft: style.color, line: css("--st-border-color"), accent: css("--st-primary-color"), font: `${Math.max(12, Math.round(0.8 * parseFloat(style.fontSize)))}px ${css("--st-font")}`, em: parseFloat(style.fontSize), barOf: null,
     sequenceDrawn: "", tilesDrawn: "", distanceDrawn: "", streamsDrawn: "", similar: null })
-  const ratio = (grid.cols * grid.step[1]) / (grid.rows * grid.step[0])
-  q(".photo").style.aspectRatio = String(ratio)
-  q(".photo").style.maxWidth = `calc((100vh - var(--beside-photo, 24rem)) * ${ratio})`
+  root.style.setProperty("--ratio", String((grid.cols * grid.step[1]) / (grid.rows * grid.step[0])))
   const attends = !data.undefined.rollout
   for (const name of [".layers", ".heads", ".scale"]) q(name).hidden = !attends
   for (const name of ["patches", "filters", "positions", "distance", "rollout"]) {

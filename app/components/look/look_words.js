@@ -49,7 +49,8 @@ function value({ hover, what, lit, data, ...s }) {
   const amount = lit[grid.prefix + at], facts = { token: nameOf({ data, ...s }, at) }
   if (what.kind === "position") return hover !== null && fixed ? fillIn(words["here cosine"], { ...facts, value: amount.toFixed(2) }) : ""
   const key = hover !== null && fixed ? "here" : "most"
-  return fillIn(words[key], { ...facts, ...shares(amount, data) }) + given({ what, lit, data, ...s })
+  const said = fillIn(words[key], { ...facts, ...shares(amount, data) })
+  return [given({ what, lit, data, ...s }), said].filter(Boolean).join(" ") // first of the patch that is pointed at: a screen may end there
 }
 
 const shares = (amount, data) => ({ percent: percent(amount), times: digits(amount / even({ data })) })
@@ -59,7 +60,7 @@ function given({ what, lit, data, ...s }) {
   const { grid, words } = data, ofAnswer = new Float32Array(lit.length)
   if (what.kind !== "rollout" || what.patch === null || !numbersOf({ data, ...s }, { kind: "rollout", patch: null }, ofAnswer)) return ""
   const token = nameOf({ data }, what.patch), facts = { readout: words.readout, ...shares(ofAnswer[grid.prefix + what.patch], data) }
-  return " " + fillIn(words.gives, { token: token[0].toUpperCase() + token.slice(1), ...facts })
+  return fillIn(words.gives, { token: token[0].toUpperCase() + token.slice(1), ...facts })
 }
 
 function bar(s, signed) {

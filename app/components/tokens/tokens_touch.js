@@ -17,16 +17,13 @@ export function build(s) {
   for (const name of ["small", "before", "thumb"]) s[name] = smallMap(grid.rows, grid.cols)
   for (const name of ["values", "scratch"]) s[name] = new Float32Array(s.count)
   Object.assign(s, { drawn: ["", ""], shades: [null, null], stripKey: "", left: [] })
-  for (const photo of s.root.querySelectorAll(".photo")) {
-    photo.style.setProperty("--ratio", String(ratio))
-  }
+  s.root.style.setProperty("--ratio", String(ratio))
   const into = s.root.querySelector(".layers")
   into.style.setProperty("--layers", blocks)
   into.replaceChildren()
   s.tiles = Array.from({ length: blocks }, (_, layer) => {
     const button = Object.assign(document.createElement("button"), { type: "button", onclick: () => change(s, { layer }) })
     const canvas = Object.assign(document.createElement("canvas"), { width: grid.cols, height: grid.rows })
-    canvas.style.aspectRatio = String(ratio)
     button.append(canvas, String(layer))
     button.setAttribute("aria-label", `${s.data.words.layer} ${layer}`)
     into.append(button)

@@ -99,7 +99,9 @@ def head_links(places: list[LayerAndHead], text: Prose) -> None:
 
 
 def show_numbers(distance_px: NDArray, text: Prose) -> None:
-    """The distance of every head, as a table."""
+    """The distance of every head, and the mean of each layer's heads, as a table."""
     blocks, heads = distance_px.shape
-    columns = {text["head"].format(head=head): distance_px[:, head].round(1) for head in range(heads)}
+    columns = {text["mean of heads"]: distance_px.mean(axis=1).round(1)} | {
+        text["head"].format(head=head): distance_px[:, head].round(1) for head in range(heads)
+    }
     st.dataframe({text["layer"]: range(blocks)} | columns, hide_index=True, alt=text["table alt"])
