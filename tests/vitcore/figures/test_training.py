@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 import pytest
 
 from vitcore import figures
-from vitcore.figures.training_curves import FIRST, HATCH_GREYS, TrainingCurve
+from vitcore.figures.charts.training_curves import FIRST, HATCH_GREYS, TrainingCurve
 from vitcore.grid import Grid
 
 GRID = Grid(4, 4, 8, 1)

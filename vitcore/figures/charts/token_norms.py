@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.figures.attention import MAX_HOVER_CELLS, map_label, resize_for_figure
+from vitcore.figures.attention import resize_for_figure
+from vitcore.figures.attention_explorer import MAX_HOVER_CELLS, map_label
 from vitcore.figures.drawing import Axis, Bars, Drawing, HoverGrid, Label, Margin, Outline, Points, RasterLayer, Rule, picture_axes
 from vitcore.figures.heat_overlay import fine_detail, heat_colours, heat_on_photo
 from vitcore.figures.outlier_frames import FRAME_COLOUR
