@@ -200,7 +200,7 @@ def test_a_recording_of_a_photo_without_components(tiny, photo_file):
     ((["L0H9"],), "heads are from 0 to 2, not 9"),
     ((["head 3"],), "a component is named"),
     ((["registers"],), "this model has no registers"),
-    ((["L0H0"], "median"), "a component is replaced by zero, mean, uniform"),
+    ((["L0H0"], "median"), "what replaces a component is one of zero, mean, uniform"),
     ((["L0.mlp"], "uniform"), "only attention can be uniform"),
     ((["L0H0"], "mean"), "needs mean="),
 ])  # fmt: skip
