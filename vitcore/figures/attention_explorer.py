@@ -85,9 +85,8 @@ def _head_text(maps: NDArray, names: Sequence[str], cols: int, size: tuple[float
 
 def attention_explorer(
     photo_weights: NDArray, maps: NDArray, photo: Pixels, grid: Grid, title: str, unit: str, mode: Mode = "light", *, top: float,
-    subtitle: str = "", style: str = "heat", log_scale: bool = False, shared_scale: bool = False, query_patches: tuple[int,
-    ...] = (),
-    outlier_patches: Sequence[Sequence[int]] = (),
+    subtitle: str = "", style: str = "heat", log_scale: bool = False, shared_scale: bool = False,
+    query_patches: tuple[int, ...] = (), outlier_patches: Sequence[Sequence[int]] = (),
 ) -> Drawing:  # fmt: skip
     """(rows, cols) weights on the photo up to `top`, (H, rows, cols) maps beside it, each on its own scale unless `shared_scale`.
 

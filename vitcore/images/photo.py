@@ -117,7 +117,7 @@ def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
     notes: list[str] = []
     if data[:4] in TIFF_STARTS and (bands := read_bands(data, name, notes)) is not None:
         return bands, notes
-    image = Image.open(io.BytesIO(data), formats=FORMATS)
+    image: Image.Image = Image.open(io.BytesIO(data), formats=FORMATS)
     if image.width * image.height > MAX_PIXELS:
         read_jpeg_smaller(image, notes)
     check_size(*image.size, name)
