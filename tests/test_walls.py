@@ -116,13 +116,12 @@ ROOMS = {  # what each may import of vitcore, and no more
     "architectures/paper_models.py": "",
     "architectures/position_ablations.py": "",
     "architectures/vit_variants.py": "architectures.grey_input",
-    "forward/attention_reducers.py": "analysis attention_capture grid models.vit",
-    "forward/block_attention.py": "analysis attention_capture forward.attention_reducers forward.query_key models.vit",
+    "forward/block_attention.py": "analysis attention_capture forward.query_key grid models.vit",
     "forward/block_activations.py":
-        "attention_capture forward.attention_reducers module_swaps forward.layers forward.onednn_linear forward.recording "
+        "attention_capture forward.block_attention module_swaps forward.layers forward.onednn_linear forward.recording "
         "models.assembly.random_state models.model_cards models.vit translation",
     "forward/compare_models.py":
-        "analysis forward.attention_reducers forward.layers forward.mask_outliers module_swaps forward.onednn_linear "
+        "analysis forward.block_attention forward.layers forward.mask_outliers module_swaps forward.onednn_linear "
         "forward.recording images models.assembly.random_state models.model_cards models.vit translation",
     "forward/layers.py": "",
     "forward/logit_lens.py":
@@ -132,16 +131,17 @@ ROOMS = {  # what each may import of vitcore, and no more
     "module_swaps.py": "",
     "forward/onednn_linear.py": "module_swaps",
     "forward/predict.py": "forward.onednn_linear forward.recording models.assembly.random_state models.embeddings models.vit",
-    "forward/query_key.py": "analysis attention_capture forward.attention_reducers",
+    "forward/query_key.py": "analysis attention_capture forward.block_attention",
     "forward/recording.py":
-        "analysis attention_capture forward.attention_reducers forward.block_attention forward.layers "
+        "analysis attention_capture errors forward.block_attention forward.layers "
         "module_swaps forward.onednn_linear forward.query_key forward.recordings grid images models.model_cards models.vit "
         "probabilities translation",
     "forward/recordings":
-        "analysis architectures.axial_vit attention_capture errors figures forward.block_attention forward.query_key "
-        "forward.recording forward.recordings grid images models.model_cards models.vit probabilities translation",
+        "analysis architectures.axial_vit attention_capture errors figures forward.block_attention forward.layers "
+        "forward.query_key forward.recording forward.recordings grid images models.model_cards models.vit probabilities "
+        "translation",
     "forward/relevance.py":
-        "analysis architectures.axial_vit attention_capture forward.attention_reducers forward.layers module_swaps "
+        "analysis architectures.axial_vit attention_capture errors forward.block_attention forward.layers module_swaps "
         "forward.recording grid images models.model_cards models.vit translation",
     "models/assembly":
         "architectures.grey_input errors models.assembly models.attention_structure models.checkpoint_inspection "

@@ -1,8 +1,9 @@
-"""Errors in words: the first line of a library's error, and which errors are a mistake in this project's own code."""
+"""Errors in words: a name that there is not, the first line of a library's error, and which errors are a mistake in our code."""
 
 import logging
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from vitcore.translation import Said, say
@@ -21,6 +22,16 @@ class RefusalError(ValueError):
 
     def __init__(self, sentence: str = "", /, **facts: object) -> None:
         super().__init__(sentence if isinstance(sentence, Said) else say(sentence, **{k: _printable(v) for k, v in facts.items()}))
+
+
+def check_name(what: str, given: object, names: Iterable[str]) -> None:
+    """Raises: ValueError, for what is none of a fixed list of names; it names the list, and the nearest where one is near."""
+    known = list(names)
+    if given not in known:
+        from difflib import get_close_matches
+
+        nearest = "".join(f"; the nearest is {name!r}" for name in get_close_matches(str(given).lower(), known, 1))
+        raise ValueError(f"{what} is one of {', '.join(known)}, not {given!r}{nearest}")
 
 
 def _printable(fact: object) -> object:

@@ -9,7 +9,7 @@ from vitcore.analysis.attention_distance import mean_distance_px
 from vitcore.analysis.rollout import HEAD_FUSIONS, fuse_heads
 from vitcore.architectures.axial_vit import combine_axis_attention, spread_axis_attention
 from vitcore.attention_capture import AttentionCall, SoftmaxCall
-from vitcore.forward.attention_reducers import DistanceReducer, FusedHeadsReducer, HeadMapsReducer, PoolingReducer
+from vitcore.forward.block_attention import DistanceReducer, FusedHeadsReducer, PoolingReducer
 from vitcore.forward.query_key import QueryKeyReducer
 from vitcore.forward.recordings.axial_attention import AxialAttention
 from vitcore.module_swaps import with_forward_hooks, with_modules
@@ -51,12 +51,6 @@ def test_heads_that_come_in_pieces_are_fused_as_a_whole(fusion, half):
     assert np.allclose(matrices, fuse_heads(weights.numpy(), fusion), atol=5e-4 if half else 1e-7)
 
 
-def test_maps_are_kept_of_the_blocks_asked_for():
-    weights = random_weights()
-    maps = feed(HeadMapsReducer(frozenset([1]), 3), weights).maps
-    assert list(maps) == [1] and torch.equal(maps[1], weights[1].half())
-
-
 def test_a_pool_s_events_say_where_it_reads(make_vit):
     pool = PoolingReducer(make_vit(reg_tokens=2))
     assert pool.weights().tolist() == [1] + 18 * [0]
@@ -85,7 +79,7 @@ def test_axial_attention_is_fused_by_step_and_measured_by_reach():
         watch(SoftmaxCall(0, weights))
     assert torch.equal(watch.fused["max"].matrices[0], spread_axis_attention(rows, "row", 2, 3).amax(0))
     assert torch.equal(watch.fused["max"].matrices[1], spread_axis_attention(columns, "column", 2, 3).amax(0))
-    assert torch.equal(watch.maps.maps[0], combine_axis_attention(rows, columns).half()) and watch.calls == 2
+    assert torch.equal(watch.maps[0], combine_axis_attention(rows, columns).half()) and watch.calls == 2
 
 
 def test_a_copy_is_watched_and_the_model_is_not(make_module):

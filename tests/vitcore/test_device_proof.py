@@ -15,7 +15,7 @@ import numpy as np, vitcore
 from tests.conftest import NORMALISE, timm_vit
 from tests.pretend_device import pretend_device
 from vitcore.faithfulness import covered_patches
-from vitcore.forward import attention_reducers, recording
+from vitcore.forward import block_attention, recording
 from vitcore.forward import relevance as relevances
 
 home = vitcore.wrap(timm_vit(), name="tiny", **NORMALISE)
@@ -25,7 +25,7 @@ black = {"baseline": "black", "steps": 1}
 masks = [np.arange(home.grid.patches) == 3]
 CASES = {
     "a photo's pixels": (recording.to_model_input, "to(vit.device, vit.dtype)", lambda vit: vitcore.record(vit, photo)),
-    "distances": (inspect.unwrap(attention_reducers._far_and_ones), "to(device)", lambda vit: vitcore.record(vit, photo)),
+    "distances": (inspect.unwrap(block_attention._far_and_ones), "to(device)", lambda vit: vitcore.record(vit, photo)),
     "a baseline": (relevances._plain, "to(x.device, x.dtype)",
                    lambda vit: relevances.relevance(vit, pixels, "integrated_gradients", **black)),
     "patches that stay": (inspect.unwrap(covered_patches._answers_without_tokens), "to(vit.device)",
@@ -45,10 +45,10 @@ told = {}
 with pretend_device() as device:
     away = home.to(device)
     for name, (function, taken, run) in CASES.items():
-        attention_reducers._far_and_ones.cache_clear()
+        block_attention._far_and_ones.cache_clear()
         run(away)
         whole, function.__code__ = function.__code__, without(function, taken)
-        attention_reducers._far_and_ones.cache_clear()
+        block_attention._far_and_ones.cache_clear()
         try:
             run(away)
             told[name] = "nothing"

@@ -1,6 +1,7 @@
 """Photographs: whatever file comes in, the right upright sRGB picture comes out, or one sentence that says why not."""
 
 import io
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from vitcore.images import (
     crop_sentence,
     open_photo,
     outline_crop,
+    photo_conversions,
     photo_formats,
     photo_from_image,
     printable_name,
@@ -68,14 +70,15 @@ def test_what_cannot_be_shown_is_one_sentence_that_says_what_is_wrong(name, tmp_
 
 
 def test_a_large_jpeg_is_read_smaller_unless_all_of_it_would_be_kept(monkeypatch):
-    monkeypatch.setattr(photo_formats, "MAX_PIXELS", 2000)
+    for module in (photo_formats, photo_conversions, sys.modules[open_photo.__module__]):
+        monkeypatch.setattr(module, "MAX_PIXELS", 2000)
     baseline = files.saved(files.corners((64, 48)), "JPEG", quality=95)
     photo = open_photo(baseline, "large.jpg")
     assert photo.image.size == (32, 24) and "read at 32×24 px" in photo.notes[0]
     assert close(colour_at(photo.image, 2, 2), colour_at(Image.open(io.BytesIO(baseline)), 4, 4), 40)
     assert "megapixels" in refusal(files.saved(files.corners((64, 48)), "JPEG", progressive=True), "large.jpg")
     assert "megapixels" in refusal(files.saved(files.corners((64, 48)), "PNG"), "large.png")
-    monkeypatch.setattr(photo_formats, "MAX_JPEG_PIXELS", 3000)
+    monkeypatch.setattr(photo_conversions, "MAX_JPEG_PIXELS", 3000)
     assert "megapixels" in refusal(baseline, "large.jpg")
 
 

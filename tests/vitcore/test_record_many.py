@@ -189,7 +189,7 @@ def test_a_folder_s_own_pictures_are_left_out(folder, tiny):
 
 def test_what_can_not_be_asked_is_said_before_anything_runs(tiny, make_vit, noise):
     for settings, error, said in (
-        ({"keep": ["maps"]}, ValueError, "keep is of distance_px"), ({"batch": 0}, ValueError, "batch is 1 or more"),
+        ({"keep": ["maps"]}, ValueError, "what is kept is one of distance_px"), ({"batch": 0}, ValueError, "batch is 1 or more"),
         ({"fusion": "median"}, ValueError, "mean, max, min"), ({"workers": -1}, ValueError, "workers 0 or more"),
     ):  # fmt: skip
         with pytest.raises(error, match=said):

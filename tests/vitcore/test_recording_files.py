@@ -140,7 +140,7 @@ def test_a_recording_is_plotted_into_axes_of_one_s_own(recorded, picture, settin
 
 
 def test_other_plots_are_refused(recorded):
-    with pytest.raises(ValueError, match="pictures are rollout, distance, predictions, not 'magic'"):
+    with pytest.raises(ValueError, match="a picture is one of rollout, distance, predictions, not 'magic'"):
         recorded.plot("magic")
     with pytest.raises(ValueError, match="cls is one of drop, renormalise"):
         recorded.plot("distance", cls="keep")

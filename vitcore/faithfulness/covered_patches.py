@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 from torch import Tensor, nn
 
+from vitcore.errors import check_name
 from vitcore.forward.onednn_linear import with_onednn_linears
 from vitcore.forward.recording import to_model_input
 from vitcore.grid import Grid
@@ -160,8 +161,7 @@ def patch_mask(grid: Grid, patches: Collection[int]) -> NDArray[np.bool_]:
 
 def _layer(pixels: NDArray[np.uint8], grid: Grid, fill: str, seed: int) -> NDArray[np.uint8] | None:
     """What shows where patches are covered, (H, W, 3); None for "neighbour", which depends on which these are."""
-    if fill not in PIXEL_FILLS:
-        raise ValueError(f"fill is one of {', '.join(FILLS)}, not {fill!r}")
+    check_name("fill", fill, PIXEL_FILLS if fill == "removed" else FILLS)
     if fill == "noise":
         return np.random.default_rng(seed).integers(0, 256, pixels.shape, np.uint8)
     if fill == "blur":

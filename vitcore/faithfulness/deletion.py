@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcore.errors import check_name
 from vitcore.faithfulness.covered_patches import BATCH, Progress, answers_without, no_progress, reads_patches
 from vitcore.models.vit import Vit, no_classes_error
 from vitcore.probabilities import probabilities
@@ -87,8 +88,7 @@ def patch_order(values: NDArray, first: str = "strongest", seed: int = 0) -> NDA
     values. Equal values go in an order drawn from `seed`. The weakest first is the strongest first read backwards.
     Raises: ValueError, for another order, and for a map with values that are no numbers.
     """
-    if first not in ORDERS:
-        raise ValueError(f"first is one of {', '.join(ORDERS)}, not {first!r}")
+    check_name("first", first, ORDERS)
     flat = np.asarray(values, np.float64).ravel()
     if not np.isfinite(flat).all():
         raise ValueError("the map has values that are no numbers")

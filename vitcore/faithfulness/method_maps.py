@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.analysis.relevance import METHODS
+from vitcore.errors import check_name
 from vitcore.forward.recording import Recording, record_batch
 from vitcore.forward.relevance import relevance
 from vitcore.models.vit import Vit
@@ -31,8 +32,7 @@ def method_maps(vit: Vit, rec: Recording, names: Iterable[str] = MAPS, target: i
     """
     found: dict[str, NDArray[np.float64]] = {}
     for name in names:
-        if name not in MAPS:
-            raise ValueError(f"a map is one of {', '.join(MAPS)}, not {name!r}")
+        check_name("a map", name, MAPS)
         if name == MIDDLE:
             found[name] = -_from_the_middle(rec)
         elif name in OF_ATTENTION:

@@ -1,7 +1,7 @@
 """Figures: arrays in, a `Drawing` out, all in one theme; `print_figure` makes PNG, SVG or HTML of it, `to_plotly` Plotly's own."""
 
-from vitcore.figures.attention import attention_heads, rollout
-from vitcore.figures.attention_explorer import attention_explorer
+from vitcore.figures.attention import rollout
+from vitcore.figures.attention_explorer import attention_explorer, attention_heads
 from vitcore.figures.charts.architecture import architecture
 from vitcore.figures.charts.cka_heatmap import cka_heatmap
 from vitcore.figures.charts.distance import attention_distance
@@ -12,6 +12,7 @@ from vitcore.figures.charts.predictions import predictions
 from vitcore.figures.charts.speed import ThroughputCurve, throughput
 from vitcore.figures.charts.synthetic_pictures import synthetic_pictures
 from vitcore.figures.charts.token_norms import norm_histogram, norm_map, norm_strip, norms_by_depth
+from vitcore.figures.charts.training_curves import TrainingCurve, attention_on_photo, masked_photo, training_curves
 from vitcore.figures.drawing import Drawing
 from vitcore.figures.filters import filter_component, filter_pattern_words, filters, scree_plot
 from vitcore.figures.outlier_frames import frame_outliers
@@ -19,7 +20,6 @@ from vitcore.figures.painters.png_and_svg import print_figure
 from vitcore.figures.patches import patch_and_embedding, patches, photos_in_patches, token_colours
 from vitcore.figures.positions import cosine_map, position_similarity, position_similarity_tile
 from vitcore.figures.relevance import relevance, rollout_per_layer
-from vitcore.figures.training_curves import TrainingCurve, attention_on_photo, masked_photo, training_curves
 
 __all__ = [
     "Drawing",

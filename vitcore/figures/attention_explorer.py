@@ -1,4 +1,4 @@
-"""The attention explorer as it is seen: the photo lit by a head (or more), the asked patches outlined, and every head beside it."""
+"""Heads of a block as small maps: alone, or beside the photo lit by a head (or more), as the attention explorer shows them."""
 
 from collections.abc import Sequence
 
@@ -6,25 +6,87 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.figures.attention import head_scale_tops, own_scale_unit, resize_for_figure
-from vitcore.figures.drawing import Drawing, Label, Outline, RasterLayer, picture_axes
-from vitcore.figures.heat_overlay import fine_detail, heat_on_photo
+from vitcore.figures.attention import resize_for_figure
+from vitcore.figures.drawing import Drawing, HoverGrid, Label, Outline, RasterLayer, picture_axes
+from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES, fine_detail, heat_on_photo
 from vitcore.figures.outlier_frames import outlier_frames
 from vitcore.figures.theme import SEQUENTIAL, ColourScale, Mode, apply_colour_scale, mosaic
 from vitcore.grid import Grid
 from vitcore.translation import percent_in_two_digits, say
 
+MAX_HOVER_CELLS = 4000  # above this, hover text would weigh more than the picture
 LOG_DECADES = 3  # of the logarithmic scale
 PNG_WIDTH_PX = 2400  # of a PNG, at least
 QUERY_PATCH_COLOURS = ("#ffffff", "#4fc3d9")  # of the asked patch and of the one it is compared with
 Pixels = NDArray[np.uint8] | Image.Image
 
 
+def attention_heads(
+    maps: NDArray, grid: Grid, title: str, mode: Mode = "light", shared_scale: bool = False, names: Sequence[str] = (),
+    columns: int = 0,
+) -> Drawing:  # fmt: skip
+    """(H, rows, cols) attention of one token, one small map a head; `shared_scale` gives all heads one scale.
+
+    A scale ends at MIN_TOP_IN_EVEN_SHARES even shares at least. `names` (default: head 0, head 1, …) are written on the maps,
+    which stand in rows of `columns` (default: three or four).
+    """
+    count = len(maps)
+    cols = columns or min(count, 4 if count > 3 else 3)
+    names = names or [say("head {head}", head=head) for head in range(count)]
+    zoom = max(2, round(320 / grid.rows))
+    tops = head_scale_tops(maps, grid, shared_scale)
+    top = max(tops)
+    tiles = np.stack([apply_colour_scale(m, SEQUENTIAL, 0, end) for m, end in zip(maps.astype(np.float64), tops, strict=True)])
+    drawn = mosaic(tiles, cols, gutter=zoom, zoom=zoom)
+    size = (drawn.shape[1] / zoom, drawn.shape[0] / zoom)
+    unit = say("attention weight") if shared_scale else own_scale_unit()
+    hovers = [HoverGrid(_head_text(maps, names, cols, size), size)] if count * grid.patches <= MAX_HOVER_CELLS else []
+    places = [((head % cols) * (grid.cols + 1), (head // cols) * (grid.rows + 1)) for head in range(count)]
+    said = [map_label(name, *place) for name, place in zip(names, places, strict=True)]
+    about = say("the heads' largest weights: {least:.2g} to {most:.2g}", most=maps.max(), least=maps.max((1, 2)).min())
+    return Drawing(
+        title=title, subtitle=about, mode=mode, height_px=100 + max(230, round(760 / cols)) * -(-count // cols),
+        rasters=[RasterLayer(drawn, size)], marks=hovers, labels=said, **picture_axes(size),
+        colour_scale=ColourScale(colours=SEQUENTIAL, low=0, high=top if shared_scale else 1, unit=unit),
+    )  # fmt: skip
+
+
+def head_scale_tops(maps: NDArray, grid: Grid, shared_scale: bool = False) -> list[float]:
+    """Where the scale of each of (H, rows, cols) attention maps ends: at its largest weight, or at that of all if `shared_scale`.
+
+    A nearly even map is nearly flat: no scale ends below MIN_TOP_IN_EVEN_SHARES times an even share of all tokens.
+    """
+    least = MIN_TOP_IN_EVEN_SHARES * grid.even_share
+    tops = [max(float(one.max()), least) for one in maps]
+    return [max(tops)] * len(tops) if shared_scale else tops
+
+
+def own_scale_unit() -> str:
+    """What the scale of maps measures that each have their own."""
+    return say("0 to each map's largest, at least {least} times an even share", least=f"{MIN_TOP_IN_EVEN_SHARES:g}")
+
+
+def map_label(name: str, x: float, y: float) -> Label:
+    """A small picture's name, on its top left corner."""
+    return Label(name, x, y, 11, "#fff", y_anchor="top", on_dark=True)
+
+
+def _head_text(maps: NDArray, names: Sequence[str], cols: int, size: tuple[float, float]) -> list[list[str]]:
+    """What the pointer is told, one cell of the mosaic each; gutters say nothing."""
+    _, high, wide = maps.shape
+    text = [["" for _ in range(round(size[0]))] for _ in range(round(size[1]))]
+    told = say("row {row}, column {col}: {value}")
+    for head, row, col in np.ndindex(maps.shape):
+        place = text[(head // cols) * (high + 1) + row]
+        where = told.format(row=row, col=col, value=f"{maps[head, row, col]:.2g}")
+        place[(head % cols) * (wide + 1) + col] = f"{names[head]} · {where}"
+    return text
+
+
 def attention_explorer(
     photo_weights: NDArray, maps: NDArray, photo: Pixels, grid: Grid, title: str, unit: str, mode: Mode = "light", *, top: float,
-    subtitle: str = "", style: str = "heat", log_scale: bool = False, shared_scale: bool = False, query_patches: tuple[int,
-    ...] = (),
-    outlier_patches: Sequence[Sequence[int]] = (),
+    subtitle: str = "", style: str = "heat", log_scale: bool = False, shared_scale: bool = False,
+    query_patches: tuple[int, ...] = (), outlier_patches: Sequence[Sequence[int]] = (),
 ) -> Drawing:  # fmt: skip
     """(rows, cols) weights on the photo up to `top`, (H, rows, cols) maps beside it, each on its own scale unless `shared_scale`.
 

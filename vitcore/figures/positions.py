@@ -51,13 +51,12 @@ def cosine_map(
     told = say("row {row}, column {col}: {value}")
     text = [[told.format(row=r, col=c, value=f"{cells[r, c]:+.3f}") for c in range(grid.cols)] for r in range(grid.rows)]
     unit = unit or say("cosine similarity")
-    boxes = patch_outline(patch, grid, "#fff", 5) + patch_outline(
-        patch, grid, INK_COLOURS["light"]["text"], 2
-    )  # seen on the darkest red, too
+    # the rim is seen on the darkest red, too
+    rim, line = patch_outline(patch, grid, "#fff", 5), patch_outline(patch, grid, INK_COLOURS["light"]["text"], 2)
     return Drawing(
         title=title, mode=mode, height_px=height_px,
         rasters=[RasterLayer(apply_colour_scale(cells, diverging_scale(mode), -limit, limit), size)],
-        marks=[HoverGrid(text, size)], shapes=boxes, margin=MARGIN, **_counted_axes(grid),
+        marks=[HoverGrid(text, size)], shapes=rim + line, margin=MARGIN, **_counted_axes(grid),
         colour_scale=ColourScale(colours=diverging_scale(mode), low=-limit, high=limit, unit=unit, ticks=(-limit, 0, limit)),
     )  # fmt: skip
 

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.figures.attention import heat_figure, map_label, paper_style_figure, resize_for_figure
+from vitcore.figures.attention import heat_figure, resize_for_figure
+from vitcore.figures.attention_explorer import map_label
 from vitcore.figures.drawing import Drawing, RasterLayer, picture_axes
 from vitcore.figures.heat_overlay import fine_detail, heat_colour_scale, heat_on_photo, scale_top
+from vitcore.figures.paper_style import paper_style_figure
 from vitcore.figures.theme import ColourScale, Mode, mosaic
 from vitcore.grid import Grid
 from vitcore.translation import say

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
-from vitcore.forward.attention_reducers import read_only
+from vitcore.forward.block_attention import read_only
 from vitcore.forward.layers import select_layer
 from vitcore.forward.onednn_linear import with_onednn_linears
 from vitcore.forward.recording import to_model_input

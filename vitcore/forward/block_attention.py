@@ -1,26 +1,21 @@
 """The watcher of a pass over one image: each block's attention is computed a few heads at a time, reduced, and answered with.
 
-Shapes: L blocks, H heads, T tokens.
+Each reducer keeps one thing of the weights (heads, T, T), which lie in a buffer that is used again. Shapes: L blocks, H heads,
+T tokens = prefix + N patches.
 """
 
+import functools
 import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from vitcore.analysis.rollout import HeadFusion
-from vitcore.attention_capture import AttentionCall, AttentionEvent, additive_mask
-from vitcore.forward.attention_reducers import (
-    DistanceReducer,
-    FusedHeadsReducer,
-    HeadMapsReducer,
-    PoolingReducer,
-    read_only,
-    weights_into,
-)
-from vitcore.forward.query_key import QueryKeyReducer
+from vitcore.attention_capture import AttentionCall, AttentionEvent, additive_mask, zero_if_fully_masked
+from vitcore.grid import Grid
 from vitcore.models.vit import Vit, check_heads
 
 # Of weights: as many heads are read at once, or four in twice as much; measured best on 2 cores.
@@ -41,8 +36,13 @@ class BlockAttention:
         self.calls = 0  # of attention over all tokens
         steps, heads = (vit.blocks * len(vit.structure.axes), 1) if vit.structure.axes else (vit.blocks, vit.heads)
         self.fused = {name: FusedHeadsReducer(name, steps, heads, vit.grid.tokens, query_key, vit.device) for name in fusions}
-        self.distance, self.maps = DistanceReducer(vit), HeadMapsReducer(frozenset(maps), vit.heads)
-        self.pool, self.query_key = PoolingReducer(vit), QueryKeyReducer() if query_key else None
+        tokens = vit.grid.tokens
+        self.maps = {block: torch.empty(vit.heads, tokens, tokens, dtype=torch.float16, device=vit.device) for block in maps}
+        self.distance, self.pool, self.query_key = DistanceReducer(vit), PoolingReducer(vit), None
+        if query_key:
+            from vitcore.forward.query_key import QueryKeyReducer
+
+            self.query_key = QueryKeyReducer()
 
     def __call__(self, event: AttentionEvent) -> Tensor | None:
         *_, heads, queries, keys = event.shape
@@ -57,7 +57,8 @@ class BlockAttention:
         for some, weights in _weights_of_heads(event, self.buffer):
             place = slice(call * heads + some.start, call * heads + some.stop)
             self.distance.add(block, place, weights)
-            self.maps.add(block, place, weights)
+            if block in self.maps:
+                self.maps[block][place] = weights
             for fused in self.fused.values():
                 fused.add(block, place, weights)
             if out is not None and value is not None:
@@ -73,7 +74,7 @@ class BlockAttention:
         return {
             "distance_px": far, "distance_renormalised_px": renormalised, "prefix_attention_share": share,
             "fused": {name: read_only(one.matrices) for name, one in self.fused.items()},
-            "maps": {block: read_only(one) for block, one in self.maps.maps.items()},
+            "maps": {block: read_only(one) for block, one in self.maps.items()},
             "pooling_weights": read_only(self.pool.weights()),
             "query_key": self.query_key.of_all_blocks(self.vit.blocks) if self.query_key is not None else (),
         }  # fmt: skip
@@ -103,3 +104,100 @@ def _at_once(heads: int, tokens: int) -> int:
     of_a_head = 4 * tokens**2
     most = max(1, AT_ONCE_BYTES // of_a_head, min(4, 2 * AT_ONCE_BYTES // of_a_head))
     return math.ceil(heads / math.ceil(heads / most))
+
+
+class DistanceReducer:
+    """Mean distance of every head (arXiv 2010.11929 App. D.7), and its share of attention on prefix tokens."""
+
+    def __init__(self, vit: Vit) -> None:
+        self.grid = vit.grid
+        # over patches: distances weighed, and weights
+        self.sums = torch.zeros(vit.blocks, vit.grid.patches, vit.heads, 2, device=vit.device)
+
+    def add(self, block: int, heads: slice, weights: Tensor) -> None:
+        patches = weights[:, self.grid.prefix :, self.grid.prefix :]
+        self.sums[block, :, heads] = torch.bmm(patches.transpose(0, 1), _far_and_ones(self.grid, self.sums.device))
+
+    def distances(self) -> tuple[Tensor, Tensor, Tensor]:
+        """(L, H) each: mean distance with what prefix tokens get dropped, renormalised, and the share that they get."""
+        walked, left = self.sums.unbind(-1)
+        if not self.grid.prefix:
+            left = torch.ones((), device=walked.device)
+        renormalised = (walked / left.clamp(min=1e-12)).mean(1)
+        return walked.mean(1), renormalised, (1 - left.expand_as(walked).mean(1)).clamp(min=0)
+
+
+@functools.lru_cache(maxsize=8)
+def _far_and_ones(grid: Grid, device: torch.device) -> Tensor:
+    """(N, N, 2): from each patch the distances to all, in px, beside ones; weights times these: how far they go, and their sum."""
+    far = torch.from_numpy(grid.distances_px()).float()
+    rows = torch.stack([far, torch.ones_like(far)], 1)  # laid out so, the product is four times as fast
+    return rows.to(device).transpose(1, 2)
+
+
+class FusedHeadsReducer:
+    """`matrices` (L, T, T): the heads of every block fused; float16 where `half`, of sums in float32."""
+
+    def __init__(
+        self, fusion: HeadFusion, blocks: int, heads: int, tokens: int, half: bool = False, device: torch.device | None = None
+    ) -> None:
+        self.fusion, self.heads = fusion, heads
+        self.matrices = torch.empty((blocks, tokens, tokens), dtype=torch.float16 if half else torch.float32, device=device)
+        self.sums = torch.empty(tokens, tokens, device=device) if half else None
+        self.shares = torch.full((1, heads), 1 / max(1, heads), device=device)
+
+    def add(self, block: int, heads: slice, weights: Tensor) -> None:
+        into, first = self.matrices[block] if self.sums is None else self.sums, heads.start == 0
+        if self.fusion == "mean":
+            flat = into.view(1, -1)
+            torch.addmm(flat, self.shares[:, : len(weights)], weights.reshape(len(weights), -1), beta=0 if first else 1, out=flat)
+        else:
+            most, more = (torch.amax, torch.maximum) if self.fusion == "max" else (torch.amin, torch.minimum)
+            most(weights, 0, out=into) if first else more(into, most(weights, 0), out=into)
+        if self.sums is not None and heads.stop == self.heads:
+            self.matrices[block] = self.sums
+
+
+class PoolingReducer:
+    """Where a model reads its answer: of its attention pool the events, whose query is no token; of others by their kind."""
+
+    def __init__(self, vit: Vit) -> None:
+        self.vit = vit
+        self.row: Tensor | None = None
+
+    def add(self, event: AttentionEvent) -> None:
+        self.row = event.weights().detach().float().mean((0, 1, 2)).cpu()
+
+    def weights(self) -> Tensor:
+        """A distribution over tokens (T,); zeros for a model that does not attend over its grid."""
+        kind, grid = self.vit.pooling, self.vit.grid
+        row = torch.zeros(grid.tokens)
+        if not self.vit.is_global:
+            return row
+        if self.row is not None:
+            row[-len(self.row) :] = self.row  # some pools leave prefix tokens out
+        elif kind == "class token":
+            row[0] = 1
+        elif kind == "class and distillation tokens":
+            row[:2] = 0.5  # the answer is the mean of two heads
+        elif kind == "class token and mean of patches":
+            row[0], row[grid.prefix :] = 0.5, 0.5 / grid.patches  # the head sees both side by side
+        else:
+            row[grid.prefix :] = 1 / grid.patches
+        return row
+
+
+def weights_into(out: Tensor, queries: Tensor, keys: Tensor, factor: float, mask: Tensor | None = None) -> Tensor:
+    """softmax(queries · keysᵀ · factor + mask), (heads, T, T), computed in `out` in float32."""
+    torch.baddbmm(out, queries, keys.transpose(-2, -1), beta=0, alpha=factor, out=out)
+    if mask is None:
+        return torch.softmax(out, -1, out=out)
+    out += mask
+    return out.copy_(zero_if_fully_masked(out.softmax(-1), out))
+
+
+def read_only(values: Tensor) -> NDArray:
+    """A read-only array: visitors share recordings. Copied from wherever the model is."""
+    array = values.cpu().numpy()
+    array.flags.writeable = False
+    return array

@@ -25,7 +25,7 @@ from vitcore.analysis.model_similarity import (
 )
 from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.analysis.relevance import absolute_shares, difference_points, rank_correlation
-from vitcore.forward.attention_reducers import read_only
+from vitcore.forward.block_attention import read_only
 from vitcore.forward.layers import select_layer
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 from vitcore.forward.onednn_linear import with_inplace_gelu, with_onednn_linears

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from vitcore.analysis.rollout import HeadFusion
 from vitcore.attention_capture import AttentionCall
-from vitcore.forward.attention_reducers import FusedHeadsReducer, read_only, weights_into
+from vitcore.forward.block_attention import FusedHeadsReducer, read_only, weights_into
 
 
 @dataclass(frozen=True, eq=False)

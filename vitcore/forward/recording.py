@@ -7,6 +7,7 @@ H heads, T tokens = prefix + N patches.
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,14 +16,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion, rollout, rollout_per_layer
-from vitcore.attention_capture import AttentionCapture, AttentionWatcher
-from vitcore.forward.attention_reducers import read_only
-from vitcore.forward.block_attention import BlockAttention, weights_buffer
+from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion, rollout
+from vitcore.attention_capture import AttentionCapture
+from vitcore.errors import check_name
+from vitcore.forward.block_attention import BlockAttention, read_only, weights_buffer
 from vitcore.forward.layers import Layers, are_layers, select_layer, select_layers
 from vitcore.forward.onednn_linear import with_inplace_gelu, with_onednn_linears
 from vitcore.forward.query_key import QueryKey
-from vitcore.forward.recordings import labelled_arrays, plots, recording_file
+from vitcore.forward.recordings import kept_attention, labelled_arrays, plots, recording_file
+from vitcore.forward.recordings.image_batches import EachImage
 from vitcore.grid import Grid
 from vitcore.images import Crop, Photo, PhotoSource, crop_for_model, open_photo
 from vitcore.models.model_cards import ModelError
@@ -30,6 +32,8 @@ from vitcore.models.vit import Vit, check_bands, check_blocks, check_vit
 from vitcore.module_swaps import with_block_hooks
 from vitcore.probabilities import Output, probabilities, top_classes
 from vitcore.translation import say, translated_labels
+
+told_of_recording: ContextVar[tuple[Callable[[Vit], None], ...]] = ContextVar("told_of_recording", default=())
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -75,51 +79,21 @@ class Recording:
         return top_classes(self.logits, translated_labels(self.labels) if translated else self.labels, count, self.output)
 
     @property
-    def attentions(self) -> NDArray[np.float32]:
-        """(L, H, T, T) attention maps of all blocks, of half precision's accuracy; a row is a query.
-
-        Raises: KeyError, where some were not kept; `record(vit, image, maps="all")` keeps them.
-        """
-        blocks = range(len(self.distance_px))
-        if not blocks or not {*blocks} <= self.maps.keys():
-            raise KeyError('the heads of all blocks were not kept: record(vit, image, maps="all") keeps them')
-        return np.stack([self.maps[block] for block in blocks]).astype(np.float32)
-
-    def head_maps(self, block: int, token: int | None = None) -> NDArray[np.float32]:
-        """(H, rows, cols) attention of a token (default: where the answer is read) in a block.
-
-        A negative block is counted from the last. Raises: ValueError, for a block that there is not; KeyError, for one whose maps
-        were not kept; IndexError, for a token that there is not.
-        """
-        block = select_layer(block, len(self.distance_px), "blocks")
-        if block not in self.maps:
-            raise KeyError(f"the heads of block {block} were not kept: record(vit, image, maps=[{block}]) keeps them")
-        start, weights = self._start(token), self.maps[block].astype(np.float32)  # (H, T, T)
-        return self.grid.to_map(weights[:, token] if token is not None else np.einsum("t,htk->hk", start, weights))
-
-    @property
     def steps(self) -> int:
         """Attention steps of a block: 1, of an axial one 2 (along rows, then along columns)."""
         fused = next(iter(self.fused.values()), None)
         return 1 if fused is None or not len(self.distance_px) else len(fused) // len(self.distance_px)
-
-    def attention_per_layer(self, fusion: str = "mean") -> NDArray[np.float32]:
-        """(L, T, T) fused attention of each block; an axial block's is the product of its steps: a patch's reach."""
-        fused = self.fused[fusion]
-        if self.steps == 1:
-            return fused
-        return np.stack([last.astype(np.float32) @ first for first, last in zip(fused[::2], fused[1::2], strict=True)])
 
     save = recording_file.save_recording
     load = staticmethod(recording_file.load_recording)
     plot = plots.plot_recording
     to_xarray = labelled_arrays.to_xarray
     to_pandas = labelled_arrays.to_pandas
-
-    def pooled_attention(self, block: int) -> NDArray[np.float64]:
-        """(rows, cols) attention of where the answer is read, in one block, mean of its heads. Raises: ValueError."""
-        weights = self.attention_per_layer()[select_layer(block, len(self.distance_px), "blocks")]
-        return self.grid.to_map(self.pooling_weights.astype(np.float64) @ weights.astype(np.float64))
+    attentions = property(kept_attention.attentions)
+    head_maps = kept_attention.head_maps
+    attention_per_layer = kept_attention.attention_per_layer
+    pooled_attention = kept_attention.pooled_attention
+    rollout_per_layer = kept_attention.rollout_per_layer
 
     def rollout(self, start: int | None = None, fusion: str = "mean", **settings: Any) -> NDArray[np.float64]:
         """Rollout of a token (default: where the answer is read) on the grid, (rows, cols).
@@ -132,10 +106,6 @@ class Recording:
         rollout is not defined.
         """
         return self._roll_out(rollout, start, fusion, **settings)
-
-    def rollout_per_layer(self, start: int | None = None, fusion: str = "mean", **settings: float) -> NDArray[np.float64]:
-        """Rollout through the blocks up to each, (L, rows, cols); start, settings and errors as of `rollout`."""
-        return self._roll_out(rollout_per_layer, start, fusion, **settings)[self.steps - 1 :: self.steps]
 
     def _roll_out(
         self, run: Callable[..., NDArray], start: int | None, fusion: str, first_block: float = 0, **settings: Any
@@ -173,8 +143,10 @@ def record(
     """
     check_vit(vit)
     fusions = tuple(fusions)
-    if strange := sorted({*fusions} - {*HEAD_FUSIONS}):
-        raise ValueError(f"fusions are of {', '.join(HEAD_FUSIONS)}, not {', '.join(map(repr, strange))}")
+    for tell in told_of_recording.get():
+        tell(vit)
+    for fusion in {*fusions} - {*HEAD_FUSIONS}:
+        check_name("fusion", fusion, HEAD_FUSIONS)
     if are_layers(maps) and not vit.is_global:
         raise ModelError(vit.why_undefined(say("attention of single heads")))
     blocks = select_layers(maps, vit.blocks, "blocks")
@@ -199,33 +171,25 @@ def record_batch(
     elif vit.is_global:
         buffer = weights_buffer(vit)
     watchers = [kind(vit, maps, fusions, exact, store == "query_key" and vit.is_global, buffer) for _ in photos]
+    watch = watchers[0] if len(watchers) == 1 else EachImage(watchers)
     watched = attention and vit.is_global
     module = vit.module if exact else with_onednn_linears(vit.module)
     norms: list[Tensor] = []
     if watched:
         hook = lambda block, inputs, out: norms.append(out.float().norm(dim=-1).flatten(1))  # noqa: E731
         module = with_block_hooks(with_inplace_gelu(module), hook)
-    with torch.inference_mode(), AttentionCapture(_of_each(watchers)) if watched else nullcontext():
+    with torch.inference_mode(), AttentionCapture(watch) if watched else nullcontext():
         logits = module(torch.cat([to_model_input(vit, crop.numbers) for _, crop in photos]))
-    for watch in watchers if watched else ():
-        check_blocks(vit, watch.calls)
+    for one in watchers if watched else ():
+        check_blocks(vit, one.calls)
     each_norms = torch.stack(norms, 1) if norms else torch.zeros(len(photos), 0, 0)
     return [
         Recording(
             model=vit.name, grid=vit.grid, photo=photo, model_input=crop, logits=read_only(answer.float()), output=vit.output,
-            labels=vit.labels, norms=read_only(norm), **watch.fields(),
+            labels=vit.labels, norms=read_only(norm), **one.fields(),
         )
-        for (photo, crop), answer, norm, watch in zip(photos, logits, each_norms, watchers, strict=True)
+        for (photo, crop), answer, norm, one in zip(photos, logits, each_norms, watchers, strict=True)
     ]  # fmt: skip
-
-
-def _of_each(watchers: Sequence[BlockAttention]) -> AttentionWatcher:
-    """The watcher of a pass over so many images."""
-    if len(watchers) == 1:
-        return watchers[0]
-    from vitcore.forward.recordings.image_batches import EachImage
-
-    return EachImage(watchers)
 
 
 def to_model_input(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32]) -> Tensor:

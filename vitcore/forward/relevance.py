@@ -21,7 +21,8 @@ from vitcore.analysis.relevance import METHODS
 from vitcore.analysis.rollout import Convention, HeadFusion, fuse_heads, rollout
 from vitcore.architectures.axial_vit import spread_axis_attention
 from vitcore.attention_capture import AttentionCapture, AttentionEvent
-from vitcore.forward.attention_reducers import PoolingReducer
+from vitcore.errors import check_name
+from vitcore.forward.block_attention import PoolingReducer
 from vitcore.forward.layers import select_layer
 from vitcore.forward.recording import to_model_input
 from vitcore.grid import Grid
@@ -91,8 +92,7 @@ def relevance(
     """
     check_bands(vit, 3)
     pixels = image if isinstance(image, np.ndarray) else crop_for_model(open_photo(image).image, vit.transform, vit.grid).pixels
-    if method not in METHODS:
-        raise ValueError(f"method is one of {', '.join(METHODS)}, not {method!r}")
+    check_name("method", method, METHODS)
     if unknown := settings.keys() - set(METHODS[method].settings):
         raise ValueError(f"{method} has no setting {', '.join(sorted(unknown))}")
     if not vit.is_global and METHODS[method].needs_attention:
@@ -221,8 +221,9 @@ def _integrated_gradients(vit: Vit, x: Tensor, target: int, baseline: str = "mea
     """Captum's, of the pixels, summed over each patch; on the path from a picture of one colour to the photo."""
     from captum.attr import IntegratedGradients
 
-    if baseline not in BASELINES or not 1 <= steps <= MOST_STEPS:
-        raise ValueError(f"baseline is one of {', '.join(BASELINES)} and steps are 1 to {MOST_STEPS}")
+    check_name("baseline", baseline, BASELINES)
+    if not 1 <= steps <= MOST_STEPS:
+        raise ValueError(f"steps are 1 to {MOST_STEPS}, not {steps}")
     from_ = _plain(vit, x, BASELINES[baseline])
     with torch.no_grad():
         rise = float(vit.module(x)[0, target] - vit.module(from_)[0, target])

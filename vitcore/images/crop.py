@@ -34,12 +34,11 @@ def crop_for_model(image: Image.Image, transform: Callable, grid: Grid, bands: N
 
     bands: those of a photo that has others than three (`Photo.bands`); each is cut as the picture is.
     """
-    cut = None
     if bands is not None:
-        each = (resize_and_crop(Image.fromarray(np.ascontiguousarray(band)), transform) for band in np.moveaxis(bands, -1, 0))
-        cut = np.stack([np.asarray(band) for band in each], -1)
-        cut.flags.writeable = False
-    return Crop(np.asarray(resize_and_crop(image, transform)), crop_box(image.size, transform, grid), cut)
+        from vitcore.images.bands import cut_bands
+
+        bands = cut_bands(bands, transform)
+    return Crop(np.asarray(resize_and_crop(image, transform)), crop_box(image.size, transform, grid), bands)
 
 
 def resize_and_crop(image: Image.Image, transform: Callable) -> Image.Image:

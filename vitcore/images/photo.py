@@ -16,19 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from vitcore.images.photo_arrays import image_from_array, is_array
+from vitcore.images.photo_conversions import read_jpeg_smaller, to_srgb
 from vitcore.images.photo_formats import (
     FORMATS,
     MAX_BYTES,
+    MAX_PIXELS,
     PhotoError,
     check_size,
-    decoding_error,
-    read_jpeg_smaller,
     register_heif,
-    to_srgb,
     without_pillow_warnings,
 )
-from vitcore.images.tiff_bands import read_bands
+from vitcore.images.tiff_bands import TIFF_STARTS, read_bands
 from vitcore.translation import say
 
 
@@ -67,24 +65,19 @@ def open_photo(source: "PhotoSource", name: str | None = None, bands: int = 3, s
         return open_bands(source, name, bands, shown)
     if isinstance(source, Photo):
         return source
-    if isinstance(source, Image.Image):
-        return photo_from_image(source, name or "picture")
-    if is_array(source):
-        return photo_from_image(image_from_array(source, name or say("The photo")), name or "picture")
+    if isinstance(source, Image.Image | np.ndarray) or hasattr(source, "numpy"):
+        from vitcore.images.photo_arrays import photo_from_memory
+
+        return photo_from_memory(source, name)
     data, name = read_photo_file(source, name)
     try:
         with without_pillow_warnings():  # the limits are ours, and damage is told once
             image, notes = _decode(data, name)
     except Exception as error:  # decoders raise whatever they like on damaged files
+        from vitcore.images.photo_refusals import decoding_error
+
         raise decoding_error(error, data, name) from None
     return Photo(image, name, hashlib.sha256(data).hexdigest()[:16], tuple(notes))
-
-
-def photo_from_image(image: Image.Image, name: str = "picture") -> Photo:
-    """A picture that is open already, made upright and sRGB as a file would be."""
-    notes: list[str] = []
-    shown = to_srgb(ImageOps.exif_transpose(image), name, notes)
-    return Photo(shown, name, hashlib.sha256(shown.tobytes()).hexdigest()[:16], tuple(notes))
 
 
 def read_photo_file(source: Any, name: str | None) -> tuple[bytes, str]:
@@ -122,17 +115,20 @@ def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
     """The upright picture in sRGB, and what was changed to get it."""
     register_heif()
     notes: list[str] = []
-    if (bands := read_bands(data, name, notes)) is not None:
+    if data[:4] in TIFF_STARTS and (bands := read_bands(data, name, notes)) is not None:
         return bands, notes
-    image = Image.open(io.BytesIO(data), formats=FORMATS)
-    read_jpeg_smaller(image, notes)
+    image: Image.Image = Image.open(io.BytesIO(data), formats=FORMATS)
+    if image.width * image.height > MAX_PIXELS:
+        read_jpeg_smaller(image, notes)
     check_size(*image.size, name)
     frames = getattr(image, "n_frames", 1)
     if frames > 1 and image.format in ("GIF", "WEBP", "PNG", "TIFF"):
         notes.append(say("{frames} frames: the first one is shown.", frames=frames))
     turned = image.getexif().get(0x0112) in range(2, 9)  # asked before loading: Pillow turns TIFFs while it loads them
     image.load()
-    upright = ImageOps.exif_transpose(image)
+    image = ImageOps.exif_transpose(image)
     if turned:
         notes.append(say("The photo was turned upright, as its EXIF orientation says."))
-    return to_srgb(upright, name, notes), notes
+    if image.mode != "RGB" or image.info.keys() & {"icc_profile", "transparency"}:
+        image = to_srgb(image, name, notes)
+    return image, notes

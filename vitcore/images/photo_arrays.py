@@ -1,18 +1,36 @@
-"""Arrays and tensors as photos: bytes, or floats from 0 to 1, with colours last (H, W, 3) or first (3, H, W).
+"""Photos that are no files: pictures of Pillow's, arrays and tensors.
 
-A photo's sides have at least `MIN_SIDE_PX`, so the axis of one, three or four numbers is that of the colours. Whatever could be
-read in two ways is refused: values outside 0 to 1, other kinds of numbers, batches.
+Arrays are of bytes, or of floats from 0 to 1, with colours last (H, W, 3) or first (3, H, W). A photo's sides have at least
+`MIN_SIDE_PX`, so the axis of one, three or four numbers is that of the colours. Whatever could be read in two ways is refused:
+values outside 0 to 1, other kinds of numbers, batches.
 """
 
+import hashlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageOps
 
+from vitcore.images.photo import Photo
+from vitcore.images.photo_conversions import to_srgb
 from vitcore.images.photo_formats import MIN_SIDE_PX, PhotoError
+from vitcore.translation import say
 
 COLOURS = (1, 3, 4)  # grey, RGB, RGB with transparency
+
+
+def photo_from_memory(source: Any, name: str | None) -> Photo:
+    """A picture of Pillow's, an array or a tensor as a photo. Raises: PhotoError."""
+    image = source if isinstance(source, Image.Image) else image_from_array(source, name or say("The photo"))
+    return photo_from_image(image, name or "picture")
+
+
+def photo_from_image(image: Image.Image, name: str = "picture") -> Photo:
+    """A picture that is open already, made upright and sRGB as a file would be."""
+    notes: list[str] = []
+    shown = to_srgb(ImageOps.exif_transpose(image), name, notes)
+    return Photo(shown, name, hashlib.sha256(shown.tobytes()).hexdigest()[:16], tuple(notes))
 
 
 def is_array(source: Any) -> bool:

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, TiffImagePlugin
 
-from vitcore.images.photo_formats import MAX_PIXELS, PhotoError, to_8_bits
+from vitcore.images.photo_conversions import to_8_bits
+from vitcore.images.photo_formats import MAX_PIXELS, PhotoError
 from vitcore.translation import say
 
-ENDS = {b"II*\0": "<", b"MM\0*": ">"}
+TIFF_STARTS = {b"II*\0": "<", b"MM\0*": ">"}  # and the order of their bytes
 KINDS = {(1, 8): "u1", (1, 16): "u2", (2, 16): "i2", (1, 32): "u4", (2, 32): "i4", (3, 32): "f4", (3, 64): "f8"}
 WIDE, HIGH, BITS, COMPRESSION, STRIPS, BANDS, ROWS, PLANES = 256, 257, 258, 259, 273, 277, 278, 284
 TILE_WIDE, TILE_HIGH, TILES, KIND = 322, 323, 324, 339
@@ -40,7 +41,7 @@ def read_all_bands(data: bytes, name: str, count: int) -> NDArray | None:
 
 def _values(data: bytes, name: str, wanted: Callable[[int, int, int, bool], bool]) -> NDArray | None:
     """All numbers (H, W, bands) of a TIFF whose bands, bits, kind of number and planes are `wanted`."""
-    if data[:4] not in ENDS:
+    if data[:4] not in TIFF_STARTS:
         return None
     try:
         tags = TiffImagePlugin.ImageFileDirectory_v2(data[:8])
@@ -59,7 +60,7 @@ def _values(data: bytes, name: str, wanted: Callable[[int, int, int, bool], bool
             "{name} is a TIFF of {bands} bands of {bits} bits in a form not read here: save it uncompressed, as 8 or 16 bits.",
             name=name, bands=bands, bits=bits,
         )  # fmt: skip
-    dtype = np.dtype(ENDS[data[:4]] + KINDS[kind, bits])
+    dtype = np.dtype(TIFF_STARTS[data[:4]] + KINDS[kind, bits])
     if not 0 < wide * high <= MAX_PIXELS or wide * high * bands * dtype.itemsize > len(data):
         raise ValueError(f"{wide}×{high}×{bands}")
     return _read(data, tags, (high, wide, bands), dtype, planes)

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vitcore.forward.attention_reducers import read_only
+from vitcore.forward.block_attention import read_only
 from vitcore.forward.onednn_linear import with_onednn_linears
 from vitcore.interventions.activation_sites import check_activations_defined, check_indices
 from vitcore.interventions.activations import to_model_inputs

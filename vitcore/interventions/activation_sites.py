@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from torch import nn
 
+from vitcore.errors import check_name
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit, check_vit
 from vitcore.translation import say
@@ -66,8 +67,7 @@ class Site:
 def canonical_name(name: Any) -> str:
     """An activation's name for any spelling of it: "pattern" for "attn". Raises: ValueError."""
     known = ALIASES.get(name, name) if isinstance(name, str) else name
-    if known not in ALL_NAMES:
-        raise ValueError(f"an activation is one of {', '.join(ALL_NAMES)}, not {name!r}")
+    check_name("an activation", known, ALL_NAMES)
     return str(known)
 
 

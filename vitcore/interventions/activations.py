@@ -6,7 +6,6 @@ T tokens (those before the patches included), D width, H heads, d width of a hea
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import torch
@@ -138,7 +137,10 @@ def one_by_one(photos: Any) -> list[Any]:
 @torch.no_grad()
 def run_and_keep(vit: Vit, photos: Any, names: Collection[str], layers: Sequence[int]) -> Activations:
     """`cache` for activations by their canonical names, of layers that there are."""
-    asked: list[Key] = [key for name in ALL_NAMES if name in names for key in _keys(name, layers)]
+    of_model: Sequence[None] = (None,)
+    asked: list[Key] = [
+        (name, layer) for name in ALL_NAMES if name in names for layer in (of_model if name in OF_MODEL else layers)
+    ]
     seen: Seen = {}
     sites = _sites(vit, asked)
     inputs = to_model_inputs(vit, photos)
@@ -163,10 +165,6 @@ def run_and_keep(vit: Vit, photos: Any, names: Collection[str], layers: Sequence
         else:
             values[name, layer] = _computed(vit, name, layer, seen, calls)
     return Activations(vit.name, logits.float(), vit.blocks, values)
-
-
-def _keys(name: str, layers: Sequence[int]) -> list[Key]:
-    return [(name, None)] if name in OF_MODEL else [(name, layer) for layer in layers]
 
 
 def _sites(vit: Vit, asked: Collection[Key]) -> dict[Key, Site]:
@@ -229,23 +227,15 @@ def _of_calls(vit: Vit, name: str, layer: int, calls: list[AttentionEvent]) -> C
     count = vit.structure.calls
     of_block = calls[layer * count : (layer + 1) * count]
     if name == "pattern":
-        return partial(_weights, of_block)
+        return lambda: torch.cat([call.weights() for call in of_block], 1).float()
     of_kernel = [call for call in of_block if isinstance(call, AttentionCall)]
     if len(of_kernel) < count:
         raise not_in_block(vit, name, layer)
     if name == "scores":
-        return partial(_scores, of_kernel)
+        return lambda: torch.cat([call.scores() for call in of_kernel], 1).float()
     value = torch.cat([getattr(call, name) for call in of_kernel], 1).transpose(1, 2).float().clone()
     return lambda: value
 
 
 def _sum(parts: list[Tensor]) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.stack(parts).sum(0)
-
-
-def _weights(calls: list[AttentionEvent]) -> Tensor:
-    return torch.cat([call.weights() for call in calls], 1).float()
-
-
-def _scores(calls: list[AttentionCall]) -> Tensor:
-    return torch.cat([call.scores() for call in calls], 1).float()

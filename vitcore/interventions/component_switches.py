@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
+from vitcore.errors import check_name
 from vitcore.forward.block_activations import prefix_token_names
 from vitcore.forward.layers import select_layer
 from vitcore.interventions.activation_sites import check_activations_defined, check_indices, find_site
@@ -66,8 +67,7 @@ def switch_off(vit: Vit, components: Collection[str], by: Replacement = "zero", 
     missing; ModelError, for a component that can't be told from others in this model.
     """
     check_activations_defined(vit)
-    if by not in REPLACEMENTS:
-        raise ValueError(f"a component is replaced by {', '.join(REPLACEMENTS)}, not {by!r}")
+    check_name("what replaces a component", by, REPLACEMENTS)
     chosen = [parse_component(vit, name) for name in dict.fromkeys([components] if isinstance(components, str) else components)]
     for one in chosen:
         if by == "uniform" and one.kind not in ("head", "attn"):
@@ -90,8 +90,7 @@ def parse_component(vit: Vit, name: str) -> Component:
         if found[2] is None:
             return Component("attn" if found[3] == "attn" else "mlp", layer)
         return Component("head", layer, check_indices("heads", [int(found[2])], vit.heads)[0])
-    if name not in OF_TOKENS:
-        raise ValueError(f'a component is named "L3H1", "L3.attn", "L3.mlp", {", ".join(OF_TOKENS)}, not {name!r}')
+    check_name("a component that is no L3H1, L3.attn or L3.mlp", name, OF_TOKENS)
     if name != "positions" and not _tokens(vit, name):
         raise ValueError(f"this model has no {name.replace('_', ' ')}")
     return Component("positions" if name == "positions" else "registers" if name == "registers" else "class_token")

@@ -6,10 +6,12 @@
         e.patch(from_="other.jpg", at=("resid_post", 3, [5, 6]))
     rec = vitcore.record(e.vit, "photo.jpg")
 
-`e.vit` is a Vit like any other, on the same weights; the model that was given stays as it is, also inside the `with`.
+`e.vit` is a Vit like any other, on the same weights; the model that was given stays as it is, also inside the `with`. Who records
+it there, and never takes `e.vit`, is warned at the end (`UneditedModelWarning`).
 Shapes: B images, T tokens (those before the patches included), D width, H heads, d width of a head.
 """
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -20,7 +22,9 @@ import torch
 from torch import Tensor
 
 from vitcore.attention_capture import AttentionCapture
+from vitcore.errors import check_name
 from vitcore.forward.layers import select_layer
+from vitcore.forward.recording import told_of_recording
 from vitcore.interventions.activation_sites import (
     MADE_OF,
     NAMES,
@@ -41,6 +45,7 @@ from vitcore.interventions.attention_edits import HeadAttentionEdit, edit_attent
 from vitcore.interventions.site_edits import Change, SiteEdit, Tokens, with_site_edits
 from vitcore.models.vit import Vit
 from vitcore.module_swaps import with_modules
+from vitcore.translation import say
 
 TokenChoice = int | slice | Iterable[int] | str | None  # "class", "patches"; None: all of them
 READ_ONLY = ("scores", "resid_mid", *MADE_OF, *OF_MODEL)  # computed of others, or of no layer
@@ -140,6 +145,10 @@ def _for_images(values: Tensor, chosen: Tensor) -> Tensor:
     return values.to(chosen)
 
 
+class UneditedModelWarning(UserWarning):
+    """Inside `with edit(vit) as e` the model itself was recorded, and the edited one, `e.vit`, was never taken."""
+
+
 class Edits:
     """Changes of a model's activations, in the order in which they were said; `vit` is the model with those said so far."""
 
@@ -148,12 +157,25 @@ class Edits:
         self.original = vit
         self._edits: list[SiteEdit] = []
         self._attention: list[tuple[int, HeadAttentionEdit]] = []
+        self._recorded_unedited = self._taken = False
 
     def __enter__(self) -> "Edits":
+        told_of_recording.set((*told_of_recording.get(), self._note_recording))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Nothing has to be undone: the model that was given was never touched."""
+        """Nothing has to be undone: the model that was given was never touched.
+
+        Warns: UneditedModelWarning, where that model was recorded although it had edits, and the edited one was never taken.
+        """
+        told_of_recording.set(tuple(told for told in told_of_recording.get() if told != self._note_recording))
+        if kind is None and self._recorded_unedited and not self._taken:
+            told = say("{name} was recorded without its edits: inside `with edit(vit) as e`, the edited model is e.vit.",
+                       name=self.original.name)  # fmt: skip
+            warnings.warn("".join(told), UneditedModelWarning, stacklevel=2)
+
+    def _note_recording(self, vit: Vit) -> None:
+        self._recorded_unedited |= vit is self.original and bool(self._edits or self._attention)
 
     def __repr__(self) -> str:
         return f"<Edits of {self.original.name}: {len(self._edits) + len(self._attention)}>"
@@ -198,9 +220,7 @@ class Edits:
         """
         name, layer, token = _place_of(at)
         layer = select_layer(layer, self.original.blocks)
-        if name in READ_ONLY:
-            names = ", ".join(one for one in NAMES if one not in READ_ONLY)
-            raise ValueError(f"what can be patched is {names}, not {name}")
+        check_name("what can be patched", name, [one for one in NAMES if one not in READ_ONLY])
         if head is not None:
             check_indices("heads", [head], self.original.heads)
             if name not in OF_HEADS:
@@ -224,7 +244,7 @@ class Edits:
     @property
     def vit(self) -> Vit:
         """The model with the edits said so far, on the same weights. Later edits are not in it."""
-        vit = self.original
+        vit, self._taken = self.original, True
         module = with_site_edits(vit.module, self._edits)
         if self._attention:
             module = with_fused_attention(module)
@@ -262,8 +282,7 @@ class Edits:
             named = {"patches": range(grid.prefix, count)}
             if "class" in self.original.pooling or getattr(self.original.module, "cls_token", None) is not None:
                 named["class"] = range(1)
-            if token not in named:
-                raise ValueError(f"tokens that have a name here are {', '.join(sorted(named))}, not {token[:40]}")
+            check_name("a name of tokens", token[:40], sorted(named))
             many = list(named[token])
         elif isinstance(token, slice):
             many = list(range(count)[token])
@@ -302,6 +321,9 @@ class Edits:
 
 def edit(vit: Vit) -> Edits:
     """Edits of a model's activations: say them, then use `.vit` as any other Vit. `with` is welcome and undoes nothing.
+
+    Warns: UneditedModelWarning, at the end of a `with` in which `record` or `record_many` ran the model itself although it had
+    edits, and nobody took `.vit`.
 
     Raises: TypeError, for what is no Vit; ModelError, for a model without one attention over its patches in each block.
     """

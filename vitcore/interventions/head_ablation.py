@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent, additive_mask
-from vitcore.forward.attention_reducers import read_only
+from vitcore.errors import check_name
+from vitcore.forward.block_attention import read_only
 from vitcore.forward.onednn_linear import with_onednn_linears
 from vitcore.interventions.activation_sites import (
     check_activations_defined,
@@ -50,8 +51,7 @@ def head_ablation(
     Raises: TypeError, for what is no Vit; ValueError, for a class or a way that there is not; PhotoError; ModelError.
     """
     check_activations_defined(vit)
-    if by not in WAYS:
-        raise ValueError(f'a head is ablated by "zero", "mean" or "uniform", not {by!r}')
+    check_name("what a head is ablated by", by, WAYS)
     column = class_index(vit, target)
     for layer in range(vit.blocks):
         find_site(vit, "z", layer)

@@ -16,7 +16,8 @@ from vitcore import figures
 from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.analysis.filter_patterns import describe_filter
 from vitcore.analysis.filters import PrincipalComponents
-from vitcore.figures.attention import head_scale_tops, own_scale_unit, resize_for_figure
+from vitcore.figures.attention import resize_for_figure
+from vitcore.figures.attention_explorer import head_scale_tops, own_scale_unit
 from vitcore.figures.drawing import Drawing
 from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES, fine_detail, heat_colour_scale, heat_on_photo, scale_top
 from vitcore.figures.outlier_frames import frame_outliers_in_maps, frame_outliers_in_pixels
@@ -270,11 +271,9 @@ def _heads(vit: Vit, rec: Recording, settings: ReportSettings) -> ReportPicture:
     title = say("All heads of the last layer") if block == vit.blocks - 1 else say("All heads of layer {block}", block=block)
     names = [say("head {head} · up to {most}", head=i, most=percent(float(m.max()))) for i, m in enumerate(maps)]
     who = attending_token_words(vit, settings)
-    about = (
-        say("attention to {who} in layer {block}", who=who, block=block)
-        if settings.received
-        else say("attention of {who} in layer {block}", who=who, block=block)
-    )
+    about = say("attention of {who} in layer {block}", who=who, block=block)
+    if settings.received:
+        about = say("attention to {who} in layer {block}", who=who, block=block)
     marks = [outlier_patches_in_map(rec, one) for one in maps]
     if any(marks):
         large = (one.repeat(MAP_PATCH_PX, 0).repeat(MAP_PATCH_PX, 1) for one in drawn)

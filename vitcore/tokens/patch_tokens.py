@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.analysis.outlier_tokens import find_outlier_tokens
+from vitcore.errors import check_name
 from vitcore.forward.layers import Layers, select_layer, select_layers
 from vitcore.grid import Grid
 from vitcore.interventions.activation_sites import check_activations_defined, is_index
@@ -78,8 +79,7 @@ def patch_tokens(
     ModelError, for a model without one attention over its patches in each block, or without what is asked for.
     """
     check_activations_defined(vit)
-    if kind not in KINDS:
-        raise ValueError(f"tokens are taken as one of {', '.join(KINDS)}, not {kind!r}")
+    check_name("what tokens are taken as", kind, KINDS)
     chosen = list(select_layers(layers, vit.blocks))
     if not chosen:
         raise ValueError("there is no layer among the layers")

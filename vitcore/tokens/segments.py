@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcore.errors import check_name
 from vitcore.tokens.one_thread import one_blas_thread
 from vitcore.tokens.patch_tokens import PatchTokens
 from vitcore.tokens.pca import pca
@@ -30,8 +31,7 @@ def segments(
     and where all are joined to all there is nothing to cut.
     Raises: ValueError, for a method or a layer that there is not, and for more segments than patches.
     """
-    if method not in METHODS:
-        raise ValueError(f"a method is one of {', '.join(METHODS)}, not {method!r}")
+    check_name("method", method, METHODS)
     keep, unit = ~tokens.left_out, unit_tokens(tokens.of_layer(layer))
     labels = np.full(keep.shape, LEFT_OUT, np.int64)
     if method == "normalised_cut":

@@ -59,7 +59,7 @@ def empty_curve(recipe: Recipe, classes: int, mode: Any) -> Drawing:
     """The axes of the loss to come; with classes to learn, the loss of guessing among them."""
     import numpy as np
 
-    from vitcore.figures.training_curves import TrainingCurve, training_curves
+    from vitcore.figures.charts.training_curves import TrainingCurve, training_curves
 
     text, title, lines = texts.prose("train"), texts.prose("train")["curve title none"], []
     if recipe.task == "classify" and classes > 1:

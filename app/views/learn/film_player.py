@@ -134,7 +134,7 @@ def _next_frame(steps: list[int], live: bool) -> bool:
 def _training_curves(key: str, film: Film, step: int, mode: Any, text: texts.Prose) -> None:
     if not film.log:
         return
-    from vitcore.figures.training_curves import FIRST
+    from vitcore.figures.charts.training_curves import FIRST
 
     drawn = films.film_curve_figures(key, len(film.log), int(film.steps[-1]), mode, texts.language(), film.log)
     specs = {one: drawn[one] for one in ("loss", "accuracy") if one in drawn}

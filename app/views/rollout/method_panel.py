@@ -149,8 +149,8 @@ def _compute_map(visit: RolloutVisit, method: RelevanceMethod, chosen: dict[str,
 
 def _draw_map(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
     """The picture of a side, with its scale; or as the paper draws it, beside the photo."""
-    from vitcore.figures.attention import paper_style_note, paper_style_photo
     from vitcore.figures.heat_overlay import heat_colour_scale
+    from vitcore.figures.paper_style import paper_style_note, paper_style_photo
     from vitcore.figures.relevance import relevance_scale_top
     from vitcore.figures.theme import pixels_to_data_uri
 

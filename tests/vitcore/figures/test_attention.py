@@ -5,8 +5,9 @@ import pytest
 from PIL import Image, ImageFilter
 
 from vitcore import figures
-from vitcore.figures.attention import paper_alpha, paper_style_photo, resize_for_figure
+from vitcore.figures.attention import resize_for_figure
 from vitcore.figures.heat_overlay import darkened_lut, heat_colour_scale, heat_colours, scale_top
+from vitcore.figures.paper_style import paper_alpha, paper_style_photo
 from vitcore.figures.theme import SEQUENTIAL
 from vitcore.grid import Grid
 

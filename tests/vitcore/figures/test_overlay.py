@@ -12,7 +12,8 @@ import vitcore
 from vitcore import figures
 from vitcore.assets import asset
 from vitcore.figures import print_figure
-from vitcore.figures.attention import head_scale_tops, resize_for_figure
+from vitcore.figures.attention import resize_for_figure
+from vitcore.figures.attention_explorer import head_scale_tops
 from vitcore.figures.heat_overlay import (
     MIN_TOP_IN_EVEN_SHARES,
     fine_detail,

@@ -192,9 +192,9 @@ def test_a_recording_of_a_photo_without_components(tiny, photo_file):
 @pytest.mark.parametrize(("given", "said"), [
     ((["L9H0"],), "layers are from 0 to 2, or from -3 to -1, not 9"),
     ((["L0H9"],), "heads are from 0 to 2, not 9"),
-    ((["head 3"],), "a component is named"),
+    ((["head 3"],), "a component that is no L3H1, L3.attn or L3.mlp is one of positions"),
     ((["registers"],), "this model has no registers"),
-    ((["L0H0"], "median"), "a component is replaced by zero, mean, uniform"),
+    ((["L0H0"], "median"), "what replaces a component is one of zero, mean, uniform"),
     ((["L0.mlp"], "uniform"), "only attention can be uniform"),
     ((["L0H0"], "mean"), "needs mean="),
 ])  # fmt: skip

@@ -15,7 +15,7 @@ from tests.vitcore.interventions.conftest import inputs_for, make_kind
 from vitcore.forward.logit_lens import logit_lens
 from vitcore.forward.relevance import relevance
 from vitcore.interventions.activation_sites import NAMES
-from vitcore.interventions.edits import READ_ONLY
+from vitcore.interventions.edits import READ_ONLY, UneditedModelWarning
 from vitcore.models.model_cards import ModelError
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
@@ -97,7 +97,7 @@ def test_the_class_token_and_the_patches_by_name(make_vit):
         for name, tokens in (("class", 0), ("patches", slice(patches, None))):
             named, counted = vitcore.edit(vit), vitcore.edit(vit)
             if name == "class" and not patches:
-                with pytest.raises(ValueError, match="tokens that have a name here are patches, not class"):
+                with pytest.raises(ValueError, match="a name of tokens is one of patches, not 'class'"):
                     named.resid(1).zero(token=name)
                 continue
             named.resid(1).zero(token=name)
@@ -314,6 +314,25 @@ def test_threads_share_a_model_and_half_of_them_edit_it():
     assert len({tuple(one.flatten().tolist()) for one in answers.values()}) == 6
 
 
+def test_who_records_the_model_itself_and_never_the_edited_one_is_warned(make_vit, recwarn):
+    vit, noise = make_vit(), np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8)
+    with vitcore.edit(vit):
+        vitcore.record(vit, noise)  # there is nothing yet that it could lack
+    with vitcore.edit(vit) as e, vitcore.edit(make_vit(1)) as other:
+        e.head(0, 1).scale(0)
+        other.head(0, 1).scale(0)
+        before, after = vitcore.record(vit, noise), vitcore.record(e.vit, noise)  # compared: it is meant
+        assert not np.array_equal(before.logits, after.logits)
+    assert not recwarn.list
+    for run in (vitcore.record, lambda vit, photo: list(vitcore.record_many(vit, [photo]))):
+        with pytest.warns(UneditedModelWarning, match="^tiny was recorded without its edits"), vitcore.edit(vit) as e:
+            e.head(0, 1).scale(0)
+            run(vit, noise)
+            thread = threading.Thread(target=vitcore.record, args=(vit, noise))
+            thread.start()
+            thread.join()
+
+
 def test_an_error_within_an_edit_leaves_nothing_behind():
     """Attention that is watched is so within its block only, also where the block fails."""
     vit, x = make_kind("plain"), inputs_for(make_kind("plain"))
@@ -344,7 +363,7 @@ WRONG = {
     "layers are whole numbers, .* not 1.5": lambda e: e.mlp(1.5),
     "tokens are from 0 to 16, not 17": lambda e: e.resid(0).add(1, token=17),
     "tokens are from 0 to 16, not -1": lambda e: e.resid(0).zero(token=[0, -1]),
-    "tokens that have a name here are class, patches, not register": lambda e: e.resid(0).zero(token="register"),
+    "a name of tokens is one of class, patches, not 'register'": lambda e: e.resid(0).zero(token="register"),
     "tokens are one or more, each named once": lambda e: e.resid(0).zero(token=[]),
     "tokens are one or more, each named": lambda e: e.resid(0).zero(token=[1, 1]),
     r"that \(1, 24\), tokens and width, takes up, not \(23,\)": lambda e: e.resid(0).add(np.zeros(23), token=0),
@@ -355,7 +374,7 @@ WRONG = {
     "only attention can be uniform, not mlp_out": lambda e: e.mlp(0).uniform(),
     "at is": lambda e: e.patch(torch.zeros(1, 3, 32, 32), at="resid_post"),
     "an activation is one of": lambda e: e.patch(torch.zeros(1, 3, 32, 32), at=("stream", 0)),
-    "what can be patched is resid_pre, ln1, q, k, v, pattern, z, attn_out, ln2, mlp_pre, mlp_post, mlp_out, resid_post, not scores":
+    "what can be patched is one of resid_pre, ln1, q, k, v, pattern, z, attn_out, ln2, mlp_pre, mlp_post, mlp_out, resid_post, not":
         lambda e: e.patch(torch.zeros(1, 3, 32, 32), at=("scores", 0)),
     "mlp_out is not divided into heads": lambda e: e.patch(torch.zeros(1, 3, 32, 32), at=("mlp_out", 0), head=1),
     "from_ holds no z of layer 1": lambda e: e.patch(vitcore.cache(e.original, inputs_for(e.original), ["z"], 0), at=("z", 1)),

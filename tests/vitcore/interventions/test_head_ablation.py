@@ -80,7 +80,7 @@ def test_photos_and_classes_by_name(tiny, photo_file, noise):
     ({"target": -1}, "classes are from 0 to 9, not -1"),
     ({"target": "clas 3"}, "No class is named clas 3; the nearest are: class 3, "),
     ({"target": 1.5}, "No class .*1.5"),
-    ({"by": "median"}, 'a head is ablated by "zero", "mean" or "uniform", not \'median\''),
+    ({"by": "median"}, "what a head is ablated by is one of zero, mean, uniform, not 'median'"),
 ])  # fmt: skip
 def test_what_there_is_not(given, said):
     with pytest.raises(ValueError, match=said):

@@ -1,7 +1,8 @@
 """Attention rollout (Abnar & Zuidema, arXiv 2005.00928; arXiv 2010.11929 App. D.8): attention carried through blocks."""
 
+from vitcore.analysis.rollout.discarded_weights import discard_weakest
 from vitcore.analysis.rollout.rollout_matrix import fuse_heads, map_overlap, rollout_matrix, rollout_per_layer, transition_matrix
-from vitcore.analysis.rollout.token_rollout import discard_weakest, rollout, rollout_step, start_row
+from vitcore.analysis.rollout.token_rollout import rollout, rollout_step, start_row
 from vitcore.analysis.rollout.vit_explain import is_vit_explain, vit_explain_rollout
 from vitcore.analysis.rollout_options import CONVENTIONS, HEAD_FUSIONS, Convention, HeadFusion
 

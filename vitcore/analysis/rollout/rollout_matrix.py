@@ -6,7 +6,8 @@ Shapes: L blocks, H heads, T tokens = prefix + N patches.
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.analysis.rollout.token_rollout import check_first, check_residual, discard_weakest, rollout_step, start_row
+from vitcore.analysis.rollout.discarded_weights import discard_weakest
+from vitcore.analysis.rollout.token_rollout import check_first, check_residual, rollout_step, start_row
 from vitcore.analysis.rollout_options import HEAD_FUSIONS, HeadFusion
 
 

@@ -7,24 +7,11 @@ multiplied with later blocks on the left. One token's rollout is a row vector ti
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcore.analysis.rollout.discarded_weights import discard_weakest
 from vitcore.analysis.rollout_options import Convention
 
 STRIP_BYTES = 2**20  # rows of a matrix, as many at a time as a core's cache holds
 LARGEST = 1e30  # of float32's numbers, with room for their sums
-
-
-def discard_weakest(fused: NDArray, ratio: float, prefix: int) -> NDArray:
-    """Set the smallest `ratio` of the patch-to-patch weights of each (…, T, T) matrix to 0; prefix tokens are kept."""
-    check_ratio(ratio)
-    block = fused[..., prefix:, prefix:]
-    drop = int(ratio * block.shape[-1] ** 2)
-    if drop == 0:
-        return fused
-    flat = block.reshape(*block.shape[:-2], -1)
-    limit = np.partition(flat, drop, axis=-1)[..., drop, None, None]
-    out = fused.copy()
-    out[..., prefix:, prefix:] = np.where(block < limit, 0, block)
-    return out
 
 
 def rollout_step(row: NDArray, fused: NDArray, prefix: int, discard_ratio: float, residual: float) -> NDArray[np.float64]:
@@ -33,7 +20,7 @@ def rollout_step(row: NDArray, fused: NDArray, prefix: int, discard_ratio: float
     The product is taken in the precision of `fused`, in float32 of half precision, so that nothing is copied.
     """
     check_residual(residual)
-    weights, tokens = discard_weakest(fused, discard_ratio, prefix), fused.shape[-1]
+    weights, tokens = discard_weakest(fused, discard_ratio, prefix) if discard_ratio else fused, fused.shape[-1]
     weights = weights.astype(np.result_type(weights, np.float32), copy=False)
     moved, stays = np.zeros(np.shape(row)), np.empty(tokens)
     few = max(1, STRIP_BYTES // weights[0].nbytes)
@@ -86,12 +73,6 @@ def check_first(first_block: int, blocks: int) -> None:
     """Raises: ValueError, for a block that there is not."""
     if not 0 <= first_block < blocks:
         raise ValueError(f"the first block is from 0 to {blocks - 1}, not {first_block}")
-
-
-def check_ratio(ratio: float) -> None:
-    """Raises: ValueError, for what is no discard ratio."""
-    if not 0 <= ratio < 1:
-        raise ValueError(f"the discard ratio is from 0 to below 1, not {ratio}")
 
 
 def check_residual(residual: float) -> None:

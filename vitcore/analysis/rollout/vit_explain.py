@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.analysis.rollout.token_rollout import check_first, check_ratio, check_residual, start_row
+from vitcore.analysis.rollout.discarded_weights import discard_weakest_of_all
+from vitcore.analysis.rollout.token_rollout import check_first, check_residual, start_row
 from vitcore.analysis.rollout_options import CONVENTIONS
 
 
@@ -28,19 +29,8 @@ def vit_explain_rollout(
     check_residual(residual)
     row = start_row(start, fused.shape[-1])
     for matrix in fused[: first_block - 1 if first_block else None : -1]:
-        weights = _discard_weakest_of_all(matrix, discard_ratio, keep_first)
+        weights = discard_weakest_of_all(matrix, discard_ratio, keep_first)
         sums = (1 - residual) * weights.sum(-1) + residual
         row = ((1 - residual) * row @ weights + residual * row) / np.where(sums > 0, sums, 1)
     most = float(row[prefix:].max(initial=0))
     return row / most if most > 0 else row
-
-
-def _discard_weakest_of_all(matrix: NDArray, ratio: float, keep_first: bool) -> NDArray[np.float64]:
-    check_ratio(ratio)
-    weights = np.array(matrix, np.float64)
-    flat = weights.reshape(-1)
-    if drop := int(ratio * flat.size):
-        first = flat[0]
-        flat[np.argpartition(flat, drop - 1)[:drop]] = 0
-        flat[0] = first if keep_first else flat[0]
-    return weights

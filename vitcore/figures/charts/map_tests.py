@@ -1,6 +1,7 @@
 """Tests of maps drawn: deletion and insertion of all methods, their ranking over photos, and what random weights leave of them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from numpy.typing import NDArray
@@ -77,7 +78,7 @@ def randomisation_chart(curves: Sequence[MapCurve], parts: Sequence[str], bar: f
         y=Axis(title=say("rank correlation"), range=(low - 0.05, 1.05), step=0.25),
     )  # fmt: skip
     at_bar = Label(say("unchanged"), 0.99, bar, 12, "soft", "right", "bottom", x_of_plot=True)
-    return _with(drawn, [Rule(y=bar, colour="soft", line_px=1)], [at_bar])
+    return replace(drawn, shapes=[Rule(y=bar, colour="soft", line_px=1)], labels=[*drawn.labels, at_bar])
 
 
 def ranking_chart(rows: Sequence[Sequence[MethodInterval]], fills: Sequence[str], photos: int, mode: Mode = "light") -> Drawing:
@@ -127,15 +128,9 @@ def _lines(
         )
         for curve in reversed(curves)
     ]  # fmt: skip
-    labels = (
-        []
-        if narrow
-        else [
-            one
-            for place, curve in enumerate(curves)
-            for one in _named(curve, styles[curve.key], place, len(curves), curve.key == best)
-        ]
-    )
+    labels: list[Label] = []
+    for place, curve in enumerate(() if narrow else curves):
+        labels += _named(curve, styles[curve.key], place, len(curves), curve.key == best)
     return Drawing(
         mode=mode, height_px=620 if narrow else 470, marks=marks, labels=labels,
         legend="below" if narrow else "", legend_reversed=narrow,
@@ -159,9 +154,3 @@ def _named(curve: MapCurve, style: tuple[str, str, str], place: int, count: int,
         Label(style[2], 1.025, y, 15, style[0], x_anchor="center", **where),  # type: ignore[arg-type]
         Label(bold, 1.05, y, 13, "text", **where),  # type: ignore[arg-type]
     ]
-
-
-def _with(drawing: Drawing, shapes: Sequence[Rule], labels: Sequence[Label]) -> Drawing:
-    from dataclasses import replace
-
-    return replace(drawing, shapes=(*drawing.shapes, *shapes), labels=(*drawing.labels, *labels))

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.figures.attention import MAX_HOVER_CELLS, map_label, resize_for_figure
+from vitcore.figures.attention import resize_for_figure
+from vitcore.figures.attention_explorer import MAX_HOVER_CELLS, map_label
 from vitcore.figures.drawing import Axis, Bars, Drawing, HoverGrid, Label, Margin, Outline, Points, RasterLayer, Rule, picture_axes
 from vitcore.figures.heat_overlay import fine_detail, heat_colours, heat_on_photo
 from vitcore.figures.outlier_frames import FRAME_COLOUR
@@ -91,11 +92,8 @@ def _told(outliers: TokenNorms, block: int, grid: Grid) -> list[list[str]]:
 def norm_histogram(outliers: TokenNorms, block: int, names: Sequence[str] = (), mode: Mode = "light") -> Drawing:
     """How many patches have which norm after a block, and the cut; `names` are of the tokens before them, drawn as marks."""
     norms = outliers.norms[block].astype(np.float64)
-    patches, cut, low, high = (
-        norms[outliers.prefix :],
-        float(outliers.thresholds[block]),
-        *_span(norms, outliers.thresholds[block]),
-    )
+    patches, cut = norms[outliers.prefix :], float(outliers.thresholds[block])
+    low, high = _span(norms, cut)
     edges = np.linspace(np.log10(low), np.log10(high), BINS + 1)
     middles, width = (edges[:-1] + edges[1:]) / 2, float(edges[1] - edges[0])
     bars = []
@@ -111,9 +109,8 @@ def norm_histogram(outliers: TokenNorms, block: int, names: Sequence[str] = (), 
                          hover="%{hovertext}", hover_texts=told))  # fmt: skip
     most = max(1, *(max(some.x, default=0) for some in bars))
     said = [Label(str(c), c + most / 60, y, 13, PINNED_PATCH_COLOUR) for c, y in zip(bars[1].x, bars[1].y, strict=True)]
-    at_cut = Label(
-        say("threshold: {cut}", cut=f"{cut:.3g}"), 1, float(np.log10(cut)), 13, "text", "right", "bottom", x_of_plot=True
-    )
+    said_at_cut = say("threshold: {cut}", cut=f"{cut:.3g}")
+    at_cut = Label(said_at_cut, 1, float(np.log10(cut)), 13, "text", "right", "bottom", x_of_plot=True)
     return Drawing(
         title=say("Patches by norm"), mode=mode, height_px=580,
         subtitle=say("layer {layer}: median {median}, {count} {count:outlier|outliers}", layer=block,

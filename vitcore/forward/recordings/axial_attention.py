@@ -34,5 +34,6 @@ class AxialAttention(BlockAttention):
         else:
             reach = combine_axis_attention(self.row_weights, weights)
             self.distance.add(block, slice(0, self.vit.heads), reach)
-            self.maps.add(block, slice(0, self.vit.heads), reach)
+            if block in self.maps:
+                self.maps[block][:] = reach
         self.calls += 1

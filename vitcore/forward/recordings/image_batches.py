@@ -17,8 +17,6 @@ class EachImage:
 
     def __call__(self, event: AttentionEvent) -> Tensor | None:
         images = len(self.watchers)
-        if images == 1:
-            return self.watchers[0](event)
         if event.shape[0] % images:
             return None
         answers = [watch(_of_image(event, image, images)) for image, watch in enumerate(self.watchers)]

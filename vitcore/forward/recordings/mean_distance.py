@@ -6,6 +6,7 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from vitcore.analysis.attention_distance import mean_interval
+from vitcore.errors import check_name
 from vitcore.forward.recordings.open_photos import SkippedPhoto
 from vitcore.forward.recordings.record_many import BATCH, CountDone, record_many
 from vitcore.images import PhotoError
@@ -49,8 +50,7 @@ def mean_distance(
     cls: the class token's attention is dropped, as in the paper, or what is left is renormalised.
     Warns: SkippedPhotosWarning. Raises: ValueError, for another `cls`; ModelError; PhotoError, where no photo can be opened.
     """
-    if cls not in FIELDS:
-        raise ValueError(f"cls is one of {', '.join(FIELDS)}, not {cls!r}")
+    check_name("cls", cls, FIELDS)
     stream = record_many(vit, photos, batch=batch, keep=(FIELDS[cls],), workers=workers, progress=progress)
     if stream.total == 0:
         raise PhotoError("There are no photos for a mean.")

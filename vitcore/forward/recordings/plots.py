@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from vitcore.errors import check_name
 from vitcore.images import sharp_crop
 
 if TYPE_CHECKING:
@@ -15,8 +16,7 @@ def draw_recording(rec: "Recording", picture: str, **settings: Any) -> "Drawing"
 
     Raises: ValueError, for a picture that there is not; whatever the numbers of the picture raise.
     """
-    if picture not in PICTURES:
-        raise ValueError(f"pictures are {', '.join(PICTURES)}, not {picture!r}")
+    check_name("a picture", picture, PICTURES)
     return PICTURES[picture](rec, **settings)
 
 
@@ -52,8 +52,7 @@ def _distance(rec: "Recording", cls: str = "drop") -> "Drawing":
     from vitcore import figures
     from vitcore.analysis.attention_distance import MODES, uniform_distance_px
 
-    if cls not in MODES:
-        raise ValueError(f"cls is one of {', '.join(MODES)}, not {cls!r}")
+    check_name("cls", cls, MODES)
     px = rec.distance_px if cls == "drop" else rec.distance_renormalised_px
     return figures.attention_distance(px, rec.grid, uniform_distance_px(rec.grid), cls, 1)
 

@@ -17,7 +17,8 @@ import numpy as np
 from tqdm import tqdm
 
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion
-from vitcore.forward.recording import Recording, record_batch
+from vitcore.errors import check_name
+from vitcore.forward.recording import Recording, record_batch, told_of_recording
 from vitcore.forward.recordings.open_photos import OpenedPhoto, SkippedPhoto, count_photos, list_photos, open_in_batches
 from vitcore.images import PhotoError
 from vitcore.models.model_cards import ModelError
@@ -92,6 +93,8 @@ def record_many(
     they are read.
     """
     check_vit(vit)
+    for tell in told_of_recording.get():
+        tell(vit)
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
     _check(vit, batch, keep, fusion, workers)
     listed = list_photos(photos)
@@ -118,10 +121,9 @@ def record_many(
 
 
 def _check(vit: Vit, batch: int, keep: tuple[str, ...], fusion: str, workers: int | None) -> None:
-    if strange := sorted(set(keep) - set(KEEPABLE)):
-        raise ValueError(f"keep is of {', '.join(KEEPABLE)}, not {', '.join(map(repr, strange))}")
-    if fusion not in HEAD_FUSIONS:
-        raise ValueError(f"fusion is one of {', '.join(HEAD_FUSIONS)}, not {fusion!r}")
+    for name in keep:
+        check_name("what is kept", name, KEEPABLE)
+    check_name("fusion", fusion, HEAD_FUSIONS)
     if batch < 1 or (workers is not None and workers < 0):
         raise ValueError(f"batch is 1 or more and workers 0 or more, not {batch} and {workers}")
     if not vit.is_global and (undefined := [name for name in keep if name not in OF_ANY_MODEL]):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from vitcore.errors import check_name
 from vitcore.train import run_folder
 from vitcore.train.data.photo_sources import open_photo_source
 from vitcore.train.data.photos import Photos, join_photos
@@ -31,8 +32,8 @@ def open_split(source: str, split: str | None = None, model: str = "") -> SplitP
     trained on, they are those that this run held out; of a source without validation photos, a split is the one that trainings
     make by default. Raises: DataError; ValueError, for a split that there is not.
     """
-    if split not in (None, *SPLITS):
-        raise ValueError(f"split is one of {', '.join(SPLITS)}, not {split!r}")
+    if split is not None:
+        check_name("split", split, SPLITS)
     run = run_trained_on(source, model)
     whole, own = open_photo_source(source, holdout=0)
     if own is whole:  # one set serves as both
