@@ -62,7 +62,7 @@ def voter() -> str:
     A visit keeps it, whatever its browser says later: one that speaks for many has one vote.
     """
     shown = st.context.cookies.get(visitors.COOKIE) or visitors.reload_ticket()
-    return str(st.session_state.setdefault("_voter", hashlib.sha256(shown.encode()).hexdigest()[:32]))
+    return str(st.session_state.setdefault("_voter", hashlib.sha256(str(shown).encode()).hexdigest()[:32]))
 
 
 def vote_map(votes: Sequence[int], rows: int, cols: int) -> VoteMap:
