@@ -136,7 +136,8 @@ def _find(db: sqlite3.Connection, code: Any) -> Poll:
     ).fetchone()  # fmt: skip
     if not row:
         raise _refusal("no poll")
-    return Poll(*row[:4], is_open=bool(row[4]))
+    code, photo, model, patches, is_open = row
+    return Poll(code, photo, model, patches, bool(is_open))
 
 
 def _checked_count(patches: int) -> int:
