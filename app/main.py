@@ -43,5 +43,6 @@ else:
         *live_files.LiveFiles(worker_script, early_script).routes(),
         *live_models.LiveModels(waiting_uploads.is_of_visit).routes(),
     ]
+    live_files.compress_ahead()
     routes = [*first_paint.routes(lambda: live_files.early_tag(worker_script())), *live]
     app = st.App(__file__, routes=routes, lifespan=open_file_limit.lifespan, middleware=guards)

@@ -20,7 +20,7 @@ def served(home: Path, most_files: int | None = None) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     env = os.environ | {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(home), "VITCORE_MODELS": str(home),
-                        "VITCORE_RUNS": str(home / "runs")}  # fmt: skip
+                        "VITCORE_RUNS": str(home / "runs"), "INSIDE_VIT_POLLS": str(home)}  # fmt: skip
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.headless", "true", "--server.port", str(port)]
     if most_files:
         command = ["sh", "-c", f'ulimit -n {most_files}; exec "$@"', "sh", *command]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import html
 import json
+import threading
 import zlib
 from collections.abc import Callable
 from functools import lru_cache
@@ -81,6 +82,12 @@ class LiveFiles:
         if "gzip" not in request.headers.get("accept-encoding", ""):
             return Response(_content(source), media_type=kind, headers=headers | {"Content-Encoding": "identity"})
         return Response(compressed(source), media_type=kind, headers=headers | {"Content-Encoding": "gzip"})
+
+
+def compress_ahead() -> None:
+    """Compress the wasm while nobody asks for it: the first visitor would wait."""
+    if not missing_files():
+        threading.Thread(target=compressed, args=(RUNTIME / WASM,), name="compress wasm", daemon=True).start()
 
 
 @lru_cache(maxsize=4)

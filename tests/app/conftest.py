@@ -52,7 +52,8 @@ def one_server():
 
 @pytest.fixture(autouse=True)
 def no_models_and_no_runs(monkeypatch, tmp_path):
-    """Every test starts with no folder of models placed by hand and no runs."""
+    """Every test starts with no folder of models placed by hand, no runs and no polls."""
+    monkeypatch.setenv("INSIDE_VIT_POLLS", str(tmp_path / "polls"))
     monkeypatch.setenv("VITCORE_MODELS", str(tmp_path / "models"))
     monkeypatch.setattr(run_folder, "RUNS_FOLDER", tmp_path / "runs")
 

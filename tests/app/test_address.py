@@ -41,7 +41,7 @@ SETTINGS = {
     "patches": {"gutter": ("4", 4), "patch": ("7", 7), "shuffle": ("true", True), "seed": ("3", 3)},
     "filters": {"components": ("12", 12), "scale": ("minmax", "minmax"), "k": ("5", 5), "component": ("4", 4)},
     "positions": {"patch": ("3", 3), "side": ("9", 9), "untrained": ("true", True), "all_tiles": ("true", True)},
-    "live": {},
+    "live": {"poll": ("ABCDEFG", "ABCDEFG")},
     "distance": {"cls": ("renormalise", "renormalise"), "over": ("samples", "samples")},
     "rollout": {
         "ask": ("true", True), "patch": ("9", 9), "style": ("paper", "paper"), "fusion": ("max", "max"), "discard": ("30", 30),

@@ -1,20 +1,25 @@
 """Benchmark: a room of visitors. How long one waits for a page and for a click, and how long each of many does.
 
-Run `python tests/benchmarks/visitors.py [--visitors 50] [--seconds 60] [--think 5] [--url http://…]`. Pages are opened by link,
-each with a photo and settings drawn by chance, and clicks change a number or a slider of an open page. No browser: the
-messages are those that one would send. Times are from a message to the end of the page's script; "CPU" is what the server's
-process took meanwhile, where the system says. Without `--url` a server is started here.
+Run `python tests/benchmarks/visitors.py [--visitors 50] [--live 25] [--seconds 60] [--think 5] [--url http://…]`.
+Pages are opened by link, each with a photo and settings drawn by chance, and clicks change a number or a slider of an open page.
+No browser: the messages are those that one would send. Times are from a message to the end of the page's script; "CPU" is what the
+server's process took meanwhile, where the system says. Without `--url` a server is started here. `--live`: so many of the visitors
+are on Live; each fetches the model and its runtime once, as a new browser does, and then opens a photo now and then.
 """
 
 import argparse
 import asyncio
 import contextlib
+import gzip
+import html
 import json
 import os
 import random
+import re
 import statistics
 import sys
 import time
+import urllib.request
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -33,7 +38,13 @@ CLICKS: dict[str, tuple[str, str, range] | None] = {
     "patches": ("patch", "double_value", range(256)), "filters": ("components", "double_array_value", range(1, 99)),
     "positions": ("patch", "double_value", range(256)), "rollout": ("discard", "double_array_value", range(0, 96, 5)),
 }  # fmt: skip
-BARS = {"one, page": 120, "one, click": 200, "room, page p95": 1000, "room, click p95": 200}  # ms, on two idle cores
+BARS = {
+    "one, page": 120,
+    "one, click": 200,
+    "room, page p95": 1000,
+    "room, click p95": 200,
+    "room, live page p95": 250,
+}  # ms, on two idle cores
 
 
 class Visit:
@@ -157,8 +168,22 @@ async def one(url: str, pid: int | None, rounds: int, chance: random.Random) -> 
     print(line(f"all (bars: {BARS['one, page']}, click {BARS['one, click']})", list(CLICKS)))
 
 
-async def room(url: str, visitors: int, seconds: float, think_s: float, chance: random.Random) -> None:
-    """Many visitors: a page, then a click now and then, each after thinking."""
+def fetch_live_files(url: str) -> int:
+    """What a new browser is given on Live, in bytes: the files that the page's head names."""
+
+    def get(path: str) -> bytes:
+        asked = urllib.request.Request(f"{url}/{path}", headers={"Accept-Encoding": "gzip"})
+        with urllib.request.urlopen(asked, timeout=120) as answer:
+            return answer.read()
+
+    found = re.search(rb'data-files="([^"]+)"', gzip.decompress(get("live")))
+    assert found, "onnxruntime-web is not installed here"
+    files = json.loads(html.unescape(found[1].decode()))
+    return sum(len(get(path)) for kind, path in files.items() if kind != "named")
+
+
+async def room(url: str, visitors: int, live: int, seconds: float, think_s: float, chance: random.Random) -> None:
+    """Many visitors: a page, then a click now and then, each after thinking; the first `live` of them on Live."""
     times, until = Times(), time.monotonic() + seconds
 
     async def visitor() -> None:
@@ -172,8 +197,17 @@ async def room(url: str, visitors: int, seconds: float, think_s: float, chance: 
                     await times.take("click", visit.click())
                     await asyncio.sleep(think_s * (0.5 + chance.random()))
 
-    await asyncio.gather(*(visitor() for _ in range(visitors)))
-    print(f"\n| {visitors} visitors, thinking {think_s:g} s | a second | median, ms | p95 | max | bar |\n|---|---|---|---|---|---|")
+    async def on_live() -> None:
+        await asyncio.sleep(chance.random() * think_s)
+        await asyncio.to_thread(fetch_live_files, url)
+        async with visiting(url, chance) as visit:
+            while time.monotonic() < until:
+                await times.take("live page", visit.open("live"))
+                await asyncio.sleep(4 * think_s * (0.5 + chance.random()))
+
+    await asyncio.gather(*(on_live() if i < live else visitor() for i in range(visitors)))
+    who = f"{visitors} visitors, {live} on Live, thinking {think_s:g} s"
+    print(f"\n| {who} | a second | median, ms | p95 | max | bar |\n|---|---|---|---|---|---|")
     for name, found in times.items():
         ends = sorted(found)
         p95, bar = ends[int(0.95 * len(ends))], BARS[f"room, {name} p95"]
@@ -184,6 +218,7 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--visitors", type=int, default=50)
+    parser.add_argument("--live", type=int, default=0, help="of them on Live")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--think", type=float, default=5)
     parser.add_argument("--rounds", type=int, default=5)
@@ -194,7 +229,7 @@ def main() -> None:
 
     with contextlib.nullcontext((args.url, args.pid)) if args.url else server(OMP_WAIT_POLICY="PASSIVE") as (url, pid):
         asyncio.run(one(url, pid, args.rounds, random.Random(0)))
-        asyncio.run(room(url, args.visitors, args.seconds, args.think, random.Random(1)))
+        asyncio.run(room(url, args.visitors, args.live, args.seconds, args.think, random.Random(1)))
 
 
 if __name__ == "__main__":

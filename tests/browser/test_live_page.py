@@ -129,6 +129,9 @@ def walks(page, figure, shipped, folder: Path) -> None:
     figure.locator(".scrubber").fill("0")
     figure.locator("[data-act=onward]").click()
     expect(place).to_have_text(re.compile(r"2 of \d+"))
+    page.evaluate("delete globalThis.ImageDecoder")
+    figure.locator("input[type=file]").set_input_files(file)
+    expect(figure.locator(".told")).to_have_text("This browser can't play animated images: this is the file's first frame.")
 
 
 def agrees(shipped, found: dict, photo) -> None:

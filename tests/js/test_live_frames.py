@@ -89,3 +89,18 @@ def test_the_fine_detail_is_that_of_figures(made, rec):
     assert apart.mean() < 1 and apart.max() <= 6
     means = found[..., 0].reshape(16, 20, 16, 20).mean((1, 3))
     assert np.abs(means - 36).max() < 0.6, "a patch's mean brightness is its heat's"
+
+
+@pytest.mark.parametrize("kind", ["gif", "png", "webp", "avif"])
+def test_an_animated_image_is_told_from_a_still_one(kind, tmp_path, made):
+    _, images, *_ = made
+    small = [image.convert("RGB").resize((64, 64)) for image in images[:3]]
+    small[0].save(tmp_path / f"still.{kind}")
+    small[0].save(tmp_path / f"moving.{kind}", save_all=True, append_images=small[1:], duration=100)
+    script = f"""
+import {{ readFileSync }} from "node:fs"
+import {{ isAnimated }} from "{(ROOT / "app" / "components" / "live").as_uri()}/live_clip.js"
+console.log(["still", "moving"].map(name => isAnimated(readFileSync(`${{process.argv[1]}}/${{name}}.{kind}`))).join())
+"""
+    done = node("--input-type=module", "-e", script, tmp_path)
+    assert done.stdout.strip() == "false,true", done.stderr

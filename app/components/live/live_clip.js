@@ -14,6 +14,15 @@ export function rateOf(times) {
   return gaps.length ? Math.min(RATES[1], Math.max(RATES[0], Math.round(1 / gaps[Math.floor(gaps.length / 4)]))) : USUAL_RATE
 }
 
+/** Whether an image file holds several frames, by its bytes, where the browser has no decoder that says so.
+ * @param {Uint8Array} bytes */
+export function isAnimated(bytes) {
+  const text = new TextDecoder("latin1").decode(bytes), at = word => text.indexOf(word) + 1 || Infinity
+  if (text.startsWith("GIF8")) return (text.match(/!\xf9\x04[^]{4}\0[,!]/g) ?? []).length > 1 // graphic control extensions
+  if (text.startsWith("PNG", 1)) return at("acTL") < at("IDAT")
+  return (text.startsWith("WEBP", 8) && at("ANIM") < at("ANMF")) || text.startsWith("ftypavis", 4)
+}
+
 /** An animated image as a clip; null for a file with one frame, and where the browser has no decoder of frames. @param {File} file */
 export async function animationOf(file) {
   const Decoder = /** @type {any} */ (globalThis).ImageDecoder
@@ -47,10 +56,10 @@ export async function animationOf(file) {
 
 /** A video that plays, as a clip. @param {any} video */
 export async function clipOf(video) {
-  const rate = rateOf(await timesOf(video))
+  const told = Boolean(video.requestVideoFrameCallback), rate = rateOf(await timesOf(video))
   if (!Number.isFinite(video.duration)) await seek(video, LONGEST_S) // browsers' own recordings do not say how long they are
   const count = Math.max(1, Math.round(video.duration * rate))
-  return { count, rate, at: 0, heldMs: 1000 / rate, show: at => seek(video, (at + 0.5) / rate), close() {} }
+  return { count, rate, told, at: 0, heldMs: 1000 / rate, show: at => seek(video, (at + 0.5) / rate), close() {} }
 }
 
 function timesOf(video) {

@@ -1,6 +1,7 @@
 // Where Live's frames come from: a camera, a clip or an image that a visitor opens, or the photo at hand.
 
-import { animationOf, clipOf } from "./live_clip.js"
+import { animationOf, clipOf, isAnimated } from "./live_clip.js"
+import { filmKind } from "./live_film.js"
 import { frameNow } from "./live_run.js"
 import { say, showSource } from "./live_answer.js"
 
@@ -64,6 +65,7 @@ export async function openFile(s, file) {
     const bitmap = await createImageBitmap(file, { imageOrientation: "from-image" })
     if (bitmap.width * bitmap.height > MOST_PIXELS) throw new Error("too large")
     adoptSource(s, { kind: "file", name: file.name, bitmap })
+    if (isAnimated(new Uint8Array(await file.arrayBuffer()))) say(s, "still")
   } catch {
     say(s, "not read", { name: file.name })
   }
@@ -79,6 +81,8 @@ async function openClip(s, file) {
   if (s.source !== source) return
   source.clip = clip
   showSource(s)
+  if (!clip.told) say(s, "usual rate", { rate: clip.rate })
+  else if (!filmKind()) say(s, "no recorder")
 }
 
 /** The photo that every page shows: the very pixels that Python gives the model, and the same part at its own sharpness. */

@@ -35,8 +35,9 @@ async function load(files) {
   runtime = await import(files.library)
   runtime.env.wasm.wasmPaths = { wasm: files.wasm }
   runtime.env.wasm.numThreads = here.crossOriginIsolated ? Math.min(MOST_THREADS, Math.max(1, navigator.hardwareConcurrency - 1)) : 1
-  const externalData = [{ path: files.named, data: await weights }]
-  session = await runtime.InferenceSession.create(await graph, { executionProviders: ["wasm"], graphOptimizationLevel: "all", externalData })
+  const open = (model, more) => runtime.InferenceSession.create(model, { executionProviders: ["wasm"], graphOptimizationLevel: "all", ...more })
+  open(new Uint8Array(1), { logSeverityLevel: 4 }).catch(() => {}) // no model: the wasm is fetched and compiled while the weights come
+  session = await open(await graph, { externalData: [{ path: files.named, data: await weights }] })
 }
 
 /** A file, and on the way how much of it is there.

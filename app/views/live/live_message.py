@@ -29,7 +29,7 @@ TEXT_KEYS = (
     "freeze", "go on", "mirror", "turn", "cover", "clear", "heads", "head", "a head", "heads off", "all on",
     "clip", "step back", "step on", "film", "filming", "filmed", "not filmed", "frame of", "rollout", "layer",
     "keep", "keep help", "kept", "keys", "loading", "preparing",
-    "asking", "insecure", "no camera", "not allowed", "not read", "no simd", "broken",
+    "asking", "insecure", "no camera", "not allowed", "not read", "still", "usual rate", "no recorder", "no simd", "broken",
     "gone", "differs", "checked", "opened", "servers", "rate", "time", "times",
     "map rollout", "map layer", "patch rollout", "patch layer",
 )  # fmt: skip

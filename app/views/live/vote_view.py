@@ -1,0 +1,66 @@
+"""A phone's part of a poll: the question, the photo to tap a patch on, and the vote that it has given."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import texts
+from app.components.pending_choices import choose
+from app.components.picture.picture import picture
+from app.server import poll_store
+from app.state.visit import poll
+from app.state.visit.visit import Visit
+from app.texts import escape_markdown
+from app.views.live.poll_view import question
+
+TAPPED = "_vote"  # the patch that was tapped and is not in the poll yet
+
+
+def show_vote(visit: Visit) -> None:
+    """The poll whose code this visit's address has, or a person has typed."""
+    code = str(st.session_state.get("poll") or st.query_params.get("poll") or "").strip().upper()
+    if not code or code == poll.own_code():
+        return
+    text = texts.prose("poll")
+    try:
+        found = poll_store.find_poll(code)
+    except poll_store.PollError as error:
+        st.warning(escape_markdown(str(error)), icon=":material/how_to_vote:")
+        return
+    with st.container(border=True, key="vote"):
+        if poll.subject(visit) != (found.photo, found.model, found.patches):
+            st.info(text["other photo"], icon=":material/photo_library:")
+            st.button(text["to photo"], key="poll_photo", type="primary", on_click=_show_subject, args=(found.photo, found.model))
+            return
+        st.markdown(f"#### {question(visit, text)}")
+        grid = visit.grid
+        st.fragment(_ballot)(found, visit.photo_url, grid.rows, grid.cols, grid.step_px, text)
+
+
+def _show_subject(photo: str, model: str) -> None:
+    choose("photo", photo)
+    choose("model", model)
+
+
+def _ballot(found: poll_store.Poll, image: str, rows: int, cols: int, step_px: tuple[int, int], text: texts.Prose) -> None:
+    """The photo to tap on; what was tapped is a vote."""
+    try:
+        tapped, refused = st.session_state.pop(TAPPED, None), ""
+        if tapped is not None:
+            try:
+                poll_store.vote(found, poll.voter(), tapped)
+            except poll_store.PollError as error:
+                refused = str(error)
+        elif not found.is_open:
+            refused = text["closed"]
+        voted = poll_store.vote_of(found.code, poll.voter())
+    except poll_store.PollError as error:
+        refused, voted = str(error), None
+    if refused:
+        st.warning(escape_markdown(refused), icon=":material/how_to_vote:")
+    if voted is not None:
+        place = text.fill("voted", patch=voted, row=voted // cols, col=voted % cols)
+        st.success(place if refused else text.joined((place, text["change"])), icon=":material/how_to_vote:")
+    elif not refused:
+        st.markdown(text["not yet"])
+    picture(image, rows, cols, step_px, key="ballot", label=text["ballot"], target=TAPPED, selected=voted)
