@@ -7,12 +7,14 @@ hash and containers that are copied without end have no place in weights.
 Protocol: github.com/python/cpython/blob/main/Lib/pickletools.py, torch's part: torch/_utils.py, torch/serialization.py.
 """
 
+import math
 import pickletools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, Any
 
+import numpy as np
 import torch
 
 HARMLESS_CALLS = re.compile(  # of these nothing is called, either: what they would make is a `Stub`
@@ -49,6 +51,8 @@ class Stub(dict[Any, Any]):
     def __init__(self, name: str) -> None:
         super().__init__()
         self.name, self.attributes = name, dict[Any, Any]()
+        self.array: PlainArray | None = None  # of NumPy's arrays
+        self.dtype_name, self.byte_order = "", "="  # of NumPy's types
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,16 @@ class TensorPlace:
     offset: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class PlainArray:
+    """An array of NumPy's as a pickle holds it, numbers and all."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    order: str  # "C" or "F"
+    data: bytes | bytearray
 
 
 class _Unpickler:
@@ -241,8 +255,15 @@ def _stub(kind: Any) -> Any:
 
 
 def _build(m: _Unpickler, _: Any) -> None:
-    """Attributes of an object: kept where they are a dict, for TorchScript's modules hold their tensors so."""
+    """Attributes of an object: kept where they are a dict, for TorchScript's modules hold their tensors so; an array's numbers."""
     state = m.stack.pop()
+    if type(m.stack[-1]) is Stub and isinstance(state, tuple):
+        stub = m.stack[-1]
+        if stub.name.endswith("._reconstruct") and len(state) == 5:
+            _, shape, kind, by_columns, data = state
+            stub.array = _array(shape, kind, "F" if by_columns else "C", data)
+        elif stub.name == "numpy.dtype" and len(state) > 1 and state[1] in ("<", ">", "|", "="):
+            stub.byte_order = state[1]
     if type(m.stack[-1]) is Stub and isinstance(state, dict):
         m.spend(len(state))
         m.stack[-1].attributes.update(state)
@@ -271,10 +292,37 @@ def _made(m: _Unpickler, function: Any, args: Any) -> Any:
         return args[0]
     if name.startswith(("copyreg.", "copy_reg.")) and args:
         return _stub(args[0])
+    if name == "_codecs.encode" and len(args) == 2 and isinstance(args[0], str) and args[1] == "latin1":  # bytes, of protocol 2
+        m.spend(len(args[0]))
+        return args[0].encode("latin1")
     if HARMLESS_CALLS.fullmatch(name):
-        return Stub(name)
+        return _stub_of_call(name, args)
     whole = m.stack[0] if m.stack else None  # an object saved whole has many parts: it is named, not one of them
     raise NeedsCodeError(whole.name if isinstance(whole, Stub) else name)
+
+
+def _stub_of_call(name: str, args: tuple[Any, ...]) -> Stub:
+    stub = Stub(name)
+    if name == "numpy.dtype" and args and isinstance(args[0], str):
+        stub.dtype_name = args[0]
+    elif name.endswith("._frombuffer") and len(args) == 4:
+        data, kind, shape, order = args
+        stub.array = _array(shape, kind, str(order), data)
+    return stub
+
+
+def _array(shape: Any, kind: Any, order: str, data: Any) -> PlainArray | None:
+    """None, for one of other than numbers. Raises: ValueError, where it has not as many bytes as its shape says."""
+    if (
+        not isinstance(kind, Stub)
+        or not re.fullmatch(r"[biufc]\d{1,2}", kind.dtype_name)
+        or not isinstance(data, bytes | bytearray)
+    ):
+        return None
+    dtype = np.dtype(kind.dtype_name).newbyteorder(kind.byte_order)
+    if not _are_sizes(shape) or math.prod(shape) * dtype.itemsize != len(data):
+        raise ValueError("an array of another size")
+    return PlainArray(shape, dtype, order, data)
 
 
 def _tensor(kind: str, args: tuple[Any, ...]) -> TensorPlace:
