@@ -92,7 +92,8 @@ def infer_architecture(
     step = tuple(p * _reduction(inferred) for p in inferred["patch_size"])
     grid, ways, proven = _grid(state, _prefix(inferred), bool(inferred.get("reg_tokens")), step, known.get("size"))
     asked = [*_questions(block, inferred, known, likely, POOLER + "weight" in state), *head_questions(inferred, known)]
-    asked += norm_questions(inferred, known)
+    norms, norm_place = norm_questions(inferred, known)
+    asked += norms
     if inferred["num_classes"] and "output" not in known:
         asked.append(output_question(inferred["num_classes"]))
     if "normalise" not in known:
@@ -100,7 +101,7 @@ def infer_architecture(
     facts, free = (("patches", math.prod(grid or (ways or [(1, 1)])[0])),), "pos_embed" not in state
     of_grid = (OpenQuestion("grid", grid or ways[0], tuple(ways), facts, free, proven),) if ways else ()
     asked += () if grid else of_grid
-    also = (*(of_grid if grid else ()), *_pooling_question(inferred, known))
+    also = (*(of_grid if grid else ()), *_pooling_question(inferred, known), *norm_place)
     positions = int(state["pos_embed"].shape[1]) if "pos_embed" in state else 0
     return InferredArchitecture(inferred, step, grid, tuple(asked), also, positions)
 

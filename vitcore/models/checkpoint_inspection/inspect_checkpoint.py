@@ -25,7 +25,12 @@ from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class
 from vitcore.models.checkpoint_inspection.differences import TensorDifferences, fit_to_module, tensor_differences
 from vitcore.models.checkpoint_inspection.infer_architecture import InferredArchitecture, infer_architecture
 from vitcore.models.checkpoint_inspection.inspection import Inspection, part_label
-from vitcore.models.checkpoint_inspection.lookalikes import normalisation_by_tensors, preparation_by_name, preparation_like
+from vitcore.models.checkpoint_inspection.lookalikes import (
+    norm_place_by_values,
+    normalisation_by_tensors,
+    preparation_by_name,
+    preparation_like,
+)
 from vitcore.models.checkpoint_inspection.open_questions import (
     CROPS,
     INTERPOLATIONS,
@@ -272,6 +277,8 @@ def _inspection(
     output = known.get("output", "softmax")
     built = [] if "timm" in shape else [(shape, module)]
     found = Inspection(file, name, part, names, inferred, configured, differences, count, output, rotary, None, flat, built)
+    if any(q.key == "norm_place" for q in found.unproven_questions):
+        found = found.with_likely(*norm_place_by_values(part.weights))
     found = found.with_likely(*preparation_by_name(name, state)) if by_name else found
     return found.with_likely(*configured.likely)
 
@@ -279,6 +286,7 @@ def _inspection(
 def _told_by_names(part: checkpoint_layout.CheckpointModel, raw: StateDict) -> dict[str, Any]:
     """What names of tensors tell beyond their shapes, by `OpenQuestion.key`."""
     told: dict[str, Any] = {"heads": google_npz.head_count(raw)} if part.format is google_npz.FORMAT else {}
+    told |= {} if part.format.title == timm_names.TIMM.title else {"norm_place": "before"}  # as all other libraries have it
     if part.format.projection and any(re.search(part.format.projection, name) for name in raw):
         told["output"] = "features"
     if any(re.search(r"\.mlp\.(w12|weights_in|gate_proj)\.", name) for name in raw):  # DINOv2's and DINOv3's own

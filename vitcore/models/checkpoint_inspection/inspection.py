@@ -108,7 +108,7 @@ class Inspection:
         """What is taken as likely though neither the file nor a person says it: answers as text, by `OpenQuestion.key`."""
         told = self._complete_answers(answers)
         moot = {"class_names"} if labels or told.get("output") == "features" else set()
-        moot |= {"grid", "pool"} if told.get("architecture", "vit") != "vit" else set()
+        moot |= {"grid", "pool", "norm_place"} if told.get("architecture", "vit") != "vit" else set()
         said = {
             q.key: answer_text(q.likely)
             for q in self.unproven_questions
