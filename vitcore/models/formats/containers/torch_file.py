@@ -19,7 +19,8 @@ from torch import Tensor
 
 from vitcore.models.formats.containers.file_errors import damaged_file_error, needs_code_error, too_large_tensor_error
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor, torch_dtype
-from vitcore.models.formats.containers.unpickle import NeedsCodeError, PlainArray, Storage, Stub, TensorPlace, read_pickle
+from vitcore.models.formats.containers.pickle_objects import PlainArray, Storage, Stub, TensorPlace
+from vitcore.models.formats.containers.unpickle import NeedsCodeError, read_pickle
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 

@@ -7,15 +7,22 @@ hash and containers that are copied without end have no place in weights.
 Protocol: github.com/python/cpython/blob/main/Lib/pickletools.py, torch's part: torch/_utils.py, torch/serialization.py.
 """
 
-import math
 import pickletools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import IO, Any
 
-import numpy as np
 import torch
+
+from vitcore.models.formats.containers.pickle_objects import (
+    Global,
+    Storage,
+    Stub,
+    TensorPlace,
+    are_sizes,
+    plain_array,
+    stub_of_call,
+)
 
 HARMLESS_CALLS = re.compile(  # of these nothing is called, either: what they would make is a `Stub`
     r"numpy\.(_?core\.)?(multiarray|numeric)\.(scalar|_reconstruct|_frombuffer)|numpy\.(dtype|ndarray)|numpy\.dtypes\.\w+"
@@ -36,53 +43,6 @@ MAX_STEPS = 700_000  # a checkpoint with the state of its optimiser takes a hund
 
 class NeedsCodeError(ValueError):
     """The pickle calls what is not called here; the message is its name."""
-
-
-@dataclass(frozen=True)
-class Global:
-    """A name that a pickle refers to, `module.name`, which is not imported."""
-
-    name: str
-
-
-class Stub(dict[Any, Any]):
-    """What stands for an object of a class that is not imported: its items, and its attributes apart."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name, self.attributes = name, dict[Any, Any]()
-        self.array: PlainArray | None = None  # of NumPy's arrays
-        self.dtype_name, self.byte_order = "", "="  # of NumPy's types
-
-
-@dataclass(frozen=True)
-class Storage:
-    """Where values of tensors lie in a file: the name of the entry, and of what type they are."""
-
-    key: str
-    dtype: torch.dtype | None
-    count: int
-
-
-@dataclass(frozen=True)
-class TensorPlace:
-    """A tensor as a pickle describes it: a storage, and which of its values in which shape."""
-
-    storage: Storage | None  # None: one without values of its own, quantised, sparse or on the meta device
-    dtype: torch.dtype | None
-    offset: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class PlainArray:
-    """An array of NumPy's as a pickle holds it, numbers and all."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    order: str  # "C" or "F"
-    data: bytes | bytearray
 
 
 class _Unpickler:
@@ -261,7 +221,7 @@ def _build(m: _Unpickler, _: Any) -> None:
         stub = m.stack[-1]
         if stub.name.endswith("._reconstruct") and len(state) == 5:
             _, shape, kind, by_columns, data = state
-            stub.array = _array(shape, kind, "F" if by_columns else "C", data)
+            stub.array = plain_array(shape, kind, "F" if by_columns else "C", data)
         elif stub.name == "numpy.dtype" and len(state) > 1 and state[1] in ("<", ">", "|", "="):
             stub.byte_order = state[1]
     if type(m.stack[-1]) is Stub and isinstance(state, dict):
@@ -296,33 +256,9 @@ def _made(m: _Unpickler, function: Any, args: Any) -> Any:
         m.spend(len(args[0]))
         return args[0].encode("latin1")
     if HARMLESS_CALLS.fullmatch(name):
-        return _stub_of_call(name, args)
+        return stub_of_call(name, args)
     whole = m.stack[0] if m.stack else None  # an object saved whole has many parts: it is named, not one of them
     raise NeedsCodeError(whole.name if isinstance(whole, Stub) else name)
-
-
-def _stub_of_call(name: str, args: tuple[Any, ...]) -> Stub:
-    stub = Stub(name)
-    if name == "numpy.dtype" and args and isinstance(args[0], str):
-        stub.dtype_name = args[0]
-    elif name.endswith("._frombuffer") and len(args) == 4:
-        data, kind, shape, order = args
-        stub.array = _array(shape, kind, str(order), data)
-    return stub
-
-
-def _array(shape: Any, kind: Any, order: str, data: Any) -> PlainArray | None:
-    """None, for one of other than numbers. Raises: ValueError, where it has not as many bytes as its shape says."""
-    if (
-        not isinstance(kind, Stub)
-        or not re.fullmatch(r"[biufc]\d{1,2}", kind.dtype_name)
-        or not isinstance(data, bytes | bytearray)
-    ):
-        return None
-    dtype = np.dtype(kind.dtype_name).newbyteorder(kind.byte_order)
-    if not _are_sizes(shape) or math.prod(shape) * dtype.itemsize != len(data):
-        raise ValueError("an array of another size")
-    return PlainArray(shape, dtype, order, data)
 
 
 def _tensor(kind: str, args: tuple[Any, ...]) -> TensorPlace:
@@ -332,17 +268,13 @@ def _tensor(kind: str, args: tuple[Any, ...]) -> TensorPlace:
         return args[0]
     storage, offset, shape, strides = args[:4]
     if kind == "qtensor" or not isinstance(storage, Storage):
-        return TensorPlace(None, None, 0, shape if _are_sizes(shape) else (), ())
+        return TensorPlace(None, None, 0, shape if are_sizes(shape) else (), ())
     dtype = storage.dtype
     if kind == "tensor_v3":
         dtype = _dtype(args[6])
-    if not (_are_sizes(shape) and _are_sizes(strides) and len(shape) == len(strides) and _are_sizes((offset,))):
+    if not (are_sizes(shape) and are_sizes(strides) and len(shape) == len(strides) and are_sizes((offset,))):
         raise ValueError("a tensor of no shape")
     return TensorPlace(storage, dtype, offset, shape, strides)
-
-
-def _are_sizes(numbers: Any) -> bool:
-    return isinstance(numbers, tuple) and all(type(n) is int and 0 <= n < 2**62 for n in numbers)
 
 
 def _dtype(named: Any) -> torch.dtype | None:
@@ -366,7 +298,7 @@ def _persistent(m: _Unpickler, _: Any) -> None:
     _, kind, key, _, count, *view = given
     if view and view[0] is not None:
         raise ValueError("a view of a storage")
-    if not _are_sizes((count,)) or not isinstance(key, str):
+    if not are_sizes((count,)) or not isinstance(key, str):
         raise ValueError("a storage of no size")
     m.stack.append(Storage(key, _dtype(kind), count))
 
