@@ -112,7 +112,7 @@ def block_count(state: Mapping[str, Tensor]) -> int:
 
 
 def _width(state: Mapping[str, Tensor]) -> int | None:
-    widths = Counter(w.shape[-1] for name, w in state.items() if name.endswith(".norm1.weight") and w.ndim == 1)
+    widths = Counter(w.shape[-1] for name, w in state.items() if re.fullmatch(r"blocks\.\d+\.norm1\.weight", name) and w.ndim == 1)
     return int(widths.most_common(1)[0][0]) if widths else None
 
 
@@ -311,12 +311,17 @@ def _questions(
 
 
 def _pooling_question(inferred: Mapping[str, Any], known: Mapping[str, Any]) -> list[OpenQuestion]:
-    """A mean that is taken for want of a class token, or as a norm is before the head, might be a maximum."""
+    """A mean that is taken for want of a class token, or as a norm is before the head, might be a maximum, and features a mean."""
     if inferred.get("reads_class_and_mean") and "pool" not in known:  # as DINOv2's; two of other kinds are as wide
         return [OpenQuestion("pool", "token and mean", ("token and mean",))]
-    if inferred.get("global_pool") != "avg" or "pool" in known:
+    features = not inferred["num_classes"] and inferred.get("global_pool") == "token"  # of a mean there may be no trace, either
+    if not (inferred.get("global_pool") == "avg" or features) or "pool" in known:
         return []
-    return [OpenQuestion("pool", "avg", tuple(pool for pool in POOLINGS if pool != "token" or inferred["class_token"]))]
+    return [
+        OpenQuestion(
+            "pool", inferred["global_pool"], tuple(pool for pool in POOLINGS if pool != "token" or inferred["class_token"])
+        )
+    ]
 
 
 def _colours(inferred: Mapping[str, Any], likely: Mapping[str, Any]) -> str:

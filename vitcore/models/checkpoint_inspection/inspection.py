@@ -93,7 +93,9 @@ class Inspection:
             said.append(say("Some tensors may be a classifier, but how it is attached is not certain ({tensors}). So the "
                             "model gives features and names no classes.",
                             tensors=", ".join(map(shown_name, self.part.unread_head[:4]))))  # fmt: skip
+        roofs = tuple(roof for name in self.parts if (roof := name.rpartition(" · ")[2]).endswith(".") and name != self.part.name)
         beside = self.part.unused_beside(int(self.inferred.architecture.get("num_classes") or 0))
+        beside = tuple(name for name in beside if not name.startswith(roofs))  # of the other models
         if beside and self.vision_part is None:  # what is not the tower of transformers' models lies beside it
             said.append(say("Tensors beside the model are not used here ({tensors}). If its own code computes with them, these "
                             "answers are not its own.", tensors=", ".join(map(shown_name, beside[:4]))))  # fmt: skip

@@ -75,7 +75,7 @@ def plain_array(shape: Any, kind: Any, order: str, data: Any) -> PlainArray | No
         or not isinstance(data, bytes | bytearray)
     ):
         return None
-    dtype = np.dtype(kind.dtype_name).newbyteorder(kind.byte_order)
+    dtype = np.dtype(kind.byte_order + kind.dtype_name)
     if not are_sizes(shape) or math.prod(shape) * dtype.itemsize != len(data):
         raise ValueError("an array of another size")
     return PlainArray(shape, dtype, order, data)

@@ -232,6 +232,8 @@ def _build(m: _Unpickler, _: Any) -> None:
 
 def _made(m: _Unpickler, function: Any, args: Any) -> Any:
     """What a call would make. Raises: NeedsCodeError, for a call that is no tensor's and no harmless setting's."""
+    if isinstance(function, Global) and function.name.startswith("__torch__."):  # an enum of TorchScript's, by its name
+        return Stub(function.name)
     if not isinstance(function, Global) or not isinstance(args, tuple):
         raise NeedsCodeError(str(getattr(function, "name", function))[:80])
     name = function.name
