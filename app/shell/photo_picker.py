@@ -113,7 +113,7 @@ def _receive_photo(key: str) -> None:
     if file is not None:
         name = texts.prose("common")["snapshot"] if key == "camera" else file.name
         control, chosen, kind = _target(key)
-        problem = uploaded_photo.receive_photo(file.getvalue(), name, kind, current_model.shown_bands())
+        problem = uploaded_photo.receive_photo(file.getvalue(), name, kind, current_model.model_bands())
         if problem is None:
             st.session_state[control] = chosen
         else:

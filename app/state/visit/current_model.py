@@ -39,7 +39,7 @@ def load_model(progress: Callable[[int, int], None]) -> Vit:
     return model
 
 
-def shown_bands() -> int:
+def model_bands() -> int:
     """How many bands the model that is shown reads: three, while it is not here."""
     try:
         return loaded_models.loaded(model_menu.model_version(FIRST.shown)).bands

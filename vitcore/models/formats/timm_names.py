@@ -24,7 +24,7 @@ EVA = (
     (r"\.mlp\.ffn_ln\.", ".mlp.norm."), (r"\.attn\.inner_attn_ln\.", ".attn.norm."),
 )  # fmt: skip
 EVA_APART = (r"\.attn\.([qv])_bias$", r".attn.\1_proj.bias")  # where queries, keys and values are made by layers of their own
-ATTENTION = (  # of those who make queries, keys and values apart, or by torch's own layer
+APART = (  # of those who make queries, keys and values apart, or by torch's own layer
     (r"\.attn\.([qkv])_proj\.", r".attn.\1."), (r"\.attn\.out_proj\.", ".attn.proj."),
     (r"\.attn\.in_proj_(weight|bias)$", r".attn.qkv.\1"),
 )  # fmt: skip
@@ -38,7 +38,7 @@ def convert(state: StateDict) -> StateDict:
 
     drop_tensors(state, r"decoder_", r"predictor\b", r"masked_embed$")  # the last is iBOT's mask token
     rules = ((CHUNKED.pattern, r"blocks.\1."), (r"\.gamma_(\d)$", r".ls\1.gamma"))
-    state = rename_tensors(state, (*rules, *ATTENTION) if any(".attn.out_proj." in name for name in state) else rules)
+    state = rename_tensors(state, (*rules, *APART) if any(".attn.out_proj." in name for name in state) else rules)
     for kind in ("weight", "bias"):
         join_tensors(state, (f".attn.q.{kind}", f".attn.kv.{kind}"), f".attn.qkv.{kind}")
     join_query_key_value(state)

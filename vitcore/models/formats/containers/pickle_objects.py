@@ -82,4 +82,5 @@ def plain_array(shape: Any, kind: Any, order: str, data: Any) -> PlainArray | No
 
 
 def are_sizes(numbers: Any) -> bool:
+    """Whether these are sides of a tensor that a file can hold."""
     return isinstance(numbers, tuple) and all(type(n) is int and 0 <= n < 2**62 for n in numbers)

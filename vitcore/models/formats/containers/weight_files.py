@@ -19,7 +19,7 @@ PREFERRED_FILES = (
     "open_clip_pytorch_model.bin",
     "model.pth",
 )  # as timm
-MOST_SHARDS = 1000
+MOST_SHARDS = 1000  # of one model: a name alone may promise any number
 SHARD_INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 
 
