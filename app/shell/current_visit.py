@@ -10,6 +10,7 @@ import streamlit as st
 
 from app import texts
 from app.components import page_theme
+from app.shell import photo_picker
 from app.state.memory import memory_cache
 from app.state.recordings import recordings
 from app.state.visit import current_model, current_photo
@@ -31,19 +32,28 @@ def load_visit(
     needs_attention: bool = False,
     record: Callable[..., Recording] = recordings.recording,
     status_place: DeltaGenerator | None = None,
+    needs_colours: bool = False,
 ) -> Visit:
     """The model, the photo and the recording that the page with these texts shows; says what went wrong and what was done.
 
     `record` makes the recording. `needs_attention`: of attention over one grid; the page says why and stops where there is
-    none. `status_place`: where loading is shown, here by default.
+    none. `status_place`: where loading is shown, here by default. `needs_colours`: of the model's pictures.
+
+    Raises: ModelError, for a model of other bands where a page `needs_colours`; PhotoError, for a photo of others than it reads.
     """
     vit = load_model(status_place)
     if needs_attention and not vit.is_global:
         show_undefined(vit, text["what"])
         st.stop()
-    photo = current_photo.load_photo()
+    if needs_colours and vit.bands != 3:
+        from vitcore.models.vit import check_bands
+
+        check_bands(vit, 3)
+    photo = current_photo.load_photo(vit.bands)
     for note in photo.notes:
         st.caption(f":material/info: {escape_markdown(note)}")
+    if photo.bands is not None:
+        photo_picker.bands_menu(vit.bands)
     try:
         rec = record(vit, photo, None if block is None else min(block, vit.blocks - 1))
     except memory_cache.MemoryBudgetError:

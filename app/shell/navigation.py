@@ -20,6 +20,7 @@ from app.shell import address, copy_link, lecture_mode, missing_photo_or_model, 
 from app.state.memory import garbage_collection, media_files, visitors, waiting_uploads
 from app.state.visit import current_model, second_model
 from app.widgets import outlier_masking
+from vitcore.errors import RefusalError
 
 if TYPE_CHECKING:
     from streamlit.navigation.page import StreamlitPage
@@ -74,7 +75,10 @@ def run_page() -> None:
             missing_photo_or_model.show_missing_model()
         mark_drawn("photo", "lecture")  # here already: a page may stop before its end
         with frame_is_drawn():
-            page.run()
+            try:
+                page.run()
+            except RefusalError as refusal:
+                st.warning(texts.escape_markdown(str(refusal)), icon=":material/block:")
         copy_link.remember_settings(row.slug)
         lecture_mode.presenter_notes(texts.prose(row.slug), lecture_text)
         mark_drawn()

@@ -11,13 +11,21 @@ from app.components.gallery.gallery import gallery
 from app.shell import missing_photo_or_model, photo_titles, query_controls
 from app.shell.address import rewrite_query_param
 from app.state.photos import sample_photos, uploaded_photo
+from app.state.visit import current_model
 from app.streamlit_selectors import fill_selectors
 from app.texts import escape_markdown
 
 if TYPE_CHECKING:
     from app.state.visit.visit import Visit
 
-FILE_TYPES = ["image", "heic", "heif", "avif"]  # the file picker's filter; what can be shown is for `open_photo` to say
+FILE_TYPES = [
+    "image",
+    "heic",
+    "heif",
+    "avif",
+    "npy",
+    "npz",
+]  # the file picker's filter; what can be shown is for `open_photo` to say
 SECOND_PHOTO = "second_photo"
 LIKELY_SECOND = ("cat", "red-panda")  # the first of them that isn't the first photo is shown at first
 SECOND_FILE = "second_file"  # the uploader of the second photo
@@ -105,12 +113,28 @@ def _receive_photo(key: str) -> None:
     if file is not None:
         name = texts.prose("common")["snapshot"] if key == "camera" else file.name
         control, chosen, kind = _target(key)
-        problem = uploaded_photo.receive_photo(file.getvalue(), name, kind)
+        problem = uploaded_photo.receive_photo(file.getvalue(), name, kind, current_model.model_bands())
         if problem is None:
             st.session_state[control] = chosen
         else:
             st.session_state["_photo_problem"] = problem, st.session_state["photo"], key
             st.toast(escape_markdown(problem), icon=":material/broken_image:", duration="long")  # seen wherever one has scrolled to
+
+
+def bands_menu(count: int) -> None:
+    """Which of a photo's bands are shown as its red, green and blue, or of two as grey."""
+    text, shown = texts.prose("common"), uploaded_photo.shown_bands(count)
+    colours = ("red", "green", "blue") if len(shown) == 3 else ("grey",)
+    with st.popover(text["bands"], icon=":material/palette:"), st.container(horizontal=True):
+        for place, colour in enumerate(colours):
+            st.selectbox(
+                text[f"band {colour}"], range(count), shown[place], key=f"band_{colour}", on_change=_show_bands, args=(colours,),
+                width=100,
+            )  # fmt: skip
+
+
+def _show_bands(colours: tuple[str, ...]) -> None:
+    uploaded_photo.show_bands(tuple(st.session_state[f"band_{colour}"] for colour in colours))
 
 
 def _target(key: str) -> tuple[str, str, str]:
@@ -134,15 +158,18 @@ class SecondPhoto(NamedTuple):
 
 
 def second_photo_menu(visit: Visit, label: str) -> SecondPhoto:
-    """A menu of the gallery's photos and the visitor's own without the first one; beside it, where a second is dropped in."""
-    ids = [row["id"] for row in sample_photos.samples() if row["id"] != visit.sample]
-    usual = next(one for one in LIKELY_SECOND if one in ids)
-    own = [one for one, kind in uploaded_photo.KINDS.items() if uploaded_photo.current(kind)]
-    if visit.photo.whose and uploaded_photo.PHOTO_ID in own:
+    """A menu of the gallery's photos and the visitor's own without the first one; beside it, where a second is dropped in.
+
+    For a model of other than three bands there are only the visitor's own; without a second one it is the first again.
+    """
+    ids = [row["id"] for row in sample_photos.samples() if row["id"] != visit.sample and visit.photo.bands is None]
+    own = [one for one, kind in uploaded_photo.KINDS.items() if uploaded_photo.has_bands(visit.vit.bands, kind)]
+    if visit.photo.whose and uploaded_photo.PHOTO_ID in own and (ids or len(own) > 1):
         own.remove(uploaded_photo.PHOTO_ID)
-    ids = [usual, *(one for one in ids if one != usual), *own]
+    usual = next((one for one in LIKELY_SECOND if one in ids), None)
+    ids = [*([usual] if usual else []), *(one for one in ids if one != usual), *own]
     if st.session_state.get(SECOND_PHOTO) not in (None, *ids):
-        st.session_state[SECOND_PHOTO] = usual
+        st.session_state[SECOND_PHOTO] = ids[0]
     names = photo_titles.titles_by_id(texts.language(), ids)
     there = [photo_titles.titles_by_id(lang, ids) for lang in texts.LANGUAGES]
     chosen = query_controls.select_menu(label, names, SECOND_PHOTO, there, width=200)

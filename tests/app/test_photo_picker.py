@@ -1,10 +1,13 @@
 """A good photo becomes the photo; a bad one is one sentence, and the photo stays."""
 
 import numpy as np
+import pytest
+import timm
 from files import HOSTILE_NAMES, animated, bad, corners, flat, saved
 from PIL import Image
 from visitor import SLUGS, App
 
+import vitcore
 from app.state.photos import sample_photos, uploaded_photo
 from vitcore.images import printable_name
 
@@ -96,3 +99,30 @@ def test_a_link_to_an_own_photo_says_what_is_missing_and_takes_it():
     app = App("patches", photo="mine.png").fine()
     assert app.values()["photo"] == first["id"], "somebody else's upload is not in a link"
     assert uploaded_photo.PHOTO_ID not in app.at.selectbox(key="photo").options
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_model_of_many_bands_is_given_photos_of_as_many(kinds, offer, tmp_path):
+    """Others are refused in a sentence; the bands that are shown can be chosen, and stand on the page and in the handout."""
+    module = timm.create_model("vit_tiny_patch16_224", in_chans=13, depth=2, img_size=32, patch_size=8, num_classes=3).eval()
+    offer(bands=vitcore.wrap(module, name="bands"), registers=kinds["registers"])
+    app = App("patches", model="bands").fine()
+    assert "has not the 13 bands that the model reads" in app.text("warning")
+    app.upload("mine.png", saved(corners(), "PNG")).fine()
+    assert "mine.png has not the 13 bands" in app.text("error")
+    values = np.random.default_rng(0).integers(0, 65536, (40, 48, 13)).astype(np.uint16)
+    np.save(tmp_path / "a.npy", values)
+    app.upload("mine.npy", (tmp_path / "a.npy").read_bytes()).fine()
+    assert "It has 13 bands: 0, 1, 2 are shown as red, green and blue." in app.text("caption") and not app.at.error
+    before = shown(app)
+    app.set(band_red=7).fine()
+    told = "It has 13 bands: 7, 1, 2 are shown as red, green and blue."
+    assert told in app.text("caption") and shown(app) != before
+    for slug in ("overview", "filters", "tokens", "switch"):
+        assert told in app.go(slug).fine().text("caption") and "of a photo can be given" not in app.text("warning")
+    for slug in ("story", "cover"):
+        assert "takes pictures of 13 bands" in app.go(slug).fine().text("warning")
+    app.go("report").fine()
+    assert told in app.at.get("iframe")[0].proto.srcdoc
+    app.set(model="registers").fine()
+    assert "mine.npy is not a picture in a supported format" in app.text("warning")

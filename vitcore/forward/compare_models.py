@@ -160,7 +160,7 @@ def tokens_of_recording(vit: Vit, rec: Recording) -> TokenRecording:
     if not vit.is_global:
         raise ModelError(vit.why_undefined(say("a comparison of blocks")))
     states: list[Tensor] = []
-    _keeping_tokens(with_inplace_gelu(with_onednn_linears(vit.module)), states)(to_model_input(vit, rec.model_input.pixels))
+    _keeping_tokens(with_inplace_gelu(with_onednn_linears(vit.module)), states)(to_model_input(vit, rec.model_input.numbers))
     return TokenRecording(rec, _stack_patches(states, vit.grid.prefix))
 
 

@@ -52,8 +52,11 @@ def open_bands(source: PhotoSource, name: str | None, count: int, shown: Sequenc
     high, wide = values.shape[:2]
     check_size(wide, high, called)
     notes: list[str] = []
-    image = Image.fromarray(picture_of_bands(values, shown or ((0, 1, 2) if count > 2 else (0,)), called, notes))
-    digest = hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()[:16]
+    usual = (0, 1, 2) if count > 2 else (0,)
+    shown = tuple(shown or usual)
+    image = Image.fromarray(picture_of_bands(values, shown, called, notes))
+    other = b"" if shown == usual else repr(shown).encode()  # caches hold the picture, too
+    digest = hashlib.sha256(np.ascontiguousarray(values).tobytes() + other).hexdigest()[:16]
     return Photo(image, called, digest, tuple(notes), as_model_numbers(values))
 
 

@@ -166,8 +166,7 @@ def open_inspected(
     try:
         if image_px:
             resize_module(module, image_px, positions_by)
-        size = getattr(getattr(module, "patch_embed", None), "img_size", None)
-        size = tuple(size or inspection.configuration.known_answers.get("size") or (224, 224))
+        size = _input_size(module, inspection.configuration.known_answers.get("size"))
         card = ModelCard(display_name or inspection.name, **facts["card"])
         vit = assemble(
             card, module, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"), facts["output"], facts.get("assumed")
@@ -177,6 +176,12 @@ def open_inspected(
         raise
     except Exception as error:  # sizes that no patches fit, and models that keep their grid to themselves
         raise ModelError("{name} can't be loaded: {reason}", name=inspection.name, reason=misfit_reason(error)) from None
+
+
+def _input_size(module: Any, told: tuple[int, int] | None = None) -> tuple[int, int]:
+    """Height and width that a module was built for; where it takes any, those told, else those of timm's weights of its kind."""
+    usual: tuple[int, int] = tuple((getattr(module, "pretrained_cfg", None) or {}).get("input_size", (3, 224, 224))[1:])
+    return image_px_of_module(module, told or usual)
 
 
 def _with_surest_colours(inspection: Inspection, module: Any, answers: Mapping[str, Any] | None) -> Inspection:
@@ -202,19 +207,18 @@ def _with_surest_colours(inspection: Inspection, module: Any, answers: Mapping[s
 def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None, positions_by: str) -> Vit:
     facts, called = local_files.read_card(file), file.name if name == file.stem else f"{name}/{file.name}"
     try:
-        native = facts["architecture"]["img_size"]
         if "transformers" in facts["architecture"]:  # its own class reads the weights
             return _open_described(file, name, facts, image_px)
-        size = image_px or native
         named = "timm" in facts["architecture"]  # its buffers are no weights: they are not in the file
+        native = facts["architecture"].get("img_size") if named else facts["architecture"]["img_size"]
         with torch.device("cpu") if named else meta_device():
             module = local_files.build_module(facts["architecture"], native)
         local_files.load_weights_into(module, file, named)
         if image_px:
             resize_module(module, image_px, positions_by)
-        card = ModelCard(name, **facts["card"])
+        card, size = ModelCard(name, **facts["card"]), as_pair(image_px or native or _input_size(module))
         return assemble(
-            card, module, {**facts["input"], "input_size": (3, *as_pair(size))}, facts.get("labels"),
+            card, module, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"),
             _stated_output(facts.get("output", "softmax")), stated_assumptions(facts, file.parent == SHIPPED, module),
         )  # fmt: skip
     except KeyError as error:

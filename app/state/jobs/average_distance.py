@@ -62,7 +62,7 @@ def add_photos(model: Vit, photos: list[tuple[str, bytes]], job: AverageDistance
     for place, (name, data) in enumerate(photos[job.done_count :], start=job.done_count + 1):
         px, problem = None, None
         try:
-            rec = record(model, open_photo(data, name), fusions=())
+            rec = record(model, open_photo(data, name, model.bands), fusions=())
             px = np.stack([rec.distance_px, rec.distance_renormalised_px, rec.prefix_attention_share]).astype(np.float64)
         except PhotoError as error:
             problem = str(error)

@@ -124,7 +124,7 @@ def add_reports(job: ZipJob) -> Iterator[int]:
     for place, (name, data) in enumerate(job.photos[job.done_count :], start=job.done_count + 1):
         made, problem = None, ""
         try:
-            photo: Photo = open_photo(data, name)
+            photo: Photo = open_photo(data, name, job.bundle.vit.bands)
             credit = photo_credit(name.removesuffix(".jpg")) if job.are_samples else {}
             made = job.bundle.render_photo(
                 photo, ReportOrigin(credit=credit, file=f"assets/samples/{name}" if credit else photo.name)

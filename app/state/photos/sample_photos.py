@@ -34,10 +34,18 @@ def sample_digest(name: str) -> str:
 
 
 @memory_cache.cached
-def open_cached(digest: str, name: str, lang: str, owner: str, _data: bytes | Path) -> Photo:
+def open_cached(
+    digest: str, name: str, lang: str, owner: str, _data: bytes | Path, bands: int = 3, shown: tuple[int, ...] = ()
+) -> Photo:
+    """The photo for a model of so many bands, of which those `shown` are the picture. Raises: PhotoError."""
     from vitcore.images import open_photo
 
-    return replace(open_photo(_data, name), whose=owner)
+    return replace(open_photo(_data, name, bands, shown or None), whose=owner)
+
+
+def open_sample(name: str, lang: str, bands: int = 3) -> Photo:
+    """A photo of the gallery by its name. Raises: PhotoError, for a model of other than three bands."""
+    return open_cached(sample_digest(name), f"{name}.jpg", lang, "", SAMPLES / f"{name}.jpg", bands)
 
 
 def photo_credit(name: str) -> dict[str, str]:

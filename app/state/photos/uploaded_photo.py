@@ -13,16 +13,17 @@ if TYPE_CHECKING:
 
 PHOTO_ID, SECOND_ID = "your-photo", "your-second-photo"
 FIRST, SECOND = "upload", "second upload"  # what they are kept as
+BANDS = "shown bands"
 KINDS = {PHOTO_ID: FIRST, SECOND_ID: SECOND}
 
 
-def receive_photo(data: bytes, name: str, kind: str = FIRST) -> str | None:
-    """Try a photo someone brought; on success it becomes the photo, on failure the sentence that says why not."""
+def receive_photo(data: bytes, name: str, kind: str = FIRST, bands: int = 3) -> str | None:
+    """Try a photo someone brought for a model of so many bands; on success it becomes the photo, else the sentence says why not."""
     from vitcore.images import PhotoError, printable_name
 
     name = printable_name(name)
     try:
-        sample_photos.open_cached(sample_photos.digest(data), name, texts.language(), visitors.visitor_id(), data)
+        sample_photos.open_cached(sample_photos.digest(data), name, texts.language(), visitors.visitor_id(), data, bands)
         visitors.keep_for_visitor(kind, (data, name))
     except PhotoError as error:
         return str(error)
@@ -36,17 +37,45 @@ def current(kind: str = FIRST) -> tuple[bytes, str] | None:
     return visitors.kept_for_visitor(kind)
 
 
-def open_current(kind: str = FIRST) -> Photo | None:
-    """The same, opened."""
-    own = current(kind)
-    return own and sample_photos.open_cached(sample_photos.digest(own[0]), own[1], texts.language(), visitors.visitor_id(), own[0])
+def open_current(kind: str = FIRST, bands: int = 3) -> Photo | None:
+    """The same, opened for a model of so many bands. Raises: PhotoError, where it has others."""
+    return _open(kind, visitors.visitor_id(), texts.language(), bands)
 
 
-def open_by_key(key: str) -> Photo | None:
+def has_bands(bands: int, kind: str) -> bool:
+    """Whether this visitor brought such a photo that a model of so many bands can be given."""
+    from vitcore.images import PhotoError
+
+    try:
+        return open_current(kind, bands) is not None
+    except PhotoError:
+        return False
+
+
+def show_bands(bands: tuple[int, ...]) -> None:
+    """Let these bands be red, green and blue (or one grey) of the visitor's photos that have so many."""
+    visitors.keep_for_visitor(BANDS, bands)
+
+
+def shown_bands(bands: int) -> tuple[int, ...]:
+    """Those bands, where photos have `bands`: three, or of two one."""
+    return _shown(visitors.visitor_id(), bands)
+
+
+def open_by_key(key: str, bands: int) -> Photo | None:
     """The upload that has this key, of whichever visitor: for a download, which no visitor's page waits for."""
-    owner = key.rpartition(" ")[2]
-    for kind in KINDS.values():
-        kept = memory_cache.CACHE.peek((kind, owner))
-        if kept and f"{(digest := sample_photos.digest(kept[0]))} {kept[1]} {owner}" == key:
-            return sample_photos.open_cached(digest, kept[1], texts.DEFAULT, owner, kept[0])
-    return None
+    opened = (_open(kind, key.rpartition(" ")[2], texts.DEFAULT, bands) for kind in KINDS.values())
+    return next((photo for photo in opened if photo and photo.key == key), None)
+
+
+def _open(kind: str, owner: str, lang: str, bands: int) -> Photo | None:
+    data, name = memory_cache.CACHE.peek((kind, owner)) or (None, "")
+    if data is None:
+        return None
+    return sample_photos.open_cached(sample_photos.digest(data), name, lang, owner, data, bands, _shown(owner, bands))
+
+
+def _shown(owner: str, bands: int) -> tuple[int, ...]:
+    usual = (0, 1, 2) if bands > 2 else (0,)
+    chosen: tuple[int, ...] = memory_cache.CACHE.peek((BANDS, owner)) or usual
+    return chosen if len(chosen) == len(usual) and max(chosen) < bands else usual

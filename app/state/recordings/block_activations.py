@@ -52,7 +52,7 @@ def logit_lens(rec: Recording, _vit: Vit) -> NDArray[np.float64] | None:
     from vitcore.forward.logit_lens import logit_lens
     from vitcore.probabilities import probabilities
 
-    return probabilities(logit_lens(_vit, rec.model_input.pixels), _vit.output) if _vit.labels else None
+    return probabilities(logit_lens(_vit, rec.model_input.numbers), _vit.output) if _vit.labels else None
 
 
 def leading_classes(rec: Recording, vit: Vit) -> tuple[int, int, int] | None:
@@ -75,7 +75,7 @@ def trace_token(rec: Recording, block: int, token: int, _vit: Vit) -> BlockActiv
     from vitcore.models.model_cards import ModelError
 
     try:
-        return trace_token(_vit, rec.model_input.pixels, block, token)
+        return trace_token(_vit, rec.model_input.numbers, block, token)
     except ModelError:
         return None
 
@@ -85,7 +85,7 @@ def project_patch(rec: Recording, patch: int, _vit: Vit) -> PatchProjection | No
     """How a patch became its embedding; None where patches are not read by one matrix."""
     from vitcore.forward.block_activations import project_patch
 
-    return project_patch(_vit, rec.model_input.pixels, patch)
+    return project_patch(_vit, rec.model_input.numbers, patch)
 
 
 @memory_cache.cached

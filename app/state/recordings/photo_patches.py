@@ -63,7 +63,7 @@ def _shuffled_logits(rec: Recording, seed: int) -> list[NDArray[np.float32]]:
     vit = loaded_models.loaded(rec.model)
     grid = vit.patches or vit.grid
     order = patches.shuffle_order(grid.patches, seed)
-    mixed = patches.join_patches(patches.split_patches(rec.model_input.pixels, grid)[order], grid)
+    mixed = patches.join_patches(patches.split_patches(rec.model_input.numbers, grid)[order], grid)
     logits = [rec.logits, predict(vit, mixed)]
     if load_model.can_permute_positions(vit):
         logits.append(predict(vit, mixed, order, move_positions=True))
@@ -81,7 +81,7 @@ def top_probabilities(rec: Recording, seed: int) -> tuple[float, float, float | 
     vit, best = loaded_models.loaded(rec.model), int(rec.logits.argmax())
     grid = vit.patches or vit.grid
     order = patches.shuffle_order(grid.patches, seed)
-    mixed = predict(vit, patches.join_patches(patches.split_patches(rec.model_input.pixels, grid)[order], grid))
-    bare = predict_without_positions(vit, rec.model_input.pixels) if load_model.can_replace_positions_by_mean(vit) else None
+    mixed = predict(vit, patches.join_patches(patches.split_patches(rec.model_input.numbers, grid)[order], grid))
+    bare = predict_without_positions(vit, rec.model_input.numbers) if load_model.can_replace_positions_by_mean(vit) else None
     first, second = (float(probabilities(logits)[best]) for logits in (rec.logits, mixed))
     return first, second, None if bare is None else float(probabilities(bare)[best])

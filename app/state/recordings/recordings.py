@@ -9,7 +9,7 @@ from app import texts
 from app.state.memory import memory_cache
 from app.state.models import loaded_models, model_weights
 from app.state.photos import sample_photos, uploaded_photo
-from vitcore.assets import SAMPLES, samples
+from vitcore.assets import samples
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,7 +62,7 @@ def patch_embeddings(rec: Recording) -> NDArray[np.float32]:
     """Patch embeddings (N, D) of what the model sees."""
     from vitcore.forward.block_activations import patch_embeddings
 
-    return patch_embeddings(loaded_models.loaded(rec.model), rec.model_input.pixels)
+    return patch_embeddings(loaded_models.loaded(rec.model), rec.model_input.numbers)
 
 
 @memory_cache.cached
@@ -72,7 +72,7 @@ def shifted_patch_embeddings(rec: Recording, px: int) -> NDArray[np.float32]:
 
     from vitcore.forward.block_activations import patch_embeddings
 
-    return patch_embeddings(loaded_models.loaded(rec.model), np.roll(rec.model_input.pixels, -px, axis=1))
+    return patch_embeddings(loaded_models.loaded(rec.model), np.roll(rec.model_input.numbers, -px, axis=1))
 
 
 def input_picture(rec: Recording) -> tuple[Image.Image, bytes]:
@@ -139,13 +139,12 @@ def recording(model: Vit, photo: Photo, block: int | None = None, record: Any = 
 
 def sample_recording(model: Vit, name: str) -> Recording:
     """What one pass on a photo of the gallery left, by the photo's name."""
-    key = sample_photos.sample_digest(name)
-    return recording(model, sample_photos.open_cached(key, f"{name}.jpg", texts.language(), "", SAMPLES / f"{name}.jpg"))
+    return recording(model, sample_photos.open_sample(name, texts.language(), model.bands))
 
 
 def second_recording(model: Vit, chosen: str) -> Recording:
     """What one pass on a page's second photo left: one of the gallery by its name, or an upload of this visitor's by its id."""
-    own = uploaded_photo.open_current(uploaded_photo.KINDS[chosen]) if chosen in uploaded_photo.KINDS else None
+    own = uploaded_photo.open_current(uploaded_photo.KINDS[chosen], model.bands) if chosen in uploaded_photo.KINDS else None
     return sample_recording(model, chosen) if own is None else recording(model, own)
 
 
@@ -163,10 +162,11 @@ def input_picture_from_key(model: str, key: str) -> Image.Image:
 
 def from_key(model: str, key: str, fusion: str) -> tuple[Vit, Recording]:
     """A model and what it saw in a photo, by what they are kept under: for a download, which no visitor's page waits for."""
-    vit, photo = loaded_models.loaded(model), uploaded_photo.open_by_key(key)
+    vit = loaded_models.loaded(model)
+    photo = uploaded_photo.open_by_key(key, vit.bands)
     if photo is None:
         name = next(row["id"] for row in samples() if sample_photos.sample_digest(row["id"]) == key)
-        photo = sample_photos.open_cached(key, f"{name}.jpg", texts.DEFAULT, "", SAMPLES / f"{name}.jpg")
+        photo = sample_photos.open_sample(name, texts.DEFAULT)
     return vit, with_fusion(vit, recording(vit, photo), fusion)
 
 

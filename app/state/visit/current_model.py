@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,14 @@ FIRST = ModelChoice("model", DEFAULT_MODEL)
 
 def load_model(progress: Callable[[int, int], None]) -> Vit:
     """The chosen model, downloaded if need be; when it can't be had, the one there was (`problem_sentence` says why)."""
+    from vitcore.images import PhotoError
+
     name, last = FIRST.wanted, FIRST.shown
     try:
         model = loaded_models.fetch_and_load(name, name in (last, DEFAULT_MODEL), progress)
         if name != last:  # a model may load and still not attend over one grid of patches
-            recordings.recording(model, current_photo.load_photo())
+            with contextlib.suppress(PhotoError):  # another photo is wanted, and the page says which
+                recordings.recording(model, current_photo.load_photo(model.bands))
     except (ModelError, MemoryBudgetError) as error:
         fallback = DEFAULT_MODEL if model_menu.is_gone(last) else last  # a run's, or the visitor's own, may be gone by now
         model = loaded_models.loaded(model_menu.model_version(fallback))
@@ -33,6 +37,14 @@ def load_model(progress: Callable[[int, int], None]) -> Vit:
     else:
         FIRST.succeed(name)
     return model
+
+
+def model_bands() -> int:
+    """How many bands the model that is shown reads: three, while it is not here."""
+    try:
+        return loaded_models.loaded(model_menu.model_version(FIRST.shown)).bands
+    except (ModelError, MemoryBudgetError):
+        return 3
 
 
 def problem_sentence() -> str:

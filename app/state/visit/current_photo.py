@@ -8,19 +8,16 @@ import streamlit as st
 
 from app import texts
 from app.state.photos import sample_photos, uploaded_photo
-from vitcore.assets import SAMPLES, samples
+from vitcore.assets import samples
 
 if TYPE_CHECKING:
     from vitcore.images import Photo
 
 
-def load_photo() -> Photo:
-    """The chosen photo: a sample, or the visitor's own."""
+def load_photo(bands: int = 3) -> Photo:
+    """The chosen photo, a sample or the visitor's own, for a model of so many bands. Raises: PhotoError, where it has others."""
     chosen = st.session_state.get("photo")
-    if chosen == uploaded_photo.PHOTO_ID and (own := uploaded_photo.open_current()):
+    if chosen == uploaded_photo.PHOTO_ID and (own := uploaded_photo.open_current(bands=bands)):
         return own
     known = [row["id"] for row in samples()]
-    name = chosen if chosen in known else known[0]
-    return sample_photos.open_cached(
-        sample_photos.sample_digest(name), f"{name}.jpg", texts.language(), "", SAMPLES / f"{name}.jpg"
-    )
+    return sample_photos.open_sample(chosen if chosen in known else known[0], texts.language(), bands)

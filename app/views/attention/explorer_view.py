@@ -34,7 +34,8 @@ TARGETS = {
 @st.fragment
 def show_explorer(model: str, text: texts.Prose) -> None:
     """The page below its first sentence; runs on its own when something on it is touched, and holds nothing in between."""
-    vit, photo = loaded_models.loaded(model), current_photo.load_photo()
+    vit = loaded_models.loaded(model)
+    photo = current_photo.load_photo(vit.bands)
     visit = Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo), mode=page_theme.current(), texts=text)
     outlier_masking.set_masking(outlier_masking.is_on())  # a touch in the picture sets it; the address follows
     restore_pending("direction", "lit", "log", "one_scale", *TARGETS.values(), *pinned_tokens.FIELDS.values())

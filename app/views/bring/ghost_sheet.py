@@ -21,12 +21,13 @@ def show_ghost_sheet(text: Prose) -> None:
     """Six pictures of the photo at hand: through the visitor's model once it is open, else the app's own model in grey."""
     model = uploaded_model.current()
     is_open = model is not None and model.options is not None
-    photo = current_photo.load_photo()
+    from vitcore.images import PhotoError
+
     try:
         vit = loaded_models.loaded(model.version if model is not None and is_open else DEFAULT_MODEL)
-        rec = recordings.recording(vit, photo)
+        rec = recordings.recording(vit, current_photo.load_photo(vit.bands))
         tiles = reports.picture_sheet(rec, texts.language(), page_theme.current(), vit)
-    except (ModelError, memory_cache.MemoryBudgetError):
+    except (ModelError, PhotoError, memory_cache.MemoryBudgetError):
         return  # the page is for the file; what went wrong with the photo or the model is said where it is looked at
     title = text["sheet open" if is_open else "sheet ghost"]
     with lead():

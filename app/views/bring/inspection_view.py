@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import streamlit as st
 
 from app import texts
@@ -80,8 +82,12 @@ def _open_button(model: uploaded_model.UploadedModel, text: Prose) -> None:
 
 def _photo_problem(model: uploaded_model.UploadedModel) -> str | None:
     """Why the photo can't be looked at through it, though it was loaded."""
+    from vitcore.images import PhotoError
+
     try:
-        recordings.recording(loaded_models.loaded(model.version), current_photo.load_photo())
+        vit = loaded_models.loaded(model.version)
+        with contextlib.suppress(PhotoError):  # another photo is wanted, and the pages say which
+            recordings.recording(vit, current_photo.load_photo(vit.bands))
     except (ModelError, memory_cache.MemoryBudgetError) as error:
         uploaded_model.drop_cached(model.version)
         model.options = None

@@ -42,7 +42,8 @@ class CoverVisit(Visit):
 @st.fragment
 def show_cover(model: str, text: texts.Prose) -> None:
     """The page's pictures and controls; runs on its own when something is touched, and holds nothing in between."""
-    vit, photo = loaded_models.loaded(model), current_photo.load_photo()
+    vit = loaded_models.loaded(model)
+    photo = current_photo.load_photo(vit.bands)
     visit = Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo), mode=page_theme.current(), texts=text)
     outlier_masking.set_masking(outlier_masking.is_on())  # the address follows
     restore_pending(COVERED, FILL, MAP, COUNT, ORDER)

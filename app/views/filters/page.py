@@ -62,7 +62,7 @@ with large:
 figure(figures.scree_plot(components.variance, count, mode), "scree", text["scree alt"], text["scree"],
        subjects=(vit.display_name,), variance=components.variance)  # fmt: skip
 
-if not rooted:
+if not rooted and vit.bands == 3:  # what is built again is looked at
     st.markdown(f"## {text['rebuild title']}")
     k = query_controls.slider(text["k"], "k", 1, most, min(28, most))
     rebuilt = recordings.rebuild_input(rec, k)

@@ -13,7 +13,7 @@ FILLS = ("removed", "mean", "blur")
 
 text = texts.prose("maptests")
 aside(text["intro"])
-visit = current_visit.load_visit(text)
+visit = current_visit.load_visit(text, needs_colours=True)
 if problem := map_tests.why_not(visit.vit):
     st.info(texts.escape_markdown(problem), icon=":material/info:")
     st.stop()

@@ -27,7 +27,8 @@ def show_look(model: str, text: texts.Prose) -> None:
     """The pictures; runs on its own when something is chosen, and holds nothing in between."""
     if (page := st.session_state.pop(OPEN, None)) in PAGES:
         switch_page(page)
-    vit, photo = loaded_models.loaded(model), current_photo.load_photo()
+    vit = loaded_models.loaded(model)
+    photo = current_photo.load_photo(vit.bands)
     outlier_masking.set_masking(outlier_masking.is_on())  # a touch in the picture sets it; the address follows
     restore_pending(*TARGETS.values())
     pictures = st.container(key="lead")

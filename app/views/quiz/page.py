@@ -12,7 +12,7 @@ text = texts.prose("quiz")
 if missing_photo_or_model.is_own_photo_missing():  # the gallery's first photo would give other questions
     st.info(text["photo missing"], icon=":material/quiz:")
     st.stop()
-visit = current_visit.load_visit(text)
+visit = current_visit.load_visit(text, needs_colours=True)
 sheet_place, score = st.container(), st.container()
 row = st.container(horizontal=True, vertical_alignment="bottom")
 with row:

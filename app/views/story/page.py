@@ -10,4 +10,4 @@ text = texts.prose("story")
 step = step_view.step_input(text)
 with st.bottom:  # the same place at every step
     step_view.show_stepper(text, step)
-step_view.show_step(current_visit.load_visit(text, needs_attention=True), step)
+step_view.show_step(current_visit.load_visit(text, needs_attention=True, needs_colours=True), step)

@@ -41,7 +41,8 @@ LEAST_TOP = 0.05  # of the map's scale: what is less is nearly nothing
 @st.fragment
 def show_patching(model: str, text: texts.Prose) -> None:
     """The question, the button, and where they are asked for the pictures; runs on its own when something is touched."""
-    vit, photo = loaded_models.loaded(model), current_photo.load_photo()
+    vit = loaded_models.loaded(model)
+    photo = current_photo.load_photo(vit.bands)
     visit = Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo), mode=page_theme.current(), texts=text)
     st.markdown(f"## {text['swap title']}")
     st.markdown(text["swap intro"])

@@ -26,7 +26,8 @@ OFF, BY, MAP = "off", "switch_by", "switch_map"  # controls
 @st.fragment
 def show_switches(model: str, text: texts.Prose) -> None:
     """The page's pictures and controls; runs on its own when something is touched, and holds nothing in between."""
-    vit, photo = loaded_models.loaded(model), current_photo.load_photo()
+    vit = loaded_models.loaded(model)
+    photo = current_photo.load_photo(vit.bands)
     visit = Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo), mode=page_theme.current(), texts=text)
     outlier_masking.set_masking(outlier_masking.is_on())  # the address follows
     restore_pending(OFF, BY, MAP, every_head.SCAN)

@@ -36,7 +36,8 @@ DEPTH = 3  # quarters of the way up is the layer shown at first: the last one is
 @st.fragment
 def show_tokens(model: str, text: texts.Prose) -> None:
     """The pictures and their controls; runs on its own when something is chosen, and holds nothing in between."""
-    vit, photo = loaded_models.loaded(model), current_photo.load_photo()
+    vit = loaded_models.loaded(model)
+    photo = current_photo.load_photo(vit.bands)
     outlier_masking.set_masking(outlier_masking.is_on())  # a touch in the picture sets it; the address follows
     restore_pending(*TARGETS.values())
     visit = Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo), mode=page_theme.current(), texts=text)

@@ -16,9 +16,9 @@ from vitcore.models.load_model import AssumedAnswersWarning
 from vitcore.report.handout import handout
 
 ALL = {"heads": "3", "activation": "gelu", "eps": "1e-06", "pool": "token", "output": "softmax", "normalise": "imagenet",
-       "crop": "center", "interpolation": "bicubic"}  # fmt: skip
+       "norm_place": "before", "crop": "center", "interpolation": "bicubic"}  # fmt: skip
 TRUE = {"heads": 3, "activation": "gelu", "eps": 1e-6, "pool": "token", "output": "softmax", "normalise": "imagenet",
-        "crop": "squash", "interpolation": "bilinear"}  # fmt: skip
+        "norm_place": "before", "crop": "squash", "interpolation": "bilinear"}  # fmt: skip
 
 
 def bare(folder, classes=3, place=True, **more):

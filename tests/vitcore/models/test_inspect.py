@@ -30,7 +30,7 @@ def test_what_is_asked(file):
     assert asked["heads"].choices == (1, 2, 3, 4, 6, 8, 12) and "48" in asked["heads"].consequence
     assert all(q.sentence.endswith("?") and q.consequence for q in found.questions)
     rest = {"activation": "gelu", "eps": "1e-06", "pool": "token", "output": "softmax", "normalise": "imagenet", "grid": "4x6"}
-    assert found.assumed_answers({"heads": 6}) == rest | {"crop": "center", "interpolation": "bicubic"}
+    assert found.assumed_answers({"heads": 6}) == rest | {"norm_place": "before", "crop": "center", "interpolation": "bicubic"}
     assert found.params == sum(p.numel() for p in file[0].parameters()) and found.problems == ()
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import vitcore
-from vitcore.models.checkpoint_inspection.lookalikes import surest_normalisation
+from vitcore.models.checkpoint_inspection.lookalikes import preparation_by_name, surest_normalisation
 from vitcore.models.checkpoint_inspection.open_questions import NORMALISATIONS
 from vitcore.models.load_model import AssumedAnswersWarning, ModelError, inspect
 
@@ -40,6 +40,20 @@ def test_a_name_with_its_shapes_tells(name, colours, crop, weights, tmp_path):
     found = likely(saved(tmp_path, name, weights))
     assert (found["normalise"][0], found["crop"][0]) == (colours, crop)
     assert bool(re.search(r"timm's (vit|deit)_tiny", found["normalise"][1])) == (crop != "center")
+
+
+def test_a_name_or_silent_norms_tell_where_norms_are(weights, tmp_path):
+    silent = {name: w * 1e-5 if ".norm1." in name or ".norm2." in name else w for name, w in weights.items()}
+    answers = {name: likely(saved(tmp_path, name, state))["norm_place"] for name, state in
+               (("mine", weights), ("vit_tiny_patch16_224", weights), ("silent", silent))}  # fmt: skip
+    assert answers["mine"] == ("before", "") and answers["vit_tiny_patch16_224"][0] == "before"
+    assert "timm's" in answers["vit_tiny_patch16_224"][1] and answers["silent"] == (
+        "after",
+        "the weights of its blocks' norms are near 0",
+    )
+    with torch.device("meta"):
+        after = timm.create_model("vit_base_patch16_rpn_224").state_dict()
+    assert preparation_by_name("vit_base_patch16_rpn_224.sw_in1k", after)[0]["norm_place"] == "after"
 
 
 def test_told_to_be_like_a_model_nothing_of_it_is_assumed(weights, tmp_path):

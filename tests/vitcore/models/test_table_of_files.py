@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import timm
 import torch
@@ -66,6 +67,7 @@ UNTOLD: dict[str, tuple[Callable[[], torch.nn.Module], dict[str, Any]]] = {  # w
     "RMSNorm": (lambda: timm_vit(**SMALL, norm_layer=RmsNorm), {"norm": "rms"}),
     "res-post-norm": (lambda: timm_vit(**SMALL, block_fn=ResPostBlock, qkv_bias=False, class_token=False, global_pool="avg"),
                       {"norm_place": "after"}),
+    "res-post-norm behind a class token": (lambda: timm_vit(**SMALL, block_fn=ResPostBlock), {"norm_place": "after"}),
 }  # fmt: skip
 FOLDERS: dict[str, dict[str, Any]] = {
     "vit_small_patch16_dinov3": {"depth": 1, "img_size": 64}, "vit_small_patch16_rope_224": {"depth": 1, "img_size": 64},
@@ -136,6 +138,13 @@ def of_timm() -> Iterator[tuple[str, Row]]:
 
 # Training checkpoints
 
+
+def apart(name: str, w: Tensor, *parts: str) -> Iterator[tuple[str, Tensor]]:
+    """What makes queries, keys and values in tensors of their own; any other as it is."""
+    sizes = [len(part) * len(w) // 3 for part in parts]
+    yield from zip((name.replace("qkv", part) for part in parts), w.split(sizes), strict=True) if ".qkv." in name else [(name, w)]
+
+
 NESTED: dict[str, Callable[[dict[str, Tensor]], Any]] = {
     "flat": lambda s: s,
     "model": lambda s: {"model": s, "optimizer": {"state": {0: {"exp_avg": torch.zeros(2)}}}, "epoch": 3},
@@ -151,6 +160,12 @@ NESTED: dict[str, Callable[[dict[str, Tensor]], Any]] = {
     | {k + "_g": v.norm(dim=1, keepdim=True) for k, v in s.items() if k.endswith("0.mlp.fc1.weight")}
     | {k + "_orig": v for k, v in s.items() if k.endswith("1.mlp.fc1.weight")}
     | {k + "_mask": torch.ones_like(v) for k, v in s.items() if k.endswith("1.mlp.fc1.weight")},
+    "arrays of NumPy": lambda s: {"params": {k: v.numpy().astype(">f8") for k, v in s.items()}, "epoch": np.int64(3)},
+    "queries, keys and values apart": lambda s: {name: w for k, v in s.items() for name, w in apart(k, v, "q", "k", "v")},
+    "queries apart from keys and values": lambda s: {name: w for k, v in s.items() for name, w in apart(k, v, "q", "kv")},
+    "torch's attention": lambda s: {
+        k.replace("attn.qkv.", "attn.in_proj_").replace("attn.proj", "attn.out_proj"): v for k, v in s.items()
+    },
     "a tuple": lambda s: (s, {"epoch": 3}),
     "best and last": lambda s: {"last_state": {k: v + 1 for k, v in s.items()}, "best_state": s},
     "moments of Adam": lambda s: {"exp_avg": {k: v + 1 for k, v in s.items()}, "weights": s},
@@ -165,6 +180,20 @@ NESTED: dict[str, Callable[[dict[str, Tensor]], Any]] = {
     "iBOT": lambda s: {"state_dict": s | {"masked_embed": torch.ones(1, 128)}},
     "MAE": lambda s: {"model": s | {"mask_token": torch.zeros(1, 1, 8), "decoder_pos_embed": torch.zeros(1, 17, 8)}},
 }  # fmt: skip
+
+
+def in_shards(folder: Path) -> tuple[Path, Forward]:
+    module = timm_vit(**SMALL, num_classes=0)
+    whole = list(module.state_dict().items())
+    for n, part in enumerate((whole[:9], whole[9:])):
+        save_file(dict(part), folder / f"model-0000{n + 1}-of-00002.safetensors")
+    return folder / "model-00001-of-00002.safetensors", module
+
+
+def scripted(folder: Path) -> tuple[Path, Forward]:
+    module = timm_vit(**SMALL, num_classes=0)
+    torch.jit.save(torch.jit.script(module), folder / "a.pt")
+    return folder / "a.pt", module
 
 
 def checkpoint(nest: Callable[[dict[str, Tensor]], Any]) -> Callable[[Path], tuple[Path, Forward]]:
@@ -326,6 +355,8 @@ def timm_wrapper(problem: str) -> Callable[[Path], tuple[Path, Forward]]:
 def of_others() -> Iterator[tuple[str, Row]]:
     for kind, nest in NESTED.items():
         yield f"timm · checkpoint of a training · {kind}", Row(checkpoint(nest))
+    yield "timm · shards without an index", Row(in_shards)
+    yield "timm · TorchScript", Row(scripted)
     for kind, hidden in (("linear head", None), ("tanh head", 128)):
         yield f"torchvision · VisionTransformer · {kind}", Row(torchvisions(hidden))
     for changes in ({}, {"ls_init_value": 0.5}, {"no_ln_pre": True}):
@@ -356,7 +387,7 @@ def test_it_answers_as_its_own_library_does(row, tmp_path):
     made = ROWS[row]
     torch.manual_seed(0)
     path, theirs = made.save(tmp_path)
-    assert not made.asks or set(made.asks) <= {q.key for q in load_model.inspect(path).questions}
+    assert not made.asks or set(made.asks) <= {q.key for q in load_model.inspect(path).unproven_questions}
     vit = load_model.load(path, image_px=None if made.says_size else made.px, answers=made.answers)
     x = torch.randn(2, 3, *made.px)
     wanted = theirs(x)

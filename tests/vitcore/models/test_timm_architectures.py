@@ -44,6 +44,18 @@ def test_its_answer_is_timms(name, roof, classes, tmp_path):
     assert vit.mean == tuple(module.pretrained_cfg["mean"])
 
 
+def test_its_size_is_that_of_timms_weights_and_a_card_opens_it_again(tmp_path):
+    module, file = saved(tmp_path, "mobilevit_xxs", num_classes=3)
+    found = load_model.inspect(file)
+    opened = [load_model.open_inspected(found)]
+    found.write_card(found.card())
+    opened.append(load_model.load(file, answers={}))
+    assert [vit.grid.image_px for vit in opened] == [(256, 256)] * 2
+    x = torch.randn(1, 3, 256, 256)
+    with torch.inference_mode():
+        assert all(torch.allclose(vit.module(x), module(x), atol=1e-4) for vit in opened)
+
+
 def test_several_architectures_of_the_same_tensors_are_asked():
     found = {digest: names for digest, names in INDEX["architectures"].items() if len(names) > 1}
     names = next(names for names in found.values() if "resnet50" in names)

@@ -92,7 +92,8 @@ def infer_architecture(
     step = tuple(p * _reduction(inferred) for p in inferred["patch_size"])
     grid, ways, proven = _grid(state, _prefix(inferred), bool(inferred.get("reg_tokens")), step, known.get("size"))
     asked = [*_questions(block, inferred, known, likely, POOLER + "weight" in state), *head_questions(inferred, known)]
-    asked += norm_questions(inferred, known)
+    norms, norm_place = norm_questions(inferred, known)
+    asked += norms
     if inferred["num_classes"] and "output" not in known:
         asked.append(output_question(inferred["num_classes"]))
     if "normalise" not in known:
@@ -100,7 +101,7 @@ def infer_architecture(
     facts, free = (("patches", math.prod(grid or (ways or [(1, 1)])[0])),), "pos_embed" not in state
     of_grid = (OpenQuestion("grid", grid or ways[0], tuple(ways), facts, free, proven),) if ways else ()
     asked += () if grid else of_grid
-    also = (*(of_grid if grid else ()), *_pooling_question(inferred, known))
+    also = (*(of_grid if grid else ()), *_pooling_question(inferred, known), *norm_place)
     positions = int(state["pos_embed"].shape[1]) if "pos_embed" in state else 0
     return InferredArchitecture(inferred, step, grid, tuple(asked), also, positions)
 
@@ -111,7 +112,7 @@ def block_count(state: Mapping[str, Tensor]) -> int:
 
 
 def _width(state: Mapping[str, Tensor]) -> int | None:
-    widths = Counter(w.shape[-1] for name, w in state.items() if name.endswith(".norm1.weight") and w.ndim == 1)
+    widths = Counter(w.shape[-1] for name, w in state.items() if re.fullmatch(r"blocks\.\d+\.norm1\.weight", name) and w.ndim == 1)
     return int(widths.most_common(1)[0][0]) if widths else None
 
 
@@ -310,12 +311,17 @@ def _questions(
 
 
 def _pooling_question(inferred: Mapping[str, Any], known: Mapping[str, Any]) -> list[OpenQuestion]:
-    """A mean that is taken for want of a class token, or as a norm is before the head, might be a maximum."""
+    """A mean that is taken for want of a class token, or as a norm is before the head, might be a maximum, and features a mean."""
     if inferred.get("reads_class_and_mean") and "pool" not in known:  # as DINOv2's; two of other kinds are as wide
         return [OpenQuestion("pool", "token and mean", ("token and mean",))]
-    if inferred.get("global_pool") != "avg" or "pool" in known:
+    features = not inferred["num_classes"] and inferred.get("global_pool") == "token"  # of a mean there may be no trace, either
+    if not (inferred.get("global_pool") == "avg" or features) or "pool" in known:
         return []
-    return [OpenQuestion("pool", "avg", tuple(pool for pool in POOLINGS if pool != "token" or inferred["class_token"]))]
+    return [
+        OpenQuestion(
+            "pool", inferred["global_pool"], tuple(pool for pool in POOLINGS if pool != "token" or inferred["class_token"])
+        )
+    ]
 
 
 def _colours(inferred: Mapping[str, Any], likely: Mapping[str, Any]) -> str:

@@ -20,12 +20,12 @@ from vitcore.architectures.classifier_head import read_head, with_timm_head
 from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import misfit_reason
 from vitcore.models import local_files
+from vitcore.models.checkpoint_inspection import lookalikes
 from vitcore.models.checkpoint_inspection.check_shapes import check_shapes, check_values
 from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
 from vitcore.models.checkpoint_inspection.differences import TensorDifferences, fit_to_module, tensor_differences
 from vitcore.models.checkpoint_inspection.infer_architecture import InferredArchitecture, infer_architecture
 from vitcore.models.checkpoint_inspection.inspection import Inspection, part_label
-from vitcore.models.checkpoint_inspection.lookalikes import normalisation_by_tensors, preparation_by_name, preparation_like
 from vitcore.models.checkpoint_inspection.open_questions import (
     CROPS,
     INTERPOLATIONS,
@@ -76,7 +76,7 @@ def inspect(
     found = _inspect_tree(path, file, tree, configured, part, like)
     asked = next((len(q.likely[0]) for q in found.questions if q.key == "normalise"), 0)
     beside = {name: weight for _, weights in checkpoint_layout.weight_mappings(tree) for name, weight in weights.items()}
-    return found.with_likely(*normalisation_by_tensors(beside, asked)) if asked else found
+    return found.with_likely(*lookalikes.normalisation_by_tensors(beside, asked)) if asked else found
 
 
 def _inspect_tree(
@@ -85,7 +85,7 @@ def _inspect_tree(
     if configured.transformers:
         whole = checkpoint_layout.whole_model(tree, file.name)
         if like is not None:
-            preparation_like(like, tensor_shapes(whole.weights), file.name)  # refuses: these are no tensors of timm's
+            lookalikes.preparation_like(like, tensor_shapes(whole.weights), file.name)  # refuses: these are no tensors of timm's
         told = _through_transformers(path, file, whole, configured.transformers, configured)
         _chosen([told.part], part, file)
         return told
@@ -231,7 +231,7 @@ def _inspection(
     if not configured.timm:
         check_shapes(state, file.name)
     if like is not None:
-        prepared = preparation_like(like, state, file.name)
+        prepared = lookalikes.preparation_like(like, state, file.name)
         shown = {**crop_terms(prepared["crop"]), "interpolation": prepared["interpolation"]}
         told_like = {"normalise": prepared["normalise"]}
         configured = replace(configured, known_answers={**configured.known_answers, **told_like}, input=shown)
@@ -272,13 +272,16 @@ def _inspection(
     output = known.get("output", "softmax")
     built = [] if "timm" in shape else [(shape, module)]
     found = Inspection(file, name, part, names, inferred, configured, differences, count, output, rotary, None, flat, built)
-    found = found.with_likely(*preparation_by_name(name, state)) if by_name else found
+    if any(q.key == "norm_place" for q in found.unproven_questions):
+        found = found.with_likely(*lookalikes.norm_place_by_values(part.weights))
+    found = found.with_likely(*lookalikes.preparation_by_name(name, state)) if by_name else found
     return found.with_likely(*configured.likely)
 
 
 def _told_by_names(part: checkpoint_layout.CheckpointModel, raw: StateDict) -> dict[str, Any]:
     """What names of tensors tell beyond their shapes, by `OpenQuestion.key`."""
     told: dict[str, Any] = {"heads": google_npz.head_count(raw)} if part.format is google_npz.FORMAT else {}
+    told |= {} if part.format.title == timm_names.TIMM.title else {"norm_place": "before"}  # as all other libraries have it
     if part.format.projection and any(re.search(part.format.projection, name) for name in raw):
         told["output"] = "features"
     if any(re.search(r"\.mlp\.(w12|weights_in|gate_proj)\.", name) for name in raw):  # DINOv2's and DINOv3's own

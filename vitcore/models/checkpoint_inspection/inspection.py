@@ -93,7 +93,9 @@ class Inspection:
             said.append(say("Some tensors may be a classifier, but how it is attached is not certain ({tensors}). So the "
                             "model gives features and names no classes.",
                             tensors=", ".join(map(shown_name, self.part.unread_head[:4]))))  # fmt: skip
+        roofs = tuple(roof for name in self.parts if (roof := name.rpartition(" · ")[2]).endswith(".") and name != self.part.name)
         beside = self.part.unused_beside(int(self.inferred.architecture.get("num_classes") or 0))
+        beside = tuple(name for name in beside if not name.startswith(roofs))  # of the other models
         if beside and self.vision_part is None:  # what is not the tower of transformers' models lies beside it
             said.append(say("Tensors beside the model are not used here ({tensors}). If its own code computes with them, these "
                             "answers are not its own.", tensors=", ".join(map(shown_name, beside[:4]))))  # fmt: skip
@@ -108,7 +110,7 @@ class Inspection:
         """What is taken as likely though neither the file nor a person says it: answers as text, by `OpenQuestion.key`."""
         told = self._complete_answers(answers)
         moot = {"class_names"} if labels or told.get("output") == "features" else set()
-        moot |= {"grid", "pool"} if told.get("architecture", "vit") != "vit" else set()
+        moot |= {"grid", "pool", "norm_place"} if told.get("architecture", "vit") != "vit" else set()
         said = {
             q.key: answer_text(q.likely)
             for q in self.unproven_questions

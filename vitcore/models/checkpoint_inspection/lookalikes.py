@@ -29,6 +29,7 @@ MEAN_OF_COLOURS = re.compile(
     r"(_?(?:(?:pixel|image|img|input|norm|normali[sz]e|rgb|colou?r|channel|data|dataset|new)_)?)(mean|mu)(s?_?)"
 )
 DEVIATION = {"mean": "std", "mu": "sigma"}
+SILENT = 1e-3  # of a norm's weights: trained ones before attention are hundreds of times larger
 LARGEST_OF_UNIT = 2.0  # means and deviations of pixels from 0 to 1 lie below, those of 0 to 255 above
 OTHERS_SIZE = re.compile(r"pos_embed$|^head\.|^fc\.|rel_pos|mask_token")  # tensors that differ with the input's size, and the head
 
@@ -97,6 +98,17 @@ def with_likely_answers(questions: Sequence[OpenQuestion], answers: Mapping[str,
     )  # fmt: skip
 
 
+def norm_place_by_values(weights: Mapping[str, LazyTensor]) -> tuple[dict[str, Any], str]:
+    """That norms come after attention and MLP, where those of all blocks nearly silence what they give, and the sentence why.
+
+    timm's res-post-norm blocks begin so. Before attention such a norm would leave it nothing to look at. ({}, "") for others.
+    """
+    norms = [w.values().float().abs().median() for name, w in weights.items() if re.search(r"blocks\.\d+\.norm[12]\.weight$", name)]
+    if not norms or max(norms) > SILENT:
+        return {}, ""
+    return {"norm_place": "after"}, say("the weights of its blocks' norms are near 0")
+
+
 def surest_normalisation(module: Any, photos: Sequence[NDArray[np.uint8]]) -> tuple[str, dict[str, float]]:
     """The name of the normalisation (of `NORMALISATIONS`) under which a classifier's answers have the lowest mean entropy on
     photos (H, W, 3) of its own size, and the entropy of each, in bits."""
@@ -149,4 +161,6 @@ def _has_shapes(name: str, config: Any, state: StateDict, any_classes: bool = Fa
 
 def _answers(config: Any) -> dict[str, Any]:
     crop = crop_answer(config.crop_mode or "center", config.crop_pct)
-    return {"normalise": (tuple(config.mean), tuple(config.std)), "crop": crop, "interpolation": config.interpolation}
+    place = "after" if "_rpn_" in config.architecture else "before"  # res-post-norm
+    colours = tuple(config.mean), tuple(config.std)
+    return {"normalise": colours, "crop": crop, "interpolation": config.interpolation, "norm_place": place}

@@ -130,17 +130,17 @@ def head_questions(inferred: dict[str, Any], known: Mapping[str, Any]) -> list[O
     return [q for q in asked if q and q.key not in known]
 
 
-def norm_questions(inferred: dict[str, Any], known: Mapping[str, Any]) -> list[OpenQuestion]:
-    """Which norms those without a bias are, and, where blocks are as those of timm's res-post-norm ViTs (arXiv 2111.09883, Fig. 1),
-    whether norms come before or after attention and MLP; what is known goes into `inferred`."""
+def norm_questions(inferred: dict[str, Any], known: Mapping[str, Any]) -> tuple[list[OpenQuestion], list[OpenQuestion]]:
+    """Which norms those without a bias are, and whether norms come before or after attention and MLP: what must be asked, and what
+    may be told. Blocks with the shapes of timm's res-post-norm ViTs (arXiv 2111.09883, Fig. 1) must be asked about, and no names
+    but those of layer scale tell others apart; what is known goes into `inferred`."""
     after = not inferred["qkv_bias"] and not inferred["class_token"] and bool(inferred.get("fc_norm"))
-    after = after and not {"norm", "init_values", "mlp", "qk_norm", "pre_norm"} & set(inferred)
-    asked = [
-        OpenQuestion("norm", "rms", NORMS) if inferred.get("norm") == "rms" else None,
-        OpenQuestion("norm_place", "before", NORM_PLACES) if after else None,
-    ]
-    inferred |= {q.key: known[q.key] for q in asked if q and q.key in known}
-    return [q for q in asked if q and q.key not in known]
+    after = after and not {"norm", "mlp", "qk_norm", "pre_norm"} & set(inferred)
+    norm = [OpenQuestion("norm", "rms", NORMS)] if inferred.get("norm") == "rms" else []
+    place = [OpenQuestion("norm_place", "before", NORM_PLACES)] if "init_values" not in inferred else []
+    inferred |= {q.key: known[q.key] for q in (*norm, *place) if q.key in known}
+    norm, place = ([q for q in asked if q.key not in known] for asked in (norm, place))
+    return (norm + place, []) if after else (norm, place)
 
 
 def crop_answer(mode: str, share: float | None) -> str:

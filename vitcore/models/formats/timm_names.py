@@ -7,7 +7,16 @@ import re
 from collections.abc import Mapping
 
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
-from vitcore.models.formats.state_dict import NO_MODULE, CheckpointFormat, StateDict, drop_tensors, rename, rename_tensors
+from vitcore.models.formats.state_dict import (
+    NO_MODULE,
+    CheckpointFormat,
+    StateDict,
+    drop_tensors,
+    join_query_key_value,
+    join_tensors,
+    rename,
+    rename_tensors,
+)
 
 CHUNKED = re.compile(r"blocks\.\d+\.(\d+)\.")  # DINOv2's training keeps its blocks in chunks
 EVA = (
@@ -15,17 +24,24 @@ EVA = (
     (r"\.mlp\.ffn_ln\.", ".mlp.norm."), (r"\.attn\.inner_attn_ln\.", ".attn.norm."),
 )  # fmt: skip
 EVA_APART = (r"\.attn\.([qv])_bias$", r".attn.\1_proj.bias")  # where queries, keys and values are made by layers of their own
+APART = (  # of those who make queries, keys and values apart, or by torch's own layer
+    (r"\.attn\.([qkv])_proj\.", r".attn.\1."), (r"\.attn\.out_proj\.", ".attn.proj."),
+    (r"\.attn\.in_proj_(weight|bias)$", r".attn.qkv.\1"),
+)  # fmt: skip
 EVA_ROTATION = re.compile(r"(.*\.)?rope\.freqs_(cos|sin)")  # computed from the size of the input
 
 
 def convert(state: StateDict) -> StateDict:
-    """DINOv2's registers and SwiGLU, DeiT-III's layer scale, and the hidden layer of older timm heads."""
+    """DINOv2's registers and SwiGLU, DeiT-III's layer scale, queries, keys and values apart, hidden layers of older timm heads."""
     import timm  # noqa: F401
     from timm.models.vision_transformer import _convert_dinov2
 
     drop_tensors(state, r"decoder_", r"predictor\b", r"masked_embed$")  # the last is iBOT's mask token
     rules = ((CHUNKED.pattern, r"blocks.\1."), (r"\.gamma_(\d)$", r".ls\1.gamma"))
-    state = rename_tensors(state, rules)
+    state = rename_tensors(state, (*rules, *APART) if any(".attn.out_proj." in name for name in state) else rules)
+    for kind in ("weight", "bias"):
+        join_tensors(state, (f".attn.q.{kind}", f".attn.kv.{kind}"), f".attn.qkv.{kind}")
+    join_query_key_value(state)
     if {"mask_token", "register_tokens"} & set(state) or any(".mlp.w12." in name for name in state):
         state = _convert_dinov2(state, NO_MODULE)
     if "pre_logits.fc.weight" in state and "head.weight" in state:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -30,3 +31,11 @@ class LazyTensor:
             raise
         except Exception as error:  # safetensors and the decoders of zip files each have their own
             raise damaged_file_error(self.file, error if isinstance(error, zlib.error) else misfit_reason(error)) from None
+
+
+def torch_dtype(kind: np.dtype) -> torch.dtype | None:
+    """torch's type of NumPy's; None, where it has none."""
+    try:
+        return torch.from_numpy(np.empty(0, kind)).dtype
+    except TypeError:
+        return None

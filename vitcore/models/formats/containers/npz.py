@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from vitcore.models.formats.containers.file_errors import damaged_file_error, needs_code_error, too_large_tensor_error
-from vitcore.models.formats.containers.lazy_tensor import LazyTensor
+from vitcore.models.formats.containers.lazy_tensor import LazyTensor, torch_dtype
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
@@ -45,10 +45,7 @@ def _lazy(file: Path, entry: zipfile.ZipInfo, name: str, shape: tuple[int, ...],
         raise too_large_tensor_error(file, name)
     bfloat16 = dtype.str[1:] == BFLOAT16 and dtype.fields is None
     native = np.dtype(np.uint16) if bfloat16 else dtype.newbyteorder("=")
-    try:
-        known: torch.dtype | None = torch.bfloat16 if bfloat16 else torch.from_numpy(np.empty(0, native)).dtype
-    except TypeError:
-        known = None
+    known = torch.bfloat16 if bfloat16 else torch_dtype(native)
     return LazyTensor(shape, _values(file, entry.filename, native, bfloat16), file, known)
 
 

@@ -13,12 +13,14 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from vitcore.models.formats.containers.file_errors import damaged_file_error, needs_code_error, too_large_tensor_error
-from vitcore.models.formats.containers.lazy_tensor import LazyTensor
-from vitcore.models.formats.containers.unpickle import NeedsCodeError, Storage, Stub, TensorPlace, read_pickle
+from vitcore.models.formats.containers.lazy_tensor import LazyTensor, torch_dtype
+from vitcore.models.formats.containers.pickle_objects import PlainArray, Storage, Stub, TensorPlace
+from vitcore.models.formats.containers.unpickle import NeedsCodeError, read_pickle
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
@@ -36,7 +38,10 @@ def read_archive(file: Path, entries: list[zipfile.ZipInfo]) -> Mapping[str, Any
     roof = next(name.removesuffix("data.pkl") for name in by_name if name.endswith("/data.pkl"))
     entry = by_name[f"{roof}data.pkl"]
     if entry.file_size > MAX_PICKLE_BYTES:
-        raise damaged_file_error(file, "data.pkl")
+        raise ModelError(
+            "{name} has {size:.0f} MB in its pickle, which is read up to {most:.0f} MB: save its weights as tensors of torch.",
+            name=file.name, size=entry.file_size / 1e6, most=MAX_PICKLE_BYTES / 1e6,
+        )  # fmt: skip
     try:
         order = b"".join(_chunks(file, by_name[f"{roof}byteorder"])) if f"{roof}byteorder" in by_name else b"little"
         pickled = b"".join(_chunks(file, entry))
@@ -165,6 +170,9 @@ def _with_tensors(
         if isinstance(value, TensorPlace):
             tree[name] = _lazy(name, value, file, sizes, read)
             found.append(tree[name])
+        elif isinstance(value, Stub) and value.array is not None:
+            tree[name] = _lazy_array(value.array, file)
+            found.append(tree[name])
         elif isinstance(inner := _numbered(value), dict) and depth < MAX_NESTING and id(value) not in seen:
             seen.add(id(value))
             tree[name] = _with_tensors(inner, file, sizes, read, found, seen, depth + 1)
@@ -197,6 +205,16 @@ def _lazy(name: str, place: TensorPlace, file: Path, sizes: Callable[[str], int]
         return raw.view(dtype).as_strided(place.shape, place.strides)
 
     return LazyTensor(place.shape, values, file, dtype)
+
+
+def _lazy_array(array: PlainArray, file: Path) -> LazyTensor:
+    native = array.dtype.newbyteorder("=")
+
+    def values() -> Tensor:
+        read = np.frombuffer(array.data, array.dtype).reshape(array.shape, order="F" if array.order == "F" else "C")
+        return torch.from_numpy(np.array(read, native, order="C"))
+
+    return LazyTensor(array.shape, values, file, torch_dtype(native))
 
 
 def _read_span(chunks: Iterator[bytes], start: int, count: int) -> Tensor:

@@ -10,10 +10,19 @@ Protocol: github.com/python/cpython/blob/main/Lib/pickletools.py, torch's part: 
 import pickletools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import IO, Any
 
 import torch
+
+from vitcore.models.formats.containers.pickle_objects import (
+    Global,
+    Storage,
+    Stub,
+    TensorPlace,
+    are_sizes,
+    plain_array,
+    stub_of_call,
+)
 
 HARMLESS_CALLS = re.compile(  # of these nothing is called, either: what they would make is a `Stub`
     r"numpy\.(_?core\.)?(multiarray|numeric)\.(scalar|_reconstruct|_frombuffer)|numpy\.(dtype|ndarray)|numpy\.dtypes\.\w+"
@@ -34,41 +43,6 @@ MAX_STEPS = 700_000  # a checkpoint with the state of its optimiser takes a hund
 
 class NeedsCodeError(ValueError):
     """The pickle calls what is not called here; the message is its name."""
-
-
-@dataclass(frozen=True)
-class Global:
-    """A name that a pickle refers to, `module.name`, which is not imported."""
-
-    name: str
-
-
-class Stub(dict[Any, Any]):
-    """What stands for an object of a class that is not imported: its items, and its attributes apart."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name, self.attributes = name, dict[Any, Any]()
-
-
-@dataclass(frozen=True)
-class Storage:
-    """Where values of tensors lie in a file: the name of the entry, and of what type they are."""
-
-    key: str
-    dtype: torch.dtype | None
-    count: int
-
-
-@dataclass(frozen=True)
-class TensorPlace:
-    """A tensor as a pickle describes it: a storage, and which of its values in which shape."""
-
-    storage: Storage | None  # None: one without values of its own, quantised, sparse or on the meta device
-    dtype: torch.dtype | None
-    offset: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
 
 
 class _Unpickler:
@@ -241,8 +215,15 @@ def _stub(kind: Any) -> Any:
 
 
 def _build(m: _Unpickler, _: Any) -> None:
-    """Attributes of an object: kept where they are a dict, for TorchScript's modules hold their tensors so."""
+    """Attributes of an object: kept where they are a dict, for TorchScript's modules hold their tensors so; an array's numbers."""
     state = m.stack.pop()
+    if type(m.stack[-1]) is Stub and isinstance(state, tuple):
+        stub = m.stack[-1]
+        if stub.name.endswith("._reconstruct") and len(state) == 5:
+            _, shape, kind, by_columns, data = state
+            stub.array = plain_array(shape, kind, "F" if by_columns else "C", data)
+        elif stub.name == "numpy.dtype" and len(state) > 1 and state[1] in ("<", ">", "|", "="):
+            stub.byte_order = state[1]
     if type(m.stack[-1]) is Stub and isinstance(state, dict):
         m.spend(len(state))
         m.stack[-1].attributes.update(state)
@@ -251,6 +232,8 @@ def _build(m: _Unpickler, _: Any) -> None:
 
 def _made(m: _Unpickler, function: Any, args: Any) -> Any:
     """What a call would make. Raises: NeedsCodeError, for a call that is no tensor's and no harmless setting's."""
+    if isinstance(function, Global) and function.name.startswith("__torch__."):  # an enum of TorchScript's, by its name
+        return Stub(function.name)
     if not isinstance(function, Global) or not isinstance(args, tuple):
         raise NeedsCodeError(str(getattr(function, "name", function))[:80])
     name = function.name
@@ -271,8 +254,11 @@ def _made(m: _Unpickler, function: Any, args: Any) -> Any:
         return args[0]
     if name.startswith(("copyreg.", "copy_reg.")) and args:
         return _stub(args[0])
+    if name == "_codecs.encode" and len(args) == 2 and isinstance(args[0], str) and args[1] == "latin1":  # bytes, of protocol 2
+        m.spend(len(args[0]))
+        return args[0].encode("latin1")
     if HARMLESS_CALLS.fullmatch(name):
-        return Stub(name)
+        return stub_of_call(name, args)
     whole = m.stack[0] if m.stack else None  # an object saved whole has many parts: it is named, not one of them
     raise NeedsCodeError(whole.name if isinstance(whole, Stub) else name)
 
@@ -284,17 +270,13 @@ def _tensor(kind: str, args: tuple[Any, ...]) -> TensorPlace:
         return args[0]
     storage, offset, shape, strides = args[:4]
     if kind == "qtensor" or not isinstance(storage, Storage):
-        return TensorPlace(None, None, 0, shape if _are_sizes(shape) else (), ())
+        return TensorPlace(None, None, 0, shape if are_sizes(shape) else (), ())
     dtype = storage.dtype
     if kind == "tensor_v3":
         dtype = _dtype(args[6])
-    if not (_are_sizes(shape) and _are_sizes(strides) and len(shape) == len(strides) and _are_sizes((offset,))):
+    if not (are_sizes(shape) and are_sizes(strides) and len(shape) == len(strides) and are_sizes((offset,))):
         raise ValueError("a tensor of no shape")
     return TensorPlace(storage, dtype, offset, shape, strides)
-
-
-def _are_sizes(numbers: Any) -> bool:
-    return isinstance(numbers, tuple) and all(type(n) is int and 0 <= n < 2**62 for n in numbers)
 
 
 def _dtype(named: Any) -> torch.dtype | None:
@@ -318,7 +300,7 @@ def _persistent(m: _Unpickler, _: Any) -> None:
     _, kind, key, _, count, *view = given
     if view and view[0] is not None:
         raise ValueError("a view of a storage")
-    if not _are_sizes((count,)) or not isinstance(key, str):
+    if not are_sizes((count,)) or not isinstance(key, str):
         raise ValueError("a storage of no size")
     m.stack.append(Storage(key, _dtype(kind), count))
 

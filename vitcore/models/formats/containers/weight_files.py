@@ -1,5 +1,6 @@
 """Which files are meant: a weights file, or a directory of timm's, transformers' or OpenCLIP's, in one piece or in shards."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ PREFERRED_FILES = (
     "open_clip_pytorch_model.bin",
     "model.pth",
 )  # as timm
+MOST_SHARDS = 1000  # of one model: a name alone may promise any number
 SHARD_INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 
 
@@ -30,7 +32,7 @@ def find_weights_file(folder: Path, adapters: bool = True) -> Path | None:
         if (folder / name).is_file():
             return folder / name
     files = sorted(file for file in folder.iterdir() if file.suffix in SUFFIXES and file.is_file())
-    if len(files) > 1:
+    if len(files) > 1 and not {file.name for file in files} <= set(shards_of(files[0].name)):
         raise ModelError("{folder} holds several models: name one of {files}.", folder=folder.name or str(folder),
                          files=", ".join(file.name for file in files[:8]))  # fmt: skip
     return files[0] if files else None
@@ -46,15 +48,25 @@ def require_weights_file(path: Path, adapters: bool = True) -> Path:
     return file
 
 
+def shards_of(name: str) -> list[str]:
+    """The files of a model that one of this name is a shard of ("model-00001-of-00002.safetensors"); none of another name."""
+    shard = re.fullmatch(r"(.+)-\d{5}-of-(\d{5})(\.\w+)", name)
+    count = min(int(shard[2]), MOST_SHARDS) if shard else 0
+    return [f"{shard[1]}-{n + 1:05}-of-{shard[2]}{shard[3]}" for n in range(count)] if shard and count > 1 else []
+
+
 def read_weights_tree(file: Path) -> Mapping[str, Any]:
-    """What a weights file holds, or all the shards of an index together. Raises: ModelError."""
-    if not file.name.endswith(".index.json"):
+    """What a weights file holds, or all the shards of an index, or of a model that it is one of, together. Raises: ModelError."""
+    shards = shards_of(file.name)
+    if file.name.endswith(".index.json"):
+        where = read_json_object(file).get("weight_map")
+        if not isinstance(where, dict) or not all(isinstance(v, str) and Path(v).name == v for v in where.values()):
+            raise ModelError("{name} does not say what such a file says: {reason}.", name=file.name, reason="weight_map")
+        shards = sorted(set(where.values()))
+    if not shards:
         return read_weights(file)
-    where = read_json_object(file).get("weight_map")
-    if not isinstance(where, dict) or not all(isinstance(v, str) and Path(v).name == v for v in where.values()):
-        raise ModelError("{name} does not say what such a file says: {reason}.", name=file.name, reason="weight_map")
     weights: dict[str, LazyTensor] = {}
-    for shard in sorted(set(where.values())):
+    for shard in shards:
         if not (file.parent / shard).is_file():
             raise ModelError("{name} is missing: it is one of the files of this model.", name=shard)
         weights |= {name: w for name, w in read_weights(file.parent / shard).items() if isinstance(w, LazyTensor)}
