@@ -1,23 +1,17 @@
 """What a component is made of: its HTML, CSS and JavaScript files, and the URLs of bytes that the browser fetches for it."""
 
-from __future__ import annotations
-
 import html
 import re
 import zlib
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit import runtime
+from streamlit.components.v2.types import ComponentRenderer
 
 from app.streamlit_selectors import fill_selectors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from streamlit.components.v2.types import ComponentRenderer
 
 COMPONENTS_DIR = Path(__file__).parent
 URL_SLOTS = "_addresses"  # place → content of what it held last, and in which slot of it that is; the latest last

@@ -1,24 +1,21 @@
 """A figure on a page: the chart, a fold that says how to read it, and a way to take it and its numbers along."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
+from numpy.typing import ArrayLike
+from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
 from app.components.page_style.page_style import page_size
+from vitcore.csv_and_npz import to_csv, to_npz
+from vitcore.figures import print_figure
+from vitcore.figures.drawing import Drawing, fit_figure_to_width, limit_figure_height, remove_title
 from vitcore.file_names import file_name
 from vitcore.translation import speaking
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-    from streamlit.delta_generator import DeltaGenerator
-
-    from vitcore.figures.drawing import Drawing
 
 PAGE_MARGIN_PX = 12  # at both sides of a phone
 SCREEN_SHARE = 0.6  # of a screen's height, below a page's title, words and controls
@@ -89,8 +86,6 @@ def plot(
 
 def fit_to_page(drawing: Drawing, scale: float, narrow_px: int, screen_px: int, fills_screen: bool = False) -> Drawing:
     """The drawing `scale` times as large and without its title, on a page `narrow_px` wide, a screen `screen_px` high; 0: any."""
-    from vitcore.figures.drawing import fit_figure_to_width, limit_figure_height, remove_title
-
     drawing = replace(remove_title(drawing), zoom=scale)
     if narrow_px:
         drawing = fit_figure_to_width(drawing, narrow_px - 2 * PAGE_MARGIN_PX)
@@ -158,8 +153,6 @@ def _download_button(label: str, kind: str, made: Callable[[], bytes], mime: str
 
 
 def _figure_file(make: Callable[[], Drawing], kind: str, note: str, words: Mapping[str, str]) -> bytes:
-    from vitcore.figures import print_figure
-
     with speaking(words):
         return print_figure(make(), kind, note)
 
@@ -171,12 +164,8 @@ def _spoken(make: Callable[[], bytes], words: Mapping[str, str]) -> bytes:
 
 def npz(arrays: Mapping[str, ArrayLike]) -> bytes:
     """The arrays as one file."""
-    from vitcore.csv_and_npz import to_npz
-
     return to_npz(arrays)
 
 
 def _csv(arrays: Mapping[str, ArrayLike]) -> bytes:
-    from vitcore.csv_and_npz import to_csv
-
     return to_csv(arrays)

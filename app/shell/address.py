@@ -1,7 +1,5 @@
 """The address bar: what Streamlit stumbles over is taken out of it, and what a link means is written as the pages write it."""
 
-from __future__ import annotations
-
 import math
 
 import streamlit as st

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
 from app.components import page_theme
@@ -17,8 +18,6 @@ from app.state.visit.visit import Visit
 from app.texts import Prose, escape_markdown
 
 if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
 

@@ -1,10 +1,9 @@
 """Around every page: the bar that says which photo and model are looked at, and changes them; and lecture mode."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 from app import texts
 from app.components import page_theme
@@ -17,10 +16,6 @@ from app.state.photos import sample_photos, uploaded_photo
 from app.state.visit import current_model
 from app.widgets import glossary, model_card
 from vitcore.translation import say
-
-if TYPE_CHECKING:
-    from streamlit.navigation.page import StreamlitPage
-
 
 KEYS_ASKED = "_keys_asked"
 PLACE = "_lecture_place"  # of the last page of `LECTURE` that was shown

@@ -1,7 +1,5 @@
 """The model picker of the sidebar: a menu of models, with the card of the chosen one below it."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from app import permissions, texts

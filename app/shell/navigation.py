@@ -3,12 +3,10 @@
 Nothing heavy is imported here: torch and plotly wait until the page needs them.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 from app import permissions, texts
 from app.components import page_theme
@@ -20,9 +18,6 @@ from app.shell import address, copy_link, lecture_mode, missing_photo_or_model, 
 from app.state.memory import garbage_collection, media_files, visitors, waiting_uploads
 from app.state.visit import current_model, second_model
 from app.widgets import outlier_masking
-
-if TYPE_CHECKING:
-    from streamlit.navigation.page import StreamlitPage
 
 ICON = Path(__file__).parents[1] / "static" / "icon.svg"  # a material icon here would be fetched from outside
 

@@ -10,9 +10,9 @@ from app import texts
 from app.components.page_style.page_style import scaled_px
 from app.shell import selection
 from app.shell.address import rewrite_query_param
+from vitcore.grid import Grid
 
 if TYPE_CHECKING:
-    from vitcore.grid import Grid
     from vitcore.models.load_model import Vit
 
 

@@ -1,13 +1,7 @@
 """Colour bars below a picture: the colours of a scale, numbers at both ends and the unit."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from app.components.picture.picture import scale_bar
-
-if TYPE_CHECKING:
-    from vitcore.figures.theme import ColourScale
+from vitcore.figures.theme import ColourScale, gradient_stops
 
 
 def map_scale_bar(scale: ColourScale, key: str) -> None:
@@ -17,7 +11,5 @@ def map_scale_bar(scale: ColourScale, key: str) -> None:
 
 def colour_strip(scale: str, low: float, high: float, unit: str, key: str) -> None:
     """A colour bar under a picture, with numbers at its ends and a unit."""
-    from vitcore.figures.theme import gradient_stops
-
     least, most = (f"{end:.3g}".replace("-", "−") for end in (low, high))
     scale_bar(gradient_stops(scale), least, most, unit, key=key)

@@ -9,9 +9,10 @@ from app.components.component_files import media_url
 from app.components.picture.picture import picture
 from app.state.models import model_weights
 from app.widgets import colour_bar
+from vitcore.figures.theme import diverging_scale
+from vitcore.grid import Grid
 
 if TYPE_CHECKING:
-    from vitcore.grid import Grid
     from vitcore.models.load_model import Vit
 
 
@@ -24,8 +25,6 @@ def position_tiles(
     vit: Vit, selected: int | None, label: str, scale_unit: str, place: str, *, key: str, scale_key: str, **more: Any
 ) -> None:
     """The tiles, under the address of `place`; `more` goes to the picture: what is read out and pointed at together."""
-    from vitcore.figures.theme import diverging_scale
-
     grid, mode = vit.grid, page_theme.current()
     tiles = media_url(model_weights.similarity_tiles_png(vit.name, mode), "image/png", place)
     picture(

@@ -1,7 +1,5 @@
 """A question with three or four choices, as pictures or words: one is picked by a click, its letter or its number."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Vectors as rows of little bars: the numbers of one token on its way, each with its formula and its length."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

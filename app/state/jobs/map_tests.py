@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
+from vitcore.assets import asset
+from vitcore.figures.drawing import Drawing
+from vitcore.figures.theme import Mode
+from vitcore.models.model_cards import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from vitcore.faithfulness.map_tables import PhotoMeans
     from vitcore.faithfulness.method_ranking import MethodScore, PhotoDeletion
     from vitcore.faithfulness.weight_randomisation import RandomisationTest
-    from vitcore.figures.drawing import Drawing
-    from vitcore.figures.theme import Mode
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
 
@@ -46,7 +49,6 @@ class ShippedTests(NamedTuple):
 @lru_cache(maxsize=1)
 def shipped_tests() -> ShippedTests:
     """The tables in `assets/maps`."""
-    from vitcore.assets import asset
     from vitcore.faithfulness import map_tables
 
     text = {name: (asset("maps") / f"{name}.csv").read_text(encoding="utf-8")
@@ -60,8 +62,6 @@ def shipped_tests() -> ShippedTests:
 
 def has_shipped_tests(vit: Vit) -> bool:
     """Whether the tests of this model ship."""
-    from vitcore.models.model_cards import DEFAULT_MODEL
-
     return vit.name == DEFAULT_MODEL
 
 
@@ -134,8 +134,6 @@ def _shipped_numbers() -> dict[str, ShippedNumbers]:
 @memory_cache.cached
 def photo_deletion(rec: Recording, fill: str, _vit: Vit, _on_progress: Progress) -> PhotoDeletion:
     """Deletion and insertion of all methods on a photo beside a few random orders, too few for places. Raises: ModelError."""
-    from dataclasses import replace
-
     from vitcore.faithfulness.method_ranking import photo_deletion as compute
 
     with memory_cache.CACHE.reserve(_bytes(_vit)):

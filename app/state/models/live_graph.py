@@ -11,17 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
 from app import texts
 from app.state.memory import memory_cache
 from app.state.model_ref import ModelRef
 from app.state.models import live_input, uploaded_file, uploaded_model
 from app.state.training import runs
 from vitcore.errors import RefusalError, first_line, system_reason
+from vitcore.models.model_cards import ModelError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from vitcore.models.load_model import Vit
 
 MOST_MB = 120  # of weights in 32-bit floats: ViT-S has 88; with them a browser takes 400 MB
@@ -92,7 +94,6 @@ def weights_file(vit: Vit) -> Path | None:
     from vitcore.models.formats.containers import weight_files
     from vitcore.models.hub import fetch_weights
     from vitcore.models.local_files import SHIPPED_MODELS
-    from vitcore.models.model_cards import ModelError
 
     ref = ModelRef.parse(vit.name)
     if ref.variant:
@@ -133,9 +134,6 @@ def _copy(vit: Vit) -> tuple[Path | None, uploaded_file.TemporaryFolder | None]:
 
 def _compare(vit: Vit, graph: bytes, file: Path) -> float:
     """The largest difference of the graph's logits from PyTorch's, on noise. Raises: LiveModelError, where they are not equal."""
-    import numpy as np
-    from PIL import Image
-
     from vitcore.forward.recording import record
     from vitcore.onnx_graph.run_graph import run_onnx_graph
 

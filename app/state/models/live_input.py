@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
+from PIL import Image
+
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
@@ -28,8 +30,6 @@ def cut_of(vit: Vit) -> dict[str, Any] | None:
 
 def input_png(rec: Recording) -> bytes:
     """The pixels that the model was given, without loss: a browser decodes some kinds of files otherwise than Python."""
-    from PIL import Image
-
     file = io.BytesIO()
     Image.fromarray(rec.model_input.pixels).save(file, "PNG", compress_level=1)
     return file.getvalue()

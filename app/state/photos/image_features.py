@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
 from app.state.memory import memory_cache
 from app.state.photos.sample_photos import digest
+from vitcore.train.evaluation.few_shot import FewShotDraws, few_shot_over_draws
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from vitcore.models.load_model import Vit
-    from vitcore.train.evaluation.few_shot import FewShotDraws
 
 PIXELS_SIDE = 32  # side of the small pictures whose bytes are the "raw pixels"
 BATCH = 8
@@ -21,11 +23,6 @@ BATCH = 8
 
 def pixel_features(photos: Sequence[bytes]) -> NDArray[np.float32]:
     """(N, 32·32·3) bytes of the photos, squashed to a small square."""
-    import io
-
-    import numpy as np
-    from PIL import Image
-
     small = [Image.open(io.BytesIO(photo)).convert("RGB").resize((PIXELS_SIDE, PIXELS_SIDE)) for photo in photos]
     return np.stack([np.asarray(image, np.float32).ravel() for image in small])
 
@@ -37,8 +34,6 @@ def features_of_photos(
 
     With `trained` off, of the same architecture with random weights.
     """
-    import numpy as np
-
     features_by_photo = [memory_cache.CACHE.peek(_key(vit.name, trained, digest(photo))) for photo in photos]
     missing = [i for i, features in enumerate(features_by_photo) if features is None]
     for start in range(0, len(missing), BATCH):
@@ -57,8 +52,6 @@ def few_shot_draws(x: NDArray[np.float32], labels: NDArray[np.int64], shots: int
 
 @memory_cache.cached
 def _draws(digest: str, shots: int, _x: NDArray[np.float32], _labels: NDArray[np.int64]) -> FewShotDraws:
-    from vitcore.train.evaluation.few_shot import few_shot_over_draws
-
     return few_shot_over_draws(_x, _labels, shots)
 
 
@@ -67,8 +60,6 @@ def _key(model: str, trained: bool, digest: str) -> memory_cache.Key:
 
 
 def _forward(vit: Vit, photos: list[bytes], trained: bool) -> NDArray[np.float32]:
-    import numpy as np
-
     from vitcore.train.data.photos import Photos
     from vitcore.train.evaluation.accuracy import extract_features
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
 
 from app import texts
 from app.state.photos import sample_photos
+from vitcore.images import PhotoError, open_photo
 from vitcore.translation import say, speaking
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-    from PIL import Image
 
 PIECE_PHOTOS = ("red-panda", "cat", "macaw", "honey-bee", "espresso")  # of the gallery
 PHOTOS_PER_CLASS = 12  # photos a class of what is here already
@@ -38,8 +38,6 @@ class Collection(NamedTuple):
     @property
     def label_array(self) -> NDArray[np.int64]:
         """The classes (N,) as an array."""
-        import numpy as np
-
         return np.array(self.labels)
 
     @property
@@ -57,9 +55,6 @@ class Collection(NamedTuple):
 @lru_cache(maxsize=len(texts.LANGUAGES))
 def photo_pieces(lang: str) -> Collection:
     """Squares cut at random from five photos of the gallery: which photo is a piece from? Names in a language."""
-    import numpy as np
-    from PIL import Image
-
     rng, titles = np.random.default_rng(0), {row["id"]: row["title"] for row in sample_photos.samples()}
     photos = []
     for name in PIECE_PHOTOS:
@@ -82,7 +77,6 @@ def _png(image: Image.Image) -> bytes:
 @lru_cache(maxsize=1)
 def handwritten_digits() -> Collection:
     """Handwritten digits 0 to 4 of scikit-learn (8×8 grey pixels, UCI 1998), enlarged so that a patch sees strokes."""
-    from PIL import Image
     from sklearn.datasets import load_digits
 
     dataset = load_digits(n_class=5)
@@ -97,8 +91,6 @@ def handwritten_digits() -> Collection:
 
 def collection_of_uploads(uploads: list[tuple[str, list[tuple[str, bytes]]]]) -> Collection:
     """The classes (name, files) that have two photos or more; photos that can't be opened are among the problems."""
-    from vitcore.images import PhotoError, open_photo
-
     photos: list[bytes] = []
     labels: list[int] = []
     names: list[str] = []

@@ -1,14 +1,11 @@
 """Some of the pictures that code draws, to look at."""
 
-from __future__ import annotations
+from dataclasses import replace
 
-from typing import TYPE_CHECKING
+import numpy as np
+from numpy.typing import NDArray
 
 from app.state.memory import memory_cache
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 MAX_CLASSES, PICTURES_PER_CLASS = 10, 2  # shown at most
 
@@ -37,10 +34,6 @@ def class_titles(data: str) -> tuple[str, ...]:
 @memory_cache.cached
 def draw_examples(data: str) -> tuple[NDArray[np.uint8], tuple[float, ...]]:
     """Pictures (D, R, K, px, px, 3) of a drawn set, as difficult as it is and as usual; the difficulties."""
-    from dataclasses import replace
-
-    import numpy as np
-
     from vitcore.train.data import synthetic_dataset
 
     asked = synthetic_dataset.parse_options(data)

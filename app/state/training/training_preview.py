@@ -1,20 +1,22 @@
 """A training before it starts, in pictures: some of its photos cut into patches, and the empty curve of its loss."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import ImageOps
 
 from app import texts
 from app.state.memory import memory_cache
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from vitcore.figures.drawing import Drawing
-    from vitcore.train.recipe import Recipe
+from vitcore.figures import photos_in_patches
+from vitcore.figures.drawing import Drawing
+from vitcore.figures.training_curves import TrainingCurve, training_curves
+from vitcore.grid import Grid
+from vitcore.images import PhotoError
+from vitcore.train.recipe import Recipe
+from vitcore.translation import say
 
 PHOTOS_SHOWN, COLUMNS = 12, 4
 CURVE_PX = 330
@@ -23,10 +25,6 @@ SHIPPED = "samples"
 
 def patch_figure(source: str, count: int, recipe: Recipe, mode: Any) -> Drawing:
     """Some of the `count` photos of a source, as large as the recipe has them, in its patches."""
-    from vitcore.figures import photos_in_patches
-    from vitcore.grid import Grid
-    from vitcore.translation import say
-
     side = recipe.image_px // recipe.patch_px
     pixels, names = _example_photos(source, count, recipe.image_px)
     if source == SHIPPED:  # whose titles the app has in each language
@@ -37,10 +35,6 @@ def patch_figure(source: str, count: int, recipe: Recipe, mode: Any) -> Drawing:
 @memory_cache.cached
 def _example_photos(source: str, count: int, side_px: int) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
     """(K, side, side, 3) squares of photos evenly chosen, broken ones left out, and the names of their classes."""
-    import numpy as np
-    from PIL import ImageOps
-
-    from vitcore.images import PhotoError
     from vitcore.train.data.photo_sources import open_photo_source
 
     photos, _ = open_photo_source(source)
@@ -57,10 +51,6 @@ def _example_photos(source: str, count: int, side_px: int) -> tuple[NDArray[np.u
 
 def empty_curve(recipe: Recipe, classes: int, mode: Any) -> Drawing:
     """The axes of the loss to come; with classes to learn, the loss of guessing among them."""
-    import numpy as np
-
-    from vitcore.figures.training_curves import TrainingCurve, training_curves
-
     text, title, lines = texts.prose("train"), texts.prose("train")["curve title none"], []
     if recipe.task == "classify" and classes > 1:
         guessing = math.log(classes)

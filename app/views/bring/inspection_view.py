@@ -1,7 +1,5 @@
 """What was found in the model that was brought, what is left to ask, and the button that opens it."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from app import texts

@@ -1,7 +1,5 @@
 """The questions about a model that was brought: what its shapes can't say, the names of its classes, another input size."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from app import texts

@@ -18,6 +18,7 @@ from app.state.model_ref import ModelRef
 from app.state.models.uploaded_model import MODEL_ID
 from app.texts import Prose
 from app.views.card import speed_sentences
+from vitcore import figures
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
@@ -120,8 +121,6 @@ def show_measurement(measurement: speed_measurement.SpeedMeasurement, training: 
         st.warning(texts.escape_markdown(measurement.problem), icon=":material/error:")
     if measurement.profile is None or measurement.device is None or not measurement.profile.speeds:
         return
-    from vitcore import figures
-
     profile, speeds = measurement.profile, measurement.profile.speeds
     st.markdown(speed_sentences.speed_sentences(profile, measurement.title, text))
     line = figures.ThroughputCurve(measurement.title, [s.batch for s in speeds], [s.images_per_s for s in speeds],

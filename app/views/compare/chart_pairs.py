@@ -14,6 +14,8 @@ from app.state.recordings import model_comparisons, outlier_tokens
 from app.views.compare.model_pair import ControlPlaces, ModelPair, side_columns
 from app.widgets import outlier_masking
 from app.widgets.position_tiles import position_tiles
+from vitcore import figures
+from vitcore.figures.drawing import fit_figure_to_width
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
@@ -55,7 +57,6 @@ def show_distances(pair: ModelPair, comparison: Comparison, places: ControlPlace
 
 def show_token_similarity(pair: ModelPair, comparison: Comparison, places: ControlPlaces) -> None:
     """Linear CKA of every layer of one beside every layer of the other."""
-    from vitcore import figures
     from vitcore.report import comparison_handout
 
     text = pair.texts
@@ -81,9 +82,6 @@ def show_token_similarity(pair: ModelPair, comparison: Comparison, places: Contr
 
 def show_filters(pair: ModelPair, comparison: Comparison | None, places: ControlPlaces) -> None:
     """The first principal components of both, and how much of the spaces that they span is the same."""
-    from vitcore import figures
-    from vitcore.figures.drawing import fit_figure_to_width
-
     text = pair.texts
     parts = [model_weights.filter_components(vit.name) for vit in pair.vits]
     count = min([COMPONENTS_SHOWN, *(len(part.variance) for part in parts if part)])
@@ -138,7 +136,6 @@ def show_positions(pair: ModelPair, comparison: Comparison | None, places: Contr
 
 def show_answers(pair: ModelPair, comparison: Comparison | None, places: ControlPlaces) -> None:
     """The five likeliest classes of both, on one axis, and how alike the answers are."""
-    from vitcore import figures
     from vitcore.report import comparison_handout
 
     text = pair.texts

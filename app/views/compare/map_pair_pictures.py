@@ -16,11 +16,15 @@ from app.shell import lecture_mode, query_controls, selection
 from app.state.recordings import model_comparisons, outlier_tokens, relevance_maps
 from app.views.compare.model_pair import ControlPlaces, ModelPair, side_columns
 from app.widgets import colour_bar, outlier_masking
+from vitcore import figures
+from vitcore.figures.drawing import Drawing
+from vitcore.figures.heat_overlay import heat_colour_scale, scale_top
+from vitcore.figures.relevance import relevance_scale_top
+from vitcore.grid import Grid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from vitcore.figures.drawing import Drawing
     from vitcore.forward.compare_models import Comparison, MapPair
 
 VIEWS = ("pair", "curtain")  # side by side, or one picture with a curtain between both, which a lecture begins with
@@ -43,7 +47,6 @@ def show_maps(
     pair: ModelPair, comparison: Comparison, maps: MapPair, kind: str, map_key: Hashable, cell: int | None, places: ControlPlaces
 ) -> None:
     """Both maps on one scale, side by side or behind a curtain, and their difference; `map_key` tells maps of a kind apart."""
-    from vitcore.figures.heat_overlay import heat_colour_scale, scale_top
     from vitcore.report import comparison_handout
 
     text = pair.texts
@@ -136,9 +139,6 @@ def _show_difference(
     outliers_of_both: list[outlier_masking.MapOutliers],
 ) -> None:
     """The first less the second, in percentage points; what is framed in either is framed here. The scale reaches an even share."""
-    from vitcore.figures.heat_overlay import heat_colour_scale
-    from vitcore.figures.relevance import relevance_scale_top
-
     marks = sorted({cell for one in outliers_of_both for cell in one.patches})
     map_outliers = outlier_masking.MapOutliers(
         marks, pair.texts.joined(dict.fromkeys(one.sentence for one in outliers_of_both if one.patches)), 0, False
@@ -191,9 +191,7 @@ def map_figure(
     pair_key: PairKey, mask: NDArray, most: float, title: str, name: str, mode: Any, marks: list[int], even: float
 ) -> Drawing:
     """A map as a figure, made when it is asked for: what waits for that holds no photo and no model."""
-    from vitcore import figures
     from vitcore.forward.compare_models import common_photo
-    from vitcore.grid import Grid
 
     photo = common_photo(model_comparisons.from_keys(*pair_key)[0])
     grid = Grid.from_map(mask)
@@ -202,9 +200,7 @@ def map_figure(
 
 def difference_figure(pair_key: PairKey, values: NDArray, title: str, unit: str, mode: Any) -> Drawing:
     """A difference as a figure, as `gathered` makes them."""
-    from vitcore import figures
     from vitcore.forward.compare_models import common_photo
-    from vitcore.grid import Grid
 
     photo = common_photo(model_comparisons.from_keys(*pair_key)[0])
     return figures.relevance(values, photo, Grid.from_map(values), title, unit, signed=True, mode=mode, min_top=100 / values.size)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import permissions, texts
 from app.components.page_style.page_style import scaled_px
@@ -15,14 +16,12 @@ from app.state.model_ref import CHECKPOINTS, ModelRef
 from app.state.models import loaded_models, model_menu
 from app.state.recordings import model_comparisons
 from app.state.visit import current_model, second_model
+from app.state.visit.visit import Visit
 from app.views.compare.model_pair import ModelPair
 from app.widgets import outlier_masking
 from vitcore.models.model_cards import DEFAULT_MODEL
 
 if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
-    from app.state.visit.visit import Visit
     from vitcore.models.load_model import Vit
 
 

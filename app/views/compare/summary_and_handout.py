@@ -1,9 +1,7 @@
 """What a comparison comes to, in three numbers; and both models side by side as a handout, to take along."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -16,12 +14,8 @@ from app.state.model_ref import ModelRef
 from app.views.compare.model_pair import ModelPair
 from app.widgets import outlier_masking
 from vitcore.file_names import file_name
+from vitcore.report.report_settings import ReportOrigin
 from vitcore.translation import speaking
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from vitcore.report.report_settings import ReportOrigin
 
 # What a link to the page carries beside the picture's own settings:
 ADDRESS_KEYS = ("photo", "model", "b", "b_px", "picture")
@@ -55,7 +49,6 @@ def teacher_note(pair: ModelPair) -> None:
 def handout_button(pair: ModelPair) -> None:
     """The file, made when it is asked for, and the shell's command for the same."""
     from vitcore.report.comparison_handout import comparison_command
-    from vitcore.report.report_settings import ReportOrigin
 
     text = pair.texts
     if pair.comparison is None:

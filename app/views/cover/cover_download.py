@@ -10,6 +10,7 @@ from app.state import step_animations
 from app.state.recordings import covered_photos
 from app.views.cover import cover_message
 from app.widgets import outlier_masking
+from vitcore import figures
 
 if TYPE_CHECKING:
     from app.views.cover.cover_view import CoverVisit
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 def download_button(visit: CoverVisit) -> None:
     """Nothing where this model can't do without what is covered."""
-    from vitcore import figures
-
     covered = cover_message.pass_or_problem(visit)
     if isinstance(covered, str):
         return

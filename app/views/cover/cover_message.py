@@ -8,6 +8,7 @@ from app.components.before_after.before_after import class_row, map_values
 from app.components.component_files import media_url
 from app.state import landing_figures
 from app.state.recordings import covered_photos
+from app.state.recordings.covered_photos import ChangedPass
 from app.widgets import outlier_masking
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import percent
@@ -15,7 +16,6 @@ from vitcore.translation import percent
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.state.recordings.covered_photos import ChangedPass
     from app.views.cover.cover_view import CoverVisit
 
 TEXT_KEYS = (

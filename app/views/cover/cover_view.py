@@ -1,7 +1,5 @@
 """The page below its title: the photo to cover patches on, and the controls whose values are in the address."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

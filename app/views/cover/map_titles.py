@@ -1,7 +1,5 @@
 """What the maps are called that patches can be covered by."""
 
-from __future__ import annotations
-
 from app import texts
 from app.state.recordings import covered_photos
 

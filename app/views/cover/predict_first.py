@@ -1,20 +1,14 @@
 """Predict first: is it still the same answer without the patches that a map calls strongest? Chance stands beside it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from app import texts
 from app.state.recordings import covered_photos
+from app.state.visit.visit import Visit
 from app.views.cover.map_titles import map_titles
 from app.widgets import guess, outlier_masking
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import percent
-
-if TYPE_CHECKING:
-    from app.state.visit.visit import Visit
 
 
 def show_question(visit: Visit, map_name: str, count: int, fill: str) -> None:

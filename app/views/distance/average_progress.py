@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from streamlit.delta_generator import DeltaGenerator
+
 from app import texts
 from app.state.jobs import average_distance
 
 if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
     from vitcore.models.load_model import Vit
 
 

@@ -1,7 +1,5 @@
 """The run behind a dot that was clicked: its model, opened on the pages that look inside, if it is on this machine."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from app.shell.page_switch import request_page

@@ -7,12 +7,12 @@ from app.components.figure import explain, lead, setters
 from app.shell import query_controls
 from app.views.experiments import clicked_run, result_charts, verdicts
 from vitcore.experiments import results_csv
+from vitcore.experiments.experiment import MEASURES
 from vitcore.translation import say
 
 text = texts.prose("experiments")
 
 from vitcore.experiments.catalogue import EXPERIMENTS  # noqa: E402
-from vitcore.experiments.experiment import MEASURES  # noqa: E402
 
 titles_in_all_languages = [
     {name: texts.table(lang).get(one.title, one.title) for name, one in EXPERIMENTS.items()} for lang in texts.LANGUAGES

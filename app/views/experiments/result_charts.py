@@ -13,10 +13,12 @@ from app.components.figure import plot
 from app.state.training import synthetic_examples
 from app.texts import Prose
 from app.views.experiments import clicked_run
+from vitcore import figures
+from vitcore.experiments.experiment import Experiment
+from vitcore.paper import charts
 from vitcore.translation import say
 
 if TYPE_CHECKING:
-    from vitcore.experiments.experiment import Experiment
     from vitcore.experiments.results_csv import Results
 
 HEIGHT_PX = 500  # of both charts, side by side
@@ -34,8 +36,6 @@ def show_training_pictures(results: Results, text: Prose) -> None:
     if not synthetic_examples.is_synthetic(data):
         return
     with st.expander(text["drawn"], icon=":material/draw:"):
-        from vitcore import figures
-
         st.markdown(text["fair"])
         plot(
             figures.synthetic_pictures(
@@ -62,8 +62,6 @@ def show_paper_numbers(experiment: Experiment, text: Prose) -> None:
         st.markdown(f"**{text['paper says']}** {say(experiment.finding)}")
         st.caption(text["no numbers"].format(where=paper_reference(experiment)))
         return
-    from vitcore.paper import charts
-
     drawn: dict[str, Callable] = {
         "positions": charts.position_embeddings_chart, "data": charts.data_size_chart, "optimiser": charts.optimisers_chart,
         "compute": charts.compute_chart,

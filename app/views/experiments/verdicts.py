@@ -9,11 +9,11 @@ import streamlit as st
 from app import texts
 from app.components.page_style.page_style import scaled_px
 from app.texts import Prose
+from vitcore.experiments.experiment import Experiment
 from vitcore.file_names import file_name
 from vitcore.translation import say
 
 if TYPE_CHECKING:
-    from vitcore.experiments.experiment import Experiment
     from vitcore.experiments.results_csv import Results
 
 Colour = Literal["green", "red", "gray"]

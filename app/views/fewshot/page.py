@@ -12,6 +12,8 @@ from app.shell import query_controls
 from app.state.photos import image_features
 from app.state.visit import current_model
 from app.views.fewshot import accuracy_sentences, photo_collections
+from vitcore import figures
+from vitcore.figures.charts.few_shot import FewShotCurve
 
 text = texts.prose("fewshot")
 vit = current_model.load_model(lambda done, total: None)
@@ -27,9 +29,6 @@ if given is not None and source != "own":
 if given is None:
     charts.info(text["need" if source == "own" else "need classes"], icon=":material/add_photo_alternate:")
     st.stop()
-
-from vitcore import figures  # noqa: E402
-from vitcore.figures.charts.few_shot import FewShotCurve  # noqa: E402
 
 labels, most = given.label_array, given.fewest - 1
 with settings:

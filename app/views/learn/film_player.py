@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
 from app.components import page_theme
@@ -19,11 +20,10 @@ from app.components.page_style.page_style import scaled_px
 from app.state.training import films
 from app.views.learn import film_sentences
 from app.widgets import model_card
+from vitcore.figures.training_curves import FIRST
 from vitcore.file_names import file_name
 
 if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
     from vitcore.train.film_files import Film
 
 FRAME_S = 0.5  # two snapshots a second
@@ -134,8 +134,6 @@ def _next_frame(steps: list[int], live: bool) -> bool:
 def _training_curves(key: str, film: Film, step: int, mode: Any, text: texts.Prose) -> None:
     if not film.log:
         return
-    from vitcore.figures.training_curves import FIRST
-
     drawn = films.film_curve_figures(key, len(film.log), int(film.steps[-1]), mode, texts.language(), film.log)
     specs = {one: drawn[one] for one in ("loss", "accuracy") if one in drawn}
     if not specs:

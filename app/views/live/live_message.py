@@ -14,14 +14,13 @@ from app.state import landing_figures
 from app.state.memory import memory_cache, visitors
 from app.state.model_ref import ModelRef
 from app.state.models import live_graph, live_input, uploaded_model
+from app.state.visit.visit import Visit
 from vitcore.errors import RefusalError
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.translation import percent, say, translated_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from app.state.visit.visit import Visit
 
 SHOWN_CLASSES = 5
 TEXT_KEYS = (

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
 from app.components.figure import figure
@@ -18,10 +20,6 @@ from app.views.maptests.run_button import run_button
 from vitcore.translation import percent, translated_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from streamlit.delta_generator import DeltaGenerator
-
     from vitcore.faithfulness.method_ranking import PhotoDeletion
 
 

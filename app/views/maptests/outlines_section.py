@@ -1,7 +1,5 @@
 """Plausibility: how well maps agree with outlines that people drew, measured on the model that ships."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from app.components.figure import explain

@@ -1,7 +1,5 @@
 """A test that a visitor starts: its button, its progress, and a way to stop it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Does a map stay with its object: a table of rank correlations, the photo changed a little, or the class."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The sanity check: what is left of each map as the weights become random, from the classifier down."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st

@@ -8,11 +8,11 @@ import streamlit as st
 
 from app.state.recordings import outlier_tokens
 from app.texts import Prose
+from vitcore.grid import Grid
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
     from vitcore.analysis.outlier_tokens import OutlierTokens
-    from vitcore.grid import Grid
 
 MAX_NAMED = 12  # patches that a sentence lists
 

@@ -9,13 +9,12 @@ from app.components.figure import aside, figure, lead
 from app.shell import current_visit, query_controls
 from app.state.recordings import outlier_tokens
 from app.views.outliers import masking_effect, outlier_sentences
+from vitcore import figures
+from vitcore.figures.drawing import fit_figure_to_width
 
 text = texts.prose("outliers")
 aside(text["intro"])
 visit = current_visit.load_visit(text, needs_attention=True)
-
-from vitcore import figures  # noqa: E402
-from vitcore.figures.drawing import fit_figure_to_width  # noqa: E402
 
 mode, names = visit.mode, visit.prefix_names
 outliers, rule = outlier_tokens.find_outliers(visit.recording), outlier_tokens.outlier_rule()

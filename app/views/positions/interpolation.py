@@ -1,7 +1,5 @@
 """The same positions for a larger picture (§3.2): the paper's interpolation, timm's, and how they differ at one place."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st
@@ -11,13 +9,12 @@ from app.components.page_style.page_style import page_size
 from app.shell import query_controls
 from app.state.models import model_weights
 from app.texts import Prose
+from vitcore import figures
 from vitcore.grid import Grid
 
 
 def show_interpolation(model: str, grid: Grid, chosen: int, mode: Any, text: Prose) -> None:
     """A slider of how many patches a side, and three maps of the place that holds the chosen position."""
-    from vitcore import figures
-
     side = query_controls.slider(text["side"], "side", 4, 32, min(32, grid.rows * 3 // 2), width=320)
     new = Grid(side, side, grid.patch_px, grid.prefix)
     place = model_weights.matching_position(chosen, grid, new)

@@ -10,15 +10,14 @@ from app.shell import copy_link, current_visit, query_controls
 from app.state.models import model_weights
 from app.views.positions import interpolation, position_sentences, relative_positions
 from app.widgets.position_tiles import position_tiles, step_of_few_tiles
+from vitcore import figures
+from vitcore.translation import decimal
 
 text = texts.prose("positions")
 aside(text["intro"])
 visit = current_visit.load_visit(text)
 vit, grid, mode = visit.vit, visit.grid, visit.mode
 by_hand = "interpolated" if vit.card.interpolated else "interpolated taught" if vit.card.teacher else ""
-
-from vitcore import figures  # noqa: E402
-from vitcore.translation import decimal  # noqa: E402
 
 cosine = model_weights.position_similarity(vit.name)
 relative_positions.show_relative_positions(visit, has_table=cosine is not None)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.state.models import model_weights
+from app.state.models.model_weights import PositionFacts
+from app.texts import Prose
 from vitcore.translation import decimal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.state.models.model_weights import PositionFacts
-    from app.texts import Prose
     from vitcore.models.load_model import Vit
 
 

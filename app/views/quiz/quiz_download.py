@@ -1,9 +1,7 @@
 """The quiz as a page to give along: the file, the shell's command for it, and the link that opens the same quiz."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -13,20 +11,15 @@ from app.shell import copy_link
 from app.state import reports
 from app.state.models import uploaded_model
 from app.state.photos import uploaded_photo
+from app.state.visit.visit import Visit
 from vitcore.file_names import file_name
+from vitcore.report.report_settings import ReportOrigin
 from vitcore.translation import speaking
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from app.state.visit.visit import Visit
-    from vitcore.report.report_settings import ReportOrigin
 
 
 def handout_button(visit: Visit, seed: int, mask_outliers: bool) -> None:
     """The file, made when it is asked for, and the shell's command for the same."""
     from vitcore.quiz.quiz_handout import quiz_command
-    from vitcore.report.report_settings import ReportOrigin
 
     text, vit, photo = visit.texts, visit.vit, visit.photo
     lacking = copy_link.what_link_lacks(texts.prose("report"), "quiz")

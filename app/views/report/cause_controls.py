@@ -1,18 +1,12 @@
 """What the handout shows of causes, by the controls of the pages that show them: covered patches, parts off, steering, deletion."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from app import texts
 from app.shell import photo_picker, query_controls
 from app.state.photos import uploaded_photo
 from app.state.recordings import covered_photos, interventions
-
-if TYPE_CHECKING:
-    from app.state.visit.visit import Visit
+from app.state.visit.visit import Visit
 
 OFF, BY, DELETION = "off", "switch_by", "deletion_fill"  # controls, named as on the pages that they are from
 COVERED, FILL = "covered", "fill"

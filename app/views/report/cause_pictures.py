@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app import texts
@@ -9,18 +11,17 @@ from app.shell import photo_picker, photo_titles
 from app.state import step_animations
 from app.state.jobs import map_tests
 from app.state.recordings import covered_photos, interventions, recordings
+from app.state.visit.visit import Visit
 from app.views.report.cause_controls import BY, COVER_FILLS, COVERED, DELETION, FILL, OFF, STEER, STEER_LAYER
 from app.widgets import outlier_masking
+from vitcore import figures
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy as np
     from numpy.typing import NDArray
 
-    from app.state.visit.visit import Visit
     from app.views.report.cause_controls import CauseSettings
     from vitcore.forward.recording import Recording
     from vitcore.report.report_pictures import ReportPicture
@@ -63,9 +64,6 @@ def _answers(rec: Recording, logits: NDArray[np.float32]) -> list[str]:
 
 def _steered(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
     """The answer's bars after steering, and what became of both photos' answers."""
-    from dataclasses import replace
-
-    from vitcore import figures
     from vitcore.report.report_pictures import ReportPicture
 
     if STEER not in chosen or not visit.vit.labels:

@@ -11,22 +11,21 @@ from app.components.page_style.page_style import scaled_px
 from app.shell import copy_link, query_controls
 from app.state import reports
 from app.state.recordings import recordings
+from app.state.visit.visit import Visit
 from app.views.report import cause_controls, cause_pictures
 from app.widgets import model_card, outlier_masking
+from vitcore.figures.theme import file_to_data_uri
 from vitcore.file_names import file_name
+from vitcore.report.report_settings import ReportSettings, report_command
 from vitcore.translation import speaking
 
 if TYPE_CHECKING:
-    from app.state.visit.visit import Visit
     from app.views.report.cause_controls import CauseSettings
     from vitcore.models.load_model import Vit
-    from vitcore.report.report_settings import ReportSettings
 
 
 def rollout_settings(visit: Visit) -> ReportSettings:
     """The rollout's settings, under the same names in the address as on its own page."""
-    from vitcore.report.report_settings import ReportSettings
-
     text, grid = visit.texts, visit.grid
     copy_link.restore_settings("report")
     with st.expander(text["settings"], icon=":material/tune:"), st.container(horizontal=True, vertical_alignment="bottom"):
@@ -89,7 +88,6 @@ def handout(visit: Visit, settings: ReportSettings, causes: CauseSettings) -> No
 
 def animation(visit: Visit, chosen_settings: ReportSettings) -> None:
     """Rollout through the layers, still until somebody wants it to move, and its two files."""
-    from vitcore.figures.theme import file_to_data_uri
     from vitcore.report.report_numbers import rollout_map
 
     text, vit, rec, mode = visit.texts, visit.vit, visit.recording, visit.mode
@@ -130,8 +128,6 @@ def animation(visit: Visit, chosen_settings: ReportSettings) -> None:
 
 def shell_command(vit: Vit, settings: ReportSettings) -> str:
     """The command that does the same for a folder of photos."""
-    from vitcore.report.report_settings import report_command
-
     return report_command("photos/*.jpg", vit.display_name, settings).replace("'photos/*.jpg'", "photos/*.jpg")
 
 

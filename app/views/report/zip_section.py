@@ -13,10 +13,10 @@ from app.state.photos import sample_photos
 from app.views.report.handout_section import readable_size
 from app.widgets.held_button import held_press
 from vitcore.file_names import file_name
+from vitcore.report.report_settings import ReportSettings
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
-    from vitcore.report.report_settings import ReportSettings
 
 PRESS = "zip"
 

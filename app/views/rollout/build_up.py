@@ -1,7 +1,5 @@
 """Rollout through the layers: its build-up after each block, and what it would be without the residual connection."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -14,14 +12,13 @@ from app.texts import Prose
 from app.views.rollout import rollout_sentences
 from app.views.rollout.rollout_visit import RolloutVisit
 from app.widgets import colour_bar, map_numbers, outlier_masking
+from vitcore import figures
+from vitcore.figures.relevance import rollout_per_layer_scale
 from vitcore.translation import percent, percent_in_two_digits
 
 
 def show_build_up(visit: RolloutVisit, settings: dict[str, Any]) -> None:
     """Rollout after each block, playing and as small pictures."""
-    from vitcore import figures
-    from vitcore.figures.relevance import rollout_per_layer_scale
-
     text, grid = visit.texts, visit.grid
     settings_used: dict[str, Any] = {"discard_ratio": 0.0, "residual": 0.5, "first_block": 0, "fusion": "mean"} | settings
     if outlier_masking.applies_to(visit):

@@ -1,7 +1,5 @@
 """How the rollout lab's two sides differ: one map minus the other, and how alike they order the patches."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from app.components.figure import downloads, explain
@@ -10,14 +8,13 @@ from app.state.recordings import relevance_maps
 from app.views.rollout.method_panel import MethodMap
 from app.views.rollout.rollout_visit import RolloutVisit
 from app.widgets import colour_bar, outlier_masking
+from vitcore import figures
+from vitcore.figures.heat_overlay import heat_colour_scale
+from vitcore.figures.relevance import relevance_scale_top
 
 
 def show_difference(visit: RolloutVisit, left: MethodMap, right: MethodMap) -> None:
     """Left minus right in percentage points of each map's total, and how alike the two order the patches."""
-    from vitcore import figures
-    from vitcore.figures.heat_overlay import heat_colour_scale
-    from vitcore.figures.relevance import relevance_scale_top
-
     text, grid = visit.texts, visit.grid
     values, rank_agreement = relevance_maps.map_difference(left.values, right.values)
     least, unit = (100 / grid.patches, text["points"])  # the scale reaches an even share: maps that hardly differ look like nothing

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
 from app.components.figure import downloads, explain
@@ -19,15 +20,19 @@ from app.state.recordings import relevance_maps
 from app.views.rollout import method_settings, rollout_sentences
 from app.views.rollout.rollout_visit import RolloutVisit
 from app.widgets import colour_bar, map_numbers, outlier_masking
+from vitcore import figures
+from vitcore.figures.attention import paper_style_note, paper_style_photo
+from vitcore.figures.heat_overlay import heat_colour_scale
+from vitcore.figures.relevance import relevance_scale_top
+from vitcore.figures.theme import pixels_to_data_uri
+from vitcore.grid import Grid
 from vitcore.translation import translated_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from streamlit.delta_generator import DeltaGenerator
 
     from vitcore.analysis.relevance import RelevanceMethod
     from vitcore.forward.relevance import Relevance
-    from vitcore.grid import Grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,11 +154,6 @@ def _compute_map(visit: RolloutVisit, method: RelevanceMethod, chosen: dict[str,
 
 def _draw_map(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
     """The picture of a side, with its scale; or as the paper draws it, beside the photo."""
-    from vitcore.figures.attention import paper_style_note, paper_style_photo
-    from vitcore.figures.heat_overlay import heat_colour_scale
-    from vitcore.figures.relevance import relevance_scale_top
-    from vitcore.figures.theme import pixels_to_data_uri
-
     grid, signed, even = visit.grid, method_map.method.signed, method_map.even_share(visit.grid)
     most = relevance_scale_top(method_map.shown_values, signed, even_share=even)
     st.markdown(f"## {texts.escape_markdown(method_map.title)}")
@@ -205,8 +205,6 @@ def _how_to_read(visit: RolloutVisit, method: str) -> str:
 
 def _download(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
     """The picture and its numbers, to take along."""
-    from vitcore import figures
-
     text, name = visit.texts, method_map.method.name
     grid, photo_shown = visit.grid, visit.input_picture  # downloads keep what they name, not all of `visit`
     start = None if method_map.method.asks_class else visit.patch

@@ -1,7 +1,5 @@
 """What is said of rollout that depends on the model: where the rest of 100 % is, and how well it finds the object."""
 
-from __future__ import annotations
-
 from app.state.jobs import map_tests
 from app.texts import escape_markdown
 from app.views.rollout.rollout_visit import RolloutVisit

@@ -8,6 +8,7 @@ import streamlit as st
 
 from app import texts
 from app.state.recordings import interventions
+from app.state.visit.visit import Visit
 from app.views.switch.parts_of_depth import part_of, parts_of_depth
 from app.widgets import guess
 from vitcore.models.model_cards import ModelError
@@ -15,7 +16,6 @@ from vitcore.models.model_cards import ModelError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.state.visit.visit import Visit
     from app.views.switch.switch_visit import SwitchVisit
 
 SCAN = "every_head"  # in the address: "tried", or nothing

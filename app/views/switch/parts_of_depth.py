@@ -1,12 +1,9 @@
 """Parts of a model's depth, to guess among: a third of its layers each."""
 
-from __future__ import annotations
-
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from app.texts import Prose
+from app.texts import Prose
 
 PARTS = 3
 

@@ -21,6 +21,7 @@ from app.texts import escape_markdown
 from app.views.switch.parts_of_depth import part_of, parts_of_depth
 from app.views.switch.steering_view import show_steering
 from app.widgets import guess
+from vitcore import figures
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import percent
 
@@ -73,8 +74,6 @@ def _answer(rec: Recording) -> str:
 
 def _show_pictures(visit: Visit, other: Recording, found: ActivationPatching, side: int, answers: dict[str, str]) -> None:
     """The curve of depth, and on the photo what each square of patches does after a layer."""
-    from vitcore import figures
-
     text, grid, mode, photo = visit.texts, visit.grid, visit.mode, visit.input_picture
     turning, layers = _turning(visit, found), visit.vit.blocks
     share, names, even = found.share, _groups(visit), found.even_share

@@ -13,12 +13,13 @@ from app.shell import copy_link, photo_picker, query_controls
 from app.state import step_animations
 from app.state.photos import uploaded_photo
 from app.state.recordings import covered_photos, interventions
+from app.state.visit.visit import Visit
 from app.texts import escape_markdown
+from vitcore import figures
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    from app.state.visit.visit import Visit
     from vitcore.forward.recording import Recording
 
 LAYER, SCALE = "steer_layer", "steer"  # controls; the scale in per cent of the whole way
@@ -37,8 +38,6 @@ def chosen() -> dict[str, Any]:
 
 def show_steering(visit: Visit, other: Recording, title: str) -> None:
     """The sliders, the answer's bars, and what became of both photos' answers."""
-    from vitcore import figures
-
     text, rec, vit = visit.texts, visit.recording, visit.vit
     st.markdown(f"## {text['steer title']}")
     with st.container(horizontal=True, vertical_alignment="bottom", key="steer_controls"):

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from app.components.figure import downloads
 from app.state import step_animations
 from app.state.recordings import interventions
+from app.texts import Prose
 from app.views.switch import switch_message
 from app.widgets import outlier_masking
+from vitcore import figures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from app.texts import Prose
     from app.views.switch.switch_visit import SwitchVisit
     from vitcore.interventions.component_switches import Component
 
 
 def download_button(visit: SwitchVisit) -> None:
     """Nothing where this model can't do without what is off."""
-    from vitcore import figures
-
     after, drops = visit.after, visit.drops
     if isinstance(after, str) or visit.map_after is None:
         return

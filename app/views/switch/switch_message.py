@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from app.components.before_after.before_after import class_row, map_values
 from app.state import landing_figures
 from app.state.recordings import covered_photos, interventions
+from app.state.recordings.covered_photos import ChangedPass
 from app.views.switch import every_head
 from app.widgets import outlier_masking
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from app.state.recordings.covered_photos import ChangedPass
     from app.views.switch.switch_visit import SwitchVisit
 
 MAPS = ("rollout", "class_attention")

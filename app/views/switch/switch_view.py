@@ -1,7 +1,5 @@
 """The page's first part: switches beside the answer and a map that are left, and the controls whose values are in the address."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from app import texts

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from app.state.recordings import interventions
+from app.state.recordings.covered_photos import ChangedPass
 from app.state.visit.visit import Visit
 from app.widgets import outlier_masking
 from vitcore.models.model_cards import ModelError
@@ -14,7 +15,6 @@ from vitcore.models.model_cards import ModelError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.state.recordings.covered_photos import ChangedPass
     from vitcore.interventions.component_switches import Component
 
 

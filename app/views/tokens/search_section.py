@@ -11,11 +11,11 @@ from app.components.figure import explain
 from app.components.page_style.page_style import scaled_px
 from app.shell import photo_picker, photo_titles, query_controls
 from app.state.jobs import photo_search
+from app.state.jobs.photo_search import Own
 from app.texts import escape_markdown
 from app.widgets.held_button import held_press
 
 if TYPE_CHECKING:
-    from app.state.jobs.photo_search import Own
     from app.views.tokens.tokens_message import TokensVisit
     from vitcore.tokens.photo_search import PhotoIndex
 

@@ -9,6 +9,7 @@ from app.components.figure import downloads
 from app.state import step_animations
 from app.state.recordings import recordings, token_features
 from app.widgets import outlier_masking
+from vitcore import figures
 
 if TYPE_CHECKING:
     from app.views.tokens.tokens_message import TokensVisit
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 def download_button(visit: TokensVisit) -> None:
     """The principal components of the layer that is chosen."""
-    from vitcore import figures
-
     both, grid, mode, layer, mask = visit.both, visit.grid, visit.mode, visit.layer, visit.is_masked
     colours, first, share = token_features.components_of_layer(*both, visit.source, mask, visit.whiten, layer)
     photos = [recordings.input_picture(one)[0] for one in both]

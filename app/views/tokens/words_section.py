@@ -12,6 +12,7 @@ from app.shell import query_controls
 from app.state.memory import memory_cache
 from app.state.recordings import token_features
 from app.texts import escape_markdown, prose
+from vitcore import figures
 from vitcore.models.model_cards import ModelError
 
 if TYPE_CHECKING:
@@ -46,8 +47,6 @@ def show_words(visit: TokensVisit) -> None:
 
 
 def _show_found(visit: TokensVisit, found: WordMatch) -> None:
-    from vitcore import figures
-
     text, grid = visit.texts, visit.grid
     left, right = st.columns(2, gap="large")
     with left:

@@ -3,8 +3,6 @@
 A kind is some fields of a recipe. Only those are offered that go together with the preset's task.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

@@ -1,11 +1,10 @@
 """The form of a new training: photos, a preset, and a control for every field of the recipe, made from the fields themselves."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import shlex
-from typing import TYPE_CHECKING, Any
+from dataclasses import Field
+from typing import Any
 
 import streamlit as st
 
@@ -18,9 +17,6 @@ from app.views.train import model_kinds
 from vitcore.train.presets import PRESETS
 from vitcore.train.recipe import Recipe, RecipeError, recipe_fields, with_changes
 from vitcore.translation import say
-
-if TYPE_CHECKING:
-    from dataclasses import Field
 
 MAIN_FIELDS = ("steps", "batch", "image_px")  # what most people change; all else is folded
 SIZE_FIELDS = ("patch_px", "width", "blocks", "heads", "lr_peak")

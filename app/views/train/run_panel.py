@@ -1,7 +1,5 @@
 """A training watched: its state, numbers and curves, read anew every second while it runs, and buttons to stop and go on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
