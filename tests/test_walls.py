@@ -289,7 +289,7 @@ KEEPING = [
         "recordings/photo_patches",
         "training/films",
         "training/runs",
-        "training/synthetic_examples",
+        "training/training_preview",
         "training/training_preview",
     )
 ]  # by bytes

@@ -74,6 +74,13 @@ def media_url(data: bytes, mime: str, place: str) -> str:
     return runtime.get_instance().media_file_mgr.add(data, mime, f"inside_vit.{place}.{slot}").removeprefix("/")
 
 
+def component(name: str, page: str = "", **options: bool) -> ComponentRenderer:
+    """The component of the folder `name`: its script, its style sheet, and `page` or its HTML."""
+    page = page or read_source(f"{name}/{name}.html")
+    css, js = read_source(f"{name}/{name}.css"), read_script(f"{name}/{name}.js")
+    return st.components.v2.component(f"inside_vit_{name}", html=page, css=css, js=js, **options)
+
+
 @lru_cache(maxsize=64)  # a few in each language
 def translated_component(name: str, **words: str) -> ComponentRenderer:
     """The component of `<name>/<name>.html`, its `{blanks}` filled in.

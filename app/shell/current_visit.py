@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from app import texts
 from app.components import page_theme
 from app.state.memory import memory_cache
+from app.state.models import loaded_models
 from app.state.recordings import recordings
 from app.state.visit import current_model, current_photo
 from app.state.visit.visit import Visit
@@ -49,6 +50,12 @@ def load_visit(
         st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
         st.stop()
     return Visit(vit=vit, photo=photo, recording=rec, mode=page_theme.current(), texts=text)
+
+
+def visit_of_fragment(model: str, text: Prose) -> Visit:
+    """The same in a part of the page that runs on its own and holds nothing in between; of a model that is here, by its name."""
+    vit, photo = loaded_models.loaded(model), current_photo.load_photo()
+    return Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo), mode=page_theme.current(), texts=text)
 
 
 def load_model(status_place: DeltaGenerator | None = None) -> Vit:

@@ -111,7 +111,7 @@ def browser_facts(patches: list[int], masked: bool) -> dict[str, Any]:
     """For a component that finds in the browser which outlier tokens (patches) hold much of a map: `outlined.js`."""
     counts = range(1, len(patches) + 1)
     return {
-        "patches": patches, "one_in": outlier_tokens.outlier_rule().one_in,
+        "patches": patches, "one_in": outlier_tokens.ONE_IN,
         "masked": masked_outliers_sentence(len(patches)) if masked else "",
         "called": {place: [outlier_count_phrase(count, place) for count in counts] for place in ("corner", "edge", "")},
         "attended": outlier_sentence_about("{who}", True), "other": outlier_sentence_about("{who}", False),

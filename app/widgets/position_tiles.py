@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from app.components import page_theme
 from app.components.component_files import media_url
-from app.components.picture.picture import picture
+from app.components.picture.picture import colour_strip, picture
 from app.state.models import model_weights
-from app.widgets import colour_bar
 from vitcore.figures.theme import diverging_scale
 from vitcore.grid import Grid
 
@@ -31,4 +30,4 @@ def position_tiles(
         tiles, grid.rows, grid.cols, grid.step_px, key=key,
         target="patch", label=label, selected=selected, gutter_px=grid.patch_px / 8, lines=False, smooth=False, **more,
     )  # fmt: skip
-    colour_bar.colour_strip(diverging_scale(mode), -1, 1, scale_unit, scale_key)
+    colour_strip(diverging_scale(mode), -1, 1, scale_unit, scale_key)

@@ -9,13 +9,11 @@ from typing import Any
 
 import streamlit as st
 
-from app.components.component_files import read_script, read_source
+from app.components.component_files import component
 from vitcore.figures.drawing import Axis, Bars, Drawing, HeatCells, Label, Mark, Outline, Points, RasterLayer, Rule
 from vitcore.figures.theme import apply_colour_scale, gradient_stops, ink_colour, pixels_to_data_uri
 
-_CHART = st.components.v2.component(
-    "inside_vit_chart", html=read_source("chart/chart.html"), css=read_source("chart/chart.css"), js=read_script("chart/chart.js")
-)
+_CHART = component("chart")
 
 
 def chart(spec: dict[str, Any], *, key: str, alt: str, marker_x: float | None = None, rows: int = 0) -> None:

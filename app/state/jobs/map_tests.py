@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from app import texts
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
 from vitcore.assets import asset
@@ -112,9 +113,13 @@ class ShippedNumbers(NamedTuple):
     random: float
 
 
-def shipped_numbers(vit: Vit, name: str) -> ShippedNumbers | None:
-    """What ships of one map, such as "rollout"; None of another model, and of a map that was not tested."""
-    return _shipped_numbers().get(name) if has_shipped_tests(vit) else None
+def measured_sentences(vit: Vit, name: str) -> str:
+    """What backs a map's "what this cannot tell": how far "rollout", say, stays with its object, in two sentences; "" for none."""
+    found = _shipped_numbers().get(name) if has_shipped_tests(vit) else None
+    if found is None:
+        return ""
+    facts = {field: f"{getattr(found, field):.2f}" for field in ("shift", "mirror", "jpeg", "random")}
+    return texts.prose("common").fill("map measured", count=found.photos, others=found.random_photos, **facts)
 
 
 @lru_cache(maxsize=1)

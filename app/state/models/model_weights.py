@@ -11,17 +11,12 @@ from numpy.typing import NDArray
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
 from vitcore.analysis import filters, position_embeddings
-from vitcore.analysis import position_embeddings as found
 from vitcore.analysis.filter_patterns import describe_filter
-from vitcore.analysis.filters import (
-    MAX_COMPONENTS,
-    ComponentKinds,
-    PrincipalComponents,
-    components_as_picture,
-    components_for_variance,
-)
+from vitcore.analysis.filters import MAX_COMPONENTS, ComponentKinds, PrincipalComponents
 from vitcore.analysis.model_similarity import subspace_overlap
-from vitcore.analysis.position_embeddings import MirrorSymmetry, correlation_with_distance, matching_patch
+from vitcore.analysis.position_embeddings import MirrorSymmetry
+from vitcore.analysis.position_embeddings import correlation_with_distance as correlation_with_distance
+from vitcore.analysis.position_embeddings import matching_patch as matching_patch
 from vitcore.figures.positions import similarity_mosaic
 from vitcore.figures.theme import encode_image
 from vitcore.grid import Grid
@@ -85,20 +80,18 @@ class ComponentsNeeded(NamedTuple):
 
 def components_needed(components: PrincipalComponents) -> ComponentsNeeded:
     """How many components it takes."""
-    half, most = (components_for_variance(components.variance, share) for share in (0.5, MAX_COMPONENTS))
+    half, most = (filters.components_for_variance(components.variance, share) for share in (0.5, MAX_COMPONENTS))
     return ComponentsNeeded(half, most, MAX_COMPONENTS)
 
 
 def component_tiles(components: PrincipalComponents, count: int, scale: str = "symmetric") -> NDArray[np.uint8]:
     """The first components as pictures."""
-    return components_as_picture(components.vectors[:count], scale)
+    return filters.components_as_picture(components.vectors[:count], scale)
 
 
 def component_kinds(components: PrincipalComponents, count: int) -> ComponentKinds:
     """How many of the first components are colour, how many light and dark, how many smooth."""
-    from vitcore.analysis.filters import component_kinds
-
-    return component_kinds(components.vectors[:count])
+    return filters.component_kinds(components.vectors[:count])
 
 
 def filter_overlap(one: PrincipalComponents, other: PrincipalComponents, count: int) -> tuple[float, float] | None:
@@ -136,11 +129,6 @@ class InterpolatedPosition(NamedTuple):
         return float(abs(self.difference).max())
 
 
-def matching_position(chosen: int, grid: Grid, other: Grid) -> int:
-    """The place in another grid that holds a position."""
-    return matching_patch(chosen, grid, other)
-
-
 def interpolated_position(model: str, side: int, place: int) -> InterpolatedPosition:
     """The cosines of the position `place` of `side` × `side`, in both ways of interpolation."""
     paper, timm = (position_similarity(model, side, side, way) for way in ("paper", "timm"))
@@ -159,16 +147,9 @@ def nearest_position(model: str, patch: int) -> tuple[int, float] | None:
     return most, others[most]
 
 
-def distance_correlation(cosine: NDArray, grid: Grid) -> float:
-    """How closely similarity follows distance: the correlation of the cosines (N, N) with it."""
-    return correlation_with_distance(cosine, grid)
-
-
 def random_similarity(count: int, width: int) -> NDArray[np.float64]:
     """The cosines (N, N) of as many random position embeddings."""
-    from vitcore.analysis.position_embeddings import position_similarity, random_position_embeddings
-
-    return position_similarity(random_position_embeddings(count, width))
+    return position_embeddings.position_similarity(position_embeddings.random_position_embeddings(count, width))
 
 
 class PositionFacts(NamedTuple):
@@ -183,10 +164,10 @@ class PositionFacts(NamedTuple):
 
 def position_facts(cosine: NDArray, chosen: int, grid: Grid) -> PositionFacts:
     """What the cosines (N, N) say of a position."""
-    most, alike = found.most_similar_position(cosine, chosen)
-    places, near = found.neighbours(chosen, grid), found.neighbour_cosines(cosine, chosen, grid)
+    most, alike = position_embeddings.most_similar_position(cosine, chosen)
+    places, near = position_embeddings.neighbours(chosen, grid), position_embeddings.neighbour_cosines(cosine, chosen, grid)
     neighbours = {way: (places[way], near[way]) for way in near}
-    return PositionFacts(most, alike, neighbours, found.corner_cosines(cosine, grid), found.MIRROR)
+    return PositionFacts(most, alike, neighbours, position_embeddings.corner_cosines(cosine, grid), position_embeddings.MIRROR)
 
 
 def position_embedding(vit: Vit, patch: int) -> NDArray[np.float32] | None:

@@ -75,11 +75,6 @@ def decode_patches(code: str, grid: Grid) -> NDArray[np.bool_]:
     return theirs[row[:, None], col].ravel()
 
 
-def count_patches(code: str, grid: Grid) -> int:
-    """How many patches a text means."""
-    return int(decode_patches(code, grid).sum())
-
-
 def _bytes(text: str) -> bytes:
     try:
         return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.state.memory import memory_cache
-from vitcore.analysis.outlier_tokens import ONE_IN, SCORE, TIMES, OutlierTokens, mask_keys, share_on_tokens
+from vitcore.analysis.outlier_tokens import ONE_IN as ONE_IN
+from vitcore.analysis.outlier_tokens import SCORE as SCORE
+from vitcore.analysis.outlier_tokens import TIMES as TIMES
+from vitcore.analysis.outlier_tokens import OutlierTokens, mask_keys, share_on_tokens
 from vitcore.analysis.relevance import rank_correlation
 from vitcore.figures.charts.token_norms import norm_heat_maps as frames
 from vitcore.figures.theme import pixels_to_data_uri
@@ -36,19 +39,6 @@ class MaskingEffect:
     def times_even(self) -> float:
         """What the outlier tokens hold, as a multiple of an even share."""
         return self.outlier_share / self.even_outlier_share
-
-
-class OutlierRule(NamedTuple):
-    """By which a token is an outlier: its norm over the median, its robust score; and one in how many patches there are at most."""
-
-    times: float
-    score: float
-    one_in: int
-
-
-def outlier_rule() -> OutlierRule:
-    """The rule of `vitcore.analysis.outlier_tokens`."""
-    return OutlierRule(TIMES, SCORE, ONE_IN)
 
 
 def mask_weights(rec: Recording, weights: NDArray) -> NDArray:

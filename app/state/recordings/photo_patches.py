@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
 from vitcore.analysis import patches
+from vitcore.analysis.patches import identical_patches as identical_patches
 from vitcore.analysis.patches import normalise_pixels
+from vitcore.analysis.patches import shuffle_order as shuffle_order
 from vitcore.grid import Grid
 from vitcore.probabilities import probabilities, top_classes
 from vitcore.translation import translated_labels
@@ -22,28 +24,12 @@ if TYPE_CHECKING:
 
 def split_patches(rec: Recording, grid: Grid) -> NDArray[np.uint8]:
     """(N, P, P, 3) patches of what the model sees."""
-    from vitcore.analysis.patches import split_patches
-
-    return split_patches(rec.model_input.pixels, grid)
+    return patches.split_patches(rec.model_input.pixels, grid)
 
 
 def normalise_patch(patch: NDArray, vit: Vit) -> NDArray[np.float64]:
     """(P, P, 3) values of a patch as the model gets them."""
     return normalise_pixels(patch, vit.mean, vit.std)
-
-
-def identical_patches(parts: NDArray, patch: int) -> list[int]:
-    """The other patches (of N, P, P, 3) with the same pixels."""
-    from vitcore.analysis.patches import identical_patches
-
-    return identical_patches(parts, patch)
-
-
-def shuffle_order(count: int, seed: int) -> NDArray[np.int64]:
-    """The patch that each slot shows, drawn by a seed."""
-    from vitcore.analysis.patches import shuffle_order
-
-    return shuffle_order(count, seed)
 
 
 def top_answers(rec: Recording, seed: int) -> list[list[tuple[str, float]]]:

@@ -86,7 +86,7 @@ def _input_picture(model: str, photo: Photo, _rec: Recording) -> tuple[Image.Ima
     from vitcore.figures.theme import encode_image
 
     picture = resize_for_figure(sharp_crop(photo, _rec.model_input))
-    return picture, encode_image(_pixels(picture), photo=True)[0]
+    return picture, encode_image(np.asarray(picture), photo=True)[0]
 
 
 class RebuiltInput(NamedTuple):
@@ -113,10 +113,6 @@ def outlined_photo(rec: Recording) -> bytes:
     file = BytesIO()
     outline_crop(rec.photo, rec.model_input).save(file, "JPEG", quality=95)
     return file.getvalue()
-
-
-def _pixels(picture: Image.Image) -> NDArray[np.uint8]:
-    return np.asarray(picture)
 
 
 def recording(model: Vit, photo: Photo, block: int | None = None, record: Any = None) -> Recording:

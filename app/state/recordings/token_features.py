@@ -14,7 +14,8 @@ from app.state.memory import memory_cache
 from app.state.models import loaded_models
 from app.state.recordings import outlier_tokens
 from vitcore.assets import asset
-from vitcore.figures.theme import CATEGORICAL, PHOTO_SHARE, hex_to_rgb
+from vitcore.figures.theme import CATEGORICAL, hex_to_rgb
+from vitcore.figures.theme import PHOTO_SHARE as PHOTO_SHARE
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 
 if TYPE_CHECKING:
@@ -190,8 +191,3 @@ def refusal(rec: Recording, kind: str) -> str:
 def segment_colours() -> list[list[int]]:
     """The colours of segments, as on a photo: red, green and blue, of 255."""
     return [list(hex_to_rgb(colour)) for colour in CATEGORICAL[:MOST_SEGMENTS]]
-
-
-def photo_share() -> float:
-    """How much of a colour's range is left for it where the photo's detail is added."""
-    return PHOTO_SHARE

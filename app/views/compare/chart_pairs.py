@@ -115,7 +115,7 @@ def show_positions(pair: ModelPair, comparison: Comparison | None, places: Contr
     same = (first.rows, first.cols) == (second.rows, second.cols)
     if cosines[0] is not None and cosines[1] is not None:
         one, two = (
-            model_weights.distance_correlation(c, vit.grid) for c, vit in zip(cosines, pair.vits, strict=True) if c is not None
+            model_weights.correlation_with_distance(c, vit.grid) for c, vit in zip(cosines, pair.vits, strict=True) if c is not None
         )
         numbers = {"one": f"{round(one, 2) + 0:.2f}", "two": f"{round(two, 2) + 0:.2f}"}  # no "-0.00"
         places.below.markdown(texts.escape_markdown(text["follows"].format(**numbers)))

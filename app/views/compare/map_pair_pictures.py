@@ -11,11 +11,11 @@ import streamlit as st
 from app import texts
 from app.components.component_files import media_url
 from app.components.figure import downloads, explain, lead
-from app.components.picture.picture import picture
+from app.components.picture.picture import map_scale_bar, picture
 from app.shell import lecture_mode, query_controls, selection
 from app.state.recordings import model_comparisons, outlier_tokens, relevance_maps
 from app.views.compare.model_pair import ControlPlaces, ModelPair, side_columns
-from app.widgets import colour_bar, outlier_masking
+from app.widgets import outlier_masking
 from vitcore import figures
 from vitcore.figures.drawing import Drawing
 from vitcore.figures.heat_overlay import heat_colour_scale, scale_top
@@ -82,7 +82,7 @@ def show_maps(
             found = _joint_outliers(pair, outliers_of_both)._replace(patches=outliers_of_both[0].patches)
             _draw_map(comparison, "both_maps", label, overlays[0], 100 * maps.both[0], map_outliers=found, other=second, **shown)
             with st.container(horizontal=True, vertical_alignment="center"):
-                colour_bar.map_scale_bar(scale, "both_scale")
+                map_scale_bar(scale, "both_scale")
                 for which, (key, name) in enumerate(zip("ab", pair.names, strict=True)):
                     take(which, key, name)
         below = places.below
@@ -94,7 +94,7 @@ def show_maps(
                     comparison, f"{key}_map", label, overlays[which], 100 * mask, map_outliers=outliers_of_both[which], **shown
                 )
                 with st.container(horizontal=True, vertical_alignment="center"):
-                    colour_bar.map_scale_bar(scale, f"{key}_scale")
+                    map_scale_bar(scale, f"{key}_scale")
                     take(which, key, name)
         one, below = places.below.columns(2, gap="large")
     outlier_masking.note_and_switch(_joint_outliers(pair, outliers_of_both), "maps", always_switch=True)
@@ -148,7 +148,7 @@ def _show_difference(
     st.markdown(f"### {text['difference']}")
     drawn = relevance_maps.heat_overlay(comparison, map_key, True, values, most, pair.mode)
     _draw_map(comparison, "differ", text["difference"], drawn, values, text["points"], cell, map_outliers=map_outliers)
-    colour_bar.map_scale_bar(heat_colour_scale(values, most, text["points"], signed=True, mode=pair.mode), "differ_scale")
+    map_scale_bar(heat_colour_scale(values, most, text["points"], signed=True, mode=pair.mode), "differ_scale")
 
 
 def _draw_map(

@@ -16,7 +16,7 @@ from app.components.page_style.page_style import page_size
 from app.state import step_animations
 from app.state.jobs import map_tests
 from app.state.visit.visit import Visit
-from app.views.maptests.run_button import run_button
+from app.views.maptests.other_tests import run_button
 from vitcore.translation import percent, translated_labels
 
 if TYPE_CHECKING:

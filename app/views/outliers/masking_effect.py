@@ -6,11 +6,12 @@ import streamlit as st
 
 from app import texts
 from app.components.figure import downloads, explain, figure
+from app.components.picture.picture import colour_strip
 from app.components.player.player import player
 from app.shell import query_controls, selection
 from app.state.recordings import outlier_tokens
 from app.state.visit.visit import Visit
-from app.widgets import colour_bar, model_card
+from app.widgets import model_card
 from app.widgets.outlier_masking import QUERY_KEY, masking_switch
 from vitcore import figures
 from vitcore.figures.charts.token_norms import norm_strip_top
@@ -36,7 +37,7 @@ def show_norms_per_layer(visit: Visit) -> None:
         grid.image_px[1] / grid.image_px[0], {word: words[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
         key="norms_by_layer", label=text["strip alt"], marks=[high.nonzero()[0].tolist() for high in outliers.high],
     )  # fmt: skip
-    colour_bar.colour_strip(HEAT, 0, norm_strip_top(outliers), text["norm unit"], "norms_by_layer_scale")
+    colour_strip(HEAT, 0, norm_strip_top(outliers), text["norm unit"], "norms_by_layer_scale")
     downloads(lambda: figures.norm_strip(outliers, shown, grid, mode), "norm_strip", text["map how"], subjects=visit.subjects,
               times=outliers.times)  # fmt: skip
 

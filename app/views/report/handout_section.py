@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
+from app.components.figure import file_button, in_words
 from app.components.page_style.page_style import scaled_px
 from app.shell import copy_link, query_controls
 from app.state import reports
 from app.state.recordings import recordings
 from app.state.visit.visit import Visit
-from app.views.report import cause_controls, cause_pictures
+from app.views.report import cause_controls
 from app.widgets import model_card, outlier_masking
 from vitcore.figures.theme import file_to_data_uri
-from vitcore.file_names import file_name
 from vitcore.report.report_settings import ReportSettings, report_command
-from vitcore.translation import speaking
 
 if TYPE_CHECKING:
     from app.views.report.cause_controls import CauseSettings
@@ -73,16 +72,15 @@ def handout(visit: Visit, settings: ReportSettings, causes: CauseSettings) -> No
     with st.spinner(text["handout making"], show_time=True):
         lacking, cautions = copy_link.what_link_lacks(text, "report"), model_card.cautions(visit.vit)
         address = copy_link.report_link(settings, **cause_controls.in_address(causes))
-        more = cause_pictures.cause_pictures(visit, causes)
+        more = cause_controls.cause_pictures(visit, causes)
         said = tuple(one.about for one in more)
         page = reports.handout(
             visit.recording, settings, texts.language(), address, lacking, visit.sample, cautions, said, more, visit.vit
         )
     st.iframe(page.decode(), height=680, alt=text["handout alt"])  # a stranger's words in it are escaped; it has no script
-    st.download_button(
-        text["handout get"].format(size=readable_size(text, len(page))), lambda: page,
-        file_name("html", "handout", *visit.subjects), "text/html", key="handout_html", icon=":material/print:", type="primary",
-        help=text["handout about"], on_click="ignore",
+    file_button(
+        text["handout get"].format(size=readable_size(text, len(page))), lambda: page, "html", ("handout", *visit.subjects),
+        key="handout_html", icon=":material/print:", type="primary", help=text["handout about"],
     )  # fmt: skip
 
 
@@ -100,30 +98,19 @@ def animation(visit: Visit, chosen_settings: ReportSettings) -> None:
     alt = text.fill("animation alt", count=vit.blocks - chosen_settings.first_block)
     picture_place.image(shown, alt=alt, width=scaled_px(560))
     outlier_masking.note_and_switch(outlier_masking.outliers_in_map(visit, rollout_map(rec, chosen_settings)), "animation")
-    words = texts.table()
-
     model, image, fusion = vit.name, visit.photo.key, chosen_settings.fusion
 
     def gif() -> bytes:
-        """Made when asked for, where no visitor's language is known; a page that waits holds no model and no recording."""
+        """Made when asked for; a page that waits holds no model and no recording."""
         from vitcore.report.animations.rollout_animation import animation as made
 
-        with speaking(words):
-            return made(*recordings.from_key(model, image, fusion), chosen_settings, "gif", mode=mode)
+        return made(*recordings.from_key(model, image, fusion), chosen_settings, "gif", mode=mode)
 
     of = "rollout", *visit.subjects
     with st.container(horizontal=True):
-        st.download_button(
-            text["animation webp"].format(size=readable_size(text, len(moving))),
-            lambda: moving,
-            file_name("webp", *of),
-            "image/webp",
-            key="animation_webp",
-            icon=":material/movie:",
-            on_click="ignore",
-        )
-        st.download_button(text["animation gif"], gif, file_name("gif", *of), "image/gif", key="animation_gif",
-                           icon=":material/gif_box:", on_click="ignore")  # fmt: skip
+        webp = text["animation webp"].format(size=readable_size(text, len(moving)))
+        file_button(webp, lambda: moving, "webp", of, key="animation_webp", icon=":material/movie:")
+        file_button(text["animation gif"], in_words(gif), "gif", of, key="animation_gif", icon=":material/gif_box:")
 
 
 def shell_command(vit: Vit, settings: ReportSettings) -> str:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import texts
+from app.components.figure import file_button
 from app.shell import photo_picker, query_controls
 from app.state.jobs import report_zip
 from app.state.photos import sample_photos
 from app.views.report.handout_section import readable_size
 from app.widgets.held_button import held_press
-from vitcore.file_names import file_name
 from vitcore.report.report_settings import ReportSettings
 
 if TYPE_CHECKING:
@@ -76,10 +76,9 @@ def _show_result(text: texts.Prose, job: report_zip.ZipJob) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if job.is_finished:
             st.markdown(text.fill("ready", count=made))
-            st.download_button(
-                text["zip get"].format(size=readable_size(text, job.size)), job.data,
-                file_name("zip", "inside-vit", f"{made} photos", job.model), "application/zip",
-                key="zip", icon=":material/download:", type="primary", on_click="ignore",
+            file_button(
+                text["zip get"].format(size=readable_size(text, job.size)), job.data, "zip",
+                ("inside-vit", f"{made} photos", job.model), key="zip", icon=":material/download:", type="primary",
             )  # fmt: skip
         elif job.stopped:
             st.markdown(text.fill("stopped", done=job.done_count, count=job.photo_count))

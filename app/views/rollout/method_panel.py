@@ -12,14 +12,15 @@ from streamlit.delta_generator import DeltaGenerator
 from app import texts
 from app.components.figure import downloads, explain
 from app.components.pending_choices import choose
-from app.components.picture.picture import picture
+from app.components.picture.picture import map_scale_bar, picture
 from app.shell import copy_link, query_controls, selection
 from app.shell.page_switch import request_page
+from app.state.jobs import map_tests
 from app.state.memory import memory_cache
 from app.state.recordings import relevance_maps
-from app.views.rollout import method_settings, rollout_sentences
+from app.views.rollout import method_settings, rollout_visit
 from app.views.rollout.rollout_visit import RolloutVisit
-from app.widgets import colour_bar, map_numbers, outlier_masking
+from app.widgets import outlier_masking
 from vitcore import figures
 from vitcore.figures.attention import paper_style_note, paper_style_photo
 from vitcore.figures.heat_overlay import heat_colour_scale
@@ -183,7 +184,7 @@ def _draw_map(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
     overlay = relevance_maps.heat_overlay(visit.recording, method_map.cache_key(visit), signed, values, most, mode)
     picture(visit.photo_url, grid.rows, grid.cols, grid.step_px, overlay=overlay, detail=visit.detail_url, **arguments)
     scale = heat_colour_scale(values, most, method_map.unit, signed, even, mode)
-    colour_bar.map_scale_bar(scale, f"{prefix}gathered_scale")
+    map_scale_bar(scale, f"{prefix}gathered_scale")
 
 
 def _explanations(visit: RolloutVisit, method_map: MethodMap) -> None:
@@ -194,13 +195,13 @@ def _explanations(visit: RolloutVisit, method_map: MethodMap) -> None:
         st.caption(computed.incomplete)
     if computed and computed.gaps:
         complete = text["complete"].format(rise=computed.rises[0], gap=computed.gaps[0], total=method_map.values.sum())
-    limits = text.joined((text[f"limits.{name}"], map_numbers.measured_sentences(visit.vit, name)))
+    limits = text.joined((text[f"limits.{name}"], map_tests.measured_sentences(visit.vit, name)))
     explain(text.joined((_how_to_read(visit, name), complete)), limits, text[f"source.{name}"], is_map=True)
 
 
 def _how_to_read(visit: RolloutVisit, method: str) -> str:
     how = visit.texts[f"how.{method}"]
-    return visit.texts.joined((how, rollout_sentences.rest_sentence(visit))) if method == "rollout" else how
+    return visit.texts.joined((how, rollout_visit.rest_sentence(visit))) if method == "rollout" else how
 
 
 def _download(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:

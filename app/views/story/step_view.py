@@ -10,13 +10,13 @@ import streamlit as st
 from app.components.figure import explain
 from app.components.stepper.stepper import stepper
 from app.shell import query_controls, selection
+from app.state.visit.visit import Visit
+from app.texts import Prose
 from app.views.story import answer_steps, block_step, pixel_steps, token_steps
 from app.views.story.story_step import Step, StoryVisit
 from app.widgets import guess
 
 if TYPE_CHECKING:
-    from app.state.visit.visit import Visit
-    from app.texts import Prose
     from vitcore.models.load_model import Vit
 
 STORY_STEPS: tuple[Step, ...] = (

@@ -11,7 +11,7 @@ import streamlit as st
 from app import texts
 from app.components.page_style.page_style import scaled_px
 from app.shell.query_controls import select_menu
-from app.state.training import synthetic_examples
+from app.state.training import training_preview
 from app.texts import escape_markdown
 from app.views.train import model_kinds
 from vitcore.train.presets import PRESETS
@@ -46,7 +46,7 @@ def source_input(text: texts.Prose) -> str:
         return f"hf:{name.removeprefix('hf:')}" if name else ""
     if kind == "drawn":
         options = st.text_input(
-            text["options"], key="photos_drawn", persist_state="session", placeholder=synthetic_examples.default_options(),
+            text["options"], key="photos_drawn", persist_state="session", placeholder=training_preview.default_options(),
             help=text["options help"], width=scaled_px(320),
         ).strip()  # fmt: skip
         return f"drawn:{options}" if options else kind
