@@ -1,5 +1,7 @@
 """The model picker of the sidebar: a menu of models, with the card of the chosen one below it."""
 
+from typing import Any
+
 import streamlit as st
 
 from app import permissions, texts
@@ -8,6 +10,7 @@ from app.shell.address import rewrite_query_param
 from app.state.models import model_device, model_menu
 from app.state.visit import current_model
 from app.widgets import model_card
+from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.translation import say
 
 
@@ -43,6 +46,20 @@ def show_picker() -> None:
             model_card.show_card(card)
             st.page_link("views/card/page.py", label=text["whole card"], icon=":material/id_card:")
             _show_device_choice(text)
+
+
+def copy_of_picker(label: str, key: str, **options: Any) -> None:
+    """The sidebar's menu once more, for who looks for it elsewhere: what is chosen here is chosen there."""
+    cards, model = model_menu.menu(), st.session_state.get("model") or DEFAULT_MODEL
+    st.session_state[key] = model
+    names = list(cards) if model in cards else [*cards, model]
+    st.selectbox(label, names, key=key, on_change=_choose_model, args=(key,),
+                 format_func=lambda name: cards[name].title if name in cards else name, **options)  # fmt: skip
+
+
+def _choose_model(key: str) -> None:
+    current_model.FIRST.forget_problem()
+    st.session_state["model"] = st.session_state[key]
 
 
 def _show_device_choice(text: texts.Prose) -> None:

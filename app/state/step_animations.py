@@ -54,14 +54,9 @@ def switch_animation(
     model: str, key: str, steps: SwitchSteps, by: str, map_name: str, mask: bool, words: Mapping[str, str], mode: Mode
 ) -> bytes:
     """A map on the photo as parts are switched off, on one scale, with the answer; `words`: its title and each part's name."""
-    from vitcore.report.report_pictures import heat_over_photo
-
     vit, rec = recordings.from_key(model, key, "mean")
     passes = [interventions.switched_pass(rec, code, by, mask, vit) for code in steps.codes]
-    maps, grid = np.stack([getattr(one, map_name) for one in passes]), rec.grid
-    top = scale_top(maps, grid.even_share)
-    pictures = heat_over_photo(recordings.input_picture(rec)[0], maps, top, grid)
-    scale = heat_colour_scale(100 * maps, 100 * top, words["unit"], even_share=100 * grid.even_share)
+    pictures, scale = maps_on_photo(rec, [getattr(one, map_name) for one in passes], words["unit"])
     frames = [
         AnimationStep(picture, words[part], _answer(rec, one.logits))
         for picture, part, one in zip(pictures, steps.parts, passes, strict=True)
@@ -69,14 +64,14 @@ def switch_animation(
     return step_animation(words["title"], frames, scale, mode=mode)
 
 
-def before_and_after(rec: Recording, before: NDArray, after: NDArray, unit: str) -> tuple[list[NDArray[np.uint8]], ColourScale]:
-    """Two maps (rows, cols) of shares on the photo, on one colour scale."""
+def maps_on_photo(rec: Recording, maps: Sequence[NDArray], unit: str) -> tuple[list[NDArray[np.uint8]], ColourScale]:
+    """Maps (rows, cols) of shares on the photo, on one colour scale."""
     from vitcore.report.report_pictures import heat_over_photo
 
-    grid, both = rec.grid, np.stack([before, after])
-    top = covered_photos.common_top(before, after, grid)
-    scale = heat_colour_scale(100 * both, 100 * top, unit, even_share=100 * grid.even_share)
-    return heat_over_photo(recordings.input_picture(rec)[0], both, top, grid), scale
+    grid, every = rec.grid, np.stack(maps)
+    top = scale_top(every, grid.even_share)
+    scale = heat_colour_scale(100 * every, 100 * top, unit, even_share=100 * grid.even_share)
+    return heat_over_photo(recordings.input_picture(rec)[0], every, top, grid), scale
 
 
 def swap_animation(model: str, key: str, squares: NDArray[np.float32], title: str, unit: str, top: float, mode: Mode) -> bytes:
@@ -94,16 +89,11 @@ def steering_animation(
     model: str, key: str, towards: str, layer: int, farthest: int, words: Mapping[str, str], mode: Mode
 ) -> bytes:  # fmt: skip
     """The rollout on the photo as it is steered towards another, by its key, in steps up to `farthest` per cent."""
-    from vitcore.report.report_pictures import heat_over_photo
-
     vit, rec = recordings.from_key(model, key, "mean")
-    other, grid = recordings.from_key(model, towards, "mean")[1], rec.grid
+    other = recordings.from_key(model, towards, "mean")[1]
     scales = [round(farthest * step / STEERING_STEPS) for step in range(STEERING_STEPS + 1)]
     passes = [interventions.steered_pass(rec, other, layer, scale, vit) for scale in scales]
-    maps = np.stack([one.rollout for one in passes])
-    top = scale_top(maps, grid.even_share)
-    pictures = heat_over_photo(recordings.input_picture(rec)[0], maps, top, grid)
-    bar = heat_colour_scale(100 * maps, 100 * top, words["unit"], even_share=100 * grid.even_share)
+    pictures, bar = maps_on_photo(rec, [one.rollout for one in passes], words["unit"])
     frames = [
         AnimationStep(picture, f"{scale} %", _answer(rec, one.logits))
         for picture, scale, one in zip(pictures, scales, passes, strict=True)

@@ -6,7 +6,6 @@ a copy of a visitor's own model lies beside their upload, and goes with it.
 
 from __future__ import annotations
 
-import io
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,6 @@ from vitcore.errors import RefusalError, first_line, system_reason
 from vitcore.models.model_cards import ModelError
 
 if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
 
 MOST_MB = 120  # of weights in 32-bit floats: ViT-S has 88; with them a browser takes 400 MB
@@ -170,10 +168,3 @@ def cut_of(vit: Vit) -> dict[str, Any] | None:
         return None
     high, wide = crop.size
     return {"short": resize.size, "high": high, "wide": wide, "filter": resize.interpolation.value}
-
-
-def input_png(rec: Recording) -> bytes:
-    """The pixels that the model was given, without loss: a browser decodes some kinds of files otherwise than Python."""
-    file = io.BytesIO()
-    Image.fromarray(rec.model_input.pixels).save(file, "PNG", compress_level=1)
-    return file.getvalue()

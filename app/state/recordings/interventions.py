@@ -73,17 +73,23 @@ def encode_components(names: list[str]) -> str:
 @memory_cache.cached
 def switched_pass(rec: Recording, code: str, by: str, mask_outliers: bool, _vit: Vit) -> ChangedPass:
     """One forward pass without some components; `mask_outliers`: its outlier tokens are masked in both maps. Raises: ModelError."""
-    from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
-    from vitcore.forward.recording import record_batch
     from vitcore.interventions.component_switches import switch_off
 
     names = code.split(BETWEEN) if code else []
     mean = _gallery_mean(_vit, _mean_names(names)) if by == "mean" else None
-    with memory_cache.CACHE.reserve(loaded_models.memory_plan(_vit).pass_bytes):
-        made = record_batch(switch_off(_vit, names, by, mean), [(rec.photo, rec.model_input)])[0]  # type: ignore[arg-type]
+    return _changed_pass(switch_off(_vit, names, by, mean), rec, mask_outliers, _vit)  # type: ignore[arg-type]
+
+
+def _changed_pass(changed: Vit, rec: Recording, mask_outliers: bool, vit: Vit) -> ChangedPass:
+    """What a changed model makes of the photo; `vit` is the model as it is."""
+    from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
+    from vitcore.forward.recording import record_batch
+
+    with memory_cache.CACHE.reserve(loaded_models.memory_plan(vit).pass_bytes):
+        made = record_batch(changed, [(rec.photo, rec.model_input)])[0]
     outliers = outliers_in_recording(made).patches.tolist()
     shown = mask_outlier_tokens(made) if mask_outliers else made
-    return ChangedPass(made.logits, shown.rollout(), shown.pooled_attention(_vit.blocks - 1), outliers)
+    return ChangedPass(made.logits, shown.rollout(), shown.pooled_attention(vit.blocks - 1), outliers)
 
 
 def switches_as_arrays(names: list[str], vit: Vit) -> dict[str, NDArray[np.bool_]]:
@@ -220,12 +226,6 @@ def steered_logits(rec: Recording, other: Recording, layer: int, scale_percent: 
 @memory_cache.cached
 def steered_pass(rec: Recording, other: Recording, layer: int, scale_percent: int, _vit: Vit) -> ChangedPass:
     """The same with the maps that are left. Raises: ModelError."""
-    from vitcore.forward.mask_outliers import outliers_in_recording
-    from vitcore.forward.recording import record_batch
     from vitcore.interventions.steering import steer
 
-    steered = steer(_vit, _direction(rec, other, layer, _vit), layer, scale_percent / 100)
-    with memory_cache.CACHE.reserve(loaded_models.memory_plan(_vit).pass_bytes):
-        made = record_batch(steered, [(rec.photo, rec.model_input)])[0]
-    outliers = outliers_in_recording(made).patches.tolist()
-    return ChangedPass(made.logits, made.rollout(), made.pooled_attention(_vit.blocks - 1), outliers)
+    return _changed_pass(steer(_vit, _direction(rec, other, layer, _vit), layer, scale_percent / 100), rec, False, _vit)

@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from app import permissions, texts
 from app.components.component_files import media_url
 from app.components.page_style.page_style import scaled_px
-from app.shell import current_visit, photo_titles, query_controls
+from app.shell import current_visit, model_picker, photo_titles, query_controls
 from app.state.memory import memory_cache
 from app.state.model_ref import CHECKPOINTS, ModelRef
 from app.state.models import loaded_models, model_menu
@@ -24,7 +24,7 @@ from app.state.visit import current_model, second_model
 from app.state.visit.visit import Visit
 from app.views.compare.model_pair import ModelPair
 from app.widgets import outlier_masking
-from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS
+from vitcore.models.model_cards import MODEL_CARDS
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
@@ -34,7 +34,7 @@ def choose_pair(visit: Visit, row: DeltaGenerator, problem_place: DeltaGenerator
     """The pair that the pickers in `row` name, and the settings' popover; `problem_place` says what could not be had."""
     text, first = visit.texts, visit.vit
     with row:
-        _first_menu(text)
+        model_picker.copy_of_picker(text["first"], "a_model", width=scaled_px(280))
         requested = _second_menu(text, first)
         settings = st.popover(text["settings"], icon=":material/tune:", key="compare_settings")
     with problem_place:
@@ -102,21 +102,6 @@ def readable_size(size: str) -> str:
     """ "96x128", height and width, as people say it."""
     high, wide = size.split("x")
     return f"{wide} px" if high == wide else f"{wide}×{high} px"
-
-
-def _first_menu(text: texts.Prose) -> None:
-    """The sidebar's model once more: whoever compares looks here."""
-    cards, model = model_menu.menu(), st.session_state.get("model") or DEFAULT_MODEL
-    st.session_state["a_model"] = model
-    names = list(cards) if model in cards else [*cards, model]
-    st.selectbox(text["first"], names, key="a_model", width=scaled_px(280), on_change=choose_first,
-                 format_func=lambda name: cards[name].title if name in cards else name)  # fmt: skip
-
-
-def choose_first() -> None:
-    """What is chosen here is chosen in the sidebar."""
-    current_model.FIRST.forget_problem()
-    st.session_state["model"] = st.session_state["a_model"]
 
 
 def _second_menu(text: texts.Prose, first: Vit) -> str:

@@ -14,6 +14,7 @@ from app.state import landing_figures
 from app.state.memory import memory_cache, visitors
 from app.state.model_ref import ModelRef
 from app.state.models import live_graph, uploaded_model
+from app.state.recordings import look_bytes
 from app.state.visit.visit import Visit
 from vitcore.errors import RefusalError
 from vitcore.models.model_cards import DEFAULT_MODEL
@@ -45,7 +46,7 @@ def live_message(visit: Visit) -> dict[str, Any]:
         "heads": vit.heads,
         "readout": [token for token, weight in enumerate(rec.pooling_weights) if weight > 0], "readoutName": say(visit.readout),
         "photo": visit.photo_url, "detail": visit.detail_url,
-        "pixels": media_url(live_graph.input_png(rec), "image/png", "live"),
+        "pixels": media_url(look_bytes.input_png(rec), "image/png", "live"),
         "server": {"logits": _floats(rec.logits), "rollout": _floats(rec.rollout()), "answer": [
             {"label": label, "share": round(p, 4), "shown": percent(p)}
             for label, p in rec.top_classes(SHOWN_CLASSES, translated=True)]},

@@ -124,8 +124,7 @@ def show_words(visit: TokensVisit) -> None:
         with st.spinner(text["words loading"], show_time=True):
             found = token_features.word_match(visit.recording, words, vit)
     except (ModelError, memory_cache.MemoryBudgetError) as error:
-        said = str(error) if isinstance(error, ModelError) else prose("common")["no room now"]
-        st.info(escape_markdown(said), icon=":material/info:")
+        st.info(escape_markdown(str(error) or prose("common")["no room now"]), icon=":material/info:")
         return
     _show_found(visit, found)
 
