@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import permissions, texts
 from app.shell import missing_photo_or_model
-from app.shell.address import rewrite_query_param
+from app.shell.query_controls import rewrite_query_param
 from app.state.models import model_device, model_menu
 from app.state.visit import current_model
 from app.widgets import model_card

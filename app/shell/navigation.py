@@ -14,7 +14,16 @@ from app.components.page_theme import watch_theme
 from app.components.pending_choices import frame_is_drawn, mark_drawn, restore_pending
 from app.menu import PAGES, ROOMS, PageRow
 from app.server import browser_values, render_slots
-from app.shell import address, copy_link, lecture_mode, missing_photo_or_model, model_picker, page_switch, photo_picker, selection
+from app.shell import (
+    copy_link,
+    lecture_mode,
+    missing_photo_or_model,
+    model_picker,
+    page_switch,
+    photo_picker,
+    query_controls,
+    selection,
+)
 from app.state.memory import garbage_collection, media_files, visitors, waiting_uploads
 from app.state.visit import current_model, second_model
 from app.widgets import outlier_masking
@@ -37,7 +46,7 @@ def run_page() -> None:
     page = st.navigation(list(pages.values()), expanded=True)
     row = next(row for row in PAGES if pages[row.slug].url_path == page.url_path)
     page_switch.leave_page(row.slug)
-    address.drop_invalid_params()
+    query_controls.drop_invalid_params()
     if row.uses_model:
         selection.translate_old_link(row.slug)
     same_page = st.session_state.get(page_switch.DRAWN_PAGE_STATE) == row.slug

@@ -7,7 +7,7 @@ import streamlit as st
 from app import texts
 from app.components.gallery.gallery import gallery
 from app.shell import missing_photo_or_model, photo_titles, query_controls
-from app.shell.address import rewrite_query_param
+from app.shell.query_controls import rewrite_query_param
 from app.state.photos import sample_photos, uploaded_photo
 from app.state.visit.visit import Visit
 from app.streamlit_selectors import fill_selectors

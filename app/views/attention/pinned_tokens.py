@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.components.pending_choices import choose
 from app.shell import query_controls, selection
-from app.shell.address import rewrite_query_param
+from app.shell.query_controls import rewrite_query_param
 from app.texts import Prose
 from vitcore.grid import Grid
 

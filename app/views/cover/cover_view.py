@@ -12,7 +12,7 @@ from app.components.cover.cover import cover
 from app.components.figure import downloads, explain, lead
 from app.components.pending_choices import mark_drawn, restore_pending
 from app.shell import copy_link, current_visit, query_controls
-from app.shell.address import rewrite_code
+from app.shell.query_controls import rewrite_code
 from app.state import step_animations
 from app.state.jobs import map_tests
 from app.state.recordings import covered_photos

@@ -9,7 +9,7 @@ from app.components import page_theme
 from app.components.figure import figure, lead
 from app.components.page_style.page_style import scaled_px
 from app.shell import query_controls
-from app.state.photos import image_features
+from app.state.photos.photo_collections import few_shot_draws
 from app.state.visit import current_model
 from app.views.fewshot import accuracy_sentences, photo_collections
 from vitcore import figures
@@ -39,7 +39,7 @@ with charts:
     vectors = photo_collections.features_by_source(vit, given, text, random=beside)
 curves, now = [], {}
 for name, x in vectors.items():
-    draws = {n: image_features.few_shot_draws(x, labels, n) for n in counts}
+    draws = {n: few_shot_draws(x, labels, n) for n in counts}
     ends = [draws[n].interval for n in counts]
     curves.append(FewShotCurve(text[f"features {name}"], counts, [draws[n].mean_accuracy for n in counts],
                         [low for low, _ in ends], [high for _, high in ends]))  # fmt: skip

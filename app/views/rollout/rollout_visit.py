@@ -10,7 +10,7 @@ import streamlit as st
 from app import texts
 from app.components.page_style.page_style import scaled_px
 from app.shell import lecture_mode, photo_titles, query_controls
-from app.shell.address import rewrite_query_param
+from app.shell.query_controls import rewrite_query_param
 from app.state.jobs import map_tests
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown

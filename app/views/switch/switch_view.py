@@ -7,7 +7,7 @@ from app.components.figure import explain, lead
 from app.components.pending_choices import mark_drawn, restore_pending
 from app.components.switches.switches import switches
 from app.shell import copy_link, current_visit, query_controls
-from app.shell.address import rewrite_code
+from app.shell.query_controls import rewrite_code
 from app.state.recordings import interventions
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown
