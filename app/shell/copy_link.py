@@ -115,15 +115,10 @@ def share_row(slug: str) -> DeltaGenerator:
     row = st.container(horizontal=True, key="share", width="content", vertical_alignment="center", gap="xsmall", wrap=False)
     with row:
         copy_link_button(
-            text["copy"],
-            texts.prose("common")["copied"],
-            text["copy failed"],
-            text["address"],
-            note,
-            slug,
+            text["copy"], texts.prose("common")["copied"], text["copy failed"], text["address"], note, slug,
             photo_titles.ids_by_title([*(row["id"] for row in sample_photos.samples()), uploaded_photo.PHOTO_ID]),
             key="copy_link",
-        )
+        )  # fmt: skip
         if slug not in ("report", "train", "learn"):
             st.session_state[BUTTON_STATE] = st.empty()
             offer_handout()

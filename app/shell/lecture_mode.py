@@ -31,17 +31,10 @@ def toggle(text: texts.Prose, row: PageRow) -> None:
     common = texts.prose("common")
     st.toggle(text["lecture"], key="lecture", bind="query-params", help=text["lecture help"])
     apply_style(
-        is_on(),
-        page_theme.current(),
-        row.slug,
-        paths,
-        _photo_and_language(),
-        key="dress",
-        lecture_key="lecture",
-        keys_key=KEYS_ASKED,
-        download_sizes=_download_sizes(),
+        is_on(), page_theme.current(), row.slug, paths, _photo_and_language(), key="dress", lecture_key="lecture",
+        keys_key=KEYS_ASKED, download_sizes=_download_sizes(),
         words={"drop": common["drop here"], "limit": common["file limit"]},
-    )
+    )  # fmt: skip
 
 
 def _photo_and_language() -> str:

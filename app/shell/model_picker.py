@@ -28,16 +28,11 @@ def show_picker() -> None:
     # one that is not in the menu stays chosen: `current_model.load_model` gets it, or says why not
     unlisted = {resolved} - {None, *cards, *titles}
     name = st.selectbox(
-        text["model"],
-        [*cards, *unlisted],
-        key="model",
-        bind="query-params",
-        format_func=lambda n: cards[n].title if n in cards else n,
-        on_change=current_model.FIRST.forget_problem,
+        text["model"], [*cards, *unlisted], key="model", bind="query-params",
+        format_func=lambda n: cards[n].title if n in cards else n, on_change=current_model.FIRST.forget_problem,
         accept_new_options=permissions.allows("downloads"),
-        help=text["model help" if permissions.allows("downloads") else "off downloads"],
-        placeholder=text["choose one"],
-    )
+        help=text["model help" if permissions.allows("downloads") else "off downloads"], placeholder=text["choose one"],
+    )  # fmt: skip
     if card := cards.get(name or ""):
         purpose = text["good for"].format(what=say(card.good_for)) if card.good_for else model_card.uploaded_file_name()
         st.caption(f"{card.summary}  \n{purpose}")

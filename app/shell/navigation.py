@@ -112,13 +112,10 @@ def _sidebar(row: PageRow, text: texts.Prose, pages: dict[str, StreamlitPage]) -
             photo_picker.show_picker()
             model_picker.show_picker()
         watch_theme(
-            page_theme.current(),
-            key="theme",
-            target="_mode",
-            lang=texts.language(),
+            page_theme.current(), key="theme", target="_mode", lang=texts.language(),
             corrections=[*current_model.FIRST.stale_query_params(), *second_model.SECOND.stale_query_params()],
             ticket=visitors.reload_ticket(),
-        )
+        )  # fmt: skip
         lecture_mode.toggle(texts.prose("lecture"), row)
         with st.container(horizontal=True, key="foot", gap="xsmall", wrap=False):
             texts.language_menu()

@@ -1,9 +1,7 @@
 """Controls whose values are kept in range and in the address (query parameters), and what a link's address means there."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
@@ -11,9 +9,7 @@ from app import texts
 from app.components.page_style.page_style import scaled_px
 from app.shell import selection
 from vitcore.grid import Grid
-
-if TYPE_CHECKING:
-    from vitcore.models.load_model import Vit
+from vitcore.models.vit import Vit
 
 
 def number_input(label: str, key: str, count: int, default: int = 0, **options: Any) -> int:

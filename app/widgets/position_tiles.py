@@ -1,8 +1,6 @@
 """The tiles of a model's positions, a tile of cosines for each, to point at; the colour bar is below."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from app.components import page_theme
 from app.components.component_files import media_url
@@ -10,9 +8,7 @@ from app.components.picture.picture import colour_strip, picture
 from app.state.models import model_weights
 from vitcore.figures.theme import diverging_scale
 from vitcore.grid import Grid
-
-if TYPE_CHECKING:
-    from vitcore.models.load_model import Vit
+from vitcore.models.vit import Vit
 
 
 def step_of_few_tiles(grid: Grid) -> int:

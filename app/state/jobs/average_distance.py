@@ -1,10 +1,8 @@
 """Averages over many photos: mean attention distances, one photo after another, and they can be stopped on the way."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -12,9 +10,7 @@ import streamlit as st
 from app.state.jobs.stoppable_job import StoppableJob
 from app.state.photos.sample_photos import digest
 from vitcore.images import PhotoError, open_photo
-
-if TYPE_CHECKING:
-    from vitcore.models.load_model import Vit
+from vitcore.models.vit import Vit
 
 
 @dataclass(eq=False)

@@ -4,12 +4,10 @@ The weights are those of the file that the model was loaded from. Where that is 
 a copy of a visitor's own model lies beside their upload, and goes with it.
 """
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +20,7 @@ from app.state.models import uploaded_file, uploaded_model
 from app.state.training import runs
 from vitcore.errors import RefusalError, first_line, system_reason
 from vitcore.models.model_cards import ModelError
-
-if TYPE_CHECKING:
-    from vitcore.models.load_model import Vit
+from vitcore.models.vit import Vit
 
 MOST_MB = 120  # of weights in 32-bit floats: ViT-S has 88; with them a browser takes 400 MB
 AGREES = 1e-4  # of logits, relative to the largest where that is above 1, and of attention

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,9 @@ from app.state.memory import memory_cache
 from app.state.photos import sample_photos
 from app.state.photos.sample_photos import digest
 from vitcore.images import PhotoError, open_photo
+from vitcore.models.vit import Vit
 from vitcore.train.evaluation.few_shot import FewShotDraws, few_shot_over_draws
 from vitcore.translation import say, speaking
-
-if TYPE_CHECKING:
-    from vitcore.models.load_model import Vit
 
 PIECE_PHOTOS = ("red-panda", "cat", "macaw", "honey-bee", "espresso")  # of the gallery
 PHOTOS_PER_CLASS = 12  # photos a class of what is here already

@@ -68,12 +68,9 @@ def masking_effect(rec: Recording, source: str, block: int) -> MaskingEffect:
     outliers, grid = find_outliers(rec).patches, rec.grid
     before, after = (_attention_map(one, source, block) for one in (rec, mask_outliers(rec)))
     return MaskingEffect(
-        before,
-        after,
-        outlier_share=float(before.ravel()[outliers].sum()),
-        even_outlier_share=len(outliers) * grid.even_share,
+        before, after, outlier_share=float(before.ravel()[outliers].sum()), even_outlier_share=len(outliers) * grid.even_share,
         rank_correlation=rank_correlation(np.delete(before, outliers), np.delete(after, outliers)),
-    )
+    )  # fmt: skip
 
 
 def _attention_map(rec: Recording, source: str, block: int) -> NDArray:

@@ -1,7 +1,5 @@
 """The attention explorer's picture as a figure to download."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from app.components.figure import downloads

@@ -1,7 +1,5 @@
 """The message to the explorer's component: words, numbers, and URLs of attention as bytes."""
 
-from __future__ import annotations
-
 import base64
 import math
 from dataclasses import dataclass

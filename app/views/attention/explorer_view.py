@@ -1,7 +1,5 @@
 """The attention explorer on its page: its controls, the component, and what stands below it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import streamlit as st

@@ -4,8 +4,6 @@ A token that is no patch is the explorer's alone: by its place in the sequence i
 pages share, and gives way when a patch is chosen, here or on another page.
 """
 
-from __future__ import annotations
-
 import streamlit as st
 
 from app.components.pending_choices import choose

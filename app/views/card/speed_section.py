@@ -57,24 +57,15 @@ def _measure_form(vit: Vit, training: bool, text: Prose) -> None:
     proposed_gb = CPU_MEMORY_GB if gpu_gb is None else gpu_gb
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.select_slider(
-            text["up to"],
-            BATCH_LIMITS,
-            CPU_BATCH if gpu_gb is None else GPU_BATCH,
-            key="largest",
-            bind="query-params",
+            text["up to"], BATCH_LIMITS, CPU_BATCH if gpu_gb is None else GPU_BATCH, key="largest", bind="query-params",
             width=scaled_px(300),
-        )
+        )  # fmt: skip
         st.number_input(text["memory gb"], 0.0, 1024.0, round(proposed_gb, 1), 0.5, key="memory_gb", bind="query-params",
                         help=text["memory gb help"], width=scaled_px(220))  # fmt: skip
         st.button(
-            text["measure"],
-            type="primary",
-            icon=":material/speed:",
-            key="measure",
-            on_click=_start_measurement,
-            args=(vit, training),
-            help=text["speed about"],
-        )
+            text["measure"], type="primary", icon=":material/speed:", key="measure", on_click=_start_measurement,
+            args=(vit, training), help=text["speed about"],
+        )  # fmt: skip
 
 
 def _start_measurement(vit: Vit, training: bool) -> None:
@@ -126,17 +117,11 @@ def show_measurement(measurement: speed_measurement.SpeedMeasurement, training: 
     line = figures.ThroughputCurve(measurement.title, [s.batch for s in speeds], [s.images_per_s for s in speeds],
                              profile.limit_images_per_s)  # fmt: skip
     figure(
-        figures.throughput([line], measurement.device.description, training, page_theme.current()),
-        "speed",
-        text["speed alt"],
-        text["speed how"],
-        text["speed limits"],
-        subjects=(measurement.title,),
-        batch=line.batches,
-        images_per_s=line.images_per_s,
-        memory_mb=[math.nan if s.memory_mb is None else s.memory_mb for s in speeds],
+        figures.throughput([line], measurement.device.description, training, page_theme.current()), "speed", text["speed alt"],
+        text["speed how"], text["speed limits"], subjects=(measurement.title,), batch=line.batches,
+        images_per_s=line.images_per_s, memory_mb=[math.nan if s.memory_mb is None else s.memory_mb for s in speeds],
         limit_images_per_s=[profile.limit_images_per_s],
-    )
+    )  # fmt: skip
     st.dataframe(
         {text["batch"]: line.batches, text["rate"]: [f"{s.images_per_s:.4g}" for s in speeds],
          text["of limit"]: [percent(s.images_per_s / profile.limit_images_per_s, 0) for s in speeds],

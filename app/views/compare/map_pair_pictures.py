@@ -165,26 +165,11 @@ def _draw_map(
         for part, file in enumerate(model_comparisons.common_photo_files(comparison))
     )
     picture(
-        photo,
-        grid.rows,
-        grid.cols,
-        step,
-        key=key,
-        label=label,
-        target=place_key(comparison),
-        also_choose=("ask", True),
-        selected=cell,
-        overlay=overlay,
-        detail=detail,
-        values=values.ravel().tolist(),
-        unit=unit,
-        even_share=even,
-        lines=False,
-        group="compared",
-        marks=map_outliers.patches if map_outliers else (),
-        marks_sentence=map_outliers.sentence if map_outliers else "",
-        other=other,
-    )
+        photo, grid.rows, grid.cols, step, key=key, label=label, target=place_key(comparison), also_choose=("ask", True),
+        selected=cell, overlay=overlay, detail=detail, values=values.ravel().tolist(), unit=unit, even_share=even, lines=False,
+        group="compared", marks=map_outliers.patches if map_outliers else (),
+        marks_sentence=map_outliers.sentence if map_outliers else "", other=other,
+    )  # fmt: skip
 
 
 def map_figure(

@@ -1,10 +1,7 @@
 """The row of pickers above a comparison, and below it cards of pairs that are ready to be chosen at a touch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -25,9 +22,7 @@ from app.state.visit.visit import Visit
 from app.views.compare.model_pair import ModelPair
 from app.widgets import outlier_masking
 from vitcore.models.model_cards import MODEL_CARDS
-
-if TYPE_CHECKING:
-    from vitcore.models.load_model import Vit
+from vitcore.models.vit import Vit
 
 
 def choose_pair(visit: Visit, row: DeltaGenerator, problem_place: DeltaGenerator) -> tuple[ModelPair, DeltaGenerator]:

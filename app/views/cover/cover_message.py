@@ -84,10 +84,7 @@ def told(visit: CoverVisit, after: ChangedPass) -> str:
         )
     was, now = max(rows, key=lambda row: row.before), max(rows, key=lambda row: row.after)
     facts = {
-        "label": was.label,
-        "before": percent(was.before),
-        "after": percent(was.after),
-        "now": now.label,
+        "label": was.label, "before": percent(was.before), "after": percent(was.after), "now": now.label,
         "share": percent(now.after),
-    }
+    }  # fmt: skip
     return text.joined((how, text["still" if was is now else "other"].format(**facts)))

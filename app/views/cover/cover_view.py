@@ -1,7 +1,5 @@
 """The page below its title: the photo to cover patches on, and the controls whose values are in the address."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 
@@ -87,14 +85,9 @@ def _controls(visit: Visit) -> CoverVisit:
         values = covered_photos.map_values(visit.recording, name, masked, vit)
         st.session_state[COVERED] = covered_photos.first_patches(values, count, order, max(0, draws), grid)
     return visit.extend(
-        CoverVisit,
-        covered=_covered_control(visit),
-        fill=fill,
-        fills=fills,
-        about=why or (text["only a transformer"] if fill == "removed" else ""),
-        map_name=name,
-        count=count,
-    )
+        CoverVisit, covered=_covered_control(visit), fill=fill, fills=fills,
+        about=why or (text["only a transformer"] if fill == "removed" else ""), map_name=name, count=count,
+    )  # fmt: skip
 
 
 def _covered_control(visit: Visit) -> str:

@@ -19,13 +19,9 @@ if TYPE_CHECKING:
 
 Colour = Literal["green", "red", "gray"]
 BADGES: dict[str, tuple[Colour, str]] = {
-    "as large": ("green", "check_circle"),
-    "other size": ("green", "expand"),
-    "same": ("green", "north_east"),
-    "opposite": ("red", "cancel"),
-    "open": ("gray", "help"),
-    "untestable": ("gray", "block"),
-}
+    "as large": ("green", "check_circle"), "other size": ("green", "expand"), "same": ("green", "north_east"),
+    "opposite": ("red", "cancel"), "open": ("gray", "help"), "untestable": ("gray", "block"),
+}  # fmt: skip
 
 
 def show_verdicts(experiment: Experiment, results: Results, text: Prose) -> None:

@@ -19,13 +19,9 @@ from vitcore.translation import say
 def chart_finding(part: str, dataset: str, text: Prose) -> tuple[str, str]:
     """The finding of a chart as its title, and the sentences that go with it, for the data set chosen there."""
     return {
-        "data": _data_size_finding,
-        "compute": _compute_finding,
-        "art": _state_of_the_art_finding,
-        "vtab": _vtab_finding,
-        "positions": _positions_finding,
-        "optimiser": _optimiser_finding,
-    }[part](dataset, text)
+        "data": _data_size_finding, "compute": _compute_finding, "art": _state_of_the_art_finding, "vtab": _vtab_finding,
+        "positions": _positions_finding, "optimiser": _optimiser_finding,
+    }[part](dataset, text)  # fmt: skip
 
 
 def _title_and_details(part: str, text: Prose, **numbers: object) -> tuple[str, str]:
@@ -122,10 +118,6 @@ def _optimiser_finding(_: str, text: Prose) -> tuple[str, str]:
     lead = {model: float(average[f"{model} Adam"]) - float(average[f"{model} SGD"]) for model in ("ResNet50", "ResNet152x2")}
     wins = sum(float(row[f"{model} Adam"]) > float(row[f"{model} SGD"]) for row in table for model in lead)
     return _title_and_details(
-        "optimiser",
-        text,
-        wins=wins,
-        all=len(table) * len(lead),
-        small=f"{lead['ResNet50']:.2f}",
+        "optimiser", text, wins=wins, all=len(table) * len(lead), small=f"{lead['ResNet50']:.2f}",
         large=f"{lead['ResNet152x2']:.2f}",
-    )
+    )  # fmt: skip

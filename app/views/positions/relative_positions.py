@@ -36,14 +36,9 @@ def show_relative_positions(visit: Visit, has_table: bool) -> None:
     with left:
         fig = figures.cosine_map(values, grid, title, visit.mode, grid.middle, text[f"{kind} unit"], limit)
         figure(
-            fig,
-            "by_offset",
-            title,
-            text[f"{kind} how"],
-            text[f"{kind} limits"],
-            subjects=(vit.display_name,),
+            fig, "by_offset", title, text[f"{kind} how"], text[f"{kind} limits"], subjects=(vit.display_name,),
             by_offset=offsets.values,
-        )
+        )  # fmt: skip
     with right:
         (row, col), (high, wide), (low, far) = (grid.row_col(patch) for patch in (grid.middle, most, least))
         st.markdown(text["offset finding"].format(

@@ -46,18 +46,9 @@ def rollout_settings(visit: Visit) -> ReportSettings:
         mask = outlier_masking.masking_switch(visit, "report")
     chosen: Any = fusion
     return ReportSettings(
-        fusion=chosen,
-        discard=discard / 100,
-        residual=residual / 100,
-        first_block=first,
-        patch=query if patch_wanted else None,
-        pin=pin,
-        layer=layer,
-        head=head,
-        token=token,
-        received=received,
-        mask_outliers=mask,
-    )
+        fusion=chosen, discard=discard / 100, residual=residual / 100, first_block=first, patch=query if patch_wanted else None,
+        pin=pin, layer=layer, head=head, token=token, received=received, mask_outliers=mask,
+    )  # fmt: skip
 
 
 def _number_or_none(text: texts.Prose, key: str, count: int, none: str, about: str | None = None) -> int | None:

@@ -159,18 +159,11 @@ def _draw_map(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
     most = relevance_scale_top(method_map.shown_values, signed, even_share=even)
     st.markdown(f"## {texts.escape_markdown(method_map.title)}")
     arguments: dict[str, Any] = {
-        "key": f"{prefix}gathered",
-        "label": f"{visit.texts[f'method.{method_map.method.name}']}: {method_map.title}",
-        "target": "patch",
-        "also_choose": ("ask", True),
-        "selected": None if method_map.method.asks_class else visit.patch,
-        "lines": False,
-        "values": method_map.shown_values.ravel().tolist(),
-        "unit": method_map.unit,
-        "even_share": even,
-        "marks": method_map.outliers.patches,
-        "marks_sentence": method_map.outliers.sentence,
-    }
+        "key": f"{prefix}gathered", "label": f"{visit.texts[f'method.{method_map.method.name}']}: {method_map.title}",
+        "target": "patch", "also_choose": ("ask", True), "selected": None if method_map.method.asks_class else visit.patch,
+        "lines": False, "values": method_map.shown_values.ravel().tolist(), "unit": method_map.unit, "even_share": even,
+        "marks": method_map.outliers.patches, "marks_sentence": method_map.outliers.sentence,
+    }  # fmt: skip
     if visit.style == "paper" and not signed:
         beside, place = st.columns(2)
         beside.image(visit.input_picture)

@@ -1,7 +1,5 @@
 """Steps 1 to 3 of the story: the pixels, the patches they are cut into, and one patch laid out as a row of numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

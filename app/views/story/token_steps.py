@@ -1,7 +1,5 @@
 """Steps 4 to 6 of the story: a patch times the filters, its position added, and its place in the sequence."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st
