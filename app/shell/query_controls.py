@@ -1,6 +1,7 @@
 """Controls whose values are kept in range and in the address (query parameters), and what a link's address means there."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -155,12 +156,20 @@ def rewrite_query_param(key: str, value: str | int, name: str) -> None:
     st.rerun()  # a control reads the address that a run began with
 
 
-def rewrite_code(key: str, code: str) -> None:
-    """What a link's code means here, in place of what it was; a code that means nothing leaves the address."""
-    if key in st.session_state:
-        st.session_state[key] = code
-    elif code:
-        rewrite_query_param(key, code, code)
-    else:
-        del st.query_params[key]
-        st.rerun()
+def code_field(label: str, key: str, rewrite: Callable[[str], str]) -> str:
+    """A field that keeps a code in the address; no page shows it. What a link's code means here (`rewrite`) takes its place.
+
+    A code that means nothing here leaves the address.
+    """
+    given = st.session_state.get(key, st.query_params.get(key, "")) or ""
+    code = rewrite(given)
+    if given and code != given:
+        if key in st.session_state:
+            st.session_state[key] = code
+        elif code:
+            rewrite_query_param(key, code, code)
+        else:
+            del st.query_params[key]
+            st.rerun()
+    st.text_input(label, key=key, bind="query-params")
+    return code

@@ -33,38 +33,14 @@ def picture(
     map, behind a curtain that a person draws: its `overlay`, `values` and `marks`, the `names` of both, the curtain's `label`.
     """
     text = texts.prose("common")
+    words = {"keys": text["keys"], "patch": text["cell"], "slot": text["slot"], "outlier": say("outlier token"),
+             "hold": text["hold"], "times": text["times even"]}  # fmt: skip
     data: dict[str, Any] = {
-        "image": image,
-        "rows": rows,
-        "cols": cols,
-        "cell": list(cell_px),
-        "label": label,
-        "selected": selected,
-        "gutter": gutter_px,
-        "order": order,
-        "overlay": overlay,
-        "detail": detail,
-        "values": values,
-        "unit": unit,
-        "even": even_share,
-        "lines": lines,
-        "smooth": smooth,
-        "group": group,
-        "marks": list(marks),
-        "told": marks_sentence,
-        "strongest": list(strongest),
-        "step": step,
-        "enlarge": enlarge,
-        "other": other,
-        "words": {
-            "keys": text["keys"],
-            "patch": text["cell"],
-            "slot": text["slot"],
-            "outlier": say("outlier token"),
-            "hold": text["hold"],
-            "times": text["times even"],
-        },
-    }
+        "image": image, "rows": rows, "cols": cols, "cell": list(cell_px), "label": label, "selected": selected,
+        "gutter": gutter_px, "order": order, "overlay": overlay, "detail": detail, "values": values, "unit": unit,
+        "even": even_share, "lines": lines, "smooth": smooth, "group": group, "marks": list(marks), "told": marks_sentence,
+        "strongest": list(strongest), "step": step, "enlarge": enlarge, "other": other, "words": words,
+    }  # fmt: skip
 
     def pick() -> None:
         chosen = st.session_state[key].picked

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
 from app.state.recordings import outlier_tokens, relevance_maps
+from app.texts import Prose
 from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.figures.heat_overlay import scale_top
 from vitcore.figures.theme import encode_image
 from vitcore.grid import Grid
 from vitcore.probabilities import probabilities
-from vitcore.translation import translated_labels
+from vitcore.translation import percent, translated_labels
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
@@ -132,10 +133,17 @@ def answer_rows(rec: Recording, logits: NDArray[np.float32]) -> list[AnswerRow]:
     return sorted(rows, key=lambda row: -max(row.before, row.after))
 
 
-def feature_similarity(rec: Recording, logits: NDArray[np.float32]) -> float:
-    """Cosine similarity of a model's features before and after."""
-    one, other = rec.logits.astype(float), logits.astype(float)
-    return float(one @ other / max(np.linalg.norm(one) * np.linalg.norm(other), 1e-30))
+def answer_change(rec: Recording, logits: NDArray[np.float32], text: Prose) -> str:
+    """What became of the answer, in a page's words: of its likeliest class; of features, how alike they are (cosine)."""
+    rows = answer_rows(rec, logits)
+    if not rows:
+        one, other = rec.logits.astype(float), logits.astype(float)
+        similarity = one @ other / max(np.linalg.norm(one) * np.linalg.norm(other), 1e-30)
+        return text["features"].format(similarity=f"{similarity:.2f}")
+    was, now = max(rows, key=lambda row: row.before), max(rows, key=lambda row: row.after)
+    facts = {"label": was.label, "before": percent(was.before), "after": percent(was.after), "now": now.label,
+             "share": percent(now.after)}  # fmt: skip
+    return text["still" if was is now else "other"].format(**facts)
 
 
 def common_top(before: NDArray, after: NDArray | None, grid: Grid) -> float:

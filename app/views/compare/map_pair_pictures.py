@@ -131,13 +131,9 @@ def _joint_outliers(pair: ModelPair, outliers_of_both: list[outlier_masking.MapO
 
 
 def _show_difference(
-    pair: ModelPair,
-    comparison: Comparison,
-    maps: MapPair,
-    map_key: Hashable,
-    cell: int | None,
+    pair: ModelPair, comparison: Comparison, maps: MapPair, map_key: Hashable, cell: int | None,
     outliers_of_both: list[outlier_masking.MapOutliers],
-) -> None:
+) -> None:  # fmt: skip
     """The first less the second, in percentage points; what is framed in either is framed here. The scale reaches an even share."""
     marks = sorted({cell for one in outliers_of_both for cell in one.patches})
     map_outliers = outlier_masking.MapOutliers(

@@ -10,7 +10,6 @@ from app.components.cover.cover import cover
 from app.components.figure import downloads, explain, lead
 from app.components.pending_choices import mark_drawn, restore_pending
 from app.shell import copy_link, current_visit, query_controls
-from app.shell.query_controls import rewrite_code
 from app.state import step_animations
 from app.state.jobs import map_tests
 from app.state.recordings import covered_photos
@@ -84,20 +83,15 @@ def _controls(visit: Visit) -> CoverVisit:
         draws = st.session_state[DRAWS_STATE] = st.session_state.get(DRAWS_STATE, -1) + (order == "chance")
         values = covered_photos.map_values(visit.recording, name, masked, vit)
         st.session_state[COVERED] = covered_photos.first_patches(values, count, order, max(0, draws), grid)
+
+    def readable(code: str) -> str:
+        """Another grid's patches become this one's."""
+        return covered_photos.encode_patches(covered_photos.decode_patches(code, grid), grid)
+
     return visit.extend(
-        CoverVisit, covered=_covered_control(visit), fill=fill, fills=fills,
+        CoverVisit, covered=query_controls.code_field(text["covered"], COVERED, readable), fill=fill, fills=fills,
         about=why or (text["only a transformer"] if fill == "removed" else ""), map_name=name, count=count,
     )  # fmt: skip
-
-
-def _covered_control(visit: Visit) -> str:
-    """The field that keeps what is covered in the address; it is not seen. Another grid's patches become this one's."""
-    given = st.session_state.get(COVERED, st.query_params.get(COVERED, ""))
-    code = covered_photos.encode_patches(covered_photos.decode_patches(given or "", visit.grid), visit.grid)
-    if given and code != given:
-        rewrite_code(COVERED, code)
-    st.text_input(visit.texts["covered"], key=COVERED, bind="query-params")
-    return code
 
 
 def map_titles(names: list[str], lang: str | None = None) -> dict[str, str]:

@@ -30,24 +30,15 @@ def show_build_up(visit: RolloutVisit, settings: dict[str, Any]) -> None:
     maps, frames = relevance_maps.rollout_per_layer(visit.recording, visit.patch, tuple(sorted(settings_used.items())), visit.vit)
     layers, map_outliers = (range(len(maps)), [outlier_masking.outliers_in_map(visit, one) for one in maps])
     first = int(settings_used["first_block"])
+    kind = rollout_visit.prefix_kind(visit)
+    captions = [text.joined((_layer_caption(float(maps[i].sum()), i, first, kind, text), map_outliers[i].sentence)) for i in layers]
+    names = [text["layer"].format(layer=i) for i in layers]
     player(
-        visit.photo_url,
-        visit.detail_url,
-        frames,
-        (grid.rows, grid.cols),
-        [text["layer"].format(layer=i) for i in layers],
-        [
-            text.joined(
-                (_layer_caption(float(maps[i].sum()), i, first, rollout_visit.prefix_kind(visit), text), map_outliers[i].sentence)
-            )
-            for i in layers
-        ],
-        grid.image_px[1] / grid.image_px[0],
-        {word: text[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
-        key="build_up",
-        label=visit.title_from_layer(text["build-up label"].format(who=visit.query_phrase), settings_used),
+        visit.photo_url, visit.detail_url, frames, (grid.rows, grid.cols), names, captions,
+        grid.image_px[1] / grid.image_px[0], {word: text[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
+        key="build_up", label=visit.title_from_layer(text["build-up label"].format(who=visit.query_phrase), settings_used),
         marks=[one.patches for one in map_outliers],
-    )
+    )  # fmt: skip
     map_scale_bar(rollout_per_layer_scale(maps, grid), "rollout_per_layer_scale")
     how_to_read = text.joined((text["build-up how"], text["build-up from"].format(first=first) if first else ""))
     photo_shown, mode, title = (visit.input_picture, visit.mode, visit.title_from_layer(text["build-up title"], settings_used))
@@ -100,25 +91,13 @@ def show_difference(visit: RolloutVisit, left: MethodMap, right: MethodMap) -> N
     one, two = st.columns(2, gap="large")
     with one:
         st.markdown(f"## {title}")
+        keys = left.cache_key(visit), right.cache_key(visit)
+        overlay = relevance_maps.heat_overlay(visit.recording, keys, True, values, most, mode)
         picture(
-            visit.photo_url,
-            grid.rows,
-            grid.cols,
-            grid.step_px,
-            key="differ",
-            label=title,
-            target="patch",
-            also_choose=("ask", True),
-            overlay=relevance_maps.heat_overlay(
-                visit.recording, (left.cache_key(visit), right.cache_key(visit)), True, values, most, mode
-            ),
-            detail=visit.detail_url,
-            values=values.ravel().tolist(),
-            unit=unit,
-            lines=False,
-            marks=map_outliers.patches,
-            marks_sentence=map_outliers.sentence,
-        )
+            visit.photo_url, grid.rows, grid.cols, grid.step_px, key="differ", label=title, target="patch",
+            also_choose=("ask", True), overlay=overlay, detail=visit.detail_url, values=values.ravel().tolist(), unit=unit,
+            lines=False, marks=map_outliers.patches, marks_sentence=map_outliers.sentence,
+        )  # fmt: skip
         map_scale_bar(heat_colour_scale(values, most, unit, signed=True, mode=mode), "differ_scale")
         outlier_masking.note_and_switch(map_outliers, "differ")
     with two:

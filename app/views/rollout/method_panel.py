@@ -23,6 +23,7 @@ from app.views.rollout.rollout_visit import RolloutVisit
 from app.widgets import outlier_masking
 from vitcore import figures
 from vitcore.figures.attention import paper_style_note, paper_style_photo
+from vitcore.figures.drawing import Drawing
 from vitcore.figures.heat_overlay import heat_colour_scale
 from vitcore.figures.relevance import relevance_scale_top
 from vitcore.figures.theme import pixels_to_data_uri
@@ -204,27 +205,12 @@ def _download(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
     start = None if method_map.method.asks_class else visit.patch
     style, mode, marks = visit.style, visit.mode, method_map.outliers.patches
     note = text.joined((_how_to_read(visit, name), method_map.outliers.sentence))
-    downloads(
-        lambda: figures.frame_outliers(
-            figures.relevance(
-                method_map.shown_values,
-                photo_shown,
-                grid,
-                text[f"method.{name}"],
-                method_map.unit,
-                signed=method_map.method.signed,
-                style=style,
-                mode=mode,
-                subtitle=method_map.title,
-                query_patch=start,
-                even_share=method_map.even_share(grid),
-            ),
-            marks,
-            grid,
-        ),
-        f"{prefix}{name}",
-        note,
-        subjects=visit.subjects,
-        file_stem=name,
-        **{name: method_map.values},
-    )
+
+    def make() -> Drawing:
+        drawn = figures.relevance(
+            method_map.shown_values, photo_shown, grid, text[f"method.{name}"], method_map.unit, signed=method_map.method.signed,
+            style=style, mode=mode, subtitle=method_map.title, query_patch=start, even_share=method_map.even_share(grid),
+        )  # fmt: skip
+        return figures.frame_outliers(drawn, marks, grid)
+
+    downloads(make, f"{prefix}{name}", note, subjects=visit.subjects, file_stem=name, **{name: method_map.values})

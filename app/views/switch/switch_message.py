@@ -97,15 +97,8 @@ def told(visit: SwitchVisit) -> str:
         return after
     if not count:
         return text["nothing off"]
-    how = text.fill("off count", count=count)
-    rows = covered_photos.answer_rows(visit.recording, after.logits)
-    if not rows:
-        similarity = covered_photos.feature_similarity(visit.recording, after.logits)
-        return text.joined((how, text["features"].format(similarity=f"{similarity:.2f}")))
-    was, now = max(rows, key=lambda row: row.before), max(rows, key=lambda row: row.after)
-    facts = {"label": was.label, "before": percent(was.before), "after": percent(was.after), "now": now.label,
-             "share": percent(now.after)}  # fmt: skip
-    return text.joined((how, text["still" if was is now else "other"].format(**facts)))
+    change = covered_photos.answer_change(visit.recording, after.logits, text)
+    return text.joined((text.fill("off count", count=count), change))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

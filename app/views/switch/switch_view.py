@@ -7,7 +7,6 @@ from app.components.figure import explain, lead
 from app.components.pending_choices import mark_drawn, restore_pending
 from app.components.switches.switches import switches
 from app.shell import copy_link, current_visit, query_controls
-from app.shell.query_controls import rewrite_code
 from app.state.recordings import interventions
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown
@@ -56,17 +55,10 @@ def _controls(visit: Visit) -> SwitchVisit:
         asked = every_head.is_asked_for(visit, by)
     drops = every_head.try_every_head(visit, by) if asked and vit.labels and found else None
     known = [one.name for one in interventions.components(vit, "zero")]
-    off = interventions.decode_components(_off_control(visit, known), [one.name for one in found])
+    code = query_controls.code_field(
+        text["off"], OFF, lambda code: interventions.encode_components(interventions.decode_components(code, known))
+    )
+    off = interventions.decode_components(code, [one.name for one in found])
     return visit.extend(
         SwitchVisit, components=found, off=interventions.encode_components(off), by=by, map_name=shown, drops=drops
     )  # fmt: skip
-
-
-def _off_control(visit: Visit, known: list[str]) -> str:
-    """The field that keeps what is off in the address; it is not seen. What this model has not is left out."""
-    given = st.session_state.get(OFF, st.query_params.get(OFF, "")) or ""
-    code = interventions.encode_components(interventions.decode_components(given, known))
-    if given and code != given:
-        rewrite_code(OFF, code)
-    st.text_input(visit.texts["off"], key=OFF, bind="query-params")
-    return code
