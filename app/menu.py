@@ -39,18 +39,8 @@ PAGES = (
     PageRow("quiz", ":material/quiz:"),
     PageRow("report", ":material/download:"),
 )
-LECTURE = (
-    "story",
-    "attention",
-    "patches",
-    "filters",
-    "positions",
-    "distance",
-    "rollout",
-    "cover",
-    "switch",
-    "maptests",
-    "learn",
-    "quiz",
-)  # page after page
+LECTURE = (  # page after page
+    "story", "attention", "patches", "filters", "positions", "distance", "rollout", "cover", "switch",
+    "maptests", "learn", "quiz",
+)  # fmt: skip
 ROOMS = {room: [row for row in PAGES if row.room == room] for room in dict.fromkeys(row.room for row in PAGES if row.room)}

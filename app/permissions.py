@@ -4,8 +4,6 @@ Public when INSIDE_VIT_PUBLIC is 1, local when it is 0. Unset, the server's own 
 reaches (127.0.0.1, as `.streamlit/config.toml` has it) is local; a server that others reach is public.
 """
 
-from __future__ import annotations
-
 import os
 
 from streamlit import config, runtime

@@ -1,7 +1,5 @@
 """Every word of the app, by page and language: `text/<lang>/<page>.md` for pages, `vitcore.toml` for figures and errors."""
 
-from __future__ import annotations
-
 import re
 import threading
 import tomllib

@@ -271,7 +271,7 @@ KEEPING = [
         "reports",
         "jobs/map_tests",
         "jobs/photo_search",
-        "photos/image_features",
+        "photos/photo_collections",
         "photos/sample_photos",
         "models/live_graph",
         "models/loaded_models",
@@ -289,7 +289,7 @@ KEEPING = [
         "recordings/photo_patches",
         "training/films",
         "training/runs",
-        "training/synthetic_examples",
+        "training/training_preview",
         "training/training_preview",
     )
 ]  # by bytes

@@ -1,23 +1,17 @@
 """What a component is made of: its HTML, CSS and JavaScript files, and the URLs of bytes that the browser fetches for it."""
 
-from __future__ import annotations
-
 import html
 import re
 import zlib
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit import runtime
+from streamlit.components.v2.types import ComponentRenderer
 
 from app.streamlit_selectors import fill_selectors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from streamlit.components.v2.types import ComponentRenderer
 
 COMPONENTS_DIR = Path(__file__).parent
 URL_SLOTS = "_addresses"  # place → content of what it held last, and in which slot of it that is; the latest last
@@ -78,6 +72,13 @@ def media_url(data: bytes, mime: str, place: str) -> str:
         slot = len(slots) if len(slots) < SLOTS_PER_PLACE else slots.pop(next(iter(slots)))
     slots[content] = slot
     return runtime.get_instance().media_file_mgr.add(data, mime, f"inside_vit.{place}.{slot}").removeprefix("/")
+
+
+def component(name: str, page: str = "", **options: bool) -> ComponentRenderer:
+    """The component of the folder `name`: its script, its style sheet, and `page` or its HTML."""
+    page = page or read_source(f"{name}/{name}.html")
+    css, js = read_source(f"{name}/{name}.css"), read_script(f"{name}/{name}.js")
+    return st.components.v2.component(f"inside_vit_{name}", html=page, css=css, js=js, **options)
 
 
 @lru_cache(maxsize=64)  # a few in each language

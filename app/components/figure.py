@@ -1,30 +1,31 @@
 """A figure on a page: the chart, a fold that says how to read it, and a way to take it and its numbers along."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
+from numpy.typing import ArrayLike
+from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
 from app.components.page_style.page_style import page_size
+from vitcore.csv_and_npz import to_csv, to_npz
+from vitcore.figures import print_figure
+from vitcore.figures.drawing import Drawing, fit_figure_to_width, limit_figure_height, remove_title
 from vitcore.file_names import file_name
 from vitcore.translation import speaking
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-    from streamlit.delta_generator import DeltaGenerator
-
-    from vitcore.figures.drawing import Drawing
 
 PAGE_MARGIN_PX = 12  # at both sides of a phone
 SCREEN_SHARE = 0.6  # of a screen's height, below a page's title, words and controls
 ABOVE_PX = 84  # that a page's title and a figure's take in a lecture, where type is as large as usual
 TESTS_OF_MAPS = "views/maptests/page.py"
-MIMES = {"png": "image/png", "svg": "image/svg+xml", "html": "text/html"}
+PICTURES = ("png", "svg", "html")  # that a figure is given as
+MIMES = {
+    "png": "image/png", "svg": "image/svg+xml", "html": "text/html", "gif": "image/gif", "webp": "image/webp",
+    "npz": "application/octet-stream", "csv": "text/csv", "zip": "application/zip",
+}  # fmt: skip
 
 
 def aside(*sentences: str, key: str = "aside") -> DeltaGenerator:
@@ -89,8 +90,6 @@ def plot(
 
 def fit_to_page(drawing: Drawing, scale: float, narrow_px: int, screen_px: int, fills_screen: bool = False) -> Drawing:
     """The drawing `scale` times as large and without its title, on a page `narrow_px` wide, a screen `screen_px` high; 0: any."""
-    from vitcore.figures.drawing import fit_figure_to_width, limit_figure_height, remove_title
-
     drawing = replace(remove_title(drawing), zoom=scale)
     if narrow_px:
         drawing = fit_figure_to_width(drawing, narrow_px - 2 * PAGE_MARGIN_PX)
@@ -137,46 +136,30 @@ def downloads(
     Files are named for what they show (`file_stem`, else `key`) and their `subjects`, the photo and the models. Pictures say so.
     """
     stem, caption = (file_stem or key).replace("_", "-"), ". ".join(filter(None, [" · ".join(subjects), note]))
-    text, words = texts.prose("common"), texts.table()  # a file is made later, when no visitor's language is known
+    text = texts.prose("common")
+    makers = {kind: (text["picture as"], in_words(partial(_figure_file, make, kind, caption))) for kind in PICTURES}
+    if animation is not None:
+        makers["gif"] = texts.prose("report")["animation gif"], in_words(animation)
+    makers |= {"npz": (text["numbers as"], partial(to_npz, arrays)), "csv": (text["numbers as"], partial(to_csv, arrays))}
     with st.popover(text["download"], icon=":material/download:", key=f"{key}_take"):
-        for kind, mime in MIMES.items():
-            _download_button(
-                text["picture as"], kind, partial(_figure_file, make, kind, caption, words), mime, key, (stem, *subjects)
-            )
-        if animation is not None:
-            moving = texts.prose("report")["animation gif"]
-            _download_button(moving, "gif", partial(_spoken, animation, words), "image/gif", key, (stem, *subjects))
-        _download_button(text["numbers as"], "npz", lambda: npz(arrays), "application/octet-stream", key, (stem, *subjects))
-        _download_button(text["numbers as"], "csv", lambda: _csv(arrays), "text/csv", key, (stem, *subjects))
+        for kind, (label, made) in makers.items():
+            file_button(label.format(kind=kind.upper()), made, kind, (stem, *subjects), key=f"{key}_{kind}", width="stretch")
 
 
-def _download_button(label: str, kind: str, made: Callable[[], bytes], mime: str, key: str, names: tuple[str, ...]) -> None:
-    st.download_button(
-        label.format(kind=kind.upper()), made, file_name(kind, *names), mime, key=f"{key}_{kind}", on_click="ignore",
-        width="stretch",
-    )  # fmt: skip
+def _figure_file(make: Callable[[], Drawing], kind: str, note: str) -> bytes:
+    return print_figure(make(), kind, note)
 
 
-def _figure_file(make: Callable[[], Drawing], kind: str, note: str, words: Mapping[str, str]) -> bytes:
-    from vitcore.figures import print_figure
-
-    with speaking(words):
-        return print_figure(make(), kind, note)
+def file_button(label: str, made: Callable[[], bytes | str], kind: str, names: tuple[str, ...], *, key: str, **button: Any) -> None:
+    """A button that gives a file of this kind, named for `names`; it is made when it is asked for."""
+    st.download_button(label, made, file_name(kind, *names), MIMES[kind], key=key, on_click="ignore", **button)
 
 
-def _spoken(make: Callable[[], bytes], words: Mapping[str, str]) -> bytes:
+def in_words(make: Callable[[], bytes]) -> Callable[[], bytes]:
+    """The same for later, when no visitor's language is known: in the words of the visitor who sees the page now."""
+    return partial(_make_in_words, make, texts.table())
+
+
+def _make_in_words(make: Callable[[], bytes], words: Mapping[str, str]) -> bytes:
     with speaking(words):
         return make()
-
-
-def npz(arrays: Mapping[str, ArrayLike]) -> bytes:
-    """The arrays as one file."""
-    from vitcore.csv_and_npz import to_npz
-
-    return to_npz(arrays)
-
-
-def _csv(arrays: Mapping[str, ArrayLike]) -> bytes:
-    from vitcore.csv_and_npz import to_csv
-
-    return to_csv(arrays)

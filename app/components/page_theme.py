@@ -1,7 +1,5 @@
 """Follows light and dark: Streamlit neither runs a page again when they change nor always knows them on the first run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

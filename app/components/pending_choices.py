@@ -5,7 +5,7 @@ value as the browser knows it, and with its address: the control would be what i
 sends for one choice would take out of it what was touched meanwhile. So a choice is kept until the browser tells it back.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -52,6 +52,13 @@ def choice_component(
     words = {label.replace(" ", "_"): data["words"][label] for label in labels}
     sent = data | {"n": st.session_state.get(f"{key}_n", 0)}
     translated_component(name, **words)(data=sent, key=key, on_chosen_change=chosen)
+
+
+def take_choices(given: dict[str, Any], targets: Mapping[str, str], kinds: Mapping[str, Callable[[Any], Any]]) -> None:
+    """What a picture has told goes to the controls `targets`, by choice; `kinds` make of each a value, but of none at all."""
+    for choice, control in targets.items():
+        if choice in given:
+            choose(control, None if given[choice] is None else kinds[choice](given[choice]))
 
 
 def restore_pending(*bound: str, another_page: bool = False) -> None:

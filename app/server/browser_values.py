@@ -5,8 +5,6 @@ Streamlit hands it to the page, which ends in a traceback. Here the control keep
 value is in range, Streamlit's own controls look (1.67), and pages at what they are given of `EVENTS`.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import math

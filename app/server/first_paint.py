@@ -4,23 +4,18 @@ Streamlit opens its sidebar, and makes room for pictures, after the first words 
 not in its place yet is not shown; where the styles' names are not Streamlit's any more, everything is shown as it comes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
 from streamlit.file_util import get_static_dir
 
 from app.menu import PAGES
 from app.server.live_files import ISOLATED
 from app.streamlit_selectors import fill_selectors
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.routing import Route
 
 HEAD = Path(__file__).parents[1] / "static" / "head.html"
 
@@ -33,31 +28,23 @@ def index_html() -> str:
 
 
 def _page(request: Request) -> Response:
-    from starlette.responses import HTMLResponse
-
     return HTMLResponse(index_html(), headers={"Cache-Control": "no-cache"})
 
 
 def _live_page(tag: Callable[[], str]) -> Callable[[Request], Response]:
     """The page Live: isolated, for a browser gives wasm threads only where a page begins so, and with `tag` in its head."""
-    from starlette.responses import HTMLResponse
-
     headers = {"Cache-Control": "no-cache", **ISOLATED}
     return lambda request: HTMLResponse(index_html().replace("<head>", f"<head>{tag()}", 1), headers=headers)
 
 
 def _first_page(request: Request) -> Response:
     """The first page under its name: Streamlit has it at the root alone. Relative: the app may be served from below one."""
-    from starlette.responses import RedirectResponse
-
     query = request.url.query
     return RedirectResponse(f"./?{query}" if query else "./", status_code=307)
 
 
 def routes(tag_of_live: Callable[[], str] = str) -> list[Route]:
     """A route for every page of the menu; any other address is Streamlit's to answer. `tag_of_live`: for Live's head alone."""
-    from starlette.routing import Route
-
     first, *others = PAGES
     pages = [Route(f"/{row.slug}", _live_page(tag_of_live) if row.slug == "live" else _page) for row in others]
     return [Route("/", _page), Route(f"/{first.slug}", _first_page), *pages]

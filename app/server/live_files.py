@@ -4,8 +4,6 @@ They come from this server alone. Their address changes when one of them does, s
 policy lets it ask no other host for anything: no frame of a camera can leave through it.
 """
 
-from __future__ import annotations
-
 import gzip
 import html
 import json
@@ -14,15 +12,13 @@ import zlib
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
 
 from vitcore.assets import asset
 from vitcore.models.model_cards import DEFAULT_MODEL
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.routing import Route
 
 RUNTIME = Path(__file__).parents[1] / "onnxruntime_web" / "node_modules" / "onnxruntime-web" / "dist"
 EARLY, WORKER, LIBRARY, WASM = "live_early.js", "live_worker.js", "ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"
@@ -61,14 +57,10 @@ class LiveFiles:
 
     def routes(self) -> list[Route]:
         """One route for all of them."""
-        from starlette.routing import Route
-
         return [Route("/live-files/{version}/{name}", self.respond)]
 
     def respond(self, request: Request) -> Response:
         """A file, as `address` names it; compressed, but for weights, which do not get smaller."""
-        from starlette.responses import FileResponse, Response
-
         name, file = request.path_params["name"], file_of(request.path_params["name"])
         made = {WORKER: self.worker, EARLY: self.early}.get(name)
         known = made is not None or (file is not None and file.is_file())

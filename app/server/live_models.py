@@ -4,8 +4,6 @@ A visitor's own model is given to the browser that has the visitor's connection 
 may look, to who knows its address. A file that is not as it was compared with PyTorch any more is not given at all.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 import threading
@@ -13,15 +11,14 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+from starlette.types import Scope
 
 from app.server.live_files import headers_of
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.routing import Route
-    from starlette.types import Scope
 
 GRAPH, WEIGHTS = "model.onnx", "model.safetensors"
 MOST_GRANTS = 200  # models that have an address; the one asked for longest ago goes first
@@ -89,14 +86,10 @@ class LiveModels:
 
     def routes(self) -> list[Route]:
         """One route for all of them."""
-        from starlette.routing import Route
-
         return [Route("/live-models/{token}/{name}", self.respond)]
 
     def respond(self, request: Request) -> Response:
         """The graph or the weights: 404 for whom they are not, 410 where they are gone or not as they were."""
-        from starlette.responses import FileResponse, Response
-
         name, one = request.path_params["name"], _grants.get(request.path_params["token"])
         if one is None or name not in (GRAPH, WEIGHTS) or not self._may_have(request, one):
             return Response(status_code=404, headers={"Cache-Control": "no-store"})

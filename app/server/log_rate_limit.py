@@ -1,7 +1,5 @@
 """The server's log has a bound: what is said again within a minute is counted, not written, and so much is written at most."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import threading

@@ -4,8 +4,6 @@ Every connection is an open file, every visit three more (Streamlit's). macOS al
 accept the same connection 2,000 times a second and logs each try.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import errno
@@ -14,13 +12,11 @@ import os
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import runtime
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
 WANTED_FILES = 4096  # a thousand visitors; more than macOS gives (10,240) can't be asked for there
 FILES_PER_VISIT = 4  # measured: 50 visitors have 190

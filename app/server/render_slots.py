@@ -5,8 +5,6 @@ next one wants, and all of them end late. One after another they end sooner, the
 an average over photos) does not hold up the rest: after `SLOW_RENDER_S` a slot no longer counts.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading

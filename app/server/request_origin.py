@@ -6,20 +6,15 @@ place, so addresses are always answered. Streamlit (1.67) looks at Host only whe
 WebSocket; an Origin that it does not know makes it ask an address of the internet for its own.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import logging
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import config
 
 from app import permissions
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
 ANY_HOST = "*"
 READING = ("GET", "HEAD", "OPTIONS")  # without an effect, and not readable from another site's page

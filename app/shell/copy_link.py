@@ -3,14 +3,13 @@
 A page says with `offer_handout` what its pictures show; the handout of that is one click away, and has an address of its own.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
 from app.components.copy_link_button.copy_link_button import copy_link_button
@@ -19,11 +18,7 @@ from app.state.models import uploaded_model
 from app.state.photos import sample_photos, uploaded_photo
 from app.widgets import glossary, outlier_masking
 from vitcore.models.model_cards import DEFAULT_MODEL
-
-if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
-    from vitcore.report.report_settings import ReportSettings
+from vitcore.report.report_settings import ReportSettings
 
 ROLLOUT_SETTINGS = ("fusion", "discard", "residual", "first", "ask")
 USUAL_ROLLOUT = {"fusion": "mean", "discard": 0, "residual": 50, "first": 0}  # of pages that have no such settings
@@ -120,15 +115,10 @@ def share_row(slug: str) -> DeltaGenerator:
     row = st.container(horizontal=True, key="share", width="content", vertical_alignment="center", gap="xsmall", wrap=False)
     with row:
         copy_link_button(
-            text["copy"],
-            texts.prose("common")["copied"],
-            text["copy failed"],
-            text["address"],
-            note,
-            slug,
+            text["copy"], texts.prose("common")["copied"], text["copy failed"], text["address"], note, slug,
             photo_titles.ids_by_title([*(row["id"] for row in sample_photos.samples()), uploaded_photo.PHOTO_ID]),
             key="copy_link",
-        )
+        )  # fmt: skip
         if slug not in ("report", "train", "learn"):
             st.session_state[BUTTON_STATE] = st.empty()
             offer_handout()

@@ -7,19 +7,19 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
 from app.components import page_theme
 from app.shell import photo_picker
 from app.state.memory import memory_cache
+from app.state.models import loaded_models
 from app.state.recordings import recordings
 from app.state.visit import current_model, current_photo
 from app.state.visit.visit import Visit
 from app.texts import Prose, escape_markdown
 
 if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
 
@@ -60,6 +60,13 @@ def load_visit(
         st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
         st.stop()
     return Visit(vit=vit, photo=photo, recording=rec, mode=page_theme.current(), texts=text)
+
+
+def visit_of_fragment(model: str, text: Prose) -> Visit:
+    """The same in a part of the page that runs on its own and holds nothing in between; of a model that is here, by its name."""
+    vit = loaded_models.loaded(model)
+    photo = current_photo.load_photo(vit.bands)
+    return Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo), mode=page_theme.current(), texts=text)
 
 
 def load_model(status_place: DeltaGenerator | None = None) -> Vit:

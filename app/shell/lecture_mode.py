@@ -1,26 +1,20 @@
 """Around every page: the bar that says which photo and model are looked at, and changes them; and lecture mode."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 from app import texts
 from app.components import page_theme
 from app.components.page_style.page_style import apply_style
 from app.menu import LECTURE, PAGES, ROOMS, PageRow
-from app.shell import photo_picker
+from app.shell import model_picker, photo_picker
 from app.shell.page_switch import switch_page
 from app.state.models import model_menu
 from app.state.photos import sample_photos, uploaded_photo
-from app.state.visit import current_model
 from app.widgets import glossary, model_card
 from vitcore.translation import say
-
-if TYPE_CHECKING:
-    from streamlit.navigation.page import StreamlitPage
-
 
 KEYS_ASKED = "_keys_asked"
 PLACE = "_lecture_place"  # of the last page of `LECTURE` that was shown
@@ -37,17 +31,10 @@ def toggle(text: texts.Prose, row: PageRow) -> None:
     common = texts.prose("common")
     st.toggle(text["lecture"], key="lecture", bind="query-params", help=text["lecture help"])
     apply_style(
-        is_on(),
-        page_theme.current(),
-        row.slug,
-        paths,
-        _photo_and_language(),
-        key="dress",
-        lecture_key="lecture",
-        keys_key=KEYS_ASKED,
-        download_sizes=_download_sizes(),
+        is_on(), page_theme.current(), row.slug, paths, _photo_and_language(), key="dress", lecture_key="lecture",
+        keys_key=KEYS_ASKED, download_sizes=_download_sizes(),
         words={"drop": common["drop here"], "limit": common["file limit"]},
-    )
+    )  # fmt: skip
 
 
 def _photo_and_language() -> str:
@@ -136,17 +123,9 @@ def _pickers(text: texts.Prose) -> None:
         st.markdown(f"**{text['bar photo']}**")
         photo_picker.sample_gallery(photo or "", key="bar_gallery")
         photo_picker.uploader("bar_file")
-        st.session_state["bar_model"] = model
-        names = list(cards) if model in cards else [*cards, model]
-        st.selectbox(text["bar model"], names, key="bar_model", on_change=_choose_model,
-                     format_func=lambda name: cards[name].title if name in cards else name)  # fmt: skip
+        model_picker.copy_of_picker(text["bar model"], "bar_model")
         if card := cards.get(model or ""):
             model_card.show_short_notes(card)
-
-
-def _choose_model() -> None:
-    current_model.FIRST.forget_problem()
-    st.session_state["model"] = st.session_state["bar_model"]
 
 
 def keyboard_hint(text: texts.Prose, page: str) -> None:

@@ -1,7 +1,5 @@
 """What a link names and this visitor does not have: a photo or a model. It is said above the page, with the way to bring it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 
 import streamlit as st

@@ -1,15 +1,16 @@
 """The model picker of the sidebar: a menu of models, with the card of the chosen one below it."""
 
-from __future__ import annotations
+from typing import Any
 
 import streamlit as st
 
 from app import permissions, texts
 from app.shell import missing_photo_or_model
-from app.shell.address import rewrite_query_param
+from app.shell.query_controls import rewrite_query_param
 from app.state.models import model_device, model_menu
 from app.state.visit import current_model
 from app.widgets import model_card
+from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.translation import say
 
 
@@ -27,16 +28,11 @@ def show_picker() -> None:
     # one that is not in the menu stays chosen: `current_model.load_model` gets it, or says why not
     unlisted = {resolved} - {None, *cards, *titles}
     name = st.selectbox(
-        text["model"],
-        [*cards, *unlisted],
-        key="model",
-        bind="query-params",
-        format_func=lambda n: cards[n].title if n in cards else n,
-        on_change=current_model.FIRST.forget_problem,
+        text["model"], [*cards, *unlisted], key="model", bind="query-params",
+        format_func=lambda n: cards[n].title if n in cards else n, on_change=current_model.FIRST.forget_problem,
         accept_new_options=permissions.allows("downloads"),
-        help=text["model help" if permissions.allows("downloads") else "off downloads"],
-        placeholder=text["choose one"],
-    )
+        help=text["model help" if permissions.allows("downloads") else "off downloads"], placeholder=text["choose one"],
+    )  # fmt: skip
     if card := cards.get(name or ""):
         purpose = text["good for"].format(what=say(card.good_for)) if card.good_for else model_card.uploaded_file_name()
         st.caption(f"{card.summary}  \n{purpose}")
@@ -45,6 +41,20 @@ def show_picker() -> None:
             model_card.show_card(card)
             st.page_link("views/card/page.py", label=text["whole card"], icon=":material/id_card:")
             _show_device_choice(text)
+
+
+def copy_of_picker(label: str, key: str, **options: Any) -> None:
+    """The sidebar's menu once more, for who looks for it elsewhere: what is chosen here is chosen there."""
+    cards, model = model_menu.menu(), st.session_state.get("model") or DEFAULT_MODEL
+    st.session_state[key] = model
+    names = list(cards) if model in cards else [*cards, model]
+    st.selectbox(label, names, key=key, on_change=_choose_model, args=(key,),
+                 format_func=lambda name: cards[name].title if name in cards else name, **options)  # fmt: skip
+
+
+def _choose_model(key: str) -> None:
+    current_model.FIRST.forget_problem()
+    st.session_state["model"] = st.session_state[key]
 
 
 def _show_device_choice(text: texts.Prose) -> None:

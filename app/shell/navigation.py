@@ -3,12 +3,10 @@
 Nothing heavy is imported here: torch and plotly wait until the page needs them.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 from app import permissions, texts
 from app.components import page_theme
@@ -16,14 +14,20 @@ from app.components.page_theme import watch_theme
 from app.components.pending_choices import frame_is_drawn, mark_drawn, restore_pending
 from app.menu import PAGES, ROOMS, PageRow
 from app.server import browser_values, render_slots
-from app.shell import address, copy_link, lecture_mode, missing_photo_or_model, model_picker, page_switch, photo_picker, selection
+from app.shell import (
+    copy_link,
+    lecture_mode,
+    missing_photo_or_model,
+    model_picker,
+    page_switch,
+    photo_picker,
+    query_controls,
+    selection,
+)
 from app.state.memory import garbage_collection, media_files, visitors, waiting_uploads
 from app.state.visit import current_model, second_model
 from app.widgets import outlier_masking
 from vitcore.errors import RefusalError
-
-if TYPE_CHECKING:
-    from streamlit.navigation.page import StreamlitPage
 
 ICON = Path(__file__).parents[1] / "static" / "icon.svg"  # a material icon here would be fetched from outside
 
@@ -43,7 +47,7 @@ def run_page() -> None:
     page = st.navigation(list(pages.values()), expanded=True)
     row = next(row for row in PAGES if pages[row.slug].url_path == page.url_path)
     page_switch.leave_page(row.slug)
-    address.drop_invalid_params()
+    query_controls.drop_invalid_params()
     if row.uses_model:
         selection.translate_old_link(row.slug)
     same_page = st.session_state.get(page_switch.DRAWN_PAGE_STATE) == row.slug
@@ -112,13 +116,10 @@ def _sidebar(row: PageRow, text: texts.Prose, pages: dict[str, StreamlitPage]) -
             photo_picker.show_picker()
             model_picker.show_picker()
         watch_theme(
-            page_theme.current(),
-            key="theme",
-            target="_mode",
-            lang=texts.language(),
+            page_theme.current(), key="theme", target="_mode", lang=texts.language(),
             corrections=[*current_model.FIRST.stale_query_params(), *second_model.SECOND.stale_query_params()],
             ticket=visitors.reload_ticket(),
-        )
+        )  # fmt: skip
         lecture_mode.toggle(texts.prose("lecture"), row)
         with st.container(horizontal=True, key="foot", gap="xsmall", wrap=False):
             texts.language_menu()

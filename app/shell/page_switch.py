@@ -4,8 +4,6 @@ The browser does so where it has not heard of the other page yet: its window get
 1.67 then draws the page that is left, and the switch is lost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple, NoReturn
 from urllib.parse import urlsplit

@@ -1,22 +1,19 @@
 """The photo picker: a menu of titles, the gallery, an uploader and the camera; and the menu of a page's second photo."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import streamlit as st
 
 from app import texts
 from app.components.gallery.gallery import gallery
 from app.shell import missing_photo_or_model, photo_titles, query_controls
-from app.shell.address import rewrite_query_param
+from app.shell.query_controls import rewrite_query_param
 from app.state.photos import sample_photos, uploaded_photo
 from app.state.visit import current_model
+from app.state.visit.visit import Visit
 from app.streamlit_selectors import fill_selectors
 from app.texts import escape_markdown
-
-if TYPE_CHECKING:
-    from app.state.visit.visit import Visit
+from vitcore.images import MAX_BYTES, MAX_JPEG_PIXELS, MAX_PIXELS
 
 FILE_TYPES = [
     "image",
@@ -72,8 +69,6 @@ def uploader(key: str) -> None:
     """Where a visitor drops in a photo, and what was wrong with the last one that was dropped here."""
     text = texts.prose("common")
     translate_upload_button()
-    from vitcore.images import MAX_BYTES, MAX_JPEG_PIXELS, MAX_PIXELS
-
     mega = {"mb": MAX_BYTES // 2**20, "most": MAX_PIXELS // 10**6, "jpeg": MAX_JPEG_PIXELS // 10**6}
     limits = text["drop limits"].format(**mega)
     st.file_uploader(

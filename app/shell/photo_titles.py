@@ -7,6 +7,7 @@ import streamlit as st
 
 from app import texts
 from app.state.photos import sample_photos, uploaded_photo
+from vitcore.report.photo_titles import imagenet_name_sentence as told_of
 from vitcore.translation import say, speaking
 
 
@@ -39,8 +40,6 @@ def localized_samples(lang: str) -> list[dict[str, str]]:
 
 def imagenet_name_caption(labels: list[str]) -> None:
     """Below answers: that one of them is what the gallery calls otherwise."""
-    from vitcore.report.photo_titles import imagenet_name_sentence as told_of
-
     row = next((row for row in sample_photos.samples() if row["id"] == st.session_state.get("photo")), {})
     place = st.empty()  # there for every photo: controls below it that moved up would drop out of the address
     if sentence := told_of(row, labels):

@@ -1,19 +1,16 @@
-"""Controls whose values are kept in range and in the address (query parameters): numbers, sliders, menus, rows of buttons."""
+"""Controls whose values are kept in range and in the address (query parameters), and what a link's address means there."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
 
 from app import texts
 from app.components.page_style.page_style import scaled_px
 from app.shell import selection
-from app.shell.address import rewrite_query_param
-
-if TYPE_CHECKING:
-    from vitcore.grid import Grid
-    from vitcore.models.load_model import Vit
+from vitcore.grid import Grid
+from vitcore.models.vit import Vit
 
 
 def number_input(label: str, key: str, count: int, default: int = 0, **options: Any) -> int:
@@ -123,3 +120,56 @@ def _option_in_any_language(text: texts.Prose, key: str, options: list[str], nam
             if name in (option, there.get(f"{key}.{option}")):
                 return option
     return None
+
+
+def drop_invalid_params() -> None:
+    """Take out of the address what Streamlit 1.67 stumbles over before a control can refuse it: nothing, and infinity."""
+    invalid = [key for key, value in st.query_params.items() if not value or _infinite(value)]
+    dropped = [key for key in invalid if _drop(key)]
+    if dropped:
+        st.rerun()
+
+
+def _drop(key: str) -> bool:
+    """Take a parameter out of the address; False where a control is bound to it: that has refused it, or holds it as text."""
+    try:
+        del st.query_params[key]
+    except st.errors.StreamlitAPIException:
+        return False
+    return True
+
+
+def _infinite(text: str) -> bool:
+    try:
+        return math.isinf(float(text))
+    except ValueError:
+        return False
+
+
+def rewrite_query_param(key: str, value: str | int, name: str) -> None:
+    """What a link means, as this page writes it: in the address, and where a control is bound to that already, in its value."""
+    try:
+        st.query_params[key] = name
+    except st.errors.StreamlitAPIException:  # bound: this page has shown the control before
+        st.session_state[key] = value
+        return
+    st.rerun()  # a control reads the address that a run began with
+
+
+def code_field(label: str, key: str, rewrite: Callable[[str], str]) -> str:
+    """A field that keeps a code in the address; no page shows it. What a link's code means here (`rewrite`) takes its place.
+
+    A code that means nothing here leaves the address.
+    """
+    given = st.session_state.get(key, st.query_params.get(key, "")) or ""
+    code = rewrite(given)
+    if given and code != given:
+        if key in st.session_state:
+            st.session_state[key] = code
+        elif code:
+            rewrite_query_param(key, code, code)
+        else:
+            del st.query_params[key]
+            st.rerun()
+    st.text_input(label, key=key, bind="query-params")
+    return code

@@ -4,8 +4,6 @@ Streamlit keeps a control's value from page to page under its key. Here is what 
 choice, so another page begins with its own; and older links have other names. Photo and model have pickers on every page.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

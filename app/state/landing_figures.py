@@ -11,15 +11,18 @@ import io
 import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
 from vitcore.assets import asset
+from vitcore.figures.attention import resize_for_figure
+from vitcore.figures.heat_overlay import darkened_lut, fine_detail
+from vitcore.figures.theme import HEAT, ON_PHOTO, SEQUENTIAL, Mode, diverging_scale, file_to_data_uri, lut
+from vitcore.images import sharp_crop
 from vitcore.translation import translated_labels
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-    from PIL import Image
-
-    from vitcore.figures.theme import Mode
     from vitcore.forward.recording import Recording
 
 PICTURE_FILE = asset("first/picture.json")
@@ -33,10 +36,6 @@ def precomputed_picture(model: str | None, photo: str | None) -> dict[str, Any] 
 
 def rollout_picture(rec: Recording, photo: str, readout: str, image: Image.Image) -> dict[str, Any]:
     """Rollout on the photo as `components.look` draws it before there is a model: addresses, colours, shares of the patches."""
-    import numpy as np
-
-    from vitcore.figures.heat_overlay import fine_detail
-
     grid = rec.grid
     return {
         "model": rec.model, "photo": photo, "readout": readout,
@@ -55,9 +54,6 @@ def translated_answer(ready: dict[str, Any]) -> list[tuple[str, float]]:
 
 def look_colours(mode: Mode) -> dict[str, str]:
     """The colours of amounts and of similarity, on a photo, on their bars and on small maps: 256 times three bytes, base64."""
-    from vitcore.figures.heat_overlay import darkened_lut
-    from vitcore.figures.theme import HEAT, ON_PHOTO, SEQUENTIAL, diverging_scale, lut
-
     signed = diverging_scale(mode)
     tables = {
         "bar": lut(HEAT), "heat": darkened_lut(SEQUENTIAL), "signed": lut(signed), "signedHeat": darkened_lut(signed),
@@ -68,10 +64,6 @@ def look_colours(mode: Mode) -> dict[str, str]:
 
 def webp(pixels: NDArray[np.uint8], quality: int) -> str:
     """(H, W) or (H, W, 3) bytes as a data address, lossy with a `quality` up to 100."""
-    from PIL import Image
-
-    from vitcore.figures.theme import file_to_data_uri
-
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "WEBP", quality=quality, method=2)
     return file_to_data_uri(file.getvalue(), "image/webp")
@@ -80,9 +72,7 @@ def webp(pixels: NDArray[np.uint8], quality: int) -> str:
 def compute_picture() -> dict[str, Any]:
     """The picture as it is computed now, for the model and the photo the app starts with."""
     from app.state.photos import sample_photos
-    from vitcore.figures.attention import resize_for_figure
     from vitcore.forward.recording import record
-    from vitcore.images import sharp_crop
     from vitcore.models import load_model
 
     name = sample_photos.samples()[0]["id"]

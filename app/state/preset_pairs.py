@@ -7,18 +7,22 @@ After the default model, the first sample photo or a drawing changed, run it: a 
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+
 from app.state.visit.second_model import ITSELF, OWN_SIZE, RANDOM
+from vitcore.analysis.position_embeddings import position_similarity
 from vitcore.assets import asset
-from vitcore.models.model_cards import DEFAULT_MODEL
+from vitcore.figures.heat_overlay import fine_detail, heat_on_photo, scale_top
+from vitcore.figures.theme import CATEGORICAL, SEQUENTIAL, apply_colour_scale, diverging_scale
+from vitcore.images import open_photo
+from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
-
     from vitcore.forward.compare_models import Comparison
     from vitcore.models.load_model import Vit
 
@@ -65,11 +69,8 @@ def pair_picture(preset: PresetPair) -> PairPicture:
 
 def draw_pair(first: Vit, second: Vit, picture: str) -> NDArray[np.uint8]:
     """What the page's `picture` shows of both on the first sample photo, (TILE_PX, 2 · TILE_PX + GAP_PX, 4), without words."""
-    import numpy as np
-
     from app.state.photos import sample_photos
     from vitcore.forward.compare_models import compare, record_tokens
-    from vitcore.images import open_photo
 
     photo = open_photo(sample_photos.SAMPLES / f"{sample_photos.samples()[0]['id']}.jpg")
     vits = first, second
@@ -81,8 +82,6 @@ def draw_pair(first: Vit, second: Vit, picture: str) -> NDArray[np.uint8]:
 
 def _tiles(comparison: Comparison, vits: tuple[Vit, Vit], picture: str) -> list[NDArray[np.uint8]]:
     """A picture of each model, or one of both: (H, W, 3 or 4)."""
-    from vitcore.analysis.position_embeddings import position_similarity
-    from vitcore.figures.theme import SEQUENTIAL, apply_colour_scale, diverging_scale
     from vitcore.forward.compare_models import attention_map, maps_on_common_grid
     from vitcore.models.load_model import position_embeddings
 
@@ -104,10 +103,6 @@ def _tiles(comparison: Comparison, vits: tuple[Vit, Vit], picture: str) -> list[
 
 def _on_photo(comparison: Comparison, maps: tuple[NDArray, NDArray]) -> list[NDArray[np.uint8]]:
     """Two maps (rows, cols) on the photo, on one scale."""
-    import numpy as np
-    from PIL import Image
-
-    from vitcore.figures.heat_overlay import fine_detail, heat_on_photo, scale_top
     from vitcore.forward.compare_models import common_photo
 
     detail = fine_detail(Image.fromarray(common_photo(comparison, TILE_PX)), maps[0].shape)
@@ -116,11 +111,6 @@ def _on_photo(comparison: Comparison, maps: tuple[NDArray, NDArray]) -> list[NDA
 
 def _dots(shares: NDArray, top: float) -> NDArray[np.uint8]:
     """A dot for each head of each layer (L, H), from the left; its height is the share up to `top`."""
-    import numpy as np
-    from PIL import Image, ImageDraw
-
-    from vitcore.figures.theme import CATEGORICAL
-
     drawn = Image.new("RGBA", (4 * TILE_PX, 4 * TILE_PX))
     pen, radius, room = ImageDraw.Draw(drawn), 4 * DOT_PX, 4 * (TILE_PX - 4 * DOT_PX)
     for layer, heads in enumerate(shares):
@@ -133,9 +123,6 @@ def _dots(shares: NDArray, top: float) -> NDArray[np.uint8]:
 
 def _resized(tile: NDArray[np.uint8], wide: int = TILE_PX) -> NDArray[np.uint8]:
     """A tile as wide as said, TILE_PX high; what is small is enlarged cell by cell."""
-    import numpy as np
-    from PIL import Image
-
     how = Image.Resampling.NEAREST if tile.shape[0] < TILE_PX else Image.Resampling.LANCZOS
     return np.asarray(Image.fromarray(tile).convert("RGBA").resize((wide, TILE_PX), how))
 
@@ -151,10 +138,7 @@ def example_pair(share: float = 1.5) -> tuple[Vit, Vit]:
 
 def make_pictures() -> None:
     """Write all that can be made here."""
-    from PIL import Image
-
     from vitcore.models import load_model
-    from vitcore.models.model_cards import ModelError
     from vitcore.models.random_weights import with_random_weights
 
     def save(name: str, vits: tuple[Vit, Vit], picture: str) -> None:

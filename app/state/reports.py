@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,18 +11,19 @@ from app.state.model_ref import ModelRef
 from app.state.models import loaded_models, model_weights
 from app.state.photos import sample_photos
 from app.state.recordings import block_activations, model_comparisons, recordings
+from vitcore.figures.drawing import remove_title
+from vitcore.figures.painters.png_and_svg import print_figure
+from vitcore.figures.positions import position_similarity_tile
+from vitcore.figures.theme import Mode, file_to_data_uri
+from vitcore.report.report_settings import ReportOrigin, ReportSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from vitcore.figures.theme import Mode
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
     from vitcore.quiz.draw_quiz import Quiz
     from vitcore.quiz.quiz_data import QuizMaterial, QuizPhoto
     from vitcore.report.model_facts import ModelFacts
     from vitcore.report.report_pictures import ReportPicture
-    from vitcore.report.report_settings import ReportOrigin, ReportSettings
 
 SHEET = ("patches", "filters", "positions", "distance", "rollout", "heads")  # the pictures of `picture_sheet`
 
@@ -37,12 +39,7 @@ def model_side(model: str, _vit: Vit) -> ModelFacts:
 @memory_cache.cached
 def picture_sheet(rec: Recording, lang: str, mode: Mode, _vit: Vit) -> list[dict[str, str]]:
     """What `components.layer_pictures` shows: image, alt, name and words of each picture that is defined for the model."""
-    from vitcore.figures.drawing import remove_title
-    from vitcore.figures.painters.png_and_svg import print_figure
-    from vitcore.figures.positions import position_similarity_tile
-    from vitcore.figures.theme import file_to_data_uri
     from vitcore.report.report_pictures import model_pictures, photo_pictures
-    from vitcore.report.report_settings import ReportSettings
 
     settings, facts, grid = ReportSettings(), model_side(rec.model, _vit), rec.grid
     drawn = [*photo_pictures(_vit, rec, settings), *model_pictures(_vit, facts, settings)]
@@ -63,7 +60,6 @@ def handout(
 ) -> bytes:  # fmt: skip
     """The handout of a photo and a model, made once; `causes` are what its further pictures say."""
     from vitcore.report.handout import handout as made
-    from vitcore.report.report_settings import ReportOrigin
 
     credit = sample_photos.photo_credit(name)
     file = f"assets/samples/{name}.jpg" if credit else rec.photo.name

@@ -5,19 +5,21 @@ They are made of keys (model, photo, what is chosen), so that a page that waits 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from app.state.recordings import covered_photos, interventions, recordings, token_features
+from vitcore.figures.heat_overlay import colours_on_photo, fine_detail, heat_colour_scale, heat_on_photo, scale_top
+from vitcore.figures.theme import ColourScale, Mode
+from vitcore.report.animations.step_animation import AnimationStep, step_animation
+from vitcore.report.report_settings import layer_range_words
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
-
     from vitcore.faithfulness.method_ranking import PhotoDeletion
-    from vitcore.figures.theme import ColourScale, Mode
     from vitcore.forward.recording import Recording
 
 STRONGEST_HEADS = 12  # that go one after another
@@ -52,18 +54,9 @@ def switch_animation(
     model: str, key: str, steps: SwitchSteps, by: str, map_name: str, mask: bool, words: Mapping[str, str], mode: Mode
 ) -> bytes:
     """A map on the photo as parts are switched off, on one scale, with the answer; `words`: its title and each part's name."""
-    import numpy as np
-
-    from vitcore.figures.heat_overlay import heat_colour_scale, scale_top
-    from vitcore.report.animations.step_animation import AnimationStep, step_animation
-    from vitcore.report.report_pictures import heat_over_photo
-
     vit, rec = recordings.from_key(model, key, "mean")
     passes = [interventions.switched_pass(rec, code, by, mask, vit) for code in steps.codes]
-    maps, grid = np.stack([getattr(one, map_name) for one in passes]), rec.grid
-    top = scale_top(maps, grid.even_share)
-    pictures = heat_over_photo(recordings.input_picture(rec)[0], maps, top, grid)
-    scale = heat_colour_scale(100 * maps, 100 * top, words["unit"], even_share=100 * grid.even_share)
+    pictures, scale = maps_on_photo(rec, [getattr(one, map_name) for one in passes], words["unit"])
     frames = [
         AnimationStep(picture, words[part], _answer(rec, one.logits))
         for picture, part, one in zip(pictures, steps.parts, passes, strict=True)
@@ -71,27 +64,18 @@ def switch_animation(
     return step_animation(words["title"], frames, scale, mode=mode)
 
 
-def before_and_after(rec: Recording, before: NDArray, after: NDArray, unit: str) -> tuple[list[NDArray[np.uint8]], ColourScale]:
-    """Two maps (rows, cols) of shares on the photo, on one colour scale."""
-    import numpy as np
-
-    from vitcore.figures.heat_overlay import heat_colour_scale
+def maps_on_photo(rec: Recording, maps: Sequence[NDArray], unit: str) -> tuple[list[NDArray[np.uint8]], ColourScale]:
+    """Maps (rows, cols) of shares on the photo, on one colour scale."""
     from vitcore.report.report_pictures import heat_over_photo
 
-    grid, both = rec.grid, np.stack([before, after])
-    top = covered_photos.common_top(before, after, grid)
-    scale = heat_colour_scale(100 * both, 100 * top, unit, even_share=100 * grid.even_share)
-    return heat_over_photo(recordings.input_picture(rec)[0], both, top, grid), scale
+    grid, every = rec.grid, np.stack(maps)
+    top = scale_top(every, grid.even_share)
+    scale = heat_colour_scale(100 * every, 100 * top, unit, even_share=100 * grid.even_share)
+    return heat_over_photo(recordings.input_picture(rec)[0], every, top, grid), scale
 
 
 def swap_animation(model: str, key: str, squares: NDArray[np.float32], title: str, unit: str, top: float, mode: Mode) -> bytes:
     """What each square of patches does, layer by layer, in red and blue on the photo; `squares` (L, rows, cols)."""
-    import numpy as np
-
-    from vitcore.figures.heat_overlay import fine_detail, heat_colour_scale, heat_on_photo
-    from vitcore.report.animations.step_animation import AnimationStep, step_animation
-    from vitcore.report.report_settings import layer_range_words
-
     rec = recordings.from_key(model, key, "mean")[1]
     detail = fine_detail(recordings.input_picture(rec)[0], rec.grid)
     frames = [
@@ -105,20 +89,11 @@ def steering_animation(
     model: str, key: str, towards: str, layer: int, farthest: int, words: Mapping[str, str], mode: Mode
 ) -> bytes:  # fmt: skip
     """The rollout on the photo as it is steered towards another, by its key, in steps up to `farthest` per cent."""
-    import numpy as np
-
-    from vitcore.figures.heat_overlay import heat_colour_scale, scale_top
-    from vitcore.report.animations.step_animation import AnimationStep, step_animation
-    from vitcore.report.report_pictures import heat_over_photo
-
     vit, rec = recordings.from_key(model, key, "mean")
-    other, grid = recordings.from_key(model, towards, "mean")[1], rec.grid
+    other = recordings.from_key(model, towards, "mean")[1]
     scales = [round(farthest * step / STEERING_STEPS) for step in range(STEERING_STEPS + 1)]
     passes = [interventions.steered_pass(rec, other, layer, scale, vit) for scale in scales]
-    maps = np.stack([one.rollout for one in passes])
-    top = scale_top(maps, grid.even_share)
-    pictures = heat_over_photo(recordings.input_picture(rec)[0], maps, top, grid)
-    bar = heat_colour_scale(100 * maps, 100 * top, words["unit"], even_share=100 * grid.even_share)
+    pictures, bar = maps_on_photo(rec, [one.rollout for one in passes], words["unit"])
     frames = [
         AnimationStep(picture, f"{scale} %", _answer(rec, one.logits))
         for picture, scale, one in zip(pictures, scales, passes, strict=True)
@@ -132,7 +107,6 @@ def deletion_animation(
     """Patches of the photo deleted in the order of a method's map, or inserted, with the probability that is left at each step."""
     from vitcore.faithfulness.deletion import patch_order
     from vitcore.faithfulness.method_maps import method_maps
-    from vitcore.report.animations.step_animation import AnimationStep, step_animation
 
     vit, rec = recordings.from_key(model, key, "mean")
     curve, grid = found.curves[method], rec.grid
@@ -150,10 +124,6 @@ def deletion_animation(
 
 def cover_animation(model: str, key: str, code: str, fill: str, words: Mapping[str, str], mode: Mode) -> bytes:
     """The covered patches, those of the most rollout first, in a few steps, with the answer at each."""
-    import numpy as np
-
-    from vitcore.report.animations.step_animation import AnimationStep, step_animation
-
     vit, rec = recordings.from_key(model, key, "mean")
     chosen = covered_photos.decode_patches(code, rec.grid).nonzero()[0]
     chosen = chosen[np.argsort(-rec.rollout().ravel()[chosen], kind="stable")]
@@ -171,12 +141,6 @@ def token_animation(
     model: str, key: str, second_key: str, kind: str, mask: bool, whiten: bool, title: str, mode: Mode
 ) -> bytes:  # fmt: skip
     """The colours of the patch tokens of two photos side by side, layer by layer; both are named by their keys."""
-    import numpy as np
-
-    from vitcore.figures.heat_overlay import colours_on_photo, fine_detail
-    from vitcore.report.animations.step_animation import AnimationStep, step_animation
-    from vitcore.report.report_settings import layer_range_words
-
     vit, rec = recordings.from_key(model, key, "mean")
     both = rec, recordings.from_key(model, second_key, "mean")[1]
     grid, details = rec.grid, [fine_detail(recordings.input_picture(one)[0].resize((448, 448)), rec.grid) for one in both]
@@ -191,8 +155,6 @@ def token_animation(
 
 
 def _code(patches: Any, rec: Recording) -> str:
-    import numpy as np
-
     mask = np.zeros(rec.grid.patches, bool)
     mask[patches] = True
     return covered_photos.encode_patches(mask, rec.grid)

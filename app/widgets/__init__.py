@@ -1,1 +1,1 @@
-"""Parts that several pages place: the model's card, a guess, outlier masking, colour bars."""
+"""Parts that several pages place: the model's card, a guess, outlier masking, tiles of positions."""

@@ -1,15 +1,9 @@
 """A question that a visitor may guess at before its answer is shown."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
-
-if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
 
 
 def has_guessed(key: str) -> bool:

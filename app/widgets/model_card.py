@@ -1,11 +1,9 @@
 """The card of a model: who taught it what, on which photos, and how well it does; what is measured says on what."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
@@ -15,11 +13,8 @@ from app.state.training import films
 from app.widgets import model_card_tables, paper_comparison
 from vitcore.models import local_files
 from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS, ModelCard, ModelError
+from vitcore.models.vit import Vit
 from vitcore.translation import say
-
-if TYPE_CHECKING:
-    from vitcore.models.load_model import Vit
-
 
 WEAK_ACCURACY = 66.0  # % of photos named right at the first guess, below which a warning is given
 

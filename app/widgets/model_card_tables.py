@@ -4,8 +4,6 @@
 photos it is, and its use: "test" photos nothing was trained or tuned on, "validation" photos settings were chosen by.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
+from numpy.typing import NDArray
 
 from app import texts
 from app.state.recordings import outlier_tokens
+from app.state.visit.visit import Visit
+from vitcore.grid import Grid
+from vitcore.outlier_sentences import masked_outliers_sentence, outlier_count_phrase, outlier_sentence, outlier_sentence_about
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from app.state.visit.visit import Visit
     from vitcore.forward.recording import Recording
-    from vitcore.grid import Grid
 
 QUERY_KEY = "mask_outliers"  # in the address
 OLD_QUERY_KEYS = ("b_mask_outliers",)  # what links from before had for one side of the rollout lab
@@ -80,8 +80,6 @@ def _outlier_count(visit: Visit) -> int:
 
 def distances_to_show(visit: Visit) -> tuple[Recording, str]:
     """The recording whose distances are to be shown, and what is said of outlier tokens: masked where all heads are at hand."""
-    from vitcore.outlier_sentences import masked_outliers_sentence
-
     rec = visit.recording
     if not applies_to(visit):
         return rec, ""
@@ -93,7 +91,6 @@ def distances_to_show(visit: Visit) -> tuple[Recording, str]:
 def outliers_in_map(visit: Visit, values: NDArray, attended: bool = True, masked: bool | None = None) -> MapOutliers:
     """What a map (rows, cols) of this photo shows of its outlier tokens; `masked`: whether it is of masked attention."""
     from vitcore.analysis.outlier_tokens import outliers_in_map
-    from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
 
     patches: Any = outlier_tokens.find_outliers(visit.recording).patches if visit.vit.is_global else []
     if applies_to(visit) if masked is None else masked:
@@ -104,8 +101,6 @@ def outliers_in_map(visit: Visit, values: NDArray, attended: bool = True, masked
 
 def outliers_of_patches(patches: list[int], count: int, grid: Grid) -> MapOutliers:
     """The same of patches that stand out, as they were found before, of so many outlier tokens."""
-    from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
-
     masked = is_on() and count > 0
     return MapOutliers(
         [] if masked else patches, masked_outliers_sentence(count) if masked else outlier_sentence(patches, grid), count, masked
@@ -114,11 +109,9 @@ def outliers_of_patches(patches: list[int], count: int, grid: Grid) -> MapOutlie
 
 def browser_facts(patches: list[int], masked: bool) -> dict[str, Any]:
     """For a component that finds in the browser which outlier tokens (patches) hold much of a map: `outlined.js`."""
-    from vitcore.outlier_sentences import masked_outliers_sentence, outlier_count_phrase, outlier_sentence_about
-
     counts = range(1, len(patches) + 1)
     return {
-        "patches": patches, "one_in": outlier_tokens.outlier_rule().one_in,
+        "patches": patches, "one_in": outlier_tokens.ONE_IN,
         "masked": masked_outliers_sentence(len(patches)) if masked else "",
         "called": {place: [outlier_count_phrase(count, place) for count in counts] for place in ("corner", "edge", "")},
         "attended": outlier_sentence_about("{who}", True), "other": outlier_sentence_about("{who}", False),

@@ -1,11 +1,10 @@
 """How a model's accuracy stands beside the paper's: what its card says, Tables 2 and 5, and on which photos each was measured."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from app import texts
 from vitcore.models.model_cards import MODEL_CARDS, ModelCard
+from vitcore.paper import tables
 
 IMAGENET_CLASSES = 1000  # a share of fewer is no number to set beside the paper's
 
@@ -17,8 +16,6 @@ def comparison_paragraphs(card: ModelCard, trained: dict[str, Any], classes: int
     """
     if card.top1:
         return [_rank_paragraph([card.top1], card, "paper same photos"), _size_sentence(card)]
-    from vitcore.paper import tables
-
     accuracies_percent = [found["top1"] for found in accuracies(trained.get("measured", {})).values()]
     if not accuracies_percent or classes != IMAGENET_CLASSES:
         return []
@@ -36,8 +33,6 @@ def accuracies(measured: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def table_rows(card: ModelCard, trained: dict[str, Any], classes: int = 0) -> list[tuple[str, str, str]]:
     """The numbers behind these paragraphs: whose, % right at the first guess, and of which photos; the paper's in its digits."""
-    from vitcore.paper import tables
-
     if not comparison_paragraphs(card, trained, classes):
         return []
     text, title = texts.prose("common"), _title_without_size(card)
@@ -70,8 +65,6 @@ def _held_out_rows(model: str, measured: dict[str, Any], sets: dict[str, Any]) -
 
 def _rank_paragraph(accuracies_percent: list[float], card: ModelCard, photos: str, last_sentence: str = "") -> str:
     """Its place among the numbers that the paper prints, from which of them to which, and those of its namesake."""
-    from vitcore.paper import tables
-
     text, paper = texts.prose("common"), tables.imagenet_accuracies()
     above = sum(max(accuracies_percent) > one.accuracy for one in paper)
     low, high = paper[0], paper[-1]
@@ -108,8 +101,6 @@ def _teacher_card(trained: dict[str, Any]) -> ModelCard | None:
 
 def _size_sentence(card: ModelCard, views: int | None = None) -> str:
     """That it is smaller than the paper's models, and learned from less where it is known how many `views` of photos it had."""
-    from vitcore.paper import tables
-
     text, smallest = texts.prose("common"), tables.table_rows("1")[0]
     if not card.params_m or card.params_m > 0.95 * float(smallest["params_m"]):
         return ""

@@ -1,18 +1,14 @@
 """The tiles of a model's positions, a tile of cosines for each, to point at; the colour bar is below."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from app.components import page_theme
 from app.components.component_files import media_url
-from app.components.picture.picture import picture
+from app.components.picture.picture import colour_strip, picture
 from app.state.models import model_weights
-from app.widgets import colour_bar
-
-if TYPE_CHECKING:
-    from vitcore.grid import Grid
-    from vitcore.models.load_model import Vit
+from vitcore.figures.theme import diverging_scale
+from vitcore.grid import Grid
+from vitcore.models.vit import Vit
 
 
 def step_of_few_tiles(grid: Grid) -> int:
@@ -24,12 +20,10 @@ def position_tiles(
     vit: Vit, selected: int | None, label: str, scale_unit: str, place: str, *, key: str, scale_key: str, **more: Any
 ) -> None:
     """The tiles, under the address of `place`; `more` goes to the picture: what is read out and pointed at together."""
-    from vitcore.figures.theme import diverging_scale
-
     grid, mode = vit.grid, page_theme.current()
     tiles = media_url(model_weights.similarity_tiles_png(vit.name, mode), "image/png", place)
     picture(
         tiles, grid.rows, grid.cols, grid.step_px, key=key,
         target="patch", label=label, selected=selected, gutter_px=grid.patch_px / 8, lines=False, smooth=False, **more,
     )  # fmt: skip
-    colour_bar.colour_strip(diverging_scale(mode), -1, 1, scale_unit, scale_key)
+    colour_strip(diverging_scale(mode), -1, 1, scale_unit, scale_key)

@@ -10,7 +10,7 @@ from visitor import App
 
 from app import permissions, texts
 from app.state.jobs import speed_measurement
-from app.views.card import speed_sentences, table1_row
+from app.views.card import speed_section, table1_row
 from app.widgets import paper_comparison
 from vitcore.architectures.model_summary import Table1Row
 from vitcore.assets import asset
@@ -162,7 +162,7 @@ def test_in_public_it_is_off(monkeypatch, lines):
 
 def test_sentences_follow_the_numbers():
     one = profile(TWO, BatchThroughput(4, 8.4, None), too_large=8, largest_batch=0, memory_gb=1, training=True)
-    said = speed_sentences.speed_sentences(one, "one", WORDS)
+    said = speed_section.speed_sentences(one, "one", WORDS)
     assert "trains on 8.4 images a second" in said and "help little here: the best rate is 5 % above" in said
     assert "MB" not in said and "A batch of 8 does not fit" in said and "Not even one image fits into 1 GB" in said
 

@@ -55,14 +55,14 @@ def test_the_picture_has_the_librarys_numbers(files, shipped, mask):
 
 def test_the_download_draws_what_the_page_shows(monkeypatch):
     taken = {}
-    monkeypatch.setattr("app.views.tokens.tokens_download.downloads", lambda make, key, **rest: taken.update(rest, make=make))
+    monkeypatch.setattr("app.views.tokens.tokens_view.downloads", lambda make, key, **rest: taken.update(rest, make=make))
     App("tokens", layer=str(LAYER)).fine()
     found = vitcore.pca(vitcore.patch_tokens(vitcore.load(), PHOTOS), LAYER)
     drawn = [raster.pixels.astype(int) for raster in taken["make"]().rasters]
     assert taken["colours"].shape == (2, 256, 3) and taken["share_of_variance"] == pytest.approx(found.share.sum(), abs=1e-3)
     for pixels, colours in zip(drawn, taken["colours"], strict=True):
         each = pixels.reshape(16, pixels.shape[0] // 16, 16, -1, 3).mean((1, 3)).reshape(256, 3)
-        differences = each - each[:1], (colours - colours[:1].astype(float)) * token_features.photo_share()
+        differences = each - each[:1], (colours - colours[:1].astype(float)) * token_features.PHOTO_SHARE
         assert np.abs(differences[0] - differences[1]).max() < 3, "the detail has one mean in every patch"
 
 
@@ -83,7 +83,7 @@ def test_a_second_photo_may_be_ones_own_and_goes_along_in_the_film(files, shippe
     from PIL import Image
 
     taken = {}
-    monkeypatch.setattr("app.views.tokens.tokens_download.downloads", lambda make, key, **rest: taken.update(rest))
+    monkeypatch.setattr("app.views.tokens.tokens_view.downloads", lambda make, key, **rest: taken.update(rest))
     mine = saved(corners((300, 200)), "PNG")
     app = App("tokens").fine().upload("mine.png", mine, "second_file")
     data = given(app)

@@ -16,7 +16,7 @@ from visitor import App
 
 from app import texts
 from app.state.training import runs, training_processes
-from app.views.train import model_kinds, recipe_form, run_panel
+from app.views.train import recipe_form, run_panel
 from vitcore.cli import commands
 from vitcore.cli.training import train
 from vitcore.train import run_folder
@@ -139,19 +139,19 @@ def test_every_kind_of_model_is_offered_where_it_can_learn(asked):
     """Its fields are in the recipe and in the command, it can be built, and what is typed for another kind stays there."""
     app = filled(App("train"), steps=7)
     plain = [metric.value for metric in app.at.metric]
-    for kind in (kind for kind in model_kinds.KINDS if kind != model_kinds.PLAIN_VIT):
+    for kind in (kind for kind in recipe_form.KINDS if kind != recipe_form.PLAIN_VIT):
         app.set(kind=kind).fine()
         assert not app.at.error and [metric.value for metric in app.at.metric] != plain, kind
         args = commands._parser().parse_args(shlex.split(app.component("command")["text"])[3:])
-        assert train._recipe(args) == with_changes(model_kinds.kind_recipe("image_folder_tiny", kind), {"steps": 7}), kind
+        assert train._recipe(args) == with_changes(recipe_form.kind_recipe("image_folder_tiny", kind), {"steps": 7}), kind
     app.set(kind="hybrid").set(**{"image_folder_tiny.hybrid.patch_px": 8})
     assert "patches are 16 px apart" in app.sentences("error")[0]
     app.set(kind="plain").fine()
     assert not app.at.error and [metric.value for metric in app.at.metric] == plain
     app.set(kind="resnet", preset="masked_patches").fine()
-    assert app.values()["kind"] == model_kinds.PLAIN_VIT and not app.at.error, "a ResNet guesses no hidden patches"
+    assert app.values()["kind"] == recipe_form.PLAIN_VIT and not app.at.error, "a ResNet guesses no hidden patches"
     assert set(app.controls["kind"].options) == {WORDS[f"kind {kind}"] for kind in ("plain", "none", "2d", "relative", "mean")}
-    assert model_kinds.kind_fields("paper_pretraining", "hybrid") == {"resnet": "R50/16"}, "as the paper has it"
+    assert recipe_form.kind_fields("paper_pretraining", "hybrid") == {"resnet": "R50/16"}, "as the paper has it"
 
 
 @pytest.mark.parametrize(("values", "said"), [

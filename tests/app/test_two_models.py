@@ -9,12 +9,11 @@ from trained import a_run, give_model
 from visitor import App
 
 from app import texts
-from app.state import preset_pairs
+from app.state import preset_pairs, reports
 from app.state.models import loaded_models
 from app.state.photos import sample_photos
 from app.state.recordings import recordings
 from app.state.visit import second_model
-from app.views.compare import summary_and_handout
 from vitcore.forward.compare_models import compare, record_tokens
 from vitcore.forward.mask_outliers import outliers_in_recording
 from vitcore.images import open_photo
@@ -175,8 +174,8 @@ def test_the_handout_is_made_of_names_alone(shipped):
     from vitcore.report.report_settings import ReportOrigin
 
     key, words = open_photo(PHOTO).key, texts.table("zh-CN")
-    made = summary_and_handout.make_handout(
-        (DEFAULT_MODEL, f"{DEFAULT_MODEL}~random", key), ("one", "two"), ReportOrigin(lang="zh-CN"), PHOTO.stem, words
-    ).decode()
+    origin = ReportOrigin(lang="zh-CN")
     with speaking(words):
+        made = reports.comparison_handout(DEFAULT_MODEL, f"{DEFAULT_MODEL}~random", key, ("one", "two"), origin, PHOTO.stem, False)
+        made = made.decode()
         assert 'lang="zh-CN"' in made and "秩相关" in made and "one" in made and sample_photos.samples()[0]["author"] in made

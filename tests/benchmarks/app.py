@@ -141,9 +141,9 @@ def few_photos(runs: int) -> None:
     at.switch_page("views/fewshot/page.py").run()
     new, again = [], []
     for _ in range(runs):
-        photos = [key for key in memory_cache.CACHE.keys() if key[0] == "app.state.photos.image_features"]
+        photos = [key for key in memory_cache.CACHE.keys() if key[0] == "app.state.photos.photo_collections"]
         new_ones = {key for i, key in enumerate(photos) if i % 6}
-        memory_cache.CACHE.drop(lambda key, gone=new_ones: key in gone or key[0].startswith("app.state.photos.image_features."))
+        memory_cache.CACHE.drop(lambda key, gone=new_ones: key in gone or key[0].startswith("app.state.photos.photo_collections."))
         new.append(ms(at.run))
         again.append(ms(at.run))
     assert not at.exception, at.exception

@@ -71,7 +71,7 @@ InOut = dict[str, tuple[Tensor, Tensor]]  # what went into a part of a block and
 
 
 @torch.inference_mode()
-def trace_token(vit: Vit, pixels: NDArray[np.uint8], block: int, token: int) -> BlockActivations:
+def trace_token(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32], block: int, token: int) -> BlockActivations:
     """Everything that happens to a token (counted with prefix tokens) in a block, for pixels (H, W, 3).
 
     Raises: ModelError, for blocks that are not those of Eq. 2–3 (norms after the sum, attention beside the MLP, …).
@@ -163,7 +163,7 @@ def patch_embeddings(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32]) 
 
 
 @torch.inference_mode()
-def project_patch(vit: Vit, pixels: NDArray[np.uint8], patch: int) -> PatchProjection | None:
+def project_patch(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32], patch: int) -> PatchProjection | None:
     """What the embedding filters met at a patch and what they made of it; None where patches are read in another way."""
     embed = getattr(vit.module, "patch_embed", None)
     proj = getattr(embed, "proj", None)

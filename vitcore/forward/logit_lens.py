@@ -20,7 +20,7 @@ from vitcore.translation import say
 
 
 @torch.inference_mode()
-def logit_lens(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+def logit_lens(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32]) -> NDArray[np.float32]:
     """Logits (L + 1, classes) for pixels (H, W, 3): row 0 from the embeddings alone, row l after l blocks; the last row is
     the model's own answer.
 

@@ -20,6 +20,6 @@ def predict(
 
 
 @torch.inference_mode()
-def predict_without_positions(vit: Vit, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
+def predict_without_positions(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32]) -> NDArray[np.float32]:
     """Logits for pixels when all patches are given one position, the mean of the learned ones."""
     return with_onednn_linears(with_mean_position(vit))(to_model_input(vit, pixels))[0].float().cpu().numpy()

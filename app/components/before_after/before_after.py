@@ -1,14 +1,11 @@
 """What the scripts of before | after are sent: a class with both probabilities, and the values of a map."""
 
-from __future__ import annotations
-
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from numpy.typing import NDArray
 
 from vitcore.translation import percent
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def class_row(label: str, before: float, after: float) -> dict[str, Any]:

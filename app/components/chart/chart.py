@@ -4,21 +4,16 @@
 of a `Drawing` go to the page: this is its third painter, beside Plotly's and the printed one.
 """
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
-from app.components.component_files import read_script, read_source
+from app.components.component_files import component
+from vitcore.figures.drawing import Axis, Bars, Drawing, HeatCells, Label, Mark, Outline, Points, RasterLayer, Rule
+from vitcore.figures.theme import apply_colour_scale, gradient_stops, ink_colour, pixels_to_data_uri
 
-if TYPE_CHECKING:
-    from vitcore.figures.drawing import Axis, Drawing, Label, Mark, Outline, RasterLayer, Rule
-
-_CHART = st.components.v2.component(
-    "inside_vit_chart", html=read_source("chart/chart.html"), css=read_source("chart/chart.css"), js=read_script("chart/chart.js")
-)
+_CHART = component("chart")
 
 
 def chart(spec: dict[str, Any], *, key: str, alt: str, marker_x: float | None = None, rows: int = 0) -> None:
@@ -50,8 +45,6 @@ def chart_spec(drawing: Drawing) -> dict[str, Any]:
 
 
 def _axis(axis: Axis, drawing: Drawing) -> dict[str, Any]:
-    from vitcore.figures.theme import ink_colour
-
     said = {
         "type": "log" if axis.log else None, "range": axis.range and [*axis.range], "visible": None if axis.visible else False,
         "showgrid": None if axis.grid else False, "dtick": axis.step, "tickvals": [*axis.ticks] or None,
@@ -67,15 +60,11 @@ def _numbers(values: Any) -> list[float | None]:
 
 
 def _scale(drawing: Drawing) -> dict[str, Any]:
-    from vitcore.figures.theme import gradient_stops
-
     scale: Any = drawing.colour_scale
     return {"kind": "scale", "colours": gradient_stops(scale.colours, 16), "low": scale.low, "high": scale.high, "unit": scale.unit}
 
 
 def _image(layer: RasterLayer) -> dict[str, Any]:
-    from vitcore.figures.theme import pixels_to_data_uri
-
     source = pixels_to_data_uri(layer.pixels, photo=layer.smooth)
     return {
         "kind": "image", "source": source, "left": layer.place[0], "top": layer.place[1], "wide": layer.size[0],
@@ -84,9 +73,6 @@ def _image(layer: RasterLayer) -> dict[str, Any]:
 
 
 def _mark(mark: Mark, drawing: Drawing) -> dict[str, Any]:
-    from vitcore.figures.drawing import Bars, HeatCells, Points, RasterLayer
-    from vitcore.figures.theme import apply_colour_scale, ink_colour
-
     if isinstance(mark, HeatCells):
         scale, (rows, cols) = mark.scale, mark.values.shape
         pixels = apply_colour_scale(mark.values, scale.colours, scale.low, scale.high)
@@ -108,9 +94,6 @@ def _mark(mark: Mark, drawing: Drawing) -> dict[str, Any]:
 
 def _lines(shape: Outline | Rule, drawing: Drawing) -> list[dict[str, Any]]:
     """A line; a rectangle's four."""
-    from vitcore.figures.drawing import Rule
-    from vitcore.figures.theme import ink_colour
-
     look = {"colour": ink_colour(shape.colour, drawing.mode), "wide": shape.line_px, "across": False, "along": False, "dash": ""}
     if isinstance(shape, Rule):
         upright = shape.x is not None
@@ -123,8 +106,6 @@ def _lines(shape: Outline | Rule, drawing: Drawing) -> list[dict[str, Any]]:
 
 
 def _note(label: Label, drawing: Drawing) -> dict[str, Any]:
-    from vitcore.figures.theme import ink_colour
-
     return {
         "x": label.x, "y": label.y, "paper": [label.x_of_plot, label.y_of_plot], "parts": re.split(r"</?b>", label.text),
         "anchor": [label.x_anchor, label.y_anchor or "middle"], "size": label.size_px,

@@ -7,13 +7,13 @@ a block's attention, the strip) are files of Streamlit's media store, named by t
 from collections.abc import Callable
 from typing import Any
 
-from app.components.pending_choices import choice_component, choose
+from app.components.pending_choices import choice_component, take_choices
 
 LABELS = ("canvas", "tokens", "heads", "compare", "compare help", "play", "strip", "rules", "keys", "mask")
 
 PINNED_TOKENS = ("token", "second")  # tokens, by their places in the sequence
 # What else a person chooses, and its kind.
-CHOICE_TYPES: dict[str, type] = {"block": int, "head": int, "column": bool, "rolled": bool, "mask": bool}
+CHOICE_TYPES: dict[str, type] = {"block": int, "head": int, "rolled": bool, "mask": bool}
 
 
 def explorer(
@@ -32,13 +32,6 @@ def explorer(
         for name in PINNED_TOKENS:
             if name in given:
                 pin(name, None if given[name] is None else int(given[name]), prefix)
-        for choice, control in targets.items():
-            if choice not in given:
-                continue
-            if choice == "column":
-                choose(control, directions[bool(given[choice])])
-            else:
-                value = given[choice]
-                choose(control, None if value is None else CHOICE_TYPES[choice](value))
+        take_choices(given, targets, CHOICE_TYPES | {"column": lambda column: directions[bool(column)]})
 
     choice_component("explorer", LABELS, data, key=key, take=take)

@@ -2,13 +2,10 @@
 
 import streamlit as st
 
-from app.components.component_files import media_url, read_script, read_source
+from app.components.component_files import component, media_url
 from app.components.pending_choices import choose
 
-_GALLERY = st.components.v2.component(
-    "inside_vit_gallery", html="<div class='photos' role='group'>\n</div>", css=read_source("gallery/gallery.css"),
-    js=read_script("gallery/gallery.js"),
-)  # fmt: skip
+_GALLERY = component("gallery", "<div class='photos' role='group'>\n</div>")
 
 
 def gallery(rows: list[dict[str, str]], images: list[bytes], chosen: str, *, key: str, target: str, label: str) -> None:

@@ -1,15 +1,8 @@
 """Pictures of every depth side by side, each with its name and what is said of it."""
 
-import streamlit as st
+from app.components.component_files import component
 
-from app.components.component_files import read_script, read_source
-
-_COMPONENT = st.components.v2.component(
-    "inside_vit_layer_pictures",
-    html="<ol>\n</ol>",
-    css=read_source("layer_pictures/layer_pictures.css"),
-    js=read_script("layer_pictures/layer_pictures.js"),
-)
+_COMPONENT = component("layer_pictures", "<ol>\n</ol>")
 
 
 def layer_pictures(pictures: list[dict[str, str]], *, key: str, label: str) -> None:

@@ -3,8 +3,6 @@
 Python is told nothing of what is seen there, but a frame that the visitor asks to open on every page.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Callable

@@ -7,7 +7,7 @@ Streamlit's media store, which the browser fetches once.
 from collections.abc import Callable
 from typing import Any
 
-from app.components.pending_choices import choice_component, choose
+from app.components.pending_choices import choice_component, take_choices
 
 LABELS = (
     "photo", "canvas", "mask", "all layers", "layer", "heads", "after layer", "play",
@@ -15,6 +15,7 @@ LABELS = (
     "positions title", "positions more", "positions alt", "distance title", "distance more", "distance alt",
     "rollout title", "rollout more", "rollout alt",
 )  # fmt: skip
+CHOICE_TYPES: dict[str, type] = {"patch": int, "layer": int, "head": int, "mask": bool}
 
 
 def look(
@@ -26,10 +27,7 @@ def look(
     """
 
     def take(given: dict[str, Any]) -> None:
-        for choice, control in (targets or {}).items():
-            if choice in given:
-                value = given[choice]
-                choose(control, bool(value) if choice == "mask" else None if value is None else int(value))
+        take_choices(given, targets or {}, CHOICE_TYPES)
         if open_page and (name := given.get("open")):
             open_page(str(name))
 

@@ -1,7 +1,5 @@
 """A question with three or four choices, as pictures or words: one is picked by a click, its letter or its number."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -29,18 +27,10 @@ class Option(NamedTuple):
 
 
 def multiple_choice(
-    pictures: Sequence[ChoicePicture],
-    options: Sequence[Option],
-    *,
-    key: str,
-    label: str,
-    name: str,
-    verdict_labels: tuple[str, str],
-    large: bool,
-    on_pick: Callable[[int], None],
-    right: int | None = None,
+    pictures: Sequence[ChoicePicture], options: Sequence[Option], *, key: str, label: str, name: str,
+    verdict_labels: tuple[str, str], large: bool, on_pick: Callable[[int], None], right: int | None = None,
     picked: int | None = None,
-) -> None:
+) -> None:  # fmt: skip
     """Show the pictures that are `pictures` with the question, and its choices; `on_pick` is called with the place of one.
 
     `right` is told once the answer is known; then nothing can be picked. `verdict_labels` are what a screen reader
@@ -50,20 +40,10 @@ def multiple_choice(
     known = right is not None
     data: dict[str, Any] = {
         "given": [_picture_data(one, f"given{i}") for i, one in enumerate(pictures)],
-        "options": [
-            {
-                "words": one.words,
-                "picture": one.picture and _picture_data(one.picture, f"choice{i}"),
-                "told": one.explanation if known else "",
-            }
-            for i, one in enumerate(options)
-        ],
-        "right": right,
-        "picked": picked,
-        "large": large,
-        "name": name,
-        "marks": list(verdict_labels),
-    }
+        "options": [{"words": one.words, "picture": one.picture and _picture_data(one.picture, f"choice{i}"),
+                     "told": one.explanation if known else ""} for i, one in enumerate(options)],
+        "right": right, "picked": picked, "large": large, "name": name, "marks": list(verdict_labels),
+    }  # fmt: skip
     translated_component("multiple_choice", label=label)(
         data=data, key=key, on_picked_change=partial(_pick, key, len(options), on_pick)
     )

@@ -4,16 +4,10 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from app.components.component_files import read_script, read_source
+from app.components.component_files import component
 from app.components.pending_choices import choose
 
-_COMPONENT = st.components.v2.component(
-    "inside_vit_page_style",
-    html="<i hidden>\n</i>",
-    css=read_source("page_style/page_style.css"),
-    js=read_script("page_style/page_style.js"),
-    isolate_styles=False,
-)
+_COMPONENT = component("page_style", "<i hidden>\n</i>", isolate_styles=False)
 
 
 class PageSize(NamedTuple):

@@ -6,16 +6,12 @@ from typing import Any
 import streamlit as st
 
 from app import texts
-from app.components.component_files import read_script, read_source
+from app.components.component_files import component, read_script, read_source
 from app.components.pending_choices import choose
+from vitcore.figures.theme import ColourScale, gradient_stops
 from vitcore.translation import say
 
-_PICTURE = st.components.v2.component(
-    "inside_vit_picture",
-    html=read_source("picture/picture.html"),
-    css=read_source("picture/picture.css"),
-    js=read_script("picture/picture.js"),
-)
+_PICTURE = component("picture")
 
 
 def picture(
@@ -37,38 +33,14 @@ def picture(
     map, behind a curtain that a person draws: its `overlay`, `values` and `marks`, the `names` of both, the curtain's `label`.
     """
     text = texts.prose("common")
+    words = {"keys": text["keys"], "patch": text["cell"], "slot": text["slot"], "outlier": say("outlier token"),
+             "hold": text["hold"], "times": text["times even"]}  # fmt: skip
     data: dict[str, Any] = {
-        "image": image,
-        "rows": rows,
-        "cols": cols,
-        "cell": list(cell_px),
-        "label": label,
-        "selected": selected,
-        "gutter": gutter_px,
-        "order": order,
-        "overlay": overlay,
-        "detail": detail,
-        "values": values,
-        "unit": unit,
-        "even": even_share,
-        "lines": lines,
-        "smooth": smooth,
-        "group": group,
-        "marks": list(marks),
-        "told": marks_sentence,
-        "strongest": list(strongest),
-        "step": step,
-        "enlarge": enlarge,
-        "other": other,
-        "words": {
-            "keys": text["keys"],
-            "patch": text["cell"],
-            "slot": text["slot"],
-            "outlier": say("outlier token"),
-            "hold": text["hold"],
-            "times": text["times even"],
-        },
-    }
+        "image": image, "rows": rows, "cols": cols, "cell": list(cell_px), "label": label, "selected": selected,
+        "gutter": gutter_px, "order": order, "overlay": overlay, "detail": detail, "values": values, "unit": unit,
+        "even": even_share, "lines": lines, "smooth": smooth, "group": group, "marks": list(marks), "told": marks_sentence,
+        "strongest": list(strongest), "step": step, "enlarge": enlarge, "other": other, "words": words,
+    }  # fmt: skip
 
     def pick() -> None:
         chosen = st.session_state[key].picked
@@ -86,6 +58,12 @@ _SCALE = st.components.v2.component(
 )  # fmt: skip
 
 
-def scale_bar(colours: list[str], low: str, high: str, unit: str, *, key: str) -> None:
-    """A colour bar with its ends and its unit, for a picture drawn on a canvas."""
-    _SCALE(data={"colours": colours, "low": low, "high": high, "unit": unit}, key=key)
+def map_scale_bar(scale: ColourScale, key: str) -> None:
+    """The colour bar of a map on a photo."""
+    colour_strip(scale.colours, scale.low, scale.high, scale.unit, key)
+
+
+def colour_strip(scale: str, low: float, high: float, unit: str, key: str) -> None:
+    """A colour bar below a picture, with numbers at its ends and a unit."""
+    least, most = (f"{end:.3g}".replace("-", "−") for end in (low, high))
+    _SCALE(data={"colours": gradient_stops(scale), "low": least, "high": most, "unit": unit}, key=key)

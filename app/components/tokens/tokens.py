@@ -6,7 +6,7 @@ browser fetches once. What is chosen comes back to Python once.
 
 from typing import Any
 
-from app.components.pending_choices import choice_component, choose
+from app.components.pending_choices import choice_component, take_choices
 
 LABELS = (
     "photo", "canvas", "views", "colours", "foreground", "segments", "threshold", "play", "matches", "matches help", "strip",
@@ -20,9 +20,7 @@ def tokens(data: dict[str, Any], *, key: str, targets: dict[str, str]) -> None:
     """Draw what `data` says; a choice goes to st.session_state under `targets` (choice → key of its control)."""
 
     def take(given: dict[str, Any]) -> None:
-        for choice, control in targets.items():
-            if choice in given and (choice != "view" or given[choice] in VIEWS):  # a message made by hand may name another
-                value = given[choice]
-                choose(control, None if value is None else CHOICE_TYPES[choice](value))
+        known = {choice: control for choice, control in targets.items() if choice != "view" or given.get("view") in VIEWS}
+        take_choices(given, known, CHOICE_TYPES)  # a message made by hand may name another view
 
     choice_component("tokens", LABELS, data, key=key, take=take)

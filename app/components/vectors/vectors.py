@@ -1,21 +1,12 @@
 """Vectors as rows of little bars: the numbers of one token on its way, each with its formula and its length."""
 
-from __future__ import annotations
-
 from typing import Any
 
-import streamlit as st
-
 from app import texts
-from app.components.component_files import read_script, read_source
+from app.components.component_files import component
 from vitcore.translation import decimal
 
-_VECTORS = st.components.v2.component(
-    "inside_vit_vectors",
-    html=read_source("vectors/vectors.html"),
-    css=read_source("vectors/vectors.css"),
-    js=read_script("vectors/vectors.js"),
-)
+_VECTORS = component("vectors")
 
 BAR_COUNT, NUMBER_COUNT = 24, 6  # of a vector: how many are drawn, how many are written out
 

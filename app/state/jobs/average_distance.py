@@ -1,18 +1,16 @@
 """Averages over many photos: mean attention distances, one photo after another, and they can be stopped on the way."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from app.state.jobs.stoppable_job import StoppableJob
 from app.state.photos.sample_photos import digest
-
-if TYPE_CHECKING:
-    from vitcore.models.load_model import Vit
+from vitcore.images import PhotoError, open_photo
+from vitcore.models.vit import Vit
 
 
 @dataclass(eq=False)
@@ -36,8 +34,6 @@ class AverageDistance(StoppableJob):
     @property
     def spread_px(self) -> Any:
         """(L, H) standard deviation over the photos so far of each head's renormalised distance."""
-        import numpy as np
-
         return np.sqrt(np.maximum(self.squares_px / max(self.averaged_count, 1) - self.mean_px[1] ** 2, 0))
 
 
@@ -53,10 +49,7 @@ def current_average(model: Vit, photos: list[tuple[str, bytes]]) -> AverageDista
 
 def add_photos(model: Vit, photos: list[tuple[str, bytes]], job: AverageDistance) -> Iterator[int]:
     """Add one photo after another to `job`; yields how many are done."""
-    import numpy as np
-
     from vitcore.forward.recording import record
-    from vitcore.images import PhotoError, open_photo
 
     job.run_number = run_number = job.run_number + 1
     for place, (name, data) in enumerate(photos[job.done_count :], start=job.done_count + 1):

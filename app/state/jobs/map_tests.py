@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from app import texts
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
+from vitcore.assets import asset
+from vitcore.figures.drawing import Drawing
+from vitcore.figures.theme import Mode
+from vitcore.models.model_cards import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from vitcore.faithfulness.map_tables import PhotoMeans
     from vitcore.faithfulness.method_ranking import MethodScore, PhotoDeletion
     from vitcore.faithfulness.weight_randomisation import RandomisationTest
-    from vitcore.figures.drawing import Drawing
-    from vitcore.figures.theme import Mode
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
 
@@ -46,7 +50,6 @@ class ShippedTests(NamedTuple):
 @lru_cache(maxsize=1)
 def shipped_tests() -> ShippedTests:
     """The tables in `assets/maps`."""
-    from vitcore.assets import asset
     from vitcore.faithfulness import map_tables
 
     text = {name: (asset("maps") / f"{name}.csv").read_text(encoding="utf-8")
@@ -60,8 +63,6 @@ def shipped_tests() -> ShippedTests:
 
 def has_shipped_tests(vit: Vit) -> bool:
     """Whether the tests of this model ship."""
-    from vitcore.models.model_cards import DEFAULT_MODEL
-
     return vit.name == DEFAULT_MODEL
 
 
@@ -112,9 +113,13 @@ class ShippedNumbers(NamedTuple):
     random: float
 
 
-def shipped_numbers(vit: Vit, name: str) -> ShippedNumbers | None:
-    """What ships of one map, such as "rollout"; None of another model, and of a map that was not tested."""
-    return _shipped_numbers().get(name) if has_shipped_tests(vit) else None
+def measured_sentences(vit: Vit, name: str) -> str:
+    """What backs a map's "what this cannot tell": how far "rollout", say, stays with its object, in two sentences; "" for none."""
+    found = _shipped_numbers().get(name) if has_shipped_tests(vit) else None
+    if found is None:
+        return ""
+    facts = {field: f"{getattr(found, field):.2f}" for field in ("shift", "mirror", "jpeg", "random")}
+    return texts.prose("common").fill("map measured", count=found.photos, others=found.random_photos, **facts)
 
 
 @lru_cache(maxsize=1)
@@ -134,8 +139,6 @@ def _shipped_numbers() -> dict[str, ShippedNumbers]:
 @memory_cache.cached
 def photo_deletion(rec: Recording, fill: str, _vit: Vit, _on_progress: Progress) -> PhotoDeletion:
     """Deletion and insertion of all methods on a photo beside a few random orders, too few for places. Raises: ModelError."""
-    from dataclasses import replace
-
     from vitcore.faithfulness.method_ranking import photo_deletion as compute
 
     with memory_cache.CACHE.reserve(_bytes(_vit)):

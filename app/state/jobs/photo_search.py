@@ -6,19 +6,22 @@ memory, for that visitor alone, and opens no folder.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
 
 from app import permissions, texts
 from app.state.memory import memory_cache, visitors
 from app.state.photos import sample_photos
+from vitcore.images import PhotoError, crop_for_model, open_photo, photos_in_folder, printable_name, sharp_crop
+from vitcore.models.model_cards import ModelError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
-
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
     from vitcore.tokens.photo_search import PhotoIndex
@@ -65,8 +68,6 @@ def own_at_hand(vit: Vit, own: Own) -> PhotoIndex | None:
 
 def index_own(vit: Vit, own: Own, on_progress: Progress) -> str:
     """Make the index of a folder or of dropped files; "", or why there is none, in a sentence."""
-    from vitcore.images import PhotoError, photos_in_folder, printable_name
-    from vitcore.models.model_cards import ModelError
     from vitcore.tokens.photo_search import default_folder, index_photos
 
     path, files = own
@@ -88,8 +89,6 @@ def index_own(vit: Vit, own: Own, on_progress: Progress) -> str:
 
 
 def _folder(path: str) -> Path:
-    from pathlib import Path
-
     return Path(path.strip()).expanduser()
 
 
@@ -123,12 +122,6 @@ def _vectors(rec: Recording, _vit: Vit) -> NDArray[np.float32]:
 
 def _picture(source: str | Path | bytes, name: str, patch: int | None, vit: Vit) -> bytes:
     """What the model sees of a photo, small, with a patch framed; b"" where its file has gone."""
-    import io
-
-    from PIL import Image, ImageDraw
-
-    from vitcore.images import PhotoError, crop_for_model, open_photo, sharp_crop
-
     try:
         photo = open_photo(source, name, bands=vit.bands)
     except PhotoError:

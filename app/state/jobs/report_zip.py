@@ -17,11 +17,12 @@ from app.state.models import loaded_models
 from app.state.photos.sample_photos import photo_credit
 from app.state.reports import model_side
 from vitcore.errors import system_reason
+from vitcore.images import Photo, PhotoError, open_photo
+from vitcore.models.model_cards import ModelError
+from vitcore.report.report_settings import ReportOrigin, ReportSettings
 
 if TYPE_CHECKING:
-    from vitcore.images import Photo
     from vitcore.report.bundle import ReportBundle
-    from vitcore.report.report_settings import ReportSettings
 
 MAX_PHOTOS = 100
 MAX_ZIP_BYTES = 300 * 2**20  # on disk, one a visitor
@@ -115,10 +116,7 @@ def discard_job() -> None:
 
 def add_reports(job: ZipJob) -> Iterator[int]:
     """Add one photo after another and finish; yields how many are done. Damaged photos are named and left out."""
-    from vitcore.images import PhotoError, open_photo
-    from vitcore.models.model_cards import ModelError
     from vitcore.report.output_folder import OutputFullError
-    from vitcore.report.report_settings import ReportOrigin
 
     job.run_number = run_number = job.run_number + 1
     for place, (name, data) in enumerate(job.photos[job.done_count :], start=job.done_count + 1):

@@ -22,7 +22,7 @@ from app.state.model_ref import ModelRef
 from app.state.models import uploaded_model
 from app.state.training import runs
 from app.state.training.training_processes import process_environment
-from vitcore.translation import retell
+from vitcore.translation import parts, retell, say
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
@@ -135,8 +135,6 @@ def _read_output(measurement: SpeedMeasurement) -> None:
                     measurement.device, measurement.profile = parse_profile(line)
     code = measurement.process.wait()
     if code and not measurement.stopped and not measurement.problem_parts:
-        from vitcore.translation import parts, say
-
         measurement.problem_parts = parts(say("The process that measured ended before it was done."))
     measurement.process, measurement.is_running = None, False
 

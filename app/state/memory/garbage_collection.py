@@ -5,8 +5,6 @@ that walks half a million objects and holds the interpreter for about 300 ms, so
 that pages leave behind are found by Python's own generations, and here.
 """
 
-from __future__ import annotations
-
 import gc
 import sys
 import threading

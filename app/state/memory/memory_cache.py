@@ -6,8 +6,6 @@ at once wait for one computation. INSIDE_VIT_MEMORY_GB sets the budget; a quarte
 process may take 1 GB beside: what it takes beyond the usual, visits that have just ended say, is taken off the budget.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import functools

@@ -8,8 +8,6 @@ A page that is loaded again is another visit to Streamlit, and the same visitor'
 (`components/page_theme`), shows it as a cookie when it comes (`static/head.html`), and is given the name that goes with it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import secrets
 import threading

@@ -16,10 +16,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import runtime
 from streamlit.web.server.server_util import is_xsrf_enabled
 from streamlit.web.server.starlette.starlette_app_utils import validate_xsrf_token
@@ -27,9 +28,6 @@ from streamlit.web.server.starlette.starlette_server_config import XSRF_COOKIE_N
 
 from app import permissions
 from app.state.memory import memory_cache
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
 ADDRESS = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)$")
 MEGABYTE = 2**20

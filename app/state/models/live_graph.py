@@ -4,25 +4,23 @@ The weights are those of the file that the model was loaded from. Where that is 
 a copy of a visitor's own model lies beside their upload, and goes with it.
 """
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
 
 from app import texts
 from app.state.memory import memory_cache
 from app.state.model_ref import ModelRef
-from app.state.models import live_input, uploaded_file, uploaded_model
+from app.state.models import uploaded_file, uploaded_model
 from app.state.training import runs
 from vitcore.errors import RefusalError, first_line, system_reason
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from vitcore.models.load_model import Vit
+from vitcore.models.model_cards import ModelError
+from vitcore.models.vit import Vit
 
 MOST_MB = 120  # of weights in 32-bit floats: ViT-S has 88; with them a browser takes 400 MB
 AGREES = 1e-4  # of logits, relative to the largest where that is above 1, and of attention
@@ -57,7 +55,7 @@ def make_live_graph(vit: Vit) -> LiveGraph:
     size = max(size, runs.stat_of(file)[0] if file else 0)
     if size > MOST_MB * 1e6:
         raise LiveModelError(text.fill("too large", name=vit.display_name, size=round(size / 1e6), most=MOST_MB))
-    if vit.bands != 3 or live_input.cut_of(vit) is None:
+    if vit.bands != 3 or cut_of(vit) is None:
         raise LiveModelError(text.fill("other cut", name=vit.display_name))
     return _live_graph(vit.name, vit, file)
 
@@ -92,7 +90,6 @@ def weights_file(vit: Vit) -> Path | None:
     from vitcore.models.formats.containers import weight_files
     from vitcore.models.hub import fetch_weights
     from vitcore.models.local_files import SHIPPED_MODELS
-    from vitcore.models.model_cards import ModelError
 
     ref = ModelRef.parse(vit.name)
     if ref.variant:
@@ -133,9 +130,6 @@ def _copy(vit: Vit) -> tuple[Path | None, uploaded_file.TemporaryFolder | None]:
 
 def _compare(vit: Vit, graph: bytes, file: Path) -> float:
     """The largest difference of the graph's logits from PyTorch's, on noise. Raises: LiveModelError, where they are not equal."""
-    import numpy as np
-    from PIL import Image
-
     from vitcore.forward.recording import record
     from vitcore.onnx_graph.run_graph import run_onnx_graph
 
@@ -154,3 +148,19 @@ def _compare(vit: Vit, graph: bytes, file: Path) -> float:
 
 def _largest(values: NDArray[np.float32]) -> float:
     return float(abs(values).max())
+
+
+FILTERS = ("bicubic", "bilinear")  # of Pillow's, that the browser has
+
+
+def cut_of(vit: Vit) -> dict[str, Any] | None:
+    """The shorter side after resizing, by which filter, and the crop's height and width; None of other transforms.
+
+    It has what most models have: the shorter side resized by a filter of Pillow's, then the centre cut out.
+    """
+    steps = {type(step).__name__: step for step in vit.transform.transforms[:2]}  # type: ignore[attr-defined]
+    resize, crop = steps.get("Resize"), steps.get("CenterCrop")
+    if not (resize and crop and isinstance(resize.size, int) and resize.interpolation.value in FILTERS):
+        return None
+    high, wide = crop.size
+    return {"short": resize.size, "high": high, "wide": wide, "filter": resize.interpolation.value}

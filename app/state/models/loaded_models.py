@@ -55,15 +55,10 @@ def open_uploaded(options: uploaded_model.OpeningOptions) -> str | None:
     try:
         _reserve(model.display_name, 4 * model.inspection.params)
         loaded(model.version)
-        problem = None
-    except ModelError as error:
-        problem = str(error)
-    except memory_cache.MemoryBudgetError:
-        problem = texts.prose("common")["no room now"]
-    if problem is not None:
+    except (ModelError, memory_cache.MemoryBudgetError) as error:
         failed, (model.options, model.version) = model.version, before
         uploaded_model.drop_cached(failed)
-        return problem
+        return str(error) or texts.prose("common")["no room now"]
     uploaded_model.drop_cached(before[1])
     return None
 

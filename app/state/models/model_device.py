@@ -3,14 +3,13 @@
 INSIDE_VIT_DEVICE sets it ("auto": the accelerator, if there is one); unset, it is the CPU. In local mode a control changes it.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import sys
 
 from app import permissions
 from app.state.memory import memory_cache
+from vitcore.models.model_cards import ModelError
 
 CPU = "cpu"
 _chosen: list[str] = []  # the device chosen on a page, which outlives the visit: models are shared
@@ -42,8 +41,6 @@ def current_device() -> str:
 
 def check_setting() -> None:
     """As the server starts. Raises: SystemExit, where INSIDE_VIT_DEVICE names a device that this machine does not have."""
-    from vitcore.models.model_cards import ModelError
-
     try:
         current_device()
     except ModelError as error:

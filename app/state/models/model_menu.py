@@ -1,7 +1,5 @@
 """The models that can be chosen: the menu's cards, a visitor's upload, training runs, and the paper's models by name."""
 
-from __future__ import annotations
-
 from app.state.models import uploaded_model
 from app.state.models.uploaded_model import MODEL_ID
 from app.state.training import runs

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
+from vitcore.analysis import filters, position_embeddings
+from vitcore.analysis.filter_patterns import describe_filter
+from vitcore.analysis.filters import MAX_COMPONENTS, ComponentKinds, PrincipalComponents
+from vitcore.analysis.model_similarity import subspace_overlap
+from vitcore.analysis.position_embeddings import MirrorSymmetry
+from vitcore.analysis.position_embeddings import correlation_with_distance as correlation_with_distance
+from vitcore.analysis.position_embeddings import matching_patch as matching_patch
+from vitcore.figures.positions import similarity_mosaic
+from vitcore.figures.theme import encode_image
+from vitcore.grid import Grid
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from vitcore.analysis.filters import ComponentKinds, PrincipalComponents
-    from vitcore.analysis.position_embeddings import MirrorSymmetry
     from vitcore.architectures.model_summary import ModulePart, Table1Row
-    from vitcore.grid import Grid
     from vitcore.models.embeddings import RelativePositions
     from vitcore.models.load_model import Vit
 
@@ -30,10 +38,6 @@ def filter_patterns(model: str, count: int) -> list[dict[str, Any]]:
 @memory_cache.cached
 def _filter_pattern(model: str, place: int) -> dict[str, Any]:
     """What one component looks like, by its place from 0: kept one by one, for whoever asks for more of them."""
-    from dataclasses import asdict
-
-    from vitcore.analysis.filter_patterns import describe_filter
-
     found = filter_components(model)
     assert found is not None, "only asked for models that have filters"
     return asdict(describe_filter(found.vectors[place]))
@@ -59,7 +63,6 @@ def relative_positions(model: str, block: int, _vit: Vit) -> RelativePositions |
 @memory_cache.cached
 def filter_components(model: str) -> PrincipalComponents | None:
     """Principal components of a model's embedding filters, or of a hybrid's root convolution."""
-    from vitcore.analysis import filters
     from vitcore.models import load_model
 
     vit = loaded_models.loaded(model)
@@ -77,30 +80,22 @@ class ComponentsNeeded(NamedTuple):
 
 def components_needed(components: PrincipalComponents) -> ComponentsNeeded:
     """How many components it takes."""
-    from vitcore.analysis.filters import MAX_COMPONENTS, components_for_variance
-
-    half, most = (components_for_variance(components.variance, share) for share in (0.5, MAX_COMPONENTS))
+    half, most = (filters.components_for_variance(components.variance, share) for share in (0.5, MAX_COMPONENTS))
     return ComponentsNeeded(half, most, MAX_COMPONENTS)
 
 
 def component_tiles(components: PrincipalComponents, count: int, scale: str = "symmetric") -> NDArray[np.uint8]:
     """The first components as pictures."""
-    from vitcore.analysis.filters import components_as_picture
-
-    return components_as_picture(components.vectors[:count], scale)
+    return filters.components_as_picture(components.vectors[:count], scale)
 
 
 def component_kinds(components: PrincipalComponents, count: int) -> ComponentKinds:
     """How many of the first components are colour, how many light and dark, how many smooth."""
-    from vitcore.analysis.filters import component_kinds
-
-    return component_kinds(components.vectors[:count])
+    return filters.component_kinds(components.vectors[:count])
 
 
 def filter_overlap(one: PrincipalComponents, other: PrincipalComponents, count: int) -> tuple[float, float] | None:
     """How much of the spaces of the first components is shared, and by chance; None for filters of other shapes."""
-    from vitcore.analysis.model_similarity import subspace_overlap
-
     first, second = one.vectors[:count], other.vectors[:count]
     return (subspace_overlap(first, second), count / first[0].size) if first.shape == second.shape else None
 
@@ -108,7 +103,6 @@ def filter_overlap(one: PrincipalComponents, other: PrincipalComponents, count: 
 @memory_cache.cached
 def position_similarity(model: str, rows: int = 0, cols: int = 0, method: str = "paper") -> NDArray[np.float64] | None:
     """Cosines of a model's position embeddings (N, N), at its own grid or interpolated to rows × cols."""
-    from vitcore.analysis import position_embeddings
     from vitcore.models import load_model
 
     vit = loaded_models.loaded(model)
@@ -135,13 +129,6 @@ class InterpolatedPosition(NamedTuple):
         return float(abs(self.difference).max())
 
 
-def matching_position(chosen: int, grid: Grid, other: Grid) -> int:
-    """The place in another grid that holds a position."""
-    from vitcore.analysis.position_embeddings import matching_patch
-
-    return matching_patch(chosen, grid, other)
-
-
 def interpolated_position(model: str, side: int, place: int) -> InterpolatedPosition:
     """The cosines of the position `place` of `side` × `side`, in both ways of interpolation."""
     paper, timm = (position_similarity(model, side, side, way) for way in ("paper", "timm"))
@@ -160,18 +147,9 @@ def nearest_position(model: str, patch: int) -> tuple[int, float] | None:
     return most, others[most]
 
 
-def distance_correlation(cosine: NDArray, grid: Grid) -> float:
-    """How closely similarity follows distance: the correlation of the cosines (N, N) with it."""
-    from vitcore.analysis.position_embeddings import correlation_with_distance
-
-    return correlation_with_distance(cosine, grid)
-
-
 def random_similarity(count: int, width: int) -> NDArray[np.float64]:
     """The cosines (N, N) of as many random position embeddings."""
-    from vitcore.analysis.position_embeddings import position_similarity, random_position_embeddings
-
-    return position_similarity(random_position_embeddings(count, width))
+    return position_embeddings.position_similarity(position_embeddings.random_position_embeddings(count, width))
 
 
 class PositionFacts(NamedTuple):
@@ -186,12 +164,10 @@ class PositionFacts(NamedTuple):
 
 def position_facts(cosine: NDArray, chosen: int, grid: Grid) -> PositionFacts:
     """What the cosines (N, N) say of a position."""
-    from vitcore.analysis import position_embeddings as found
-
-    most, alike = found.most_similar_position(cosine, chosen)
-    places, near = found.neighbours(chosen, grid), found.neighbour_cosines(cosine, chosen, grid)
+    most, alike = position_embeddings.most_similar_position(cosine, chosen)
+    places, near = position_embeddings.neighbours(chosen, grid), position_embeddings.neighbour_cosines(cosine, chosen, grid)
     neighbours = {way: (places[way], near[way]) for way in near}
-    return PositionFacts(most, alike, neighbours, found.corner_cosines(cosine, grid), found.MIRROR)
+    return PositionFacts(most, alike, neighbours, position_embeddings.corner_cosines(cosine, grid), position_embeddings.MIRROR)
 
 
 def position_embedding(vit: Vit, patch: int) -> NDArray[np.float32] | None:
@@ -205,8 +181,6 @@ def position_embedding(vit: Vit, patch: int) -> NDArray[np.float32] | None:
 @memory_cache.cached
 def mirror_symmetries(model: str) -> list[MirrorSymmetry]:
     """The mirror patterns among a model's positions."""
-    from vitcore.analysis import position_embeddings
-
     cosine = position_similarity(model)
     assert cosine is not None, "only asked for models that have positions"
     return position_embeddings.mirror_symmetries(cosine, loaded_models.loaded(model).grid)
@@ -215,9 +189,6 @@ def mirror_symmetries(model: str) -> list[MirrorSymmetry]:
 @memory_cache.cached
 def similarity_tiles_png(model: str, mode: Any) -> bytes:
     """The picture of all similarity tiles, as a PNG file."""
-    from vitcore.figures.positions import similarity_mosaic
-    from vitcore.figures.theme import encode_image
-
     cosine = position_similarity(model)
     assert cosine is not None, "only asked for models that have positions"
     return encode_image(similarity_mosaic(cosine, loaded_models.loaded(model).grid, gutter=False, mode=mode))[0]

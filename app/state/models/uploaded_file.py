@@ -4,8 +4,6 @@ Streamlit keeps what was dropped in memory until the page is left. Here it is co
 file is in memory once, and not at all when the model is read from disk.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import tempfile

@@ -125,12 +125,9 @@ def inspect_file(received: ReceivedFile) -> str | None:
     try:
         _keep_model(UploadedModel(received.path, received.display_name, _inspect(received.path), received.folder))
         return None
-    except ModelError as error:
-        problem = str(error)
-    except memory_cache.MemoryBudgetError:
-        problem = texts.prose("common")["no room now"]
-    received.folder.remove()
-    return problem
+    except (ModelError, memory_cache.MemoryBudgetError) as error:
+        received.folder.remove()
+        return str(error) or texts.prose("common")["no room now"]
 
 
 def fetch_hub_model(hub_id: str, progress: Callable[[int, int], None]) -> str | None:
@@ -144,10 +141,8 @@ def fetch_hub_model(hub_id: str, progress: Callable[[int, int], None]) -> str | 
         path = fetch_hub_folder(name, progress)
         _keep_model(UploadedModel(path, name, _inspect(path)))
         return None
-    except ModelError as error:
-        return str(error)
-    except memory_cache.MemoryBudgetError:
-        return texts.prose("common")["no room now"]
+    except (ModelError, memory_cache.MemoryBudgetError) as error:
+        return str(error) or texts.prose("common")["no room now"]
 
 
 def choose_part(model: UploadedModel, part: str) -> str | None:

@@ -1,20 +1,24 @@
-"""Labelled photos for a few-shot classifier: pieces of the gallery's, handwritten digits, and classes of uploads."""
+"""Labelled photos for a few-shot classifier: pieces of the gallery, digits, uploads; and what a model makes of many at once."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
 
 from app import texts
+from app.state.memory import memory_cache
 from app.state.photos import sample_photos
+from app.state.photos.sample_photos import digest
+from vitcore.images import PhotoError, open_photo
+from vitcore.models.vit import Vit
+from vitcore.train.evaluation.few_shot import FewShotDraws, few_shot_over_draws
 from vitcore.translation import say, speaking
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-    from PIL import Image
 
 PIECE_PHOTOS = ("red-panda", "cat", "macaw", "honey-bee", "espresso")  # of the gallery
 PHOTOS_PER_CLASS = 12  # photos a class of what is here already
@@ -38,8 +42,6 @@ class Collection(NamedTuple):
     @property
     def label_array(self) -> NDArray[np.int64]:
         """The classes (N,) as an array."""
-        import numpy as np
-
         return np.array(self.labels)
 
     @property
@@ -57,9 +59,6 @@ class Collection(NamedTuple):
 @lru_cache(maxsize=len(texts.LANGUAGES))
 def photo_pieces(lang: str) -> Collection:
     """Squares cut at random from five photos of the gallery: which photo is a piece from? Names in a language."""
-    import numpy as np
-    from PIL import Image
-
     rng, titles = np.random.default_rng(0), {row["id"]: row["title"] for row in sample_photos.samples()}
     photos = []
     for name in PIECE_PHOTOS:
@@ -82,7 +81,6 @@ def _png(image: Image.Image) -> bytes:
 @lru_cache(maxsize=1)
 def handwritten_digits() -> Collection:
     """Handwritten digits 0 to 4 of scikit-learn (8×8 grey pixels, UCI 1998), enlarged so that a patch sees strokes."""
-    from PIL import Image
     from sklearn.datasets import load_digits
 
     dataset = load_digits(n_class=5)
@@ -97,8 +95,6 @@ def handwritten_digits() -> Collection:
 
 def collection_of_uploads(uploads: list[tuple[str, list[tuple[str, bytes]]]]) -> Collection:
     """The classes (name, files) that have two photos or more; photos that can't be opened are among the problems."""
-    from vitcore.images import PhotoError, open_photo
-
     photos: list[bytes] = []
     labels: list[int] = []
     names: list[str] = []
@@ -118,3 +114,61 @@ def collection_of_uploads(uploads: list[tuple[str, list[tuple[str, bytes]]]]) ->
             photos += good
             names.append(name)
     return Collection(photos, labels, names, problems)
+
+
+PIXELS_SIDE = 32  # side of the small pictures whose bytes are the "raw pixels"
+BATCH = 8
+
+
+def pixel_features(photos: Sequence[bytes]) -> NDArray[np.float32]:
+    """(N, 32·32·3) bytes of the photos, squashed to a small square."""
+    small = [Image.open(io.BytesIO(photo)).convert("RGB").resize((PIXELS_SIDE, PIXELS_SIDE)) for photo in photos]
+    return np.stack([np.asarray(image, np.float32).ravel() for image in small])
+
+
+def features_of_photos(
+    vit: Vit, photos: Sequence[bytes], trained: bool = True, on_progress: Callable[[int, int], object] = lambda done, count: None
+) -> NDArray[np.float32]:
+    """(N, D) features of encoded photos, each kept by what it shows; `on_progress` hears how many of how many are done.
+
+    With `trained` off, of the same architecture with random weights.
+    """
+    features_by_photo = [memory_cache.CACHE.peek(_key(vit.name, trained, digest(photo))) for photo in photos]
+    missing = [i for i, features in enumerate(features_by_photo) if features is None]
+    for start in range(0, len(missing), BATCH):
+        rows = missing[start : start + BATCH]
+        for i, features in zip(rows, _forward(vit, [photos[i] for i in rows], trained), strict=True):
+            features_by_photo[i] = features
+            memory_cache.CACHE.put(_key(vit.name, trained, digest(photos[i])), features)
+        on_progress(start + len(rows), len(missing))
+    return np.stack(features_by_photo)
+
+
+def few_shot_draws(x: NDArray[np.float32], labels: NDArray[np.int64], shots: int) -> FewShotDraws:
+    """Few-shot answers over many draws of the photos to learn from."""
+    return _draws(digest(x.tobytes() + labels.tobytes()), shots, x, labels)
+
+
+@memory_cache.cached
+def _draws(digest: str, shots: int, _x: NDArray[np.float32], _labels: NDArray[np.int64]) -> FewShotDraws:
+    return few_shot_over_draws(_x, _labels, shots)
+
+
+def _key(model: str, trained: bool, digest: str) -> memory_cache.Key:
+    return __name__, model, trained, digest
+
+
+def _forward(vit: Vit, photos: list[bytes], trained: bool) -> NDArray[np.float32]:
+    from vitcore.train.data.photos import Photos
+    from vitcore.train.evaluation.accuracy import extract_features
+
+    if not trained:
+        vit = _untrained(vit.name, vit)
+    return extract_features(vit, Photos("photos", photos, np.full(len(photos), -1)))
+
+
+@memory_cache.cached
+def _untrained(model: str, _vit: Vit) -> Vit:
+    from vitcore.models.random_weights import with_random_weights
+
+    return with_random_weights(_vit)

@@ -1,28 +1,22 @@
 """Sample photos of the gallery: their list, files and thumbnails; and any photo, opened once and cached by its digest."""
 
-from __future__ import annotations
-
 import hashlib
+import io
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from PIL import Image, ImageOps
 
 from app.state.memory import memory_cache
 from vitcore.assets import SAMPLES as SAMPLES
 from vitcore.assets import samples as samples
-
-if TYPE_CHECKING:
-    from vitcore.images import Photo
+from vitcore.images import Photo, open_photo
 
 
 @lru_cache(maxsize=64)
 def thumbnail(sample: str, side_px: int = 112) -> bytes:
     """A small square of a sample photo, WebP."""
-    import io
-
-    from PIL import Image, ImageOps
-
     file = io.BytesIO()
     ImageOps.fit(Image.open(SAMPLES / f"{sample}.jpg"), (side_px, side_px)).save(file, "WEBP", quality=72)
     return file.getvalue()
@@ -38,8 +32,6 @@ def open_cached(
     digest: str, name: str, lang: str, owner: str, _data: bytes | Path, bands: int = 3, shown: tuple[int, ...] = ()
 ) -> Photo:
     """The photo for a model of so many bands, of which those `shown` are the picture. Raises: PhotoError."""
-    from vitcore.images import open_photo
-
     return replace(open_photo(_data, name, bands, shown or None), whose=owner)
 
 

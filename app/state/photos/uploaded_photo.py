@@ -1,15 +1,9 @@
 """The photos that a visitor uploads, the first and a second: checked, kept for that visitor alone, and gone when they leave."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from app import texts
 from app.state.memory import memory_cache, visitors
 from app.state.photos import sample_photos
-
-if TYPE_CHECKING:
-    from vitcore.images import Photo
+from vitcore.images import Photo, PhotoError, printable_name
 
 PHOTO_ID, SECOND_ID = "your-photo", "your-second-photo"
 FIRST, SECOND = "upload", "second upload"  # what they are kept as
@@ -19,8 +13,6 @@ KINDS = {PHOTO_ID: FIRST, SECOND_ID: SECOND}
 
 def receive_photo(data: bytes, name: str, kind: str = FIRST, bands: int = 3) -> str | None:
     """Try a photo someone brought for a model of so many bands; on success it becomes the photo, else the sentence says why not."""
-    from vitcore.images import PhotoError, printable_name
-
     name = printable_name(name)
     try:
         sample_photos.open_cached(sample_photos.digest(data), name, texts.language(), visitors.visitor_id(), data, bands)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from app.state.memory import memory_cache
 from app.state.recordings import outlier_tokens
+from vitcore.analysis import head_descriptions
+from vitcore.analysis.attention_as_bytes import LEAST, SPAN, WORST, encode_weights
+from vitcore.analysis.attention_distance import uniform_distance_px
+from vitcore.analysis.head_descriptions import OUTLIER_SHARE, HeadDescription
+from vitcore.analysis.rollout import rollout_matrix, transition_matrix
+from vitcore.grid import Grid
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from vitcore.analysis.head_descriptions import HeadDescription
     from vitcore.forward.recording import Recording
-    from vitcore.grid import Grid
 
 MAX_BYTES = 800_000  # of attention at once; of more, the browser is given some queries only
 ANSWER = -1  # in place of a token: where the answer is read
@@ -46,16 +50,12 @@ def _lattice(rec: Recording, step: int) -> set[int]:
 @memory_cache.cached
 def all_blocks(rec: Recording) -> dict[int, bytes]:
     """Each block's attention, all heads × queries × keys, of a recording that kept all blocks and is small enough to send."""
-    from vitcore.analysis.attention_as_bytes import encode_weights
-
     return {block: encode_weights(maps).tobytes() for block, maps in rec.maps.items()}
 
 
 @memory_cache.cached
 def of_tokens(rec: Recording, block: int, tokens: tuple[int, ...], column: bool) -> bytes:
     """Attention of some tokens (heads × those × all): what they attend to, or who attends to them."""
-    from vitcore.analysis.attention_as_bytes import encode_weights
-
     maps, some = rec.maps[block], list(tokens)
     return encode_weights(maps[:, :, some].swapaxes(1, 2) if column else maps[:, some]).tobytes()
 
@@ -72,8 +72,6 @@ def exact_rows(rec: Recording, block: int | None, tokens: tuple[int, ...], colum
 
     `block` None: of rollout, tokens × 1 × all. A token may be `ANSWER`.
     """
-    import numpy as np
-
     if block is None:
         return rollout_rows(rec, tokens, column).astype("float32").tobytes()
     rows = [
@@ -104,9 +102,6 @@ def _head_card(head: HeadDescription, grid: Grid, named: int) -> dict[str, Any]:
 
     `named` tokens have a share each, the registers after them one together.
     """
-    from vitcore.analysis.attention_distance import uniform_distance_px
-    from vitcore.analysis.head_descriptions import OUTLIER_SHARE
-
     reach = head.reach_px / max(uniform_distance_px(grid), 1e-9)
     shares = [*head.shares[:named], *([sum(head.shares[named:])] if head.shares[named:] else [])]
     return {
@@ -125,9 +120,6 @@ def head_cards(rec: Recording, named: int) -> dict[int, list[dict[str, Any]]]:
 
 def head_rule_facts(grid: Grid) -> dict[str, str]:
     """The thresholds by which heads are called what they are, on this grid."""
-    from vitcore.analysis import head_descriptions
-    from vitcore.analysis.attention_distance import uniform_distance_px
-
     px = uniform_distance_px(grid)
     return {
         "sink": percent(head_descriptions.SINK_SHARE, 0), "even": percent(head_descriptions.EVEN_ENTROPY_SHARE, 0),
@@ -148,8 +140,6 @@ class CodingRange(NamedTuple):
 
 def coding_range() -> CodingRange:
     """That of `vitcore.analysis.attention_as_bytes`."""
-    from vitcore.analysis.attention_as_bytes import LEAST, SPAN, WORST
-
     return CodingRange(SPAN, WORST, LEAST)
 
 
@@ -161,10 +151,6 @@ def thumbnail_shape(rec: Recording) -> tuple[int, int]:
 @memory_cache.cached
 def thumbnails(rec: Recording, token: int, column: bool) -> bytes:
     """Thumbnails of a token's attention, blocks × heads (or × their mean, where only some blocks were kept) × cells."""
-    import numpy as np
-
-    from vitcore.analysis.attention_as_bytes import encode_weights
-
     whole = len(rec.maps) == len(rec.distance_px)
     stacks = (rec.maps[b] for b in sorted(rec.maps)) if whole else (mean[None] for mean in rec.attention_per_layer())
     maps = rec.grid.to_map(np.stack([m[:, :, token] if column else m[:, token] for m in stacks]))
@@ -173,8 +159,6 @@ def thumbnails(rec: Recording, token: int, column: bool) -> bytes:
 
 def _downsample(maps: NDArray, rows: int, cols: int) -> NDArray:
     """(…, h, w) maps as the means of rows × cols areas."""
-    import numpy as np
-
     if maps.shape[-2:] == (rows, cols):
         return maps
     for axis, count in ((-2, rows), (-1, cols)):
@@ -188,9 +172,6 @@ def _downsample(maps: NDArray, rows: int, cols: int) -> NDArray:
 @memory_cache.cached
 def rollout_bytes(rec: Recording, tokens: tuple[int, ...] | None, column: bool) -> bytes:
     """Rollout (mean heads, residual 0.5) of all tokens, tokens × tokens; or that of some, from or to them."""
-    from vitcore.analysis.attention_as_bytes import encode_weights
-    from vitcore.analysis.rollout import rollout_matrix
-
     if tokens is None:
         return encode_weights(rollout_matrix(rec.fused["mean"], prefix=rec.grid.prefix)).tobytes()
     return encode_weights(rollout_rows(rec, tokens, column)).tobytes()
@@ -198,10 +179,6 @@ def rollout_bytes(rec: Recording, tokens: tuple[int, ...] | None, column: bool) 
 
 def rollout_rows(rec: Recording, tokens: tuple[int, ...], column: bool) -> NDArray[np.float64]:
     """The same of some tokens as numbers, tokens × all, not cached."""
-    import numpy as np
-
-    from vitcore.analysis.rollout import transition_matrix
-
     fused, prefix = rec.fused["mean"], rec.grid.prefix
     some = np.eye(rec.grid.tokens)[list(tokens)]  # a few vectors through all blocks cost less than all matrices
     for matrix in fused if column else fused[::-1]:

@@ -5,13 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from app.state.memory import memory_cache
 from app.state.recordings import outlier_tokens, recordings
+from vitcore.analysis.outlier_tokens import outliers_in_map
+from vitcore.analysis.position_embeddings import position_similarity
+from vitcore.figures.outlier_frames import frame_outliers_in_pixels
+from vitcore.figures.story_steps import photo_under_maps
+from vitcore.figures.theme import pixels_to_data_uri
+from vitcore.models.model_cards import ModelError
+from vitcore.probabilities import probabilities
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from vitcore.forward.block_activations import BlockActivations, PatchProjection
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
@@ -32,10 +39,6 @@ class PatchSimilarity:
 @memory_cache.cached
 def patch_similarity(rec: Recording, patch: int) -> PatchSimilarity:
     """How like the embedding of a patch is to the others', and to what it is one pixel further."""
-    import numpy as np
-
-    from vitcore.analysis.position_embeddings import position_similarity
-
     grid, embeddings = rec.grid, recordings.patch_embeddings(rec)
     cosine = position_similarity(embeddings[[patch, *range(grid.patches)]])[0, 1:]
     others = [i for i in range(len(cosine)) if i != patch]
@@ -50,7 +53,6 @@ def patch_similarity(rec: Recording, patch: int) -> PatchSimilarity:
 def logit_lens(rec: Recording, _vit: Vit) -> NDArray[np.float64] | None:
     """Probabilities (L + 1, classes) of the logit lens; None for a model without a head."""
     from vitcore.forward.logit_lens import logit_lens
-    from vitcore.probabilities import probabilities
 
     return probabilities(logit_lens(_vit, rec.model_input.numbers), _vit.output) if _vit.labels else None
 
@@ -72,7 +74,6 @@ def leading_classes(rec: Recording, vit: Vit) -> tuple[int, int, int] | None:
 def trace_token(rec: Recording, block: int, token: int, _vit: Vit) -> BlockActivations | None:
     """What a block does to a token; None where its blocks are not those of Eq. 2–3."""
     from vitcore.forward.block_activations import trace_token
-    from vitcore.models.model_cards import ModelError
 
     try:
         return trace_token(_vit, rec.model_input.numbers, block, token)
@@ -92,13 +93,6 @@ def project_patch(rec: Recording, patch: int, _vit: Vit) -> PatchProjection | No
 def attention_on_photo_per_layer(rec: Recording) -> list[tuple[str, list[int]]]:
     """For each block, the photo lit by the attention (mean of the heads) of where the answer is read, a data address; and the
     outlier tokens (patches) that hold much of it, which are framed there."""
-    import numpy as np
-
-    from vitcore.analysis.outlier_tokens import outliers_in_map
-    from vitcore.figures.outlier_frames import frame_outliers_in_pixels
-    from vitcore.figures.story_steps import photo_under_maps
-    from vitcore.figures.theme import pixels_to_data_uri
-
     maps = np.stack([rec.grid.to_map(rec.pooling_weights @ fused) for fused in rec.attention_per_layer()])
     marks = [outliers_in_map(one, outlier_tokens.find_outliers(rec).patches).tolist() for one in maps]
     drawn = (

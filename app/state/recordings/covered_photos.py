@@ -6,17 +6,22 @@ import base64
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
 from app.state.recordings import outlier_tokens, relevance_maps
-from vitcore.translation import translated_labels
+from app.texts import Prose
+from vitcore.analysis.outlier_tokens import outliers_in_map
+from vitcore.figures.heat_overlay import scale_top
+from vitcore.figures.theme import encode_image
+from vitcore.grid import Grid
+from vitcore.probabilities import probabilities
+from vitcore.translation import percent, translated_labels
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from vitcore.forward.recording import Recording
-    from vitcore.grid import Grid
     from vitcore.models.load_model import Vit
 
 CODE = re.compile("([1-9][0-9]{0,2})x([1-9][0-9]{0,2})-([A-Za-z0-9_-]{1,4000})")  # rows × columns, and a bit a patch as base64url
@@ -53,8 +58,6 @@ class CoveringEffect(NamedTuple):
 
 def encode_patches(patches: NDArray[np.bool_], grid: Grid) -> str:
     """A set of patches (N,) as text for an address; empty for none."""
-    import numpy as np
-
     if not patches.any():
         return ""
     return f"{grid.rows}x{grid.cols}-{base64.urlsafe_b64encode(np.packbits(patches).tobytes()).decode().rstrip('=')}"
@@ -62,8 +65,6 @@ def encode_patches(patches: NDArray[np.bool_], grid: Grid) -> str:
 
 def decode_patches(code: str, grid: Grid) -> NDArray[np.bool_]:
     """The set (N,) that a text means; of another grid, those patches whose middle lies in one of its; none for nonsense."""
-    import numpy as np
-
     found = CODE.fullmatch(code)
     rows, cols = (int(found[1]), int(found[2])) if found else (0, 0)
     bits = np.frombuffer(_bytes(found[3]), np.uint8) if found else np.empty(0, np.uint8)
@@ -73,11 +74,6 @@ def decode_patches(code: str, grid: Grid) -> NDArray[np.bool_]:
     row = ((np.arange(grid.rows) + 0.5) * rows / grid.rows).astype(int)
     col = ((np.arange(grid.cols) + 0.5) * cols / grid.cols).astype(int)
     return theirs[row[:, None], col].ravel()
-
-
-def count_patches(code: str, grid: Grid) -> int:
-    """How many patches a text means."""
-    return int(decode_patches(code, grid).sum())
 
 
 def _bytes(text: str) -> bytes:
@@ -103,15 +99,12 @@ def covered_pass(rec: Recording, code: str, fill: str, mask_outliers: bool, _vit
 def layer_png(rec: Recording, fill: str) -> bytes:
     """What shows in place of patches under a fill that is the same for any set of them, as a PNG of the model's input."""
     from vitcore.faithfulness.covered_patches import cover_patches
-    from vitcore.figures.theme import encode_image
 
     return encode_image(cover_patches(rec.model_input.pixels, rec.grid, range(rec.grid.patches), fill))[0]
 
 
 def covered_pixels(rec: Recording, code: str, fill: str) -> NDArray[np.uint8]:
     """What the model is shown, (H, W, 3); white where tokens are removed."""
-    import numpy as np
-
     from vitcore.faithfulness.covered_patches import cover_patches
 
     patches, grid = decode_patches(code, rec.grid), rec.grid
@@ -131,8 +124,6 @@ def why_not_removable(vit: Vit) -> str:
 
 def answer_rows(rec: Recording, logits: NDArray[np.float32]) -> list[AnswerRow]:
     """The likeliest classes before and after, by their larger probability; empty for a model without classes."""
-    from vitcore.probabilities import probabilities
-
     if not rec.labels:
         return []
     before, after = (probabilities(one, rec.output) for one in (rec.logits, logits))
@@ -142,28 +133,27 @@ def answer_rows(rec: Recording, logits: NDArray[np.float32]) -> list[AnswerRow]:
     return sorted(rows, key=lambda row: -max(row.before, row.after))
 
 
-def feature_similarity(rec: Recording, logits: NDArray[np.float32]) -> float:
-    """Cosine similarity of a model's features before and after."""
-    import numpy as np
-
-    one, other = rec.logits.astype(float), logits.astype(float)
-    return float(one @ other / max(np.linalg.norm(one) * np.linalg.norm(other), 1e-30))
+def answer_change(rec: Recording, logits: NDArray[np.float32], text: Prose) -> str:
+    """What became of the answer, in a page's words: of its likeliest class; of features, how alike they are (cosine)."""
+    rows = answer_rows(rec, logits)
+    if not rows:
+        one, other = rec.logits.astype(float), logits.astype(float)
+        similarity = one @ other / max(np.linalg.norm(one) * np.linalg.norm(other), 1e-30)
+        return text["features"].format(similarity=f"{similarity:.2f}")
+    was, now = max(rows, key=lambda row: row.before), max(rows, key=lambda row: row.after)
+    facts = {"label": was.label, "before": percent(was.before), "after": percent(was.after), "now": now.label,
+             "share": percent(now.after)}  # fmt: skip
+    return text["still" if was is now else "other"].format(**facts)
 
 
 def common_top(before: NDArray, after: NDArray | None, grid: Grid) -> float:
     """The top of one colour scale for a map before and after."""
-    import numpy as np
-
-    from vitcore.figures.heat_overlay import scale_top
-
     both = np.stack([before, before if after is None else after])
     return scale_top(both, grid.even_share)
 
 
 def marked_patches(values: NDArray, outliers: list[int]) -> list[int]:
     """Those of a pass's outlier tokens that hold much of a map."""
-    from vitcore.analysis.outlier_tokens import outliers_in_map
-
     return outliers_in_map(values, outliers).tolist() if outliers else []
 
 
@@ -189,8 +179,6 @@ def map_values(rec: Recording, name: str, mask_outliers: bool, vit: Vit) -> NDAr
 
 def first_patches(values: NDArray[np.float64], count: int, first: str, seed: int, grid: Grid) -> str:
     """The `count` patches that a map calls strongest or weakest, or by chance, as text for an address."""
-    import numpy as np
-
     from vitcore.faithfulness.deletion import patch_order
 
     chosen = np.zeros(grid.patches, bool)
@@ -200,8 +188,6 @@ def first_patches(values: NDArray[np.float64], count: int, first: str, seed: int
 
 def covering_effect(rec: Recording, code: str, fill: str, vit: Vit) -> CoveringEffect:
     """What covering a set of patches does to the likeliest class. Raises: ModelError."""
-    from vitcore.probabilities import probabilities
-
     before, after = (probabilities(one, rec.output) for one in (rec.logits, covered_pass(rec, code, fill, False, vit).logits))
     likeliest, labels = int(before.argmax()), translated_labels(rec.labels)
     return CoveringEffect(labels[likeliest], float(before[likeliest]), float(after[likeliest]), labels[int(after.argmax())])
@@ -210,11 +196,8 @@ def covering_effect(rec: Recording, code: str, fill: str, vit: Vit) -> CoveringE
 @memory_cache.cached
 def chance_probability(rec: Recording, count: int, fill: str, _vit: Vit) -> float:
     """Mean probability of the likeliest class without `count` patches by chance, over `CHANCE_ORDERS` draws."""
-    import numpy as np
-
     from vitcore.faithfulness.covered_patches import answers_without
     from vitcore.faithfulness.deletion import patch_order
-    from vitcore.probabilities import probabilities
 
     even = np.zeros((rec.grid.rows, rec.grid.cols))
     sets = [patch_order(even, "chance", seed)[:count].tolist() for seed in range(CHANCE_ORDERS)]

@@ -1,15 +1,21 @@
 """Attention distances of all heads, of one photo or averaged, and what they say: nearest, farthest, sinks, what changes most."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
-    from vitcore.analysis.attention_distance import HeadReach
-    from vitcore.grid import Grid
+from vitcore.analysis.attention_distance import (
+    HeadReach,
+    far_heads,
+    farthest_head,
+    head_reach,
+    most_changed_head,
+    near_heads,
+    sink_heads,
+    uniform_distance_px,
+)
+from vitcore.analysis.head_descriptions import LOCAL_REACH
+from vitcore.grid import Grid
 
 LayerAndHead = tuple[int, int]
 
@@ -27,43 +33,29 @@ class DistanceTable:
     @property
     def uniform_px(self) -> float:
         """The distance of a head that attends to every patch alike."""
-        from vitcore.analysis.attention_distance import uniform_distance_px
-
         return uniform_distance_px(self.grid)
 
     @property
     def local_share(self) -> float:
         """What part of that a head that is called local reaches at most."""
-        from vitcore.analysis.head_descriptions import LOCAL_REACH
-
         return LOCAL_REACH
 
     def reach(self, block: int) -> tuple[HeadReach, HeadReach]:
         """The nearest and farthest head of a block, dropped and renormalised."""
-        from vitcore.analysis.attention_distance import head_reach
-
         return head_reach(self.dropped, block), head_reach(self.renormalised, block)
 
     def near_heads(self) -> list[LayerAndHead]:
         """The heads that look no farther than a local one, by block."""
-        from vitcore.analysis.attention_distance import near_heads
-
         return near_heads(self.renormalised, self.local_share * self.uniform_px)
 
     def far_heads(self) -> tuple[list[LayerAndHead], LayerAndHead]:
         """The heads that look farther than even attention, and the one that looks farthest of all."""
-        from vitcore.analysis.attention_distance import far_heads, farthest_head
-
         return far_heads(self.renormalised, self.uniform_px), farthest_head(self.renormalised)
 
     def sink_heads(self) -> list[LayerAndHead]:
         """The heads that give most to the tokens before the patches, the most first."""
-        from vitcore.analysis.attention_distance import sink_heads
-
         return sink_heads(self.share)
 
     def most_changing_head(self) -> LayerAndHead | None:
         """The head whose distance varies most over photos."""
-        from vitcore.analysis.attention_distance import most_changed_head
-
         return None if self.spread is None else most_changed_head(self.renormalised, self.renormalised + self.spread)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
 from app.state.photos import sample_photos
 from app.state.recordings.covered_photos import ChangedPass
 from vitcore.assets import SAMPLES
+from vitcore.models.model_cards import ModelError
+from vitcore.translation import say
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from vitcore.forward.recording import Recording
     from vitcore.interventions.activation_patching import ActivationPatching
     from vitcore.interventions.activations import Activations
@@ -39,7 +41,6 @@ class StrongestHead(NamedTuple):
 def components(vit: Vit, by: str) -> list[Component]:
     """What can be switched off in this model, by a replacement; empty where nothing can (`why_none`)."""
     from vitcore.interventions.component_switches import switchable_components
-    from vitcore.models.model_cards import ModelError
 
     try:
         return list(switchable_components(vit, by))  # type: ignore[arg-type]
@@ -50,8 +51,6 @@ def components(vit: Vit, by: str) -> list[Component]:
 def why_none(vit: Vit) -> str:
     """Why nothing can be switched off in this model, as a sentence."""
     from vitcore.interventions.activation_sites import check_activations_defined
-    from vitcore.models.model_cards import ModelError
-    from vitcore.translation import say
 
     try:
         check_activations_defined(vit)
@@ -74,23 +73,27 @@ def encode_components(names: list[str]) -> str:
 @memory_cache.cached
 def switched_pass(rec: Recording, code: str, by: str, mask_outliers: bool, _vit: Vit) -> ChangedPass:
     """One forward pass without some components; `mask_outliers`: its outlier tokens are masked in both maps. Raises: ModelError."""
-    from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
-    from vitcore.forward.recording import record_batch
     from vitcore.interventions.component_switches import switch_off
 
     names = code.split(BETWEEN) if code else []
     mean = _gallery_mean(_vit, _mean_names(names)) if by == "mean" else None
-    with memory_cache.CACHE.reserve(loaded_models.memory_plan(_vit).pass_bytes):
-        made = record_batch(switch_off(_vit, names, by, mean), [(rec.photo, rec.model_input)])[0]  # type: ignore[arg-type]
+    return _changed_pass(switch_off(_vit, names, by, mean), rec, mask_outliers, _vit)  # type: ignore[arg-type]
+
+
+def _changed_pass(changed: Vit, rec: Recording, mask_outliers: bool, vit: Vit) -> ChangedPass:
+    """What a changed model makes of the photo; `vit` is the model as it is."""
+    from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
+    from vitcore.forward.recording import record_batch
+
+    with memory_cache.CACHE.reserve(loaded_models.memory_plan(vit).pass_bytes):
+        made = record_batch(changed, [(rec.photo, rec.model_input)])[0]
     outliers = outliers_in_recording(made).patches.tolist()
     shown = mask_outlier_tokens(made) if mask_outliers else made
-    return ChangedPass(made.logits, shown.rollout(), shown.pooled_attention(_vit.blocks - 1), outliers)
+    return ChangedPass(made.logits, shown.rollout(), shown.pooled_attention(vit.blocks - 1), outliers)
 
 
 def switches_as_arrays(names: list[str], vit: Vit) -> dict[str, NDArray[np.bool_]]:
     """What is off, for a file: heads (L, H), attention and MLP of each layer (L,), the three of tokens."""
-    import numpy as np
-
     off = {*names}
     layers, heads = range(vit.blocks), range(vit.heads)
     return {
@@ -124,8 +127,6 @@ def _gallery_mean(vit: Vit, names: list[str]) -> Activations:
 @memory_cache.cached
 def _layer_means(model: str, name: str) -> NDArray[np.float32]:
     """(L, 1, T, …) of an activation, the mean over the gallery."""
-    import numpy as np
-
     from vitcore.interventions.mean_activations import mean_activations
 
     vit = loaded_models.loaded(model)
@@ -176,8 +177,6 @@ def patched_by_depth(rec: Recording, other: Recording, _vit: Vit) -> ActivationP
 def patched_squares(rec: Recording, other: Recording, side: int, _vit: Vit, _progress: Progress) -> NDArray[np.float32]:
     """(L, rows, cols): how far the answer goes over when the square of patches that one lies in is taken from another photo's
     pass after each layer; squares are `side` patches wide, cut at the rim. Raises: ModelError."""
-    import numpy as np
-
     grid = rec.grid
     row, col = np.divmod(np.arange(grid.patches), grid.cols)
     square = (row // side) * -(-grid.cols // side) + col // side
@@ -227,12 +226,6 @@ def steered_logits(rec: Recording, other: Recording, layer: int, scale_percent: 
 @memory_cache.cached
 def steered_pass(rec: Recording, other: Recording, layer: int, scale_percent: int, _vit: Vit) -> ChangedPass:
     """The same with the maps that are left. Raises: ModelError."""
-    from vitcore.forward.mask_outliers import outliers_in_recording
-    from vitcore.forward.recording import record_batch
     from vitcore.interventions.steering import steer
 
-    steered = steer(_vit, _direction(rec, other, layer, _vit), layer, scale_percent / 100)
-    with memory_cache.CACHE.reserve(loaded_models.memory_plan(_vit).pass_bytes):
-        made = record_batch(steered, [(rec.photo, rec.model_input)])[0]
-    outliers = outliers_in_recording(made).patches.tolist()
-    return ChangedPass(made.logits, made.rollout(), made.pooled_attention(_vit.blocks - 1), outliers)
+    return _changed_pass(steer(_vit, _direction(rec, other, layer, _vit), layer, scale_percent / 100), rec, False, _vit)

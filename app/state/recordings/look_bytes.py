@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from app.state.memory import memory_cache
 from app.state.models import loaded_models, model_weights
 from app.state.recordings import attention_bytes, photo_patches, recordings
+from vitcore.analysis.attention_as_bytes import encode_signed, encode_weights
+from vitcore.analysis.attention_distance import uniform_distance_px
+from vitcore.figures.theme import encode_image, mosaic
+from vitcore.grid import Grid
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
-    from vitcore.grid import Grid
 
 MAX_COMPONENTS = 28  # of the filters, as the paper's Figure 7 has them
 COMPONENT_COLUMNS = 14
@@ -27,8 +32,6 @@ class FilterSheet(NamedTuple):
 @memory_cache.cached
 def filter_sheet(model: str) -> FilterSheet | None:
     """None for a model without filters."""
-    from vitcore.figures.theme import encode_image, mosaic
-
     components = model_weights.filter_components(model)
     if components is None:
         return None
@@ -45,7 +48,6 @@ def component_parts(rec: Recording, count: int) -> bytes | None:
 
     None where the filters do not read patches, as those of a hybrid's root.
     """
-    from vitcore.analysis.attention_as_bytes import encode_signed
     from vitcore.analysis.filters import component_parts
 
     vit, components = loaded_models.loaded(rec.model), model_weights.filter_components(rec.model)
@@ -59,8 +61,6 @@ def component_parts(rec: Recording, count: int) -> bytes | None:
 @memory_cache.cached
 def embedding_bytes(rec: Recording) -> tuple[bytes, int]:
     """Patch embeddings, N × D signed bytes on the scale of the largest, and D."""
-    from vitcore.analysis.attention_as_bytes import encode_signed
-
     embeddings = recordings.patch_embeddings(rec)
     return encode_signed(embeddings).tobytes(), embeddings.shape[1]
 
@@ -68,16 +68,12 @@ def embedding_bytes(rec: Recording) -> tuple[bytes, int]:
 @memory_cache.cached
 def input_png(rec: Recording) -> bytes:
     """The pixels that the model sees, a PNG."""
-    from vitcore.figures.theme import encode_image
-
     return encode_image(rec.model_input.pixels)[0]
 
 
 @memory_cache.cached
 def position_rows(model: str, patches: tuple[int, ...] | None) -> bytes:
     """Cosine similarity of position embeddings, of all patches (None) or of some with all: signed bytes, 127 for 1."""
-    from vitcore.analysis.attention_as_bytes import encode_signed
-
     cosine = model_weights.position_similarity(model)
     assert cosine is not None, "only asked for models that have a table of positions"
     return encode_signed(cosine if patches is None else cosine[list(patches)], 1).tobytes()
@@ -92,18 +88,12 @@ def rollout_steps(rec: Recording) -> bytes:
 @memory_cache.cached
 def readout_heads(rec: Recording, block: int) -> bytes:
     """What each head of a block gives each token where the answer is read from more tokens than one, H × T codes."""
-    import numpy as np
-
-    from vitcore.analysis.attention_as_bytes import encode_weights
-
     maps = rec.maps[block].astype(np.float32)
     return encode_weights(np.einsum("t,htk->hk", rec.pooling_weights, maps)).tobytes()
 
 
 def even_distance_px(rec: Recording) -> float:
     """The mean distance of a head that attends to every patch alike."""
-    from vitcore.analysis.attention_distance import uniform_distance_px
-
     return uniform_distance_px(rec.grid)
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
 from app.state.memory import memory_cache
 from app.state.recordings import outlier_tokens, recordings, relevance_maps
+from vitcore.analysis.model_similarity import PredictionAgreement, prediction_agreement
+from vitcore.figures.heat_overlay import fine_detail
+from vitcore.figures.theme import encode_image
+from vitcore.images import Photo
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from vitcore.analysis.model_similarity import PredictionAgreement
     from vitcore.forward.compare_models import Comparison, MapPair, TokenRecording
     from vitcore.forward.recording import Recording
-    from vitcore.images import Photo
     from vitcore.models.load_model import Vit
 
 Settings = tuple[tuple[str, float | str], ...]
@@ -93,10 +96,6 @@ def attention_maps(
 @memory_cache.cached
 def common_photo_files(comparison: Comparison) -> tuple[bytes, bytes]:
     """The part of the photo that both models see, and its fine detail on the grid of both, as JPEG files."""
-    from PIL import Image
-
-    from vitcore.figures.heat_overlay import fine_detail
-    from vitcore.figures.theme import encode_image
     from vitcore.forward.compare_models import common_photo
 
     pixels, grid = common_photo(comparison), comparison.grid
@@ -112,6 +111,4 @@ def from_keys(first: str, second: str, key: str, mask_outliers: bool = False) ->
 
 def answer_agreement(one: Recording, other: Recording) -> PredictionAgreement | None:
     """How the answers of two models agree; None where they don't tell the same classes apart."""
-    from vitcore.analysis.model_similarity import prediction_agreement
-
     return prediction_agreement(one.logits, other.logits, (one.labels, other.labels), (one.output, other.output))

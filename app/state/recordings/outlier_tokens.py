@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from app.state.memory import memory_cache
+from vitcore.analysis.outlier_tokens import ONE_IN as ONE_IN
+from vitcore.analysis.outlier_tokens import SCORE as SCORE
+from vitcore.analysis.outlier_tokens import TIMES as TIMES
+from vitcore.analysis.outlier_tokens import OutlierTokens, mask_keys, share_on_tokens
+from vitcore.analysis.relevance import rank_correlation
+from vitcore.figures.charts.token_norms import norm_heat_maps as frames
+from vitcore.figures.theme import pixels_to_data_uri
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from vitcore.analysis.outlier_tokens import OutlierTokens
     from vitcore.forward.recording import Recording
 
 
@@ -35,25 +41,8 @@ class MaskingEffect:
         return self.outlier_share / self.even_outlier_share
 
 
-class OutlierRule(NamedTuple):
-    """By which a token is an outlier: its norm over the median, its robust score; and one in how many patches there are at most."""
-
-    times: float
-    score: float
-    one_in: int
-
-
-def outlier_rule() -> OutlierRule:
-    """The rule of `vitcore.analysis.outlier_tokens`."""
-    from vitcore.analysis.outlier_tokens import ONE_IN, SCORE, TIMES
-
-    return OutlierRule(TIMES, SCORE, ONE_IN)
-
-
 def mask_weights(rec: Recording, weights: NDArray) -> NDArray:
     """Attention weights (…, T) with the photo's outlier tokens masked."""
-    from vitcore.analysis.outlier_tokens import mask_keys
-
     return mask_keys(weights, find_outliers(rec).tokens)
 
 
@@ -68,10 +57,6 @@ def find_outliers(rec: Recording) -> OutlierTokens:
 @memory_cache.cached
 def attention_share(rec: Recording) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Share (L,) of the attention, mean of heads, that goes to outlier tokens: of all patches, and of where the answer is read."""
-    import numpy as np
-
-    from vitcore.analysis.outlier_tokens import share_on_tokens
-
     tokens, fused = find_outliers(rec).tokens, rec.attention_per_layer()
     patches = (np.arange(len(tokens)) >= rec.grid.prefix) / rec.grid.patches
     return share_on_tokens(fused, tokens, patches), share_on_tokens(fused, tokens, rec.pooling_weights)
@@ -80,19 +65,12 @@ def attention_share(rec: Recording) -> tuple[NDArray[np.float64], NDArray[np.flo
 @memory_cache.cached
 def masking_effect(rec: Recording, source: str, block: int) -> MaskingEffect:
     """What masking outlier tokens changes in the attention of all "patches" or of the "answer" in a block, or in "rollout"."""
-    import numpy as np
-
-    from vitcore.analysis.relevance import rank_correlation
-
     outliers, grid = find_outliers(rec).patches, rec.grid
     before, after = (_attention_map(one, source, block) for one in (rec, mask_outliers(rec)))
     return MaskingEffect(
-        before,
-        after,
-        outlier_share=float(before.ravel()[outliers].sum()),
-        even_outlier_share=len(outliers) * grid.even_share,
+        before, after, outlier_share=float(before.ravel()[outliers].sum()), even_outlier_share=len(outliers) * grid.even_share,
         rank_correlation=rank_correlation(np.delete(before, outliers), np.delete(after, outliers)),
-    )
+    )  # fmt: skip
 
 
 def _attention_map(rec: Recording, source: str, block: int) -> NDArray:
@@ -107,9 +85,6 @@ def _attention_map(rec: Recording, source: str, block: int) -> NDArray:
 @memory_cache.cached
 def norm_heat_maps(rec: Recording) -> str:
     """The norms after each block as frames on one scale, one below another, a data address."""
-    from vitcore.figures.charts.token_norms import norm_heat_maps as frames
-    from vitcore.figures.theme import pixels_to_data_uri
-
     strip = frames(find_outliers(rec), rec.grid)
     return pixels_to_data_uri(strip.reshape(-1, *strip.shape[2:]))
 

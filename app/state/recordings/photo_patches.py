@@ -4,51 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
+from vitcore.analysis import patches
+from vitcore.analysis.patches import identical_patches as identical_patches
+from vitcore.analysis.patches import normalise_pixels
+from vitcore.analysis.patches import shuffle_order as shuffle_order
+from vitcore.grid import Grid
+from vitcore.probabilities import probabilities, top_classes
 from vitcore.translation import translated_labels
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from vitcore.forward.recording import Recording
-    from vitcore.grid import Grid
     from vitcore.models.load_model import Vit
 
 
 def split_patches(rec: Recording, grid: Grid) -> NDArray[np.uint8]:
     """(N, P, P, 3) patches of what the model sees."""
-    from vitcore.analysis.patches import split_patches
-
-    return split_patches(rec.model_input.pixels, grid)
+    return patches.split_patches(rec.model_input.pixels, grid)
 
 
 def normalise_patch(patch: NDArray, vit: Vit) -> NDArray[np.float64]:
     """(P, P, 3) values of a patch as the model gets them."""
-    from vitcore.analysis.patches import normalise_pixels
-
     return normalise_pixels(patch, vit.mean, vit.std)
-
-
-def identical_patches(parts: NDArray, patch: int) -> list[int]:
-    """The other patches (of N, P, P, 3) with the same pixels."""
-    from vitcore.analysis.patches import identical_patches
-
-    return identical_patches(parts, patch)
-
-
-def shuffle_order(count: int, seed: int) -> NDArray[np.int64]:
-    """The patch that each slot shows, drawn by a seed."""
-    from vitcore.analysis.patches import shuffle_order
-
-    return shuffle_order(count, seed)
 
 
 def top_answers(rec: Recording, seed: int) -> list[list[tuple[str, float]]]:
     """Top 5 for the photo, for its patches shuffled, and for patches shuffled with their positions, as they are read."""
-    from vitcore.probabilities import top_classes
-
     labels = translated_labels(rec.labels)
     return [top_classes(one, labels, output=rec.output) for one in _shuffled_logits(rec, seed)]
 
@@ -56,7 +41,6 @@ def top_answers(rec: Recording, seed: int) -> list[list[tuple[str, float]]]:
 @memory_cache.cached
 def _shuffled_logits(rec: Recording, seed: int) -> list[NDArray[np.float32]]:
     """(classes,) logits for the photo, for its patches shuffled, and for patches shuffled with their positions."""
-    from vitcore.analysis import patches
     from vitcore.forward.predict import predict
     from vitcore.models import load_model
 
@@ -73,10 +57,8 @@ def _shuffled_logits(rec: Recording, seed: int) -> list[NDArray[np.float32]]:
 @memory_cache.cached
 def top_probabilities(rec: Recording, seed: int) -> tuple[float, float, float | None]:
     """The probability of the photo's likeliest class: in order, patches shuffled, all patches at one position (or None)."""
-    from vitcore.analysis import patches
     from vitcore.forward.predict import predict, predict_without_positions
     from vitcore.models import load_model
-    from vitcore.probabilities import probabilities
 
     vit, best = loaded_models.loaded(rec.model), int(rec.logits.argmax())
     grid = vit.patches or vit.grid

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
 
 from app import texts
 from app.state.memory import memory_cache
 from app.state.models import loaded_models, model_weights
 from app.state.photos import sample_photos, uploaded_photo
+from vitcore.analysis import filters, patches
 from vitcore.assets import samples
+from vitcore.images import Photo, outline_crop, sharp_crop
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-    from PIL import Image
-
     from vitcore.forward.recording import Recording
-    from vitcore.images import Photo
     from vitcore.models.load_model import Vit
 
 KEEP_MAPS_MB = 48  # all heads of all blocks are kept when they fit in this; else one block at a time
@@ -68,8 +70,6 @@ def patch_embeddings(rec: Recording) -> NDArray[np.float32]:
 @memory_cache.cached
 def shifted_patch_embeddings(rec: Recording, px: int) -> NDArray[np.float32]:
     """The same (N, D), each patch cut `px` pixels further to the right; what is pushed out comes in on the other side."""
-    import numpy as np
-
     from vitcore.forward.block_activations import patch_embeddings
 
     return patch_embeddings(loaded_models.loaded(rec.model), np.roll(rec.model_input.numbers, -px, axis=1))
@@ -84,10 +84,9 @@ def input_picture(rec: Recording) -> tuple[Image.Image, bytes]:
 def _input_picture(model: str, photo: Photo, _rec: Recording) -> tuple[Image.Image, bytes]:
     from vitcore.figures.attention import resize_for_figure
     from vitcore.figures.theme import encode_image
-    from vitcore.images import sharp_crop
 
     picture = resize_for_figure(sharp_crop(photo, _rec.model_input))
-    return picture, encode_image(_pixels(picture), photo=True)[0]
+    return picture, encode_image(np.asarray(picture), photo=True)[0]
 
 
 class RebuiltInput(NamedTuple):
@@ -101,8 +100,6 @@ class RebuiltInput(NamedTuple):
 @memory_cache.cached
 def rebuild_input(rec: Recording, count: int) -> RebuiltInput:
     """What the model sees, its patches projected on the first `count` components of its filters and back."""
-    from vitcore.analysis import filters, patches
-
     components, grid = model_weights.filter_components(rec.model), loaded_models.loaded(rec.model).patches or rec.grid
     assert components is not None, "only asked for models that have filters"
     drawn = filters.reconstruct_patches(patches.split_patches(rec.model_input.pixels, grid), components, count)
@@ -113,19 +110,9 @@ def rebuild_input(rec: Recording, count: int) -> RebuiltInput:
 @memory_cache.cached
 def outlined_photo(rec: Recording) -> bytes:
     """The whole photo with what the model sees outlined, as a JPEG file."""
-    from io import BytesIO
-
-    from vitcore.images import outline_crop
-
     file = BytesIO()
     outline_crop(rec.photo, rec.model_input).save(file, "JPEG", quality=95)
     return file.getvalue()
-
-
-def _pixels(picture: Image.Image) -> NDArray[np.uint8]:
-    import numpy as np
-
-    return np.asarray(picture)
 
 
 def recording(model: Vit, photo: Photo, block: int | None = None, record: Any = None) -> Recording:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from app.state.memory import memory_cache
 from app.state.recordings import outlier_tokens, recordings
+from vitcore.analysis.relevance import METHODS, RelevanceMethod, absolute_shares, difference_points, rank_correlation
+from vitcore.analysis.rollout import map_overlap
+from vitcore.figures.heat_overlay import heat_colours
+from vitcore.figures.relevance import rollout_per_layer_top
+from vitcore.figures.theme import encode_image, pixels_to_data_uri
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from vitcore.analysis.relevance import RelevanceMethod
     from vitcore.forward.compare_models import Comparison
     from vitcore.forward.recording import Recording
     from vitcore.forward.relevance import Relevance
@@ -38,24 +42,17 @@ class MapDifference(NamedTuple):
 
 def defined_methods(has_attention: bool) -> dict[str, RelevanceMethod]:
     """The methods, by name, that are defined for a model with attention over one grid, or without."""
-    from vitcore.analysis.relevance import METHODS
-
     return {name: method for name, method in METHODS.items() if has_attention or not method.needs_attention}
 
 
 def map_difference(left: NDArray, right: NDArray) -> MapDifference:
     """How two maps differ."""
-    from vitcore.analysis.relevance import difference_points, rank_correlation
-
     return MapDifference(difference_points(left, right), rank_correlation(left, right))
 
 
 @memory_cache.cached
 def residual_effect(rec: Recording, patch: int | None, other: int, mask_outliers: bool, _vit: Vit) -> ResidualEffect:
     """What the residual connection changes in the rollouts of a patch (or where the answer is read) and of another."""
-    from vitcore.analysis.relevance import rank_correlation
-    from vitcore.analysis.rollout import map_overlap
-
     maps, differences = [], []
     for residual in (0.5, 0.0):
         settings: Settings = (("discard_ratio", 0.0), ("first_block", 0), ("fusion", "mean"), ("residual", residual))
@@ -90,10 +87,6 @@ def rollout_map(rec: Recording, query: int | None, settings: Settings, _vit: Vit
 @memory_cache.cached
 def rollout_per_layer(rec: Recording, query: int | None, settings: Settings, _vit: Vit) -> tuple[NDArray[np.float64], str]:
     """The same after each block, (L, rows, cols), read-only; and as frames on one scale, one below another, a data address."""
-    from vitcore.figures.heat_overlay import heat_colours
-    from vitcore.figures.relevance import rollout_per_layer_top
-    from vitcore.figures.theme import pixels_to_data_uri
-
     grid, (read, how) = rec.grid, _recording_and_settings(_vit, rec, settings)
     maps = read.rollout_per_layer(None if query is None else grid.prefix + query, **how)
     maps.flags.writeable = False
@@ -115,9 +108,6 @@ def heat_overlay(
 
     `mode` ("light", "dark") is for signed maps alone: amounts look the same in both.
     """
-    from vitcore.figures.heat_overlay import heat_colours
-    from vitcore.figures.theme import pixels_to_data_uri
-
     return pixels_to_data_uri(heat_colours(_values, _top, signed, mode))
 
 
@@ -125,15 +115,12 @@ def heat_overlay(
 def fine_detail(rec: Recording) -> bytes:
     """The photo's fine detail, to be added to a map's colours, as a JPEG file."""
     from vitcore.figures.heat_overlay import fine_detail
-    from vitcore.figures.theme import encode_image
 
     return encode_image(fine_detail(recordings.input_picture(rec)[0], rec.grid), photo=True)[0]
 
 
 def shown_values(method: str, values: NDArray) -> NDArray[np.float64]:
     """A method's map as it is shown: integrated gradients as they are, gradient rollout in percent, others in percent of all."""
-    from vitcore.analysis.relevance import absolute_shares
-
     if method == "integrated_gradients":
         return values
     return 100 * (values if method == "gradient_rollout" else absolute_shares(values))

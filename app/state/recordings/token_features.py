@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
 from app.state.recordings import outlier_tokens
+from vitcore.assets import asset
+from vitcore.figures.theme import CATEGORICAL, hex_to_rgb
+from vitcore.figures.theme import PHOTO_SHARE as PHOTO_SHARE
+from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import numpy as np
-    from numpy.typing import NDArray
-
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
     from vitcore.tokens.marked_points import MatchedShare
@@ -48,10 +52,6 @@ def _tokens_of_photo(rec: Recording, kind: str) -> PatchTokens:
 
 def _tokens_of_both(rec: Recording, other: Recording, kind: str, mask: bool) -> PatchTokens:
     """The same of two photos, with the outlier tokens of each left out where they are to be masked."""
-    from dataclasses import replace
-
-    import numpy as np
-
     one, two = _tokens_of_photo(rec, kind), _tokens_of_photo(other, kind)
     out = one.left_out | False, two.left_out | False
     for made, source in zip(out, (rec, other), strict=True):
@@ -63,8 +63,6 @@ def _tokens_of_both(rec: Recording, other: Recording, kind: str, mask: bool) -> 
 @memory_cache.cached
 def unit_token_bytes(rec: Recording, kind: str) -> list[bytes]:
     """Tokens of each layer, N × D signed bytes, each on the scale of its own largest entry: their directions are what counts."""
-    import numpy as np
-
     made = []
     for layer in _tokens_of_photo(rec, kind).values[:, 0]:
         largest = np.maximum(np.abs(layer).max(-1, keepdims=True), 1e-30)
@@ -75,8 +73,6 @@ def unit_token_bytes(rec: Recording, kind: str) -> list[bytes]:
 @memory_cache.cached
 def component_bytes(rec: Recording, other: Recording, kind: str, mask: bool, whiten: bool) -> ComponentBytes:
     """The first three principal components of both photos together, layer by layer; signs follow the layer before."""
-    import numpy as np
-
     tokens = _tokens_of_both(rec, other, kind, mask)
     found = list(_components(tokens, whiten))
     return ComponentBytes(
@@ -91,16 +87,12 @@ def components_of_layer(
     rec: Recording, other: Recording, kind: str, mask: bool, whiten: bool, layer: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.float32], float]:
     """Of one layer: colours (2, N, 3), the first component (2, N), and the share of the variance that is shown."""
-    import numpy as np
-
     made = component_bytes(rec, other, kind, mask, whiten)
     first = np.frombuffer(made.first, np.float32).reshape(len(made.shares), 2, -1)
     return np.frombuffer(made.colours, np.uint8).reshape(*first.shape, 3)[layer], first[layer], made.shares[layer]
 
 
 def _outlier_shares(tokens: PatchTokens, both: tuple[Recording, Recording]) -> list[float]:
-    import numpy as np
-
     high = np.concatenate([outlier_tokens.find_outliers(one).high.any(0) for one in both])
     each = tokens.values.reshape(len(tokens.layers), len(high), -1).astype(np.float64)
     squares = ((each - each.mean(1, keepdims=True)) ** 2).sum(-1)
@@ -120,8 +112,6 @@ def _components(tokens: PatchTokens, whiten: bool) -> Iterator[TokenPca]:
 def match_bytes(rec: Recording, other: Recording, kind: str, mask: bool) -> bytes:
     """Matches of each photo's patches in the other, at every layer: 2 × L × 5 × N in float32, which are the best match, its
     cosine, the runner-up (−1: none), its cosine, and whether the patch is its best match's best match."""
-    import numpy as np
-
     from vitcore.tokens.similarity import correspondences
 
     tokens = _tokens_of_both(rec, other, kind, mask)
@@ -135,8 +125,6 @@ def match_bytes(rec: Recording, other: Recording, kind: str, mask: bool) -> byte
 @memory_cache.cached
 def segment_bytes(rec: Recording, other: Recording, kind: str, mask: bool, method: str, count: int) -> bytes:
     """Segments of both photos at every layer, L × 2 × N signed bytes; −1 for patches that are left out."""
-    import numpy as np
-
     from vitcore.tokens.segments import segments
 
     tokens = _tokens_of_both(rec, other, kind, mask)
@@ -145,8 +133,6 @@ def segment_bytes(rec: Recording, other: Recording, kind: str, mask: bool, metho
 
 def matched_points(kind: str, layer: int, model: Vit) -> MatchedShare | None:
     """How often best matches of this kind find a marked point, of those photos that ship; None of another model."""
-    from vitcore.models.model_cards import DEFAULT_MODEL
-
     if model.name != DEFAULT_MODEL:
         return None
     return next((one for one in _shipped_matches() if (one.kind, one.layer) == (kind, layer)), None)
@@ -154,7 +140,6 @@ def matched_points(kind: str, layer: int, model: Vit) -> MatchedShare | None:
 
 @lru_cache(maxsize=1)
 def _shipped_matches() -> list[MatchedShare]:
-    from vitcore.assets import asset
     from vitcore.tokens.marked_points import read_matched
 
     return read_matched((asset("matches") / "matched.csv").read_text(encoding="utf-8"))
@@ -196,8 +181,6 @@ def left_out(rec: Recording, mask: bool) -> list[int]:
 
 def refusal(rec: Recording, kind: str) -> str:
     """Why there are no tokens of a kind in this model, in one sentence; empty where there are."""
-    from vitcore.models.model_cards import ModelError
-
     try:
         _tokens_of_photo(rec, kind)
     except ModelError as error:
@@ -207,13 +190,4 @@ def refusal(rec: Recording, kind: str) -> str:
 
 def segment_colours() -> list[list[int]]:
     """The colours of segments, as on a photo: red, green and blue, of 255."""
-    from vitcore.figures.theme import CATEGORICAL, hex_to_rgb
-
     return [list(hex_to_rgb(colour)) for colour in CATEGORICAL[:MOST_SEGMENTS]]
-
-
-def photo_share() -> float:
-    """How much of a colour's range is left for it where the photo's detail is added."""
-    from vitcore.figures.theme import PHOTO_SHARE
-
-    return PHOTO_SHARE

@@ -12,12 +12,12 @@ from app import texts
 from app.state.memory import memory_cache
 from app.state.training import runs
 from app.state.training.training_processes import find_run
+from vitcore.analysis.training_film import EmergedStructure, frames_of_emergence
 from vitcore.assets import asset
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.train import run_folder
 
 if TYPE_CHECKING:
-    from vitcore.analysis.training_film import EmergedStructure
     from vitcore.train.film_files import Film, FilmAccuracy
 
 RECORDINGS = asset("recordings")
@@ -93,8 +93,6 @@ def frame_figures(key: str, part: str, frame: int, photo: int, theme: str, lang:
 @memory_cache.cached
 def first_emergence_steps(key: str, _film: Film) -> dict[str, int | None]:
     """The step of the first snapshot of a film in which filters, positions and parted heads are there, or None."""
-    from vitcore.analysis.training_film import frames_of_emergence
-
     frames = frames_of_emergence(_film.arrays, _film.grid)
     return {name: None if frame is None else int(_film.steps[frame]) for name, frame in frames.items()}
 

@@ -1,7 +1,5 @@
 """Training runs as their folders tell: which there are, how far they are, their logs, and the models they have written."""
 
-from __future__ import annotations
-
 import json
 import os
 from contextlib import suppress

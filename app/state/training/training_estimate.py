@@ -9,6 +9,7 @@ import streamlit as st
 
 from app import permissions, texts
 from vitcore.errors import refusal_reason
+from vitcore.train.recipe import from_json
 
 if TYPE_CHECKING:
     from vitcore.train.learning.training_cost import TrainingCost
@@ -79,7 +80,6 @@ def measure_cost(recipe_json: str, classes: int) -> TrainingCost | str:
 @st.cache_data(max_entries=64, show_spinner=False)
 def _model_size(recipe_json: str, classes: int, lang: str) -> tuple[int, float]:
     from vitcore.train.learning import training_cost
-    from vitcore.train.recipe import from_json
 
     recipe = from_json(recipe_json)
     params, forward = training_cost.params_and_forward_flop(recipe, classes)
@@ -89,6 +89,5 @@ def _model_size(recipe_json: str, classes: int, lang: str) -> tuple[int, float]:
 @st.cache_data(max_entries=32, show_spinner=False)
 def _measure_cost(recipe_json: str, classes: int, lang: str) -> TrainingCost:
     from vitcore.train.learning.training_cost import training_cost
-    from vitcore.train.recipe import from_json
 
     return training_cost(from_json(recipe_json), classes)

@@ -1,20 +1,22 @@
-"""A training before it starts, in pictures: some of its photos cut into patches, and the empty curve of its loss."""
-
-from __future__ import annotations
+"""Pictures to learn from before there is a model: photos in patches, those that code draws, and the empty curve of the loss."""
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import ImageOps
 
 from app import texts
 from app.state.memory import memory_cache
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from vitcore.figures.drawing import Drawing
-    from vitcore.train.recipe import Recipe
+from vitcore.figures import photos_in_patches
+from vitcore.figures.charts.training_curves import TrainingCurve, training_curves
+from vitcore.figures.drawing import Drawing
+from vitcore.grid import Grid
+from vitcore.images import PhotoError
+from vitcore.train.recipe import Recipe
+from vitcore.translation import say
 
 PHOTOS_SHOWN, COLUMNS = 12, 4
 CURVE_PX = 330
@@ -23,10 +25,6 @@ SHIPPED = "samples"
 
 def patch_figure(source: str, count: int, recipe: Recipe, mode: Any) -> Drawing:
     """Some of the `count` photos of a source, as large as the recipe has them, in its patches."""
-    from vitcore.figures import photos_in_patches
-    from vitcore.grid import Grid
-    from vitcore.translation import say
-
     side = recipe.image_px // recipe.patch_px
     pixels, names = _example_photos(source, count, recipe.image_px)
     if source == SHIPPED:  # whose titles the app has in each language
@@ -37,10 +35,6 @@ def patch_figure(source: str, count: int, recipe: Recipe, mode: Any) -> Drawing:
 @memory_cache.cached
 def _example_photos(source: str, count: int, side_px: int) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
     """(K, side, side, 3) squares of photos evenly chosen, broken ones left out, and the names of their classes."""
-    import numpy as np
-    from PIL import ImageOps
-
-    from vitcore.images import PhotoError
     from vitcore.train.data.photo_sources import open_photo_source
 
     photos, _ = open_photo_source(source)
@@ -57,10 +51,6 @@ def _example_photos(source: str, count: int, side_px: int) -> tuple[NDArray[np.u
 
 def empty_curve(recipe: Recipe, classes: int, mode: Any) -> Drawing:
     """The axes of the loss to come; with classes to learn, the loss of guessing among them."""
-    import numpy as np
-
-    from vitcore.figures.charts.training_curves import TrainingCurve, training_curves
-
     text, title, lines = texts.prose("train"), texts.prose("train")["curve title none"], []
     if recipe.task == "classify" and classes > 1:
         guessing = math.log(classes)
@@ -68,3 +58,42 @@ def empty_curve(recipe: Recipe, classes: int, mode: Any) -> Drawing:
         lines = [TrainingCurve(text["guessing"], np.array([0, recipe.steps]), np.full(2, guessing))]
     drawn = training_curves(lines, title, texts.prose("learn")["loss unit"], mode, last=recipe.steps)
     return replace(drawn, height_px=CURVE_PX)
+
+
+MAX_CLASSES, PICTURES_PER_CLASS = 10, 2  # shown at most
+
+
+def is_synthetic(data: str) -> bool:
+    """Whether a source of photos is one that code draws."""
+    from vitcore.train.data import synthetic_dataset
+
+    return data.partition(":")[0] == synthetic_dataset.SOURCE_NAME
+
+
+def default_options() -> str:
+    """All options of a drawn set, with what each is where it is not named."""
+    from vitcore.train.data import synthetic_dataset
+
+    return synthetic_dataset.OPTIONS
+
+
+def class_titles(data: str) -> tuple[str, ...]:
+    """What the classes of a drawn set that are shown are called, in the visitor's language."""
+    from vitcore.train.data import synthetic_dataset
+
+    return synthetic_dataset.class_titles(synthetic_dataset.parse_options(data))[:MAX_CLASSES]
+
+
+@memory_cache.cached
+def draw_examples(data: str) -> tuple[NDArray[np.uint8], tuple[float, ...]]:
+    """Pictures (D, R, K, px, px, 3) of a drawn set, as difficult as it is and as usual; the difficulties."""
+    from vitcore.train.data import synthetic_dataset
+
+    asked = synthetic_dataset.parse_options(data)
+    which = np.arange(PICTURES_PER_CLASS)[:, None] * asked.classes + np.arange(min(asked.classes, MAX_CLASSES))
+    levels = tuple(sorted({asked.difficulty, synthetic_dataset.SyntheticDataset().difficulty}))
+    sheets = [
+        synthetic_dataset.draw_pictures(replace(asked, difficulty=level), 0, synthetic_dataset.TRAIN, which.ravel())
+        for level in levels
+    ]
+    return np.stack([sheet.reshape(*which.shape, *sheet.shape[1:]) for sheet in sheets]), levels

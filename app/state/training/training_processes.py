@@ -1,7 +1,5 @@
 """The processes that train: one a run, on its own, so that closing a tab, or the server, leaves it alone."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -11,16 +9,13 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL, STDOUT, Popen
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import vitcore
 from app import permissions, texts
 from vitcore.train import run_folder
-from vitcore.train.recipe import FILMED
+from vitcore.train.recipe import FILMED, Recipe
 from vitcore.translation import say
-
-if TYPE_CHECKING:
-    from vitcore.train.recipe import Recipe
 
 VITCORE_ROOT = Path(vitcore.__file__).resolve().parents[1]  # where a new process finds vitcore
 NICENESS = 5  # a training yields to the pages

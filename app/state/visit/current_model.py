@@ -1,10 +1,7 @@
 """The model that the visitor has chosen; where it can't be loaded, the one before stays, and the page says why."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from app import texts
 from app.state.memory.memory_cache import MemoryBudgetError
@@ -13,9 +10,7 @@ from app.state.recordings import recordings
 from app.state.visit import current_photo
 from app.state.visit.model_choice import ModelChoice
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
-
-if TYPE_CHECKING:
-    from vitcore.models.load_model import Vit
+from vitcore.models.vit import Vit
 
 FIRST = ModelChoice("model", DEFAULT_MODEL)
 

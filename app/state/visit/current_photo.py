@@ -1,17 +1,11 @@
 """The photo that the visitor has chosen: a sample of the gallery, or their own upload."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from app import texts
 from app.state.photos import sample_photos, uploaded_photo
 from vitcore.assets import samples
-
-if TYPE_CHECKING:
-    from vitcore.images import Photo
+from vitcore.images import Photo
 
 
 def load_photo(bands: int = 3) -> Photo:

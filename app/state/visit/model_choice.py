@@ -1,7 +1,5 @@
 """A choice of a model, the same for both models of a page: what is wanted, what is shown, and where those differ the problem."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import streamlit as st

@@ -1,9 +1,6 @@
 """The model that stands beside the chosen one: another, or the chosen one otherwise (random weights, other input, other step)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -15,9 +12,7 @@ from app.state.models import loaded_models
 from app.state.training import runs
 from app.state.visit.model_choice import ModelChoice
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
-
-if TYPE_CHECKING:
-    from vitcore.models.load_model import Vit
+from vitcore.models.vit import Vit
 
 SECOND = ModelChoice("b", RANDOM)
 VARIANT_PROBLEM_STATE = "_b_variant_problem"

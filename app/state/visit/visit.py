@@ -6,17 +6,17 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from PIL import Image
+
 from app.components.component_files import media_url
 from app.state.recordings import recordings, relevance_maps
+from vitcore.grid import Grid
+from vitcore.images import Photo
 from vitcore.translation import say
 
 if TYPE_CHECKING:
-    from PIL import Image
-
     from app.texts import Prose
     from vitcore.forward.recording import Recording
-    from vitcore.grid import Grid
-    from vitcore.images import Photo
     from vitcore.models.load_model import Vit
 
 VisitKind = TypeVar("VisitKind", bound="Visit")

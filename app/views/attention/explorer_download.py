@@ -1,7 +1,5 @@
 """The attention explorer's picture as a figure to download."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from app.components.figure import downloads
@@ -9,14 +7,13 @@ from app.state.recordings import attention_bytes, recordings
 from app.views.attention import explorer_message
 from app.views.attention.explorer_message import ExplorerVisit
 from app.widgets import outlier_masking
+from vitcore import figures
+from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES, scale_top
 from vitcore.translation import percent
 
 
 def download_button(visit: ExplorerVisit) -> None:
     """What is seen, as a figure to take along: the photo, the pinned patch, and the heads of the chosen layer."""
-    from vitcore import figures
-    from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES, scale_top
-
     grid, text, mode = visit.grid, visit.texts, visit.mode  # a download keeps these, no recording
     queried = attention_bytes.token_weights(visit.recording, visit.layer, visit.token, visit.column)
     shown, photo_weights = grid.to_map(queried), _photo_weights(visit, queried)

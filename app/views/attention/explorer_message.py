@@ -1,20 +1,18 @@
 """The message to the explorer's component: words, numbers, and URLs of attention as bytes."""
 
-from __future__ import annotations
-
 import base64
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from app import texts
 from app.components.component_files import media_url
 from app.state.recordings import attention_bytes
 from app.state.visit.visit import Visit
 from app.widgets import attention_urls, outlier_masking
-
-if TYPE_CHECKING:
-    from vitcore.grid import Grid
+from vitcore.figures.heat_overlay import darkened_lut
+from vitcore.figures.theme import HEAT, SEQUENTIAL, lut
+from vitcore.grid import Grid
 
 TEXT_KEYS = (
     "canvas", "photo", "tokens", "heads", "head", "patch", "compare", "compare help", "play", "stop", "strip", "strip about",
@@ -47,9 +45,6 @@ class ExplorerVisit(Visit):
 
 def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any]:
     """What the component is given: a few kilobytes, and addresses of the rest; `outliers` are the photo's outlier tokens."""
-    from vitcore.figures.heat_overlay import darkened_lut
-    from vitcore.figures.theme import HEAT, SEQUENTIAL, lut
-
     vit, rec, grid, text = visit.vit, visit.recording, visit.grid, visit.texts
     prefix_kinds = _prefix_kinds(visit)
     pinned = tuple(token for token in (visit.token, visit.second) if token is not None)

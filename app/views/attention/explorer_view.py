@@ -1,24 +1,20 @@
 """The attention explorer on its page: its controls, the component, and what stands below it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import streamlit as st
 
 from app import texts
-from app.components import page_theme
 from app.components.explorer.explorer import explorer
 from app.components.figure import explain, lead
 from app.components.pending_choices import mark_drawn, restore_pending
-from app.shell import copy_link, query_controls, selection
-from app.state.models import loaded_models
+from app.shell import copy_link, current_visit, query_controls, selection
 from app.state.recordings import attention_bytes, outlier_tokens, recordings
-from app.state.visit import current_photo
 from app.state.visit.visit import Visit
 from app.views.attention import explorer_download, explorer_message, pinned_tokens
 from app.views.attention.explorer_message import ExplorerVisit
 from app.widgets import outlier_masking
+from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES
 from vitcore.translation import percent
 
 DIRECTIONS = ("gives", "gets")
@@ -34,9 +30,8 @@ TARGETS = {
 @st.fragment
 def show_explorer(model: str, text: texts.Prose) -> None:
     """The page below its first sentence; runs on its own when something on it is touched, and holds nothing in between."""
-    vit = loaded_models.loaded(model)
-    photo = current_photo.load_photo(vit.bands)
-    visit = Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo), mode=page_theme.current(), texts=text)
+    visit = current_visit.visit_of_fragment(model, text)
+    vit = visit.vit
     outlier_masking.set_masking(outlier_masking.is_on())  # a touch in the picture sets it; the address follows
     restore_pending("direction", "lit", "log", "one_scale", *TARGETS.values(), *pinned_tokens.FIELDS.values())
     explorer_visit, outliers = _controls(visit), outlier_tokens.find_outliers(visit.recording).patches.tolist()
@@ -70,8 +65,6 @@ def _offer_handout(visit: ExplorerVisit) -> None:
 
 def _controls(visit: Visit) -> ExplorerVisit:
     """The controls that keep what is chosen in the address bar; the picture and its keys set them too."""
-    from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES
-
     text, vit = visit.texts, visit.vit
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="explorer_controls"):
         block = query_controls.layer_slider(text["block"], vit, vit.blocks // 2, width=104)

@@ -4,19 +4,13 @@ A token that is no patch is the explorer's alone: by its place in the sequence i
 pages share, and gives way when a patch is chosen, here or on another page.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from app.components.pending_choices import choose
 from app.shell import query_controls, selection
-from app.shell.address import rewrite_query_param
+from app.shell.query_controls import rewrite_query_param
 from app.texts import Prose
-
-if TYPE_CHECKING:
-    from vitcore.grid import Grid
+from vitcore.grid import Grid
 
 SECOND_PATCH = "second_patch"
 FIELDS = dict(zip(selection.PINNED_TOKENS, (selection.PATCH, SECOND_PATCH), strict=True))  # which token → the field of its patch

@@ -1,7 +1,5 @@
 """The sheet below the drop zone: what a model that is brought will show, as ghosts until it is open, then its own."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from app import texts

@@ -1,7 +1,5 @@
 """How a model comes in: a file that is dropped, or an id of the hub; and what was wrong with the last one."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from app import permissions, texts

@@ -9,11 +9,10 @@ from app.shell import current_visit
 from app.state.models import model_menu, model_weights
 from app.views.card import speed_section, table1_row
 from app.widgets import model_card
+from vitcore import figures
 
 text = texts.prose("card")
 vit = current_visit.load_model()
-
-from vitcore import figures  # noqa: E402
 
 shape, parts = model_weights.model_summary(vit.name, vit)
 card = model_menu.menu().get(str(st.session_state.get("model")), vit.card)

@@ -16,12 +16,13 @@ from app.shell import query_controls
 from app.state.jobs import speed_measurement
 from app.state.model_ref import ModelRef
 from app.state.models.uploaded_model import MODEL_ID
-from app.texts import Prose
-from app.views.card import speed_sentences
+from app.texts import Prose, escape_markdown
+from vitcore import figures
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
+    from vitcore.profiling.throughput import ThroughputProfile
 
 BATCH_LIMITS = (8, 16, 32, 64, 128, 256, 512)  # batch sizes go up to one of these
 CPU_BATCH, GPU_BATCH, CPU_MEMORY_GB = 16, 256, 1.0  # what is proposed
@@ -56,24 +57,15 @@ def _measure_form(vit: Vit, training: bool, text: Prose) -> None:
     proposed_gb = CPU_MEMORY_GB if gpu_gb is None else gpu_gb
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.select_slider(
-            text["up to"],
-            BATCH_LIMITS,
-            CPU_BATCH if gpu_gb is None else GPU_BATCH,
-            key="largest",
-            bind="query-params",
+            text["up to"], BATCH_LIMITS, CPU_BATCH if gpu_gb is None else GPU_BATCH, key="largest", bind="query-params",
             width=scaled_px(300),
-        )
+        )  # fmt: skip
         st.number_input(text["memory gb"], 0.0, 1024.0, round(proposed_gb, 1), 0.5, key="memory_gb", bind="query-params",
                         help=text["memory gb help"], width=scaled_px(220))  # fmt: skip
         st.button(
-            text["measure"],
-            type="primary",
-            icon=":material/speed:",
-            key="measure",
-            on_click=_start_measurement,
-            args=(vit, training),
-            help=text["speed about"],
-        )
+            text["measure"], type="primary", icon=":material/speed:", key="measure", on_click=_start_measurement,
+            args=(vit, training), help=text["speed about"],
+        )  # fmt: skip
 
 
 def _start_measurement(vit: Vit, training: bool) -> None:
@@ -120,27 +112,46 @@ def show_measurement(measurement: speed_measurement.SpeedMeasurement, training: 
         st.warning(texts.escape_markdown(measurement.problem), icon=":material/error:")
     if measurement.profile is None or measurement.device is None or not measurement.profile.speeds:
         return
-    from vitcore import figures
-
     profile, speeds = measurement.profile, measurement.profile.speeds
-    st.markdown(speed_sentences.speed_sentences(profile, measurement.title, text))
+    st.markdown(speed_sentences(profile, measurement.title, text))
     line = figures.ThroughputCurve(measurement.title, [s.batch for s in speeds], [s.images_per_s for s in speeds],
                              profile.limit_images_per_s)  # fmt: skip
     figure(
-        figures.throughput([line], measurement.device.description, training, page_theme.current()),
-        "speed",
-        text["speed alt"],
-        text["speed how"],
-        text["speed limits"],
-        subjects=(measurement.title,),
-        batch=line.batches,
-        images_per_s=line.images_per_s,
-        memory_mb=[math.nan if s.memory_mb is None else s.memory_mb for s in speeds],
+        figures.throughput([line], measurement.device.description, training, page_theme.current()), "speed", text["speed alt"],
+        text["speed how"], text["speed limits"], subjects=(measurement.title,), batch=line.batches,
+        images_per_s=line.images_per_s, memory_mb=[math.nan if s.memory_mb is None else s.memory_mb for s in speeds],
         limit_images_per_s=[profile.limit_images_per_s],
-    )
+    )  # fmt: skip
     st.dataframe(
         {text["batch"]: line.batches, text["rate"]: [f"{s.images_per_s:.4g}" for s in speeds],
          text["of limit"]: [percent(s.images_per_s / profile.limit_images_per_s, 0) for s in speeds],
          text["memory"]: ["–" if s.memory_mb is None else f"{s.memory_mb:.0f}" for s in speeds]},
         hide_index=True, alt=text["speed table"],
     )  # fmt: skip
+
+
+NOTICEABLE_SPEEDUP = 1.1  # times as fast: less is within what a machine varies by
+
+
+def speed_sentences(profile: ThroughputProfile, title: str, text: Prose) -> str:
+    """The sentences, for a profile with one batch size or more."""
+    speeds, limit = profile.speeds, profile.limit_images_per_s
+    best = max(speeds, key=lambda one: one.images_per_s)
+    sentences = [text.fill(
+        "training finding" if profile.training else "finding", model=escape_markdown(title), rate=f"{best.images_per_s:.3g}",
+        batch=best.batch, share=percent(best.images_per_s / limit, 0), limit=f"{limit:.3g}",
+    )]  # fmt: skip
+    if len(speeds) > 1:
+        times = best.images_per_s / speeds[0].images_per_s
+        key = "batches help" if times >= NOTICEABLE_SPEEDUP else "batches do not help"
+        sentences.append(text[key].format(times=f"{times:.2g}", more=percent(times - 1, 0), batch=best.batch))
+    known = [one for one in speeds if one.memory_mb is not None]
+    if len(known) > 1:
+        facts = {"low": f"{known[0].memory_mb:,.0f}", "high": f"{known[-1].memory_mb:,.0f}", "batch": known[-1].batch}
+        sentences.append(text["memory finding"].format(**facts))
+    if profile.too_large is not None:
+        sentences.append(text["too large"].format(batch=profile.too_large))
+    if profile.largest_batch is not None:
+        key = "largest" if profile.largest_batch else "none fits"
+        sentences.append(text[key].format(batch=profile.largest_batch, gb=f"{profile.memory_gb:g}"))
+    return text.joined(sentences)

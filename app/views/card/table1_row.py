@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.texts import Prose, escape_markdown
+from vitcore.paper.tables import table_rows
 
 if TYPE_CHECKING:
     from vitcore.architectures.model_summary import Table1Row
@@ -28,8 +29,6 @@ def show_numbers(shape: Table1Row, text: Prose) -> None:
 
 def show_row(shape: Table1Row, title: str, text: Prose) -> None:
     """The nearest model of Table 1, and the model's row between the paper's."""
-    from vitcore.paper.tables import table_rows
-
     st.markdown(nearest_model_sentence(shape, title, text))
     ours = [str(shape.blocks or ""), *map(number_range, (shape.width, shape.mlp, shape.heads)), f"{shape.params / 1e6:.3g}",
             f"{shape.gmacs:.3g}", str(shape.tokens or ""), " × ".join(map(str, shape.image_px))]  # fmt: skip
@@ -47,8 +46,6 @@ def show_row(shape: Table1Row, title: str, text: Prose) -> None:
 
 def nearest_model_sentence(shape: Table1Row, title: str, text: Prose) -> str:
     """The model beside the one of Table 1 whose parameters are nearest, by ratio."""
-    from vitcore.paper.tables import table_rows
-
     millions = shape.params / 1e6
     nearest = min(table_rows("1"), key=lambda row: abs(math.log(millions / float(row["params_m"]))))
     ratio = millions / float(nearest["params_m"])

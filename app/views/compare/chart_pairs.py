@@ -14,9 +14,14 @@ from app.state.recordings import model_comparisons, outlier_tokens
 from app.views.compare.model_pair import ControlPlaces, ModelPair, side_columns
 from app.widgets import outlier_masking
 from app.widgets.position_tiles import position_tiles
+from vitcore import figures
+from vitcore.figures.drawing import fit_figure_to_width
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from vitcore.figures.drawing import Drawing
     from vitcore.forward.compare_models import Comparison
 
 COMPONENTS_SHOWN = 28  # components of the filters, the paper's number
@@ -40,22 +45,21 @@ def show_distances(pair: ModelPair, comparison: Comparison, places: ControlPlace
         with place:
             if told:
                 st.caption(told)
-            arrays: Any = {f"distance_px_{key}": array}
-            figure(
-                fig,
-                f"distance_{key}",
-                f"{text['picture.distance']}: {name}",
-                subjects=pair.file_subjects(key),
-                file_stem="distance",
-                **arrays,
-            )
+            _side_figure(pair, key, name, fig, "distance", distance_px=array)
     explain(text["how distance"], text["limits distance"])
     places.below.markdown(texts.escape_markdown(comparison_handout.attention_distance_sentence(among, pair.vits)))
 
 
+def _side_figure(pair: ModelPair, side: str, name: str, fig: Drawing, kind: str, **arrays: ArrayLike) -> None:
+    """The figure of one model, `side` "a" or "b"; filters are of no photo."""
+    subjects = pair.file_subjects(side)[1 if kind == "filters" else 0 :]
+    named: dict[str, Any] = {f"{array}_{side}": values for array, values in arrays.items()}
+    alt, stem = f"{pair.texts[f'picture.{kind}']}: {name}", kind.replace("answers", "answer")
+    figure(fig, f"{kind}_{side}", alt, subjects=subjects, file_stem=stem, **named)
+
+
 def show_token_similarity(pair: ModelPair, comparison: Comparison, places: ControlPlaces) -> None:
     """Linear CKA of every layer of one beside every layer of the other."""
-    from vitcore import figures
     from vitcore.report import comparison_handout
 
     text = pair.texts
@@ -81,9 +85,6 @@ def show_token_similarity(pair: ModelPair, comparison: Comparison, places: Contr
 
 def show_filters(pair: ModelPair, comparison: Comparison | None, places: ControlPlaces) -> None:
     """The first principal components of both, and how much of the spaces that they span is the same."""
-    from vitcore import figures
-    from vitcore.figures.drawing import fit_figure_to_width
-
     text = pair.texts
     parts = [model_weights.filter_components(vit.name) for vit in pair.vits]
     count = min([COMPONENTS_SHOWN, *(len(part.variance) for part in parts if part)])
@@ -103,9 +104,7 @@ def show_filters(pair: ModelPair, comparison: Comparison | None, places: Control
             fig = fit_figure_to_width(
                 figures.filters(model_weights.component_tiles(part, count), part.variance, pair.mode), PICTURE_WIDTH_PX
             )
-            alt = f"{text['picture.filters']}: {name}"
-            arrays: Any = {f"components_{key}": part.vectors, f"variance_{key}": part.variance}
-            figure(fig, f"filters_{key}", alt, subjects=pair.file_subjects(key)[1:], file_stem="filters", **arrays)
+            _side_figure(pair, key, name, fig, "filters", components=part.vectors, variance=part.variance)
     explain(text["how filters"], text["limits filters"])
 
 
@@ -117,7 +116,7 @@ def show_positions(pair: ModelPair, comparison: Comparison | None, places: Contr
     same = (first.rows, first.cols) == (second.rows, second.cols)
     if cosines[0] is not None and cosines[1] is not None:
         one, two = (
-            model_weights.distance_correlation(c, vit.grid) for c, vit in zip(cosines, pair.vits, strict=True) if c is not None
+            model_weights.correlation_with_distance(c, vit.grid) for c, vit in zip(cosines, pair.vits, strict=True) if c is not None
         )
         numbers = {"one": f"{round(one, 2) + 0:.2f}", "two": f"{round(two, 2) + 0:.2f}"}  # no "-0.00"
         places.below.markdown(texts.escape_markdown(text["follows"].format(**numbers)))
@@ -138,7 +137,6 @@ def show_positions(pair: ModelPair, comparison: Comparison | None, places: Contr
 
 def show_answers(pair: ModelPair, comparison: Comparison | None, places: ControlPlaces) -> None:
     """The five likeliest classes of both, on one axis, and how alike the answers are."""
-    from vitcore import figures
     from vitcore.report import comparison_handout
 
     text = pair.texts
@@ -152,14 +150,6 @@ def show_answers(pair: ModelPair, comparison: Comparison | None, places: Control
             if not rec.labels:
                 st.info(text["no classes"])
                 continue
-            arrays: Any = {f"logits_{key}": rec.logits}
             drawn = figures.predictions(rec.top_classes(translated=True), pair.mode)
-            figure(
-                drawn,
-                f"answers_{key}",
-                f"{text['picture.answers']}: {name}",
-                subjects=pair.file_subjects(key),
-                file_stem="answer",
-                **arrays,
-            )
+            _side_figure(pair, key, name, drawn, "answers", logits=rec.logits)
     explain(text["how answers"], text["limits answers"])

@@ -11,16 +11,20 @@ import streamlit as st
 from app import texts
 from app.components.component_files import media_url
 from app.components.figure import downloads, explain, lead
-from app.components.picture.picture import picture
+from app.components.picture.picture import map_scale_bar, picture
 from app.shell import lecture_mode, query_controls, selection
 from app.state.recordings import model_comparisons, outlier_tokens, relevance_maps
 from app.views.compare.model_pair import ControlPlaces, ModelPair, side_columns
-from app.widgets import colour_bar, outlier_masking
+from app.widgets import outlier_masking
+from vitcore import figures
+from vitcore.figures.drawing import Drawing
+from vitcore.figures.heat_overlay import heat_colour_scale, scale_top
+from vitcore.figures.relevance import relevance_scale_top
+from vitcore.grid import Grid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from vitcore.figures.drawing import Drawing
     from vitcore.forward.compare_models import Comparison, MapPair
 
 VIEWS = ("pair", "curtain")  # side by side, or one picture with a curtain between both, which a lecture begins with
@@ -43,7 +47,6 @@ def show_maps(
     pair: ModelPair, comparison: Comparison, maps: MapPair, kind: str, map_key: Hashable, cell: int | None, places: ControlPlaces
 ) -> None:
     """Both maps on one scale, side by side or behind a curtain, and their difference; `map_key` tells maps of a kind apart."""
-    from vitcore.figures.heat_overlay import heat_colour_scale, scale_top
     from vitcore.report import comparison_handout
 
     text = pair.texts
@@ -79,7 +82,7 @@ def show_maps(
             found = _joint_outliers(pair, outliers_of_both)._replace(patches=outliers_of_both[0].patches)
             _draw_map(comparison, "both_maps", label, overlays[0], 100 * maps.both[0], map_outliers=found, other=second, **shown)
             with st.container(horizontal=True, vertical_alignment="center"):
-                colour_bar.map_scale_bar(scale, "both_scale")
+                map_scale_bar(scale, "both_scale")
                 for which, (key, name) in enumerate(zip("ab", pair.names, strict=True)):
                     take(which, key, name)
         below = places.below
@@ -91,7 +94,7 @@ def show_maps(
                     comparison, f"{key}_map", label, overlays[which], 100 * mask, map_outliers=outliers_of_both[which], **shown
                 )
                 with st.container(horizontal=True, vertical_alignment="center"):
-                    colour_bar.map_scale_bar(scale, f"{key}_scale")
+                    map_scale_bar(scale, f"{key}_scale")
                     take(which, key, name)
         one, below = places.below.columns(2, gap="large")
     outlier_masking.note_and_switch(_joint_outliers(pair, outliers_of_both), "maps", always_switch=True)
@@ -128,17 +131,10 @@ def _joint_outliers(pair: ModelPair, outliers_of_both: list[outlier_masking.MapO
 
 
 def _show_difference(
-    pair: ModelPair,
-    comparison: Comparison,
-    maps: MapPair,
-    map_key: Hashable,
-    cell: int | None,
+    pair: ModelPair, comparison: Comparison, maps: MapPair, map_key: Hashable, cell: int | None,
     outliers_of_both: list[outlier_masking.MapOutliers],
-) -> None:
+) -> None:  # fmt: skip
     """The first less the second, in percentage points; what is framed in either is framed here. The scale reaches an even share."""
-    from vitcore.figures.heat_overlay import heat_colour_scale
-    from vitcore.figures.relevance import relevance_scale_top
-
     marks = sorted({cell for one in outliers_of_both for cell in one.patches})
     map_outliers = outlier_masking.MapOutliers(
         marks, pair.texts.joined(dict.fromkeys(one.sentence for one in outliers_of_both if one.patches)), 0, False
@@ -148,7 +144,7 @@ def _show_difference(
     st.markdown(f"### {text['difference']}")
     drawn = relevance_maps.heat_overlay(comparison, map_key, True, values, most, pair.mode)
     _draw_map(comparison, "differ", text["difference"], drawn, values, text["points"], cell, map_outliers=map_outliers)
-    colour_bar.map_scale_bar(heat_colour_scale(values, most, text["points"], signed=True, mode=pair.mode), "differ_scale")
+    map_scale_bar(heat_colour_scale(values, most, text["points"], signed=True, mode=pair.mode), "differ_scale")
 
 
 def _draw_map(
@@ -165,35 +161,18 @@ def _draw_map(
         for part, file in enumerate(model_comparisons.common_photo_files(comparison))
     )
     picture(
-        photo,
-        grid.rows,
-        grid.cols,
-        step,
-        key=key,
-        label=label,
-        target=place_key(comparison),
-        also_choose=("ask", True),
-        selected=cell,
-        overlay=overlay,
-        detail=detail,
-        values=values.ravel().tolist(),
-        unit=unit,
-        even_share=even,
-        lines=False,
-        group="compared",
-        marks=map_outliers.patches if map_outliers else (),
-        marks_sentence=map_outliers.sentence if map_outliers else "",
-        other=other,
-    )
+        photo, grid.rows, grid.cols, step, key=key, label=label, target=place_key(comparison), also_choose=("ask", True),
+        selected=cell, overlay=overlay, detail=detail, values=values.ravel().tolist(), unit=unit, even_share=even, lines=False,
+        group="compared", marks=map_outliers.patches if map_outliers else (),
+        marks_sentence=map_outliers.sentence if map_outliers else "", other=other,
+    )  # fmt: skip
 
 
 def map_figure(
     pair_key: PairKey, mask: NDArray, most: float, title: str, name: str, mode: Any, marks: list[int], even: float
 ) -> Drawing:
     """A map as a figure, made when it is asked for: what waits for that holds no photo and no model."""
-    from vitcore import figures
     from vitcore.forward.compare_models import common_photo
-    from vitcore.grid import Grid
 
     photo = common_photo(model_comparisons.from_keys(*pair_key)[0])
     grid = Grid.from_map(mask)
@@ -202,9 +181,7 @@ def map_figure(
 
 def difference_figure(pair_key: PairKey, values: NDArray, title: str, unit: str, mode: Any) -> Drawing:
     """A difference as a figure, as `gathered` makes them."""
-    from vitcore import figures
     from vitcore.forward.compare_models import common_photo
-    from vitcore.grid import Grid
 
     photo = common_photo(model_comparisons.from_keys(*pair_key)[0])
     return figures.relevance(values, photo, Grid.from_map(values), title, unit, signed=True, mode=mode, min_top=100 / values.size)

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from streamlit.delta_generator import DeltaGenerator
+
 from app import texts
 from app.components.figure import lead
 from app.state.model_ref import ModelRef
 from app.state.visit.visit import Visit
 
 if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
     from vitcore.forward.compare_models import Comparison
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit

@@ -7,7 +7,7 @@ import streamlit as st
 from app import texts
 from app.shell import current_visit, query_controls
 from app.state.recordings import model_comparisons
-from app.views.compare import chart_pairs, map_pairs, model_pickers, preset_pairs, summary_and_handout
+from app.views.compare import chart_pairs, map_pairs, model_pickers, summary_and_handout
 from app.views.compare.model_pair import ControlPlaces
 
 text = texts.prose("compare")
@@ -44,6 +44,6 @@ with number_place:
 with picture_place:
     pictures[picture](pair, pair.comparison, ControlPlaces(picture_row, settings, rest))
 with cards:
-    preset_pairs.show_cards(text, visit.vit)
+    model_pickers.show_cards(text, visit.vit)
 summary_and_handout.teacher_note(pair)
 summary_and_handout.handout_button(pair)

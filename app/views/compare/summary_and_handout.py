@@ -1,27 +1,19 @@
 """What a comparison comes to, in three numbers; and both models side by side as a handout, to take along."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from app import texts
 from app.components.copyable_text.copyable_text import copyable_text
+from app.components.figure import file_button, in_words
 from app.shell import copy_link
 from app.state import reports
 from app.state.model_ref import ModelRef
 from app.views.compare.model_pair import ModelPair
 from app.widgets import outlier_masking
-from vitcore.file_names import file_name
-from vitcore.translation import speaking
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from vitcore.report.report_settings import ReportOrigin
+from vitcore.report.report_settings import ReportOrigin
 
 # What a link to the page carries beside the picture's own settings:
 ADDRESS_KEYS = ("photo", "model", "b", "b_px", "picture")
@@ -55,7 +47,6 @@ def teacher_note(pair: ModelPair) -> None:
 def handout_button(pair: ModelPair) -> None:
     """The file, made when it is asked for, and the shell's command for the same."""
     from vitcore.report.comparison_handout import comparison_command
-    from vitcore.report.report_settings import ReportOrigin
 
     text = pair.texts
     if pair.comparison is None:
@@ -68,28 +59,12 @@ def handout_button(pair: ModelPair) -> None:
     refs = [ModelRef.parse(vit.name) for vit in pair.vits]
     with st.expander(text["take title"], icon=":material/print:"):
         st.markdown(text["take about"])
-        st.download_button(
-            text["take get"],
-            partial(make_handout, pair.key, pair.names, origin, pair.sample, texts.table(), outlier_masking.is_on()),
-            file_name("html", "compare", *pair.file_subjects("a", "b")), "text/html",
-            key="compare_html", icon=":material/print:", type="primary", on_click="ignore",
-        )  # fmt: skip
+        made = partial(reports.comparison_handout, *pair.key, pair.names, origin, pair.sample, outlier_masking.is_on())
+        names = "compare", *pair.file_subjects("a", "b")
+        file_button(text["take get"], in_words(made), "html", names, key="compare_html", icon=":material/print:", type="primary")
         if not refs[1].variant:
             st.caption(text["take shell"])
             copyable_text(comparison_command(refs[0].name, refs[1].name, "photo.jpg", outlier_masking.is_on()), key="shell")
-
-
-def make_handout(
-    pair_key: tuple[str, str, str],
-    names: tuple[str, str],
-    origin: ReportOrigin,
-    sample: str,
-    words: Mapping[str, str],
-    mask_outliers: bool = False,
-) -> bytes:
-    """The handout, where no visitor's language is known; what waits for it holds no model and no photo."""
-    with speaking(words):
-        return reports.comparison_handout(*pair_key, names, origin, sample, mask_outliers)
 
 
 def _comparison_link(own: bool) -> str:

@@ -8,6 +8,7 @@ from app.components.before_after.before_after import class_row, map_values
 from app.components.component_files import media_url
 from app.state import landing_figures
 from app.state.recordings import covered_photos
+from app.state.recordings.covered_photos import ChangedPass
 from app.widgets import outlier_masking
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import percent
@@ -15,7 +16,6 @@ from vitcore.translation import percent
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.state.recordings.covered_photos import ChangedPass
     from app.views.cover.cover_view import CoverVisit
 
 TEXT_KEYS = (
@@ -73,21 +73,8 @@ def _map(visit: CoverVisit, before: NDArray, after: NDArray | None, marks: list[
 def told(visit: CoverVisit, after: ChangedPass) -> str:
     """How much is covered, and what became of the answer."""
     text, count = visit.texts, int(covered_photos.decode_patches(visit.covered, visit.grid).sum())
-    rows = covered_photos.answer_rows(visit.recording, after.logits)
     if not count:
         return text["nothing covered"]
     how = text.fill("removed count" if visit.fill == "removed" else "covered count", count=count, total=visit.grid.patches,
                     left=visit.grid.tokens - count)  # fmt: skip
-    if not rows:
-        return text.joined(
-            (how, text["features"].format(similarity=f"{covered_photos.feature_similarity(visit.recording, after.logits):.2f}"))
-        )
-    was, now = max(rows, key=lambda row: row.before), max(rows, key=lambda row: row.after)
-    facts = {
-        "label": was.label,
-        "before": percent(was.before),
-        "after": percent(was.after),
-        "now": now.label,
-        "share": percent(now.after),
-    }
-    return text.joined((how, text["still" if was is now else "other"].format(**facts)))
+    return text.joined((how, covered_photos.answer_change(visit.recording, after.logits, text)))

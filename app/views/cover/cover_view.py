@@ -1,25 +1,24 @@
 """The page below its title: the photo to cover patches on, and the controls whose values are in the address."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
 from app import texts
-from app.components import page_theme
 from app.components.cover.cover import cover
-from app.components.figure import explain, lead
+from app.components.figure import downloads, explain, lead
 from app.components.pending_choices import mark_drawn, restore_pending
-from app.shell import copy_link, query_controls
-from app.shell.address import rewrite_code
-from app.state.models import loaded_models
-from app.state.recordings import covered_photos, recordings
-from app.state.visit import current_photo
+from app.shell import copy_link, current_visit, query_controls
+from app.state import step_animations
+from app.state.jobs import map_tests
+from app.state.recordings import covered_photos
 from app.state.visit.visit import Visit
-from app.views.cover import cover_download, cover_message, predict_first
-from app.views.cover.map_titles import map_titles
-from app.widgets import map_numbers, outlier_masking
+from app.views.cover import cover_message
+from app.widgets import guess, outlier_masking
+from vitcore import figures
+from vitcore.models.model_cards import ModelError
+from vitcore.translation import percent
 
 COVERED, FILL, MAP, COUNT, ORDER = "covered", "fill", "cover_map", "cover_count", "cover_order"  # controls
 PHOTO_STATE, PRESSED_STATE, DRAWS_STATE = "_cover_photo", "_cover_pressed", "_cover_draws"
@@ -42,9 +41,8 @@ class CoverVisit(Visit):
 @st.fragment
 def show_cover(model: str, text: texts.Prose) -> None:
     """The page's pictures and controls; runs on its own when something is touched, and holds nothing in between."""
-    vit = loaded_models.loaded(model)
-    photo = current_photo.load_photo(vit.bands)
-    visit = Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo), mode=page_theme.current(), texts=text)
+    visit = current_visit.visit_of_fragment(model, text)
+    vit, photo = visit.vit, visit.photo
     outlier_masking.set_masking(outlier_masking.is_on())  # the address follows
     restore_pending(COVERED, FILL, MAP, COUNT, ORDER)
     if st.session_state.get(PHOTO_STATE, photo.key) != photo.key:
@@ -55,12 +53,12 @@ def show_cover(model: str, text: texts.Prose) -> None:
     with pictures:
         cover(cover_message.cover_message(asked), key="cover", target=COVERED, fill_target=FILL)
     with st.container(horizontal=True, vertical_alignment="center"):
-        limits = text.joined((text["limits"], map_numbers.measured_sentences(vit, asked.map_name)))
+        limits = text.joined((text["limits"], map_tests.measured_sentences(vit, asked.map_name)))
         explain(text["how"], limits, text["source"], is_map=True)
-        cover_download.download_button(asked)
+        download_button(asked)
         outlier_masking.switch_if_any(visit, "cover")
     if asked.recording.labels:
-        predict_first.show_question(asked, asked.map_name, asked.count, asked.fill)
+        show_question(asked, asked.map_name, asked.count, asked.fill)
     fill = asked.fill if asked.covered and asked.fill != FILLS[0] else None
     copy_link.offer_handout(covered=asked.covered or None, fill=fill, **copy_link.USUAL_ROLLOUT)
     mark_drawn()
@@ -85,22 +83,61 @@ def _controls(visit: Visit) -> CoverVisit:
         draws = st.session_state[DRAWS_STATE] = st.session_state.get(DRAWS_STATE, -1) + (order == "chance")
         values = covered_photos.map_values(visit.recording, name, masked, vit)
         st.session_state[COVERED] = covered_photos.first_patches(values, count, order, max(0, draws), grid)
+
+    def readable(code: str) -> str:
+        """Another grid's patches become this one's."""
+        return covered_photos.encode_patches(covered_photos.decode_patches(code, grid), grid)
+
     return visit.extend(
-        CoverVisit,
-        covered=_covered_control(visit),
-        fill=fill,
-        fills=fills,
-        about=why or (text["only a transformer"] if fill == "removed" else ""),
-        map_name=name,
-        count=count,
-    )
+        CoverVisit, covered=query_controls.code_field(text["covered"], COVERED, readable), fill=fill, fills=fills,
+        about=why or (text["only a transformer"] if fill == "removed" else ""), map_name=name, count=count,
+    )  # fmt: skip
 
 
-def _covered_control(visit: Visit) -> str:
-    """The field that keeps what is covered in the address; it is not seen. Another grid's patches become this one's."""
-    given = st.session_state.get(COVERED, st.query_params.get(COVERED, ""))
-    code = covered_photos.encode_patches(covered_photos.decode_patches(given or "", visit.grid), visit.grid)
-    if given and code != given:
-        rewrite_code(COVERED, code)
-    st.text_input(visit.texts["covered"], key=COVERED, bind="query-params")
-    return code
+def map_titles(names: list[str], lang: str | None = None) -> dict[str, str]:
+    """Titles of maps by name, in a language (default: the visitor's)."""
+    own, methods = texts.prose("cover", lang), texts.prose("rollout", lang)
+    return {name: own["class attention"] if name == covered_photos.CLASS_ATTENTION else methods[f"method.{name}"] for name in names}
+
+
+def show_question(visit: Visit, map_name: str, count: int, fill: str) -> None:
+    """A question to guess first; its answer says what becomes of the likeliest class, and without as many patches by chance."""
+    text, rec, vit = visit.texts, visit.recording, visit.vit
+    values = covered_photos.map_values(rec, map_name, outlier_masking.applies_to(visit), vit)
+    code = covered_photos.first_patches(values, count, "strongest", 0, visit.grid)
+    try:
+        effect = covered_photos.covering_effect(rec, code, fill, vit)
+    except ModelError:
+        return  # the last patch must stay: nothing to ask
+    still = effect.now == effect.label
+    facts = {"label": texts.escape_markdown(effect.label), "before": percent(effect.before), "after": percent(effect.after),
+             "now": texts.escape_markdown(effect.now)}  # fmt: skip
+    with st.container(border=True):
+        st.markdown(f"## {text['predict title']}")
+        st.markdown(text.fill("predict", count=count, map=map_titles([map_name])[map_name], **facts))
+        key = f"cover {vit.name} {visit.photo.key} {map_name} {count} {fill}"
+        options = [text["guess still"].format(**facts), text["guess other"]]
+        chance = covered_photos.chance_probability(rec, count, fill, vit) if guess.has_guessed(key) else None
+        beside = text.fill("predict chance", chance=percent(chance), count=count) if chance is not None else ""
+        answer = text["answer still" if still else "answer other"].format(**facts)
+        guess.guess_and_answer(key, options, 0 if still else 1, text.joined((answer, beside)))
+
+
+def download_button(visit: CoverVisit) -> None:
+    """Nothing where this model can't do without what is covered."""
+    covered = cover_message.pass_or_problem(visit)
+    if isinstance(covered, str):
+        return
+    rec, grid, text, mode = visit.recording, visit.grid, visit.texts, visit.mode
+    shown = outlier_masking.recording_to_show(visit)
+    pixels, rollout = covered_photos.covered_pixels(rec, visit.covered, visit.fill), covered.rollout
+    title = outlier_masking.masked_title(text["download title"].format(readout=visit.readout), outlier_masking.is_on())
+    unit, words = text["percent of all"], {"title": text["film title"], "step": text["film step"]}
+    moving = partial(step_animations.cover_animation, visit.vit.name, visit.photo.key, visit.covered, visit.fill, words, mode)
+    downloads(
+        lambda: figures.relevance(100 * rollout, pixels, grid, title, unit, mode=mode, even_share=100 * grid.even_share),
+        "cover", cover_message.told(visit, covered), subjects=visit.subjects, file_stem="covered patches",
+        covered=covered_photos.decode_patches(visit.covered, grid), logits_before=rec.logits, logits_after=covered.logits,
+        rollout_before=shown.rollout(), rollout_after=rollout, class_attention_before=shown.pooled_attention(visit.vit.blocks - 1),
+        class_attention_after=covered.class_attention, animation=moving if visit.covered else None,
+    )  # fmt: skip

@@ -1,16 +1,10 @@
 """The mean over many photos, made while its page is looked at: with a progress bar, and a way to stop and to go on."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
 from app.state.jobs import average_distance
-
-if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
-    from vitcore.models.load_model import Vit
+from vitcore.models.vit import Vit
 
 
 def average_with_progress(

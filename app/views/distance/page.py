@@ -10,13 +10,12 @@ from app.state.recordings.distance_table import DistanceTable
 from app.views.distance import distance_sentences
 from app.views.distance.average_progress import average_with_progress
 from app.widgets import outlier_masking
+from vitcore import figures
 
 text = texts.prose("distance")
 about = aside(text["intro"])
 visit = current_visit.load_visit(text, needs_attention=True)
 vit, rec, grid = visit.vit, visit.recording, visit.grid
-
-from vitcore import figures  # noqa: E402
 
 chart = lead()
 found = aside(key="aside_found")

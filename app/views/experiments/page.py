@@ -5,14 +5,14 @@ import streamlit as st
 from app import texts
 from app.components.figure import explain, lead, setters
 from app.shell import query_controls
-from app.views.experiments import clicked_run, result_charts, verdicts
+from app.views.experiments import result_charts, verdicts
 from vitcore.experiments import results_csv
+from vitcore.experiments.experiment import MEASURES
 from vitcore.translation import say
 
 text = texts.prose("experiments")
 
 from vitcore.experiments.catalogue import EXPERIMENTS  # noqa: E402
-from vitcore.experiments.experiment import MEASURES  # noqa: E402
 
 titles_in_all_languages = [
     {name: texts.table(lang).get(one.title, one.title) for name, one in EXPERIMENTS.items()} for lang in texts.LANGUAGES
@@ -47,6 +47,6 @@ with theirs:
     result_charts.show_paper_numbers(chosen, text)
 verdicts.show_verdicts(chosen, results, text)
 explain(verdicts.fold_sentences(chosen, text), say(chosen.untested))
-clicked_run.show_clicked_run(text)
+result_charts.show_clicked_run(text)
 result_charts.show_training_pictures(results, text)
 verdicts.show_protocol(chosen, results, text)

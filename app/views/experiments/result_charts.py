@@ -10,13 +10,15 @@ import streamlit as st
 
 from app.components import page_theme
 from app.components.figure import plot
-from app.state.training import synthetic_examples
+from app.shell.page_switch import request_page
+from app.state.training import runs, training_preview
 from app.texts import Prose
-from app.views.experiments import clicked_run
+from vitcore import figures
+from vitcore.experiments.experiment import Experiment
+from vitcore.paper import charts
 from vitcore.translation import say
 
 if TYPE_CHECKING:
-    from vitcore.experiments.experiment import Experiment
     from vitcore.experiments.results_csv import Results
 
 HEIGHT_PX = 500  # of both charts, side by side
@@ -31,15 +33,13 @@ def paper_reference(experiment: Experiment) -> str:
 def show_training_pictures(results: Results, text: Prose) -> None:
     """Some of the drawn pictures that were learned from, class by class."""
     data = results.facts["data"]
-    if not synthetic_examples.is_synthetic(data):
+    if not training_preview.is_synthetic(data):
         return
     with st.expander(text["drawn"], icon=":material/draw:"):
-        from vitcore import figures
-
         st.markdown(text["fair"])
         plot(
             figures.synthetic_pictures(
-                *synthetic_examples.draw_examples(data), synthetic_examples.class_titles(data), mode=page_theme.current()
+                *training_preview.draw_examples(data), training_preview.class_titles(data), mode=page_theme.current()
             ),
             "drawn",
             text["drawn alt"],
@@ -53,7 +53,7 @@ def show_our_runs(experiment: Experiment, results: Results, measure: str, text: 
     drawn = chart_from_results(experiment, results, measure, page_theme.current())
     title = say(experiment.title)
     plot(replace(drawn, title=text["ours"].format(title=title), height_px=HEIGHT_PX), f"experiment_{experiment.name}",
-         text["alt"].format(title=title), clicked_run.remember_run)  # fmt: skip
+         text["alt"].format(title=title), remember_run)  # fmt: skip
 
 
 def show_paper_numbers(experiment: Experiment, text: Prose) -> None:
@@ -62,8 +62,6 @@ def show_paper_numbers(experiment: Experiment, text: Prose) -> None:
         st.markdown(f"**{text['paper says']}** {say(experiment.finding)}")
         st.caption(text["no numbers"].format(where=paper_reference(experiment)))
         return
-    from vitcore.paper import charts
-
     drawn: dict[str, Callable] = {
         "positions": charts.position_embeddings_chart, "data": charts.data_size_chart, "optimiser": charts.optimisers_chart,
         "compute": charts.compute_chart,
@@ -73,3 +71,33 @@ def show_paper_numbers(experiment: Experiment, text: Prose) -> None:
          text["paper alt"].format(where=paper_reference(experiment)))  # fmt: skip
     st.page_link("views/paper/page.py", label=text["more of the paper"], icon=":material/menu_book:",
                  query_params={"part": experiment.table})  # fmt: skip
+
+
+PAGE_ICONS = {"filters": ":material/blur_on:", "positions": ":material/grid_on:", "distance": ":material/straighten:",
+         "rollout": ":material/center_focus_strong:"}  # fmt: skip
+
+
+def remember_run(run: str) -> None:
+    """Remember the run that was clicked; a mean over seeds belongs to none."""
+    st.session_state["_experiment_run"] = run
+
+
+def show_clicked_run(text: Prose) -> None:
+    """The run that was clicked, and the pages that look inside its model."""
+    run = st.session_state.get("_experiment_run")
+    if not run:
+        st.caption(text["click"])
+        return
+    with st.container(border=True):
+        st.markdown(text["run"].format(run=run))
+        if runs.model_folder(f"runs/{run}") is None:
+            st.caption(text["run not here"])
+            return
+        with st.container(horizontal=True):
+            for slug, icon in PAGE_ICONS.items():
+                st.button(text[f"open {slug}"], key=f"open_{slug}", icon=icon, on_click=_request_page, args=(slug, run))
+
+
+def _request_page(slug: str, run: str) -> None:
+    st.session_state["model"] = f"runs/{run}"
+    request_page(slug, {"model": f"runs/{run}"})

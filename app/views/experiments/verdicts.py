@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
 from app import texts
+from app.components.figure import file_button
 from app.components.page_style.page_style import scaled_px
 from app.texts import Prose
-from vitcore.file_names import file_name
+from vitcore.experiments.experiment import Experiment
 from vitcore.translation import say
 
 if TYPE_CHECKING:
-    from vitcore.experiments.experiment import Experiment
     from vitcore.experiments.results_csv import Results
 
 Colour = Literal["green", "red", "gray"]
 BADGES: dict[str, tuple[Colour, str]] = {
-    "as large": ("green", "check_circle"),
-    "other size": ("green", "expand"),
-    "same": ("green", "north_east"),
-    "opposite": ("red", "cancel"),
-    "open": ("gray", "help"),
-    "untestable": ("gray", "block"),
-}
+    "as large": ("green", "check_circle"), "other size": ("green", "expand"), "same": ("green", "north_east"),
+    "opposite": ("red", "cancel"), "open": ("gray", "help"), "untestable": ("gray", "block"),
+}  # fmt: skip
 
 
 def show_verdicts(experiment: Experiment, results: Results, text: Prose) -> None:
@@ -69,6 +66,5 @@ def show_protocol(experiment: Experiment, results: Results, text: Prose) -> None
         about = text["made on"].format(cpu=facts["hardware"]["cpu"], cores=facts["hardware"]["cores"],
                                        torch=facts["versions"]["torch"], data=facts["data"])  # fmt: skip
         st.caption(texts.escape_markdown(about))
-        st.download_button(text["csv"], results_to_csv(facts, [*results.trials, *results.rows]),
-                           file_name("csv", "experiment", experiment.name), "text/csv", key="experiment_csv", on_click="ignore",
-                           icon=":material/download:")  # fmt: skip
+        rows = partial(results_to_csv, facts, [*results.trials, *results.rows])
+        file_button(text["csv"], rows, "csv", ("experiment", experiment.name), key="experiment_csv", icon=":material/download:")

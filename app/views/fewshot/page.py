@@ -9,9 +9,11 @@ from app.components import page_theme
 from app.components.figure import figure, lead
 from app.components.page_style.page_style import scaled_px
 from app.shell import query_controls
-from app.state.photos import image_features
+from app.state.photos.photo_collections import few_shot_draws
 from app.state.visit import current_model
 from app.views.fewshot import accuracy_sentences, photo_collections
+from vitcore import figures
+from vitcore.figures.charts.few_shot import FewShotCurve
 
 text = texts.prose("fewshot")
 vit = current_model.load_model(lambda done, total: None)
@@ -28,9 +30,6 @@ if given is None:
     charts.info(text["need" if source == "own" else "need classes"], icon=":material/add_photo_alternate:")
     st.stop()
 
-from vitcore import figures  # noqa: E402
-from vitcore.figures.charts.few_shot import FewShotCurve  # noqa: E402
-
 labels, most = given.label_array, given.fewest - 1
 with settings:
     shots = query_controls.slider(text["shots"], "shots", 1, most, min(5, most), width=240)
@@ -40,7 +39,7 @@ with charts:
     vectors = photo_collections.features_by_source(vit, given, text, random=beside)
 curves, now = [], {}
 for name, x in vectors.items():
-    draws = {n: image_features.few_shot_draws(x, labels, n) for n in counts}
+    draws = {n: few_shot_draws(x, labels, n) for n in counts}
     ends = [draws[n].interval for n in counts]
     curves.append(FewShotCurve(text[f"features {name}"], counts, [draws[n].mean_accuracy for n in counts],
                         [low for low, _ in ends], [high for _, high in ends]))  # fmt: skip

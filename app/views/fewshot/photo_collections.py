@@ -8,8 +8,8 @@ import streamlit as st
 
 from app import texts
 from app.shell import photo_picker, query_controls
-from app.state.photos import image_features
-from app.state.photos.photo_collections import Collection, collection_of_uploads, handwritten_digits, photo_pieces
+from app.state.photos import photo_collections
+from app.state.photos.photo_collections import Collection
 from app.texts import Prose
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def collection_of_source(text: Prose, source: str) -> Collection | None:
     """The collection that a visitor chose, "pieces", "digits" or their "own"; None while that is not complete."""
     if source == "own":
         return uploaded_classes(text)
-    return photo_pieces(texts.language()) if source == "pieces" else handwritten_digits()
+    return photo_collections.photo_pieces(texts.language()) if source == "pieces" else photo_collections.handwritten_digits()
 
 
 def features_with_progress(vit: Vit, collection: Collection, text: Prose, trained: bool = True) -> NDArray[np.float32]:
@@ -35,14 +35,14 @@ def features_with_progress(vit: Vit, collection: Collection, text: Prose, traine
     def on_progress(done: int, count: int) -> None:
         bar.progress(done / count, text.fill("looked", done=done, count=count))
 
-    x = image_features.features_of_photos(vit, collection.photos, trained, on_progress)
+    x = photo_collections.features_of_photos(vit, collection.photos, trained, on_progress)
     bar.empty()
     return x
 
 
 def features_by_source(vit: Vit, collection: Collection, text: Prose, random: bool) -> dict[str, NDArray[np.float32]]:
     """The features that are compared: the model's, raw pixels, and with `random` those of random weights."""
-    found = {"model": features_with_progress(vit, collection, text), "pixels": image_features.pixel_features(collection.photos)}
+    found = {"model": features_with_progress(vit, collection, text), "pixels": photo_collections.pixel_features(collection.photos)}
     return found | {"random": features_with_progress(vit, collection, text, trained=False)} if random else found
 
 
@@ -68,7 +68,7 @@ def uploaded_classes(text: Prose) -> Collection | None:
                 text["class photos"], photo_picker.FILE_TYPES, True, key=f"class_photos_{row}", max_upload_size=25
             )
             uploads.append((name or str(row + 1), [(file.name, file.getvalue()) for file in files]))
-    collection = collection_of_uploads(uploads)
+    collection = photo_collections.collection_of_uploads(uploads)
     for problem in collection.problems[:MAX_PROBLEMS]:
         st.caption(f":material/broken_image: {texts.escape_markdown(problem)}")
     return collection if len(collection.names) >= 2 else None

@@ -9,6 +9,7 @@ import streamlit as st
 
 from app import texts
 from app.state.models import model_weights
+from vitcore import figures
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ FIRST_FILTERS = 6
 
 def filter_descriptions(model: str, count: int) -> list[str]:
     """What each of the first `count` components looks like."""
-    from vitcore import figures
-
     return [figures.filter_pattern_words(**look) for look in model_weights.filter_patterns(model, count)]
 
 

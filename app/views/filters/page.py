@@ -8,15 +8,14 @@ from app.shell import current_visit, query_controls
 from app.state.models import model_weights
 from app.state.recordings import recordings
 from app.views.filters import clicked_filter, filter_sentences
+from vitcore import figures
+from vitcore.figures.theme import pixels_to_data_uri
 from vitcore.translation import percent, say
 
 text = texts.prose("filters")
 aside(text["intro"])
 visit = current_visit.load_visit(text)
 vit, rec, mode = visit.vit, visit.recording, visit.mode
-
-from vitcore import figures  # noqa: E402
-from vitcore.figures.theme import pixels_to_data_uri  # noqa: E402
 
 components = model_weights.filter_components(vit.name)
 if components is None:

@@ -6,24 +6,25 @@ Everything that changes with the snapshot is in one fragment, so that playing ru
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
 from app.components import page_theme
 from app.components.chart.chart import chart, undimmed_container
 from app.components.copyable_text.copyable_text import copyable_text
-from app.components.figure import explain, npz
+from app.components.figure import explain, file_button
 from app.components.page_style.page_style import scaled_px
 from app.state.training import films
 from app.views.learn import film_sentences
 from app.widgets import model_card
-from vitcore.file_names import file_name
+from vitcore.csv_and_npz import to_npz
+from vitcore.figures.charts.training_curves import FIRST
 
 if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
-
     from vitcore.train.film_files import Film
 
 FRAME_S = 0.5  # two snapshots a second
@@ -91,9 +92,9 @@ def _player(name: str, photo: int, live: bool, text: texts.Prose, bar: DeltaGene
             if film.command:
                 st.caption(text["made like" if model_card.has_several_commands(name) else "made"])
                 copyable_text(film.command, key="command")
-        st.download_button(text["numbers"], lambda: npz(_frame_arrays(film, frame)),
-                           file_name("npz", f"film-step-{step}", film.title), "application/octet-stream",
-                           icon=":material/download:", on_click="ignore", type="tertiary")  # fmt: skip
+        numbers = partial(to_npz, _frame_arrays(film, frame))
+        file_button(text["numbers"], numbers, "npz", (f"film-step-{step}", film.title), key="film_numbers", type="tertiary",
+                    icon=":material/download:")  # fmt: skip
 
 
 def _next_frame(steps: list[int], live: bool) -> bool:
@@ -134,8 +135,6 @@ def _next_frame(steps: list[int], live: bool) -> bool:
 def _training_curves(key: str, film: Film, step: int, mode: Any, text: texts.Prose) -> None:
     if not film.log:
         return
-    from vitcore.figures.charts.training_curves import FIRST
-
     drawn = films.film_curve_figures(key, len(film.log), int(film.steps[-1]), mode, texts.language(), film.log)
     specs = {one: drawn[one] for one in ("loss", "accuracy") if one in drawn}
     if not specs:

@@ -1,7 +1,5 @@
 """A frame that the visitor asked to open on every page becomes their own photo, as an upload does."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from app import texts

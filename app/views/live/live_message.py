@@ -13,15 +13,15 @@ from app.server import live_files, live_models
 from app.state import landing_figures
 from app.state.memory import memory_cache, visitors
 from app.state.model_ref import ModelRef
-from app.state.models import live_graph, live_input, uploaded_model
+from app.state.models import live_graph, uploaded_model
+from app.state.recordings import look_bytes
+from app.state.visit.visit import Visit
 from vitcore.errors import RefusalError
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.translation import percent, say, translated_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from app.state.visit.visit import Visit
 
 SHOWN_CLASSES = 5
 TEXT_KEYS = (
@@ -41,12 +41,12 @@ def live_message(visit: Visit) -> dict[str, Any]:
     files, problem = _files(visit)
     return {
         "key": f"{vit.name} {visit.photo.key}", "runs": vit.name, "problem": problem, "files": files, "output": vit.output,
-        "labels": list(translated_labels(vit.labels)), "cut": live_input.cut_of(vit), "mean": list(vit.mean), "std": list(vit.std),
+        "labels": list(translated_labels(vit.labels)), "cut": live_graph.cut_of(vit), "mean": list(vit.mean), "std": list(vit.std),
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)}, "blocks": vit.blocks,
         "heads": vit.heads,
         "readout": [token for token, weight in enumerate(rec.pooling_weights) if weight > 0], "readoutName": say(visit.readout),
         "photo": visit.photo_url, "detail": visit.detail_url,
-        "pixels": media_url(live_input.input_png(rec), "image/png", "live"),
+        "pixels": media_url(look_bytes.input_png(rec), "image/png", "live"),
         "server": {"logits": _floats(rec.logits), "rollout": _floats(rec.rollout()), "answer": [
             {"label": label, "share": round(p, 4), "shown": percent(p)}
             for label, p in rec.top_classes(SHOWN_CLASSES, translated=True)]},

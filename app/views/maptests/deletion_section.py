@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
 from app.components.figure import figure
@@ -14,14 +16,10 @@ from app.components.page_style.page_style import page_size
 from app.state import step_animations
 from app.state.jobs import map_tests
 from app.state.visit.visit import Visit
-from app.views.maptests.run_button import run_button
+from app.views.maptests.other_tests import run_button
 from vitcore.translation import percent, translated_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from streamlit.delta_generator import DeltaGenerator
-
     from vitcore.faithfulness.method_ranking import PhotoDeletion
 
 

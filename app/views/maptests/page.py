@@ -7,7 +7,7 @@ from app.components.figure import aside, lead
 from app.shell import copy_link, current_visit, query_controls
 from app.state.jobs import map_tests
 from app.state.recordings import covered_photos
-from app.views.maptests import deletion_section, outlines_section, stability_section, weights_section
+from app.views.maptests import deletion_section, other_tests
 
 FILLS = ("removed", "mean", "blur")
 
@@ -34,8 +34,8 @@ if map_tests.has_shipped_tests(visit.vit):
 else:
     deletion_section.show_command(visit, fill)
 st.header(text["weights title"], anchor="weights")
-weights_section.show_weights(visit)
+other_tests.show_weights(visit)
 st.header(text["stability title"], anchor="stability")
-stability_section.show_stability(visit)
+other_tests.show_stability(visit)
 st.header(text["outlines title"], anchor="outlines")
-outlines_section.show_outlines(visit)
+other_tests.show_outlines(visit)

@@ -1,23 +1,25 @@
 """The norms layer by layer, and what masking outlier tokens changes: attention of a layer, or rollout, with them and without."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
 from app import texts
 from app.components.figure import downloads, explain, figure
+from app.components.picture.picture import colour_strip
 from app.components.player.player import player
 from app.shell import query_controls, selection
 from app.state.recordings import outlier_tokens
-from app.widgets import colour_bar, model_card
+from app.state.visit.visit import Visit
+from app.widgets import model_card
 from app.widgets.outlier_masking import QUERY_KEY, masking_switch
+from vitcore import figures
+from vitcore.figures.charts.token_norms import norm_strip_top
+from vitcore.figures.drawing import fit_figure_to_width
+from vitcore.figures.heat_overlay import scale_top
+from vitcore.figures.theme import HEAT
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.translation import percent
-
-if TYPE_CHECKING:
-    from app.state.visit.visit import Visit
 
 HARDLY_CHANGED, MUCH_CHANGED = (0.95, 0.7)  # rank correlations: what more is hardly a change, and what less is much of one
 PICTURE_WIDTH_PX = 540  # about half a page: a picture made for a whole one would stand in empty space
@@ -25,10 +27,6 @@ PICTURE_WIDTH_PX = 540  # about half a page: a picture made for a whole one woul
 
 def show_norms_per_layer(visit: Visit) -> None:
     """The norms on the photo after each layer, playing and as small pictures."""
-    from vitcore import figures
-    from vitcore.figures.charts.token_norms import norm_strip_top
-    from vitcore.figures.theme import HEAT
-
     text, grid, shown, mode, words = visit.texts, visit.grid, visit.input_picture, visit.mode, texts.prose("rollout")
     outliers = outlier_tokens.find_outliers(visit.recording)
     captions = [text.fill("frame", layer=layer, count=int(high.sum()), most=f"{times.max():.3g}")
@@ -39,17 +37,13 @@ def show_norms_per_layer(visit: Visit) -> None:
         grid.image_px[1] / grid.image_px[0], {word: words[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
         key="norms_by_layer", label=text["strip alt"], marks=[high.nonzero()[0].tolist() for high in outliers.high],
     )  # fmt: skip
-    colour_bar.colour_strip(HEAT, 0, norm_strip_top(outliers), text["norm unit"], "norms_by_layer_scale")
+    colour_strip(HEAT, 0, norm_strip_top(outliers), text["norm unit"], "norms_by_layer_scale")
     downloads(lambda: figures.norm_strip(outliers, shown, grid, mode), "norm_strip", text["map how"], subjects=visit.subjects,
               times=outliers.times)  # fmt: skip
 
 
 def show_masking_effect(visit: Visit) -> None:
     """How much attention goes to outlier tokens, two pictures, and the ways to the pages where they can be masked."""
-    from vitcore import figures
-    from vitcore.figures.drawing import fit_figure_to_width
-    from vitcore.figures.heat_overlay import scale_top
-
     rec, grid, block, readout, text = visit.recording, visit.grid, visit.layer, visit.readout, visit.texts
     outliers = outlier_tokens.find_outliers(rec)
     if not len(outliers.patches):

@@ -8,18 +8,18 @@ import streamlit as st
 
 from app.state.recordings import outlier_tokens
 from app.texts import Prose
+from vitcore.grid import Grid
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
     from vitcore.analysis.outlier_tokens import OutlierTokens
-    from vitcore.grid import Grid
 
 MAX_NAMED = 12  # patches that a sentence lists
 
 
 def show_summary(outliers: OutlierTokens, grid: Grid, text: Prose) -> None:
     """Whether there are outlier tokens, from which layer on, and where they lie."""
-    largest, least = outliers.times.max(1), outlier_tokens.outlier_rule().times
+    largest, least = outliers.times.max(1), outlier_tokens.TIMES
     if not len(outliers.patches):
         layer = int(largest.argmax())
         st.markdown(text["none"].format(least=least, times=f"{largest[layer]:.1f}", layer=layer))

@@ -9,16 +9,15 @@ from app.components.figure import aside, figure, lead
 from app.shell import current_visit, query_controls
 from app.state.recordings import outlier_tokens
 from app.views.outliers import masking_effect, outlier_sentences
+from vitcore import figures
+from vitcore.figures.drawing import fit_figure_to_width
 
 text = texts.prose("outliers")
 aside(text["intro"])
 visit = current_visit.load_visit(text, needs_attention=True)
 
-from vitcore import figures  # noqa: E402
-from vitcore.figures.drawing import fit_figure_to_width  # noqa: E402
-
 mode, names = visit.mode, visit.prefix_names
-outliers, rule = outlier_tokens.find_outliers(visit.recording), outlier_tokens.outlier_rule()
+outliers = outlier_tokens.find_outliers(visit.recording)
 left, right = lead().columns(2, gap="large")
 with aside(key="aside_found").container(horizontal=True, gap="medium", key="found"):
     block = query_controls.layer_slider(text["block"], visit.vit, visit.vit.blocks - 1, width=300)
@@ -32,8 +31,9 @@ with left:
            subjects=visit.subjects,
            norms=outliers.norms, cuts=outliers.thresholds, outliers=outliers.high)  # fmt: skip
 with right:
-    figure(figures.norm_histogram(outliers, block, names, mode), "norm_histogram", text["histogram alt"].format(block=block),
-           text["histogram how"].format(least=rule.times, score=rule.score), text["histogram limits"])  # fmt: skip
+    how = text["histogram how"].format(least=outlier_tokens.TIMES, score=outlier_tokens.SCORE)
+    figure(figures.norm_histogram(outliers, block, names, mode), "norm_histogram", text["histogram alt"].format(block=block), how,
+           text["histogram limits"])  # fmt: skip
 with st.expander(text["layer in numbers"]):
     outlier_sentences.show_layer(outliers, block, text)
     outlier_sentences.show_prefix_norms(outliers, names, text)

@@ -1,7 +1,5 @@
 """The Look page below its title: the linked pictures, and the same choices by number."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from app import texts

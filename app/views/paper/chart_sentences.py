@@ -1,22 +1,27 @@
 """What each chart of the paper's numbers shows: a title and sentences that are computed from them."""
 
-from __future__ import annotations
-
 from statistics import median
 
 from app.texts import Prose
+from vitcore.paper.tables import (
+    PRETRAINING_IMAGES_M,
+    PRETRAINING_SETS,
+    VTAB_GROUPS,
+    accuracy_by_data_size,
+    compute_savings,
+    pretraining_runs,
+    table_rows,
+    vtab_group_means,
+)
+from vitcore.translation import say
 
 
 def chart_finding(part: str, dataset: str, text: Prose) -> tuple[str, str]:
     """The finding of a chart as its title, and the sentences that go with it, for the data set chosen there."""
     return {
-        "data": _data_size_finding,
-        "compute": _compute_finding,
-        "art": _state_of_the_art_finding,
-        "vtab": _vtab_finding,
-        "positions": _positions_finding,
-        "optimiser": _optimiser_finding,
-    }[part](dataset, text)
+        "data": _data_size_finding, "compute": _compute_finding, "art": _state_of_the_art_finding, "vtab": _vtab_finding,
+        "positions": _positions_finding, "optimiser": _optimiser_finding,
+    }[part](dataset, text)  # fmt: skip
 
 
 def _title_and_details(part: str, text: Prose, **numbers: object) -> tuple[str, str]:
@@ -24,8 +29,6 @@ def _title_and_details(part: str, text: Prose, **numbers: object) -> tuple[str, 
 
 
 def _data_size_finding(dataset: str, text: Prose) -> tuple[str, str]:
-    from vitcore.paper.tables import PRETRAINING_IMAGES_M, PRETRAINING_SETS, accuracy_by_data_size
-
     table = accuracy_by_data_size(dataset)
     small, large = PRETRAINING_SETS[0], PRETRAINING_SETS[-1]
     first, last = (_best_model(table, data) for data in (small, large))
@@ -44,8 +47,6 @@ def _data_size_finding(dataset: str, text: Prose) -> tuple[str, str]:
 
 def _other_number_sentence(dataset: str, model: str, here: str, text: Prose) -> str:
     """That Table 2 has another number for the same model, where it has."""
-    from vitcore.paper.tables import PRETRAINING_SETS, table_rows
-
     asked = (dataset, model, PRETRAINING_SETS[-1])
     other = next((row["accuracy"] for row in table_rows("2") if (row["dataset"], row["model"], row["pretraining"]) == asked), here)
     return "" if float(other) == float(here) else text["finding data twice"].format(model=model, value=other)
@@ -61,8 +62,6 @@ def _points_ahead(points: float, text: Prose) -> str:
 
 
 def _compute_finding(dataset: str, text: Prose) -> tuple[str, str]:
-    from vitcore.paper.tables import compute_savings, pretraining_runs
-
     given = pretraining_runs(dataset)
     title, said = "", []
     for kind in ("ResNet", "hybrid"):
@@ -78,8 +77,6 @@ def _compute_finding(dataset: str, text: Prose) -> tuple[str, str]:
 
 
 def _state_of_the_art_finding(dataset: str, text: Prose) -> tuple[str, str]:
-    from vitcore.paper.tables import table_rows
-
     here = {(row["model"], row["pretraining"]): row for row in table_rows("2") if row["dataset"] == dataset}
     cost = {(row["model"], row["pretraining"]): float(row["tpuv3_core_days"]) for row in table_rows("2-compute")}
     best = max(here, key=lambda key: float(here[key]["accuracy"]))
@@ -93,9 +90,6 @@ def _state_of_the_art_finding(dataset: str, text: Prose) -> tuple[str, str]:
 
 
 def _vtab_finding(_: str, text: Prose) -> tuple[str, str]:
-    from vitcore.paper.tables import VTAB_GROUPS, vtab_group_means
-    from vitcore.translation import say
-
     huge = vtab_group_means("ViT-H/14 (JFT)")
     more, less = (vtab_group_means(f"ViT-L/16 ({data})") for data in ("JFT", "I21k"))
     widest = max(VTAB_GROUPS, key=lambda group: more[group] - less[group])
@@ -107,8 +101,6 @@ def _vtab_finding(_: str, text: Prose) -> tuple[str, str]:
 
 
 def _positions_finding(_: str, text: Prose) -> tuple[str, str]:
-    from vitcore.paper.tables import table_rows
-
     at_stem = {row["positions"]: 100 * float(row["stem"]) for row in table_rows("8")}
     none = at_stem.pop("none")
     everywhere = [100 * float(v) for row in table_rows("8") for k, v in row.items()
@@ -121,17 +113,11 @@ def _positions_finding(_: str, text: Prose) -> tuple[str, str]:
 
 
 def _optimiser_finding(_: str, text: Prose) -> tuple[str, str]:
-    from vitcore.paper.tables import table_rows
-
     table = [row for row in table_rows("7") if row["dataset"] != "Average"]
     average = next(row for row in table_rows("7") if row["dataset"] == "Average")
     lead = {model: float(average[f"{model} Adam"]) - float(average[f"{model} SGD"]) for model in ("ResNet50", "ResNet152x2")}
     wins = sum(float(row[f"{model} Adam"]) > float(row[f"{model} SGD"]) for row in table for model in lead)
     return _title_and_details(
-        "optimiser",
-        text,
-        wins=wins,
-        all=len(table) * len(lead),
-        small=f"{lead['ResNet50']:.2f}",
+        "optimiser", text, wins=wins, all=len(table) * len(lead), small=f"{lead['ResNet50']:.2f}",
         large=f"{lead['ResNet152x2']:.2f}",
-    )
+    )  # fmt: skip

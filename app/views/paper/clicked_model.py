@@ -1,7 +1,5 @@
 """The model that a visitor clicked in a chart: what the paper says of it, and a way to open one of its kind."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from app import permissions
@@ -9,6 +7,7 @@ from app.shell.page_switch import request_page
 from app.state.models import model_menu
 from app.texts import Prose
 from vitcore.models.model_cards import MODEL_CARDS
+from vitcore.paper.tables import table_rows
 
 HYBRID_MODELS = {"R50x1+ViT-B/16": "vit_base_r50_s16_384.orig_in21k_ft_in1k"}
 
@@ -24,8 +23,6 @@ def show_model(text: Prose) -> None:
     if not clicked:
         st.caption(text["click"])
         return
-    from vitcore.paper.tables import table_rows
-
     with st.container(border=True):
         st.markdown(f"**{clicked}**")
         size = clicked.split("+ViT-")[-1].removeprefix("ViT-")[:1] if "ViT" in clicked else ""

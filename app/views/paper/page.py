@@ -10,6 +10,7 @@ from app.components import page_theme
 from app.components.figure import explain, lead, plot, setters
 from app.shell import lecture_mode, query_controls
 from app.views.paper import chart_sentences, clicked_model
+from vitcore.paper import charts, tables
 
 PARTS = ("data", "compute", "art", "vtab", "positions", "optimiser", "models", "settings", "curves")
 text = texts.prose("paper")
@@ -18,8 +19,6 @@ names = {name: text[f"part.{name}"] for name in PARTS}
 with setters():
     part = query_controls.select_menu(text["part"], names, "part", in_all_languages, width=240)
 chart = lead()
-
-from vitcore.paper import charts, tables  # noqa: E402
 
 mode = page_theme.current()
 DATASETS = {

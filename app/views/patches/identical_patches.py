@@ -8,12 +8,12 @@ import streamlit as st
 
 from app.state.models import model_weights
 from app.state.recordings import photo_patches
+from app.state.visit.visit import Visit
 from app.texts import Prose
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.state.visit.visit import Visit
     from vitcore.models.load_model import Vit
 
 MAX_NAMED = 8  # patches of one kind whose numbers are said

@@ -11,15 +11,14 @@ from app.components.picture.picture import picture
 from app.shell import copy_link, current_visit, query_controls
 from app.state.recordings import photo_patches, recordings
 from app.views.patches import identical_patches, shuffle_question
+from vitcore import figures
+from vitcore.figures.patches import patch_area_text
+from vitcore.images import crop_sentence
 
 text = texts.prose("patches")
 aside(text["intro"])
 visit = current_visit.load_visit(text)
 vit, rec, mode = visit.vit, visit.recording, visit.mode
-
-from vitcore import figures  # noqa: E402
-from vitcore.figures.patches import patch_area_text  # noqa: E402
-from vitcore.images import crop_sentence  # noqa: E402
 
 if vit.patches is None:
     st.info(text["no patches"])

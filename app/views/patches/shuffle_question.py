@@ -10,15 +10,15 @@ import streamlit as st
 from app import texts
 from app.components.figure import plot
 from app.state.recordings import photo_patches
+from app.state.visit.visit import Visit
 from app.texts import Prose
 from app.widgets import guess
+from vitcore import figures
+from vitcore.grid import Grid
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from app.state.visit.visit import Visit
-    from vitcore.grid import Grid
 
 ROUNDING_ERROR = 1e-3  # sums of the same terms in another order differ by less, in half precision too
 Answer = list[tuple[str, float]]  # classes and probabilities, the likeliest first
@@ -74,8 +74,6 @@ def _same_answer(one: Answer, other: Answer) -> bool:
 
 
 def _answer_charts(answers: list[Answer], mode: Any, text: Prose) -> None:
-    from vitcore import figures
-
     titles = text["in order"], text["positions stay"], text["positions move"]
     for place, title, answer in zip(st.columns(3), titles, answers, strict=False):
         with place:

@@ -8,17 +8,16 @@ from app import texts
 from app.components.figure import aside, downloads, explain, lead, plot
 from app.shell import copy_link, current_visit, query_controls
 from app.state.models import model_weights
-from app.views.positions import interpolation, position_sentences, relative_positions
+from app.views.positions import position_sentences, relative_positions
 from app.widgets.position_tiles import position_tiles, step_of_few_tiles
+from vitcore import figures
+from vitcore.translation import decimal
 
 text = texts.prose("positions")
 aside(text["intro"])
 visit = current_visit.load_visit(text)
 vit, grid, mode = visit.vit, visit.grid, visit.mode
 by_hand = "interpolated" if vit.card.interpolated else "interpolated taught" if vit.card.teacher else ""
-
-from vitcore import figures  # noqa: E402
-from vitcore.translation import decimal  # noqa: E402
 
 cosine = model_weights.position_similarity(vit.name)
 relative_positions.show_relative_positions(visit, has_table=cosine is not None)
@@ -55,9 +54,9 @@ with left:
         )  # fmt: skip
     if st.toggle(text["untrained"], key="untrained", bind="query-params"):
         noise = model_weights.random_similarity(grid.patches, vit.module.embed_dim)
-        about = text["untrained about"].format(correlation=decimal(model_weights.distance_correlation(noise, grid), 2))
+        about = text["untrained about"].format(correlation=decimal(model_weights.correlation_with_distance(noise, grid), 2))
         plot(figures.position_similarity(noise, grid, mode, about, 450), "untrained_tiles", text["untrained"])
         explain(text["untrained how"].format(**{"and": text["and interpolation"] if by_hand else ""}))
 
 st.markdown(f"## {text['other title']}")
-interpolation.show_interpolation(vit.name, grid, chosen, mode, text)
+position_sentences.show_interpolation(vit.name, grid, chosen, mode, text)

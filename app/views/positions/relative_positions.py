@@ -1,18 +1,13 @@
 """Positions that are not a table: a bias for every offset, or rotations (RoPE), as a picture of their own."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import streamlit as st
 
 from app.components.figure import figure
 from app.shell import query_controls, selection
 from app.state.models import model_weights
+from app.state.visit.visit import Visit
+from vitcore import figures
 from vitcore.translation import decimal
-
-if TYPE_CHECKING:
-    from app.state.visit.visit import Visit
 
 
 def show_relative_positions(visit: Visit, has_table: bool) -> None:
@@ -36,21 +31,14 @@ def show_relative_positions(visit: Visit, has_table: bool) -> None:
             head = query_controls.number_input(text["head"], selection.HEAD, heads)
     values, kind = offsets.values[head], offsets.kind
     most, least = int(values.argmax()), int(values.argmin())
-    from vitcore import figures
-
     limit = 1.0 if kind == "rotation" else max(round(float(abs(values).max()) + 0.005, 2), 0.01)
     title = text[f"{kind} of"].format(layer=block, head=head) if heads > 1 else text[f"{kind} all"]
     with left:
         fig = figures.cosine_map(values, grid, title, visit.mode, grid.middle, text[f"{kind} unit"], limit)
         figure(
-            fig,
-            "by_offset",
-            title,
-            text[f"{kind} how"],
-            text[f"{kind} limits"],
-            subjects=(vit.display_name,),
+            fig, "by_offset", title, text[f"{kind} how"], text[f"{kind} limits"], subjects=(vit.display_name,),
             by_offset=offsets.values,
-        )
+        )  # fmt: skip
     with right:
         (row, col), (high, wide), (low, far) = (grid.row_col(patch) for patch in (grid.middle, most, least))
         st.markdown(text["offset finding"].format(

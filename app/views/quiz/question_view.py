@@ -14,10 +14,11 @@ from app.components.page_style.page_style import scaled_px
 from app.components.pending_choices import choose
 from app.components.stepper.stepper import stepper
 from app.shell import lecture_mode, query_controls
+from vitcore.figures.theme import encode_image
+from vitcore.quiz.question import LETTERS, Question, QuestionPicture
 
 if TYPE_CHECKING:
     from vitcore.quiz.draw_quiz import Quiz
-    from vitcore.quiz.question import Question, QuestionPicture
 
 REVEALED = -1  # in the place of an answer: it was shown, and nobody had answered
 
@@ -111,15 +112,11 @@ def _choice_options(question: Question) -> list[Option]:
 
 
 def _choice_picture(picture: QuestionPicture) -> ChoicePicture:
-    from vitcore.figures.theme import encode_image
-
     return ChoicePicture(*encode_image(picture.pixels, picture.photo), picture.alt, picture.photo)
 
 
 def _show_verdict(text: texts.Prose, question: Question, answered: int | None) -> None:
     """Whether it was right, why, and the page that shows it."""
-    from vitcore.quiz.question import LETTERS
-
     facts = {"letter": question.correct_letter, "why": texts.escape_markdown(question.explanation)}
     if answered == question.correct_choice:
         st.success(text["it is right"].format(**facts), icon=":material/check_circle:")

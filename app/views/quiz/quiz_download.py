@@ -1,32 +1,23 @@
 """The quiz as a page to give along: the file, the shell's command for it, and the link that opens the same quiz."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app import texts
 from app.components.copyable_text.copyable_text import copyable_text
+from app.components.figure import file_button, in_words
 from app.shell import copy_link
 from app.state import reports
 from app.state.models import uploaded_model
 from app.state.photos import uploaded_photo
-from vitcore.file_names import file_name
-from vitcore.translation import speaking
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from app.state.visit.visit import Visit
-    from vitcore.report.report_settings import ReportOrigin
+from app.state.visit.visit import Visit
+from vitcore.report.report_settings import ReportOrigin
 
 
 def handout_button(visit: Visit, seed: int, mask_outliers: bool) -> None:
     """The file, made when it is asked for, and the shell's command for the same."""
     from vitcore.quiz.quiz_handout import quiz_command
-    from vitcore.report.report_settings import ReportOrigin
 
     text, vit, photo = visit.texts, visit.vit, visit.photo
     lacking = copy_link.what_link_lacks(texts.prose("report"), "quiz")
@@ -34,22 +25,12 @@ def handout_button(visit: Visit, seed: int, mask_outliers: bool) -> None:
     origin = ReportOrigin(address=copy_link.page_link(settings), lacking=lacking, lang=texts.language())
     with st.expander(text["take title"], icon=":material/print:"):
         st.markdown(text["take about"])
-        st.download_button(
-            text["take get"], partial(make_handout, vit.name, photo.key, seed, visit.sample, origin, texts.table(), mask_outliers),
-            file_name("html", f"quiz-{seed}", *visit.subjects),
-            "text/html", key="quiz_html", icon=":material/print:", on_click="ignore",
-        )  # fmt: skip
+        made = partial(reports.quiz_handout, vit.name, photo.key, seed, visit.sample, origin, mask_outliers)
+        names = f"quiz-{seed}", *visit.subjects
+        file_button(text["take get"], in_words(made), "html", names, key="quiz_html", icon=":material/print:")
         if st.session_state.get("model") != uploaded_model.MODEL_ID:
             st.caption(text["take shell"])
             copyable_text(
                 quiz_command(photo.name if photo.whose else f"assets/samples/{photo.name}", vit.display_name, seed, mask_outliers),
                 key="shell",
             )
-
-
-def make_handout(
-    model: str, key: str, seed: int, sample: str, origin: ReportOrigin, words: Mapping[str, str], mask_outliers: bool
-) -> bytes:
-    """The file, where no visitor's language is known; what waits for it holds no model and no photo."""
-    with speaking(words):
-        return reports.quiz_handout(model, key, seed, sample, origin, mask_outliers)

@@ -1,4 +1,4 @@
-"""The parts of the page Take it away: the rollout's settings, the handout and the animation of a photo."""
+"""The parts of the page Take it away: the rollout's settings, the handout and the animation of a photo, the ZIP of many."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
+from app.components.figure import file_button, in_words
 from app.components.page_style.page_style import scaled_px
-from app.shell import copy_link, query_controls
+from app.shell import copy_link, photo_picker, query_controls
 from app.state import reports
+from app.state.jobs import report_zip
+from app.state.photos import sample_photos
 from app.state.recordings import recordings
-from app.views.report import cause_controls, cause_pictures
+from app.state.visit.visit import Visit
+from app.views.report import cause_controls
 from app.widgets import model_card, outlier_masking
-from vitcore.file_names import file_name
-from vitcore.translation import speaking
+from app.widgets.held_button import held_press
+from vitcore.figures.theme import file_to_data_uri
+from vitcore.report.report_settings import ReportSettings, report_command
 
 if TYPE_CHECKING:
-    from app.state.visit.visit import Visit
     from app.views.report.cause_controls import CauseSettings
     from vitcore.models.load_model import Vit
-    from vitcore.report.report_settings import ReportSettings
 
 
 def rollout_settings(visit: Visit) -> ReportSettings:
     """The rollout's settings, under the same names in the address as on its own page."""
-    from vitcore.report.report_settings import ReportSettings
-
     text, grid = visit.texts, visit.grid
     copy_link.restore_settings("report")
     with st.expander(text["settings"], icon=":material/tune:"), st.container(horizontal=True, vertical_alignment="bottom"):
@@ -45,18 +46,9 @@ def rollout_settings(visit: Visit) -> ReportSettings:
         mask = outlier_masking.masking_switch(visit, "report")
     chosen: Any = fusion
     return ReportSettings(
-        fusion=chosen,
-        discard=discard / 100,
-        residual=residual / 100,
-        first_block=first,
-        patch=query if patch_wanted else None,
-        pin=pin,
-        layer=layer,
-        head=head,
-        token=token,
-        received=received,
-        mask_outliers=mask,
-    )
+        fusion=chosen, discard=discard / 100, residual=residual / 100, first_block=first, patch=query if patch_wanted else None,
+        pin=pin, layer=layer, head=head, token=token, received=received, mask_outliers=mask,
+    )  # fmt: skip
 
 
 def _number_or_none(text: texts.Prose, key: str, count: int, none: str, about: str | None = None) -> int | None:
@@ -74,22 +66,20 @@ def handout(visit: Visit, settings: ReportSettings, causes: CauseSettings) -> No
     with st.spinner(text["handout making"], show_time=True):
         lacking, cautions = copy_link.what_link_lacks(text, "report"), model_card.cautions(visit.vit)
         address = copy_link.report_link(settings, **cause_controls.in_address(causes))
-        more = cause_pictures.cause_pictures(visit, causes)
+        more = cause_controls.cause_pictures(visit, causes)
         said = tuple(one.about for one in more)
         page = reports.handout(
             visit.recording, settings, texts.language(), address, lacking, visit.sample, cautions, said, more, visit.vit
         )
     st.iframe(page.decode(), height=680, alt=text["handout alt"])  # a stranger's words in it are escaped; it has no script
-    st.download_button(
-        text["handout get"].format(size=readable_size(text, len(page))), lambda: page,
-        file_name("html", "handout", *visit.subjects), "text/html", key="handout_html", icon=":material/print:", type="primary",
-        help=text["handout about"], on_click="ignore",
+    file_button(
+        text["handout get"].format(size=readable_size(text, len(page))), lambda: page, "html", ("handout", *visit.subjects),
+        key="handout_html", icon=":material/print:", type="primary", help=text["handout about"],
     )  # fmt: skip
 
 
 def animation(visit: Visit, chosen_settings: ReportSettings) -> None:
     """Rollout through the layers, still until somebody wants it to move, and its two files."""
-    from vitcore.figures.theme import file_to_data_uri
     from vitcore.report.report_numbers import rollout_map
 
     text, vit, rec, mode = visit.texts, visit.vit, visit.recording, visit.mode
@@ -102,36 +92,23 @@ def animation(visit: Visit, chosen_settings: ReportSettings) -> None:
     alt = text.fill("animation alt", count=vit.blocks - chosen_settings.first_block)
     picture_place.image(shown, alt=alt, width=scaled_px(560))
     outlier_masking.note_and_switch(outlier_masking.outliers_in_map(visit, rollout_map(rec, chosen_settings)), "animation")
-    words = texts.table()
-
     model, image, fusion = vit.name, visit.photo.key, chosen_settings.fusion
 
     def gif() -> bytes:
-        """Made when asked for, where no visitor's language is known; a page that waits holds no model and no recording."""
+        """Made when asked for; a page that waits holds no model and no recording."""
         from vitcore.report.animations.rollout_animation import animation as made
 
-        with speaking(words):
-            return made(*recordings.from_key(model, image, fusion), chosen_settings, "gif", mode=mode)
+        return made(*recordings.from_key(model, image, fusion), chosen_settings, "gif", mode=mode)
 
     of = "rollout", *visit.subjects
     with st.container(horizontal=True):
-        st.download_button(
-            text["animation webp"].format(size=readable_size(text, len(moving))),
-            lambda: moving,
-            file_name("webp", *of),
-            "image/webp",
-            key="animation_webp",
-            icon=":material/movie:",
-            on_click="ignore",
-        )
-        st.download_button(text["animation gif"], gif, file_name("gif", *of), "image/gif", key="animation_gif",
-                           icon=":material/gif_box:", on_click="ignore")  # fmt: skip
+        webp = text["animation webp"].format(size=readable_size(text, len(moving)))
+        file_button(webp, lambda: moving, "webp", of, key="animation_webp", icon=":material/movie:")
+        file_button(text["animation gif"], in_words(gif), "gif", of, key="animation_gif", icon=":material/gif_box:")
 
 
 def shell_command(vit: Vit, settings: ReportSettings) -> str:
     """The command that does the same for a folder of photos."""
-    from vitcore.report.report_settings import report_command
-
     return report_command("photos/*.jpg", vit.display_name, settings).replace("'photos/*.jpg'", "photos/*.jpg")
 
 
@@ -140,3 +117,80 @@ def readable_size(text: texts.Prose, count: int) -> str:
     if count < 10**6:
         return text["kb"].format(size=max(1, round(count / 1000)))
     return text["mb"].format(size=f"{count / 10**6:.1f}")
+
+
+PRESS = "zip"
+
+
+def show_zip(text: texts.Prose, vit: Vit, settings: ReportSettings) -> None:
+    """The ZIP file of many photos: which, begin, progress and stop, and the file."""
+    which = query_controls.button_row(text, "which", ["samples", "own"])
+    photos = sample_photos.sample_files()
+    if which == "own":
+        files = st.file_uploader(text["files"], photo_picker.FILE_TYPES, True, key="batch", max_upload_size=25)
+        photos = [(file.name, file.getvalue()) for file in files or ()]
+        st.caption(text.fill("most", count=report_zip.MAX_PHOTOS))
+    job = report_zip.current_job() or _start_button(text, vit, settings, photos, which == "samples")
+    if job is None:
+        return
+    if not job.is_finished and not job.stopped and job.done_count < job.photo_count:
+        _show_progress(text, job)
+    _show_result(text, job)
+
+
+def _start_button(
+    text: texts.Prose, vit: Vit, settings: ReportSettings, photos: list[tuple[str, bytes]], are_samples: bool
+) -> report_zip.ZipJob | None:
+    """The button, or what it began."""
+    button = st.empty()
+    label = text.fill("begin", count=min(len(photos), report_zip.MAX_PHOTOS))
+    with (
+        button,
+        held_press(label, PRESS, key="begin", type="primary", icon=":material/folder_zip:", disabled=not photos) as is_pressed,
+    ):
+        problem = report_zip.start_job(vit.name, photos, settings, are_samples) if is_pressed else ""
+    if not is_pressed:
+        return None
+    if problem:
+        st.warning(problem, icon=":material/memory:")
+        return None
+    button.empty()
+    return report_zip.current_job()
+
+
+def _show_progress(text: texts.Prose, job: report_zip.ZipJob) -> None:
+    """Go on while somebody watches; a touch of anything on the page begins the photo in hand again."""
+    bar, stop = (
+        st.progress(job.done_count / job.photo_count, text.fill("working", done=job.done_count, count=job.photo_count)),
+        st.empty(),
+    )
+    stop.button(text["stop"], icon=":material/stop:", key="stop_batch", on_click=job.stop)
+    for done in report_zip.add_reports(job):
+        bar.progress(done / job.photo_count, text.fill("working", done=done, count=job.photo_count))
+    bar.empty()
+    stop.empty()
+
+
+def _show_result(text: texts.Prose, job: report_zip.ZipJob) -> None:
+    """What came of it: the file, or where it was stopped; and what was left out."""
+    made = len(job.bundle.photos)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if job.is_finished:
+            st.markdown(text.fill("ready", count=made))
+            file_button(
+                text["zip get"].format(size=readable_size(text, job.size)), job.data, "zip",
+                ("inside-vit", f"{made} photos", job.model), key="zip", icon=":material/download:", type="primary",
+            )  # fmt: skip
+        elif job.stopped:
+            st.markdown(text.fill("stopped", done=job.done_count, count=job.photo_count))
+            st.button(text["go on"], key="go_on", icon=":material/play_arrow:", on_click=setattr, args=(job, "stopped", False))
+            if made:
+                st.button(text["enough"].format(count=made), key="enough", icon=":material/check:", on_click=job.finish)
+        again = "again" if job.is_finished or not made else "discard all"
+        st.button(text[again], key="again", icon=":material/delete:", on_click=report_zip.discard_job)
+    if not made and job.done_count == job.photo_count and not job.full_reason:
+        st.error(text["none"], icon=":material/broken_image:")
+    problems = [*job.bundle.problems, *([job.full_reason] if job.full_reason else [])]
+    if problems:
+        lines = "\n".join(f"- {texts.escape_markdown(problem)}" for problem in problems)
+        st.warning(f"{text['left out']}\n{lines}", icon=":material/broken_image:")

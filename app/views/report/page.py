@@ -9,7 +9,7 @@ from app.components.copyable_text.copyable_text import copyable_text
 from app.shell import copy_link, current_visit
 from app.state.jobs import report_zip
 from app.state.recordings import recordings
-from app.views.report import cause_controls, handout_section, zip_section
+from app.views.report import cause_controls, handout_section
 
 text = texts.prose("report")
 visit = current_visit.load_visit(text, needs_attention=True)
@@ -28,7 +28,7 @@ with right:
 
 with st.expander(text["many title"], icon=":material/folder_zip:", expanded=report_zip.was_begun()):
     st.markdown(text["many about"])
-    zip_section.show_zip(text, visit.vit, settings)
+    handout_section.show_zip(text, visit.vit, settings)
     st.caption(text["shell"])
     copyable_text(handout_section.shell_command(visit.vit, settings), key="shell")
 if advice := copy_link.link_advice(text, "report"):

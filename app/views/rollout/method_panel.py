@@ -7,27 +7,34 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
 from app.components.figure import downloads, explain
 from app.components.pending_choices import choose
-from app.components.picture.picture import picture
+from app.components.picture.picture import map_scale_bar, picture
 from app.shell import copy_link, query_controls, selection
 from app.shell.page_switch import request_page
+from app.state.jobs import map_tests
 from app.state.memory import memory_cache
 from app.state.recordings import relevance_maps
-from app.views.rollout import method_settings, rollout_sentences
+from app.views.rollout import method_settings, rollout_visit
 from app.views.rollout.rollout_visit import RolloutVisit
-from app.widgets import colour_bar, map_numbers, outlier_masking
+from app.widgets import outlier_masking
+from vitcore import figures
+from vitcore.figures.drawing import Drawing
+from vitcore.figures.heat_overlay import heat_colour_scale
+from vitcore.figures.paper_style import paper_style_note, paper_style_photo
+from vitcore.figures.relevance import relevance_scale_top
+from vitcore.figures.theme import pixels_to_data_uri
+from vitcore.grid import Grid
 from vitcore.translation import translated_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from streamlit.delta_generator import DeltaGenerator
 
     from vitcore.analysis.relevance import RelevanceMethod
     from vitcore.forward.relevance import Relevance
-    from vitcore.grid import Grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,27 +156,15 @@ def _compute_map(visit: RolloutVisit, method: RelevanceMethod, chosen: dict[str,
 
 def _draw_map(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
     """The picture of a side, with its scale; or as the paper draws it, beside the photo."""
-    from vitcore.figures.heat_overlay import heat_colour_scale
-    from vitcore.figures.paper_style import paper_style_note, paper_style_photo
-    from vitcore.figures.relevance import relevance_scale_top
-    from vitcore.figures.theme import pixels_to_data_uri
-
     grid, signed, even = visit.grid, method_map.method.signed, method_map.even_share(visit.grid)
     most = relevance_scale_top(method_map.shown_values, signed, even_share=even)
     st.markdown(f"## {texts.escape_markdown(method_map.title)}")
     arguments: dict[str, Any] = {
-        "key": f"{prefix}gathered",
-        "label": f"{visit.texts[f'method.{method_map.method.name}']}: {method_map.title}",
-        "target": "patch",
-        "also_choose": ("ask", True),
-        "selected": None if method_map.method.asks_class else visit.patch,
-        "lines": False,
-        "values": method_map.shown_values.ravel().tolist(),
-        "unit": method_map.unit,
-        "even_share": even,
-        "marks": method_map.outliers.patches,
-        "marks_sentence": method_map.outliers.sentence,
-    }
+        "key": f"{prefix}gathered", "label": f"{visit.texts[f'method.{method_map.method.name}']}: {method_map.title}",
+        "target": "patch", "also_choose": ("ask", True), "selected": None if method_map.method.asks_class else visit.patch,
+        "lines": False, "values": method_map.shown_values.ravel().tolist(), "unit": method_map.unit, "even_share": even,
+        "marks": method_map.outliers.patches, "marks_sentence": method_map.outliers.sentence,
+    }  # fmt: skip
     if visit.style == "paper" and not signed:
         beside, place = st.columns(2)
         beside.image(visit.input_picture)
@@ -183,7 +178,7 @@ def _draw_map(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
     overlay = relevance_maps.heat_overlay(visit.recording, method_map.cache_key(visit), signed, values, most, mode)
     picture(visit.photo_url, grid.rows, grid.cols, grid.step_px, overlay=overlay, detail=visit.detail_url, **arguments)
     scale = heat_colour_scale(values, most, method_map.unit, signed, even, mode)
-    colour_bar.map_scale_bar(scale, f"{prefix}gathered_scale")
+    map_scale_bar(scale, f"{prefix}gathered_scale")
 
 
 def _explanations(visit: RolloutVisit, method_map: MethodMap) -> None:
@@ -194,45 +189,28 @@ def _explanations(visit: RolloutVisit, method_map: MethodMap) -> None:
         st.caption(computed.incomplete)
     if computed and computed.gaps:
         complete = text["complete"].format(rise=computed.rises[0], gap=computed.gaps[0], total=method_map.values.sum())
-    limits = text.joined((text[f"limits.{name}"], map_numbers.measured_sentences(visit.vit, name)))
+    limits = text.joined((text[f"limits.{name}"], map_tests.measured_sentences(visit.vit, name)))
     explain(text.joined((_how_to_read(visit, name), complete)), limits, text[f"source.{name}"], is_map=True)
 
 
 def _how_to_read(visit: RolloutVisit, method: str) -> str:
     how = visit.texts[f"how.{method}"]
-    return visit.texts.joined((how, rollout_sentences.rest_sentence(visit))) if method == "rollout" else how
+    return visit.texts.joined((how, rollout_visit.rest_sentence(visit))) if method == "rollout" else how
 
 
 def _download(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
     """The picture and its numbers, to take along."""
-    from vitcore import figures
-
     text, name = visit.texts, method_map.method.name
     grid, photo_shown = visit.grid, visit.input_picture  # downloads keep what they name, not all of `visit`
     start = None if method_map.method.asks_class else visit.patch
     style, mode, marks = visit.style, visit.mode, method_map.outliers.patches
     note = text.joined((_how_to_read(visit, name), method_map.outliers.sentence))
-    downloads(
-        lambda: figures.frame_outliers(
-            figures.relevance(
-                method_map.shown_values,
-                photo_shown,
-                grid,
-                text[f"method.{name}"],
-                method_map.unit,
-                signed=method_map.method.signed,
-                style=style,
-                mode=mode,
-                subtitle=method_map.title,
-                query_patch=start,
-                even_share=method_map.even_share(grid),
-            ),
-            marks,
-            grid,
-        ),
-        f"{prefix}{name}",
-        note,
-        subjects=visit.subjects,
-        file_stem=name,
-        **{name: method_map.values},
-    )
+
+    def make() -> Drawing:
+        drawn = figures.relevance(
+            method_map.shown_values, photo_shown, grid, text[f"method.{name}"], method_map.unit, signed=method_map.method.signed,
+            style=style, mode=mode, subtitle=method_map.title, query_patch=start, even_share=method_map.even_share(grid),
+        )  # fmt: skip
+        return figures.frame_outliers(drawn, marks, grid)
+
+    downloads(make, f"{prefix}{name}", note, subjects=visit.subjects, file_stem=name, **{name: method_map.values})

@@ -5,7 +5,7 @@ import streamlit as st
 from app import texts
 from app.components.figure import TESTS_OF_MAPS, lead
 from app.shell import current_visit
-from app.views.rollout import build_up, map_difference, method_panel, rollout_sentences, rollout_visit
+from app.views.rollout import build_up, method_panel, rollout_visit
 
 text = texts.prose("rollout")
 visit = current_visit.load_visit(text)
@@ -21,7 +21,7 @@ if vit.structure.axes:
 left = method_panel.method_panel(asked, "", one, unusual, text["left"] if compare else "")
 right = method_panel.method_panel(asked, "b_", two, unusual, text["right"]) if compare else None
 if left and right:
-    map_difference.show_difference(asked, left, right)
+    build_up.show_difference(asked, left, right)
 
 if not vit.is_global:
     st.stop()
@@ -30,12 +30,12 @@ with st.container() if compare else two:
     st.header(asked.title_from_layer(text["build-up title"], settings), anchor=rollout_visit.BUILD_UP_ANCHOR)
     build_up.show_build_up(asked, settings)
 if "rollout" in [side.method.name for side in (left, right) if side] and (
-    localisation := rollout_sentences.localisation_sentence(asked)
+    localisation := rollout_visit.localisation_sentence(asked)
 ):
     with st.expander(text["localised title"], icon=":material/help:", key="localised"):
         st.markdown(localisation)
 with st.expander(text["tested title"], icon=":material/help:", key="tested"):
-    st.markdown(rollout_sentences.best_map_sentence(asked))
+    st.markdown(rollout_visit.best_map_sentence(asked))
     st.page_link(TESTS_OF_MAPS, label=texts.prose("common")["maps tested"], icon=":material/fact_check:")
 with st.expander(text["identity title"], icon=":material/help:", key="identity_added"):
     build_up.show_residual_effect(asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -14,6 +15,8 @@ from app.shell import photo_titles
 from app.state.recordings import block_activations, outlier_tokens
 from app.views.story.story_step import Step, StoryVisit
 from app.widgets import guess, outlier_masking
+from vitcore.figures.story_steps import logit_lens, logits_and_probabilities
+from vitcore.outlier_sentences import outlier_sentence
 from vitcore.translation import translated_labels
 
 if TYPE_CHECKING:
@@ -21,8 +24,6 @@ if TYPE_CHECKING:
 
 
 def _draw_depth(story: StoryVisit) -> None:
-    from vitcore.outlier_sentences import outlier_sentence
-
     share = block_activations.logit_lens(story.recording, story.vit)
     tiles, known, marked = [], guess.has_guessed("depth"), set[int]()
     read = outlier_masking.recording_to_show(story)
@@ -58,8 +59,6 @@ def _lens_below_answer(story: StoryVisit) -> None:
 def _draw_logit_lens(story: StoryVisit) -> None:
     share = block_activations.logit_lens(story.recording, story.vit)
     if share is not None:
-        from vitcore.figures.story_steps import logit_lens
-
         labels = translated_labels(story.vit.labels)
         plot(logit_lens(share, labels, story.mode, output=story.vit.output), "story_lens", story.texts["lens alt"])
 
@@ -85,8 +84,6 @@ def _ask_leading_class(story: StoryVisit) -> tuple[dict[str, Any], int]:
 
 def _draw_answer(story: StoryVisit) -> None:
     if story.vit.labels:
-        from vitcore.figures.story_steps import logits_and_probabilities
-
         rec, labels = story.recording, translated_labels(story.vit.labels)
         drawn = logits_and_probabilities(rec.logits, rec.probabilities, labels, story.mode, output=rec.output)
         plot(drawn, "story_answer", story.texts["answer alt"])
@@ -105,8 +102,6 @@ def _draw_answer(story: StoryVisit) -> None:
 def _ask_probability_ratio(story: StoryVisit) -> tuple[dict[str, Any], int]:
     if len(story.vit.labels) < 2:
         return {}, 1
-    import math
-
     second, first = sorted(story.recording.logits.tolist())[-2:]
     times = math.exp(gap := round(first - second, 2))  # of the gap as it is shown, so that anybody may check it
     return {"gap": gap, "times": f"{float(f'{times:.3g}'):,.{max(0, 2 - int(math.log10(times)))}f}"}, 1

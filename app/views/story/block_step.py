@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.components.picture.picture import picture
+from app.components.picture.picture import map_scale_bar, picture
 from app.components.vectors.vectors import attention_row, vector_row, vectors
 from app.state.recordings import outlier_tokens
 from app.views.story.story_step import Step, StoryVisit
 from app.views.story.token_steps import token_name, token_name_in_sentence
-from app.widgets import colour_bar, guess, outlier_masking
+from app.widgets import guess, outlier_masking
+from vitcore.figures.heat_overlay import heat_colour_scale, heat_colours, scale_top
+from vitcore.figures.theme import pixels_to_data_uri
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
@@ -34,9 +36,6 @@ def _most_attended(story: StoryVisit, weights: NDArray) -> list[int]:
 
 def _draw_attention(story: StoryVisit) -> None:
     """The photo lit by what the chosen head attends to; masked outlier tokens are left out of it, not of the numbers beside it."""
-    from vitcore.figures.heat_overlay import heat_colour_scale, heat_colours, scale_top
-    from vitcore.figures.theme import pixels_to_data_uri
-
     grid = story.grid
     row = story.activations.weights[story.head]
     if outlier_masking.applies_to(story):
@@ -56,7 +55,7 @@ def _draw_attention(story: StoryVisit) -> None:
         lines=False, values=shares, unit=unit, even_share=100 * even, strongest=most,
         marks=found.patches, marks_sentence=found.sentence,
     )  # fmt: skip
-    colour_bar.map_scale_bar(heat_colour_scale(100 * weights, 100 * top, unit, even_share=100 * even), "story_attended_scale")
+    map_scale_bar(heat_colour_scale(100 * weights, 100 * top, unit, even_share=100 * even), "story_attended_scale")
     more = texts.prose("outliers")["numbers unmasked"] if found.masked else ""
     outlier_masking.note_and_switch(found._replace(sentence=story.texts.joined((found.sentence, more))), "attended")
 
@@ -116,8 +115,6 @@ def _mlp_rows(story: StoryVisit) -> list[dict[str, Any]]:
 
 def _attended_tokens(story: StoryVisit) -> list[dict[str, str]]:
     """The tokens attended to most: a picture or a letter, the weight, and the score it came from."""
-    from vitcore.figures.theme import pixels_to_data_uri
-
     prefix, shown = story.grid.prefix, []
     for token in _most_attended(story, story.activations.weights[story.head]):
         weight = percent(float(story.activations.weights[story.head, token]))

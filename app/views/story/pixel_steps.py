@@ -1,7 +1,5 @@
 """Steps 1 to 3 of the story: the pixels, the patches they are cut into, and one patch laid out as a row of numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st
@@ -12,6 +10,8 @@ from app.components.picture.picture import picture
 from app.components.vectors.vectors import vector_row, vectors
 from app.state.recordings import block_activations
 from app.views.story.story_step import Step, StoryVisit
+from vitcore.figures.story_steps import colour_channels, flattened_patch
+from vitcore.images import crop_sentence
 
 
 def hybrid_kind(story: StoryVisit) -> str:
@@ -38,9 +38,6 @@ def _ask_pixel_count(story: StoryVisit) -> tuple[dict[str, Any], int]:
 
 def _channels_and_crop(story: StoryVisit) -> None:
     """What the model gets: the colour channels of which part of the photo; the rest of the story is about that alone."""
-    from vitcore.figures.story_steps import colour_channels
-    from vitcore.images import crop_sentence
-
     with st.container(horizontal=True, gap="small"):
         for name, shown in zip(("red", "green", "blue"), colour_channels(story.recording.model_input.pixels), strict=True):
             st.image(shown, story.texts[name], width=scaled_px(80), alt=story.texts[f"{name} channel"])
@@ -64,8 +61,6 @@ def _draw_flattened(story: StoryVisit) -> None:
         name, count = story.texts["features"], story.fill_text("of many", count=projected.x_p.size)
         vectors([vector_row(name, "x_{p}", projected.x_p.ravel(), unit=count)], key="story_features", label=name, flat=True)
         return
-    from vitcore.figures.story_steps import flattened_patch
-
     patch, given = story.patch_pixels[story.patch], story.normalised_patch
     plot(flattened_patch(patch, given, story.mode), "story_flattened", story.fill_text("flattened alt"))
 

@@ -1,23 +1,18 @@
 """The story: nine steps from pixels to an answer, and the page each is shown on."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app.components.figure import explain
 from app.components.stepper.stepper import stepper
 from app.shell import query_controls, selection
+from app.state.visit.visit import Visit
+from app.texts import Prose
 from app.views.story import answer_steps, block_step, pixel_steps, token_steps
 from app.views.story.story_step import Step, StoryVisit
 from app.widgets import guess
-
-if TYPE_CHECKING:
-    from app.state.visit.visit import Visit
-    from app.texts import Prose
-    from vitcore.models.load_model import Vit
+from vitcore.models.vit import Vit
 
 STORY_STEPS: tuple[Step, ...] = (
     *pixel_steps.PIXEL_STEPS, *token_steps.TOKEN_STEPS, block_step.INSIDE_BLOCK, *answer_steps.ANSWER_STEPS,

@@ -1,7 +1,5 @@
 """Steps 4 to 6 of the story: a patch times the filters, its position added, and its place in the sequence."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st
@@ -12,6 +10,8 @@ from app.state.models import model_weights
 from app.state.recordings import block_activations
 from app.views.story.pixel_steps import same_width_sentence
 from app.views.story.story_step import Step, StoryVisit
+from vitcore import figures
+from vitcore.figures.story_steps import patch_projection, token_sequence
 
 
 def _draw_projection(story: StoryVisit) -> None:
@@ -22,8 +22,6 @@ def _draw_projection(story: StoryVisit) -> None:
         rows = [("features", "x_{p}", projected.x_p.ravel()), ("embedding", "x_{p} E", projected.embedding)]
         vectors([_vector_row(story, *row) for row in rows], key="story_products", label=story.texts["embedding"], flat=True)
     else:
-        from vitcore.figures.story_steps import patch_projection
-
         plot(
             patch_projection(projected.x_p, projected.filters, projected.bias, story.mode),
             "story_products",
@@ -60,8 +58,6 @@ def _draw_positions(story: StoryVisit) -> None:
 
 
 def _draw_similarity_tile(story: StoryVisit) -> None:
-    from vitcore import figures
-
     if (cosine := model_weights.position_similarity(story.vit.name)) is None:
         return
     title = story.fill_text("tile title")
@@ -89,8 +85,6 @@ def _ask_nearest_position(story: StoryVisit) -> tuple[dict[str, Any], int]:
 
 
 def _draw_sequence(story: StoryVisit) -> None:
-    from vitcore.figures.story_steps import token_sequence
-
     names = tuple(token_name(story, name) for name in story.prefix_names)
     shown = token_sequence(story.patch_pixels, story.grid, names, story.patch, story.mode)
     plot(shown, "story_sequence", story.fill_text("sequence alt"))

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import streamlit as st
 
 from app import texts
 from app.state.recordings import interventions
-from app.views.switch.parts_of_depth import part_of, parts_of_depth
+from app.state.visit.visit import Visit
+from app.texts import Prose
 from app.widgets import guess
 from vitcore.models.model_cards import ModelError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from app.state.visit.visit import Visit
-    from app.views.switch.switch_visit import SwitchVisit
+    from app.views.switch.switch_message import SwitchVisit
 
 SCAN = "every_head"  # in the address: "tried", or nothing
 TRIED = "tried"
@@ -72,3 +73,29 @@ def show_question(visit: SwitchVisit) -> None:
 
 def _guess_key(visit: Visit, by: str) -> str:
     return f"switch {visit.vit.name} {visit.photo.key} {by}"
+
+
+PARTS = 3
+
+
+class PartOfDepth(NamedTuple):
+    """Layers first … last of a model, and what they are called."""
+
+    first: int
+    last: int
+    title: str
+
+
+def parts_of_depth(layers: int, text: Prose) -> list[PartOfDepth]:
+    """All layers in at most three parts of about one size."""
+    count = min(PARTS, layers)
+    ends = pairwise(layers * part // count for part in range(count + 1))
+    rows = [(first, end - 1) for first, end in ends]
+    return [
+        PartOfDepth(*row, text["one layer" if row[0] == row[1] else "layers"].format(first=row[0], last=row[1])) for row in rows
+    ]
+
+
+def part_of(layer: int | None, parts: list[PartOfDepth]) -> int:
+    """Which part a layer is of; the last, where there is none."""
+    return next((i for i, part in enumerate(parts) if layer is not None and part.first <= layer <= part.last), len(parts) - 1)

@@ -1,26 +1,24 @@
-"""The page's second part: tokens are taken from another photo's pass after each layer; where the answer turns, as curve and map."""
+"""The page's second and third part: tokens of another photo's pass taken over, and the residual stream moved towards it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app import texts
-from app.components import page_theme
 from app.components.figure import downloads, explain, plot
-from app.shell import photo_picker, query_controls
+from app.shell import copy_link, current_visit, photo_picker, query_controls
 from app.state import step_animations
-from app.state.models import loaded_models
-from app.state.recordings import interventions, recordings
-from app.state.visit import current_photo
+from app.state.photos import uploaded_photo
+from app.state.recordings import covered_photos, interventions, recordings
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown
-from app.views.switch.parts_of_depth import part_of, parts_of_depth
-from app.views.switch.steering_view import show_steering
+from app.views.switch.every_head import part_of, parts_of_depth
 from app.widgets import guess
+from vitcore import figures
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import percent
 
@@ -41,9 +39,8 @@ LEAST_TOP = 0.05  # of the map's scale: what is less is nearly nothing
 @st.fragment
 def show_patching(model: str, text: texts.Prose) -> None:
     """The question, the button, and where they are asked for the pictures; runs on its own when something is touched."""
-    vit = loaded_models.loaded(model)
-    photo = current_photo.load_photo(vit.bands)
-    visit = Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo), mode=page_theme.current(), texts=text)
+    visit = current_visit.visit_of_fragment(model, text)
+    vit, photo = visit.vit, visit.photo
     st.markdown(f"## {text['swap title']}")
     st.markdown(text["swap intro"])
     with st.container(horizontal=True, vertical_alignment="bottom", key="swap_controls"):
@@ -74,8 +71,6 @@ def _answer(rec: Recording) -> str:
 
 def _show_pictures(visit: Visit, other: Recording, found: ActivationPatching, side: int, answers: dict[str, str]) -> None:
     """The curve of depth, and on the photo what each square of patches does after a layer."""
-    from vitcore import figures
-
     text, grid, mode, photo = visit.texts, visit.grid, visit.mode, visit.input_picture
     turning, layers = _turning(visit, found), visit.vit.blocks
     share, names, even = found.share, _groups(visit), found.even_share
@@ -146,3 +141,49 @@ def _show_question(visit: Visit, found: ActivationPatching, key: str, answers: d
         st.markdown(f"### {text['predict title']}")
         st.markdown(text["predict swap"].format(**answers))
         guess.guess_and_answer(key, [part.title for part in parts], right, _turning_sentence(visit, found))
+
+
+STEER_LAYER, SCALE = "steer_layer", "steer"  # controls; the scale in per cent of the whole way
+FARTHEST = 300
+SHOWN_CLASSES = 5
+
+
+def chosen() -> dict[str, Any]:
+    """What of steering goes along to the handout; None where nothing is steered, or the second photo is a visitor's own."""
+    state = st.session_state
+    second = state.get(photo_picker.SECOND_PHOTO)
+    is_steered = state.get(SCALE) and second not in (None, *uploaded_photo.KINDS)
+    found = {SCALE: state.get(SCALE), STEER_LAYER: state.get(STEER_LAYER), photo_picker.SECOND_PHOTO: second}
+    return found if is_steered else dict.fromkeys(found)
+
+
+def show_steering(visit: Visit, other: Recording, title: str) -> None:
+    """The sliders, the answer's bars, and what became of both photos' answers."""
+    text, rec, vit = visit.texts, visit.recording, visit.vit
+    st.markdown(f"## {text['steer title']}")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="steer_controls"):
+        layer = query_controls.slider(text["steer layer"], STEER_LAYER, 0, vit.blocks - 1, vit.blocks // 2)
+        scale = query_controls.slider(text["steer by"].format(photo=title), SCALE, -FARTHEST, FARTHEST, 0, help=text["steer help"])
+    try:
+        logits = interventions.steered_logits(rec, other, layer, scale, vit)
+    except ModelError as error:
+        st.info(escape_markdown(str(error)), icon=":material/info:")
+        return
+    rows = covered_photos.answer_rows(rec, logits)
+    was, now = max(rows, key=lambda row: row.before), max(rows, key=lambda row: row.after)
+    said = [text["row"].format(label=row.label, before=percent(row.before), after=percent(row.after)) for row in (was, now)]
+    st.markdown(escape_markdown(" · ".join(dict.fromkeys(said))))
+    top = replace(rec, logits=logits).top_classes(SHOWN_CLASSES, translated=True)
+    plot(figures.predictions(top, visit.mode, text["steered answer"]), "steered", text["steered answer"])
+    with st.container(horizontal=True):
+        explain(text["steer how"], text["steer limits"], text["steer source"])
+        words = {"title": text["film steer"].format(photo=title, layer=layer), "unit": text["percent of all"]}
+        downloads(
+            lambda: figures.predictions(top, visit.mode, text["steered answer"]), "steered", subjects=(*visit.subjects, title),
+            file_stem=f"steered after layer {layer}", logits_before=rec.logits, logits_after=logits, scale_percent=scale,
+            animation=partial(
+                step_animations.steering_animation, vit.name, visit.photo.key, other.photo.key, layer, scale or FARTHEST, words,
+                visit.mode,
+            ),
+        )  # fmt: skip
+    copy_link.add_to_handout(**chosen())

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from app.components.before_after.before_after import class_row, map_values
-from app.state import landing_figures
+from app.components.figure import downloads
+from app.state import landing_figures, step_animations
 from app.state.recordings import covered_photos, interventions
+from app.state.recordings.covered_photos import ChangedPass
+from app.state.visit.visit import Visit
+from app.texts import Prose
 from app.views.switch import every_head
 from app.widgets import outlier_masking
+from vitcore import figures
+from vitcore.models.model_cards import ModelError
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from numpy.typing import NDArray
 
-    from app.state.recordings.covered_photos import ChangedPass
-    from app.views.switch.switch_visit import SwitchVisit
+    from vitcore.interventions.component_switches import Component
 
 MAPS = ("rollout", "class_attention")
 TEXT_KEYS = (
@@ -89,12 +97,75 @@ def told(visit: SwitchVisit) -> str:
         return after
     if not count:
         return text["nothing off"]
-    how = text.fill("off count", count=count)
-    rows = covered_photos.answer_rows(visit.recording, after.logits)
-    if not rows:
-        similarity = covered_photos.feature_similarity(visit.recording, after.logits)
-        return text.joined((how, text["features"].format(similarity=f"{similarity:.2f}")))
-    was, now = max(rows, key=lambda row: row.before), max(rows, key=lambda row: row.after)
-    facts = {"label": was.label, "before": percent(was.before), "after": percent(was.after), "now": now.label,
-             "share": percent(now.after)}  # fmt: skip
-    return text.joined((how, text["still" if was is now else "other"].format(**facts)))
+    change = covered_photos.answer_change(visit.recording, after.logits, text)
+    return text.joined((text.fill("off count", count=count), change))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SwitchVisit(Visit):
+    """Names of what is off, as text; the replacement; "rollout" or "class_attention"; the drops, where every head was tried."""
+
+    components: list[Component]
+    off: str
+    by: str
+    map_name: str
+    drops: NDArray | None
+
+    @cached_property
+    def after(self) -> ChangedPass | str:
+        """The pass without what is off, or why this model can't make it, as a sentence."""
+        try:
+            return interventions.switched_pass(self.recording, self.off, self.by, outlier_masking.is_on(), self.vit)
+        except ModelError as error:
+            return str(error)
+
+    @cached_property
+    def map_before(self) -> NDArray:
+        """(rows, cols) of the pass as it is."""
+        shown = outlier_masking.recording_to_show(self)
+        return shown.rollout() if self.map_name == "rollout" else shown.pooled_attention(self.vit.blocks - 1)
+
+    @cached_property
+    def map_after(self) -> NDArray | None:
+        """(rows, cols) without what is off; None where the model can't make it."""
+        return None if isinstance(self.after, str) else getattr(self.after, self.map_name)
+
+
+def download_button(visit: SwitchVisit) -> None:
+    """Nothing where this model can't do without what is off."""
+    after, drops = visit.after, visit.drops
+    if isinstance(after, str) or visit.map_after is None:
+        return
+    text, mode, left, grid, photo = visit.texts, visit.mode, visit.map_after, visit.grid, visit.input_picture
+    names = visit.off.split(interventions.BETWEEN) if visit.off else []
+    title, unit = text["download title"].format(map=text[f"switch_map.{visit.map_name}"]), text["percent of all"]
+    title = outlier_masking.masked_title(title, outlier_masking.is_on())
+    label = visit.recording.top_classes(1, translated=True)[0][0] if visit.vit.labels else ""
+    arrays = {} if drops is None else {"drop_of_logit": drops}
+    downloads(
+        lambda: figures.relevance(100 * left, photo, grid, title, unit, mode=mode, even_share=100 * grid.even_share)
+        if drops is None else figures.head_drops(drops, label, mode),
+        "switch", told(visit), subjects=visit.subjects, file_stem="switched off",
+        **interventions.switches_as_arrays(names, visit.vit), logits_before=visit.recording.logits, logits_after=after.logits,
+        map_before=visit.map_before, map_after=left, animation=_animation(visit, names), **arrays,
+    )  # fmt: skip
+
+
+def _animation(visit: SwitchVisit, names: list[str]) -> Callable[[], bytes]:
+    """The map as parts are switched off: those that are, the strongest heads, or each layer's attention."""
+    text = visit.texts
+    steps = step_animations.switch_steps(names, [one.name for one in visit.components], visit.drops)
+    words = {one.name: _part_title(one, text) for one in visit.components}
+    shown = text[f"switch_map.{visit.map_name}"]
+    words |= {"": text["nothing off yet"], "title": text[f"film {steps.kind}"].format(map=shown), "unit": text["percent of all"]}
+    return partial(
+        step_animations.switch_animation, visit.vit.name, visit.photo.key, steps, visit.by, visit.map_name,
+        outlier_masking.is_on(), words, visit.mode,
+    )  # fmt: skip
+
+
+def _part_title(one: Component, text: Prose) -> str:
+    of_layer = {"head": "a head", "attn": "an attention", "mlp": "an mlp"}.get(one.kind)
+    if of_layer is None:
+        return text[one.kind.replace("_", " ")]
+    return text[of_layer].format(layer=one.layer, head=one.head)

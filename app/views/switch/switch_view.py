@@ -1,23 +1,17 @@
 """The page's first part: switches beside the answer and a map that are left, and the controls whose values are in the address."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from app import texts
-from app.components import page_theme
 from app.components.figure import explain, lead
 from app.components.pending_choices import mark_drawn, restore_pending
 from app.components.switches.switches import switches
-from app.shell import copy_link, query_controls
-from app.shell.address import rewrite_code
-from app.state.models import loaded_models
-from app.state.recordings import interventions, recordings
-from app.state.visit import current_photo
+from app.shell import copy_link, current_visit, query_controls
+from app.state.recordings import interventions
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown
-from app.views.switch import every_head, steering_view, switch_download, switch_message
-from app.views.switch.switch_visit import SwitchVisit
+from app.views.switch import every_head, patching_view, switch_message
+from app.views.switch.switch_message import SwitchVisit
 from app.widgets import outlier_masking
 
 OFF, BY, MAP = "off", "switch_by", "switch_map"  # controls
@@ -26,9 +20,8 @@ OFF, BY, MAP = "off", "switch_by", "switch_map"  # controls
 @st.fragment
 def show_switches(model: str, text: texts.Prose) -> None:
     """The page's pictures and controls; runs on its own when something is touched, and holds nothing in between."""
-    vit = loaded_models.loaded(model)
-    photo = current_photo.load_photo(vit.bands)
-    visit = Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo), mode=page_theme.current(), texts=text)
+    visit = current_visit.visit_of_fragment(model, text)
+    vit = visit.vit
     outlier_masking.set_masking(outlier_masking.is_on())  # the address follows
     restore_pending(OFF, BY, MAP, every_head.SCAN)
     pictures = lead()
@@ -42,13 +35,13 @@ def show_switches(model: str, text: texts.Prose) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         explain(text["how"], text["limits"], text["source"])
         if asked.components:
-            switch_download.download_button(asked)
+            switch_message.download_button(asked)
             outlier_masking.switch_if_any(visit, "switch")
     if vit.labels and asked.components:
         every_head.show_question(asked)
     by = asked.by if asked.off and asked.by != "zero" else None
     copy_link.offer_handout(off=asked.off or None, switch_by=by, **copy_link.USUAL_ROLLOUT)
-    copy_link.add_to_handout(**steering_view.chosen())
+    copy_link.add_to_handout(**patching_view.chosen())
     mark_drawn()
 
 
@@ -62,17 +55,10 @@ def _controls(visit: Visit) -> SwitchVisit:
         asked = every_head.is_asked_for(visit, by)
     drops = every_head.try_every_head(visit, by) if asked and vit.labels and found else None
     known = [one.name for one in interventions.components(vit, "zero")]
-    off = interventions.decode_components(_off_control(visit, known), [one.name for one in found])
+    code = query_controls.code_field(
+        text["off"], OFF, lambda code: interventions.encode_components(interventions.decode_components(code, known))
+    )
+    off = interventions.decode_components(code, [one.name for one in found])
     return visit.extend(
         SwitchVisit, components=found, off=interventions.encode_components(off), by=by, map_name=shown, drops=drops
     )  # fmt: skip
-
-
-def _off_control(visit: Visit, known: list[str]) -> str:
-    """The field that keeps what is off in the address; it is not seen. What this model has not is left out."""
-    given = st.session_state.get(OFF, st.query_params.get(OFF, "")) or ""
-    code = interventions.encode_components(interventions.decode_components(given, known))
-    if given and code != given:
-        rewrite_code(OFF, code)
-    st.text_input(visit.texts["off"], key=OFF, bind="query-params")
-    return code

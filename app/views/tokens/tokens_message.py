@@ -75,7 +75,7 @@ def tokens_message(visit: TokensVisit) -> dict[str, Any]:
         "segments": _segments(visit, mask) if visit.view == "segments" else None,
         "out": [token_features.left_out(one, mask) for one in both], "unmasked": [[], []] if mask else found,
         "outliers": outlier_masking.browser_facts(found[0], bool(mask and found[0])),
-        "share": token_features.photo_share(), "segment_colours": token_features.segment_colours(),
+        "share": token_features.PHOTO_SHARE, "segment_colours": token_features.segment_colours(),
         "palettes": landing_figures.look_colours(visit.mode), "words": _words(visit.texts),
     }  # fmt: skip
 

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app import texts
-from app.components import page_theme
-from app.components.figure import explain, lead
+from app.components.figure import downloads, explain, lead
 from app.components.pending_choices import mark_drawn, restore_pending
 from app.components.tokens.tokens import VIEWS, tokens
-from app.shell import photo_picker, query_controls, selection
-from app.state.models import loaded_models
+from app.shell import current_visit, photo_picker, query_controls, selection
+from app.state import step_animations
 from app.state.recordings import recordings, token_features
-from app.state.visit import current_photo
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown
-from app.views.tokens.search_section import show_search
-from app.views.tokens.tokens_download import download_button
+from app.views.tokens.search_and_words import show_search, show_words
 from app.views.tokens.tokens_message import TokensVisit, tokens_message
-from app.views.tokens.words_section import show_words
 from app.widgets import outlier_masking
+from vitcore import figures
 from vitcore.translation import percent
+
+if TYPE_CHECKING:
+    from app.views.tokens.tokens_message import TokensVisit
 
 TARGETS = {
     "patch": selection.PATCH, "layer": selection.LAYER, "view": "tokens_view", "threshold": "threshold",
@@ -36,11 +38,9 @@ DEPTH = 3  # quarters of the way up is the layer shown at first: the last one is
 @st.fragment
 def show_tokens(model: str, text: texts.Prose) -> None:
     """The pictures and their controls; runs on its own when something is chosen, and holds nothing in between."""
-    vit = loaded_models.loaded(model)
-    photo = current_photo.load_photo(vit.bands)
+    visit = current_visit.visit_of_fragment(model, text)
     outlier_masking.set_masking(outlier_masking.is_on())  # a touch in the picture sets it; the address follows
     restore_pending(*TARGETS.values())
-    visit = Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo), mode=page_theme.current(), texts=text)
     pictures = lead()
     chosen = _controls(visit)
     below = st.container()
@@ -93,4 +93,22 @@ def _controls(visit: Visit) -> TokensVisit:
     return replace(visit, patch=patch, layer=layer).extend(
         TokensVisit, second=recordings.second_recording(vit, second.photo), second_title=second.title, source=kind,
         view=view, whiten=whiten, threshold=float(threshold), method=method, count=count, mask=outlier_masking.is_on(), lines=lines,
+    )  # fmt: skip
+
+
+def download_button(visit: TokensVisit) -> None:
+    """The principal components of the layer that is chosen."""
+    both, grid, mode, layer, mask = visit.both, visit.grid, visit.mode, visit.layer, visit.is_masked
+    colours, first, share = token_features.components_of_layer(*both, visit.source, mask, visit.whiten, layer)
+    photos = [recordings.input_picture(one)[0] for one in both]
+    names = (visit.recording.photo.name, visit.second_title)
+    title = outlier_masking.masked_title(visit.texts["title colours"].format(layer=layer), mask)
+    moving = partial(
+        step_animations.token_animation, visit.vit.name, visit.photo.key, visit.second.photo.key, visit.source, mask, visit.whiten,
+        visit.texts["film title"], mode,
+    )  # fmt: skip
+    downloads(
+        lambda: figures.token_colours(colours, photos, grid, names, title, mode), "tokens", subjects=visit.subjects,
+        file_stem=f"token colours layer {layer}", colours=colours, first_component=first, share_of_variance=share,
+        animation=moving,
     )  # fmt: skip

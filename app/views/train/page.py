@@ -6,7 +6,7 @@ from app import permissions, texts
 from app.components.figure import lead, setters
 from app.shell import query_controls
 from app.state.training import runs
-from app.views.train import model_kinds, recipe_form, run_panel, run_preview
+from app.views.train import recipe_form, run_panel, run_preview
 from app.widgets.held_button import forget_press
 
 text = texts.prose("train")
@@ -35,7 +35,7 @@ with places.preset:
     preset = recipe_form.preset_menu(text)
 with st.expander(text["settings"], icon=":material/tune:"):
     recipe_form.show_preset(preset, text)
-    values = recipe_form.field_controls(preset, model_kinds.kind_menu(preset, text), text)
+    values = recipe_form.field_controls(preset, recipe_form.kind_menu(preset, text), text)
     run_name = recipe_form.run_name_input(preset, text)
 recipe = recipe_form.build_recipe(preset, values)
 if isinstance(recipe, str):

@@ -1,7 +1,5 @@
 """A training watched: its state, numbers and curves, read anew every second while it runs, and buttons to stop and go on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -91,22 +89,14 @@ def _run_buttons(run: runs.RunStatus, text: texts.Prose) -> None:
         return
     if run.is_live:
         st.button(
-            text["stop"],
-            icon=":material/stop:",
-            key="stop",
-            on_click=_do_with_run,
-            args=(training_processes.stop_run, run.id),
-            disabled=run.state != "running",
-            help=text["stop help"],
-        )
+            text["stop"], icon=":material/stop:", key="stop", on_click=_do_with_run, args=(training_processes.stop_run, run.id),
+            disabled=run.state != "running", help=text["stop help"],
+        )  # fmt: skip
     elif run.state != "finished" and run.resumable:
         st.button(
-            text["resume"],
-            icon=":material/play_arrow:",
-            key="resume",
-            on_click=_do_with_run,
+            text["resume"], icon=":material/play_arrow:", key="resume", on_click=_do_with_run,
             args=(training_processes.resume_run, run.id),
-        )
+        )  # fmt: skip
     if not run.is_live:
         with held_press(text["delete"], "delete", key="delete", icon=":material/delete:") as is_pressed:
             if is_pressed:

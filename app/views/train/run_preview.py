@@ -1,12 +1,11 @@
 """A training before it starts: its photos as patches, the empty curve, what it costs, and the button that starts it."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import permissions, texts
 from app.components import page_theme
@@ -18,9 +17,6 @@ from app.texts import escape_markdown
 from app.views.train import recipe_form
 from app.widgets.held_button import held_press
 from vitcore.train.recipe import Recipe, to_json
-
-if TYPE_CHECKING:
-    from streamlit.delta_generator import DeltaGenerator
 
 PRESS = "start training"
 

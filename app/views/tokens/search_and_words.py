@@ -1,4 +1,4 @@
-"""The page's second part: photos of the gallery or of one's own that are nearest to this photo, or to its patch."""
+"""Below the page's pictures: photos that are nearest to this one, and typed words beside it and its patches."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import permissions, texts
-from app.components.figure import explain
+from app.components.figure import explain, plot
 from app.components.page_style.page_style import scaled_px
 from app.shell import photo_picker, photo_titles, query_controls
 from app.state.jobs import photo_search
-from app.texts import escape_markdown
+from app.state.jobs.photo_search import Own
+from app.state.memory import memory_cache
+from app.state.recordings import token_features
+from app.texts import escape_markdown, prose
 from app.widgets.held_button import held_press
+from vitcore import figures
+from vitcore.models.model_cards import ModelError
 
 if TYPE_CHECKING:
-    from app.state.jobs.photo_search import Own
     from app.views.tokens.tokens_message import TokensVisit
     from vitcore.tokens.photo_search import PhotoIndex
+    from vitcore.tokens.words import WordMatch
 
 WHERE, BY, FOLDER = "search_in", "search_by", "search_folder"  # controls
 PICTURE_PX = 150
@@ -96,3 +101,45 @@ def _show_wall(visit: TokensVisit, index: PhotoIndex, patch: int | None, is_gall
             caption = text["search found"].format(name=escape_markdown(shown.get(one.name, one.name)), cosine=f"{one.cosine:.2f}")
             st.image(one.picture, caption, width=scaled_px(PICTURE_PX), alt=caption)
     explain(text["search how"].format(layer=index.layer), text["search limits"])
+
+
+WORDS, WORD = "words", "word"  # controls: all words, with commas between them, and which of them the map is of
+MOST_WORDS, MOST_LETTERS = 10, 200
+
+
+def show_words(visit: TokensVisit) -> None:
+    """The words, zero-shot answers among them, and where in the photo the chosen one is; nothing for other models."""
+    text, vit = visit.texts, visit.vit
+    if not token_features.learned_texts(vit):
+        return
+    st.markdown(f"## {text['words title']}")
+    if not permissions.allows("downloads"):
+        st.info(permissions.why_not("downloads"), icon=":material/info:")
+        return
+    given = st.text_input(text[WORDS], key=WORDS, bind="query-params", max_chars=MOST_LETTERS, help=text["words help"])
+    words = tuple(dict.fromkeys(one.strip() for one in (given or "").split(",") if one.strip()))[:MOST_WORDS]
+    if not words:
+        return
+    try:
+        with st.spinner(text["words loading"], show_time=True):
+            found = token_features.word_match(visit.recording, words, vit)
+    except (ModelError, memory_cache.MemoryBudgetError) as error:
+        st.info(escape_markdown(str(error) or prose("common")["no room now"]), icon=":material/info:")
+        return
+    _show_found(visit, found)
+
+
+def _show_found(visit: TokensVisit, found: WordMatch) -> None:
+    text, grid = visit.texts, visit.grid
+    left, right = st.columns(2, gap="large")
+    with left:
+        answers = sorted(zip(found.words, found.probabilities.tolist(), strict=True), key=lambda one: -one[1])
+        plot(figures.predictions(answers, visit.mode, text["words answers"]), "words_answers", text["words answers"])
+    if found.patches is not None:
+        with right:
+            place = query_controls.slider(text["word"], WORD, 0, len(found.words) - 1, 0)
+            values = token_features.above_the_mean(found.patches[place])
+            title = text["words map"].format(word=found.words[place])
+            drawn = figures.relevance(values, visit.input_picture, grid, title, text["words unit"], signed=True, mode=visit.mode)
+            plot(drawn, "words_map", title)
+    explain(text["words how"], text["words limits"], text["words source"])

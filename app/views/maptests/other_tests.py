@@ -1,0 +1,110 @@
+"""Random weights, stability, and outlines that people drew: three more tests of maps, and the button that runs one."""
+
+from collections.abc import Callable
+from functools import partial
+
+import streamlit as st
+
+from app import texts
+from app.components.figure import explain, figure
+from app.components.page_style.page_style import page_size
+from app.state.jobs import map_tests
+from app.state.jobs.map_tests import Progress
+from app.state.memory import memory_cache
+from app.state.visit.visit import Visit
+from app.texts import Prose
+from vitcore.models.model_cards import ModelError
+
+
+def show_weights(visit: Visit) -> None:
+    """The chart, of this photo or of those that ship, a sentence on maps that do not change, and the button."""
+    text, rec, vit = visit.texts, visit.recording, visit.vit
+    tests, is_own = map_tests.weights_or_none(rec, vit)
+    if tests:
+        drawn, sentence = map_tests.weights_drawing(tests, visit.mode, bool(page_size().narrow))
+        of = text["of this photo"] if is_own else text.fill("of the gallery", count=len(tests))
+        st.markdown(texts.escape_markdown(text.joined((sentence, of))))
+        figure(drawn, "weights", text["weights alt"], text["weights how"], text["weights limits"], subjects=visit.subjects,
+               **map_tests.correlations(tests))  # fmt: skip
+    else:
+        st.caption(text["weights how"])
+    if not is_own:
+        run_button("weights", text["test weights"], partial(map_tests.photo_weights, rec, vit), text)
+
+
+def run_button(key: str, label: str, compute: Callable[[Progress], object], text: Prose) -> None:
+    """The button; when it is pressed, progress in its place, then the page is drawn anew with what was computed.
+
+    Whatever else a visitor does meanwhile ends the test: the next word of its progress is where Streamlit stops the run.
+    """
+    common = texts.prose("common")
+    if not st.session_state.pop(f"_run_{key}", False):
+        st.button(label, key=f"run_{key}", icon=":material/play_arrow:",
+                  on_click=st.session_state.update, kwargs={f"_run_{key}": True})  # fmt: skip
+        return
+    bar = st.progress(0.0, text["begun"])
+    st.button(common["stop"], key=f"stop_{key}", icon=":material/stop:")
+    try:
+        compute(lambda done, count: bar.progress(done / count, text.fill("done", done=done, count=count)))
+    except memory_cache.MemoryBudgetError:
+        st.warning(common["no room now"], icon=":material/memory:")
+        return
+    except ModelError as error:
+        st.info(texts.escape_markdown(str(error)), icon=":material/info:")
+        return
+    st.rerun()
+
+
+CHANGES = ("shift", "mirror", "jpeg", "class")
+
+
+def show_stability(visit: Visit) -> None:
+    """The table, of this photo or of those that ship, and the button."""
+    from vitcore.faithfulness.method_maps import asks_class, map_title
+    from vitcore.faithfulness.stability import JPEG_QUALITY
+
+    text, rec, vit = visit.texts, visit.recording, visit.vit
+    found, photos = map_tests.stability_or_none(rec, vit)
+    if found:
+        st.markdown(text.fill("of the gallery", count=photos) if photos else text["of this photo"])
+        columns = {text["method"]: [map_title(name) for name in found]}
+        for one in CHANGES:
+            asked = [one != "class" or asks_class(name) for name in found]
+            columns[text[f"change.{one}"]] = [
+                _written(values[one]) if known else "" for values, known in zip(found.values(), asked, strict=True)
+            ]
+        st.dataframe(columns, hide_index=True, alt=text["stability alt"])
+    explain(text["stability how"].format(quality=JPEG_QUALITY), text["stability limits"])
+    if photos or not found:
+        run_button("stability", text["test stability"], partial(map_tests.photo_stability, rec, vit), text)
+
+
+def _written(value: float) -> str:
+    return f"{value:.2f}" if value == value else "–"
+
+
+MEASURES = ("auc", "pointing", "mass")
+
+
+def show_outlines(visit: Visit) -> None:
+    """The table that ships, or the command that makes one of another model."""
+    from vitcore.faithfulness.plausibility import score_title
+
+    text = visit.texts
+    if not map_tests.has_shipped_tests(visit.vit):
+        st.caption(text["own outlines"])
+        st.code(f"python -m vitcore test --masks FOLDER --model {visit.vit.name}", language="sh")
+        return
+    shipped = map_tests.shipped_tests()
+    rows = shipped.plausibility
+    st.markdown(text.fill("outlines found", photos=next(iter(rows.values())).photos))
+    columns: dict[str, list[str]] = {text["method"]: [score_title(name) for name in rows]}
+    for measure in MEASURES:
+        columns[text[measure]] = [
+            "{:.2f} ({:.2f}–{:.2f})".format(row.means[measure], *row.intervals[measure]) for row in rows.values()
+        ]
+    st.dataframe(columns, hide_index=True, alt=text["outlines alt"])
+    explain(
+        text["outlines how"],
+        text.joined((text["outlines limits"], text["made by"].format(command=shipped.commands["plausibility"]))),
+    )
