@@ -125,7 +125,20 @@ def walks(page, figure, shipped, folder: Path) -> None:
         if seen(page)["width"] == 960 and place.is_visible():  # frame and heat side by side
             break
         page.wait_for_timeout(100)
-    assert seen(page)["width"] == 960
+    assert seen(page)["width"] == 960, (film.stat().st_size, figure.inner_text())
+    coarse = lambda square: np.asarray(square.convert("RGB").resize((8, 8)), float)  # noqa: E731
+    middles, found, count = [coarse(photo.crop((40, 0, 200, 160))) for photo in photos], [], int(place.inner_text().split()[-1])
+    figure.locator(".scrubber").fill("1")
+    page.wait_for_timeout(1000)  # it plays no more
+    for at in range(count):
+        while (before := seen(page)["id"]) != int(figure.get_attribute("data-asked")):
+            page.wait_for_timeout(50)
+        figure.locator(".scrubber").fill(str(at))
+        expect(place).to_have_text(f"{at + 1} of {count}")
+        while (answer := seen(page))["id"] == before:
+            page.wait_for_timeout(50)
+        found.append(np.argmin([np.abs(coarse(answer["image"].crop((0, 0, 480, 480))) - middle).mean() for middle in middles]))
+    assert list(dict.fromkeys(found)) == [0, 1, 2] and sorted(found) == found, found
     figure.locator(".scrubber").fill("0")
     figure.locator("[data-act=onward]").click()
     expect(place).to_have_text(re.compile(r"2 of \d+"))

@@ -13,6 +13,14 @@ const AGREES = 0.01 // of logits: float32 on two machines differ by a few millio
 /** @param {string} text of 32-bit floats, base64 */
 export const floatsOf = text => new Float32Array(Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer)
 
+/** What is promised, or an error where it takes longer. @template T @param {number} ms @param {Promise<T>} promise @returns {Promise<T>} */
+export function within(ms, promise) {
+  /** @type {any} */
+  let timer
+  const late = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error(`${ms / 1000} s`)), ms) })
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
+}
+
 /** A sentence of the page's by its name, or one that Python has written; the last one stays until another comes. */
 export function say(s, name, facts = {}, sentence = "") {
   s.root.querySelector(".told").textContent = sentence || (name ? fillIn(s.data.words[name], facts) : "")

@@ -4,7 +4,8 @@ import { clamp, fillIn } from "../text.js"
 import { frameNow } from "./live_run.js"
 import { freeze } from "./live_touch.js"
 
-const RATES = [1, 60], USUAL_RATE = 25, MEASURED = 12, MOST_MS = 2000, LONGEST_S = 1e7
+const RATES = [1, 60], USUAL_RATE = 25, MEASURED = 12, MOST_MS = 2000
+export const LONGEST_S = 1e7
 const HELD_MS = 100 // what browsers hold a frame of an animated image that says nothing
 
 /** Frames a second, from the times of frames that were shown: the lower quartile of gaps, for under load some are skipped.
@@ -74,7 +75,8 @@ function timesOf(video) {
   })
 }
 
-function seek(video, seconds) {
+/** @param {any} video @param {number} seconds */
+export function seek(video, seconds) {
   return new Promise((resolve, reject) => {
     video.addEventListener("seeked", () => resolve(undefined), { once: true })
     video.addEventListener("error", reject, { once: true })

@@ -1,11 +1,12 @@
 // Live's film: every frame of a clip beside its heat, with its answer, recorded in this browser at the clip's own pace.
 
-import { say } from "./live_answer.js"
+import { say, within } from "./live_answer.js"
 import { drawHeat } from "./live_draw.js"
-import { stepTo } from "./live_clip.js"
+import { LONGEST_S, seek, stepTo } from "./live_clip.js"
 import { shownShare } from "./live_read.js"
 
-const SIDE_PX = 480, LINE_PX = 40, MOST_FRAMES = 600, FRAME_MS = 30000
+const SIDE_PX = 480, LINE_PX = 40, MOST_FRAMES = 600, FRAME_MS = 30000, MOST_PAINT_MS = 1000, SETTLE_MS = 500
+const SAME = 40 // levels of 255, of means over an eighth of a picture: more than compression changes
 const KINDS = ["video/webm;codecs=vp9", "video/webm;codecs=vp8", "video/webm", "video/mp4"]
 
 export const filmKind = () => KINDS.find(kind => globalThis.MediaRecorder?.isTypeSupported(kind)) ?? ""
@@ -41,15 +42,13 @@ export async function film(s) {
 
 // The answer to the frame that is asked for next.
 function answerOf(s) {
-  return new Promise((resolve, reject) => {
-    const late = setTimeout(() => reject(new Error(`${FRAME_MS / 1000} s`)), FRAME_MS)
+  return within(FRAME_MS, new Promise(resolve => {
     s.heard = message => {
       if (s.stepped || s.asked < s.since || message.id < s.since) return
-      clearTimeout(late)
       s.heard = null
       resolve(message)
     }
-  })
+  }))
 }
 
 function shot(s) {
@@ -68,28 +67,66 @@ function shot(s) {
 }
 
 /** @param {{ picture: any, ms: number }[]} shots */
-async function recorded(shots) {
-  const first = await createImageBitmap(shots[0].picture), parts = [], mimeType = filmKind()
-  const canvas = Object.assign(document.createElement("canvas"), { width: first.width, height: first.height }), ctx = canvas.getContext("2d")
+async function recorded(shots, settle = SETTLE_MS) {
+  const images = [], parts = [], mimeType = filmKind(), canvas = document.createElement("canvas"), ctx = canvas.getContext("2d")
+  for (const { picture } of [shots[0], shots[shots.length - 1]]) images.push(await createImageBitmap(picture))
+  Object.assign(canvas, { width: images[0].width, height: images[0].height })
   const stream = /** @type {any} */ (canvas.captureStream(0)), [track] = stream.getVideoTracks()
   const recorder = new MediaRecorder(stream, { mimeType, videoBitsPerSecond: 4e6 })
   recorder.ondataavailable = ({ data }) => parts.push(data)
-  const stopped = new Promise(resolve => { recorder.onstop = resolve })
-  recorder.start()
-  let due = performance.now()
-  for (const { picture, ms } of shots) {
-    const image = await createImageBitmap(picture)
+  const started = new Promise(resolve => { recorder.onstart = resolve }), stopped = new Promise(resolve => { recorder.onstop = resolve })
+  const draw = async image => {
     ctx.drawImage(image, 0, 0)
-    image.close()
     track.requestFrame()
-    due += ms
-    await new Promise(resolve => setTimeout(resolve, Math.max(0, due - performance.now())))
+    await Promise.race([painted(), pause(MOST_PAINT_MS)]) // a frame drawn over sooner is not recorded
   }
-  track.requestFrame() // the last one is held as long as the others
+  let due = performance.now() + shots[0].ms
+  recorder.start()
+  await draw(images[0]) // a recorder starts with its first frame
+  await within(FRAME_MS, started)
+  for (const { picture, ms } of shots.slice(1)) {
+    await pause(due - performance.now())
+    due = performance.now() + ms
+    const image = await createImageBitmap(picture)
+    await draw(image)
+    image.close()
+  }
+  await pause(due - performance.now())
+  await draw(images[1]) // once more, so that the last one is held as the others
+  await pause(settle) // a recorder that stops drops what it has not yet encoded
   recorder.stop()
-  await stopped
+  await within(FRAME_MS, stopped)
   track.stop()
-  return new Blob(parts, { type: mimeType.split(";")[0] })
+  const file = new Blob(parts, { type: mimeType.split(";")[0] })
+  if (await endsWith(file, images[1])) return file
+  if (settle > SETTLE_MS) throw new Error("the last frame was not recorded")
+  return recorded(shots, 6 * settle)
+}
+
+const pause = ms => new Promise(resolve => setTimeout(resolve, Math.max(0, ms)))
+const painted = () => new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)))
+
+// Whether a film ends with this picture; an error where this browser can't open it.
+async function endsWith(file, last) {
+  const src = URL.createObjectURL(file), video = Object.assign(document.createElement("video"), { muted: true, preload: "auto" })
+  try {
+    await within(FRAME_MS, new Promise((resolve, reject) => {
+      Object.assign(video, { onloadeddata: resolve, onerror: () => reject(new Error(video.error?.message)), src })
+    }))
+    await within(FRAME_MS, seek(video, LONGEST_S))
+    const [found, expected] = [video, last].map(coarse)
+    return found.every((value, i) => Math.abs(value - expected[i]) < SAME)
+  } finally {
+    video.removeAttribute("src")
+    URL.revokeObjectURL(src)
+  }
+}
+
+function coarse(image) {
+  const ctx = new OffscreenCanvas(8, 8).getContext("2d")
+  ctx.imageSmoothingQuality = "high"
+  ctx.drawImage(image, 0, 0, 8, 8)
+  return [...ctx.getImageData(0, 0, 8, 8).data]
 }
 
 /** @param {Blob} file */

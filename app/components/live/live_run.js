@@ -1,10 +1,10 @@
 // Live's worker: started once a visit to the page, given a frame at a time, ended when the page is left.
 
 import { grab } from "./live_source.js"
-import { broken, say, showFrame, showKept, showReady } from "./live_answer.js"
+import { broken, say, showFrame, showKept, showReady, within } from "./live_answer.js"
 
 const FPS = 10, FPS_OF_STILL = 1 // frames a second at most: a battery's, and of those who ask for less motion
-const LOST_MS = 30000
+const LOST_MS = 30000, GRAB_MS = 5000
 // A module of one function that uses a v128, as wasm-feature-detect has it
 const SIMD = [0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11]
 
@@ -82,7 +82,7 @@ async function ask(s) {
   if (!s.ready || !s.source || s.failed || s.end.signal.aborted || s.waiting) return
   s.waiting = performance.now() // before the frame is there: of two that ask, one waits
   const source = s.source, again = s.frozen && s.asked < s.since && !s.stepped // the frame that stands, otherwise covered
-  const frame = again ? {} : await grab(source).catch(() => null)
+  const frame = again ? {} : await within(GRAB_MS, grab(source)).catch(() => null)
   if (!frame || source !== s.source) {
     s.waiting = 0
     frame?.bitmap?.close()

@@ -3,9 +3,10 @@
 import { animationOf, clipOf, isAnimated } from "./live_clip.js"
 import { filmKind } from "./live_film.js"
 import { frameNow } from "./live_run.js"
-import { say, showSource } from "./live_answer.js"
+import { say, showSource, within } from "./live_answer.js"
 
 const MOST_PIXELS = 24e6 // a larger image takes a browser a second and a quarter of a gigabyte
+const OPEN_MS = 30000
 const ASKED = { width: { ideal: 640 }, height: { ideal: 480 } }
 
 /** Why there is no camera here, as the name of a sentence; empty where there may be one. */
@@ -74,7 +75,7 @@ export async function openFile(s, file) {
 async function openClip(s, file) {
   const address = URL.createObjectURL(file)
   const video = Object.assign(document.createElement("video"), { muted: true, loop: true, playsInline: true, src: address })
-  await video.play()
+  await within(OPEN_MS, video.play())
   const source = { kind: "file", live: true, name: file.name, video, address, clip: /** @type {any} */ (null) }
   adoptSource(s, source)
   const clip = await clipOf(video) // from its first frames, while they play
