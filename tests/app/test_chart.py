@@ -8,7 +8,7 @@ import pytest
 from app.components.chart.chart import chart_spec
 from vitcore import figures
 from vitcore.analysis import filters
-from vitcore.figures.charts.training_curves import TrainingCurve
+from vitcore.figures.charts.training_figures import TrainingCurve
 from vitcore.figures.theme import DIVERGING, HEAT, gradient_stops
 
 RNG = np.random.default_rng(0)

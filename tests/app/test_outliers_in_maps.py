@@ -181,7 +181,7 @@ def test_distances_are_masked_too_or_it_is_said_that_they_are_not(cornered, offe
     offer(cornered=cornered)
     rec = recorded(cornered, sample_photos.samples()[0]["id"], maps=range(cornered.blocks))
     app = App("distance", model="cornered", mask_outliers="true").fine()
-    table = app.at.dataframe[0].value.to_numpy()[:, 1:]
+    table = app.at.dataframe[0].value.to_numpy()[:, 2:]
     assert table.astype(float) == pytest.approx(mask_outlier_tokens(rec).distance_px, abs=0.06)
     assert "3 outlier tokens are masked here." in app.sentences("caption")
     many = App("distance", model="cornered", mask_outliers="true", over="folder").fine()

@@ -128,7 +128,7 @@ def test_the_handout_s_numbers_are_the_app_s(shipped):
         said = numbers(report.set(**settings).fine() if settings else report.fine())
         told = (page.set(**settings) if settings else page).fine().component("gathered")
         assert np.allclose(100 * np.array(said["rollout"]).ravel(), told["values"], atol=1e-3), settings
-    table = App("distance", photo="cat").fine().at.dataframe[0].value.iloc[:, 1:].to_numpy()
+    table = App("distance", photo="cat").fine().at.dataframe[0].value.iloc[:, 2:].to_numpy()
     assert np.allclose(said["distance_px"], table, atol=0.051)
     rec = vitcore.record(shipped, sample_photos.SAMPLES / "cat.jpg")
     assert [name for name, _ in said["top5"]] == [name for name, _ in rec.top_classes()]

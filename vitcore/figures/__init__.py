@@ -10,9 +10,14 @@ from vitcore.figures.charts.interventions import head_drops, patching_by_depth
 from vitcore.figures.charts.map_tests import MapCurve, MethodInterval, deletion_chart, randomisation_chart, ranking_chart
 from vitcore.figures.charts.predictions import predictions
 from vitcore.figures.charts.speed import ThroughputCurve, throughput
-from vitcore.figures.charts.synthetic_pictures import synthetic_pictures
 from vitcore.figures.charts.token_norms import norm_histogram, norm_map, norm_strip, norms_by_depth
-from vitcore.figures.charts.training_curves import TrainingCurve, attention_on_photo, masked_photo, training_curves
+from vitcore.figures.charts.training_figures import (
+    TrainingCurve,
+    attention_on_photo,
+    masked_photo,
+    synthetic_pictures,
+    training_curves,
+)
 from vitcore.figures.drawing import Drawing
 from vitcore.figures.filters import filter_component, filter_pattern_words, filters, scree_plot
 from vitcore.figures.outlier_frames import frame_outliers

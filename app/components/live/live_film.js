@@ -32,8 +32,9 @@ export async function film(s) {
       if (gone()) break
       shots.push({ picture: await shot(s), ms: step * source.clip.heldMs })
     }
-    if (shots.length && !gone()) download(await recorded(shots))
-    if (!s.failed) say(s, shots.length && !gone() ? "filmed" : "")
+    const file = shots.length && !gone() ? await recorded(shots) : null
+    if (file) download(file)
+    if (!s.failed) say(s, file ? "filmed" : shots.length && !gone() ? "film cut" : "")
   } catch (/** @type {any} */ error) {
     say(s, "not filmed", { reason: String(error?.message || error) })
   }
@@ -66,7 +67,7 @@ function shot(s) {
   return new Promise(resolve => canvas.toBlob(resolve, "image/webp", 0.95))
 }
 
-/** @param {{ picture: any, ms: number }[]} shots */
+/** The film, or null where its last frame was lost. @param {{ picture: any, ms: number }[]} shots @returns {Promise<Blob | null>} */
 async function recorded(shots, settle = SETTLE_MS) {
   const images = [], parts = [], mimeType = filmKind(), canvas = document.createElement("canvas"), ctx = canvas.getContext("2d")
   for (const { picture } of [shots[0], shots[shots.length - 1]]) images.push(await createImageBitmap(picture))
@@ -99,8 +100,7 @@ async function recorded(shots, settle = SETTLE_MS) {
   track.stop()
   const file = new Blob(parts, { type: mimeType.split(";")[0] })
   if (await endsWith(file, images[1])) return file
-  if (settle > SETTLE_MS) throw new Error("the last frame was not recorded")
-  return recorded(shots, 6 * settle)
+  return settle > SETTLE_MS ? null : recorded(shots, 6 * settle)
 }
 
 const pause = ms => new Promise(resolve => setTimeout(resolve, Math.max(0, ms)))

@@ -11,7 +11,7 @@ from vitcore.analysis import filters as kernels
 from vitcore.analysis import training_film
 from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
-from vitcore.figures.charts.training_curves import TrainingCurve
+from vitcore.figures.charts.training_figures import TrainingCurve
 from vitcore.figures.drawing import Drawing
 from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES
 from vitcore.translation import decimal, percent

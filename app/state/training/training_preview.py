@@ -11,7 +11,7 @@ from PIL import ImageOps
 from app import texts
 from app.state.memory import memory_cache
 from vitcore.figures import photos_in_patches
-from vitcore.figures.charts.training_curves import TrainingCurve, training_curves
+from vitcore.figures.charts.training_figures import TrainingCurve, training_curves
 from vitcore.figures.drawing import Drawing
 from vitcore.grid import Grid
 from vitcore.images import PhotoError

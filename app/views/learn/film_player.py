@@ -22,7 +22,7 @@ from app.state.training import films
 from app.views.learn import film_sentences
 from app.widgets import model_card
 from vitcore.csv_and_npz import to_npz
-from vitcore.figures.charts.training_curves import FIRST
+from vitcore.figures.charts.training_figures import FIRST
 
 if TYPE_CHECKING:
     from vitcore.train.film_files import Film

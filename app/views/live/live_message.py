@@ -27,7 +27,7 @@ SHOWN_CLASSES = 5
 TEXT_KEYS = (
     "frame", "canvas", "answer", "sources", "camera", "file", "photo here",
     "freeze", "go on", "mirror", "turn", "cover", "clear", "heads", "head", "a head", "heads off", "all on",
-    "clip", "step back", "step on", "film", "filming", "filmed", "not filmed", "frame of", "rollout", "layer",
+    "clip", "step back", "step on", "film", "filming", "filmed", "film cut", "not filmed", "frame of", "rollout", "layer",
     "keep", "keep help", "kept", "keys", "loading", "preparing",
     "asking", "insecure", "no camera", "not allowed", "not read", "still", "usual rate", "no recorder", "no simd", "broken",
     "gone", "differs", "checked", "opened", "servers", "rate", "time", "times",

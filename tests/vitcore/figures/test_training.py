@@ -3,7 +3,7 @@
 import numpy as np
 
 from vitcore import figures
-from vitcore.figures.charts.training_curves import FIRST, HATCH_GREYS, TrainingCurve
+from vitcore.figures.charts.training_figures import FIRST, HATCH_GREYS, TrainingCurve
 from vitcore.grid import Grid
 
 GRID = Grid(4, 4, 8, 1)

@@ -1,5 +1,6 @@
-"""A training drawn: its curves over the steps, and for Watch it learn the pictures of a moment on scales that stay."""
+"""A training drawn: its curves over the steps, drawn pictures to learn from, and photos of a moment on scales that stay."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -7,13 +8,14 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitcore.figures.attention import heat_figure
-from vitcore.figures.drawing import Axis, Drawing, Margin, Points, RasterLayer, Rule, picture_axes
-from vitcore.figures.theme import CATEGORICAL, Mode
+from vitcore.figures.drawing import Axis, Drawing, HoverGrid, Label, Margin, Points, RasterLayer, Rule, picture_axes
+from vitcore.figures.theme import CATEGORICAL, Mode, mosaic
 from vitcore.grid import Grid
 from vitcore.translation import percent, say
 
 MASKED_PHOTO_SIDE_PX = 384  # the longer side of a masked photo as drawn, so that hatching is fine
 HATCH_GREYS = (132, 176)  # the two greys of a masked patch
+TITLE_GAP = 0.4  # above the drawn pictures of a difficulty, in pictures: room for a line of words
 FIRST = 0.7  # where step 0 stands on a logarithmic axis
 
 
@@ -88,3 +90,21 @@ def masked_photo(
     size = (float(grid.cols), float(grid.rows))
     rasters = [RasterLayer(large, size)]
     return Drawing(title=title, subtitle=subtitle, mode=mode, height_px=420, rasters=rasters, **picture_axes(size))
+
+
+def synthetic_pictures(
+    sheets: NDArray[np.uint8], difficulties: Sequence[float], classes: Sequence[str], mode: Mode = "light"
+) -> Drawing:
+    """Pictures (D, R, K, px, px, 3) of D difficulties, R of each of K classes; hover tells the class."""
+    rows, count, px = sheets.shape[1:4]
+    size, high = (float(count), float(rows)), len(sheets) * (rows + TITLE_GAP)
+    tops = [level * (rows + TITLE_GAP) + TITLE_GAP for level in range(len(sheets))]
+    tiles = [mosaic(sheet.reshape(-1, px, px, 3), count, gutter=3, zoom=-(-64 // px)) for sheet in sheets]
+    return Drawing(
+        title=say("Drawn pictures"), subtitle=say("{count} {count:class|classes}, one per column", count=count), mode=mode,
+        height_px=round(76 * high) + 80, **picture_axes((count, high)),
+        rasters=[RasterLayer(sheet, size, (0, top)) for sheet, top in zip(tiles, tops, strict=True)],
+        marks=[HoverGrid([list(classes)] * rows, size, (0, top)) for top in tops],
+        labels=[Label(say("difficulty {number:g}", number=difficulty), 0, top, y_anchor="bottom")
+                for difficulty, top in zip(difficulties, tops, strict=True)],
+    )  # fmt: skip
