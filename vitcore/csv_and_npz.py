@@ -1,22 +1,61 @@
-"""Numbers as files: NPZ, and CSV as one long table of array name, indices and value, whatever the arrays' shapes."""
+"""Numbers as files: NPZ, and CSV as one long table of array name, indices by name, value and unit, whatever the arrays' shapes."""
 
 import csv
 import io
+import re
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+UNNAMED = ("i", "j", "k", "l")  # the axes of an array that has no others
+VARIANT = re.compile(r"(_(a|b|before|after|own|other))+$")  # of two models, two passes, two photos: the same axes
+UNITS = {"px": "px", "percent": "%", "mb": "MB", "per_s": "1/s"}  # by the end of an array's name
+ARRAYS_OF_AXES = {
+    "layer head": "distance_px distance_renormalised_px prefix_share prefix_attention_share heads_off drop_of_logit",
+    "row column": "rollout gradient_rollout chefer integrated_gradients grad_cam class_attention attention map difference "
+                  "patches answer",
+    "layer row column": "build_up rollout_by_layer share_of_squares", "head row column": "attention layer_heads",
+    "layer patch": "outliers times", "layer token": "norms", "layer": "attention_off mlp_off cuts",
+    "layer tokens": "logit_difference share",
+    "layer_of_a layer_of_b": "cka", "class": "logits", "true_class answered_class": "confusion", "patch": "covered votes",
+    "patch y x colour": "patches", "patch dimension": "embeddings", "component": "variance", "component weight": "components",
+    "photo patch colour": "colours", "photo patch": "first_component", "head patch": "by_offset",
+    "position other_position": "cosine similarity", "other_position": "cosine",
+}  # fmt: skip
+AXES = {(name, len(axes.split())): tuple(axes.split()) for axes, names in ARRAYS_OF_AXES.items() for name in names.split()}
+
+
+def axis_names(array: str, ndim: int) -> tuple[str, ...]:
+    """What the indices of an array of this name count, such as layer and head; i, j, k, l where nobody knows."""
+    return AXES.get((VARIANT.sub("", array), ndim), UNNAMED[:ndim])
+
+
+def value_unit(array: str) -> str:
+    """The unit that the name of an array ends with, as of distance_px; empty where it names none."""
+    stem = VARIANT.sub("", array)
+    return next((unit for end, unit in UNITS.items() if stem.endswith(f"_{end}")), "")
+
 
 def to_csv(arrays: Mapping[str, ArrayLike]) -> bytes:
-    """Every number of every array as a row: name, up to four indices from 0, value."""
+    """Every number of every array as a row: the array's name, a column for each index (from 0), the value, its unit if any has one.
+
+    An index is named for what it counts, such as layer and head. It is empty in rows of arrays without it.
+    """
+    given = {name: np.asarray(values) for name, values in arrays.items()}
+    axes = {name: axis_names(name, values.ndim) for name, values in given.items()}
+    columns = list(dict.fromkeys(axis for named in axes.values() for axis in named))
+    units = {name: value_unit(name) for name in given}
+    has_units = any(units.values())
     file = io.StringIO()
     out = csv.writer(file, lineterminator="\n")
-    out.writerow(["array", "i", "j", "k", "l", "value"])
-    for name, given in arrays.items():
-        values = np.asarray(given)
+    out.writerow(["array", *columns, "value", *["unit"] * has_units])
+    for name, values in given.items():
+        places = [axes[name].index(column) if column in axes[name] else None for column in columns]
         for index, value in np.ndenumerate(values):
-            out.writerow([name, *index, *[""] * (4 - len(index)), f"{value:.7g}" if values.dtype.kind == "f" else value])
+            indices = ["" if place is None else index[place] for place in places]
+            written = f"{value:.7g}" if values.dtype.kind == "f" else value
+            out.writerow([name, *indices, written, *[units[name]] * has_units])
     return file.getvalue().encode()
 
 
