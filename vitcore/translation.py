@@ -112,6 +112,27 @@ def percent(share: float, digits: int = 1) -> str:
     return f"< {10**-digits:.{digits}f} %" if share > 0 and not float(written) else f"{written} %"
 
 
+MOST_DIGITS = 4  # after the point of a percentage: what agrees in these reads alike
+
+
+def digits_apart(*shares: float, digits: int = 1) -> int:
+    """How many digits `percent` needs so that shares which differ read differently, and one below 1 does not read 100 %.
+
+    At least `digits`; just these where `MOST_DIGITS` are too few.
+    """
+    different = {*shares, 1.0} if all(share < 1 for share in shares) else {*shares}
+    for count in range(digits, MOST_DIGITS + 1):
+        if len({percent(share, count) for share in different}) == len(different):
+            return count
+    return digits
+
+
+def percents(*shares: float, digits: int = 1) -> list[str]:
+    """Shares that a person compares, each as `percent` writes it, with as many digits as tell them apart: 99.93 %, 99.98 %."""
+    count = digits_apart(*shares, digits=digits)
+    return [percent(share, count) for share in shares]
+
+
 def decimal(number: float, digits: int, plus: bool = False) -> str:
     """A number with so many digits after the point and the minus sign of print, −0.12; what rounds to 0 has none.
 

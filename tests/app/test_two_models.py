@@ -76,6 +76,10 @@ def test_another_input_is_resampled_and_said_and_random_weights_take_it():
     assert app.component("b_map")["rows"] == app.component("a_map")["rows"] == 8
     assert any("Resampled" in said and "8×8" in said for said in app.sentences("caption"))
     assert "Inside ViT Ti/8 · 128 px, given 64 px" in app.text("markdown")
+    said = next(one for one in app.sentences("caption") if one.startswith("A: "))
+    assert TEXT["one grid"].format(whose="B", other="A", rows=8, cols=8) in said
+    first, second = re.findall(r"\*\*([<\d. ]+) %\*\*", said)
+    assert first != second, "which one is more confident"
     app = App("compare", b="random", b_px="64x64").fine()
     assert not app.at.warning and app.component("b_map")["rows"] == 8
     redrawn, trained = (loaded_models.loaded(f"{DEFAULT_MODEL}~{kind}64x64") for kind in ("random~", ""))
@@ -128,6 +132,8 @@ def test_a_ready_pair_is_one_touch():
     app = App("compare")
     app.press(TEXT["ready size"])
     assert app.values() | {"b": "itself", "b_px": "64x64", "picture": "rollout"} == app.values()
+    app.set(picture="answers").fine().press(TEXT["ready random"])
+    assert app.values() | {"b": "random", "picture": "answers"} == app.values(), "a chosen kind of picture stays"
     drawn = [html for one in app.at.get("html") if "<img" in (html := one.proto.body)]
     assert len(drawn) == len(preset_pairs.PRESET_PAIRS), "each pair has a picture"
     grey = TEXT["ready example"].format(model=MODEL_CARDS[0].title)

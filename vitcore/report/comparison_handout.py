@@ -25,7 +25,7 @@ from vitcore.report import html_page
 from vitcore.report.handout import recording_title
 from vitcore.report.report_numbers import current_time_text, package_versions
 from vitcore.report.report_settings import ReportOrigin
-from vitcore.translation import percent, say
+from vitcore.translation import percents, say
 
 ModelNames = tuple[str, str]
 MODEL_LETTERS = ("A", "B")  # what sentences call both; their names, which may be long, stand once at the top
@@ -159,7 +159,7 @@ def agreement_sentence(agreement: Any, tops: list[list[tuple[str, float]]]) -> s
             return say("{names} names no classes, so the predictions can't be compared.", names=" · ".join(mute))
         return say("The models have different classes, or different kinds of probability, so their predictions can't be compared.")
     (one, p), (two, q) = (top[0] for top in tops)
-    facts = {"one": one, "two": two, "p": percent(p), "q": percent(q), **LETTER_FACTS}
+    facts = {"one": one, "two": two, **dict(zip("pq", percents(p, q), strict=True)), **LETTER_FACTS}
     told = (
         say("Both predict “{one}”: {first} with {p}, {second} with {q}.", **facts)
         if agreement.same_top1

@@ -5,13 +5,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from vitcore.translation import percent
+from vitcore.translation import percents
 
 
 def class_row(label: str, before: float, after: float) -> dict[str, Any]:
     """A class, and its probability before and after, as words and as shares."""
-    shares = [round(before, 4), round(after, 4)]
-    return {"label": label, "before": percent(before), "after": percent(after), "shares": shares}
+    (was, now), shares = percents(before, after), [round(before, 4), round(after, 4)]
+    return {"label": label, "before": was, "after": now, "shares": shares}
 
 
 def map_values(values: NDArray) -> str:

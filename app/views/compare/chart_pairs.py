@@ -16,7 +16,7 @@ from app.widgets import outlier_masking
 from app.widgets.position_tiles import position_tiles
 from vitcore import figures
 from vitcore.figures.drawing import fit_figure_to_width
-from vitcore.translation import percent
+from vitcore.translation import digits_apart, percent
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -145,11 +145,12 @@ def show_answers(pair: ModelPair, comparison: Comparison | None, places: Control
     with places.below:
         st.markdown(texts.escape_markdown(comparison_handout.agreement_sentence(agreed, tops)))
         photo_titles.imagenet_name_caption([label for rec in pair.recs for label, _ in rec.top_classes(translated=True)])
+    digits = digits_apart(*(share for top in tops for _, share in top))
     for (place, key, name), rec in zip(side_columns(pair), pair.recs, strict=True):
         with place:
             if not rec.labels:
                 st.info(text["no classes"])
                 continue
-            drawn = figures.predictions(rec.top_classes(translated=True), pair.mode)
+            drawn = figures.predictions(rec.top_classes(translated=True), pair.mode, digits=digits)
             _side_figure(pair, key, name, drawn, "answers", logits=rec.logits)
     explain(text["how answers"], text["limits answers"])

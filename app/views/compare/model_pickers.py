@@ -144,6 +144,7 @@ def _size_menu(text: texts.Prose, vit: Vit | None) -> str:
     return query_controls.select_menu(text["b_px"], names, "b_px", width=200, disabled=not offered, help=text["b_px help"])
 
 
+PICTURE_OF_PRESET = "_picture_of_preset"  # the kind that the last ready pair has set
 CARDS = {card.name: card for card in MODEL_CARDS}
 
 
@@ -199,9 +200,10 @@ def _smaller_size(first: Vit) -> str:
 
 
 def choose_preset(preset: PresetPair) -> None:
-    """Show this pair."""
+    """Show this pair, in its own kind of picture unless a visitor has chosen another."""
     current_model.FIRST.forget_problem()
     second_model.forget_variant_problem()
-    st.session_state.update(
-        {"b": preset.second, "b_px": preset.size, "picture": preset.picture} | ({"model": preset.first} if preset.first else {})
-    )
+    state, usual = st.session_state, PRESET_PAIRS[0].picture
+    if state.get("picture", usual) == state.get(PICTURE_OF_PRESET, usual):
+        state["picture"] = state[PICTURE_OF_PRESET] = preset.picture
+    state.update({"b": preset.second, "b_px": preset.size} | ({"model": preset.first} if preset.first else {}))

@@ -42,6 +42,7 @@ with kind_row:
 with number_place:
     summary_and_handout.show_numbers(pair)
 with picture_place:
+    summary_and_handout.show_answers_and_grid(pair, picture)
     pictures[picture](pair, pair.comparison, ControlPlaces(picture_row, settings, rest))
 with cards:
     model_pickers.show_cards(text, visit.vit)

@@ -14,6 +14,7 @@ from app.state.model_ref import ModelRef
 from app.views.compare.model_pair import ModelPair
 from app.widgets import outlier_masking
 from vitcore.report.report_settings import ReportOrigin
+from vitcore.translation import percents
 
 # What a link to the page carries beside the picture's own settings:
 ADDRESS_KEYS = ("photo", "model", "b", "b_px", "picture")
@@ -34,6 +35,23 @@ def show_numbers(pair: ModelPair) -> None:
 
 def _number(value: float) -> str:
     return f"{value:.2f}" if value == value else "–"
+
+
+def show_answers_and_grid(pair: ModelPair, picture: str) -> None:
+    """One line above both pictures: each model's first class and share; and on whose patches maps are drawn, where these differ."""
+    tops = [top for rec in pair.recs for top in rec.top_classes(1, translated=True) or [("", 0.0)]]
+    shares = percents(*(share for _, share in tops))
+    named = zip("AB", tops, shares, strict=True)
+    said = [f"{letter}: {texts.escape_markdown(label)} **{share}**" for letter, (label, _), share in named if label]
+    if picture in ("rollout", "attention") and pair.comparison and (grid := pair.comparison.grid).resampled:
+        sizes = [(vit.grid.rows, vit.grid.cols) for vit in pair.vits]
+        own = [letter for letter, size in zip("AB", sizes, strict=True) if size == (grid.rows, grid.cols)]
+        same_part = pair.recs[0].model_input.box == pair.recs[1].model_input.box
+        key, whose = ("one grid", own[0]) if len(own) == 1 and same_part else ("common grid", "")
+        facts = {"whose": whose, "other": "AB".replace(whose, ""), "rows": grid.rows, "cols": grid.cols}
+        said.append(pair.texts[key].format(**facts))
+    if said:
+        st.caption(" · ".join(said))
 
 
 def teacher_note(pair: ModelPair) -> None:

@@ -18,7 +18,7 @@ from app.views.cover import cover_message
 from app.widgets import guess, outlier_masking
 from vitcore import figures
 from vitcore.models.model_cards import ModelError
-from vitcore.translation import percent
+from vitcore.translation import percent, percents
 
 COVERED, FILL, MAP, COUNT, ORDER = "covered", "fill", "cover_map", "cover_count", "cover_order"  # controls
 PHOTO_STATE, PRESSED_STATE, DRAWS_STATE = "_cover_photo", "_cover_pressed", "_cover_draws"
@@ -110,8 +110,9 @@ def show_question(visit: Visit, map_name: str, count: int, fill: str) -> None:
     except ModelError:
         return  # the last patch must stay: nothing to ask
     still = effect.now == effect.label
-    facts = {"label": texts.escape_markdown(effect.label), "before": percent(effect.before), "after": percent(effect.after),
-             "now": texts.escape_markdown(effect.now)}  # fmt: skip
+    before, after = percents(effect.before, effect.after)
+    label, now = texts.escape_markdown(effect.label), texts.escape_markdown(effect.now)
+    facts = {"label": label, "now": now, "before": before, "after": after}
     with st.container(border=True):
         st.markdown(f"## {text['predict title']}")
         st.markdown(text.fill("predict", count=count, map=map_titles([map_name])[map_name], **facts))

@@ -18,7 +18,7 @@ from app.state.visit.visit import Visit
 from app.widgets import outlier_masking
 from vitcore import figures
 from vitcore.models.model_cards import ModelError
-from vitcore.translation import percent
+from vitcore.translation import percent, percents
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,7 +119,7 @@ def _covered(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
 
 def _answers(rec: Recording, logits: NDArray[np.float32]) -> list[str]:
     rows = covered_photos.answer_rows(rec, logits)
-    return [f"{row.label}: {percent(row.before)} → {percent(row.after)}" for row in rows]
+    return [f"{row.label}: {' → '.join(percents(row.before, row.after))}" for row in rows]
 
 
 def _steered(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:

@@ -20,7 +20,7 @@ from app.views.switch.every_head import part_of, parts_of_depth
 from app.widgets import guess
 from vitcore import figures
 from vitcore.models.model_cards import ModelError
-from vitcore.translation import percent
+from vitcore.translation import percent, percents
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -171,7 +171,8 @@ def show_steering(visit: Visit, other: Recording, title: str) -> None:
         return
     rows = covered_photos.answer_rows(rec, logits)
     was, now = max(rows, key=lambda row: row.before), max(rows, key=lambda row: row.after)
-    said = [text["row"].format(label=row.label, before=percent(row.before), after=percent(row.after)) for row in (was, now)]
+    shares = [percents(row.before, row.after) for row in (was, now)]
+    said = [text["row"].format(label=row.label, before=a, after=b) for row, (a, b) in zip((was, now), shares, strict=True)]
     st.markdown(escape_markdown(" · ".join(dict.fromkeys(said))))
     top = replace(rec, logits=logits).top_classes(SHOWN_CLASSES, translated=True)
     plot(figures.predictions(top, visit.mode, text["steered answer"]), "steered", text["steered answer"])

@@ -7,12 +7,12 @@ from vitcore.figures.theme import Mode
 from vitcore.translation import percent, say
 
 
-def predictions(top: list[tuple[str, float]], mode: Mode = "light", title: str | None = None) -> Drawing:
-    """(label, probability) pairs as bars, 0 to 100 %, the likeliest on top."""
+def predictions(top: list[tuple[str, float]], mode: Mode = "light", title: str | None = None, digits: int = 1) -> Drawing:
+    """(label, probability) pairs as bars, 0 to 100 %, the likeliest on top; `digits` after the point of each percentage."""
     return Drawing(
         title=title or say("Top {count} of the model's classes", count=len(top)), mode=mode, height_px=60 + 46 * len(top),
         marks=[percentage_bars([100 * p for _, p in top], 0.28, "%{x:.2f} %")], **percentage_axes(len(top)),
-        labels=[Label(f"{name} <b>{percent(p)}</b>", 0, i - 0.34, 14, "text") for i, (name, p) in enumerate(top)],
+        labels=[Label(f"{name} <b>{percent(p, digits)}</b>", 0, i - 0.34, 14, "text") for i, (name, p) in enumerate(top)],
     )  # fmt: skip
 
 
