@@ -54,7 +54,16 @@ def test_the_distances_on_the_page_are_vitcores(first):
     app = App("distance").fine()
     for way, px in (("drop", first.distance_px), ("renormalise", first.distance_renormalised_px)):
         table = app.set(cls=way).at.dataframe[0].value
+        means, last = px.mean(1), len(px) - 1
+        assert means[-1] > means[0], "else another sentence holds"
+        assert DISTANCE["depth grows"].format(first_px=f"{means[0]:.1f}", last_px=f"{means[-1]:.1f}", last=last) in app.text("markdown")
         assert np.allclose(table.iloc[:, 1:].to_numpy(), np.c_[px.mean(1), px], atol=0.051), "each layer's mean, then its heads"
+
+
+@pytest.mark.parametrize(("last", "key"), [(20.0, "grows"), (10.0, "falls"), (15.01, "same")])
+def test_whether_distance_grows_with_depth_is_computed(last, key):
+    said = distance_sentences.depth_sentence(15.0, last, 3, DISTANCE)
+    assert said == DISTANCE[f"depth {key}"].format(first_px="15.0", last_px=f"{last:.1f}", last=3)
 
 
 def below_the_title(app: App) -> str:

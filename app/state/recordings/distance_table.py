@@ -40,6 +40,11 @@ class DistanceTable:
         """What part of that a head that is called local reaches at most."""
         return LOCAL_REACH
 
+    def depth_means(self, cls: str) -> tuple[float, float]:
+        """The mean distance of all heads in the first layer and in the last, in pixels; `cls`: what is dropped, or renormalised."""
+        means = (self.renormalised if cls == "renormalise" else self.dropped).mean(axis=1)
+        return float(means[0]), float(means[-1])
+
     def reach(self, block: int) -> tuple[HeadReach, HeadReach]:
         """The nearest and farthest head of a block, dropped and renormalised."""
         return head_reach(self.dropped, block), head_reach(self.renormalised, block)

@@ -17,8 +17,17 @@ if TYPE_CHECKING:
 
 
 def show_headline(table: DistanceTable, cls: str, text: Prose) -> list[LayerAndHead]:
-    """What distances say of the first layer and of all, to be read before the figure; returns the heads that it names."""
+    """What distances say of depth, of the first layer and of all, to be read before the figure; returns the heads that it names."""
+    if last := len(table.dropped) - 1:
+        st.markdown(depth_sentence(*table.depth_means(cls), last, text))
     return [*_reach_sentence(table, cls, text["first layer"], 0, text), _far_heads_sentence(table, text)]
+
+
+def depth_sentence(first: float, last: float, last_layer: int, text: Prose) -> str:
+    """Whether the mean of all heads grows or falls from the first layer to the last, to the tenth of a pixel that is said."""
+    first_px, last_px = f"{first:.1f}", f"{last:.1f}"
+    key = "depth same" if first_px == last_px else "depth grows" if last > first else "depth falls"
+    return text[key].format(first_px=first_px, last_px=last_px, last=last_layer)
 
 
 def show_details(table: DistanceTable, cls: str, text: Prose) -> list[LayerAndHead]:
@@ -99,7 +108,8 @@ def head_links(places: list[LayerAndHead], text: Prose) -> None:
 
 
 def show_numbers(distance_px: NDArray, text: Prose) -> None:
-    """The distance of every head, and the mean of each layer's heads, as a table."""
+    """The distance of every head, and the mean of each layer's heads, as a table, below a title that its toolbar may cover."""
+    st.markdown(f"**{text['table alt']}**")
     blocks, heads = distance_px.shape
     columns = {text["mean of heads"]: distance_px.mean(axis=1).round(1)} | {
         text["head"].format(head=head): distance_px[:, head].round(1) for head in range(heads)

@@ -67,6 +67,7 @@ with st.container(horizontal=True):
         lambda: fig, "distance", text["how"], subjects=(photos, vit.display_name), distance_px=distance_px, prefix_share=table.share
     )
 with st.expander(text["more"]):
+    st.markdown(text["paper"])
     named += distance_sentences.show_details(table, cls, text)
     distance_sentences.head_links(named, text)
     distance_sentences.show_numbers(distance_px, text)
