@@ -9,16 +9,18 @@ from app.components.copyable_text.copyable_text import copyable_text
 from app.shell import copy_link, current_visit
 from app.state.jobs import report_zip
 from app.state.recordings import recordings
-from app.views.report import cause_controls, handout_section
+from app.views.report import cause_controls, changed_settings, handout_section
 
 text = texts.prose("report")
 visit = current_visit.load_visit(text, needs_attention=True)
 
+changed = st.container()
 with st.container(key="take"):
     left, right = st.columns([5, 7], gap="large")
 settings = handout_section.rollout_settings(visit)
 with st.expander(text["causes"], icon=":material/toggle_off:"), st.container(horizontal=True, vertical_alignment="bottom"):
     causes = cause_controls.cause_controls(visit)
+changed_settings.show_changed_settings(visit, settings, causes, changed)
 rec = recordings.recording(visit.vit, visit.photo, settings.block(visit.vit.blocks))
 fused = replace(visit, recording=recordings.with_fusion(visit.vit, rec, settings.fusion))
 with left:
