@@ -24,6 +24,7 @@ def position_tiles(
     tiles = media_url(model_weights.similarity_tiles_png(vit.name, mode), "image/png", place)
     picture(
         tiles, grid.rows, grid.cols, grid.step_px, key=key,
-        target="patch", label=label, selected=selected, gutter_px=grid.patch_px / 8, lines=False, smooth=False, **more,
+        target="patch", label=label, selected=selected, gutter_px=grid.patch_px / 8, lines=False, smooth=False, counted=True,
+        **more,
     )  # fmt: skip
     colour_strip(diverging_scale(mode), -1, 1, scale_unit, scale_key)

@@ -162,6 +162,15 @@ def test_the_filters_and_positions_on_the_page_are_vitcores(shipped):
     beside = {"above": 24, "below": 56, "left": 39, "right": 41}  # of 16 columns
     told = ", ".join(f"{way} (position {there}) {cosine[40, there]:.3f}" for way, there in beside.items())
     assert POSITIONS["beside"].format(beside=told) in position.sentences("markdown")
+    tiles = cosine.reshape(16, 16, 16, 16)
+    straight, slanting = (
+        np.mean([tiles[r, c, r + down, c + right] for down, right in ways for r in range(16 - down) for c in range(16 - right)])
+        for ways in (((0, 5), (5, 0)), ((3, 4), (4, 3)))
+    )
+    same, other = position_embeddings.row_and_column_cosines(cosine, shipped.grid)
+    assert straight > slanting and same > other, "positions as far apart: those of a row or column are more alike"
+    told = POSITIONS["row and column"].format(same=f"{same:.2f}".replace("-", "−"), other=f"{other:.2f}".replace("-", "−"))
+    assert told in position.sentences("markdown") and position.component("touch")["counted"]
     number = position.at.metric[0].value
     assert number.startswith("−"), "print's minus sign, as in every sentence here"
     number = float(number.replace("−", "-"))

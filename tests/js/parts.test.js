@@ -9,7 +9,7 @@ import { framed } from "../../app/components/outlined.js"
 import { heatOnPhoto, holding, scaleTop, there } from "../../app/components/overlay.js"
 import { clamp, digits, fillIn, percent } from "../../app/components/text.js"
 import { mayBePhoto, photoAmong } from "../../app/components/page_style/photo_drop.js"
-import { describe, enlarged, patchIn, slotAt, slotOf } from "../../app/components/picture/picture.js"
+import { countedTexts, describe, enlarged, patchIn, slotAt, slotOf } from "../../app/components/picture/picture.js"
 
 const amounts = (count, ...towers) => Float32Array.from([7, ...Array(count - towers.length).fill(1), ...towers])
 const TOPS = [
@@ -176,6 +176,13 @@ test("of every third row and column there is a slot, and a patch between them ha
   const data = { ...PICTURE, rows: 5, cols: 7, step: 3 } // rows 0 and 3, columns 0, 3 and 6
   assert.deepEqual([0, 1, 2, 3, 5].map(slot => patchIn(slot, data)), [0, 3, 6, 21, 27])
   assert.deepEqual([0, 6, 27, 1, 7].map(patch => slotOf(patch, data)), [0, 2, 5, null, null])
+})
+
+test("rows and columns have their numbers, the first with its name, and not too many", () => {
+  const words = { "first row": "row 0", "first column": "column 0" }
+  assert.deepEqual(countedTexts({ rows: 7, cols: 4, step: 3, counted: true, words }), { columns: ["column 0", "3"], rows: ["row 0", "3", "6"] })
+  assert.equal(countedTexts({ rows: 16, cols: 16, counted: true, words }).rows.filter(Boolean).length, 8)
+  assert.deepEqual(countedTexts({ rows: 2, cols: 2, counted: false, words }), { columns: [], rows: [] })
 })
 
 test("a patch pointed at is drawn a third of the picture wide, and stays within the picture", () => {

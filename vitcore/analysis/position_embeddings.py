@@ -89,13 +89,25 @@ def correlation_with_distance(cosine: NDArray, grid: Grid) -> float:
     return float(np.corrcoef(cosine[pair], grid.distances_px()[pair])[0, 1])
 
 
-def row_and_column_similarity(cosine: NDArray, grid: Grid) -> float:
-    """How much more alike positions of one row or column are than others as far apart: mean cosine over rings a step wide."""
+def row_and_column_cosines(cosine: NDArray, grid: Grid) -> tuple[float, float]:
+    """The mean cosine of positions in one row or column, and of others as far apart: means over rings a step wide.
+
+    NaN, where no ring has both.
+    """
     row, col = np.divmod(np.arange(grid.patches), grid.cols)
     same = (row[:, None] == row) | (col[:, None] == col)
     ring = np.round(grid.distances_px() / min(grid.step_px)).astype(np.int64)
     rings = [ring == r for r in range(1, ring.max() + 1) if (same & (ring == r)).any() and (~same & (ring == r)).any()]
-    return float(np.mean([cosine[here & same].mean() - cosine[here & ~same].mean() for here in rings]))
+    if not rings:
+        return float("nan"), float("nan")
+    in_line, others = (float(np.mean([cosine[here & pairs].mean() for here in rings])) for pairs in (same, ~same))
+    return in_line, others
+
+
+def row_and_column_similarity(cosine: NDArray, grid: Grid) -> float:
+    """How much more alike positions of one row or column are than others as far apart: the difference of both cosines."""
+    same, others = row_and_column_cosines(cosine, grid)
+    return same - others
 
 
 def matching_patch(patch: int, grid: Grid, other: Grid) -> int:

@@ -32,6 +32,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
   s.data = data
   // all of it and its line fit on the screen, below a page's title and controls: on a projector, a phone on its side
   const slots = slotsOf(data)
+  parentElement.querySelector("figure").toggleAttribute("data-counted", Boolean(data.counted))
+  for (const [name, texts] of Object.entries(countedTexts(data))) {
+    parentElement.querySelector(`.${name}`).replaceChildren(...texts.map(text => Object.assign(document.createElement("span"), { textContent: text })))
+  }
   parentElement.querySelector("figure").style.maxWidth = `max(260px, (100vh - var(--beside-picture, 24.5rem)) * ${(slots.cols * data.cell[1]) / (slots.rows * data.cell[0])})`
   // it has a name, so now it can be reached
   const told = [data.label, data.told, data.words.keys, data.overlay && data.words.hold]
@@ -101,6 +105,16 @@ export function slotOf(patch, data) {
   const { step = 1 } = data
   const row = Math.floor(patch / data.cols), col = patch % data.cols
   return row % step || col % step ? null : (row / step) * slotsOf(data).cols + col / step
+}
+
+const MOST_NUMBERS = 8 // along a side: of more rows or columns only some have theirs
+
+/** What stands beside each row of slots and above each column; the first says what is counted. */
+export function countedTexts(data) {
+  const { rows, cols } = slotsOf(data), { step = 1, counted, words } = data
+  const along = (count, first) => Array.from({ length: counted ? count : 0 }, (_, i) =>
+    i % Math.ceil(count / MOST_NUMBERS) ? "" : i ? String(i * step) : first)
+  return { columns: along(cols, words["first column"]), rows: along(rows, words["first row"]) }
 }
 
 function load(source, s, done) {

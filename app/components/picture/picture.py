@@ -20,7 +20,7 @@ def picture(
     detail: str | None = None, values: Sequence[float | None] | None = None, unit: str = "", even_share: float | None = None,
     lines: bool = True, smooth: bool = True, also_choose: tuple[str, Any] | None = None, group: str = "", marks: Sequence[int] = (),
     marks_sentence: str = "", strongest: Sequence[int] = (), step: int = 1, enlarge: bool = False,
-    other: dict[str, Any] | None = None,
+    other: dict[str, Any] | None = None, counted: bool = False,
 ) -> None:  # fmt: skip
     """Draw `image` (an address) as rows × cols cells; a chosen cell's index goes to st.session_state[target].
 
@@ -31,15 +31,16 @@ def picture(
     rows and columns, are pointed at together. `step`: only every so many rows and columns are shown; `enlarge`: a patch pointed at
     is drawn larger. `marks` are outlier tokens, which get a thin frame; `marks_sentence` says so. `other` is a second
     map, behind a curtain that a person draws: its `overlay`, `values` and `marks`, the `names` of both, the curtain's `label`.
+    `counted`: rows and columns have their numbers beside and above the picture.
     """
     text = texts.prose("common")
-    words = {"keys": text["keys"], "patch": text["cell"], "slot": text["slot"], "outlier": say("outlier token"),
-             "hold": text["hold"], "times": text["times even"]}  # fmt: skip
+    named = ("keys", "slot", "hold", "first row", "first column")
+    words = {name: text[name] for name in named} | {"patch": text["cell"], "times": text["times even"], "outlier": say("outlier token")}
     data: dict[str, Any] = {
         "image": image, "rows": rows, "cols": cols, "cell": list(cell_px), "label": label, "selected": selected,
         "gutter": gutter_px, "order": order, "overlay": overlay, "detail": detail, "values": values, "unit": unit,
         "even": even_share, "lines": lines, "smooth": smooth, "group": group, "marks": list(marks), "told": marks_sentence,
-        "strongest": list(strongest), "step": step, "enlarge": enlarge, "other": other, "words": words,
+        "strongest": list(strongest), "step": step, "enlarge": enlarge, "other": other, "counted": counted, "words": words,
     }  # fmt: skip
 
     def pick() -> None:

@@ -187,6 +187,14 @@ def mirror_symmetries(model: str) -> list[MirrorSymmetry]:
 
 
 @memory_cache.cached
+def row_and_column_cosines(model: str) -> tuple[float, float]:
+    """The mean cosine of positions in one row or column, and of others as far apart; NaN where there are none."""
+    cosine = position_similarity(model)
+    assert cosine is not None, "only asked for models that have positions"
+    return position_embeddings.row_and_column_cosines(cosine, loaded_models.loaded(model).grid)
+
+
+@memory_cache.cached
 def similarity_tiles_png(model: str, mode: Any) -> bytes:
     """The picture of all similarity tiles, as a PNG file."""
     cosine = position_similarity(model)

@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
 
 
+def show_row_and_column_sentence(model: str, text: Prose) -> None:
+    """Whether positions of one row or column are more alike than others as far apart, with both cosines."""
+    in_line, others = model_weights.row_and_column_cosines(model)
+    if in_line == in_line:
+        same, other = decimal(in_line, 2), decimal(others, 2)
+        key = "row and column" if in_line > others and same != other else "row and column alike"
+        st.markdown(text[key].format(same=same, other=other))
+
+
 def show_position_sentences(cosine: NDArray, chosen: int, vit: Vit, text: Prose) -> None:
     """The sentences beside the enlarged tile; `cosine` (N, N) of all positions, `chosen` one of them."""
     grid, facts = vit.grid, model_weights.position_facts(cosine, chosen, vit.grid)
