@@ -34,8 +34,9 @@ def picture(
     `counted`: rows and columns have their numbers beside and above the picture.
     """
     text = texts.prose("common")
-    named = ("keys", "slot", "hold", "first row", "first column")
-    words = {name: text[name] for name in named} | {"patch": text["cell"], "times": text["times even"], "outlier": say("outlier token")}
+    words = {"keys": text["keys"], "patch": text["cell"], "slot": text["slot"], "outlier": say("outlier token"),
+             "hold": text["hold"], "times": text["times even"]}  # fmt: skip
+    words |= {name: text[name] for name in ("first row", "first column")}
     data: dict[str, Any] = {
         "image": image, "rows": rows, "cols": cols, "cell": list(cell_px), "label": label, "selected": selected,
         "gutter": gutter_px, "order": order, "overlay": overlay, "detail": detail, "values": values, "unit": unit,
