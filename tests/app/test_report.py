@@ -63,7 +63,7 @@ def test_what_was_covered_and_where_the_photo_was_steered_come_along_into_the_ha
     assert (app.values()["covered"], app.values()["fill"]) == (code, "blur")
     assert f"3 of {tiny.grid.patches} patches are covered. Covered with: Blur" in shown(app)
     app.set(ask=True).set(patch=5, pin=2).fine()
-    told = f"With: Start from a patch: 5 · Pinned patch: 2 · 3 of {tiny.grid.patches} patches are covered."
+    told = f"With: rollout of patch 5 · patch 2 pinned · 3 of {tiny.grid.patches} patches are covered."
     assert told in app.sentences("markdown")
     app.press("defaults")
     assert numbers(app)["settings"]["patch"] is numbers(app)["settings"]["pin"] is None and "are covered" not in shown(app)

@@ -40,10 +40,11 @@ def _rollout_settings(visit: Visit, settings: ReportSettings) -> list[str]:
     numbers = {
         "discard": round(100 * settings.discard) or None,
         "residual": round(100 * settings.residual) if settings.residual != USUAL["residual"] / 100 else None,
-        "first": settings.first_block or None, "ask": settings.patch, "pin": settings.pin, "layer": settings.layer,
-        "one_head": settings.head, "of_token": settings.token,
+        "first": settings.first_block or None, "layer": settings.layer, "one_head": settings.head, "of_token": settings.token,
     }  # fmt: skip
-    said = [f"{text[key]}: {number}" for key, number in numbers.items() if number is not None]
+    patches = {"from patch": settings.patch, "patch pinned": settings.pin}
+    said = [text[key].format(patch=patch) for key, patch in patches.items() if patch is not None]
+    said += [f"{text[key]}: {number}" for key, number in numbers.items() if number is not None]
     if settings.fusion != USUAL["fusion"]:
         said.append(f"{text['fusion']}: {text[f'fusion.{settings.fusion}']}")
     said += [text["received"]] * settings.received
