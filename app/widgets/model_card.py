@@ -83,7 +83,7 @@ def uploaded_file_name() -> str:
 
 
 def show_assumed(place: DeltaGenerator) -> bool:
-    """What is assumed of the chosen model, named in a few words that unfold to all of it; whether anything is, as far as is known."""
+    """What is assumed of the chosen model, a few words that unfold to all; whether anything is, as far as is known."""
     assumed = current_model.assumed_answers()
     if assumed:
         text, few = texts.prose("common"), list(assumed)[:SHOWN_ASSUMED]

@@ -69,7 +69,9 @@ def test_the_attention_of_a_layer_on_one_grid(tiny, other, photo):
     np.testing.assert_allclose(attention_map(a.rec, 1), mean, rtol=1e-2, atol=1e-4)  # heads are kept in half precision
     np.testing.assert_array_equal(attention_map(a.rec, 2, 1, 5), a.rec.head_maps(2, 5)[1])
     np.testing.assert_array_equal(attention_map(a.rec, 0, token=5), a.rec.grid.to_map(a.rec.fused["mean"][0][5]))
-    maps = maps_on_common_grid(compare(a, b).grid, attention_map(a.rec, 1), attention_map(b.rec, 4, 0), (a.rec.grid, b.rec.grid))
+    maps = maps_on_common_grid(
+        compare(a, b).grid, attention_map(a.rec, 1), attention_map(b.rec, 4, 0), (a.rec.grid.even_share, b.rec.grid.even_share)
+    )
     assert [one.shape for one in maps.both] == [(4, 4)] * 2
     np.testing.assert_allclose(maps.times_even[0], attention_map(a.rec, 1) * a.rec.grid.tokens, err_msg="of all tokens")
     np.testing.assert_allclose(maps.difference, 100 * (maps.both[0] / maps.both[0].sum() - maps.both[1] / maps.both[1].sum()))

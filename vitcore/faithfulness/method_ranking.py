@@ -175,13 +175,13 @@ def ranking_sentence(scores: Sequence[MethodScore], fill: str) -> str:
     if tied:
         sentence = say(
             "Best over {photos} {photos:photo|photos} ({fill}): {best}. Insertion minus deletion is {gap} "
-            "(95 % interval: {low} to {high}). Paired over photos, {tied} is not significantly worse (t-test, 5 %).",
+            "(95 % interval: {low} to {high}). Paired over photos (t-test), {tied} is not significantly worse.",
             tied=map_title(tied), **facts,
         )  # fmt: skip
     else:
         sentence = say(
             "Best over {photos} {photos:photo|photos} ({fill}): {best}. Insertion minus deletion is {gap} "
-            "(95 % interval: {low} to {high}). Paired over photos, every other method is significantly worse (t-test, 5 %).",
+            "(95 % interval: {low} to {high}). Paired over photos (t-test), every other method is significantly worse.",
             **facts,
         )
     return sentence

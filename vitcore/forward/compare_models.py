@@ -30,7 +30,6 @@ from vitcore.forward.layers import select_layer
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 from vitcore.forward.onednn_linear import with_inplace_gelu, with_onednn_linears
 from vitcore.forward.recording import Recording, record, to_model_input
-from vitcore.grid import Grid
 from vitcore.images import Photo
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
@@ -75,9 +74,9 @@ class Comparison:
         return *self.recordings[0].rec.key, *self.recordings[1].rec.key, *(["masked"] if self.masked else [])
 
     @property
-    def grids(self) -> tuple[Grid, Grid]:
-        """The grid of each model's patches."""
-        return self.recordings[0].rec.grid, self.recordings[1].rec.grid
+    def even_shares(self) -> tuple[float, float]:
+        """1 / T of each model: what each of its tokens gets of attention spread evenly."""
+        return self.recordings[0].rec.grid.even_share, self.recordings[1].rec.grid.even_share
 
     @property
     def mean_cka(self) -> float:
@@ -120,10 +119,10 @@ class MapPair:
         return np.stack(self.times_even)
 
 
-def maps_on_common_grid(grid: CommonGrid, one: NDArray, two: NDArray, grids: tuple[Grid, Grid]) -> MapPair:
-    """A map of each model, each on the grid of its patches (`grids`), on one grid."""
+def maps_on_common_grid(grid: CommonGrid, one: NDArray, two: NDArray, even_shares: tuple[float, float]) -> MapPair:
+    """A map of each model, each on the grid of its patches, on one grid; `even_shares` are 1 / T of each."""
     a, b = (grid.cells(i, values) for i, values in enumerate((one, two)))
-    return MapPair((a, b), (grids[0].even_share, grids[1].even_share), difference_points(a, b), rank_correlation(a, b))
+    return MapPair((a, b), even_shares, difference_points(a, b), rank_correlation(a, b))
 
 
 def attention_map(rec: Recording, block: int, head: int | None = None, token: int | None = None) -> NDArray:
@@ -198,7 +197,7 @@ def compare(
     grid, coarse = common_grid(grids, boxes), common_grid(grids, boxes, MAX_POSITIONS)
     read = [mask_outlier_tokens(rec) if mask_outliers else rec for rec in recs]
     one, two = (rec.rollout(None, fusion, **settings) for rec in read)
-    maps = maps_on_common_grid(grid, one, two, grids)
+    maps = maps_on_common_grid(grid, one, two, (recs[0].grid.even_share, recs[1].grid.even_share))
     tokens = [coarse.tokens(i, side.tokens) for i, side in enumerate((a, b))]
     labels, outputs = (recs[0].labels, recs[1].labels), (recs[0].output, recs[1].output)
     answers = prediction_agreement(recs[0].logits, recs[1].logits, labels, outputs)

@@ -47,7 +47,7 @@ def comparison_figures(
     most = scale_top(np.stack(comparison.times_even), 1)
     drawn: dict[str, Drawing] = {}
     for which, (letter, mask, name) in enumerate(zip("ab", comparison.times_even, names, strict=True)):
-        even = comparison.grids[which].even_share
+        even = comparison.even_shares[which]
         cells, patches = outliers_in_common_map(comparison, which, mask)
         said = outlier_sentence(patches, comparison.recordings[which].rec.grid)
         fig = figures.attention_on_photo(

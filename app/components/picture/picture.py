@@ -27,10 +27,10 @@ def picture(
     `cell_px` is a patch's (height, width) in model pixels; `order[i]` is the patch shown in slot i. `overlay` and `detail` are
     addresses of `figures.heat_overlay.heat_colours` and `fine_detail`: heat, until the photo is asked for by holding the pointer or
     a key down; `strongest` are patches outlined on it. `values`, where there is one, are read out with `unit` under the pointer,
-    and as multiples of `even_share`, of all tokens. `also_choose` is a (key, value) that a choice sets too. Pictures of one `group`, of as many
+    and as multiples of `even_share`. `also_choose` is a (key, value) that a choice sets too. Pictures of one `group`, of as many
     rows and columns, are pointed at together. `step`: only every so many rows and columns are shown; `enlarge`: a patch pointed at
     is drawn larger. `marks` are outlier tokens, which get a thin frame; `marks_sentence` says so. `other` is a second
-    map, behind a curtain that a person draws: its `overlay`, `values`, `even` share and `marks`, the `names` of both, the curtain's `label`.
+    map, behind a curtain that a person draws: its `overlay`, `values`, `even` and `marks`, `names` of both, the curtain's `label`.
     """
     text = texts.prose("common")
     words = {"keys": text["keys"], "patch": text["cell"], "slot": text["slot"], "outlier": say("outlier token"),
