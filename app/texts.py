@@ -41,7 +41,7 @@ class Prose(dict[str, str]):
 
     def listed(self, items: Iterable[object]) -> str:
         """Names one after another, with the language's comma."""
-        return ("、" if self.lang.startswith("zh") else ", ").join(map(str, items))
+        return ("\u3001" if self.lang.startswith("zh") else ", ").join(map(str, items))
 
 
 _known = threading.local()  # by a run of the page, in its thread: whose it is, and the language

@@ -30,7 +30,7 @@ def method_sentences(best: FewShotDraws, names: list[str], model: str, text: Pro
     """Which classes are told apart, how, and between which accuracies the draws lie."""
     quoted = ("“{}”", "「{}」")[text.lang == "zh-TW"]
     return text["details"].format(
-        names=text.listed([quoted.format(name) for name in names], text), model=model, range=_accuracy_range(best, text)
+        names=text.listed([quoted.format(name) for name in names]), model=model, range=_accuracy_range(best, text)
     )
 
 
