@@ -39,6 +39,10 @@ class Prose(dict[str, str]):
         """Sentences one after another; Chinese has no space between them."""
         return ("" if self.lang.startswith("zh") else " ").join(filter(None, sentences))
 
+    def listed(self, items: Iterable[object]) -> str:
+        """Names one after another, with the language's comma."""
+        return ("\u3001" if self.lang.startswith("zh") else ", ").join(map(str, items))
+
 
 _known = threading.local()  # by a run of the page, in its thread: whose it is, and the language
 

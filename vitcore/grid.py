@@ -38,7 +38,7 @@ class Grid:
 
     @property
     def even_share(self) -> float:
-        """1 / T: what each token gets of evenly spread attention."""
+        """1 / T: what each token gets of attention spread evenly over all tokens."""
         return 1 / self.tokens
 
     @property

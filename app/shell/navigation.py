@@ -26,7 +26,7 @@ from app.shell import (
 )
 from app.state.memory import garbage_collection, media_files, visitors, waiting_uploads
 from app.state.visit import current_model, second_model
-from app.widgets import outlier_masking
+from app.widgets import model_card, outlier_masking
 from vitcore.errors import RefusalError
 
 ICON = Path(__file__).parents[1] / "static" / "icon.svg"  # a material icon here would be fetched from outside
@@ -64,6 +64,8 @@ def run_page() -> None:
         head = st.container(horizontal=True, vertical_alignment="center", key="title_row")
         head.title(text[row.slug], anchor=False)
         _sidebar(row, text, pages)
+        assumed_place = head.empty()
+        is_said = not row.uses_model or model_card.show_assumed(assumed_place)
         with head:
             lecture_mode.header_bar(lecture_text, row, pages)
             if not lecture_mode.is_on():
@@ -83,6 +85,9 @@ def run_page() -> None:
                 page.run()
             except RefusalError as refusal:
                 st.warning(texts.escape_markdown(str(refusal)), icon=":material/block:")
+            finally:
+                if not is_said:  # of a model that the page has loaded now
+                    model_card.show_assumed(assumed_place)
         copy_link.remember_settings(row.slug)
         lecture_mode.presenter_notes(texts.prose(row.slug), lecture_text)
         mark_drawn()

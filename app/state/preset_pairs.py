@@ -97,16 +97,18 @@ def _tiles(comparison: Comparison, vits: tuple[Vit, Vit], picture: str) -> list[
         return [_dots(one, max(float(each.max()) for each in shares)) for one in shares]
     if picture == "attention":
         maps = [attention_map(rec, vit.blocks - 1) for rec, vit in zip(recs, vits, strict=True)]
-        return _on_photo(comparison, maps_on_common_grid(comparison.grid, *maps).both)
+        return _on_photo(comparison, maps_on_common_grid(comparison.grid, *maps, comparison.even_shares).both)
     return _on_photo(comparison, comparison.rollouts)
 
 
 def _on_photo(comparison: Comparison, maps: tuple[NDArray, NDArray]) -> list[NDArray[np.uint8]]:
-    """Two maps (rows, cols) on the photo, on one scale."""
+    """Two maps (rows, cols) on the photo, each as shares of its own total, on one scale."""
+    from vitcore.analysis.relevance import absolute_shares
     from vitcore.forward.compare_models import common_photo
 
     detail = fine_detail(Image.fromarray(common_photo(comparison, TILE_PX)), maps[0].shape)
-    return [heat_on_photo(one, detail, scale_top(np.stack(maps))) for one in maps]
+    shares = np.stack([absolute_shares(one) for one in maps])
+    return [heat_on_photo(one, detail, scale_top(shares)) for one in shares]
 
 
 def _dots(shares: NDArray, top: float) -> NDArray[np.uint8]:

@@ -6,16 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
 from app.state.models import uploaded_model
 from app.state.training import films
+from app.state.visit import current_model
 from app.widgets import model_card_tables, paper_comparison
 from vitcore.models import local_files
 from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS, ModelCard, ModelError
 from vitcore.models.vit import Vit
 from vitcore.translation import say
 
+SHOWN_ASSUMED = 2  # settings that the title row names
 WEAK_ACCURACY = 66.0  # % of photos named right at the first guess, below which a warning is given
 
 
@@ -76,10 +79,19 @@ def uploaded_file_name() -> str:
     one = uploaded_model.current()
     if one is None:
         return ""
-    text = texts.prose("common")
-    assumed = ", ".join(f"{key}={value}" for key, value in one.assumed.items()) if one.options else ""
-    said = text["own model"].format(name=texts.escape_markdown(one.display_name))
-    return text.joined([said, text["assumed"].format(assumed=texts.escape_markdown(assumed)) if assumed else ""])
+    return texts.prose("common")["own model"].format(name=texts.escape_markdown(one.display_name))
+
+
+def show_assumed(place: DeltaGenerator) -> bool:
+    """What is assumed of the chosen model, a few words that unfold to all; whether anything is, as far as is known."""
+    assumed = current_model.assumed_answers()
+    if assumed:
+        text, few = texts.prose("common"), list(assumed)[:SHOWN_ASSUMED]
+        keys = text.listed(few) + ("…" if len(assumed) > len(few) else "")
+        with place.popover(text["assumed short"].format(keys=texts.escape_markdown(keys)), icon=":material/help:", key="assumed"):
+            every = text.listed(f"{key}={value}" for key, value in assumed.items())
+            st.markdown(text["assumed"].format(assumed=texts.escape_markdown(every)))
+    return bool(assumed)
 
 
 def weak_accuracy_warning(card: ModelCard) -> str:

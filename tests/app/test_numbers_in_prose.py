@@ -31,8 +31,8 @@ TWICE = "arithmetic: half as wide and half as high"
 MAP_INTERVALS = (
     "mean of {photos} {photos:photo|photos}, 95 % intervals; 0: orders by chance",
     *("Best over {photos} {photos:photo|photos} ({fill}): {best}. Insertion minus deletion is {gap} "
-      f"(95 % interval: {{low}} to {{high}}). {rest}"
-      for rest in ("{tied} is not clearly worse.", "Every other method is clearly worse.")),
+      f"(95 % interval: {{low}} to {{high}}). Paired over photos (t-test), {rest}"
+      for rest in ("{tied} is not significantly worse.", "every other method is significantly worse.")),
 )  # fmt: skip
 REASONS = {
     "attention: rule spread is": "the base of bits",

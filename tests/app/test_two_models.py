@@ -14,6 +14,7 @@ from app.state.models import loaded_models
 from app.state.photos import sample_photos
 from app.state.recordings import recordings
 from app.state.visit import second_model
+from vitcore.figures.heat_overlay import scale_top
 from vitcore.forward.compare_models import compare, record_tokens
 from vitcore.forward.mask_outliers import outliers_in_recording
 from vitcore.images import open_photo
@@ -38,9 +39,13 @@ def values(app: App, key: str) -> np.ndarray:
 
 
 def test_both_rollouts_and_their_difference_are_the_librarys(expected):
+    alone = App("rollout").fine().component("gathered")
     app = App("compare").fine()
-    for key, mask in zip(("a_map", "b_map"), expected.rollouts, strict=True):
-        np.testing.assert_allclose(values(app, key), 100 * mask.ravel(), rtol=1e-3, atol=1e-4)
+    for key, times in zip(("a_map", "b_map"), expected.times_even, strict=True):
+        np.testing.assert_allclose(values(app, key) / app.component(key)["even"], times.ravel(), rtol=1e-3, atol=1e-4)
+    one, times = app.component("a_map"), np.stack(expected.times_even)
+    assert scale_top(times, 1) == scale_top(times[0], 1), "its own scale reaches as far"
+    assert [one[key] for key in ("values", "even", "overlay")] == [alone[key] for key in ("values", "even", "overlay")]
     np.testing.assert_allclose(values(app, "differ"), expected.difference.ravel(), rtol=1e-2, atol=1e-3)
     assert {app.component(key)["group"] for key in ("a_map", "b_map", "differ")} == {"compared"}, "pointed at together"
     shown = [metric.value for metric in app.at.metric]
@@ -61,7 +66,7 @@ def test_every_picture_of_both_with_its_number(expected):
         assert any(TEXT[f"limits {picture}"] in said for said in app.sentences("caption"))
     app.set(picture="attention").fine().set(layer=3, one_head=1).fine()
     one = recordings.recording(load_model.load(), open_photo(PHOTO)).head_maps(3)[1]
-    np.testing.assert_allclose(values(app, "a_map"), 100 * (one / one.sum()).ravel(), rtol=1e-2, atol=1e-3)
+    np.testing.assert_allclose(values(app, "a_map"), 100 * one.ravel(), rtol=1e-2, atol=1e-3, err_msg="as on Attention")
 
 
 def test_outliers_that_can_decide_how_alike_tokens_are_are_named():

@@ -53,6 +53,12 @@ def opened(app: App) -> load_model.Vit:
     return loaded_models.loaded(memory_cache.CACHE.peek((uploaded_model.STORE_KEY, app.at.session_state["_visitor"])).version)
 
 
+def popovers(app: App) -> list[str]:
+    """What the title row says of assumed settings."""
+    blocks = [block.proto.popover.label for block in app.at.get("popover")]
+    return [label for label in blocks if label.startswith("assumed: ")]
+
+
 def test_a_file_is_found_out_asked_about_and_opened_for_every_page(good, disk, make_module):
     app = drop(App("bring").fine(), "my-vit.safetensors", good).fine()
     shown = app.text()
@@ -90,12 +96,14 @@ def test_answers_that_nobody_gave_stand_as_assumed_until_they_are_confirmed(good
     app.press("own_open")
     assumed = opened(app).assumed
     assert assumed["activation"] == "gelu" and assumed["crop"] == "center"
-    shown = " ".join(app.go("rollout").fine().sentences("caption"))
-    assert "not proven" in shown and "activation=gelu" in shown, "in the line under the title"
+    for page in ("overview", "rollout"):
+        shown = app.go(page).fine().text("markdown")
+        assert "not proven" in shown and "activation=gelu" in shown and popovers(app), page
+    assert "trained model" not in app.go("overview").text("caption"), "nobody knows"
     app.go("bring").fine().set(**{app.key_of("own_confirm"): True}).fine()
     app.press("own_open")
     assert not opened(app).assumed
-    assert "not proven" not in " ".join(app.go("rollout").fine().sentences("caption"))
+    assert "not proven" not in app.go("rollout").fine().text("markdown") and not popovers(app)
 
 
 def test_nobody_else_opens_it_and_a_link_says_that_it_is_missing(good):

@@ -173,11 +173,17 @@ def ranking_sentence(scores: Sequence[MethodScore], fill: str) -> str:
     if facts["photos"] == 1:
         return say("Best on one photo ({fill}): {best}. Insertion minus deletion is {gap}.", **facts)
     if tied:
-        sentence = say("Best over {photos} {photos:photo|photos} ({fill}): {best}. Insertion minus deletion is {gap} "
-                       "(95 % interval: {low} to {high}). {tied} is not clearly worse.", tied=map_title(tied), **facts)  # fmt: skip
+        sentence = say(
+            "Best over {photos} {photos:photo|photos} ({fill}): {best}. Insertion minus deletion is {gap} "
+            "(95 % interval: {low} to {high}). Paired over photos (t-test), {tied} is not significantly worse.",
+            tied=map_title(tied), **facts,
+        )  # fmt: skip
     else:
-        sentence = say("Best over {photos} {photos:photo|photos} ({fill}): {best}. Insertion minus deletion is {gap} "
-                       "(95 % interval: {low} to {high}). Every other method is clearly worse.", **facts)  # fmt: skip
+        sentence = say(
+            "Best over {photos} {photos:photo|photos} ({fill}): {best}. Insertion minus deletion is {gap} "
+            "(95 % interval: {low} to {high}). Paired over photos (t-test), every other method is significantly worse.",
+            **facts,
+        )
     return sentence
 
 

@@ -98,12 +98,11 @@ def scale_top(values: NDArray, even_share: float | None = None) -> float:
 def heat_colour_scale(
     values: NDArray, top: float, unit: str, signed: bool = False, even_share: float | None = None, mode: Mode = "light"
 ) -> ColourScale:
-    """The colour bar of a map on a photo: amounts in times an `even_share` share (default: their mean), signed ones in `unit`."""
-    even_share = float(values.mean()) if even_share is None else even_share
+    """The colour bar of a map on a photo: amounts in times an `even_share` of all tokens, or the map's mean; signed in `unit`."""
     if signed:
         bar = ColourScale(colours=diverging_scale(mode) + ON_PHOTO, low=-top, high=top, unit=unit)
     else:
-        share = f"{even_share:.3g}{chr(160) if unit.startswith('%') else ' '}{unit}"
-        told = say("times an even share ({share})", share=share)
-        bar = ColourScale(colours=HEAT, low=0, high=top / even_share if even_share else MIN_TOP_IN_EVEN_SHARES, unit=told)
+        told = say("times the map's mean") if even_share is None else say("times an even share of all tokens")
+        one = float(values.mean()) if even_share is None else even_share
+        bar = ColourScale(colours=HEAT, low=0, high=top / one if one else MIN_TOP_IN_EVEN_SHARES, unit=told)
     return replace(bar, unit=say("{unit}, or more", unit=bar.unit)) if top < np.abs(values).max() else bar

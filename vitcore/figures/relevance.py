@@ -28,7 +28,7 @@ def relevance(
     """A map on the photo (any resolution) with its scale, `values` in `unit`; `query_patch` outlines the patch that was asked.
 
     Style "paper" draws amounts as Fig. 6 does, without a scale; what is `signed` is always drawn as "heat", on a scale that
-    reaches as far as `min_top`. Amounts are counted in times an `even_share` share (default: their mean, of a map that is all).
+    reaches as far as `min_top`. Amounts are counted in times an `even_share` of all tokens (default: the map's mean).
     """
     told = say("row {row}, column {col}: {value}")
     text = [[told.format(row=r, col=c, value=f"{values[r, c]:.3g}") for c in range(grid.cols)] for r in range(grid.rows)]

@@ -57,6 +57,7 @@ class Comparison:
     grid: CommonGrid  #: of rollouts
     rollouts: tuple[NDArray[np.float64], NDArray[np.float64]]
     difference: NDArray[np.float64]  #: the first rollout less the second, in percentage points
+    times_even: tuple[NDArray[np.float64], NDArray[np.float64]]  #: the rollouts in times an even share of all tokens of their model
     rank_correlation: float  #: of the two rollouts, Spearman's
     cka: NDArray[np.float64]  #: (L, L'): of the blocks' tokens
     cka_grid: CommonGrid  #: on which tokens were compared
@@ -71,6 +72,11 @@ class Comparison:
     def key(self) -> tuple[str, ...]:
         """What tells it from others: both recordings, and whether outlier tokens are masked in what rollouts are made of."""
         return *self.recordings[0].rec.key, *self.recordings[1].rec.key, *(["masked"] if self.masked else [])
+
+    @property
+    def even_shares(self) -> tuple[float, float]:
+        """1 / T of each model: what each of its tokens gets of attention spread evenly."""
+        return self.recordings[0].rec.grid.even_share, self.recordings[1].rec.grid.even_share
 
     @property
     def mean_cka(self) -> float:
@@ -94,28 +100,29 @@ def layer_at_same_depth(block: int, blocks: int, others: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class MapPair:
-    """Two maps (rows, cols) on one grid, each as shares of its own total, their difference in percentage points, and how
-    alike they rank the places (Spearman's)."""
+    """Two maps (rows, cols) on one grid, what a patch there has of all tokens' total; their difference in percentage points,
+    each as shares of its own total on that grid; and how alike they rank the places (Spearman's)."""
 
     both: tuple[NDArray[np.float64], NDArray[np.float64]]
+    even_shares: tuple[float, float]  #: 1 / T of each model
     difference: NDArray[np.float64]
     rank_correlation: float
 
     @property
-    def stacked(self) -> NDArray[np.float64]:
-        """Both maps as one array (2, rows, cols), for the scale that they share."""
-        return np.stack(self.both)
+    def times_even(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Both in times an even share of all tokens of their model: what they share a colour scale in."""
+        return self.both[0] / self.even_shares[0], self.both[1] / self.even_shares[1]
 
     @property
-    def even_share(self) -> float:
-        """An even share, of both together."""
-        return float(self.stacked.mean())
+    def stacked(self) -> NDArray[np.float64]:
+        """The same as one array (2, rows, cols)."""
+        return np.stack(self.times_even)
 
 
-def maps_on_common_grid(grid: CommonGrid, one: NDArray, two: NDArray) -> MapPair:
-    """A map of each model, each on the grid of its patches, on one grid."""
-    a, b = (absolute_shares(grid.cells(i, values)) for i, values in enumerate((one, two)))
-    return MapPair((a, b), difference_points(a, b), rank_correlation(a, b))
+def maps_on_common_grid(grid: CommonGrid, one: NDArray, two: NDArray, even_shares: tuple[float, float]) -> MapPair:
+    """A map of each model, each on the grid of its patches, on one grid; `even_shares` are 1 / T of each."""
+    a, b = (grid.cells(i, values) for i, values in enumerate((one, two)))
+    return MapPair((a, b), even_shares, difference_points(a, b), rank_correlation(a, b))
 
 
 def attention_map(rec: Recording, block: int, head: int | None = None, token: int | None = None) -> NDArray:
@@ -189,12 +196,14 @@ def compare(
     grids, boxes = (recs[0].grid, recs[1].grid), (recs[0].model_input.box, recs[1].model_input.box)
     grid, coarse = common_grid(grids, boxes), common_grid(grids, boxes, MAX_POSITIONS)
     read = [mask_outlier_tokens(rec) if mask_outliers else rec for rec in recs]
-    maps = maps_on_common_grid(grid, *(rec.rollout(None, fusion, **settings) for rec in read))
+    one, two = (rec.rollout(None, fusion, **settings) for rec in read)
+    maps = maps_on_common_grid(grid, one, two, (recs[0].grid.even_share, recs[1].grid.even_share))
     tokens = [coarse.tokens(i, side.tokens) for i, side in enumerate((a, b))]
     labels, outputs = (recs[0].labels, recs[1].labels), (recs[0].output, recs[1].output)
     answers = prediction_agreement(recs[0].logits, recs[1].logits, labels, outputs)
     return Comparison(
-        recordings=(a, b), grid=grid, rollouts=maps.both, difference=maps.difference, rank_correlation=maps.rank_correlation,
+        recordings=(a, b), grid=grid, rollouts=(absolute_shares(maps.both[0]), absolute_shares(maps.both[1])),
+        times_even=maps.times_even, difference=maps.difference, rank_correlation=maps.rank_correlation,
         cka=linear_cka(tokens[0], tokens[1], _product), cka_grid=coarse, answers=answers, masked=mask_outliers,
     )  # fmt: skip
 

@@ -44,13 +44,14 @@ def comparison_figures(
     """Both rollouts on one scale, their difference, both models' distances on axes of one length, and CKA."""
     photo, grid = common_photo(comparison), Grid(comparison.grid.rows, comparison.grid.cols, 1)
     names = names or (comparison.recordings[0].rec.model, comparison.recordings[1].rec.model)
-    most = scale_top(np.stack(comparison.rollouts))
+    most = scale_top(np.stack(comparison.times_even), 1)
     drawn: dict[str, Drawing] = {}
-    for which, (letter, mask, name) in enumerate(zip("ab", comparison.rollouts, names, strict=True)):
+    for which, (letter, mask, name) in enumerate(zip("ab", comparison.times_even, names, strict=True)):
+        even = comparison.even_shares[which]
         cells, patches = outliers_in_common_map(comparison, which, mask)
         said = outlier_sentence(patches, comparison.recordings[which].rec.grid)
         fig = figures.attention_on_photo(
-            mask, photo, grid, say("Attention rollout"), most, mode, subtitle=name, even_share=1 / mask.size
+            mask * even, photo, grid, say("Attention rollout"), most * even, mode, subtitle=name, even_share=even
         )
         drawn[f"rollout-{letter}"] = figures.frame_outliers(fig, cells, grid, sentence=said)
     recs = [side.rec for side in comparison.recordings]

@@ -157,15 +157,15 @@ export function describe(slot, data) {
   const [h, w] = data.cell
   const place = fill(data.words.patch, { patch, row, col }) + ` · x ${col * w}–${(col + 1) * w - 1}, y ${row * h}–${(row + 1) * h - 1} px`
   const value = data.other
-    ? ` · ${data.other.names.map((name, i) => `${name} ${read([data.values, data.other.values][i][patch], data)}`).join(" · ")}`
-    : data.values && data.values[patch] !== null ? ` · ${read(data.values[patch], data)}` : ""
+    ? ` · ${data.other.names.map((name, i) => `${name} ${read((i ? data.other : data).values[patch], data, (i ? data.other : data).even)}`).join(" · ")}`
+    : data.values && data.values[patch] !== null ? ` · ${read(data.values[patch], data, data.even)}` : ""
   const marked = data.marks?.includes(patch) ? ` · ${data.words.outlier}` : ""
   return data.order && patch !== slot ? fill(data.words.slot, { slot, place: place + value + marked }) : place + value + marked
 }
 
-// A value with its unit, and how many even shares it is.
-function read(value, data) {
-  const times = data.even ? ` · ${fill(data.words.times, { times: Number((value / data.even).toPrecision(2)) })}` : ""
+// A value with its unit, and how many even shares of all tokens it is.
+function read(value, data, even) {
+  const times = even ? ` · ${fill(data.words.times, { times: Number((value / even).toPrecision(2)) })}` : ""
   return `${Number(value.toPrecision(3))} ${data.unit}${times}`
 }
 

@@ -30,7 +30,7 @@ def picture(
     and as multiples of `even_share`. `also_choose` is a (key, value) that a choice sets too. Pictures of one `group`, of as many
     rows and columns, are pointed at together. `step`: only every so many rows and columns are shown; `enlarge`: a patch pointed at
     is drawn larger. `marks` are outlier tokens, which get a thin frame; `marks_sentence` says so. `other` is a second
-    map, behind a curtain that a person draws: its `overlay`, `values` and `marks`, the `names` of both, the curtain's `label`.
+    map, behind a curtain that a person draws: its `overlay`, `values`, `even` and `marks`, `names` of both, the curtain's `label`.
     `counted`: rows and columns have their numbers beside and above the picture.
     """
     text = texts.prose("common")

@@ -75,7 +75,7 @@ def rollout_maps(comparison: Comparison, cell: int | None, settings: Settings, _
         relevance_maps.rollout_map(rec, None if cell is None else comparison.grid.patch(i, cell), settings, vit)
         for i, (vit, rec) in enumerate(zip(_vits, recs, strict=True))
     ]
-    return maps_on_common_grid(comparison.grid, maps[0], maps[1])
+    return maps_on_common_grid(comparison.grid, maps[0], maps[1], comparison.even_shares)
 
 
 @memory_cache.cached
@@ -90,7 +90,7 @@ def attention_maps(
         rec = recordings.recording(vit, comparison.recordings[i].rec.photo, None if head is None else block)
         token = None if cell is None else rec.grid.prefix + comparison.grid.patch(i, cell)
         maps.append(attention_map(outlier_tokens.mask_outliers(rec) if comparison.masked else rec, block, head, token))
-    return maps_on_common_grid(comparison.grid, maps[0], maps[1])
+    return maps_on_common_grid(comparison.grid, maps[0], maps[1], comparison.even_shares)
 
 
 @memory_cache.cached

@@ -1,9 +1,10 @@
 """The model that the visitor has chosen; where it can't be loaded, the one before stays, and the page says why."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from app import texts
+from app.state.memory import memory_cache
 from app.state.memory.memory_cache import MemoryBudgetError
 from app.state.models import loaded_models, model_menu
 from app.state.recordings import recordings
@@ -40,6 +41,15 @@ def model_bands() -> int:
         return loaded_models.loaded(model_menu.model_version(FIRST.shown)).bands
     except (ModelError, MemoryBudgetError):
         return 3
+
+
+def assumed_answers() -> Mapping[str, str]:
+    """What is assumed of the model that is wanted, by `OpenQuestion.key`; nothing of one that is not in memory."""
+    try:
+        vit = memory_cache.kept(loaded_models.loaded, model_menu.model_version(FIRST.wanted))
+    except ModelError:
+        return {}
+    return vit.assumed if vit else {}
 
 
 def problem_sentence() -> str:

@@ -50,19 +50,19 @@ def show_maps(
     from vitcore.report import comparison_handout
 
     text = pair.texts
-    both, unit = maps.stacked, text[f"unit {kind}"]
-    most, even = scale_top(both), maps.even_share
-    scale = heat_colour_scale(100 * both, 100 * most, unit)
+    unit, most = text[f"unit {kind}"], scale_top(maps.stacked, 1)
+    scale, tops = heat_colour_scale(maps.stacked, most, unit, even_share=1), [most * even for even in maps.even_shares]
     outliers_of_both = [_map_outliers(comparison, which, mask) for which, mask in enumerate(maps.both)]
     overlays = [
-        relevance_maps.heat_overlay(comparison, (kind, map_key, key), False, mask, most)
-        for key, mask in zip("ab", maps.both, strict=True)
+        relevance_maps.heat_overlay(comparison, (kind, map_key, key), False, mask, top)
+        for key, mask, top in zip("ab", maps.both, tops, strict=True)
     ]
-    shown: dict[str, Any] = {"unit": unit, "cell": cell, "even": 100 * even}
+    shown: dict[str, Any] = {"unit": unit, "cell": cell}
 
     def take(which: int, key: str, name: str) -> None:
         mask, found = maps.both[which], outliers_of_both[which]
-        make = partial(map_figure, pair.key, mask, most, text[f"picture.{kind}"], name, pair.mode, found.patches, even)
+        of_model = tops[which], text[f"picture.{kind}"], name, pair.mode, found.patches, maps.even_shares[which]
+        make = partial(map_figure, pair.key, mask, *of_model)
         note = text.joined((text[f"how {kind}"], found.sentence))
         downloads(make, f"{key}_{kind}", note, subjects=pair.file_subjects(key), file_stem=kind, **{f"{kind}_{key}": mask})
 
@@ -76,11 +76,12 @@ def show_maps(
                 place.subheader(f"{letter} · {texts.escape_markdown(name)}", anchor=False, text_alignment=side)
             second = {
                 "overlay": overlays[1], "values": (100 * maps.both[1]).ravel().tolist(), "marks": outliers_of_both[1].patches,
-                "names": ["A", "B"], "label": text["divider"],
+                "names": ["A", "B"], "label": text["divider"], "even": 100 * maps.even_shares[1],
             }  # fmt: skip
             label = f"{text[f'picture.{kind}']}: {pair.names[0]}, {pair.names[1]}"
             found = _joint_outliers(pair, outliers_of_both)._replace(patches=outliers_of_both[0].patches)
-            _draw_map(comparison, "both_maps", label, overlays[0], 100 * maps.both[0], map_outliers=found, other=second, **shown)
+            _draw_map(comparison, "both_maps", label, overlays[0], 100 * maps.both[0], map_outliers=found, other=second,
+                      even=100 * maps.even_shares[0], **shown)  # fmt: skip
             with st.container(horizontal=True, vertical_alignment="center"):
                 map_scale_bar(scale, "both_scale")
                 for which, (key, name) in enumerate(zip("ab", pair.names, strict=True)):
@@ -90,9 +91,8 @@ def show_maps(
         for which, ((place, key, name), mask) in enumerate(zip(side_columns(pair), maps.both, strict=True)):
             with place:
                 label = f"{text[f'picture.{kind}']}: {name}"
-                _draw_map(
-                    comparison, f"{key}_map", label, overlays[which], 100 * mask, map_outliers=outliers_of_both[which], **shown
-                )
+                _draw_map(comparison, f"{key}_map", label, overlays[which], 100 * mask, map_outliers=outliers_of_both[which],
+                          even=100 * maps.even_shares[which], **shown)  # fmt: skip
                 with st.container(horizontal=True, vertical_alignment="center"):
                     map_scale_bar(scale, f"{key}_scale")
                     take(which, key, name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from app.texts import Prose
@@ -31,7 +30,7 @@ def method_sentences(best: FewShotDraws, names: list[str], model: str, text: Pro
     """Which classes are told apart, how, and between which accuracies the draws lie."""
     quoted = ("“{}”", "「{}」")[text.lang == "zh-TW"]
     return text["details"].format(
-        names=_list([quoted.format(name) for name in names], text), model=model, range=_accuracy_range(best, text)
+        names=text.listed([quoted.format(name) for name in names]), model=model, range=_accuracy_range(best, text)
     )
 
 
@@ -48,13 +47,9 @@ def pixel_comparison(model: FewShotCurve, pixels: FewShotCurve, text: Prose, kin
     found = "none" if not better else "all" if not others else "from" if from_on else "some"
     return text.fill(
         f"ahead {found}", average="" if all(apart) else text["average"],
-        counts=_list(counts, text), better=_list(better, text), others=_list(others, text),
+        counts=text.listed(counts), better=text.listed(better), others=text.listed(others),
         learned=text.fill(f"learned {kind}".strip(), shots=min(better, default=0)),
     )  # fmt: skip
-
-
-def _list(items: Iterable[object], text: Prose) -> str:
-    return ("、" if text.lang.startswith("zh") else ", ").join(map(str, items))
 
 
 def mistaken_photos(

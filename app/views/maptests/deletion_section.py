@@ -59,14 +59,21 @@ def show_curves(visit: Visit, found: PhotoDeletion, insertion: bool) -> None:
 
 
 def both_sentence(found: PhotoDeletion, text: texts.Prose) -> str:
-    """Which line is best by deletion, and which by insertion: one ranking says nothing of the other."""
+    """Which lines are best by deletion, and which by insertion: one ranking says nothing of the other."""
+    less, by_deletion = _best({name: -curve.deletion for name, curve in found.curves.items()}, text)
+    more, by_insertion = _best({name: curve.insertion for name, curve in found.curves.items()}, text)
+    key = "best both" if by_deletion == by_insertion else "best each"
+    return text[key].format(deletion=by_deletion, insertion=by_insertion, less=less, more=more)
+
+
+def _best(scores: dict[str, float], text: texts.Prose) -> tuple[str, str]:
+    """The largest score as it is shown, without its sign, and whose it is: where shown digits are alike, that they are tied."""
     from vitcore.faithfulness.method_maps import map_title
 
-    least = min(found.curves, key=lambda name: found.curves[name].deletion)
-    most = max(found.curves, key=lambda name: found.curves[name].insertion)
-    names = {"deletion": map_title(least), "insertion": map_title(most)}
-    facts = {"less": f"{found.curves[least].deletion:.2f}", "more": f"{found.curves[most].insertion:.2f}"}
-    return text["best both" if least == most else "best each"].format(**names, **facts)
+    shown = {name: f"{abs(score):.2f}" for name, score in scores.items()}
+    most = shown[max(scores, key=lambda name: scores[name])]
+    names = text.listed(map_title(name) for name, digits in shown.items() if digits == most)
+    return most, text["tied"].format(names=names) if list(shown.values()).count(most) > 1 else names
 
 
 def _animation(visit: Visit, found: PhotoDeletion, kind: str) -> Callable[[], bytes]:

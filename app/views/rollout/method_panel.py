@@ -56,10 +56,8 @@ class MethodMap:
         return self.method.name, asked, tuple(sorted(self.settings.items()))
 
     def even_share(self, grid: Grid) -> float | None:
-        """What a token gets of evenly spread attention, or a patch of another total, as shown; None of what is signed."""
-        if self.method.signed:
-            return None
-        return float(self.shown_values.mean()) if self.method.asks_class else 100 * grid.even_share
+        """What a token gets of evenly spread attention, as shown; None of a map that is no share of all tokens."""
+        return None if self.method.asks_class else 100 * grid.even_share
 
 
 def method_panel(

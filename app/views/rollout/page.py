@@ -3,11 +3,12 @@
 import streamlit as st
 
 from app import texts
-from app.components.figure import TESTS_OF_MAPS, lead
+from app.components.figure import TESTS_OF_MAPS, aside, lead
 from app.shell import current_visit
 from app.views.rollout import build_up, method_panel, rollout_visit
 
 text = texts.prose("rollout")
+aside(text["intro"])
 visit = current_visit.load_visit(text)
 vit = visit.vit
 if not vit.is_global:

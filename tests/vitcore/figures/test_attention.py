@@ -97,7 +97,7 @@ def test_rollout_has_a_scale_with_its_unit():
     assert (bar.low, bar.high) == (0, pytest.approx(0.3 * GRID.tokens)), (
         "even: what each token gets, not each patch of what they get"
     )
-    assert "% of the total" in bar.unit
+    assert "of all tokens" in bar.unit
 
 
 def test_the_patch_that_asks_is_outlined():

@@ -63,14 +63,13 @@ def attention_on_photo(
 ) -> Drawing:  # fmt: skip
     """(rows, cols) shares of attention on the photo; colours run from 0 to `top`, the same in every frame of a film.
 
-    The scale counts in times an `even_share` share (default: the mask's mean). A `query_patch` that was asked is outlined.
+    The scale counts in times an `even_share` of all tokens (default: the map's mean). A `query_patch` that was asked is outlined.
     """
     told = say("row {row}, column {col}: {value}")
     text = [[told.format(row=r, col=c, value=percent(shares[r, c], 2)) for c in range(grid.cols)] for r in range(grid.rows)]
-    even_share = float(shares.mean()) if even_share is None else even_share
     return heat_figure(
-        100 * shares, photo, grid, title, say("% of the total"), top=100 * top, even_share=100 * even_share, mode=mode,
-        subtitle=subtitle, query_patch=query_patch, hover_text=text, height_px=480,
+        100 * shares, photo, grid, title, say("% of the total"), top=100 * top, even_share=even_share and 100 * even_share,
+        mode=mode, subtitle=subtitle, query_patch=query_patch, hover_text=text, height_px=480,
     )  # fmt: skip
 
 
