@@ -96,8 +96,8 @@ def _tiles(comparison: Comparison, vits: tuple[Vit, Vit], picture: str) -> list[
         shares = [rec.distance_px / vit.grid.image_px[1] for rec, vit in zip(recs, vits, strict=True)]
         return [_dots(one, max(float(each.max()) for each in shares)) for one in shares]
     if picture == "attention":
-        maps = [attention_map(rec, vit.blocks - 1) for rec, vit in zip(recs, vits, strict=True)]
-        return _on_photo(comparison, maps_on_common_grid(comparison.grid, *maps, comparison.even_shares).both)
+        one, two = (attention_map(rec, vit.blocks - 1) for rec, vit in zip(recs, vits, strict=True))
+        return _on_photo(comparison, maps_on_common_grid(comparison.grid, one, two, comparison.even_shares).both)
     return _on_photo(comparison, comparison.rollouts)
 
 
