@@ -2,7 +2,7 @@
 
 import { framed } from "../outlined.js"
 import { heatOnPhoto, holding, placeOf, there } from "../overlay.js"
-import { clamp } from "../text.js"
+import { clamp, digits, minus } from "../text.js"
 import { drawable, inParts } from "./curtain.js"
 
 const states = new WeakMap()
@@ -32,7 +32,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   s.data = data
   // all of it and its line fit on the screen, below a page's title and controls: on a projector, a phone on its side
   const slots = slotsOf(data)
-  parentElement.querySelector("figure").style.maxWidth = `max(260px, (100vh - var(--beside-picture, 24.5rem)) * ${(slots.cols * data.cell[1]) / (slots.rows * data.cell[0])})`
+  const { style } = parentElement.querySelector("figure")
+  style.setProperty("--shape", String((slots.cols * data.cell[1]) / (slots.rows * data.cell[0])))
+  style.maxWidth = "max(260px, (100vh - var(--beside-picture, 24.5rem)) * var(--shape))"
   // it has a name, so now it can be reached
   const told = [data.label, data.told, data.words.keys, data.overlay && data.words.hold]
   canvas.setAttribute("aria-label", told.filter(Boolean).join(". ").replaceAll(".. ", ". "))
@@ -151,8 +153,8 @@ export function describe(slot, data) {
 
 // A value with its unit, and how many even shares it is.
 function read(value, data) {
-  const times = data.even ? ` · ${fill(data.words.times, { times: Number((value / data.even).toPrecision(2)) })}` : ""
-  return `${Number(value.toPrecision(3))} ${data.unit}${times}`
+  const times = data.even ? ` · ${fill(data.words.times, { times: digits(value / data.even) })}` : ""
+  return `${minus(Number(value.toPrecision(3)))} ${data.unit}${times}`
 }
 
 const fill = (words, facts) => words.replace(/\{(\w+)\}/g, (_, name) => facts[name])
