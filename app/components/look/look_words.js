@@ -75,7 +75,7 @@ function captions(s, shown) {
   const put = (name, text) => !data.undefined[name] && (s.root.querySelector(`section.${name} .caption`).textContent = text && text[0].toUpperCase() + text.slice(1))
   const [high, wide] = grid.step, patch = s.patch ?? data.middle
   const facts = { token: nameOf(s, patch), patch, high, wide, count: 3 * high * wide, dims: data.embedding?.dims }
-  put("patches", data.embedding ? [fillIn(words["patches caption"], facts), data.empty].filter(Boolean).join(" ") : "")
+  put("patches", data.embedding ? [fillIn(words["patches caption"], facts), data.sequence].join(" ") : "")
   put("filters", data.filters?.parts ? fillIn(words["filters caption"], facts) : "")
   put("positions", fillIn(words["positions caption"], { patch: s.over?.position ?? patch }))
   if (data.distance) {
