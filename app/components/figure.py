@@ -116,9 +116,9 @@ def explain(note: str, limits: str = "", source: str = "", is_map: bool = False)
     with st.popover(text["how to read" if note else "cannot tell"], icon=":material/info:",
                     type="secondary" if narrow else "tertiary", width="stretch" if narrow else "content"):  # fmt: skip
         if note:
-            st.markdown(note)
+            st.caption(note)
         if limits:
-            st.markdown(f"**{text['cannot tell']}** {limits}")
+            st.caption(f"**{text['cannot tell']}** {limits}")
         if is_map:
             st.page_link(TESTS_OF_MAPS, label=text["maps tested"], icon=":material/fact_check:")
         if source:
