@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 TEXT_KEYS = (
     *LABELS, "mean", "head", "stop", "patch", "mean of heads", "one head", "painted rollout", "painted step", "painted attention",
     "painted position", "most", "here", "most to", "here to", "circle", "gives", "here cosine", "times", "times or more", "cosine",
-    "patches caption", "filters caption", "positions caption", "distance caption", "distance hollow", "distance one", "rollout caption", "layer axis",
-    "readout short",
+    "patches caption", "filters caption", "positions caption", "distance caption", "distance hollow", "distance one",
+    "rollout caption", "layer axis", "readout short",
 )  # fmt: skip
 PICTURES = ("patches", "filters", "positions", "distance", "rollout")
 
