@@ -78,10 +78,11 @@ def plural_categories(language: str) -> tuple[str, ...]:
 def fill(sentence: str, facts: Mapping[str, Any], language: str = "en") -> str:
     """A sentence of that language with its facts filled in, and the forms that its counts ask for.
 
-    A count is a number, or one as it is written: "1,000"; what is neither takes the last form.
+    A count is a number, or one as it is written: "1,000"; what is neither takes the last form. A number that is given a format has
+    the minus sign of print.
     Raises: KeyError, for a fact that is missing.
     """
-    return _Forms(language).vformat(sentence, (), facts) if "|" in sentence else sentence.format(**facts)
+    return _Forms(language).vformat(sentence, (), facts)
 
 
 class _Forms(Formatter):
@@ -91,7 +92,8 @@ class _Forms(Formatter):
     def format_field(self, value: Any, spec: str) -> str:
         forms = spec.split("|")
         if len(forms) == 1:
-            return str(super().format_field(value, spec))
+            written = str(super().format_field(value, spec))
+            return written.replace("-", "−") if spec and isinstance(value, Real) else written
         try:
             count = Decimal(str(value).replace(",", ""))
         except InvalidOperation:  # a place that is filled in later, by a chart's pointer

@@ -122,7 +122,7 @@ def explain(note: str, limits: str = "", source: str = "", is_map: bool = False)
         if is_map:
             st.page_link(TESTS_OF_MAPS, label=text["maps tested"], icon=":material/fact_check:")
         if source:
-            st.markdown(source)  # a caption's links are too faint to read
+            st.markdown(source)
 
 
 def downloads(

@@ -7,6 +7,8 @@ export const fillIn = (text, facts) => text.replace(/\{(\w+)\}/g, (_, key) => fa
 /** @param {number} value @param {number} count */
 export const clamp = (value, count) => Math.max(0, Math.min(count - 1, value))
 /** @param {number} value */
-export const digits = value => Number(value.toPrecision(2)).toString()
+export const digits = value => minus(Number(value.toPrecision(2)))
+/** A number with the minus sign of print, as `vitcore.translation.decimal` writes it. @param {number | string} written */
+export const minus = written => String(written).replace(/-(?=[\d.])/g, "−")
 /** @param {number} value */
 export const percent = value => digits(100 * value) + " %"

@@ -40,7 +40,7 @@ SEEN = """() => {
 # What Streamlit itself says, in English only; there is no option for it.
 STREAMLIT = re.compile(
     r"Skip to main content|Sidebar|(Collapse|Expand|Open) sidebar|App pages|Main menu|Choose (an|or add an) option|Open"
-    r"|Shortcut .|Close|Clear.*|file upload|Upload|\d+MB per file|• .*AVIF|Decrement|Increment|Link to heading|Copy to clipboard"
+    r"|Shortcut .|Close|Clear.*|file upload|Upload|\d+MB per file|• image, .*|Decrement|Increment|Link to heading|Copy to clipboard"
     r"|Fullscreen|Close fullscreen|.* icon|Help for .*|Loading.*|Running.*|Search|Download as CSV|Press Enter.*|Show/hide columns"
 )
 # Names, which are the same in every language.

@@ -7,7 +7,7 @@ import { fillHover, ticksOf } from "../../app/components/chart/chart_words.js"
 import { needed, taken, typed } from "../../app/components/keys.js"
 import { framed } from "../../app/components/outlined.js"
 import { heatOnPhoto, holding, scaleTop, there } from "../../app/components/overlay.js"
-import { clamp, digits, fillIn, percent } from "../../app/components/text.js"
+import { clamp, digits, fillIn, minus, percent } from "../../app/components/text.js"
 import { mayBePhoto, photoAmong } from "../../app/components/page_style/photo_drop.js"
 import { countedTexts, describe, enlarged, patchIn, slotAt, slotOf } from "../../app/components/picture/picture.js"
 
@@ -29,6 +29,7 @@ test("words are filled in, numbers written short and kept in range", () => {
   assert.equal(fillIn("带给{a}多少", { a: "分类 token" }), "带给分类 token 多少")
   assert.deepEqual([-1, 0, 2, 3].map(value => clamp(value, 3)), [0, 0, 2, 2])
   assert.deepEqual([digits(0.0012345), percent(0.1234), percent(0)], ["0.0012", "12 %", "0 %"])
+  assert.deepEqual([digits(-1.234), minus(-0.5), minus("1e-7"), minus("x-y")], ["−1.2", "−0.5", "1e−7", "x-y"])
 })
 
 test("an image is there once it is loaded and has a size", () => {
@@ -134,7 +135,7 @@ const AXES = [
   { what: "given", axis: { tickvals: [0, 2], ticktext: ["a"], range: [0, 1] }, most: 5, labels: ["a", "2"] },
   { what: "round steps", axis: { range: [0, 1] }, most: 5, labels: ["0", "0.2", "0.4", "0.6", "0.8", "1"] },
   { what: "upside down", axis: { range: [10, 0] }, most: 2, labels: ["0", "5", "10"] },
-  { what: "from below zero", axis: { range: [-1.5, 1.5] }, most: 3, labels: ["-1", "0", "1"] },
+  { what: "from below zero", axis: { range: [-1.5, 1.5] }, most: 3, labels: ["−1", "0", "1"] },
   { what: "small", axis: { range: [0, 0.004] }, most: 2, labels: ["0", "2e−3", "4e−3"] },
   { what: "thousands", axis: { range: [0, 20000] }, most: 2, labels: ["0", "10k", "20k"] },
   { what: "a step of its own", axis: { range: [0, 3], dtick: 1 }, most: 5, labels: ["0", "1", "2", "3"] },

@@ -1,5 +1,6 @@
 // A chart drawn in place: pictures, points, lines, bars; what stays keeps its element, so that it glides and never blinks.
 
+import { minus } from "../text.js"
 import { fillHover, ticksOf } from "./chart_words.js"
 
 const NS = "http://www.w3.org/2000/svg"
@@ -221,8 +222,8 @@ function drawScale(row, t) {
   row.hidden = !t
   if (!t) return
   const [low, high] = row.querySelectorAll("span")
-  low.textContent = +Number(t.low).toPrecision(3)
-  high.textContent = +Number(t.high).toPrecision(3)
+  low.textContent = minus(+Number(t.low).toPrecision(3))
+  high.textContent = minus(+Number(t.high).toPrecision(3))
   row.querySelector("em").textContent = t.unit
   row.querySelector("i").style.background = `linear-gradient(90deg, ${t.colours.join(",")})`
 }

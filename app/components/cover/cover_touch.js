@@ -78,8 +78,9 @@ function drag(s, patch) {
   const { stroke } = s, moves = s.tool === "rectangle"
   if (moves || s.tool === "object") s.mask = stroke.mask.slice()
   for (const one of reached(s, patch, moves ? stroke.from : stroke.last)) s.mask[one] = s.tool === "eraser" ? 0 : 1
-  stroke.last = patch
+  stroke.last = s.read = patch
   s.ahead = []
+  readOut(s)
   scheduleCover(s)
 }
 

@@ -3,7 +3,7 @@
 import { even, fetched, fill, largest, place, standingOut } from "../explorer/explorer_read.js"
 import { heatOnPhoto, scaleTop, there } from "../overlay.js"
 import { framed, strokeTwice } from "../outlined.js"
-import { strongest, numbersOf, painted, signedRow, lines } from "./look_read.js"
+import { strongest, numbersOf, painted, ringed, signedRow, lines } from "./look_read.js"
 import { tell } from "./look_words.js"
 
 export const PINNED = "#ffffff", POINTED = "#ffb000"
@@ -87,7 +87,7 @@ function outline(s) {
   if (s.st.patch !== null) box(s.st.patch, PINNED)
   if (s.hover !== null) box(s.hover, POINTED)
   const what = painted(s)
-  if (what.kind !== "attention" || what.head === null || !s.data.distance) return
+  if (!ringed(what, s.data)) return
   const [row, col] = s.patch === null ? [(grid.rows - 1) / 2, (grid.cols - 1) / 2] : place(grid.prefix + s.patch, grid)
   const radius = (s.data.distance.px[what.layer][what.head] * w) / grid.step[1]
   ctx.beginPath()

@@ -14,6 +14,9 @@ export function painted({ st, hover, over, step }) {
   return layer === null ? { kind: "rollout", patch } : { kind: "attention", layer, head, patch }
 }
 
+// Whether the mean distance of the head that is shown is drawn around a patch.
+export const ringed = (what, data) => what.kind === "attention" && what.head !== null && Boolean(data.distance)
+
 // Its numbers, a token each, in `out`; false while they are on their way, or where this layer has not come from Python.
 export function numbersOf(s, what, out) {
   const { data } = s, { prefix } = data.grid, bytes = spec => spec && fetched(s, spec, s.again)

@@ -2,8 +2,8 @@
 
 import { drawBar, even, largest, place } from "../explorer/explorer_read.js"
 import { outlierSentence } from "../outlined.js"
-import { digits, fillIn, percent } from "../text.js"
-import { numbersOf, painted } from "./look_read.js"
+import { digits, fillIn, minus, percent } from "../text.js"
+import { numbersOf, painted, ringed } from "./look_read.js"
 
 const nameOf = ({ data: { grid, words } }, patch) => {
   if (patch === null) return words.readout
@@ -47,10 +47,11 @@ function value({ hover, what, lit, data, ...s }) {
   const fixed = what.kind === "step" || Boolean(data.values) || (what.kind === "position" && what.patch !== hover)
   const at = hover !== null && fixed ? hover : largest(lit, grid.prefix) - grid.prefix
   const amount = lit[grid.prefix + at], facts = { token: nameOf({ data, ...s }, at) }
-  if (what.kind === "position") return hover !== null && fixed ? fillIn(words["here cosine"], { ...facts, value: amount.toFixed(2) }) : ""
-  const key = hover !== null && fixed ? "here" : "most"
+  if (what.kind === "position") return hover !== null && fixed ? fillIn(words["here cosine"], { ...facts, value: minus(amount.toFixed(2)) }) : ""
+  const key = (hover !== null && fixed ? "here" : "most") + (what.kind === "attention" ? " to" : "")
   const said = fillIn(words[key], { ...facts, ...shares(amount, data) })
-  return [given({ what, lit, data, ...s }), said].filter(Boolean).join(" ") // first of the patch that is pointed at: a screen may end there
+  const circle = ringed(what, data) ? words.circle : ""
+  return [given({ what, lit, data, ...s }), said, circle].filter(Boolean).join(" ") // first of the patch that is pointed at: a screen may end there
 }
 
 const shares = (amount, data) => ({ percent: percent(amount), times: digits(amount / even({ data })) })
@@ -74,7 +75,7 @@ function captions(s, shown) {
   const put = (name, text) => !data.undefined[name] && (s.root.querySelector(`section.${name} .caption`).textContent = text && text[0].toUpperCase() + text.slice(1))
   const [high, wide] = grid.step, patch = s.patch ?? data.middle
   const facts = { token: nameOf(s, patch), patch, high, wide, count: 3 * high * wide, dims: data.embedding?.dims }
-  put("patches", data.embedding ? fillIn(words["patches caption"], facts) : "")
+  put("patches", data.embedding ? [fillIn(words["patches caption"], facts), data.sequence].join(" ") : "")
   put("filters", data.filters?.parts ? fillIn(words["filters caption"], facts) : "")
   put("positions", fillIn(words["positions caption"], { patch: s.over?.position ?? patch }))
   if (data.distance) {

@@ -6,14 +6,14 @@ const CHART = ":st(plotly-chart), :st(image)" // Streamlit's own, which are enla
 const LEAST_PX = 120 // what is smaller is an icon or a colour bar
 const ROOM = 0.96 // of the screen
 const STYLE = `:fullscreen {
-  --beside-picture: 6.5rem; --beside-photo: 8.5rem; box-sizing: border-box; margin: 0; padding: 1rem; overflow: auto;
+  --beside-picture: 2.75rem; --beside-photo: 8.5rem; box-sizing: border-box; margin: 0; padding: .5rem; overflow: auto;
   background: var(--st-background-color); color: var(--st-text-color);
 }
 figure:fullscreen { display: grid; place-content: safe center; grid-template-columns: minmax(0, 1fr); justify-items: center; max-width: none !important; }
 section:fullscreen .photo { margin-inline: auto; }
 li:fullscreen { display: grid; place-content: safe center; justify-items: center; width: 100%; max-width: none; list-style: none; }
 li:fullscreen img { width: auto; height: calc(100vh - 7rem); max-width: 100%; object-fit: contain; }
-figure:fullscreen > .frame { width: min(100%, 100vh - var(--beside-picture)); }`
+figure:fullscreen > .frame { width: min(100%, (100vh - var(--beside-picture)) * var(--shape, 1)); }`
 let under = [] // what the pointer is over, the innermost first
 
 const large = ({ width, height }) => width > LEAST_PX && height > LEAST_PX

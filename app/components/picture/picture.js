@@ -2,7 +2,7 @@
 
 import { framed } from "../outlined.js"
 import { heatOnPhoto, holding, placeOf, there } from "../overlay.js"
-import { clamp } from "../text.js"
+import { clamp, digits, minus } from "../text.js"
 import { drawable, inParts } from "./curtain.js"
 
 const states = new WeakMap()
@@ -36,7 +36,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   for (const [name, texts] of Object.entries(countedTexts(data))) {
     parentElement.querySelector(`.${name}`).replaceChildren(...texts.map(text => Object.assign(document.createElement("span"), { textContent: text })))
   }
-  parentElement.querySelector("figure").style.maxWidth = `max(260px, (100vh - var(--beside-picture, 24.5rem)) * ${(slots.cols * data.cell[1]) / (slots.rows * data.cell[0])})`
+  const { style } = parentElement.querySelector("figure")
+  style.setProperty("--shape", String((slots.cols * data.cell[1]) / (slots.rows * data.cell[0])))
+  style.maxWidth = "max(260px, (100vh - var(--beside-picture, 24.5rem)) * var(--shape))"
   // it has a name, so now it can be reached
   const told = [data.label, data.told, data.words.keys, data.overlay && data.words.hold]
   canvas.setAttribute("aria-label", told.filter(Boolean).join(". ").replaceAll(".. ", ". "))
@@ -165,8 +167,8 @@ export function describe(slot, data) {
 
 // A value with its unit, and how many even shares of all tokens it is.
 function read(value, data, even) {
-  const times = even ? ` · ${fill(data.words.times, { times: Number((value / even).toPrecision(2)) })}` : ""
-  return `${Number(value.toPrecision(3))} ${data.unit}${times}`
+  const times = even ? ` · ${fill(data.words.times, { times: digits(value / even) })}` : ""
+  return `${minus(Number(value.toPrecision(3)))} ${data.unit}${times}`
 }
 
 const fill = (words, facts) => words.replace(/\{(\w+)\}/g, (_, name) => facts[name])

@@ -1,5 +1,7 @@
 // The switches' parts that need no browser: what is off as text, where the arrow keys lead, colours of drops.
 
+import { minus } from "../text.js"
+
 /** @typedef {{ name: string, kind: string, layer: number, head: number }} Switch */
 
 export const BETWEEN = "-"
@@ -44,4 +46,4 @@ export function needsBlack(rgb) {
 
 /** A drop in few letters.
  * @param {number} value */
-export const shortNumber = value => (Math.abs(value) < 0.05 ? "0" : value.toFixed(1).replace("-", "−"))
+export const shortNumber = value => (Math.abs(value) < 0.05 ? "0" : minus(value.toFixed(1)))

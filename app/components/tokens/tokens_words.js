@@ -1,7 +1,7 @@
 // The words of the page Tokens: every sentence comes from Python; here numbers and names are filled in.
 
 import { outlierSentence } from "../outlined.js"
-import { fillIn, percent } from "../text.js"
+import { fillIn, minus, percent } from "../text.js"
 
 const called = ({ data: { grid, words } }, patch) => fillIn(words.patch, { patch, row: Math.floor(patch / grid.cols), col: patch % grid.cols })
 
@@ -13,7 +13,7 @@ export function tellTokens(s, at, match) {
   put(q(".strip h3"), fillIn(words["title strip"], { token: called(s, at ? at.patch : data.middle) }))
   put(q(".told"), at ? matched(s, match) : resting(s))
   const [low, high] = q(".scale").querySelectorAll("span")
-  if (s.lit) [low, high].forEach((span, i) => put(span, s.lit[i].toFixed(2)))
+  if (s.lit) [low, high].forEach((span, i) => put(span, minus(s.lit[i].toFixed(2))))
   listenToTokens(s)
 }
 
@@ -28,9 +28,9 @@ function resting({ data: { words, shares, outlier_shares: outlying }, st: { laye
 function matched(s, match) {
   const { words } = s.data
   if (!match) return ""
-  const best = fillIn(words[match.mutual ? "best mutual" : "best"], { token: called(s, match.best), cosine: match.cosine.toFixed(2) })
+  const best = fillIn(words[match.mutual ? "best mutual" : "best"], { token: called(s, match.best), cosine: minus(match.cosine.toFixed(2)) })
   if (match.next < 0) return best
-  return fillIn(words["two sentences"], { first: best, second: fillIn(words["runner-up"], { token: called(s, match.next), cosine: match.nextCosine.toFixed(2) }) })
+  return fillIn(words["two sentences"], { first: best, second: fillIn(words["runner-up"], { token: called(s, match.next), cosine: minus(match.nextCosine.toFixed(2)) }) })
 }
 
 function put(element, text) {
@@ -44,7 +44,7 @@ export function label(s) {
   q(".joins").setAttribute("aria-pressed", String(Boolean(st.lines)))
   q(".threshold").hidden = st.view !== "foreground"
   q(".threshold input").value = st.threshold
-  q(".threshold output").textContent = st.threshold.toFixed(1)
+  q(".threshold output").textContent = minus(st.threshold.toFixed(1))
   s.tiles.forEach(({ button }, layer) => button.setAttribute("aria-pressed", String(layer === st.layer)))
   const play = q(".play")
   play.setAttribute("aria-pressed", String(Boolean(s.playing)))

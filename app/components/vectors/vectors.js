@@ -1,5 +1,7 @@
 // Vectors as rows of little bars: what enters, what each part makes of it, what is added to the stream.
 
+import { minus } from "../text.js"
+
 const NS = "http://www.w3.org/2000/svg"
 
 export default function ({ data, parentElement }) {
@@ -52,7 +54,7 @@ function bars(r) {
     const bar = document.createElementNS(NS, "rect")
     set(bar, { x: i * 10 + 1, width: 8, y: value < 0 ? 0 : -high, height: high, class: value < 0 ? "down-bar" : "up-bar" })
     const title = document.createElementNS(NS, "title")
-    title.textContent = `${i}: ${value}`
+    title.textContent = `${i}: ${minus(value)}`
     bar.append(title)
     svg.append(bar)
   })

@@ -18,7 +18,7 @@ from vitcore.figures.heat_overlay import scale_top
 from vitcore.figures.theme import encode_image
 from vitcore.grid import Grid
 from vitcore.probabilities import probabilities
-from vitcore.translation import percent, translated_labels
+from vitcore.translation import decimal, percent, translated_labels
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
@@ -139,7 +139,7 @@ def answer_change(rec: Recording, logits: NDArray[np.float32], text: Prose) -> s
     if not rows:
         one, other = rec.logits.astype(float), logits.astype(float)
         similarity = one @ other / max(np.linalg.norm(one) * np.linalg.norm(other), 1e-30)
-        return text["features"].format(similarity=f"{similarity:.2f}")
+        return text["features"].format(similarity=decimal(similarity, 2))
     was, now = max(rows, key=lambda row: row.before), max(rows, key=lambda row: row.after)
     facts = {"label": was.label, "before": percent(was.before), "after": percent(was.after), "now": now.label,
              "share": percent(now.after)}  # fmt: skip

@@ -14,7 +14,7 @@ from app.state.model_ref import ModelRef
 from app.views.compare.model_pair import ModelPair
 from app.widgets import outlier_masking
 from vitcore.report.report_settings import ReportOrigin
-from vitcore.translation import percents
+from vitcore.translation import decimal, percents
 
 # What a link to the page carries beside the picture's own settings:
 ADDRESS_KEYS = ("photo", "model", "b", "b_px", "picture")
@@ -34,7 +34,7 @@ def show_numbers(pair: ModelPair) -> None:
 
 
 def _number(value: float) -> str:
-    return f"{value:.2f}" if value == value else "–"
+    return decimal(value, 2) if value == value else "–"
 
 
 def show_answers_and_grid(pair: ModelPair, picture: str) -> None:

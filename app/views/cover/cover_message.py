@@ -35,9 +35,8 @@ def cover_message(visit: CoverVisit) -> dict[str, Any]:
     left = {"rollout": after.rollout, "class_attention": after.class_attention} if after else {}
     found = {name: outlier_masking.outliers_in_map(visit, values) for name, values in before.items()}
     marks = {name: covered_photos.marked_patches(values, after.outliers) for name, values in left.items()} if after else {}
-    said = [one.sentence for one in found.values()]
-    if after:
-        said += [outlier_masking.outliers_of_patches(one, len(after.outliers), grid).sentence for one in marks.values()]
+    framed = sorted({patch for patches in (*(one.patches for one in found.values()), *marks.values()) for patch in patches})
+    total = max(one.total for one in found.values()) or (len(after.outliers) if after else 0)
     wanted = covered_photos.map_values(rec, visit.map_name, outlier_masking.applies_to(visit), vit)
     layer = covered_photos.layer_png(rec, visit.fill if visit.fill in LAYERS else "mean")
     return {
@@ -48,7 +47,7 @@ def cover_message(visit: CoverVisit) -> dict[str, Any]:
         "object": map_values(wanted), "colours": landing_figures.look_colours(visit.mode),
         "maps": {name: _map(visit, before[name], left.get(name), found[name].patches, marks.get(name, [])) for name in before},
         "answer": [class_row(*row) for row in rows], "told": covered if isinstance(covered, str) else told(visit, covered),
-        "outlying": next(filter(None, said), ""),  # where they hold much of a map before, or of what is left of it, or are masked
+        "outlying": outlier_masking.outliers_of_patches(framed, total, grid).sentence,  # of all that are framed in any of the maps
         "words": {key: text[key] for key in TEXT_KEYS},
     }  # fmt: skip
 

@@ -49,9 +49,9 @@ def show_verdicts(experiment: Experiment, results: Results, text: Prose) -> None
 
 
 def fold_sentences(experiment: Experiment, text: Prose) -> str:
-    """What an experiment is, what was measured, and the paper's finding."""
+    """The paper's finding, what was measured, and what the experiments are made of, with its command."""
     finding = f"**{text['paper says']}** {say(experiment.finding)}"
-    return "\n\n".join([f"{text['intro']} {text['bars']}", say(experiment.measured), finding])
+    return "\n\n".join([finding, say(experiment.measured), text["bars"], text["intro"]])
 
 
 def show_protocol(experiment: Experiment, results: Results, text: Prose) -> None:

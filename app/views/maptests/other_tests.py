@@ -14,6 +14,7 @@ from app.state.memory import memory_cache
 from app.state.visit.visit import Visit
 from app.texts import Prose
 from vitcore.models.model_cards import ModelError
+from vitcore.translation import decimal
 
 
 def show_weights(visit: Visit) -> None:
@@ -80,7 +81,7 @@ def show_stability(visit: Visit) -> None:
 
 
 def _written(value: float) -> str:
-    return f"{value:.2f}" if value == value else "–"
+    return decimal(value, 2) if value == value else "–"
 
 
 MEASURES = ("auc", "pointing", "mass")

@@ -19,7 +19,7 @@ from vitcore.figures.drawing import fit_figure_to_width
 from vitcore.figures.heat_overlay import scale_top
 from vitcore.figures.theme import HEAT
 from vitcore.models.model_cards import DEFAULT_MODEL
-from vitcore.translation import percent
+from vitcore.translation import decimal, percent
 
 HARDLY_CHANGED, MUCH_CHANGED = (0.95, 0.7)  # rank correlations: what more is hardly a change, and what less is much of one
 PICTURE_WIDTH_PX = 540  # about half a page: a picture made for a whole one would stand in empty space
@@ -59,7 +59,7 @@ def show_masking_effect(visit: Visit) -> None:
     rank_agreement = effect.rank_correlation
     much = "hardly" if rank_agreement >= HARDLY_CHANGED else "much" if rank_agreement < MUCH_CHANGED else "somewhat"
     st.markdown(text.fill(f"{source} taken", share=percent(effect.outlier_share), times=f"{effect.times_even:.2g}",
-                          alike=f"{rank_agreement:.2f}", much=text[much], readout=readout, block=block,
+                          alike=decimal(rank_agreement, 2), much=text[much], readout=readout, block=block,
                           count=len(outliers.patches)))  # fmt: skip
     top, even = scale_top(effect.after, grid.even_share), grid.even_share
     for place, key, amounts in zip(st.columns(2, gap="large"), ("before", "after"), (effect.before, effect.after), strict=True):

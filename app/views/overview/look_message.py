@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 TEXT_KEYS = (
     *LABELS, "mean", "head", "stop", "patch", "mean of heads", "one head", "painted rollout", "painted step", "painted attention",
-    "painted position", "most", "here", "gives", "here cosine", "times", "times or more", "cosine", "patches caption",
-    "filters caption", "positions caption", "distance caption", "distance hollow", "distance one", "rollout caption", "layer axis",
-    "readout short",
+    "painted position", "most", "here", "most to", "here to", "circle", "gives", "here cosine", "times", "times or more", "cosine",
+    "patches caption", "filters caption", "positions caption", "distance caption", "distance hollow", "distance one",
+    "rollout caption", "layer axis", "readout short",
 )  # fmt: skip
 PICTURES = ("patches", "filters", "positions", "distance", "rollout")
 
@@ -59,6 +59,7 @@ def look_message(visit: Visit, layer: int | None, masked: bool) -> dict[str, Any
         "photo": visit.photo_url, "detail": visit.detail_url, "answer": _answer(rec.top_classes(translated=True)),
         "pixels": media_url(look_bytes.input_png(rec), "image/png", "pixels") if cut else None,
         "embedding": _embedding(rec) if cut else None,
+        "sequence": text.joined((text.fill("patches empty", count=grid.prefix) if grid.prefix else "", text["from 0"])),
         "filters": _filters(rec, filters) if filters else None, "positions": positions,
         "distance": _distance(rec) if vit.is_global else None,
         "blocks": vit.blocks, "heads": vit.heads, "span": attention_bytes.coding_range().span,

@@ -36,7 +36,7 @@ def show_position_sentences(cosine: NDArray, chosen: int, vit: Vit, text: Prose)
     grid, facts = vit.grid, model_weights.position_facts(cosine, chosen, vit.grid)
     (row, col), (most_row, most_col) = grid.row_col(chosen), grid.row_col(facts.most)
     here, there = {"chosen": chosen, "row": row, "col": col}, {"most": facts.most, "most_row": most_row, "most_col": most_col}
-    st.markdown(text["most similar"].format(**here, **there, cosine=decimal(facts.most_cosine, 3)))
+    st.markdown(text.fill("most similar", **here, **there, cosine=decimal(facts.most_cosine, 3)))
     correlation = decimal(model_weights.correlation_with_distance(cosine, grid), 2)
     st.metric(text["correlation"], correlation, help=text["correlation help"])
     with st.expander(text["more"]):

@@ -186,7 +186,7 @@ def _explanations(visit: RolloutVisit, method_map: MethodMap) -> None:
     if computed and computed.incomplete:
         st.caption(computed.incomplete)
     if computed and computed.gaps:
-        complete = text["complete"].format(rise=computed.rises[0], gap=computed.gaps[0], total=method_map.values.sum())
+        complete = text.fill("complete", rise=computed.rises[0], gap=computed.gaps[0], total=method_map.values.sum())
     limits = text.joined((text[f"limits.{name}"], map_tests.measured_sentences(visit.vit, name)))
     explain(text.joined((_how_to_read(visit, name), complete)), limits, text[f"source.{name}"], is_map=True)
 
