@@ -55,7 +55,7 @@ def test_integrated_gradients_are_in_logits_and_say_how_complete_they_are(shippe
     told = app.component("b_gathered")
     assert told["unit"] == "logits" and np.allclose(told["values"], found.maps.ravel(), atol=2e-3)
     (said,) = (c.partition("The logit rises by")[2] for c in app.sentences("caption") if "The logit rises by" in c)
-    rise, total, gap = (float(v) for v in re.findall(r"[-+]?\d+\.\d+", said))
+    rise, total, gap = (float(v.replace("−", "-")) for v in re.findall(r"[−+]?\d+\.\d+", said))
     assert (rise, gap) == pytest.approx((found.rises[0], found.gaps[0]), abs=5e-3)
     assert total == pytest.approx(rise + gap, abs=2e-3)
 
