@@ -46,7 +46,8 @@ def test_choose_b_switch_the_picture_point_and_share(visit, subtests):
     x, y, *_ = card.get_by_role("img").bounding_box().values()
     assert main.evaluate("m => m.scrollTop") > 0
     theirs.mouse.click(x + 9, y + 9)  # on its picture: the whole card is the button
-    expect(theirs).not_to_have_url(re.compile("another|attention"))
+    expect(theirs).not_to_have_url(re.compile("another"))
+    expect(theirs.get_by_role("radio", name="attention", exact=True)).to_be_checked()  # a kind that was chosen stays
     assert at_rest(theirs).get_by_test_id("stMain").evaluate("m => m.scrollTop") == 0, "what was chosen is seen"
     drawn = theirs.locator("[class*=st-key-pair_] img").evaluate_all("all => all.filter(e => e.naturalWidth === 412).length")
     assert drawn == len(PRESET_PAIRS)

@@ -35,8 +35,9 @@ def a_near_head_and_a_far_head(page: Page, vit: vitcore.Vit, rec: vitcore.Record
     px = rec.distance_renormalised_px[0]  # among the patches: a head that looks at the class token is not near
     near, far = px.argmin(), px.argmax()
     assert 3 * px[near] < px[far], "they can be told apart"
-    said = f"head {near} has the shortest distance, {drawn[near]:.1f} px as drawn and {px[near]:.1f} px among the patches alone. "
-    said += f"Head {far} has the longest, {drawn[far]:.1f} px and {px[far]:.1f} px"
+    said = f"head {near} has the shortest distance: {drawn[near]:.1f} px in the chart (class token as 0 px), "
+    said += f"{px[near]:.1f} px among the patches only. Head {far} has the longest: {drawn[far]:.1f} px in the chart, "
+    said += f"{px[far]:.1f} px"
     expect(page.get_by_text(said)).to_be_in_viewport()
 
 
