@@ -103,12 +103,6 @@ def heat_colour_scale(
         bar = ColourScale(colours=diverging_scale(mode) + ON_PHOTO, low=-top, high=top, unit=unit)
     else:
         one = float(values.mean()) if even_share is None else even_share
-        share = f"{one:.3g}{chr(160) if unit.startswith('%') else ' '}{unit}"
-        by_mean = even_share is None
-        told = (
-            say("times the map's mean ({share})", share=share)
-            if by_mean
-            else say("times an even share of all tokens ({share})", share=share)
-        )
+        told = say("times the map's mean") if even_share is None else say("times an even share of all tokens")
         bar = ColourScale(colours=HEAT, low=0, high=top / one if one else MIN_TOP_IN_EVEN_SHARES, unit=told)
     return replace(bar, unit=say("{unit}, or more", unit=bar.unit)) if top < np.abs(values).max() else bar
