@@ -29,6 +29,7 @@ def test_a_phone_is_led_to_the_poll_s_photo_and_what_it_makes_up_is_refused():
 
 def test_a_lecturer_asks_about_one_photo_after_another_but_not_about_an_own_one():
     lecturer = App("live", photo="cat").fine().press("poll_open")
+    assert [toast.value for toast in lecturer.at.toast] == ["The poll stands at the top of this page."]
     code = next(line for line in lecturer.sentences("markdown") if line.startswith("## ")).removeprefix("## ")
     poll = poll_store.find_poll(code)
     assert poll.photo == "cat" and poll.is_open and "The answer is **" in lecturer.text("markdown")
@@ -40,6 +41,7 @@ def test_a_lecturer_asks_about_one_photo_after_another_but_not_about_an_own_one(
     assert "asks about another photo" in lecturer.text("info")
     lecturer.press("poll_ask")
     assert poll_store.find_poll(code).photo == "espresso" and "0 votes" in lecturer.text("markdown")
+    assert not lecturer.values()["poll_shown"], "nobody sees what others choose now"
     file = io.BytesIO()
     Image.new("RGB", (64, 64), "teal").save(file, "PNG")
     lecturer.upload("own.png", file.getvalue()).fine()

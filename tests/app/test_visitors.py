@@ -133,6 +133,7 @@ def test_a_ticket_is_good_for_as_long_as_the_photo_is_kept(server, hurry):
     wait_for(lambda: not mine("gone-soon"))
     late = again(server, shown)
     assert "gone-soon" not in late.text and shown not in visitors._tickets and ticket(late) != shown
+    assert ticket(late).rpartition(".")[2] == shown.rpartition(".")[2], "the same tab, by which a poll knows a phone"
     late.close()
 
 

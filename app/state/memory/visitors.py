@@ -9,6 +9,7 @@ A page that is loaded again is another visit to Streamlit, and the same visitor'
 """
 
 import contextlib
+import re
 import secrets
 import threading
 import time
@@ -26,6 +27,7 @@ SILENCE_S = 30 * 60
 CHECK_INTERVAL_S = 20
 
 COOKIE = "inside_vit_visit"
+TAB_NAME = re.compile("[0-9a-f]{32}")  # the end of a ticket
 
 _last_visits: dict[str, tuple[set[str], float]] = {}  # visitor -> Streamlit's sessions, and when one was last there
 _tickets: dict[str, str] = {}  # ticket -> visitor; 256 random bits that nobody can guess
@@ -53,9 +55,16 @@ def session_id() -> str:
 def reload_ticket() -> str:
     """What this visitor's tab shows when its page is loaded again."""
     name = visitor_id()
-    mine: str = st.session_state.setdefault("_ticket", secrets.token_urlsafe(32))
+    mine: str = st.session_state.setdefault("_ticket", f"{secrets.token_urlsafe(32)}.{tab_name()}")
     _tickets[mine] = name
     return mine
+
+
+def tab_name() -> str:
+    """A name of this visitor's tab, 32 random hexadecimal digits, that opens nothing: the same after a reload, on any process."""
+    shown = str(st.context.cookies.get(COOKIE, "")).rpartition(".")[2]
+    name: str = st.session_state.setdefault("_tab", shown if TAB_NAME.fullmatch(shown) else secrets.token_hex(16))
+    return name
 
 
 def _returning_visitor() -> str | None:

@@ -6,8 +6,6 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import streamlit as st
-
 from app.server import poll_store
 from app.state.memory import visitors
 from app.state.model_ref import ModelRef
@@ -26,11 +24,10 @@ SHOWN_PATCHES = 5
 
 
 class VoteMap(NamedTuple):
-    """Votes on the photo's patches: colours to be laid on it, a data address; the most votes a patch has; all of them."""
+    """Votes on the photo's patches: colours to be laid on it, a data address; the most votes a patch has."""
 
     overlay: str
     most: int
-    votes: int
 
 
 def own_code() -> str:
@@ -57,12 +54,8 @@ def end_own() -> None:
 
 
 def voter() -> str:
-    """This phone's name in polls: of its tab's ticket, so that it is the same when the phone was asleep; nobody can turn it back.
-
-    A visit keeps it, whatever its browser says later: one that speaks for many has one vote.
-    """
-    shown = st.context.cookies.get(visitors.COOKIE) or visitors.reload_ticket()
-    return str(st.session_state.setdefault("_voter", hashlib.sha256(str(shown).encode()).hexdigest()[:32]))
+    """This phone's name in polls: of its tab, so that it is the same when the phone was asleep; nobody can turn it back."""
+    return hashlib.sha256(visitors.tab_name().encode()).hexdigest()[:32]
 
 
 def vote_map(votes: Sequence[int], rows: int, cols: int) -> VoteMap:
@@ -74,7 +67,7 @@ def vote_map(votes: Sequence[int], rows: int, cols: int) -> VoteMap:
 
     counts = np.array(votes, float).reshape(rows, cols)
     most = max(1, int(counts.max()))
-    return VoteMap(pixels_to_data_uri(heat_colours(counts, most)), most, int(counts.sum()))
+    return VoteMap(pixels_to_data_uri(heat_colours(counts, most)), most)
 
 
 def votes_chart(votes: Sequence[int], rollout: NDArray, even_share: float, mode: Mode) -> Drawing:

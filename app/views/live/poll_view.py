@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 import streamlit as st
 
-from app import permissions, texts
+from app import texts
 from app.components.figure import figure
 from app.components.picture.picture import picture
 from app.server import poll_store
@@ -16,6 +17,7 @@ from app.state.memory.memory_cache import MemoryBudgetError
 from app.state.visit import poll
 from app.texts import escape_markdown
 from app.views.live import qr_code
+from vitcore.report.report_settings import ReportOrigin
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,9 +50,7 @@ def poll_menu(visit: Visit) -> None:
         if (asked := poll.subject(visit)) is None:
             st.caption(text["own"])
         elif not poll.own_code():
-            st.button(
-                text["open"], icon=":material/add:", key="poll_open", type="primary", on_click=_try, args=(poll.open_own, asked)
-            )
+            st.button(text["open"], icon=":material/add:", key="poll_open", type="primary", on_click=_open, args=(asked,))
         st.text_input(text["code"], key="poll", bind="query-params", max_chars=poll_store.CODE_LETTERS)
         st.caption(text.fill("how", hours=poll_store.LIFETIME_S // 3600))
         st.caption(text["limits"])
@@ -62,17 +62,22 @@ def _open(asked: tuple[str, str, int]) -> None:
         st.toast(texts.prose("poll")["above"], icon=":material/arrow_upward:")
 
 
+def say_problem(sentence: str) -> None:
+    """What can't be done in a poll."""
+    st.warning(escape_markdown(sentence), icon=":material/how_to_vote:")
+
+
 def show_own_poll(visit: Visit) -> None:
     """The poll that this visitor has opened, if any."""
     text = texts.prose("poll")
     if problem := st.session_state.pop(PROBLEM, ""):
-        st.warning(escape_markdown(problem), icon=":material/how_to_vote:")
+        say_problem(problem)
     if not (code := poll.own_code()):
         return
     try:
         found = poll_store.find_poll(code)
     except poll_store.PollError as error:
-        st.warning(escape_markdown(str(error)), icon=":material/how_to_vote:")
+        say_problem(str(error))
         st.button(text["end"], key="poll_end", on_click=_try, args=(poll.end_own,))
         return
     with st.container(border=True, key="own_poll"):
@@ -88,9 +93,8 @@ def _show_link(code: str, text: texts.Prose) -> None:
     qr_code.qr_code(link, text["qr"])
     st.markdown(f"## {code}")
     st.caption(escape_markdown(link.removeprefix("https://").removeprefix("http://")))
-    host = qr_code.host_of(link)
-    if host in permissions.LOOPBACK_ADDRESSES:
-        st.warning(text.fill("only here", host=host), icon=":material/phonelink_off:")
+    if ReportOrigin(address=link).only_here:
+        st.warning(text.fill("only here", host=urlsplit(link).hostname), icon=":material/phonelink_off:")
 
 
 def _show_votes(found: poll_store.Poll, visit: Visit, text: texts.Prose) -> None:
@@ -106,7 +110,7 @@ def _show_votes(found: poll_store.Poll, visit: Visit, text: texts.Prose) -> None
     if not same:
         st.info(text["elsewhere"] if asked else text["own"], icon=":material/photo_library:")
         if asked:
-            st.button(text["ask here"], key="poll_ask", type="primary", on_click=_try, args=(poll_store.ask_again, code, *asked))
+            st.button(text["ask here"], key="poll_ask", type="primary", on_click=_ask_again, args=(code, asked))
         return
     rec, grid = visit.recording, visit.grid
     photo = PolledPhoto(visit.photo_url, visit.detail_url, grid.rows, grid.cols, grid.step_px, rec.rollout(), grid.even_share,
@@ -120,12 +124,18 @@ def question(visit: Visit, text: texts.Prose) -> str:
     return text.fill("question", label=escape_markdown(top[0][0])) if top else text["question features"]
 
 
+def _ask_again(code: str, asked: tuple[str, str, int]) -> None:
+    """About this photo from now on; nobody sees what others choose before it is shown once more."""
+    _try(poll_store.ask_again, code, *asked)
+    st.session_state["poll_shown"] = False
+
+
 def _count(found: poll_store.Poll, photo: PolledPhoto, shown: bool, text: texts.Prose) -> None:
     """How many votes there are, read anew while the poll is open, and if they are `shown` the patches."""
     try:
         votes = poll_store.count_votes(found)
     except poll_store.PollError as error:
-        st.warning(escape_markdown(str(error)), icon=":material/how_to_vote:")
+        say_problem(str(error))
         return
     state = ("open", "green", ":material/lock_open:") if found.is_open else ("closed", "gray", ":material/lock:")
     with st.container(horizontal=True, vertical_alignment="center"):

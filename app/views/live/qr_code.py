@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from functools import lru_cache
-from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -24,8 +23,3 @@ def _svg(link: str) -> str:
     code = segno.make(link, error="m", micro=False)
     code.save(file, kind="svg", xmldecl=False, scale=8, border=QUIET_MODULES, dark="#000", light="#fff")
     return file.getvalue().decode()
-
-
-def host_of(link: str) -> str:
-    """The name or address of the server in a link."""
-    return urlsplit(link).hostname or ""

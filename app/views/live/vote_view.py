@@ -10,8 +10,7 @@ from app.components.picture.picture import picture
 from app.server import poll_store
 from app.state.visit import poll
 from app.state.visit.visit import Visit
-from app.texts import escape_markdown
-from app.views.live.poll_view import question
+from app.views.live.poll_view import question, say_problem
 
 TAPPED = "_vote"  # the patch that was tapped and is not in the poll yet
 
@@ -25,7 +24,7 @@ def show_vote(visit: Visit) -> None:
     try:
         found = poll_store.find_poll(code)
     except poll_store.PollError as error:
-        st.warning(escape_markdown(str(error)), icon=":material/how_to_vote:")
+        say_problem(str(error))
         return
     with st.container(border=True, key="vote"):
         if poll.subject(visit) != (found.photo, found.model, found.patches):
@@ -57,7 +56,7 @@ def _ballot(found: poll_store.Poll, image: str, rows: int, cols: int, step_px: t
     except poll_store.PollError as error:
         refused, voted = str(error), None
     if refused:
-        st.warning(escape_markdown(refused), icon=":material/how_to_vote:")
+        say_problem(refused)
     if voted is not None:
         place = text.fill("voted", patch=voted, row=voted // cols, col=voted % cols)
         st.success(place if refused else text.joined((place, text["change"])), icon=":material/how_to_vote:")

@@ -20,7 +20,7 @@ class PolledPatch(NamedTuple):
     rollout_share: float
 
 
-def poll_votes(rows: Sequence[PolledPatch], mode: Mode = "light", subtitle: str = "") -> Drawing:
+def poll_votes(rows: Sequence[PolledPatch], mode: Mode = "light") -> Drawing:
     """Two bars a patch, both in % of the largest on this photo: votes, and rollout from where the answer is read."""
     told = say("patch {patch}: {votes} votes, {times} times an even share of rollout")
     facts = [told.format(patch=one.patch, votes=one.votes, times=f"{one.times:.1f}") for one in rows]
@@ -36,7 +36,7 @@ def poll_votes(rows: Sequence[PolledPatch], mode: Mode = "light", subtitle: str 
         for i, one in enumerate(rows)
     ]  # fmt: skip
     return Drawing(
-        title=say("Votes for patches, beside the model's rollout"), subtitle=subtitle, mode=mode, height_px=150 + 52 * len(rows),
+        title=say("Votes for patches, beside the model's rollout"), mode=mode, height_px=150 + 52 * len(rows),
         marks=bars, labels=labels, legend="below", margin=Margin(left=12, right=24, below=96),
         x=Axis(title=say("% of the largest on this photo"), range=(0, 100), step=25),
         y=Axis(visible=False, range=(len(rows) - 0.4, -0.6)),
