@@ -82,7 +82,7 @@ def compress_ahead() -> None:
         threading.Thread(target=compressed, args=(RUNTIME / WASM,), name="compress wasm", daemon=True).start()
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)  # five are served, and a worker of another run may be one more
 def compressed(source: Path | str) -> bytes:
     """A file, or a text, read and compressed once for all visitors: the wasm takes a second."""
     return gzip.compress(_content(source), 6, mtime=0)

@@ -48,6 +48,19 @@ def test_nothing_else_is_served(client, path):
     assert client.get(path.format(at=f"/{live_files.address(worker_script())}")).status_code == 404
 
 
+def test_what_is_served_is_compressed_once(monkeypatch):
+    """More than one visitor asks for all of it, in one order."""
+    live_files.compressed.cache_clear()
+    read, content = [], live_files._content
+    monkeypatch.setattr(live_files, "_content", lambda source: read.append(source) or content(source))
+    files = [live_files.file_of(name) for name in (live_files.GRAPH, live_files.LIBRARY, live_files.WASM)]
+    sources = [early_script(), worker_script(), *(file for file in files if file and file.is_file())]
+    for _ in range(2):
+        for source in sources:
+            live_files.compressed(source)
+    assert read == sources
+
+
 def test_only_the_page_live_begins_apart_from_other_windows(client):
     """Threads of WebAssembly need it; nothing else on the app does."""
     assert client.get("/live").headers["cross-origin-opener-policy"] == "same-origin"

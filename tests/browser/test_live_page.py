@@ -44,6 +44,15 @@ def seen(page) -> dict:
     return found | numbers | {"image": Image.fromarray(pixels[..., :3])}
 
 
+def settled(page, figure, answers) -> dict:
+    """What is seen once it `answers` what is asked of it."""
+    for _ in range(LONG_MS // 50):
+        if answers(found := seen(page)):
+            return found
+        page.wait_for_timeout(50)
+    raise AssertionError(figure.inner_text())
+
+
 def seen_with(page, what: str, expected: list[int]) -> dict:
     """What is seen once these patches are covered (or these heads are off), and the frame that says so has been answered."""
     for _ in range(LONG_MS // 100):
@@ -121,22 +130,16 @@ def walks(page, figure, shipped, folder: Path) -> None:
     assert film.name == "live-attention.webm"
     download.value.save_as(film)
     figure.locator("input[type=file]").set_input_files(film)
-    for _ in range(LONG_MS // 100):
-        if seen(page)["width"] == 960 and place.is_visible():  # frame and heat side by side
-            break
-        page.wait_for_timeout(100)
-    assert seen(page)["width"] == 960, (film.stat().st_size, figure.inner_text())
+    settled(page, figure, lambda one: one["width"] == 960 and place.is_visible())  # frame and heat side by side
     coarse = lambda square: np.asarray(square.convert("RGB").resize((8, 8)), float)  # noqa: E731
     middles, found, count = [coarse(photo.crop((40, 0, 200, 160))) for photo in photos], [], int(place.inner_text().split()[-1])
     figure.locator(".scrubber").fill("1")
     page.wait_for_timeout(1000)  # it plays no more
     for at in range(count):
-        while (before := seen(page)["id"]) != int(figure.get_attribute("data-asked")):
-            page.wait_for_timeout(50)
+        before = settled(page, figure, lambda one: one["id"] == int(figure.get_attribute("data-asked")))["id"]
         figure.locator(".scrubber").fill(str(at))
         expect(place).to_have_text(f"{at + 1} of {count}")
-        while (answer := seen(page))["id"] == before:
-            page.wait_for_timeout(50)
+        answer = settled(page, figure, lambda one, before=before: one["id"] != before)
         found.append(np.argmin([np.abs(coarse(answer["image"].crop((0, 0, 480, 480))) - middle).mean() for middle in middles]))
     assert list(dict.fromkeys(found)) == [0, 1, 2] and sorted(found) == found, found
     figure.locator(".scrubber").fill("0")

@@ -65,8 +65,9 @@ export async function openFile(s, file) {
     }
     const bitmap = await createImageBitmap(file, { imageOrientation: "from-image" })
     if (bitmap.width * bitmap.height > MOST_PIXELS) throw new Error("too large")
+    const moves = isAnimated(new Uint8Array(await file.arrayBuffer()))
     adoptSource(s, { kind: "file", name: file.name, bitmap })
-    if (isAnimated(new Uint8Array(await file.arrayBuffer()))) say(s, "still")
+    if (moves) say(s, "still")
   } catch {
     say(s, "not read", { name: file.name })
   }
