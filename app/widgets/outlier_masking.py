@@ -6,6 +6,8 @@ The setting is the visitor's, not a page's: it stays from page to page, and the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
@@ -105,6 +107,12 @@ def outliers_of_patches(patches: list[int], count: int, grid: Grid) -> MapOutlie
     return MapOutliers(
         [] if masked else patches, masked_outliers_sentence(count) if masked else outlier_sentence(patches, grid), count, masked
     )
+
+
+def sentence_of_frames(found: Sequence[MapOutliers], after: Iterable[list[int]], count_after: int, grid: Grid) -> str:
+    """What is said of all patches framed in maps of a photo as it is, or `after` a change, which leaves `count_after` outliers."""
+    framed = sorted({*chain(*(one.patches for one in found), *after)})
+    return outliers_of_patches(framed, found[0].total or count_after, grid).sentence
 
 
 def browser_facts(patches: list[int], masked: bool) -> dict[str, Any]:

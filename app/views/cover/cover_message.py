@@ -35,8 +35,6 @@ def cover_message(visit: CoverVisit) -> dict[str, Any]:
     left = {"rollout": after.rollout, "class_attention": after.class_attention} if after else {}
     found = {name: outlier_masking.outliers_in_map(visit, values) for name, values in before.items()}
     marks = {name: covered_photos.marked_patches(values, after.outliers) for name, values in left.items()} if after else {}
-    framed = sorted({patch for patches in (*(one.patches for one in found.values()), *marks.values()) for patch in patches})
-    total = max(one.total for one in found.values()) or (len(after.outliers) if after else 0)
     wanted = covered_photos.map_values(rec, visit.map_name, outlier_masking.applies_to(visit), vit)
     layer = covered_photos.layer_png(rec, visit.fill if visit.fill in LAYERS else "mean")
     return {
@@ -47,7 +45,9 @@ def cover_message(visit: CoverVisit) -> dict[str, Any]:
         "object": map_values(wanted), "colours": landing_figures.look_colours(visit.mode),
         "maps": {name: _map(visit, before[name], left.get(name), found[name].patches, marks.get(name, [])) for name in before},
         "answer": [class_row(*row) for row in rows], "told": covered if isinstance(covered, str) else told(visit, covered),
-        "outlying": outlier_masking.outliers_of_patches(framed, total, grid).sentence,  # of all that are framed in any of the maps
+        "outlying": outlier_masking.sentence_of_frames(
+            [*found.values()], marks.values(), len(after.outliers) if after else 0, grid
+        ),
         "words": {key: text[key] for key in TEXT_KEYS},
     }  # fmt: skip
 
@@ -71,7 +71,7 @@ def _map(visit: CoverVisit, before: NDArray, after: NDArray | None, marks: list[
 
 def told(visit: CoverVisit, after: ChangedPass) -> str:
     """How much is covered, and what became of the answer."""
-    text, count = visit.texts, int(covered_photos.decode_patches(visit.covered, visit.grid).sum())
+    text, count = visit.texts, covered_photos.count_patches(visit.covered, visit.grid)
     if not count:
         return text["nothing covered"]
     how = text.fill("removed count" if visit.fill == "removed" else "covered count", count=count, total=visit.grid.patches,

@@ -38,6 +38,11 @@ def switch_message(visit: SwitchVisit) -> dict[str, Any]:
     text, rec, grid, vit = visit.texts, visit.recording, visit.grid, visit.vit
     after = None if isinstance(visit.after, str) else visit.after
     rows = covered_photos.answer_rows(rec, after.logits) if after else []
+    found, left = outlier_masking.outliers_in_map(visit, visit.map_before), visit.map_after
+    marks = []
+    if after is not None and left is not None and not outlier_masking.is_on():
+        marks = covered_photos.marked_patches(left, after.outliers)
+    outlying = outlier_masking.sentence_of_frames([found], [marks], len(after.outliers) if after else 0, grid)
     return {
         "state": {"off": visit.off, "by": visit.by, "map": visit.map_name, "scan": "" if visit.drops is None else every_head.TRIED},
         "choices": {"by": _options(visit, "switch_by", interventions.REPLACEMENTS), "map": _options(visit, "switch_map", MAPS)},
@@ -45,8 +50,8 @@ def switch_message(visit: SwitchVisit) -> dict[str, Any]:
         "components": [{"name": one.name, "kind": one.kind, "layer": one.layer, "head": one.head} for one in visit.components],
         "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)},
         "photo": visit.photo_url, "detail": visit.detail_url,
-        "colours": landing_figures.look_colours(visit.mode), "map": _map(visit, after), "scan": _scan(visit),
-        "answer": [class_row(*row) for row in rows], "told": told(visit), "outlying": _outlying(visit, after),
+        "colours": landing_figures.look_colours(visit.mode), "map": _map(visit, found, marks), "scan": _scan(visit),
+        "answer": [class_row(*row) for row in rows], "told": told(visit), "outlying": outlying,
         "words": {key: text[key] for key in TEXT_KEYS} | {"by help": text["switch_by help"]},
     }  # fmt: skip
 
@@ -56,25 +61,14 @@ def _options(visit: SwitchVisit, control: str, values: Iterable[str]) -> list[tu
     return [(value, visit.texts[f"{control}.{value}"]) for value in values]
 
 
-def _map(visit: SwitchVisit, after: ChangedPass | None) -> dict[str, Any]:
+def _map(visit: SwitchVisit, found: outlier_masking.MapOutliers, marks: list[int]) -> dict[str, Any]:
     """The map before and after on one colour scale, and the outlier tokens that hold much of each, where they are not masked."""
     before, left = visit.map_before, visit.map_after
-    top, masked = covered_photos.common_top(before, left, visit.grid), outlier_masking.is_on()
-    marks = [] if masked or after is None or left is None else covered_photos.marked_patches(left, after.outliers)
+    top = covered_photos.common_top(before, left, visit.grid)
     return {
         "title": visit.texts[f"switch_map.{visit.map_name}"], "before": map_values(before), "top": top, "scale": percent(top),
-        "after": None if left is None else map_values(left),
-        "outliers": {"before": outlier_masking.outliers_in_map(visit, before).patches, "after": marks},
+        "after": None if left is None else map_values(left), "outliers": {"before": found.patches, "after": marks},
     }  # fmt: skip
-
-
-def _outlying(visit: SwitchVisit, after: ChangedPass | None) -> str:
-    """What is to be said of outlier tokens that hold much of the map before, or after."""
-    said = outlier_masking.outliers_in_map(visit, visit.map_before).sentence
-    if said or after is None or visit.map_after is None:
-        return said
-    marks = covered_photos.marked_patches(visit.map_after, after.outliers)
-    return outlier_masking.outliers_of_patches(marks, len(after.outliers), visit.grid).sentence
 
 
 def _scan(visit: SwitchVisit) -> dict[str, Any] | None:
