@@ -13,9 +13,9 @@ KINDS = {PHOTO_ID: FIRST, SECOND_ID: SECOND}
 
 def receive_photo(data: bytes, name: str, kind: str = FIRST, bands: int = 3) -> str | None:
     """Try a photo someone brought for a model of so many bands; on success it becomes the photo, else the sentence says why not."""
-    name = printable_name(name)
+    name, owner = printable_name(name), visitors.visitor_id()
     try:
-        sample_photos.open_cached(sample_photos.digest(data), name, texts.language(), visitors.visitor_id(), data, bands)
+        _open_data(data, name, owner, texts.language(), bands)
         visitors.keep_for_visitor(kind, (data, name))
     except PhotoError as error:
         return str(error)
@@ -36,8 +36,6 @@ def open_current(kind: str = FIRST, bands: int = 3) -> Photo | None:
 
 def has_bands(bands: int, kind: str) -> bool:
     """Whether this visitor brought such a photo that a model of so many bands can be given."""
-    from vitcore.images import PhotoError
-
     try:
         return open_current(kind, bands) is not None
     except PhotoError:
@@ -64,10 +62,16 @@ def _open(kind: str, owner: str, lang: str, bands: int) -> Photo | None:
     data, name = memory_cache.CACHE.peek((kind, owner)) or (None, "")
     if data is None:
         return None
+    return _open_data(data, name, owner, lang, bands)
+
+
+def _open_data(data: bytes, name: str, owner: str, lang: str, bands: int) -> Photo:
     return sample_photos.open_cached(sample_photos.digest(data), name, lang, owner, data, bands, _shown(owner, bands))
 
 
 def _shown(owner: str, bands: int) -> tuple[int, ...]:
+    if bands == 3:
+        return ()  # a photo's colours
     usual = (0, 1, 2) if bands > 2 else (0,)
     chosen: tuple[int, ...] = memory_cache.CACHE.peek((BANDS, owner)) or usual
     return chosen if len(chosen) == len(usual) and max(chosen) < bands else usual
