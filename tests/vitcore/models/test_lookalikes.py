@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 import vitcore
+from vitcore.models.checkpoint_inspection import lookalikes
 from vitcore.models.checkpoint_inspection.lookalikes import preparation_by_name, surest_normalisation
 from vitcore.models.checkpoint_inspection.open_questions import NORMALISATIONS
 from vitcore.models.load_model import AssumedAnswersWarning, ModelError, inspect
@@ -67,6 +68,14 @@ def test_told_to_be_like_a_model_nothing_of_it_is_assumed(weights, tmp_path):
             vitcore.load(file, like=name)
     with pytest.raises(ModelError, match="leave out like"):
         vitcore.load(like="vit_tiny_patch16_224")
+
+
+def test_told_to_be_like_a_model_norms_stand_where_it_has_them(weights, tmp_path, monkeypatch):
+    file, name = saved(tmp_path, "mine", weights), "vit_tiny_patch16_224.augreg_in21k_ft_in1k"
+    assert "norm_place" not in likely(file, like=name) and type(vitcore.load(file, like=name).module.blocks[0]).__name__ == "Block"
+    prepared = lookalikes.preparation_like(name, weights, "mine") | {"norm_place": "after"}  # as of timm's res-post-norm models
+    monkeypatch.setattr(lookalikes, "preparation_like", lambda *_: prepared)
+    assert type(vitcore.load(file, like=name).module.blocks[0]).__name__ == "ResPostBlock"
 
 
 class Sure(nn.Module):

@@ -233,7 +233,7 @@ def _inspection(
     if like is not None:
         prepared = lookalikes.preparation_like(like, state, file.name)
         shown = {**crop_terms(prepared["crop"]), "interpolation": prepared["interpolation"]}
-        told_like = {"normalise": prepared["normalise"]}
+        told_like = {key: prepared[key] for key in ("normalise", "norm_place")}
         configured = replace(configured, known_answers={**configured.known_answers, **told_like}, input=shown)
     known = {**part.format.fixed, **configured.known_answers, **told}
     if part.format in dinov3.FORMATS and not configured.timm:
