@@ -166,7 +166,7 @@ def open_inspected(
     try:
         if image_px:
             resize_module(module, image_px, positions_by)
-        size = _input_size(module, inspection.configuration.known_answers.get("size"))
+        size = image_px_of_module(module, inspection.configuration.known_answers.get("size"))
         card = ModelCard(display_name or inspection.name, **facts["card"])
         vit = assemble(
             card, module, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"), facts["output"], facts.get("assumed")
@@ -176,12 +176,6 @@ def open_inspected(
         raise
     except Exception as error:  # sizes that no patches fit, and models that keep their grid to themselves
         raise ModelError("{name} can't be loaded: {reason}", name=inspection.name, reason=misfit_reason(error)) from None
-
-
-def _input_size(module: Any, told: tuple[int, int] | None = None) -> tuple[int, int]:
-    """Height and width that a module was built for; where it takes any, those told, else those of timm's weights of its kind."""
-    usual: tuple[int, int] = tuple((getattr(module, "pretrained_cfg", None) or {}).get("input_size", (3, 224, 224))[1:])
-    return image_px_of_module(module, told or usual)
 
 
 def _with_surest_colours(inspection: Inspection, module: Any, answers: Mapping[str, Any] | None) -> Inspection:
@@ -216,7 +210,7 @@ def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None, pos
         local_files.load_weights_into(module, file, named)
         if image_px:
             resize_module(module, image_px, positions_by)
-        card, size = ModelCard(name, **facts["card"]), as_pair(image_px or native or _input_size(module))
+        card, size = ModelCard(name, **facts["card"]), as_pair(image_px or native or image_px_of_module(module))
         return assemble(
             card, module, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"),
             _stated_output(facts.get("output", "softmax")), stated_assumptions(facts, file.parent == SHIPPED, module),

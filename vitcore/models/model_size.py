@@ -73,7 +73,7 @@ def size_of_timm_model(name: str) -> ModelSize | None:
     except Exception as error:  # each architecture is built in its own way, and some ask for numbers on the way
         log_traceback(error)
         return None
-    image_px = image_px_of_module(module, module.pretrained_cfg["input_size"][1:])
+    image_px = image_px_of_module(module)
     return size_of_module(module, read_attention_structure(name, module, image_px))
 
 
@@ -94,13 +94,14 @@ def build_without_weights(name: str | Path, px: int | None = None, device: str =
         file = local_files.find_weights(name)
         if file is not None:
             about = local_files.read_card(file)["architecture"]
-            size = px or about["img_size"]
-            return (str(name), local_files.build_module(about, size), (size, size) if isinstance(size, int) else tuple(size))
+            size = px or about.get("img_size")  # the card of a model that takes any size names none
+            module = local_files.build_module(about, size)
+            return str(name), module, (size, size) if isinstance(size, int) else tuple(size or image_px_of_module(module))
         if not timm.is_model(str(name)):
             raise ModelError("{name} is not a model of the paper or of timm, nor a file or a run.", name=str(name)[:60])
         try:
             sized: dict[str, Any] = {"img_size": px} if px else {}
-            module: Any = timm.create_model(str(name), pretrained=False, **sized)
+            module = timm.create_model(str(name), pretrained=False, **sized)
         except (TypeError, ValueError):  # a network that takes any size
             module = timm.create_model(str(name), pretrained=False)
-    return str(name), module, (px, px) if px else image_px_of_module(module, module.pretrained_cfg["input_size"][1:])
+    return str(name), module, (px, px) if px else image_px_of_module(module)

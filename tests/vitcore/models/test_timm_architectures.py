@@ -10,6 +10,7 @@ import vitcore
 from tests import timm_tensors
 from vitcore.models import load_model
 from vitcore.models.checkpoint_inspection.timm_architectures import architectures_with_tensors, family_of_tensors, tensor_digest
+from vitcore.models.model_size import build_without_weights
 
 INDEX = json.loads(timm_tensors.FILE.read_text(encoding="utf-8"))
 
@@ -51,6 +52,7 @@ def test_its_size_is_that_of_timms_weights_and_a_card_opens_it_again(tmp_path):
     found.write_card(found.card())
     opened.append(load_model.load(file, answers={}))
     assert [vit.grid.image_px for vit in opened] == [(256, 256)] * 2
+    assert build_without_weights(file)[2] == (256, 256)
     x = torch.randn(1, 3, 256, 256)
     with torch.inference_mode():
         assert all(torch.allclose(vit.module(x), module(x), atol=1e-4) for vit in opened)
