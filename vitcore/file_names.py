@@ -1,6 +1,8 @@
 """Names of files that people take along: what is in them, of which photo and model, in what every system can keep."""
 
 import re
+from collections.abc import Collection
+from itertools import chain, count
 from pathlib import Path
 
 MAX_CHARACTERS = 44  # characters of a photo's or a model's name
@@ -22,6 +24,12 @@ def file_name(ending: str, what: str, *sources: str) -> str:
     """ "rollout-red-panda-vit_small.png": what is in a file, and the photo and the models that it is of, without their endings."""
     names = [_safe(what, MAX_CHARACTERS), *(_safe(ENDING.sub("", WRITTEN.sub("", one)), MAX_CHARACTERS) for one in sources)]
     return f"{'-'.join(filter(None, names))}.{ending}"
+
+
+def unused_name(name: str, taken: Collection[str]) -> str:
+    """The name, or with a number from 2 on where it is taken; on some systems the case of letters makes no difference."""
+    known = {one.lower() for one in taken}
+    return next(one for one in chain([name], (f"{name}-{n}" for n in count(2))) if one.lower() not in known)
 
 
 def _safe(text: str, most: int) -> str:

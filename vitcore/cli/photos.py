@@ -6,11 +6,11 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable
-from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vitcore.cli.model_flags import load_from_flags
+from vitcore.file_names import unused_name
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
@@ -101,7 +101,7 @@ def _distinct_names(files: list[Path]) -> list[str]:
     names: list[str] = []
     for file in files:
         stem = "stdin" if str(file) == "-" else file.stem
-        names.append(next(name for name in chain([stem], (f"{stem}-{n}" for n in count(2))) if name not in names))
+        names.append(unused_name(stem, names))
     return names
 
 

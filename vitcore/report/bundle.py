@@ -8,13 +8,12 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import chain, count
 from typing import Any
 
 from vitcore import figures
 from vitcore.csv_and_npz import to_csv, to_npz
 from vitcore.figures import print_figure
-from vitcore.file_names import slug
+from vitcore.file_names import slug, unused_name
 from vitcore.forward.recording import Recording, record
 from vitcore.images import Photo
 from vitcore.models.load_model import Vit
@@ -63,9 +62,7 @@ class ReportBundle:
     def add_photo(self, made: PhotoReport) -> None:
         """Put a photo's files into a folder of its own. Raises: FullError, before anything is put."""
         self.shelf.require_space(sum(map(len, made.files.values())))
-        taken, name = {one.folder.lower() for one in self.photos}, slug(made.name)
-        names = chain([name], (f"{name}-{number}" for number in count(2)))
-        folder = next(free for free in names if free.lower() not in taken)
+        folder = unused_name(slug(made.name), [one.folder for one in self.photos])
         self._put({f"{folder}/{name}": data for name, data in made.files.items()})
         self.photos.append(replace(made, files={}, folder=folder))
 
