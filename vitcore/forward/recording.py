@@ -143,9 +143,7 @@ def record(
     """
     check_vit(vit)
     fusions = tuple(fusions)
-    for tell in told_of_recording.get():
-        tell(vit)
-    for fusion in {*fusions} - {*HEAD_FUSIONS}:
+    for fusion in sorted({*fusions} - {*HEAD_FUSIONS}):
         check_name("fusion", fusion, HEAD_FUSIONS)
     if are_layers(maps) and not vit.is_global:
         raise ModelError(vit.why_undefined(say("attention of single heads")))
@@ -163,6 +161,8 @@ def record_batch(
 
     Without `attention` only the photo and the logits of a recording mean anything. Raises: ModelError.
     """
+    for tell in told_of_recording.get():
+        tell(vit)
     kind, buffer = BlockAttention, None
     if vit.structure.axes:
         from vitcore.forward.recordings.axial_attention import AxialAttention

@@ -323,14 +323,16 @@ def test_who_records_the_model_itself_and_never_the_edited_one_is_warned(make_vi
         other.head(0, 1).scale(0)
         before, after = vitcore.record(vit, noise), vitcore.record(e.vit, noise)  # compared: it is meant
         assert not np.array_equal(before.logits, after.logits)
+    with vitcore.edit(vit) as e:
+        e.head(0, 1).scale(0)
+        thread = threading.Thread(target=vitcore.record, args=(vit, noise))  # of somebody else
+        thread.start()
+        thread.join()
     assert not recwarn.list
     for run in (vitcore.record, lambda vit, photo: list(vitcore.record_many(vit, [photo]))):
         with pytest.warns(UneditedModelWarning, match="^tiny was recorded without its edits"), vitcore.edit(vit) as e:
             e.head(0, 1).scale(0)
             run(vit, noise)
-            thread = threading.Thread(target=vitcore.record, args=(vit, noise))
-            thread.start()
-            thread.join()
 
 
 def test_an_error_within_an_edit_leaves_nothing_behind():

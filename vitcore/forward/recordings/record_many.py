@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion
 from vitcore.errors import check_name
-from vitcore.forward.recording import Recording, record_batch, told_of_recording
+from vitcore.forward.recording import Recording, record_batch
 from vitcore.forward.recordings.open_photos import OpenedPhoto, SkippedPhoto, count_photos, list_photos, open_in_batches
 from vitcore.images import PhotoError
 from vitcore.models.model_cards import ModelError
@@ -93,8 +93,6 @@ def record_many(
     they are read.
     """
     check_vit(vit)
-    for tell in told_of_recording.get():
-        tell(vit)
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
     _check(vit, batch, keep, fusion, workers)
     listed = list_photos(photos)
