@@ -143,6 +143,11 @@ def decimal(number: float, digits: int, plus: bool = False) -> str:
     return f"{round(float(number), digits) + 0.0:{'+' if plus else ''}.{digits}f}".replace("-", "−")
 
 
+def decimal_or_dash(number: float, digits: int) -> str:
+    """The same, and a dash for what is not defined (NaN)."""
+    return decimal(number, digits) if number == number else "–"
+
+
 def percent_in_two_digits(share: float) -> str:
     """A share with the two digits that count: 5.9 %, 0.027 %, 100 %."""
     return f"{float(f'{100 * share:.2g}'):g} %"

@@ -128,14 +128,18 @@ def share_row(slug: str) -> DeltaGenerator:
 
 def report_link(settings: ReportSettings, **more: str) -> str:
     """Where the report of this photo and model is in this app, with the rollout's settings and `more`; empty when nobody knows."""
-    return page_link({
+    return page_link({**unusual_settings(settings), **more})
+
+
+def unusual_settings(settings: ReportSettings) -> dict[str, Any]:
+    """What a report's address says of its settings, by control; None for those that are as usual."""
+    return {
         "fusion": settings.fusion if settings.fusion != "mean" else None, "discard": round(100 * settings.discard) or None,
         "residual": round(100 * settings.residual) if settings.residual != 0.5 else None, "first": settings.first_block or None,
         "ask": "true" if settings.patch is not None else None, "patch": settings.patch,
         "pin": settings.pin, "layer": settings.layer, "one_head": settings.head, "of_token": settings.token,
         "received": "true" if settings.received else None, outlier_masking.QUERY_KEY: "true" if settings.mask_outliers else None,
-        **more,
-    })  # fmt: skip
+    }  # fmt: skip
 
 
 def page_link(settings: Mapping[str, object]) -> str:

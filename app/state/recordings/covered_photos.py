@@ -18,7 +18,7 @@ from vitcore.figures.heat_overlay import scale_top
 from vitcore.figures.theme import encode_image
 from vitcore.grid import Grid
 from vitcore.probabilities import probabilities
-from vitcore.translation import decimal, percent, translated_labels
+from vitcore.translation import decimal, percents, translated_labels
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
@@ -74,6 +74,11 @@ def decode_patches(code: str, grid: Grid) -> NDArray[np.bool_]:
     row = ((np.arange(grid.rows) + 0.5) * rows / grid.rows).astype(int)
     col = ((np.arange(grid.cols) + 0.5) * cols / grid.cols).astype(int)
     return theirs[row[:, None], col].ravel()
+
+
+def count_patches(code: str, grid: Grid) -> int:
+    """How many patches the set that a text means has on this grid."""
+    return int(decode_patches(code, grid).sum())
 
 
 def _bytes(text: str) -> bytes:
@@ -141,8 +146,8 @@ def answer_change(rec: Recording, logits: NDArray[np.float32], text: Prose) -> s
         similarity = one @ other / max(np.linalg.norm(one) * np.linalg.norm(other), 1e-30)
         return text["features"].format(similarity=decimal(similarity, 2))
     was, now = max(rows, key=lambda row: row.before), max(rows, key=lambda row: row.after)
-    facts = {"label": was.label, "before": percent(was.before), "after": percent(was.after), "now": now.label,
-             "share": percent(now.after)}  # fmt: skip
+    (before, after), (_, share) = percents(was.before, was.after), percents(now.before, now.after)
+    facts = {"label": was.label, "before": before, "after": after, "now": now.label, "share": share}
     return text["still" if was is now else "other"].format(**facts)
 
 

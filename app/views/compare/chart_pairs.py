@@ -16,7 +16,7 @@ from app.widgets import outlier_masking
 from app.widgets.position_tiles import position_tiles
 from vitcore import figures
 from vitcore.figures.drawing import fit_figure_to_width
-from vitcore.translation import digits_apart, percent
+from vitcore.translation import decimal, digits_apart, percent
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -118,7 +118,7 @@ def show_positions(pair: ModelPair, comparison: Comparison | None, places: Contr
         one, two = (
             model_weights.correlation_with_distance(c, vit.grid) for c, vit in zip(cosines, pair.vits, strict=True) if c is not None
         )
-        numbers = {"one": f"{round(one, 2) + 0:.2f}", "two": f"{round(two, 2) + 0:.2f}"}  # no "-0.00"
+        numbers = {"one": decimal(one, 2), "two": decimal(two, 2)}
         places.below.markdown(texts.escape_markdown(text["follows"].format(**numbers)))
     chosen = None
     if same and all(cosine is not None for cosine in cosines):

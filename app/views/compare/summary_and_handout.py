@@ -14,7 +14,7 @@ from app.state.model_ref import ModelRef
 from app.views.compare.model_pair import ModelPair
 from app.widgets import outlier_masking
 from vitcore.report.report_settings import ReportOrigin
-from vitcore.translation import decimal, percents
+from vitcore.translation import decimal_or_dash, percents
 
 # What a link to the page carries beside the picture's own settings:
 ADDRESS_KEYS = ("photo", "model", "b", "b_px", "picture")
@@ -27,14 +27,10 @@ def show_numbers(pair: ModelPair) -> None:
         return
     answers = comparison.answers
     with st.container(horizontal=True, key="alike"):
-        st.metric(text["alike rollouts"], _number(comparison.rank_correlation), help=text["alike rollouts help"])
-        st.metric(text["alike tokens"], _number(comparison.mean_cka), help=text["alike tokens help"])
+        st.metric(text["alike rollouts"], decimal_or_dash(comparison.rank_correlation, 2), help=text["alike rollouts help"])
+        st.metric(text["alike tokens"], decimal_or_dash(comparison.mean_cka, 2), help=text["alike tokens help"])
         shared = f"{answers.shared_top5} / {answers.of}" if answers else "–"
         st.metric(text["alike answers"], shared, help=text["alike answers help"])
-
-
-def _number(value: float) -> str:
-    return decimal(value, 2) if value == value else "–"
 
 
 def show_answers_and_grid(pair: ModelPair, picture: str) -> None:

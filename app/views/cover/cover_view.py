@@ -18,7 +18,7 @@ from app.views.cover import cover_message
 from app.widgets import guess, outlier_masking
 from vitcore import figures
 from vitcore.models.model_cards import ModelError
-from vitcore.translation import percent, percents
+from vitcore.translation import percents
 
 COVERED, FILL, MAP, COUNT, ORDER = "covered", "fill", "cover_map", "cover_count", "cover_order"  # controls
 PHOTO_STATE, PRESSED_STATE, DRAWS_STATE = "_cover_photo", "_cover_pressed", "_cover_draws"
@@ -110,16 +110,16 @@ def show_question(visit: Visit, map_name: str, count: int, fill: str) -> None:
     except ModelError:
         return  # the last patch must stay: nothing to ask
     still = effect.now == effect.label
-    before, after = percents(effect.before, effect.after)
+    key = f"cover {vit.name} {visit.photo.key} {map_name} {count} {fill}"
+    by_chance = [covered_photos.chance_probability(rec, count, fill, vit)] if guess.has_guessed(key) else []
+    before, after, *chance = percents(effect.before, effect.after, *by_chance)
     label, now = texts.escape_markdown(effect.label), texts.escape_markdown(effect.now)
     facts = {"label": label, "now": now, "before": before, "after": after}
     with st.container(border=True):
         st.markdown(f"## {text['predict title']}")
         st.markdown(text.fill("predict", count=count, map=map_titles([map_name])[map_name], **facts))
-        key = f"cover {vit.name} {visit.photo.key} {map_name} {count} {fill}"
         options = [text["guess still"].format(**facts), text["guess other"]]
-        chance = covered_photos.chance_probability(rec, count, fill, vit) if guess.has_guessed(key) else None
-        beside = text.fill("predict chance", chance=percent(chance), count=count) if chance is not None else ""
+        beside = text.fill("predict chance", chance=chance[0], count=count) if chance else ""
         answer = text["answer still" if still else "answer other"].format(**facts)
         guess.guess_and_answer(key, options, 0 if still else 1, text.joined((answer, beside)))
 

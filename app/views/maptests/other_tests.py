@@ -14,7 +14,7 @@ from app.state.memory import memory_cache
 from app.state.visit.visit import Visit
 from app.texts import Prose
 from vitcore.models.model_cards import ModelError
-from vitcore.translation import decimal
+from vitcore.translation import decimal_or_dash
 
 
 def show_weights(visit: Visit) -> None:
@@ -72,16 +72,12 @@ def show_stability(visit: Visit) -> None:
         for one in CHANGES:
             asked = [one != "class" or asks_class(name) for name in found]
             columns[text[f"change.{one}"]] = [
-                _written(values[one]) if known else "" for values, known in zip(found.values(), asked, strict=True)
+                decimal_or_dash(values[one], 2) if known else "" for values, known in zip(found.values(), asked, strict=True)
             ]
         st.dataframe(columns, hide_index=True, alt=text["stability alt"])
     explain(text["stability how"].format(quality=JPEG_QUALITY), text["stability limits"])
     if photos or not found:
         run_button("stability", text["test stability"], partial(map_tests.photo_stability, rec, vit), text)
-
-
-def _written(value: float) -> str:
-    return decimal(value, 2) if value == value else "–"
 
 
 MEASURES = ("auc", "pointing", "mass")

@@ -105,7 +105,7 @@ def _covered(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
         return  # the page that it is from says why
     before = outlier_masking.recording_to_show(visit).rollout()
     tiles, scale = step_animations.maps_on_photo(rec, (before, after.rollout), text["percent of all"])
-    count, total = int(covered_photos.decode_patches(code, rec.grid).sum()), rec.grid.patches
+    count, total = covered_photos.count_patches(code, rec.grid), rec.grid.patches
     said = text.fill("covered count", count=count, total=total)
     yield ReportPicture(
         name="covered", title=text["download title"].format(readout=visit.readout), alt=text["what"],

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
-from app.shell.copy_link import USUAL_ROLLOUT
+from app.shell.copy_link import USUAL_ROLLOUT, unusual_settings
 from app.state.recordings import covered_photos
 from app.views.report import cause_controls
 from app.widgets import outlier_masking
@@ -22,6 +22,7 @@ USUAL: dict[str, Any] = USUAL_ROLLOUT | {
     "ask": False, "pin": None, "layer": None, "one_head": None, "of_token": None, "received": False, cause_controls.COVERED: "",
     cause_controls.OFF: "", cause_controls.STEER: 0, cause_controls.DELETION: cause_controls.FILLS[0],
 }  # fmt: skip
+NUMBERS = ("discard", "residual", "first", "layer", "one_head", "of_token")  # settings of a report that are a number
 
 
 def show_changed_settings(visit: Visit, settings: ReportSettings, causes: CauseSettings, place: DeltaGenerator) -> None:
@@ -37,14 +38,10 @@ def show_changed_settings(visit: Visit, settings: ReportSettings, causes: CauseS
 
 def _rollout_settings(visit: Visit, settings: ReportSettings) -> list[str]:
     text = visit.texts
-    numbers = {
-        "discard": round(100 * settings.discard) or None,
-        "residual": round(100 * settings.residual) if settings.residual != USUAL["residual"] / 100 else None,
-        "first": settings.first_block or None, "layer": settings.layer, "one_head": settings.head, "of_token": settings.token,
-    }  # fmt: skip
+    unusual = unusual_settings(settings)
     patches = {"from patch": settings.patch, "patch pinned": settings.pin}
     said = [text[key].format(patch=patch) for key, patch in patches.items() if patch is not None]
-    said += [f"{text[key]}: {number}" for key, number in numbers.items() if number is not None]
+    said += [f"{text[key]}: {unusual[key]}" for key in NUMBERS if unusual[key] is not None]
     if settings.fusion != USUAL["fusion"]:
         said.append(f"{text['fusion']}: {text[f'fusion.{settings.fusion}']}")
     said += [text["received"]] * settings.received
@@ -54,7 +51,7 @@ def _rollout_settings(visit: Visit, settings: ReportSettings) -> list[str]:
 def _cause_settings(visit: Visit, causes: CauseSettings) -> list[str]:
     said, switch = [], texts.prose("switch")
     if code := causes.get(cause_controls.COVERED):
-        count = int(covered_photos.decode_patches(code, visit.grid).sum())
+        count = covered_photos.count_patches(code, visit.grid)
         said.append(texts.prose("cover").fill("covered count", count=count, total=visit.grid.patches).rstrip(".。"))
     if off := causes.get(cause_controls.OFF):
         said.append(f"{switch['off']}: {off}")

@@ -18,7 +18,7 @@ from app.widgets import outlier_masking
 from vitcore import figures
 from vitcore.figures.heat_overlay import heat_colour_scale
 from vitcore.figures.relevance import relevance_scale_top, rollout_per_layer_scale
-from vitcore.translation import decimal, percent, percent_in_two_digits
+from vitcore.translation import decimal, decimal_or_dash, percent, percent_in_two_digits
 
 
 def show_build_up(visit: RolloutVisit, settings: dict[str, Any]) -> None:
@@ -107,7 +107,7 @@ def show_difference(visit: RolloutVisit, left: MethodMap, right: MethodMap) -> N
             who = pair["left" if values.flat[place] > 0 else "right"]
             facts = {"patch": place, "row": row, "col": col, "points": abs(values.flat[place]), "who": who}
             st.markdown(text["apart"].format(**facts))
-        st.metric(text["alike"], decimal(rank_agreement, 2) if rank_agreement == rank_agreement else "–", help=text["alike help"])
+        st.metric(text["alike"], decimal_or_dash(rank_agreement, 2), help=text["alike help"])
     with two, st.container(horizontal=True):
         explain(text["difference how"].format(**pair), text["difference limits"], is_map=True)
         downloads(

@@ -18,6 +18,7 @@ from app.texts import escape_markdown, prose
 from app.widgets.held_button import held_press
 from vitcore import figures
 from vitcore.models.model_cards import ModelError
+from vitcore.translation import decimal
 
 if TYPE_CHECKING:
     from app.views.tokens.tokens_message import TokensVisit
@@ -98,7 +99,8 @@ def _show_wall(visit: TokensVisit, index: PhotoIndex, patch: int | None, is_gall
     shown = {f"{row['id']}.jpg": row["title"] for row in photo_titles.localized_samples(texts.language())} if is_gallery else {}
     with st.container(horizontal=True, gap="small", key="search_wall"):
         for one in photo_search.nearest(visit.recording, index, patch, is_gallery, visit.vit):
-            caption = text["search found"].format(name=escape_markdown(shown.get(one.name, one.name)), cosine=f"{one.cosine:.2f}")
+            name = escape_markdown(shown.get(one.name, one.name))
+            caption = text["search found"].format(name=name, cosine=decimal(one.cosine, 2))
             st.image(one.picture, caption, width=scaled_px(PICTURE_PX), alt=caption)
     explain(text["search how"].format(layer=index.layer), text["search limits"])
 
