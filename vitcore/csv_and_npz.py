@@ -12,16 +12,16 @@ UNNAMED = ("i", "j", "k", "l")  # the axes of an array that has no others
 VARIANT = re.compile(r"(_(a|b|before|after|own|other))+$")  # of two models, two passes, two photos: the same axes
 UNITS = {"px": "px", "percent": "%", "mb": "MB", "per_s": "1/s"}  # by the end of an array's name
 ARRAYS_OF_AXES = {
-    "layer head": "distance_px distance_renormalised_px prefix_share prefix_attention_share heads_off drop_of_logit",
+    "layer head": "distance_px distance_renormalised_px prefix_share heads_off drop_of_logit",
     "row column": "rollout gradient_rollout chefer integrated_gradients grad_cam class_attention attention map difference "
                   "patches answer",
-    "layer row column": "build_up rollout_by_layer share_of_squares", "head row column": "attention layer_heads",
+    "layer row column": "build_up share_of_squares", "head row column": "attention",
     "layer patch": "outliers times", "layer token": "norms", "layer": "attention_off mlp_off cuts",
     "layer tokens": "logit_difference share",
     "layer_of_a layer_of_b": "cka", "class": "logits", "true_class answered_class": "confusion", "patch": "covered votes",
-    "patch y x colour": "patches", "patch dimension": "embeddings", "component": "variance", "component weight": "components",
+    "patch y x colour": "patches", "patch dimension": "embeddings", "component": "variance", "component y x colour": "components",
     "photo patch colour": "colours", "photo patch": "first_component", "head patch": "by_offset",
-    "position other_position": "cosine similarity", "other_position": "cosine",
+    "position other_position": "cosine", "other_position": "cosine",
 }  # fmt: skip
 AXES = {(name, len(axes.split())): tuple(axes.split()) for axes, names in ARRAYS_OF_AXES.items() for name in names.split()}
 
