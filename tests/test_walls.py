@@ -290,7 +290,6 @@ KEEPING = [
         "training/films",
         "training/runs",
         "training/training_preview",
-        "training/training_preview",
     )
 ]  # by bytes
 

@@ -18,6 +18,7 @@ from app.state.recordings import recordings
 from app.state.visit import current_model, current_photo
 from app.state.visit.visit import Visit
 from app.texts import Prose, escape_markdown
+from vitcore.models.vit import check_bands
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
@@ -45,9 +46,7 @@ def load_visit(
     if needs_attention and not vit.is_global:
         show_undefined(vit, text["what"])
         st.stop()
-    if needs_colours and vit.bands != 3:
-        from vitcore.models.vit import check_bands
-
+    if needs_colours:
         check_bands(vit, 3)
     photo = current_photo.load_photo(vit.bands)
     for note in photo.notes:

@@ -50,6 +50,8 @@ def build_head(layers: Sequence[Sequence[Any]], between: str, before: str, eps: 
             made.append(LastAxisBatchNorm(sizes[0], eps=eps))
         elif kind == "layer_norm":
             made.append(nn.LayerNorm(sizes[0], eps=eps))
+        elif kind == "linear":
+            made.append(nn.Linear(*sizes))
         else:
-            made.append({"linear": nn.Linear}[kind](*sizes))
+            raise KeyError(kind)
     return nn.Sequential(*made)

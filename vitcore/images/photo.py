@@ -65,7 +65,7 @@ def open_photo(source: "PhotoSource", name: str | None = None, bands: int = 3, s
         return open_bands(source, name, bands, shown)
     if isinstance(source, Photo):
         return source
-    if isinstance(source, Image.Image | np.ndarray) or hasattr(source, "numpy"):
+    if isinstance(source, Image.Image | np.ndarray) or (hasattr(source, "detach") and hasattr(source, "numpy")):
         from vitcore.images.photo_arrays import photo_from_memory
 
         return photo_from_memory(source, name)

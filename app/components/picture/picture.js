@@ -2,7 +2,7 @@
 
 import { framed } from "../outlined.js"
 import { heatOnPhoto, holding, placeOf, there } from "../overlay.js"
-import { clamp, digits, minus } from "../text.js"
+import { clamp, digits, fillIn, minus } from "../text.js"
 import { drawable, inParts } from "./curtain.js"
 
 const states = new WeakMap()
@@ -157,21 +157,20 @@ export function describe(slot, data) {
   const row = Math.floor(patch / data.cols)
   const col = patch % data.cols
   const [h, w] = data.cell
-  const place = fill(data.words.patch, { patch, row, col }) + ` · x ${col * w}–${(col + 1) * w - 1}, y ${row * h}–${(row + 1) * h - 1} px`
+  const place = fillIn(data.words.patch, { patch, row, col }) + ` · x ${col * w}–${(col + 1) * w - 1}, y ${row * h}–${(row + 1) * h - 1} px`
   const value = data.other
     ? ` · ${data.other.names.map((name, i) => `${name} ${read((i ? data.other : data).values[patch], data, (i ? data.other : data).even)}`).join(" · ")}`
     : data.values && data.values[patch] !== null ? ` · ${read(data.values[patch], data, data.even)}` : ""
   const marked = data.marks?.includes(patch) ? ` · ${data.words.outlier}` : ""
-  return data.order && patch !== slot ? fill(data.words.slot, { slot, place: place + value + marked }) : place + value + marked
+  return data.order && patch !== slot ? fillIn(data.words.slot, { slot, place: place + value + marked }) : place + value + marked
 }
 
 // A value with its unit, and how many even shares of all tokens it is.
 function read(value, data, even) {
-  const times = even ? ` · ${fill(data.words.times, { times: digits(value / even) })}` : ""
+  const times = even ? ` · ${fillIn(data.words.times, { times: digits(value / even) })}` : ""
   return `${minus(Number(value.toPrecision(3)))} ${data.unit}${times}`
 }
 
-const fill = (words, facts) => words.replace(/\{(\w+)\}/g, (_, name) => facts[name])
 
 function draw(canvas, s) {
   const { order, gutter, overlay, detail, selected, lines, smooth, strongest } = s.data

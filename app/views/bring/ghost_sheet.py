@@ -12,6 +12,7 @@ from app.state.models import loaded_models, uploaded_model
 from app.state.recordings import recordings
 from app.state.visit import current_photo
 from app.texts import Prose
+from vitcore.images import PhotoError
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 
 
@@ -19,8 +20,6 @@ def show_ghost_sheet(text: Prose) -> None:
     """Six pictures of the photo at hand: through the visitor's model once it is open, else the app's own model in grey."""
     model = uploaded_model.current()
     is_open = model is not None and model.options is not None
-    from vitcore.images import PhotoError
-
     try:
         vit = loaded_models.loaded(model.version if model is not None and is_open else DEFAULT_MODEL)
         rec = recordings.recording(vit, current_photo.load_photo(vit.bands))

@@ -12,6 +12,7 @@ from app.state.recordings import recordings
 from app.state.visit import current_photo
 from app.texts import Prose
 from app.widgets.held_button import held_press
+from vitcore.images import PhotoError
 from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, answer_text
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 
@@ -80,8 +81,6 @@ def _open_button(model: uploaded_model.UploadedModel, text: Prose) -> None:
 
 def _photo_problem(model: uploaded_model.UploadedModel) -> str | None:
     """Why the photo can't be looked at through it, though it was loaded."""
-    from vitcore.images import PhotoError
-
     try:
         vit = loaded_models.loaded(model.version)
         with contextlib.suppress(PhotoError):  # another photo is wanted, and the pages say which

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -22,9 +21,6 @@ from app.views.tokens.tokens_message import TokensVisit, tokens_message
 from app.widgets import outlier_masking
 from vitcore import figures
 from vitcore.translation import percent
-
-if TYPE_CHECKING:
-    from app.views.tokens.tokens_message import TokensVisit
 
 TARGETS = {
     "patch": selection.PATCH, "layer": selection.LAYER, "view": "tokens_view", "threshold": "threshold",

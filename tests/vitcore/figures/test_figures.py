@@ -47,7 +47,7 @@ def test_a_figure_is_of_its_mode_known_to_plotly_and_light_to_send(name):
     text = light.to_json()
     assert light.layout.title.text == dark.layout.title.text and text != dark.to_json()
     go.Figure(light.to_dict())
-    assert len(text) < 1_500_000
+    assert len(text) < 400_000
     json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no number a browser reads"))
     kinds = {leaf.dtype for leaf in leaves(light.to_plotly_json()) if isinstance(leaf, np.ndarray)}
     assert not kinds & {np.dtype(np.float16), np.dtype(object)}, "Plotly sends these as lists of text, several times heavier"
