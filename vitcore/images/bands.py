@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from vitcore.images.colour_conversion import to_8_bits
 from vitcore.images.crop import resize_and_crop
 from vitcore.images.photo import Photo, PhotoSource, read_photo_file
 from vitcore.images.photo_arrays import as_numpy, is_array
-from vitcore.images.photo_conversions import to_8_bits
 from vitcore.images.photo_formats import MAX_PIXELS, PhotoError, check_size
 from vitcore.images.photo_refusals import decoding_error
 from vitcore.images.tiff_bands import read_all_bands

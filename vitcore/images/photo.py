@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from vitcore.images.photo_conversions import read_jpeg_smaller, to_srgb
+from vitcore.images.colour_conversion import to_srgb
 from vitcore.images.photo_formats import (
     FORMATS,
     MAX_BYTES,
+    MAX_JPEG_PIXELS,
     MAX_PIXELS,
     PhotoError,
     check_size,
@@ -119,7 +120,7 @@ def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
         return bands, notes
     image: Image.Image = Image.open(io.BytesIO(data), formats=FORMATS)
     if image.width * image.height > MAX_PIXELS:
-        read_jpeg_smaller(image, notes)
+        _read_jpeg_smaller(image, notes)
     check_size(*image.size, name)
     frames = getattr(image, "n_frames", 1)
     if frames > 1 and image.format in ("GIF", "WEBP", "PNG", "TIFF"):
@@ -132,3 +133,18 @@ def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
     if image.mode != "RGB" or image.info.keys() & {"icc_profile", "transparency"}:
         image = to_srgb(image, name, notes)
     return image, notes
+
+
+def _read_jpeg_smaller(image: Image.Image, notes: list[str]) -> None:
+    """Let a JPEG too large for us be read at a half, a quarter or an eighth of its sides; `notes` says so.
+
+    Its blocks are then decoded at that size, so memory stays within bounds; all of a progressive one would be kept at first.
+    """
+    wide, high = image.size
+    if wide * high > MAX_JPEG_PIXELS or image.format != "JPEG" or "progressive" in image.info:
+        return
+    part = next(part for part in (2, 4, 8) if wide * high <= MAX_PIXELS * part**2)
+    image.draft(None, (wide // part, high // part))
+    if image.width * image.height <= MAX_PIXELS:
+        facts = {"megapixels": wide * high / 1e6, "wide": image.width, "high": image.height}
+        notes.append(say("It has {megapixels:.0f} megapixels and was read at {wide}×{high} px.", **facts))

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
+from vitcore.images.colour_conversion import to_srgb
 from vitcore.images.photo import Photo
-from vitcore.images.photo_conversions import to_srgb
 from vitcore.images.photo_formats import MIN_SIDE_PX, PhotoError
 from vitcore.translation import say
 

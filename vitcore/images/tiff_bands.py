@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, TiffImagePlugin
 
-from vitcore.images.photo_conversions import to_8_bits
+from vitcore.images.colour_conversion import to_8_bits
 from vitcore.images.photo_formats import MAX_PIXELS, PhotoError
 from vitcore.translation import say
 

@@ -1,4 +1,4 @@
-"""What few photos need before they are 8-bit sRGB: very large JPEGs, 16 bits, CMYK inks, transparency, colour profiles."""
+"""What few photos need before they are 8-bit sRGB: 16 bits, CMYK inks, transparency, colour profiles."""
 
 import io
 
@@ -6,23 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageCms
 
-from vitcore.images.photo_formats import MAX_JPEG_PIXELS, MAX_PIXELS, PhotoError
+from vitcore.images.photo_formats import PhotoError
 from vitcore.translation import say
-
-
-def read_jpeg_smaller(image: Image.Image, notes: list[str]) -> None:
-    """Let a JPEG too large for us be read at a half, a quarter or an eighth of its sides; `notes` says so.
-
-    Its blocks are then decoded at that size, so memory stays within bounds; all of a progressive one would be kept at first.
-    """
-    wide, high = image.size
-    if wide * high > MAX_JPEG_PIXELS or image.format != "JPEG" or "progressive" in image.info:
-        return
-    part = next(part for part in (2, 4, 8) if wide * high <= MAX_PIXELS * part**2)
-    image.draft(None, (wide // part, high // part))
-    if image.width * image.height <= MAX_PIXELS:
-        facts = {"megapixels": wide * high / 1e6, "wide": image.width, "high": image.height}
-        notes.append(say("It has {megapixels:.0f} megapixels and was read at {wide}×{high} px.", **facts))
 
 
 def to_srgb(image: Image.Image, name: str, notes: list[str]) -> Image.Image:
