@@ -42,6 +42,7 @@ from vitcore.models.embeddings import resample_positions as resample_positions
 from vitcore.models.embeddings import root_kernel as root_kernel
 from vitcore.models.embeddings import with_mean_position as with_mean_position
 from vitcore.models.embeddings import with_permuted_positions as with_permuted_positions
+from vitcore.models.formats.containers.read_weights import check_weights_are_finite
 from vitcore.models.hub import HUB_PREFIX, Progress
 from vitcore.models.hub import fetch_weights as fetch_weights
 from vitcore.models.hub_ids import fetch_hub_folder
@@ -122,7 +123,7 @@ def _load(
     if file.is_dir() or (file.is_file() and not local_files.has_card(file)):
         return opened(file)
     vit = _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px, positions_by)
-    local_files.check_weights_are_finite(vit.module, file.name)
+    check_weights_are_finite(vit.module, file.name)
     return vit
 
 

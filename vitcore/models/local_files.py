@@ -79,19 +79,6 @@ def build_module(architecture: dict[str, Any], size: int | tuple[int, int] | Non
     return of(architecture, size)
 
 
-def check_weights_are_finite(module: Any, name: str) -> None:
-    """Raises: ModelError, naming the first tensor of a module that holds NaN or infinite values."""
-    import torch
-
-    state = module.state_dict()  # a sum is no number where any value is none, and needs no memory; a large one is looked at again
-    odd = (
-        tensor for tensor, w in state.items() if not bool(w.sum(dtype=torch.float32 if w.is_floating_point() else None).isfinite())
-    )
-    wrong = next((tensor for tensor in odd if not bool(state[tensor].isfinite().all())), None)
-    if wrong:
-        raise ModelError("{name} holds weights that are no numbers (NaN or infinite) in {tensor}.", name=name, tensor=wrong)
-
-
 def load_weights_into(module: Any, file: Path, as_it_is: bool = False) -> None:
     """Read the weights as 32-bit floats, each into memory once, and give them to a module built without memory.
 

@@ -21,6 +21,7 @@ from vitcore.models.checkpoint_inspection.lookalikes import with_likely_answers
 from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, answer_text, complete_answers, crop_terms
 from vitcore.models.formats import checkpoint_layout, timm_names
 from vitcore.models.formats.config_json import CheckpointConfiguration
+from vitcore.models.formats.containers.read_weights import check_weights_are_finite
 from vitcore.models.model_cards import OWN_FILE, ModelError
 from vitcore.probabilities import Output
 from vitcore.translation import say
@@ -219,14 +220,14 @@ class Inspection:
 
             model = build_vision_part(self.vision_part, checkpoint_layout.read_tensors(self.part))
             module = build_vision_module(model, self.vision_part.dual, tuple(shape["img_size"]))
-            local_files.check_weights_are_finite(module, self.name)
+            check_weights_are_finite(module, self.name)
             return module
         module = self._take_built(shape)
         if module is None:
             with torch.device("cpu") if "timm" in shape else meta_device():
                 module = local_files.build_module(shape, shape.get("img_size"))
         self._fill(module, "timm" in shape)
-        local_files.check_weights_are_finite(module, self.name)
+        check_weights_are_finite(module, self.name)
         return module
 
     def _take_built(self, shape: dict[str, Any]) -> Any:

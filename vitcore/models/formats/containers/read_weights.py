@@ -81,6 +81,17 @@ def read_weights(file: Path) -> Mapping[str, Any]:
     raise ModelError("{name} is not a model file: those end in .safetensors, .pth, .pt, .bin or .npz.", name=file.name)
 
 
+def check_weights_are_finite(module: Any, name: str) -> None:
+    """Raises: ModelError, naming the first tensor of a module that holds NaN or infinite values."""
+    state = module.state_dict()  # a sum is no number where any value is none, and needs no memory; a large one is looked at again
+    odd = (
+        tensor for tensor, w in state.items() if not bool(w.sum(dtype=torch.float32 if w.is_floating_point() else None).isfinite())
+    )
+    wrong = next((tensor for tensor in odd if not bool(state[tensor].isfinite().all())), None)
+    if wrong:
+        raise ModelError("{name} holds weights that are no numbers (NaN or infinite) in {tensor}.", name=name, tensor=wrong)
+
+
 def _other_format_error(file: Path, kind: str) -> ModelError:
     return ModelError("{name} is in {kind} format, which can't be opened here: save the weights as .safetensors.",
                       name=file.name, kind=kind)  # fmt: skip
