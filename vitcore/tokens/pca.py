@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.grid import Grid
+from vitcore.tokens.foreground import foreground_sign
 from vitcore.tokens.one_thread import one_blas_thread
 from vitcore.tokens.patch_tokens import PatchTokens
 
@@ -100,7 +101,5 @@ def _signs(scores: NDArray, directions: NDArray, grid: Grid, keep: NDArray, like
         for i in range(1, min(len(signs), like.scores.shape[-1])):
             together = float((scores[..., i] * like.scores[..., i])[keep].sum())
             signs[i] = np.sign(together) or signs[i]
-    rim = np.broadcast_to(grid.rim(), keep.shape)
-    if (rim & keep).any() and (~rim & keep).any():
-        signs[0] = np.sign(scores[~rim & keep, 0].mean() - scores[rim & keep, 0].mean()) or signs[0]
+    signs[0] = foreground_sign(scores[..., 0], grid.rim(), keep) or signs[0]
     return np.where(signs == 0, 1.0, signs)

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.errors import check_name
+from vitcore.tokens.foreground import foreground_side
 from vitcore.tokens.one_thread import one_blas_thread
 from vitcore.tokens.patch_tokens import PatchTokens
 from vitcore.tokens.pca import pca
@@ -67,6 +68,4 @@ def _cut(unit: NDArray[np.float32], rim: NDArray[np.bool_], tau: float | None) -
         _, vectors = eigh(edges / np.outer(root, root), subset_by_index=[place, place])
     second = vectors[:, 0] / root
     side = second > second.mean()
-    if side[rim].sum() * (~side).sum() > (~side[rim]).sum() * side.sum():  # a larger share of this side is at the rim
-        side = ~side
-    return side.astype(np.int64)
+    return foreground_side(side, rim).astype(np.int64)
