@@ -34,7 +34,13 @@ with sheet_place:
 with st.bottom:  # the same place under every question: what is pressed must not move away between press and release
     question_view.show_stepper(sheet, place)
 if not lecture_mode.is_on():
-    with score:
-        question_view.show_score(sheet)
-if not lecture_mode.is_on():
+    from vitcore.quiz.quiz_handout import fewer_questions_sentence
+
+    with score:  # an answer that was shown first counts as neither right nor wrong
+        answers = {at: one for at, one in sheet.answers.items() if one != question_view.REVEALED}
+        right = sum(one == quiz.questions[at].correct_choice for at, one in answers.items() if at < len(quiz.questions))
+        facts = {"right": right, "done": len(answers), "count": len(quiz.questions)}
+        st.markdown(text.fill("score" if answers else "no score", **facts))
+        if sentence := fewer_questions_sentence(quiz):
+            st.caption(f":material/info: {sentence}")
     quiz_download.handout_button(visit, seed, mask_outliers)

@@ -135,17 +135,3 @@ def _keep_answer(sheet_key: tuple[Any, ...], place: int, chosen: int | None) -> 
     answers: dict[int, Any] = dict(old_answers) if whose == sheet_key else {}
     answers[place] = chosen
     st.session_state["_quiz_given"] = sheet_key, {at: one for at, one in answers.items() if one is not None}
-
-
-def show_score(sheet: QuizSheet) -> None:
-    """How many questions were answered, and how many of them right; an answer that was shown first counts as neither."""
-    answers = {place: one for place, one in sheet.answers.items() if one != REVEALED}
-    right = sum(
-        one == sheet.quiz.questions[place].correct_choice for place, one in answers.items() if place < len(sheet.quiz.questions)
-    )
-    count = len(sheet.quiz.questions)
-    st.markdown(sheet.text.fill("score" if answers else "no score", right=right, done=len(answers), count=count))
-    from vitcore.quiz.quiz_handout import fewer_questions_sentence
-
-    if sentence := fewer_questions_sentence(sheet.quiz):
-        st.caption(f":material/info: {sentence}")
