@@ -114,7 +114,7 @@ def two_processes(*args: str, cwd: Path, seconds: float = 180) -> subprocess.Com
 
 
 if __name__ == "__main__":
-    from vitcore.cli.commands import main
+    from vitcore.__main__ import main
 
     if status := main():
         raise SystemExit(status)

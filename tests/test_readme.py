@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from tests.printing import printed_blank
-from vitcore.cli.commands import main
+from vitcore.__main__ import main
 from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.profiling import throughput

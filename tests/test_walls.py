@@ -93,7 +93,7 @@ def test_figures_see_arrays_and_a_grid(subtests):
 
 
 ROOMS = {  # what each may import of vitcore, and no more
-    "__main__.py": "cli.commands",
+    "__main__.py": "cli.commands errors",
     "assets.py": "",
     "attention_capture.py": "",
     "csv_and_npz.py": "",
@@ -349,7 +349,7 @@ def test_the_wall_of_caches_sees_one_without_a_bound(tmp_path, source, found):
 # What is loaded early
 
 
-EARLY = ["vitcore", "vitcore.models.model_cards", "vitcore.cli.commands", "app.menu"]
+EARLY = ["vitcore", "vitcore.models.model_cards", "vitcore.__main__", "app.menu"]
 
 
 def test_nothing_heavy_is_loaded_before_it_is_used():

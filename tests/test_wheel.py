@@ -105,12 +105,12 @@ def test_its_commands(wheel):
         info = next(name for name in archive.namelist() if name.endswith("entry_points.txt"))
         points = ConfigParser()
         points.read_string(archive.read(info).decode())
-    assert dict(points["console_scripts"]) == {"vitcore": "vitcore.cli.commands:main", "inside-vit": "inside_vit.app.start:main"}
+    assert dict(points["console_scripts"]) == {"vitcore": "vitcore.__main__:main", "inside-vit": "inside_vit.app.start:main"}
 
 
 BOTH = """
-import json, sys, vitcore.assets, vitcore.cli.commands
-done = vitcore.cli.commands.main(["rollout", "photo.jpg", "--out", "pictures"])
+import json, sys, vitcore.assets, vitcore.__main__
+done = vitcore.__main__.main(["rollout", "photo.jpg", "--out", "pictures"])
 from inside_vit.app.start import MAIN
 from streamlit.testing.v1 import AppTest
 sys.path.remove("")

@@ -130,7 +130,7 @@ def test_the_command_makes_the_same_recipe(preset, changes):
     wanted = with_changes(PRESETS[preset](), changes)
     words = shlex.split(recipe_form.shell_command(preset, wanted, "/my photos", "mine"))
     assert words[:4] == ["python", "-m", "vitcore", "train"]
-    args = commands._parser().parse_args(words[3:])
+    args = commands.command_parser().parse_args(words[3:])
     assert train._recipe(args) == wanted
     assert (args.data, args.id) == ("/my photos", "mine")
 
@@ -142,7 +142,7 @@ def test_every_kind_of_model_is_offered_where_it_can_learn(asked):
     for kind in (kind for kind in recipe_form.KINDS if kind != recipe_form.PLAIN_VIT):
         app.set(kind=kind).fine()
         assert not app.at.error and [metric.value for metric in app.at.metric] != plain, kind
-        args = commands._parser().parse_args(shlex.split(app.component("command")["text"])[3:])
+        args = commands.command_parser().parse_args(shlex.split(app.component("command")["text"])[3:])
         assert train._recipe(args) == with_changes(recipe_form.kind_recipe("image_folder_tiny", kind), {"steps": 7}), kind
     app.set(kind="hybrid").set(**{"image_folder_tiny.hybrid.patch_px": 8})
     assert "patches are 16 px apart" in app.sentences("error")[0]

@@ -13,8 +13,8 @@ import vitcore
 from tests import files
 from tests.conftest import ROOT, SAMPLES
 from tests.shells import shell
+from vitcore.__main__ import main
 from vitcore.analysis.position_embeddings import position_similarity
-from vitcore.cli.commands import main
 from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS
 
@@ -267,8 +267,8 @@ def test_from_a_shell_with_a_broken_photo(tmp_path):
 
 def test_verbs_are_listed_without_numpy_and_the_menu_without_torch():
     script = (
-        "import sys; from vitcore.cli import commands; commands._parser(); heavy = 'numpy' in sys.modules;"
-        "sys.exit(heavy or commands.main(['models', '--json']) or 'torch' in sys.modules)"
+        "import sys; from vitcore import __main__ as entry; entry.command_parser(); heavy = 'numpy' in sys.modules;"
+        "sys.exit(heavy or entry.main(['models', '--json']) or 'torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and len(json.loads(done.stdout)["models"]) == len(MODEL_CARDS), done.stderr

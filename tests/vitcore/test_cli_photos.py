@@ -13,9 +13,10 @@ import vitcore
 from tests import files
 from tests.conftest import ROOT, SAMPLES
 from tests.printing import printed_blank
+from vitcore.__main__ import main
 from vitcore.cli import completion
 from vitcore.cli import inspect as inspecting
-from vitcore.cli.commands import _parser, main
+from vitcore.cli.commands import command_parser
 from vitcore.models import load_model
 
 VERBS = {"patches": [], "rollout": [], "relevance": ["--method", "gradient_rollout"], "attention": ["--layer", "0"]}
@@ -117,7 +118,7 @@ def test_a_reader_who_has_had_enough_sees_no_traceback(given):
     """As `vitcore models | head -1`: the reading end is closed before anything is written."""
     reading, writing = os.pipe()
     os.close(reading)
-    script = "import sys; from vitcore.cli.commands import main; sys.exit(main(sys.argv[1:]))"
+    script = "import sys; from vitcore.__main__ import main; sys.exit(main(sys.argv[1:]))"
     done = subprocess.run([sys.executable, "-c", script, *given], cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -126,7 +127,7 @@ def test_a_reader_who_has_had_enough_sees_no_traceback(given):
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 def test_bash_completes_verbs_flags_and_choices():
     pytest.importorskip("shtab", reason="the package shtab is not installed (requirements-dev.txt)")
-    script = completion.completion_script(_parser(), "bash")
+    script = completion.completion_script(command_parser(), "bash")
     asked = [
         ["vitcore", "roll"],
         ["vitcore", "rollout", "--fus"],

@@ -10,8 +10,8 @@ from scipy.stats import spearmanr
 
 import vitcore
 from tests.printing import printed_blank
+from vitcore.__main__ import main
 from vitcore.analysis.outlier_tokens import outliers_in_map
-from vitcore.cli.commands import main
 from vitcore.forward.compare_models import (
     attention_map,
     common_photo,

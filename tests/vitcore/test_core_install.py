@@ -46,7 +46,7 @@ for thread in threads:
     thread.join()
 import timm, torch
 told["timm"] = [hasattr(torch.ops.torchvision, "nms"), timm.is_model("vit_tiny_patch16_224")]
-from vitcore.cli.commands import main
+from vitcore.__main__ import main
 
 photo = "assets/samples/cat.jpg"
 rec = vitcore.record(vitcore.load(), photo)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.shells import shell
-from vitcore.cli.commands import main
+from vitcore.__main__ import main
 
 TAKEN_AWAY = """
 import contextlib, inspect, json, textwrap, torch

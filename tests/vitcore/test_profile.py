@@ -11,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from tests.conftest import timm_vit
 from tests.models import model_file
 from tests.shells import run_forked, shell
-from vitcore.cli.commands import main
+from vitcore.__main__ import main
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 from vitcore.profiling import largest_batch, memory_usage, profile_subprocess, throughput
 

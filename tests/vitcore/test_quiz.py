@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 
 import vitcore
 from tests.conftest import ROOT, SAMPLES
-from vitcore.cli import commands
+from vitcore.__main__ import main
 from vitcore.forward.predict import predict
 from vitcore.forward.recording import to_model_input
 from vitcore.models import load_model
@@ -382,14 +382,14 @@ def test_the_handout_tells_no_answer_before_its_last_page(asked):
 def test_the_verb_writes_the_page_and_prints_the_questions(tmp_path, capsys):
     model_file(tmp_path / "mine.safetensors")
     given = ["quiz", str(PHOTO), "--model", str(tmp_path / "mine.safetensors"), "--seed", "2"]
-    assert commands.main([*given, "--out", str(tmp_path / "new" / "quiz.html")]) == 0
+    assert main([*given, "--out", str(tmp_path / "new" / "quiz.html")]) == 0
     page = (tmp_path / "new" / "quiz.html").read_text(encoding="utf-8")
     capsys.readouterr()
-    assert commands.main([*given, "--json"]) == 0
+    assert main([*given, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert page.count('<section class="question">') == len(said["questions"]) > 5 and said["seed"] == 2
     assert all(one["why"] in unescape(page) for one in said["questions"] if "“" not in one["why"])
-    assert commands.main([*given[:-1], "-1"]) == 2 and "--seed is from 0" in capsys.readouterr().err
+    assert main([*given[:-1], "-1"]) == 2 and "--seed is from 0" in capsys.readouterr().err
 
 
 def test_with_masking_everything_is_of_masked_attention_and_the_command_says_so(shipped, capsys, tmp_path):
@@ -404,7 +404,7 @@ def test_with_masking_everything_is_of_masked_attention_and_the_command_says_so(
         assert other.outliers and not other.pooled_attention.flat[list(other.outliers)].any()
     page = quiz_handout.quiz_handout(m, draw_quiz.draw_quiz(m, 3)).decode()
     assert "--mask-outliers --seed 3" in page
-    commands.main(["quiz", str(PHOTO), "--seed", "3", "--mask-outliers", "--json"])
+    main(["quiz", str(PHOTO), "--seed", "3", "--mask-outliers", "--json"])
     told = json.loads(capsys.readouterr().out)
     assert told["mask_outliers"] and [one["question"] for one in told["questions"]] == [
         one.sentence for one in draw_quiz.draw_quiz(m, 3).questions

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
-import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -35,7 +32,6 @@ from vitcore.cli.photos import (
 )
 from vitcore.cli.training import experiment as experimenting
 from vitcore.cli.training import train as training
-from vitcore.errors import first_line, print_tracebacks
 from vitcore.models.model_cards import DEFAULT_MODEL
 
 if TYPE_CHECKING:
@@ -45,58 +41,7 @@ if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
 
 MAX_GUTTER_PX = 64
-EXTRAS = {"accelerate": "train", "pyarrow": "train", "plotly": "app"}  # of pyproject.toml, which have these packages
-WITHOUT_VERB = ("--debug", "--quiet")  # before the verb or after it
 BLOCK_OF_PHOTOS = 8  # that one of several processes runs together
-MAX_ERROR_CHARACTERS = 2000  # characters of an error: paths may be long
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Run one verb; 0 when done, 2 with one sentence on standard error when it can't be."""
-    _speak_utf8()
-    try:
-        try:
-            return _run(list(sys.argv[1:] if argv is None else argv))
-        finally:
-            sys.stdout.flush()
-    except BrokenPipeError:  # whoever read the output has had enough: `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-
-
-def _run(given: list[str]) -> int:
-    args = _parser().parse_args([word for word in given if word not in WITHOUT_VERB])
-    debug, told = "--debug" in given, sys.stderr
-    if debug:
-        print_tracebacks()
-    try:
-        with contextlib.redirect_stderr(io.StringIO()) if "--quiet" in given else contextlib.nullcontext():
-            args.run(args)
-    except BrokenPipeError:
-        raise
-    except KeyboardInterrupt:
-        print("vitcore: stopped.", file=told)
-        return 130
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        if debug or missing not in EXTRAS:
-            raise
-        print(f"vitcore: {missing} is not installed: pip install inside-vit[{EXTRAS[missing]}].", file=told)
-        return 2
-    except (ValueError, OSError) as error:  # all refusals are ValueErrors
-        if debug:
-            raise
-        words = [f"vitcore: {first_line(error, MAX_ERROR_CHARACTERS)}", *getattr(error, "__notes__", [])]
-        print(*words, file=told)
-        return 2
-    return 0
-
-
-def _speak_utf8() -> None:
-    """Write UTF-8 where output is piped, too: the code page that Windows would choose lacks half the words."""
-    for stream in (sys.stdout, sys.stderr) if os.name == "nt" else ():
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="replace")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -106,7 +51,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"vitcore: {message} (see {self.prog} --help)\n")
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """The parser of all verbs; `run` of what it returns does the verb, and raises ValueError or OSError for what can't be done."""
     parser = _Parser("vitcore", description="Look inside a Vision Transformer (arXiv 2010.11929).")
     parser.add_argument("--debug", action="store_true", help="where an error came from, not one sentence of it")
     parser.add_argument("--quiet", action="store_true", help="nothing on standard error but errors: no notes, no progress")

@@ -13,7 +13,7 @@ from typing import ClassVar
 import pytest
 
 from tests.vitcore.experiments.conftest import SHORT
-from vitcore.cli.commands import main
+from vitcore.__main__ import main
 from vitcore.experiments import ray_cluster, run_experiment
 from vitcore.experiments.experiment import ExperimentError
 from vitcore.experiments.ray_cluster import RayTaskRunner, address_answers, describe_machines, resources_of_cell

@@ -14,7 +14,7 @@ from PIL import Image
 
 from tests.shells import ROOT, start
 from tests.vitcore.experiments.conftest import SHORT, TINY
-from vitcore.cli.commands import main
+from vitcore.__main__ import main
 from vitcore.experiments import results_csv, run_experiment
 from vitcore.experiments.catalogue import EXPERIMENTS, judge_claims
 from vitcore.experiments.experiment import LEARNING_RATE_SEED, ExperimentError

@@ -10,8 +10,8 @@ from PIL import Image
 
 from tests.conftest import SAMPLES
 from vitcore import figures, record
+from vitcore.__main__ import main
 from vitcore.assets import asset
-from vitcore.cli.commands import main
 from vitcore.faithfulness import map_tables
 from vitcore.faithfulness.covered_patches import answers_without
 from vitcore.faithfulness.deletion import deletion_curves, random_order_maps

@@ -65,8 +65,8 @@ def test_what_can_not_be_steered_is_refused():
 def test_the_shell_steers_as_the_library_does(shipped, tmp_path, capsys):
     import json
 
+    from vitcore.__main__ import main
     from vitcore.assets import asset
-    from vitcore.cli.commands import main
 
     cat, espresso = (str(asset(f"samples/{name}.jpg")) for name in ("cat", "espresso"))
     asked = ["steer", cat, "--towards", espresso, "--layer", "6", "--scales", "0,2", "--out", str(tmp_path)]

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 import vitcore
 from tests.checkpoints import load_quietly
-from vitcore.cli.commands import main
+from vitcore.__main__ import main
 from vitcore.models.model_cards import ModelError
 
 SHAPE = {"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 3, "image_size": 32, "patch_size": 8}

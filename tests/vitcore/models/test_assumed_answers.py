@@ -10,7 +10,7 @@ from timm.data import ImageNetInfo
 
 import vitcore
 from tests.conftest import NORMALISE, timm_vit
-from vitcore.cli.commands import main
+from vitcore.__main__ import main
 from vitcore.models import load_model, local_files
 from vitcore.models.load_model import AssumedAnswersWarning
 from vitcore.report.handout import handout

@@ -11,8 +11,8 @@ import transformers as T
 from checkpoints import lively
 
 import vitcore
+from vitcore.__main__ import main
 from vitcore.analysis.model_similarity import prediction_agreement
-from vitcore.cli.commands import main
 from vitcore.forward.compare_models import compare, record_tokens
 from vitcore.models import load_model
 from vitcore.quiz.prediction_questions import photo_for_class_question, predicted_class_question

@@ -15,7 +15,7 @@ import vitcore
 from tests import files
 from tests.conftest import SAMPLES, TINY, timm_vit
 from tests.printing import printed_once
-from vitcore.cli.commands import main
+from vitcore.__main__ import main
 from vitcore.file_names import file_name, slug
 from vitcore.forward.recording import record
 from vitcore.images import open_photo, photo_from_image

@@ -8,7 +8,7 @@ import timm
 import torch
 
 import vitcore
-from vitcore.cli.commands import main
+from vitcore.__main__ import main
 from vitcore.cli.training import train
 from vitcore.train import run_folder
 from vitcore.train.recipe import recipe_fields

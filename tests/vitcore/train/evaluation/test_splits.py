@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 import vitcore
+from vitcore.__main__ import main
 from vitcore.cli import inspect as inspecting
-from vitcore.cli.commands import main
 from vitcore.models import load_model
 from vitcore.train import run_folder
 from vitcore.train.data.photo_sources import open_photo_source
