@@ -16,7 +16,11 @@ MAX_ERROR_CHARACTERS = 2000  # characters of an error: paths may be long
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one verb; 0 when done, 2 with one sentence on standard error when it can't be."""
+    """Run one verb.
+
+    Returns 0 when done, 1 when done but for photos that were named and can't be opened, 2 with one sentence on standard error when
+    it can't be done.
+    """
     _speak_utf8()
     try:
         try:
@@ -29,13 +33,19 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(given: list[str]) -> int:
-    args = command_parser().parse_args([word for word in given if word not in WITHOUT_VERB])
+    args, unknown = command_parser().parse_known_args([word for word in given if word not in WITHOUT_VERB])
+    if unknown:
+        args.verb_parser.unknown_words_error(unknown)
     debug, told = "--debug" in given, sys.stderr
     if debug:
         print_tracebacks()
     try:
         with contextlib.redirect_stderr(io.StringIO()) if "--quiet" in given else contextlib.nullcontext():
             args.run(args)
+        left_out = getattr(args, "left_out", [])  # photos that were named and can't be opened
+        if "--quiet" in given:
+            print(*left_out, sep="\n", end="\n" if left_out else "", file=told)
+        return 1 if left_out else 0
     except BrokenPipeError:
         raise
     except KeyboardInterrupt:
@@ -53,7 +63,6 @@ def _run(given: list[str]) -> int:
         words = [f"vitcore: {first_line(error, MAX_ERROR_CHARACTERS)}", *getattr(error, "__notes__", [])]
         print(*words, file=told)
         return 2
-    return 0
 
 
 def _speak_utf8() -> None:

@@ -52,6 +52,29 @@ def test_a_folder_and_its_own_pictures(verb, folder, capsys):
         assert sorted(file.name for file in (folder / "out").iterdir()) == wanted
 
 
+@pytest.mark.parametrize("verb", ["rollout", "distance", "report", "test"])
+def test_a_named_photo_that_is_left_out_is_told_quietly_too_and_by_the_exit_status(verb, folder, tmp_path, capsys):
+    photo = str(folder / "a" / "one.jpg")
+    more = {"test": ["--tests", "deletion", "--methods", "rollout", "--orders", "0"], "report": ["--out", str(tmp_path / "r")]}
+    args = [verb, *more.get(verb, ["--json"]), photo, "--quiet"]
+    assert main([*args, str(folder / "nope.jpg")]) == 1
+    assert capsys.readouterr().err == "nope.jpg can't be read: No such file or directory.\n"
+    assert main([*args, str(folder)]) == 0, "of a folder, what is no photo is left out"
+    said = capsys.readouterr()
+    assert said.err == "" and "random orders" not in said.out
+
+
+@pytest.mark.parametrize(("flag", "nearest"), [("--jsn", "--json"), ("--fusio=max", "--fusion"), ("--zzz", "")])
+def test_an_unknown_flag_is_told_with_the_nearest_of_the_verb(flag, nearest, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["rollout", "photo.jpg", flag])
+    near = nearest and f"; the nearest is {nearest}"
+    assert (
+        ended.value.code == 2
+        and capsys.readouterr().err == f"vitcore: there is no {flag} here{near} (see vitcore rollout --help)\n"
+    )
+
+
 def test_json_of_several_is_one_object(folder, capsys):
     given = [folder / "a" / "one.jpg", folder / "b" / "one.jpg"]
     alone = []

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import vitcore
-from vitcore.__main__ import main
 from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
+from vitcore.cli.commands import command_parser
 from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS
 from vitcore.train.film_files import last_accuracy
@@ -84,7 +84,7 @@ def test_every_command_of_the_card_is_understood(card, monkeypatch):
         python, flag, module, *words = shlex.split(one["command"])
         assert (python, flag) == ("python", "-m")
         monkeypatch.setattr(sys, "argv", [module, *words])
-        run = main if module == "vitcore" else importlib.import_module(module).main
+        run = command_parser().parse_args if module == "vitcore" else importlib.import_module(module).main
         with pytest.raises(Understood):
             run()
 

@@ -23,6 +23,7 @@ from vitcore.cli.map_tests import maptest
 from vitcore.cli.model_flags import add_device_flags, load_from_flags
 from vitcore.cli.photos import (
     UsageError,
+    leave_out,
     list_photos,
     on_each_photo,
     photo_or_stdin,
@@ -45,7 +46,18 @@ BLOCK_OF_PHOTOS = 8  # that one of several processes runs together
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse that says what is wrong in one line, as everything else here does."""
+    """argparse that says what is wrong in one line, as everything else here does, and takes whole names of flags alone."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, allow_abbrev=False, **kwargs)
+
+    def unknown_words_error(self, words: list[str]) -> NoReturn:
+        """End with the first word that no flag of this verb has as its name, and the nearest that one has."""
+        from difflib import get_close_matches
+
+        flags = [flag for action in self._actions for flag in action.option_strings]
+        nearest = "".join(f"; the nearest is {flag}" for flag in get_close_matches(words[0].partition("=")[0], flags, 1))
+        self.error(f"there is no {words[0]} here{nearest}")
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"vitcore: {message} (see {self.prog} --help)\n")
@@ -98,6 +110,8 @@ def command_parser() -> argparse.ArgumentParser:
     training.add_training_verbs(verbs)
     experimenting.add_experiment_verb(verbs)
     completing.add_completion_verb(verbs, parser)
+    for verb in verbs.choices.values():
+        verb.set_defaults(verb_parser=verb)
     return parser
 
 
@@ -189,7 +203,7 @@ def distance(args: argparse.Namespace) -> None:
 
     files = list_photos(args.photo, args.images)
     vit = require_global_attention(load_from_flags(args), "mean attention distance")
-    measured = distributed.distributed_map(files, lambda mine: _distances(vit, mine, args.cls, len(files) == 1), BLOCK_OF_PHOTOS)
+    measured = distributed.distributed_map(files, lambda mine: _distances(vit, mine, args, len(files) == 1), BLOCK_OF_PHOTOS)
     reaches = [px for px in measured if px is not None]
     if not reaches:
         raise UsageError("none of the photos could be read.")
@@ -204,7 +218,7 @@ def distance(args: argparse.Namespace) -> None:
     write_result(args, vit, "distance", fig, {"distance_px": px, **interval}, **answer)
 
 
-def _distances(vit: Vit, files: Sequence[Path], cls: str, alone: bool) -> list[NDArray[np.float32] | None]:
+def _distances(vit: Vit, files: Sequence[Path], args: argparse.Namespace, alone: bool) -> list[NDArray[np.float32] | None]:
     """Distances (L, H) of each photo; None, saying so, for a damaged one among others."""
     from vitcore.forward.recordings.mean_distance import FIELDS
     from vitcore.forward.recordings.record_many import SkippedPhotosWarning, record_many
@@ -212,17 +226,17 @@ def _distances(vit: Vit, files: Sequence[Path], cls: str, alone: bool) -> list[N
 
     warnings.filterwarnings("ignore", category=SkippedPhotosWarning)  # each is said here, in a line of its own
     found: list[NDArray[np.float32] | None] = [None] * len(files)
-    stream = record_many(vit, [photo_or_stdin(file) for file in files], batch=BLOCK_OF_PHOTOS, keep=(FIELDS[cls],))
+    stream = record_many(vit, [photo_or_stdin(file) for file in files], batch=BLOCK_OF_PHOTOS, keep=(FIELDS[args.cls],))
     try:
         for one in stream:
-            found[one.index] = one.kept[FIELDS[cls]]
+            found[one.index] = one.kept[FIELDS[args.cls]]
             for note in one.notes:
                 print(f"{one.name}: {note}", file=sys.stderr)
     except PhotoError:  # none of this process's could be opened
         if alone:
             raise
     for skipped in stream.skipped:
-        print(skipped.reason, file=sys.stderr)
+        leave_out(args, files[skipped.index], skipped.reason)
     return found
 
 

@@ -89,11 +89,18 @@ def _run_on_several(verb: Verb, args: argparse.Namespace, vit: Vit, files: list[
             verb(one, vit)
             done += 1
         except PhotoError as error:
-            print(error, file=sys.stderr)
+            leave_out(args, file, str(error))
     if not done:
         raise UsageError("none of the photos could be read.")
     if args.json and not args.json_lines:
         print(json.dumps({"photos": answers}, ensure_ascii=False))
+
+
+def leave_out(args: argparse.Namespace, file: Path, reason: str) -> None:
+    """Say why a photo is left out; one that was named by itself is kept in `args.left_out`, which decides the exit status."""
+    print(reason, file=sys.stderr)
+    if file in args.photo:
+        args.left_out = [*getattr(args, "left_out", ()), reason]
 
 
 def _distinct_names(files: list[Path]) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vitcore.cli.model_flags import load_from_flags
-from vitcore.cli.photos import list_photos, require_global_attention
+from vitcore.cli.photos import leave_out, list_photos, require_global_attention
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
@@ -45,14 +45,14 @@ def report(args: argparse.Namespace) -> None:
         print(json.dumps({"photos": _numbers(vit, files, settings)}, ensure_ascii=False))
         return
     if not args.zip:
-        _fill(ReportBundle(vit, PlainFolder(args.out), settings), files)
+        _fill(ReportBundle(vit, PlainFolder(args.out), settings), files, args)
         print(args.out / "index.html")
         return
     args.out.mkdir(parents=True, exist_ok=True)
     target, growing = args.out / "report.zip", args.out / "report.zip.part"
     try:
         with growing.open("w+b") as file:
-            _fill(ReportBundle(vit, ZipFolder(file), settings), files)
+            _fill(ReportBundle(vit, ZipFolder(file), settings), files, args)
         growing.replace(target)
     finally:
         growing.unlink(missing_ok=True)
@@ -69,7 +69,7 @@ def _numbers(vit: Vit, files: list[Path], settings: ReportSettings) -> list[dict
     return [report_numbers(vit, record(vit, file, maps=kept, fusions=(settings.fusion,)), settings, side) for file in files]
 
 
-def _fill(bundle: ReportBundle, files: list[Path]) -> None:
+def _fill(bundle: ReportBundle, files: list[Path], args: argparse.Namespace) -> None:
     from tqdm import tqdm
 
     from vitcore.images import PhotoError, open_photo
@@ -82,7 +82,7 @@ def _fill(bundle: ReportBundle, files: list[Path]) -> None:
             if len(files) == 1:
                 raise
             bundle.add_problem(str(error))
-            print(error, file=sys.stderr)
+            leave_out(args, file, str(error))
             continue
         for note in photo.notes:
             print(f"{photo.name}: {note}", file=sys.stderr)

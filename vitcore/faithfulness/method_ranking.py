@@ -170,6 +170,10 @@ def ranking_sentence(scores: Sequence[MethodScore], fill: str) -> str:
     low, high = scores[0].interval
     facts = {"photos": len(scores[0].gaps), "fill": say(FILL_TITLES[fill]), "best": map_title(best), "gap": f"{scores[0].gap:.2f}",
              "low": f"{low:.2f}", "high": f"{high:.2f}"}  # fmt: skip
+    if len(scores) == 1:
+        return say(
+            "Only {best} was tested ({fill}): insertion minus deletion is {gap}, a mean of {photos} {photos:photo|photos}.", **facts
+        )
     if facts["photos"] == 1:
         return say("Best on one photo ({fill}): {best}. Insertion minus deletion is {gap}.", **facts)
     if tied:

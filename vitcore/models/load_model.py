@@ -116,8 +116,12 @@ def _load(
         return opened(fetch_hub_folder(str(name), progress), str(name))
     name = timm_name(name)
     file = local_files.find_weights(name)
-    if like is not None and (file is None or local_files.has_card(file)):
-        raise ModelError("{name} already says how its photos are prepared: leave out like.", name=name)
+    unasked = {"like": like, "base": base, **(answers or {})}
+    given = [key for key, value in unasked.items() if value is not None]
+    if given and (file is None or local_files.has_card(file)):
+        raise ModelError(
+            "{name} is a known model, which leaves nothing open: leave out {given}.", name=name, given=", ".join(given)
+        )
     if file is None:
         return _load_hub(str(name), image_px, progress, positions_by)
     if file.is_dir() or (file.is_file() and not local_files.has_card(file)):

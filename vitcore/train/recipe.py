@@ -32,7 +32,7 @@ class Recipe:
     """One training run. Defaults are a ViT-Ti on 128 px photos; the presets in `presets.py` start from here."""
 
     task: str = recipe_field("classify", "Task", "what is learned", choices=("classify", "masked", "distil", "layers"))
-    start_from: str = recipe_field("", "Task", "model to fine-tune: a name, a .safetensors file or a run; empty: from scratch")
+    start_from: str = recipe_field("", "Task", "model to fine-tune: a name, a file, a folder or a run; empty: from scratch")
     teacher: str = recipe_field("", "Task", "model to learn from (distil, layers): a name, a .safetensors file or a run")
     distil_kind: str = recipe_field("soft", "Task", "a teacher's probabilities, or its answer", choices=("soft", "hard"))
     distil_share: float = recipe_field(0.5, "Task", "share of the loss that comes from the teacher; the rest from labels")

@@ -13,8 +13,8 @@ from vitcore import record
 from vitcore.attention_capture import AttentionCapture
 from vitcore.faithfulness.covered_patches import FILLS, PIXEL_FILLS, answers_without, cover_patches, reads_patches
 from vitcore.faithfulness.deletion import deletion_curves, place_among, random_order_maps
-from vitcore.faithfulness.method_maps import MAPS, method_maps
-from vitcore.faithfulness.method_ranking import best_method_sentence, compare_methods, photo_deletion, t_interval
+from vitcore.faithfulness.method_maps import MAPS, map_title, method_maps
+from vitcore.faithfulness.method_ranking import best_method_sentence, compare_methods, photo_deletion, ranking_sentence, t_interval
 from vitcore.faithfulness.weight_randomisation import randomisation_test
 from vitcore.forward.predict import predict
 from vitcore.forward.recording import to_model_input
@@ -229,6 +229,8 @@ def test_methods_are_ranked_over_photos(make_vit):
     photos = [pixels_image(vit, seed) for seed in range(3)]
     scores = compare_methods(vit, photos, ["rollout", "chefer", "middle"], steps=4, random_orders=8)
     assert [s.gap for s in scores] == sorted((s.gap for s in scores), reverse=True)
+    of_one = ranking_sentence(scores[:1], "mean")
+    assert "every other" not in of_one and map_title(scores[0].name) in of_one
     for score in scores:
         low, high = score.interval
         assert low < score.gap < high and len(score.gaps) == 3 and ((0 <= score.places) & (score.places <= 1)).all()

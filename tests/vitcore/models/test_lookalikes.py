@@ -68,6 +68,8 @@ def test_told_to_be_like_a_model_nothing_of_it_is_assumed(weights, tmp_path):
             vitcore.load(file, like=name)
     with pytest.raises(ModelError, match="leave out like"):
         vitcore.load(like="vit_tiny_patch16_224")
+    with pytest.raises(ModelError, match="leave out base, heads"):  # they would be ignored
+        vitcore.load(answers={"heads": 5, "pool": None}, base="somewhere")
 
 
 def test_told_to_be_like_a_model_norms_stand_where_it_has_them(weights, tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import timm
 import torch
 
 import vitcore
+from tests.models import model_file
 from vitcore.__main__ import main
 from vitcore.cli.training import train
 from vitcore.train import run_folder
@@ -47,6 +48,26 @@ def test_flags_become_the_recipe():
     args = parser.parse_args(["train", "image_folder_tiny", "--lr-peak", "0.5", "--no-flip", "--task", "masked"])
     recipe = train._recipe(args)
     assert (recipe.lr_peak, recipe.flip, recipe.task, recipe.blocks) == (0.5, False, "masked", 4)
+
+
+@pytest.mark.parametrize("kind", ["a file", "timm's folder"])
+def test_a_trained_model_sets_the_shape(home, digits, capsys, kind):
+    torch.manual_seed(2)
+    shape = {"img_size": 32, "patch_size": 8, "embed_dim": 48, "depth": 3, "num_heads": 4, "mlp_ratio": 3}
+    if kind == "a file":
+        file = home / "trained.safetensors"
+        module = model_file(file, **shape, num_classes=7)
+    else:
+        module = timm.create_model("vit_tiny_patch16_224", **shape, num_classes=7)
+        timm.models.save_for_hf(module, file := home / "trained", safe_serialization=True)
+    start = ["train", "image_folder_tiny", "--data", str(digits), "--start-from", str(file), "--image-px", "16", "--steps", "1",
+             "--batch", "4", "--id", "tuned"]  # fmt: skip
+    assert main([*start, "--width", "192"]) == 2 and "--width is 192, but 48 in" in capsys.readouterr().err
+    assert main([*start, "--lr-peak", "1e-9", "--warmup-steps", "0"]) == 0  # the refused run has not taken the name
+    recipe = run_folder.read_recipe(run_folder.find_run("tuned"))
+    assert (recipe.patch_px, recipe.width, recipe.blocks, recipe.heads, recipe.mlp_ratio) == (8, 48, 3, 4, 3)
+    tuned = vitcore.load("runs/tuned").module.blocks[2].mlp.fc1.weight
+    torch.testing.assert_close(tuned, module.blocks[2].mlp.fc1.weight, rtol=0, atol=1e-6)
 
 
 def test_from_training_to_timm(home, digits, capsys):

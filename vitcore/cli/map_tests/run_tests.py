@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vitcore.cli.photos import UsageError, list_photos, record_photo
+from vitcore.cli.photos import UsageError, leave_out, list_photos, record_photo
 
 if TYPE_CHECKING:
     from vitcore.faithfulness.method_ranking import PhotoDeletion
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
 
-COMMAND = "vitcore test {photos} --model {model} --tests {tests} --fill {fill} --orders {orders} --seed {seed}"
+COMMAND = "vitcore test {photos} --model {model} --tests {tests}{methods} --fill {fill} --orders {orders} --seed {seed}"
 
 
 @dataclass(eq=False)
@@ -47,7 +47,7 @@ def run_on_photos(vit: Vit, args: argparse.Namespace) -> FoundOnPhotos:
         try:
             _run_on_one(vit, record_photo(vit, file), args, found)
         except PhotoError as error:
-            print(error, file=sys.stderr)
+            leave_out(args, file, str(error))
         if args.csv:
             write_tables(found, [], args)  # what is there stays, should the rest be stopped
     if not (found.deletion or found.weights or found.stability):
@@ -102,13 +102,16 @@ def run_on_masks(vit: Vit, args: argparse.Namespace) -> list[PlausibilityScore]:
 def write_tables(found: FoundOnPhotos, scores: list[PlausibilityScore], args: argparse.Namespace) -> None:
     """One CSV file for each test that was run."""
     from vitcore.faithfulness import map_tables
+    from vitcore.faithfulness.method_maps import MAPS
 
     args.csv.mkdir(parents=True, exist_ok=True)
     tables = {}
     if args.photo:
-        photos = " ".join(one.name for one in args.photo)
-        command = COMMAND.format(photos=photos, model=args.model, tests=",".join(args.tests), fill=",".join(args.fill),
-                                 orders=args.orders, seed=args.seed)  # fmt: skip
+        photos = " ".join(one.name if one.is_absolute() else one.as_posix() for one in args.photo)
+        methods = "" if args.methods == MAPS else f" --methods {','.join(args.methods)}"
+        tests, fill = ",".join(args.tests), ",".join(args.fill)
+        command = COMMAND.format(photos=photos, model=args.model, tests=tests, methods=methods, fill=fill, orders=args.orders,
+                                 seed=args.seed)  # fmt: skip
         tables["deletion"] = map_tables.deletion_csv(found.deletion, command) if found.deletion else ""
         tables["weights"] = map_tables.weights_csv(found.weights, command) if found.weights else ""
         tables["stability"] = map_tables.stability_csv(found.stability, command) if found.stability else ""

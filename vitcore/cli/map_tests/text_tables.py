@@ -32,8 +32,9 @@ def _deletion_lines(found: FoundOnPhotos) -> list[str]:
     lines = []
     for fill, results in _by_fill(found).items():
         scores = rank_methods(results)
+        beside = "  above random orders" if any(one.places for one in results) else ""
         lines += [f"Deletion and insertion, {FILL_TITLES[fill]}: areas, mean of {len(results)}",
-                  f"  {'':<{WIDE}} deletion  insertion  difference  95 % interval     above random orders"]  # fmt: skip
+                  f"  {'':<{WIDE}} deletion  insertion  difference  95 % interval   {beside}".rstrip()]  # fmt: skip
         for score in scores:
             low, high = score.interval
             ends = f"{low:6.3f} to {high:6.3f}" if len(score.gaps) > 1 else " " * 16

@@ -37,7 +37,8 @@ def _add_train(verbs: Any) -> None:
         "train", help="train a model, or go on with a run", formatter_class=argparse.RawDescriptionHelpFormatter,
         description=f"Train a model. Presets:\n\n{about}",
     )  # fmt: skip
-    verb.add_argument("preset", nargs="?", choices=sorted(PRESETS), help="a recipe to start from")
+    verb.add_argument("preset", nargs="?", choices=sorted(PRESETS),
+                      help="a recipe to start from; --model or --start-from sets its shape")  # fmt: skip
     verb.add_argument("--data", help=DATA_HELP)
     verb.add_argument("--model", metavar="NAME", help="a model of the paper, which sets the fields of its shape: ViT-S/16, "
                       "R50+B/16, BiT R50x1, Axial-ViT-B/16, …")  # fmt: skip
@@ -97,7 +98,23 @@ def _recipe(args: argparse.Namespace) -> Recipe:
         if family is None:
             raise RecipeError(f"{args.model} is no model of the paper: {', '.join(paper_models.PAPER_MODELS)}.")
         of_model = family.fields
+    elif given["start_from"]:
+        of_model = _shape_of_trained(given)
     return with_changes(preset(args.preset), of_model | {name: value for name, value in given.items() if value is not None})
+
+
+def _shape_of_trained(given: dict[str, Any]) -> dict[str, Any]:
+    """The fields of shape of the model that training starts from.
+
+    Raises: RecipeError, for a flag that contradicts them; ModelError.
+    """
+    from vitcore.train.learning.model_from_recipe import shape_fields_of_model
+
+    shape = shape_fields_of_model(given["start_from"])
+    for name, value in shape.items():
+        if given[name] not in (None, value):
+            raise RecipeError(f"--{name.replace('_', '-')} is {given[name]}, but {value} in {given['start_from']}: leave it out.")
+    return shape
 
 
 def _print_record(record: dict[str, Any]) -> None:

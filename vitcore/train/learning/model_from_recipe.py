@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-import timm  # noqa: F401
+import timm
 import torch
 from timm.layers import resample_abs_pos_embed
 from torch import nn
@@ -51,6 +51,24 @@ def build_from_recipe(recipe: Recipe, classes: int) -> Any:
         elif classes:
             zero_initialise_head(module.get_classifier())
     return module
+
+
+def shape_fields_of_model(name: str) -> dict[str, Any]:
+    """The recipe's fields that a trained plain ViT's shape decides; none for other models. `name` is as `vitcore.load` takes it.
+
+    Raises: ModelError, for a model that can't be opened.
+    """
+    module: Any = load_model.load(name).module
+    if not isinstance(module, timm.models.VisionTransformer):
+        return {}
+    block, (high, wide) = module.blocks[0], module.patch_embed.patch_size
+    if high != wide:
+        return {}
+    width = int(module.embed_dim)
+    return {
+        "patch_px": int(high), "width": width, "blocks": len(module.blocks), "heads": int(block.attn.num_heads),
+        "mlp_ratio": block.mlp.fc1.out_features / width, "readout": "mean" if module.global_pool == "avg" else "class",
+    }  # fmt: skip
 
 
 def zero_initialise_head(head: nn.Module) -> None:
