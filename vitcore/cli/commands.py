@@ -49,7 +49,7 @@ class _Parser(argparse.ArgumentParser):
     """argparse that says what is wrong in one line, as everything else here does, and takes whole names of flags alone."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, allow_abbrev=False, **kwargs)
+        super().__init__(*args, **{"allow_abbrev": False, **kwargs})
 
     def unknown_words_error(self, words: list[str]) -> NoReturn:
         """End with the first word that no flag of this verb has as its name, and the nearest that one has."""

@@ -58,8 +58,9 @@ def shape_fields_of_model(name: str) -> dict[str, Any]:
 
     Raises: ModelError, for a model that can't be opened.
     """
-    module: Any = load_model.load(name).module
-    if not isinstance(module, timm.models.VisionTransformer):
+    trained = load_model.load(name)
+    module: Any = trained.module
+    if not isinstance(trained.module, timm.models.VisionTransformer):
         return {}
     block, (high, wide) = module.blocks[0], module.patch_embed.patch_size
     if high != wide:
