@@ -2,6 +2,11 @@
 
 from dataclasses import dataclass
 
+LECTURE = (  # page after page
+    "story", "attention", "patches", "filters", "positions", "distance", "rollout", "cover", "switch",
+    "maptests", "learn", "quiz",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class PageRow:
@@ -39,8 +44,4 @@ PAGES = (
     PageRow("quiz", ":material/quiz:"),
     PageRow("report", ":material/download:"),
 )
-LECTURE = (  # page after page
-    "story", "attention", "patches", "filters", "positions", "distance", "rollout", "cover", "switch",
-    "maptests", "learn", "quiz",
-)  # fmt: skip
 ROOMS = {room: [row for row in PAGES if row.room == room] for room in dict.fromkeys(row.room for row in PAGES if row.room)}

@@ -17,6 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
+_SOFTMAXES = (F.softmax, torch.softmax, Tensor.softmax)
+
 
 @dataclass(frozen=True, eq=False)
 class AttentionCall:
@@ -92,7 +94,6 @@ def additive_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 AttentionEvent = AttentionCall | SoftmaxCall
 AttentionWatcher = Callable[[AttentionEvent], Tensor | None]
-_SOFTMAXES = (F.softmax, torch.softmax, Tensor.softmax)
 
 
 _at_watchers = threading.local()  # `busy`: a watcher is being shown an event, and what it computes is no model's attention

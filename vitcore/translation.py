@@ -20,6 +20,8 @@ Table = Mapping[str, str]
 Labels = tuple[str, ...]
 _table: ContextVar[Table | None] = ContextVar("vitcore_words", default=None)
 _ask: Callable[[], Table] | None = None
+CATEGORIES = ("zero", "one", "two", "few", "many", "other")
+MOST_DIGITS = 4  # after the point of a percentage: what agrees in these reads alike
 
 
 def say(sentence: str, **facts: object) -> str:
@@ -66,9 +68,6 @@ class Words(dict[str, str]):
         self.language, self.classes = language, classes or {}
 
 
-CATEGORIES = ("zero", "one", "two", "few", "many", "other")
-
-
 @lru_cache
 def plural_categories(language: str) -> tuple[str, ...]:
     """What a language tells apart when it counts, in CLDR's order: ("one", "other") in English, ("other",) in Chinese."""
@@ -112,9 +111,6 @@ def percent(share: float, digits: int = 1) -> str:
     """A share as a person reads it: one that is not 0 does not read 0.0 %, but less than the last digit there is."""
     written = f"{100 * share:.{digits}f}"
     return f"< {10**-digits:.{digits}f} %" if share > 0 and not float(written) else f"{written} %"
-
-
-MOST_DIGITS = 4  # after the point of a percentage: what agrees in these reads alike
 
 
 def digits_apart(*shares: float, digits: int = 1) -> int:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 PICTURES = asset("pairs")
 TILE_PX, GAP_PX = 200, 12  # of each model's half of a picture, and between both
 DOT_PX = 7  # a head's, in attention distances
+UNLISTED_MB = {"vit_base_patch16_224.orig_in21k_ft_in1k": 346}  # what is downloaded for models outside the menu
 
 
 class PresetPair(NamedTuple):
@@ -51,7 +52,6 @@ PRESET_PAIRS = (
     PresetPair("tuned", "vit_base_patch16_224.orig_in21k", "vit_base_patch16_224.orig_in21k_ft_in1k", "tokens"),
     PresetPair("clip", "vit_base_patch16_clip_224.openai", "vit_base_patch16_clip_224.openai_ft_in1k", "tokens"),
 )
-UNLISTED_MB = {"vit_base_patch16_224.orig_in21k_ft_in1k": 346}  # what is downloaded for models outside the menu
 
 
 class PairPicture(NamedTuple):

@@ -18,6 +18,7 @@ from vitcore.grid import SINK_SHARE, Grid
 Mode = Literal["drop", "renormalise"]
 MODES: tuple[Mode, ...] = ("drop", "renormalise")
 TENTH_PX = 0.1  # what pages tell apart: in half precision even attention is not even to the last digit
+CONFIDENCE = 0.95
 
 
 def mean_distance_px(weights: NDArray, grid: Grid, cls: Mode = "drop") -> NDArray[np.float64]:
@@ -49,9 +50,6 @@ class MeanInterval:
     high: NDArray[np.float64]
     spread: NDArray[np.float64]
     count: int
-
-
-CONFIDENCE = 0.95
 
 
 def mean_interval(samples: Iterable[NDArray]) -> MeanInterval:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+MAX_COMPONENTS = 0.9  # of the variance: how many components hold it is said
+
 
 @dataclass(frozen=True, eq=False)
 class PrincipalComponents:
@@ -40,9 +42,6 @@ def component_parts(patches: NDArray, fitted: PrincipalComponents, count: int) -
     """
     flat = patches.reshape(len(patches), -1).astype(np.float64)
     return (flat @ fitted.vectors[:count].reshape(min(count, len(fitted.vectors)), -1).T) * np.sqrt(fitted.variance[:count])
-
-
-MAX_COMPONENTS = 0.9  # of the variance: how many components hold it is said
 
 
 def components_for_variance(variance: NDArray, share: float) -> int:

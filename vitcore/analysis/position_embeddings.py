@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from vitcore.grid import Grid
 
+MIRROR = 0.2  # by which a position is more like its mirror image than others as far away are, where we speak of a mirror
+
 
 def position_similarity(positions: NDArray) -> NDArray[np.float64]:
     """Cosine similarity (N, N) of position embeddings (N, D), the class token's left out by the caller."""
@@ -38,9 +40,6 @@ def neighbours(position: int, grid: Grid) -> dict[str, int]:
     row, col = grid.row_col(position)
     there = {"above": (row - 1, col), "below": (row + 1, col), "left": (row, col - 1), "right": (row, col + 1)}
     return {way: r * grid.cols + c for way, (r, c) in there.items() if 0 <= r < grid.rows and 0 <= c < grid.cols}
-
-
-MIRROR = 0.2  # by which a position is more like its mirror image than others as far away are, where we speak of a mirror
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ OWN_FIELDS = (
     "head_output", "attn_width", "patch_norms", "norm_place",
 )  # fmt: skip
 Size = int | tuple[int, int]
+SOURCES_OF_WEIGHTS = ("checkpoint_path", "pretrained_cfg", "pretrained_cfg_overlay", "cache_dir")  # of timm's; ours are in the file
 
 
 def describe_architecture(fields: Mapping[str, Any], image_px: Size, classes: int) -> dict[str, Any]:
@@ -47,9 +48,6 @@ def describe_architecture(fields: Mapping[str, Any], image_px: Size, classes: in
     elif (kind, at := fields.get("positions_at", "stem")) != ("1d", "stem"):
         about |= {"positions": kind, "positions_at": at}
     return about | ({"mlp_head": True} if fields.get("mlp_head") and classes else {})
-
-
-SOURCES_OF_WEIGHTS = ("checkpoint_path", "pretrained_cfg", "pretrained_cfg_overlay", "cache_dir")  # of timm's; ours are in the file
 
 
 def build_from_description(description: Mapping[str, Any], size: Size | None, **more: Any) -> Any:

@@ -36,6 +36,7 @@ INK_COLOURS: dict[Mode, dict[str, str]] = {
     "dark": {"text": "#E8E6E1", "soft": "#A9B1BC", "line": "#2C3440", "accent": "#4FC3D9"},
 }
 PAPER_COLOUR: dict[Mode, str] = {"light": "#FFFFFF", "dark": "#0F1218"}
+_LUTS: dict[str, NDArray[np.uint8]] = {}
 
 
 def diverging_scale(mode: Mode) -> str:
@@ -91,9 +92,6 @@ def lut(scale: str) -> NDArray[np.uint8]:
         colours = np.round(np.stack([np.interp(np.linspace(0, 1, 256), places, channel) for channel in stops.T], -1))
         _LUTS[scale] = (np.round(PHOTO_SHARE * colours) + DETAIL if on_photo else colours).astype(np.uint8)
     return _LUTS[scale]
-
-
-_LUTS: dict[str, NDArray[np.uint8]] = {}
 
 
 def gradient_stops(scale: str, every: int = 32) -> list[str]:

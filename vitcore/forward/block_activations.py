@@ -24,6 +24,12 @@ from vitcore.translation import say
 
 Array = NDArray[np.float32]
 CLOSE = 1e-4  # of the largest number, by which float32 sums in another order differ
+# Each vector of a token, by the part of the block that it goes into (0) or comes out of (1).
+VECTORS = {
+    "x_in": ("", 0), "normed": ("norm1", 1), "attended": ("drop_path1", 1), "after_attention": ("norm2", 0),
+    "normed2": ("norm2", 1), "hidden": ("mlp.fc2", 0), "mlp": ("drop_path2", 1), "x_out": ("", 1),
+}  # fmt: skip
+PARTS = ("norm1", "attn", "drop_path1", "norm2", "mlp", "drop_path2")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,13 +55,6 @@ class BlockActivations:
     x_out: Array  # (D,): z of Eq. 3
 
 
-# Each vector of a token, by the part of the block that it goes into (0) or comes out of (1).
-VECTORS = {
-    "x_in": ("", 0), "normed": ("norm1", 1), "attended": ("drop_path1", 1), "after_attention": ("norm2", 0),
-    "normed2": ("norm2", 1), "hidden": ("mlp.fc2", 0), "mlp": ("drop_path2", 1), "x_out": ("", 1),
-}  # fmt: skip
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PatchProjection:
     """How a patch becomes its embedding: `filters` · x_p + `bias` (the x_p E of Eq. 1)."""
@@ -66,7 +65,6 @@ class PatchProjection:
     embedding: Array  # (D,): the model's own, before positions
 
 
-PARTS = ("norm1", "attn", "drop_path1", "norm2", "mlp", "drop_path2")
 InOut = dict[str, tuple[Tensor, Tensor]]  # what went into a part of a block and came out, by its name; "" is the block itself
 
 

@@ -36,6 +36,7 @@ COMPARISON_SOURCES = (
     "Abnar & Zuidema, Quantifying Attention Flow in Transformers, ACL 2020. arXiv 2005.00928: rollout",
     "Dosovitskiy et al., An Image is Worth 16×16 Words, ICLR 2021. arXiv 2010.11929: App. D.7, D.8",
 )
+TOP_CLASSES = 5
 
 
 def comparison_figures(
@@ -292,8 +293,6 @@ def _facts(vit: Vit) -> list[tuple[str, str]]:
 
 
 # The numbers
-
-TOP_CLASSES = 5
 
 
 def comparison_facts(comparison: Comparison) -> Mapping[str, Any]:

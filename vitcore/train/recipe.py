@@ -15,6 +15,8 @@ from vitcore.translation import say
 
 FILMED = "filmed"  # the task of a run that is only looked at: nothing here can start it
 VERSION = 2  # raised when a field's meaning changes; a run of another version is refused, not guessed at
+SHARE_FIELDS = ("distil_share", "masked_share", "average_decay", "dropout", "label_smoothing", "crop_area", "hold",
+          "momentum", "beta2", "forced", "looker_from", "looker_share", "test_share")  # fmt: skip
 
 
 class RecipeError(RefusalError):
@@ -164,10 +166,6 @@ class Recipe:
             raise RecipeError("distillation needs a teacher.")
         if self.task == "layers":
             patch_plan(self)
-
-
-SHARE_FIELDS = ("distil_share", "masked_share", "average_decay", "dropout", "label_smoothing", "crop_area", "hold",
-          "momentum", "beta2", "forced", "looker_from", "looker_share", "test_share")  # fmt: skip
 
 
 def architecture_conflict(recipe: "Recipe") -> str:

@@ -24,6 +24,7 @@ from vitcore.models.vit import Vit
 
 MOST_MB = 120  # of weights in 32-bit floats: ViT-S has 88; with them a browser takes 400 MB
 AGREES = 1e-4  # of logits, relative to the largest where that is above 1, and of attention
+FILTERS = ("bicubic", "bilinear")  # of Pillow's, that the browser has
 
 
 class LiveModelError(RefusalError):
@@ -148,9 +149,6 @@ def _compare(vit: Vit, graph: bytes, file: Path) -> float:
 
 def _largest(values: NDArray[np.float32]) -> float:
     return float(abs(values).max())
-
-
-FILTERS = ("bicubic", "bilinear")  # of Pillow's, that the browser has
 
 
 def cut_of(vit: Vit) -> dict[str, Any] | None:

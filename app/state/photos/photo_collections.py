@@ -24,6 +24,8 @@ PIECE_PHOTOS = ("red-panda", "cat", "macaw", "honey-bee", "espresso")  # of the 
 PHOTOS_PER_CLASS = 12  # photos a class of what is here already
 PIECE_SIDES = (0.35, 0.7)  # of a piece, over the shorter side of its photo
 MAX_PHOTOS = 200  # of uploads, all classes together
+PIXELS_SIDE = 32  # side of the small pictures whose bytes are the "raw pixels"
+BATCH = 8
 
 
 class Collection(NamedTuple):
@@ -114,10 +116,6 @@ def collection_of_uploads(uploads: list[tuple[str, list[tuple[str, bytes]]]]) ->
             photos += good
             names.append(name)
     return Collection(photos, labels, names, problems)
-
-
-PIXELS_SIDE = 32  # side of the small pictures whose bytes are the "raw pixels"
-BATCH = 8
 
 
 def pixel_features(photos: Sequence[bytes]) -> NDArray[np.float32]:

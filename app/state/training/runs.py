@@ -18,6 +18,7 @@ from vitcore.train.run_folder import readable_time as readable_time
 
 TAIL_BYTES = 4096  # of a log, in which its last record is
 RunError = run_folder.RunError
+VANISHED = 0, 0  # what `stat_of` gives of a file that is not there any more
 
 
 @dataclass(frozen=True)
@@ -154,9 +155,6 @@ def model_version(name: str) -> str:
 def written_ns(folder: Path) -> int:
     """When a folder's model was written; 0 where it has vanished since it was found."""
     return stat_of(folder / "model.safetensors")[1]
-
-
-VANISHED = 0, 0  # what `stat_of` gives of a file that is not there any more
 
 
 def stat_of(file: Path) -> tuple[int, int]:

@@ -21,6 +21,7 @@ from vitcore.translation import say
 PHOTOS_SHOWN, COLUMNS = 12, 4
 CURVE_PX = 330
 SHIPPED = "samples"
+MAX_CLASSES, PICTURES_PER_CLASS = 10, 2  # shown at most
 
 
 def patch_figure(source: str, count: int, recipe: Recipe, mode: Any) -> Drawing:
@@ -58,9 +59,6 @@ def empty_curve(recipe: Recipe, classes: int, mode: Any) -> Drawing:
         lines = [TrainingCurve(text["guessing"], np.array([0, recipe.steps]), np.full(2, guessing))]
     drawn = training_curves(lines, title, texts.prose("learn")["loss unit"], mode, last=recipe.steps)
     return replace(drawn, height_px=CURVE_PX)
-
-
-MAX_CLASSES, PICTURES_PER_CLASS = 10, 2  # shown at most
 
 
 def is_synthetic(data: str) -> bool:

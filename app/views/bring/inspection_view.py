@@ -17,6 +17,11 @@ from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, an
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 
 MAX_LINES = 12  # of tensors that do not fit; the shell lists them all
+LARGEST_PX = 2048
+RARE_QUESTIONS = ("activation", "eps", "head_eps", "crop", "interpolation")  # other than likely, and least to be seen
+FREE_ANSWERS = {"normalise", "eps", "head_eps"}  # answers that may be numbers of one's own
+COMMON_EPS = ("1e-06", "1e-05", "1e-12")
+NAMES_SHOWN, NAME_LENGTH = 6, 40  # classes whose names are shown, and their letters
 
 
 def show_inspection(text: Prose) -> None:
@@ -101,13 +106,6 @@ def _discard_model() -> None:
     uploaded_model.discard()
     if st.session_state.get("model") == uploaded_model.MODEL_ID:
         st.session_state["model"] = DEFAULT_MODEL
-
-
-LARGEST_PX = 2048
-RARE_QUESTIONS = ("activation", "eps", "head_eps", "crop", "interpolation")  # other than likely, and least to be seen
-FREE_ANSWERS = {"normalise", "eps", "head_eps"}  # answers that may be numbers of one's own
-COMMON_EPS = ("1e-06", "1e-05", "1e-12")
-NAMES_SHOWN, NAME_LENGTH = 6, 40  # classes whose names are shown, and their letters
 
 
 def part_menu(model: uploaded_model.UploadedModel, text: Prose) -> None:

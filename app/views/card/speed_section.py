@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 BATCH_LIMITS = (8, 16, 32, 64, 128, 256, 512)  # batch sizes go up to one of these
 CPU_BATCH, GPU_BATCH, CPU_MEMORY_GB = 16, 256, 1.0  # what is proposed
+NOTICEABLE_SPEEDUP = 1.1  # times as fast: less is within what a machine varies by
 
 
 def show_speed(vit: Vit, text: Prose) -> None:
@@ -128,9 +129,6 @@ def show_measurement(measurement: speed_measurement.SpeedMeasurement, training: 
          text["memory"]: ["–" if s.memory_mb is None else f"{s.memory_mb:.0f}" for s in speeds]},
         hide_index=True, alt=text["speed table"],
     )  # fmt: skip
-
-
-NOTICEABLE_SPEEDUP = 1.1  # times as fast: less is within what a machine varies by
 
 
 def speed_sentences(profile: ThroughputProfile, title: str, text: Prose) -> str:

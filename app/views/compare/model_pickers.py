@@ -24,6 +24,8 @@ from app.widgets import outlier_masking
 from vitcore.models.model_cards import MODEL_CARDS
 from vitcore.models.vit import Vit
 
+PICTURE_OF_PRESET = "_picture_of_preset"  # the kind that the last ready pair has set
+
 
 def choose_pair(visit: Visit, row: DeltaGenerator, problem_place: DeltaGenerator) -> tuple[ModelPair, DeltaGenerator]:
     """The pair that the pickers in `row` name, and the settings' popover; `problem_place` says what could not be had."""
@@ -144,7 +146,6 @@ def _size_menu(text: texts.Prose, vit: Vit | None) -> str:
     return query_controls.select_menu(text["b_px"], names, "b_px", width=200, disabled=not offered, help=text["b_px help"])
 
 
-PICTURE_OF_PRESET = "_picture_of_preset"  # the kind that the last ready pair has set
 CARDS = {card.name: card for card in MODEL_CARDS}
 
 

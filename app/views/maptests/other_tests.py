@@ -16,6 +16,9 @@ from app.texts import Prose
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import decimal_or_dash
 
+CHANGES = ("shift", "mirror", "jpeg", "class")
+MEASURES = ("auc", "pointing", "mass")
+
 
 def show_weights(visit: Visit) -> None:
     """The chart, of this photo or of those that ship, a sentence on maps that do not change, and the button."""
@@ -56,9 +59,6 @@ def run_button(key: str, label: str, compute: Callable[[Progress], object], text
     st.rerun()
 
 
-CHANGES = ("shift", "mirror", "jpeg", "class")
-
-
 def show_stability(visit: Visit) -> None:
     """The table, of this photo or of those that ship, and the button."""
     from vitcore.faithfulness.method_maps import asks_class, map_title
@@ -78,9 +78,6 @@ def show_stability(visit: Visit) -> None:
     explain(text["stability how"].format(quality=JPEG_QUALITY), text["stability limits"])
     if photos or not found:
         run_button("stability", text["test stability"], partial(map_tests.photo_stability, rec, vit), text)
-
-
-MEASURES = ("auc", "pointing", "mass")
 
 
 def show_outlines(visit: Visit) -> None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from app.views.report.cause_controls import CauseSettings
     from vitcore.models.load_model import Vit
 
+PRESS = "zip"
+
 
 def rollout_settings(visit: Visit) -> ReportSettings:
     """The rollout's settings, under the same names in the address as on its own page."""
@@ -117,9 +119,6 @@ def readable_size(text: texts.Prose, count: int) -> str:
     if count < 10**6:
         return text["kb"].format(size=max(1, round(count / 1000)))
     return text["mb"].format(size=f"{count / 10**6:.1f}")
-
-
-PRESS = "zip"
 
 
 def show_zip(text: texts.Prose, vit: Vit, settings: ReportSettings) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SCAN = "every_head"  # in the address: "tried", or nothing
 TRIED = "tried"
+PARTS = 3
 
 
 def is_asked_for(visit: Visit, by: str) -> bool:
@@ -73,9 +74,6 @@ def show_question(visit: SwitchVisit) -> None:
 
 def _guess_key(visit: Visit, by: str) -> str:
     return f"switch {visit.vit.name} {visit.photo.key} {by}"
-
-
-PARTS = 3
 
 
 class PartOfDepth(NamedTuple):

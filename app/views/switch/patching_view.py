@@ -34,6 +34,9 @@ SIDES = ("8", "4", "2", "1")  # of squares, in patches
 USUAL_SIDE = "4"
 MAP_PX = 400  # as high as the curve, with the layer above it
 LEAST_TOP = 0.05  # of the map's scale: what is less is nearly nothing
+STEER_LAYER, SCALE = "steer_layer", "steer"  # controls; the scale in per cent of the whole way
+FARTHEST = 300
+SHOWN_CLASSES = 5
 
 
 @st.fragment
@@ -141,11 +144,6 @@ def _show_question(visit: Visit, found: ActivationPatching, key: str, answers: d
         st.markdown(f"### {text['predict title']}")
         st.markdown(text["predict swap"].format(**answers))
         guess.guess_and_answer(key, [part.title for part in parts], right, _turning_sentence(visit, found))
-
-
-STEER_LAYER, SCALE = "steer_layer", "steer"  # controls; the scale in per cent of the whole way
-FARTHEST = 300
-SHOWN_CLASSES = 5
 
 
 def chosen() -> dict[str, Any]:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 WHERE, BY, FOLDER = "search_in", "search_by", "search_folder"  # controls
 PICTURE_PX = 150
+WORDS, WORD = "words", "word"  # controls: all words, with commas between them, and which of them the map is of
+MOST_WORDS, MOST_LETTERS = 10, 200
 
 
 def show_search(visit: TokensVisit) -> None:
@@ -103,10 +105,6 @@ def _show_wall(visit: TokensVisit, index: PhotoIndex, patch: int | None, is_gall
             caption = text["search found"].format(name=name, cosine=decimal(one.cosine, 2))
             st.image(one.picture, caption, width=scaled_px(PICTURE_PX), alt=caption)
     explain(text["search how"].format(layer=index.layer), text["search limits"])
-
-
-WORDS, WORD = "words", "word"  # controls: all words, with commas between them, and which of them the map is of
-MOST_WORDS, MOST_LETTERS = 10, 200
 
 
 def show_words(visit: TokensVisit) -> None:

@@ -25,6 +25,23 @@ FIELD_NAMES = {"lr_peak": "peak learning rate", "image_px": "image side", "patch
          "resident_gb": "kept decoded"}  # fmt: skip
 STARTED_STATE = "_started"  # controls to set for the run that was just started
 SOURCES = ("samples", "drawn", "folder", "cifar10", "cifar100", "hub")
+PLAIN_VIT = "plain"
+BASE_WIDTH = 768  # a preset as wide as this, or wider, is given the paper's convolutions, others small ones
+KINDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # small, and as the paper has it
+    PLAIN_VIT: ({}, {}),
+    "hybrid": ({"resnet": "R14/16", "patch_px": 16}, {"resnet": "R50/16", "patch_px": 16}),
+    "axial": ({"family": "axial", "readout": "mean"}, {"family": "axial", "readout": "mean"}),
+    "resnet": ({"family": "resnet", "resnet": "R26", "width": 64, "patch_px": 32},
+               {"family": "resnet", "resnet": "R50", "width": 64, "patch_px": 32, "mlp_head": False}),
+    "axial resnet": ({"family": "axial resnet", "resnet": "R26", "width": 32, "heads": 4, "patch_px": 32},
+                     {"family": "axial resnet", "resnet": "R50", "width": 64, "heads": 8, "patch_px": 32, "mlp_head": False}),
+    "none": ({"positions": "none"}, {"positions": "none"}),
+    "2d": ({"positions": "2d"}, {"positions": "2d"}),
+    "relative": ({"positions": "relative", "positions_at": "blocks"}, {"positions": "relative", "positions_at": "blocks"}),
+    "mean": ({"readout": "mean"}, {"readout": "mean"}),
+}  # fmt: skip
+MIN_CELLS = 4  # rows and columns that convolutions leave of a picture, at least; ResNets as few as two
+MIN_RESNET_CELLS = 2
 
 
 def source_input(text: texts.Prose) -> str:
@@ -169,25 +186,6 @@ def shell_command(name: str, recipe: Recipe, photos: str, run_id: str = "") -> s
 def show_started_run() -> None:
     """Before the controls are drawn: show the run that has just been started."""
     st.session_state.update(st.session_state.pop(STARTED_STATE, {}))
-
-
-PLAIN_VIT = "plain"
-BASE_WIDTH = 768  # a preset as wide as this, or wider, is given the paper's convolutions, others small ones
-KINDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # small, and as the paper has it
-    PLAIN_VIT: ({}, {}),
-    "hybrid": ({"resnet": "R14/16", "patch_px": 16}, {"resnet": "R50/16", "patch_px": 16}),
-    "axial": ({"family": "axial", "readout": "mean"}, {"family": "axial", "readout": "mean"}),
-    "resnet": ({"family": "resnet", "resnet": "R26", "width": 64, "patch_px": 32},
-               {"family": "resnet", "resnet": "R50", "width": 64, "patch_px": 32, "mlp_head": False}),
-    "axial resnet": ({"family": "axial resnet", "resnet": "R26", "width": 32, "heads": 4, "patch_px": 32},
-                     {"family": "axial resnet", "resnet": "R50", "width": 64, "heads": 8, "patch_px": 32, "mlp_head": False}),
-    "none": ({"positions": "none"}, {"positions": "none"}),
-    "2d": ({"positions": "2d"}, {"positions": "2d"}),
-    "relative": ({"positions": "relative", "positions_at": "blocks"}, {"positions": "relative", "positions_at": "blocks"}),
-    "mean": ({"readout": "mean"}, {"readout": "mean"}),
-}  # fmt: skip
-MIN_CELLS = 4  # rows and columns that convolutions leave of a picture, at least; ResNets as few as two
-MIN_RESNET_CELLS = 2
 
 
 def kind_fields(preset: str, kind: str) -> dict[str, Any]:

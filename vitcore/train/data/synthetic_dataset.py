@@ -23,6 +23,7 @@ SEED_STREAM = 31  # so that no other use of a seed draws the same numbers
 BLOCK_PIXELS = 2**18  # drawn together
 CACHED_BLOCKS = 400  # kept: 300 MB
 MIN_PX, MAX_PX, MAX_CLASSES, MAX_PHOTOS = 16, 256, 100, 1_000_000
+CLASS_NAME = "near {near}°, far {far}°"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +125,6 @@ def open_synthetic_dataset(source: str, seed: int) -> tuple[Photos, Photos]:
         return Photos(source, pictures, which % drawing.classes, class_names(drawing))
 
     return photos(TRAIN, drawing.photos), photos(VALIDATION, drawing.validation)
-
-
-CLASS_NAME = "near {near}°, far {far}°"
 
 
 def class_names(drawing: SyntheticDataset) -> tuple[str, ...]:
