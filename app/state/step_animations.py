@@ -56,7 +56,7 @@ def switch_animation(
     """A map on the photo as parts are switched off, on one scale, with the answer; `words`: its title and each part's name."""
     vit, rec = recordings.from_key(model, key, "mean")
     passes = [interventions.switched_pass(rec, code, by, mask, vit) for code in steps.codes]
-    pictures, scale = maps_on_photo(rec, [getattr(one, map_name) for one in passes], words["unit"])
+    pictures, scale = maps_on_photo(rec, [getattr(one, map_name) for one in passes])
     frames = [
         AnimationStep(picture, words[part], _answer(rec, one.logits))
         for picture, part, one in zip(pictures, steps.parts, passes, strict=True)
@@ -64,13 +64,13 @@ def switch_animation(
     return step_animation(words["title"], frames, scale, mode=mode)
 
 
-def maps_on_photo(rec: Recording, maps: Sequence[NDArray], unit: str) -> tuple[list[NDArray[np.uint8]], ColourScale]:
+def maps_on_photo(rec: Recording, maps: Sequence[NDArray]) -> tuple[list[NDArray[np.uint8]], ColourScale]:
     """Maps (rows, cols) of shares on the photo, on one colour scale."""
     from vitcore.report.report_pictures import heat_over_photo
 
     grid, every = rec.grid, np.stack(maps)
     top = scale_top(every, grid.even_share)
-    scale = heat_colour_scale(100 * every, 100 * top, unit, even_share=100 * grid.even_share)
+    scale = heat_colour_scale(every, top, grid.even_share)
     return heat_over_photo(recordings.input_picture(rec)[0], every, top, grid), scale
 
 
@@ -82,7 +82,7 @@ def swap_animation(model: str, key: str, squares: NDArray[np.float32], title: st
         AnimationStep(np.asarray(heat_on_photo(one, detail, top, True, mode)), layer_range_words(layer, layer))
         for layer, one in enumerate(squares)
     ]
-    return step_animation(title, frames, heat_colour_scale(squares, top, unit, signed=True, mode=mode), mode=mode)
+    return step_animation(title, frames, heat_colour_scale(squares, top, signed_unit=unit, mode=mode), mode=mode)
 
 
 def steering_animation(
@@ -93,7 +93,7 @@ def steering_animation(
     other = recordings.from_key(model, towards, "mean")[1]
     scales = [round(farthest * step / STEERING_STEPS) for step in range(STEERING_STEPS + 1)]
     passes = [interventions.steered_pass(rec, other, layer, scale, vit) for scale in scales]
-    pictures, bar = maps_on_photo(rec, [one.rollout for one in passes], words["unit"])
+    pictures, bar = maps_on_photo(rec, [one.rollout for one in passes])
     frames = [
         AnimationStep(picture, f"{scale} %", _answer(rec, one.logits))
         for picture, scale, one in zip(pictures, scales, passes, strict=True)

@@ -30,24 +30,27 @@ def rollout(
             rollout_map, resize_for_figure(pixels), grid, say("Attention rollout"), mode, subtitle, query_patch, text
         )
     return heat_figure(
-        100 * rollout_map, pixels, grid, say("Attention rollout"), say("% of the total"), even_share=100 * grid.even_share,
-        mode=mode, subtitle=subtitle, query_patch=query_patch, hover_text=text,
+        rollout_map, pixels, grid, say("Attention rollout"), even_share=grid.even_share, mode=mode, subtitle=subtitle,
+        query_patch=query_patch, hover_text=text,
     )  # fmt: skip
 
 
 def heat_figure(
-    values: NDArray, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, title: str, unit: str, *, top: float | None = None,
-    even_share: float | None = None, signed: bool = False, mode: Mode = "light", subtitle: str = "", query_patch: int | None = None,
-    hover_text: list[list[str]], height_px: int = 580,
+    values: NDArray, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, title: str, *, top: float | None = None,
+    even_share: float | None = None, signed_unit: str | None = None, mode: Mode = "light", subtitle: str = "",
+    query_patch: int | None = None, hover_text: list[list[str]], height_px: int = 580,
 ) -> Drawing:  # fmt: skip
-    """(rows, cols) values on the photo with their colour bar up to `top` (default: `scale_top`); `hover_text` for the pointer."""
+    """(rows, cols) values on the photo with their colour bar up to `top` (default: `scale_top`); `hover_text` for the pointer.
+
+    Values with signs have a `signed_unit`.
+    """
     photo, size = resize_for_figure(pixels), (float(grid.cols), float(grid.rows))
     top = scale_top(values, even_share) if top is None else top
-    drawn = heat_on_photo(values, fine_detail(photo, grid), top, signed, mode)
+    drawn = heat_on_photo(values, fine_detail(photo, grid), top, signed_unit is not None, mode)
     return Drawing(
         title=title, subtitle=subtitle, mode=mode, height_px=height_px, rasters=[RasterLayer(drawn, size, smooth=True)],
         marks=[HoverGrid(hover_text, size)], shapes=patch_outline(query_patch, grid),
-        colour_scale=heat_colour_scale(values, top, unit, signed, even_share, mode), **picture_axes(size),
+        colour_scale=heat_colour_scale(values, top, even_share, signed_unit, mode), **picture_axes(size),
     )  # fmt: skip
 
 

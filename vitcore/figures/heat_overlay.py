@@ -96,11 +96,14 @@ def scale_top(values: NDArray, even_share: float | None = None) -> float:
 
 
 def heat_colour_scale(
-    values: NDArray, top: float, unit: str, signed: bool = False, even_share: float | None = None, mode: Mode = "light"
+    values: NDArray, top: float, even_share: float | None = None, signed_unit: str | None = None, mode: Mode = "light"
 ) -> ColourScale:
-    """The colour bar of a map on a photo: amounts in times an `even_share` of all tokens, or the map's mean; signed in `unit`."""
-    if signed:
-        bar = ColourScale(colours=diverging_scale(mode) + ON_PHOTO, low=-top, high=top, unit=unit)
+    """The colour bar of a map on a photo: amounts in times an `even_share` of all tokens, or the map's mean.
+
+    A map with signs has one in its `signed_unit`, from −`top` to `top`.
+    """
+    if signed_unit is not None:
+        bar = ColourScale(colours=diverging_scale(mode) + ON_PHOTO, low=-top, high=top, unit=signed_unit)
     else:
         one = float(values.mean()) if even_share is None else even_share
         told = say("times the map's mean") if even_share is None else say("times an even share of all tokens")

@@ -35,8 +35,9 @@ def relevance(
     if style == "paper" and not signed:
         return paper_style_figure(values, resize_for_figure(pixels), grid, title, mode, subtitle, query_patch, text)
     return heat_figure(
-        values, pixels, grid, title, unit, top=relevance_scale_top(values, signed, min_top, even_share), signed=signed,
-        even_share=even_share, mode=mode, subtitle=subtitle, query_patch=query_patch, hover_text=text,
+        values, pixels, grid, title, top=relevance_scale_top(values, signed, min_top, even_share),
+        signed_unit=unit if signed else None, even_share=even_share, mode=mode, subtitle=subtitle,
+        query_patch=query_patch, hover_text=text,
     )  # fmt: skip
 
 
@@ -73,6 +74,4 @@ def rollout_per_layer_top(maps: NDArray, grid: Grid) -> float:
 
 def rollout_per_layer_scale(maps: NDArray, grid: Grid) -> ColourScale:
     """That scale, in times an even share; there may be more than its top, in the last frame or before it."""
-    return heat_colour_scale(
-        100 * maps, 100 * rollout_per_layer_top(maps, grid), say("% of the total"), even_share=100 * grid.even_share
-    )
+    return heat_colour_scale(maps, rollout_per_layer_top(maps, grid), grid.even_share)

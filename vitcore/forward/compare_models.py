@@ -50,15 +50,32 @@ class TokenRecording:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Comparison:
-    """Two models on one photo. Maps are (rows, cols) on `grid`, shares of 1 over what both models see."""
+class MapPair:
+    """Two maps (rows, cols) on one grid, what a patch there has of all tokens' total; their difference in percentage points,
+    each as shares of its own total on that grid; and how alike they rank the places (Spearman's)."""
+
+    both: tuple[NDArray[np.float64], NDArray[np.float64]]
+    even_shares: tuple[float, float]  #: 1 / T of each model
+    difference: NDArray[np.float64]
+    rank_correlation: float
+
+    @property
+    def times_even(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Both in times an even share of all tokens of their model: what they share a colour scale in."""
+        return self.both[0] / self.even_shares[0], self.both[1] / self.even_shares[1]
+
+    @property
+    def stacked(self) -> NDArray[np.float64]:
+        """The same as one array (2, rows, cols)."""
+        return np.stack(self.times_even)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Comparison(MapPair):
+    """Two models on one photo, and the pair of their rollouts, on `grid`."""
 
     recordings: tuple[TokenRecording, TokenRecording]
     grid: CommonGrid  #: of rollouts
-    rollouts: tuple[NDArray[np.float64], NDArray[np.float64]]
-    difference: NDArray[np.float64]  #: the first rollout less the second, in percentage points
-    times_even: tuple[NDArray[np.float64], NDArray[np.float64]]  #: the rollouts in times an even share of all tokens of their model
-    rank_correlation: float  #: of the two rollouts, Spearman's
     cka: NDArray[np.float64]  #: (L, L'): of the blocks' tokens
     cka_grid: CommonGrid  #: on which tokens were compared
     answers: PredictionAgreement | None  #: None where they don't tell the same classes apart
@@ -74,9 +91,9 @@ class Comparison:
         return *self.recordings[0].rec.key, *self.recordings[1].rec.key, *(["masked"] if self.masked else [])
 
     @property
-    def even_shares(self) -> tuple[float, float]:
-        """1 / T of each model: what each of its tokens gets of attention spread evenly."""
-        return self.recordings[0].rec.grid.even_share, self.recordings[1].rec.grid.even_share
+    def rollouts(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Both (rows, cols) on `grid`, as shares of 1 over what both models see."""
+        return absolute_shares(self.both[0]), absolute_shares(self.both[1])
 
     @property
     def mean_cka(self) -> float:
@@ -98,31 +115,12 @@ def layer_at_same_depth(block: int, blocks: int, others: int) -> int:
     return (2 * block + 1) * others // (2 * blocks)
 
 
-@dataclass(frozen=True, eq=False)
-class MapPair:
-    """Two maps (rows, cols) on one grid, what a patch there has of all tokens' total; their difference in percentage points,
-    each as shares of its own total on that grid; and how alike they rank the places (Spearman's)."""
-
-    both: tuple[NDArray[np.float64], NDArray[np.float64]]
-    even_shares: tuple[float, float]  #: 1 / T of each model
-    difference: NDArray[np.float64]
-    rank_correlation: float
-
-    @property
-    def times_even(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Both in times an even share of all tokens of their model: what they share a colour scale in."""
-        return self.both[0] / self.even_shares[0], self.both[1] / self.even_shares[1]
-
-    @property
-    def stacked(self) -> NDArray[np.float64]:
-        """The same as one array (2, rows, cols)."""
-        return np.stack(self.times_even)
-
-
 def maps_on_common_grid(grid: CommonGrid, one: NDArray, two: NDArray, even_shares: tuple[float, float]) -> MapPair:
     """A map of each model, each on the grid of its patches, on one grid; `even_shares` are 1 / T of each."""
     a, b = (grid.cells(i, values) for i, values in enumerate((one, two)))
-    return MapPair((a, b), even_shares, difference_points(a, b), rank_correlation(a, b))
+    return MapPair(
+        both=(a, b), even_shares=even_shares, difference=difference_points(a, b), rank_correlation=rank_correlation(a, b)
+    )
 
 
 def attention_map(rec: Recording, block: int, head: int | None = None, token: int | None = None) -> NDArray:
@@ -202,9 +200,8 @@ def compare(
     labels, outputs = (recs[0].labels, recs[1].labels), (recs[0].output, recs[1].output)
     answers = prediction_agreement(recs[0].logits, recs[1].logits, labels, outputs)
     return Comparison(
-        recordings=(a, b), grid=grid, rollouts=(absolute_shares(maps.both[0]), absolute_shares(maps.both[1])),
-        times_even=maps.times_even, difference=maps.difference, rank_correlation=maps.rank_correlation,
-        cka=linear_cka(tokens[0], tokens[1], _product), cka_grid=coarse, answers=answers, masked=mask_outliers,
+        **vars(maps), recordings=(a, b), grid=grid, answers=answers, masked=mask_outliers,
+        cka=linear_cka(tokens[0], tokens[1], _product), cka_grid=coarse,
     )  # fmt: skip
 
 

@@ -45,7 +45,7 @@ def comparison_figures(
     """Both rollouts on one scale, their difference, both models' distances on axes of one length, and CKA."""
     photo, grid = common_photo(comparison), Grid(comparison.grid.rows, comparison.grid.cols, 1)
     names = names or (comparison.recordings[0].rec.model, comparison.recordings[1].rec.model)
-    most = scale_top(np.stack(comparison.times_even), 1)
+    most = scale_top(comparison.stacked, 1)
     drawn: dict[str, Drawing] = {}
     for which, (letter, mask, name) in enumerate(zip("ab", comparison.times_even, names, strict=True)):
         even = comparison.even_shares[which]

@@ -207,7 +207,7 @@ def _rollout(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Im
         limits=say("Why the model decided. Rollout shows from where attention could have carried information, if all values "
             "counted the same. A map on the object looks plausible, but does not show that these patches changed the answer."),
         tiles=(("", _over(photo, amounts[None], top, settings, rec)[0]),), photo=True,
-        scale=heat_colour_scale(100 * amounts, 100 * top, say("% of the total"), even_share=100 * grid.even_share),
+        scale=heat_colour_scale(amounts, top, grid.even_share),
         figure=lambda mode: figures.frame_outliers(
             figures.rollout(amounts, np.asarray(photo), grid, mode=mode, subtitle=printed, query_patch=settings.patch),
             marks, grid,
@@ -254,7 +254,7 @@ def _attention(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.
         name="attention", title=title, alt=f"{title}: {about}", about=about, tiles=(("", drawn),), photo=True,
         how=say("A brighter patch has a larger share of this attention. The scale is in multiples of an even share."),
         limits=say("What an attended patch contributes. Attention weighs value vectors, and these are not shown."),
-        scale=heat_colour_scale(100 * on, 100 * top, say("% of the total"), even_share=100 * even),
+        scale=heat_colour_scale(on, top, even),
         figure=lambda mode: figures.frame_outliers(
             figures.attention_on_photo(on, photo, grid, title, top, mode, printed, even, patch), marks, grid,
             sentence=outlier_sentence(marks, grid),

@@ -50,12 +50,13 @@ def show_distances(pair: ModelPair, comparison: Comparison, places: ControlPlace
     places.below.markdown(texts.escape_markdown(comparison_handout.attention_distance_sentence(among, pair.vits)))
 
 
-def _side_figure(pair: ModelPair, side: str, name: str, fig: Drawing, kind: str, **arrays: ArrayLike) -> None:
-    """The figure of one model, `side` "a" or "b"; filters are of no photo."""
-    subjects = pair.file_subjects(side)[1 if kind == "filters" else 0 :]
+def _side_figure(
+    pair: ModelPair, side: str, name: str, fig: Drawing, kind: str, of_photo: bool = True, **arrays: ArrayLike
+) -> None:
+    """The figure of one model, `side` "a" or "b"."""
     named: dict[str, Any] = {f"{array}_{side}": values for array, values in arrays.items()}
-    alt, stem = f"{pair.texts[f'picture.{kind}']}: {name}", kind.replace("answers", "answer")
-    figure(fig, f"{kind}_{side}", alt, subjects=subjects, file_stem=stem, **named)
+    subjects = pair.file_subjects(side, with_photo=of_photo)
+    figure(fig, f"{kind}_{side}", f"{pair.texts[f'picture.{kind}']}: {name}", subjects=subjects, file_stem=kind, **named)
 
 
 def show_token_similarity(pair: ModelPair, comparison: Comparison, places: ControlPlaces) -> None:
@@ -104,7 +105,7 @@ def show_filters(pair: ModelPair, comparison: Comparison | None, places: Control
             fig = fit_figure_to_width(
                 figures.filters(model_weights.component_tiles(part, count), part.variance, pair.mode), PICTURE_WIDTH_PX
             )
-            _side_figure(pair, key, name, fig, "filters", components=part.vectors, variance=part.variance)
+            _side_figure(pair, key, name, fig, "filters", of_photo=False, components=part.vectors, variance=part.variance)
     explain(text["how filters"], text["limits filters"])
 
 

@@ -51,7 +51,7 @@ def show_maps(
 
     text = pair.texts
     unit, most = text[f"unit {kind}"], scale_top(maps.stacked, 1)
-    scale, tops = heat_colour_scale(maps.stacked, most, unit, even_share=1), [most * even for even in maps.even_shares]
+    scale, tops = heat_colour_scale(maps.stacked, most, 1), [most * even for even in maps.even_shares]
     outliers_of_both = [_map_outliers(comparison, which, mask) for which, mask in enumerate(maps.both)]
     overlays = [
         relevance_maps.heat_overlay(comparison, (kind, map_key, key), False, mask, top)
@@ -144,7 +144,7 @@ def _show_difference(
     st.markdown(f"### {text['difference']}")
     drawn = relevance_maps.heat_overlay(comparison, map_key, True, values, most, pair.mode)
     _draw_map(comparison, "differ", text["difference"], drawn, values, text["points"], cell, map_outliers=map_outliers)
-    map_scale_bar(heat_colour_scale(values, most, text["points"], signed=True, mode=pair.mode), "differ_scale")
+    map_scale_bar(heat_colour_scale(values, most, signed_unit=text["points"], mode=pair.mode), "differ_scale")
 
 
 def _draw_map(

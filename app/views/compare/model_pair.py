@@ -57,9 +57,10 @@ class ModelPair(Visit):
         """What tells this pair from others, for what is kept."""
         return self.vit.name, self.second.vit.name, self.photo.key
 
-    def file_subjects(self, *sides: str) -> tuple[str, ...]:
+    def file_subjects(self, *sides: str, with_photo: bool = True) -> tuple[str, ...]:
         """What a file of these sides ("a", "b") is named for: the photo, and the models."""
-        return self.photo.name, *(_model_name(vit) for vit, side in zip(self.vits, "ab", strict=True) if side in sides)
+        models = [_model_name(vit) for vit, side in zip(self.vits, "ab", strict=True) if side in sides]
+        return tuple([self.photo.name] * with_photo + models)
 
 
 def _model_name(vit: Vit) -> str:

@@ -8,7 +8,7 @@ from app import texts
 from app.components.figure import aside, downloads, explain, lead, plot
 from app.shell import copy_link, current_visit, query_controls
 from app.state.models import model_weights
-from app.views.positions import position_sentences, relative_positions
+from app.views.positions import interpolation, position_sentences, relative_positions
 from app.widgets.position_tiles import position_tiles, step_of_few_tiles
 from vitcore import figures
 from vitcore.translation import decimal
@@ -61,4 +61,4 @@ with left:
         explain(text["untrained how"].format(**{"and": text["and interpolation"] if by_hand else ""}))
 
 st.markdown(f"## {text['other title']}")
-position_sentences.show_interpolation(vit.name, grid, chosen, mode, text)
+interpolation.show_interpolation(vit.name, grid, chosen, mode, text)

@@ -1,19 +1,14 @@
-"""What is found of a position, in words; and the same positions for a larger picture (§3.2)."""
+"""What is found of a position, in words."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.components.figure import explain, plot
-from app.components.page_style.page_style import page_size
-from app.shell import query_controls
 from app.state.models import model_weights
 from app.state.models.model_weights import PositionFacts
 from app.texts import Prose
-from vitcore import figures
-from vitcore.grid import Grid
 from vitcore.translation import decimal
 
 if TYPE_CHECKING:
@@ -58,21 +53,3 @@ def _show_grid_sentences(facts: PositionFacts, vit: Vit, text: Prose) -> None:
     st.markdown(text["corners like" if like else "corners"].format(down=decimal(down, 2), up=decimal(up, 2), mean=decimal(mean, 2)))
     if any(mirror.way == "sides" for mirror in mirrors):
         st.caption(text["mirror why"])
-
-
-def show_interpolation(model: str, grid: Grid, chosen: int, mode: Any, text: Prose) -> None:
-    """A slider of how many patches a side, and three maps of the place that holds the chosen position."""
-    side = query_controls.slider(text["side"], "side", 4, 32, min(32, grid.rows * 3 // 2), width=320)
-    new = Grid(side, side, grid.patch_px, grid.prefix)
-    place = model_weights.matching_patch(chosen, grid, new)
-    both = model_weights.interpolated_position(model, side, place)
-    titles = {"paper": text["way.paper"], "timm": text["way.timm"], "": text["difference"]}
-    cosines = {"paper": both.paper, "timm": both.timm, "": both.difference}
-    maps = st.grid(3, min_column_width=round(300 * page_size().scale))
-    for way, title in titles.items():
-        most = 1.0 if way else round(both.largest_difference + 0.005, 2)
-        unit = text["cosine" if way else "difference of cosines"]
-        with maps.container():
-            plot(figures.cosine_map(cosines[way], new, title, mode, place, unit, most, 320), f"resampled_{way}", title)
-    how = text["other how"].format(row=place // side, col=place % side, largest=both.largest_difference)
-    explain(text.joined([text["other"], how]))

@@ -104,7 +104,7 @@ def _covered(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
     except ModelError:
         return  # the page that it is from says why
     before = outlier_masking.recording_to_show(visit).rollout()
-    tiles, scale = step_animations.maps_on_photo(rec, (before, after.rollout), text["percent of all"])
+    tiles, scale = step_animations.maps_on_photo(rec, (before, after.rollout))
     count, total = covered_photos.count_patches(code, rec.grid), rec.grid.patches
     said = text.fill("covered count", count=count, total=total)
     yield ReportPicture(
@@ -157,7 +157,7 @@ def _switched(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
     except ModelError:
         return  # the page that it is from says why
     before = outlier_masking.recording_to_show(visit).rollout()
-    tiles, scale = step_animations.maps_on_photo(rec, (before, after.rollout), text["percent of all"])
+    tiles, scale = step_animations.maps_on_photo(rec, (before, after.rollout))
     by = text[f"switch_by.{chosen.get(BY, 'zero')}"]
     names = ", ".join(chosen[OFF].split(interventions.BETWEEN))
     yield ReportPicture(

@@ -175,7 +175,7 @@ def _draw_map(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
     values, mode = method_map.shown_values, visit.mode
     overlay = relevance_maps.heat_overlay(visit.recording, method_map.cache_key(visit), signed, values, most, mode)
     picture(visit.photo_url, grid.rows, grid.cols, grid.step_px, overlay=overlay, detail=visit.detail_url, **arguments)
-    scale = heat_colour_scale(values, most, method_map.unit, signed, even, mode)
+    scale = heat_colour_scale(values, most, even, method_map.unit if signed else None, mode)
     map_scale_bar(scale, f"{prefix}gathered_scale")
 
 

@@ -5,7 +5,7 @@ import streamlit as st
 from app import texts
 from app.components.figure import TESTS_OF_MAPS, aside, lead
 from app.shell import current_visit
-from app.views.rollout import build_up, method_panel, rollout_visit
+from app.views.rollout import build_up, method_difference, method_panel, rollout_visit
 
 text = texts.prose("rollout")
 aside(text["intro"])
@@ -22,7 +22,7 @@ if vit.structure.axes:
 left = method_panel.method_panel(asked, "", one, unusual, text["left"] if compare else "")
 right = method_panel.method_panel(asked, "b_", two, unusual, text["right"]) if compare else None
 if left and right:
-    build_up.show_difference(asked, left, right)
+    method_difference.show_difference(asked, left, right)
 
 if not vit.is_global:
     st.stop()

@@ -55,7 +55,7 @@ def _draw_attention(story: StoryVisit) -> None:
         lines=False, values=shares, unit=unit, even_share=100 * even, strongest=most,
         marks=found.patches, marks_sentence=found.sentence,
     )  # fmt: skip
-    map_scale_bar(heat_colour_scale(100 * weights, 100 * top, unit, even_share=100 * even), "story_attended_scale")
+    map_scale_bar(heat_colour_scale(weights, top, even), "story_attended_scale")
     more = texts.prose("outliers")["numbers unmasked"] if found.masked else ""
     outlier_masking.note_and_switch(found._replace(sentence=story.texts.joined((found.sentence, more))), "attended")
 

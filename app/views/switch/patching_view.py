@@ -146,7 +146,7 @@ def _show_question(visit: Visit, found: ActivationPatching, key: str, answers: d
         guess.guess_and_answer(key, [part.title for part in parts], right, _turning_sentence(visit, found))
 
 
-def chosen() -> dict[str, Any]:
+def steering_query_params() -> dict[str, Any]:
     """What of steering goes along to the handout; None where nothing is steered, or the second photo is a visitor's own."""
     state = st.session_state
     second = state.get(photo_picker.SECOND_PHOTO)
@@ -176,7 +176,7 @@ def show_steering(visit: Visit, other: Recording, title: str) -> None:
     plot(figures.predictions(top, visit.mode, text["steered answer"]), "steered", text["steered answer"])
     with st.container(horizontal=True):
         explain(text["steer how"], text["steer limits"], text["steer source"])
-        words = {"title": text["film steer"].format(photo=title, layer=layer), "unit": text["percent of all"]}
+        words = {"title": text["film steer"].format(photo=title, layer=layer)}
         downloads(
             lambda: figures.predictions(top, visit.mode, text["steered answer"]), "steered", subjects=(*visit.subjects, title),
             file_stem=f"steered after layer {layer}", logits_before=rec.logits, logits_after=logits, scale_percent=scale,
@@ -185,4 +185,4 @@ def show_steering(visit: Visit, other: Recording, title: str) -> None:
                 visit.mode,
             ),
         )  # fmt: skip
-    copy_link.add_to_handout(**chosen())
+    copy_link.add_to_handout(**steering_query_params())

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from app.components.before_after.before_after import class_row, map_values
-from app.components.figure import downloads
-from app.state import landing_figures, step_animations
+from app.state import landing_figures
 from app.state.recordings import covered_photos, interventions
 from app.state.recordings.covered_photos import ChangedPass
 from app.state.visit.visit import Visit
-from app.texts import Prose
 from app.views.switch import every_head
 from app.widgets import outlier_masking
-from vitcore import figures
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import percent
 
@@ -51,7 +48,7 @@ def switch_message(visit: SwitchVisit) -> dict[str, Any]:
         "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)},
         "photo": visit.photo_url, "detail": visit.detail_url,
         "colours": landing_figures.look_colours(visit.mode), "map": _map(visit, found, marks), "scan": _scan(visit),
-        "answer": [class_row(*row) for row in rows], "told": told(visit), "outlying": outlying,
+        "answer": [class_row(*row) for row in rows], "told": switches_sentence(visit), "outlying": outlying,
         "words": {key: text[key] for key in TEXT_KEYS} | {"by help": text["switch_by help"]},
     }  # fmt: skip
 
@@ -84,7 +81,7 @@ def _scan(visit: SwitchVisit) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def told(visit: SwitchVisit) -> str:
+def switches_sentence(visit: SwitchVisit) -> str:
     """How much is off, and what became of the answer; or why this can't be done."""
     text, count, after = visit.texts, len(visit.off.split(interventions.BETWEEN)) if visit.off else 0, visit.after
     if isinstance(after, str):
@@ -123,43 +120,3 @@ class SwitchVisit(Visit):
     def map_after(self) -> NDArray | None:
         """(rows, cols) without what is off; None where the model can't make it."""
         return None if isinstance(self.after, str) else getattr(self.after, self.map_name)
-
-
-def download_button(visit: SwitchVisit) -> None:
-    """Nothing where this model can't do without what is off."""
-    after, drops = visit.after, visit.drops
-    if isinstance(after, str) or visit.map_after is None:
-        return
-    text, mode, left, grid, photo = visit.texts, visit.mode, visit.map_after, visit.grid, visit.input_picture
-    names = visit.off.split(interventions.BETWEEN) if visit.off else []
-    title, unit = text["download title"].format(map=text[f"switch_map.{visit.map_name}"]), text["percent of all"]
-    title = outlier_masking.masked_title(title, outlier_masking.is_on())
-    label = visit.recording.top_classes(1, translated=True)[0][0] if visit.vit.labels else ""
-    arrays = {} if drops is None else {"drop_of_logit": drops}
-    downloads(
-        lambda: figures.relevance(100 * left, photo, grid, title, unit, mode=mode, even_share=100 * grid.even_share)
-        if drops is None else figures.head_drops(drops, label, mode),
-        "switch", told(visit), subjects=visit.subjects, file_stem="switched off",
-        **interventions.switches_as_arrays(names, visit.vit), logits_before=visit.recording.logits, logits_after=after.logits,
-        map_before=visit.map_before, map_after=left, animation=_animation(visit, names), **arrays,
-    )  # fmt: skip
-
-
-def _animation(visit: SwitchVisit, names: list[str]) -> Callable[[], bytes]:
-    """The map as parts are switched off: those that are, the strongest heads, or each layer's attention."""
-    text = visit.texts
-    steps = step_animations.switch_steps(names, [one.name for one in visit.components], visit.drops)
-    words = {one.name: _part_title(one, text) for one in visit.components}
-    shown = text[f"switch_map.{visit.map_name}"]
-    words |= {"": text["nothing off yet"], "title": text[f"film {steps.kind}"].format(map=shown), "unit": text["percent of all"]}
-    return partial(
-        step_animations.switch_animation, visit.vit.name, visit.photo.key, steps, visit.by, visit.map_name,
-        outlier_masking.is_on(), words, visit.mode,
-    )  # fmt: skip
-
-
-def _part_title(one: Component, text: Prose) -> str:
-    of_layer = {"head": "a head", "attn": "an attention", "mlp": "an mlp"}.get(one.kind)
-    if of_layer is None:
-        return text[one.kind.replace("_", " ")]
-    return text[of_layer].format(layer=one.layer, head=one.head)

@@ -136,11 +136,11 @@ def test_a_towering_patch_does_not_hide_the_others():
     y, x = np.mgrid[:16, :16]
     smooth = np.exp(-((x - 8) ** 2 + (y - 8) ** 2) / 30)
     smooth /= smooth.sum()
-    assert scale_top(smooth) == smooth.max() and "or more" not in heat_colour_scale(smooth, scale_top(smooth), "%").unit
+    assert scale_top(smooth) == smooth.max() and "or more" not in heat_colour_scale(smooth, scale_top(smooth)).unit
     tower = smooth.copy()
     tower[1, 1] = 0.2
     assert smooth.max() * 0.5 < scale_top(tower) <= smooth.max() * 1.1
-    assert heat_colour_scale(tower, scale_top(tower), "%").unit.endswith(", or more")
+    assert heat_colour_scale(tower, scale_top(tower)).unit.endswith(", or more")
 
 
 def test_the_papers_drawing_begins_where_the_heats_colours_end():

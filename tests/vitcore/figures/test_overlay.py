@@ -196,11 +196,11 @@ def test_a_scale_counts_in_even_shares():
     values = np.full((10, 10), 1.0)
     assert scale_top(values) == MIN_TOP_IN_EVEN_SHARES
     values[3, 3] = 4
-    bar = heat_colour_scale(values, scale_top(values), "% of the total")
+    bar = heat_colour_scale(values, scale_top(values))
     assert (bar.low, bar.high) == (0, pytest.approx(4 / 1.03)) and bar.unit == "times the map's mean"
-    assert heat_colour_scale(values, 4, "%", even_share=2).unit == "times an even share of all tokens"
-    assert "or more" in heat_colour_scale(values, 3.0, "%").unit and "or more" not in bar.unit
-    assert heat_colour_scale(np.zeros((2, 2)), 0.0, "%").high == MIN_TOP_IN_EVEN_SHARES
+    assert heat_colour_scale(values, 4, 2).unit == "times an even share of all tokens"
+    assert "or more" in heat_colour_scale(values, 3.0).unit and "or more" not in bar.unit
+    assert heat_colour_scale(np.zeros((2, 2)), 0.0).high == MIN_TOP_IN_EVEN_SHARES
 
 
 def test_a_head_that_attends_evenly_stays_dark():

@@ -68,8 +68,8 @@ def attention_on_photo(
     told = say("row {row}, column {col}: {value}")
     text = [[told.format(row=r, col=c, value=percent(shares[r, c], 2)) for c in range(grid.cols)] for r in range(grid.rows)]
     return heat_figure(
-        100 * shares, photo, grid, title, say("% of the total"), top=100 * top, even_share=even_share and 100 * even_share,
-        mode=mode, subtitle=subtitle, query_patch=query_patch, hover_text=text, height_px=480,
+        shares, photo, grid, title, top=top, even_share=even_share, mode=mode, subtitle=subtitle,
+        query_patch=query_patch, hover_text=text, height_px=480,
     )  # fmt: skip
 
 
