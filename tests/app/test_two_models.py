@@ -14,6 +14,7 @@ from app.state.models import loaded_models
 from app.state.photos import sample_photos
 from app.state.recordings import recordings
 from app.state.visit import second_model
+from tools.preset_pair_pictures import draw_pair, example_pair
 from vitcore.figures.heat_overlay import scale_top
 from vitcore.forward.compare_models import compare, record_tokens
 from vitcore.forward.mask_outliers import outliers_in_recording
@@ -149,14 +150,14 @@ def test_a_ready_pair_is_one_touch():
 
 
 def test_the_pictures_of_ready_pairs_are_what_is_computed_now(shipped):
-    """If this fails after a change of the model, the photo or a drawing: python -m app.state.preset_pairs"""
-    example = preset_pairs.example_pair()
+    """If this fails after a change of the model, the photo or a drawing: python -m tools.preset_pair_pictures"""
+    example = example_pair()
     expected = {f"example-{one.picture}": (example, one.picture) for one in preset_pairs.PRESET_PAIRS}
     expected["random"] = (shipped, with_random_weights(shipped)), "rollout"
-    expected["size"] = preset_pairs.example_pair(0.5), "rollout"
+    expected["size"] = example_pair(0.5), "rollout"
     for name, (vits, picture) in expected.items():
         kept = np.asarray(Image.open(preset_pairs.PICTURES / f"{name}.webp").convert("RGBA")).astype(int)
-        computed = preset_pairs.draw_pair(*vits, picture).astype(int)
+        computed = draw_pair(*vits, picture).astype(int)
         on_black = [one[..., :3] * one[..., 3:] / 255 for one in (kept, computed)]
         assert kept.shape == computed.shape and np.abs(on_black[0] - on_black[1]).mean() < 4, name
     assert all(preset_pairs.pair_picture(one).file.is_file() for one in preset_pairs.PRESET_PAIRS)

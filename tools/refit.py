@@ -1,4 +1,4 @@
-"""`python -m vitcore.train.shipping.refit MODEL …`: a model's last linear layer, fitted to its teacher once more.
+"""`python -m tools.refit MODEL …`: a model's last linear layer, fitted to its teacher once more.
 
 No other weight is touched, so every picture of attention stays as it is: only what is answered changes. The student's features
 and the teacher's answers are computed once for crops of photos, and a regression on them starts from the layer as it is and is
@@ -21,10 +21,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torchvision.transforms import v2
 
+from tools.measure import KINDS, with_wordnet_ids
 from vitcore.models.load_model import Vit, load, wordnet_ids
 from vitcore.train import run_folder
 from vitcore.train.data.parquet import parquet_rows
-from vitcore.train.shipping.measure import KINDS, with_wordnet_ids
 
 BATCH_SIZE, CROP_AREA = 16, 0.35  # crops at a time, and the smallest share of a photo that one takes
 HELD_OUT = 8  # all crops of one photo in so many are only asked about
@@ -123,7 +123,7 @@ def fit_head(
 
 def main() -> None:
     """Write the model with its new layer, in float16, and its card as it was."""
-    parser = argparse.ArgumentParser("python -m vitcore.train.shipping.refit", description=__doc__)
+    parser = argparse.ArgumentParser("python -m tools.refit", description=__doc__)
     parser.add_argument("model", help="a name or a .safetensors file with its card")
     parser.add_argument("--teacher", required=True)
     parser.add_argument("--teacher-px", type=int, default=256, help="the side the crop is enlarged to")

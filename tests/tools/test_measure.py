@@ -15,14 +15,9 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from tests.models import model_file
-from vitcore.assets import asset
-from vitcore.faithfulness.photo_masks import photos_of_manifest, record_with_masks, with_whole_photo_transform
-from vitcore.faithfulness.plausibility import centre_prior, pixel_auc
-from vitcore.models import load_model
-from vitcore.models.model_cards import DEFAULT_MODEL
-from vitcore.train.shipping import measure
-from vitcore.train.shipping.localisation import list_pets, localisation, photos_of_pets
-from vitcore.train.shipping.measure import (
+from tools import measure
+from tools.localisation import list_pets, localisation, photos_of_pets
+from tools.measure import (
     gallery_accuracy,
     kind_accuracy,
     labelled_accuracy,
@@ -30,6 +25,11 @@ from vitcore.train.shipping.measure import (
     species_accuracy,
     teacher_hidden_state_errors,
 )
+from vitcore.assets import asset
+from vitcore.faithfulness.photo_masks import photos_of_manifest, record_with_masks, with_whole_photo_transform
+from vitcore.faithfulness.plausibility import centre_prior, pixel_auc
+from vitcore.models import load_model
+from vitcore.models.model_cards import DEFAULT_MODEL
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def test_the_card_holds_what_is_printed_and_nothing_else(imagenet, noise, tmp_pa
         shutil.copy(imagenet.with_suffix(ending), tmp_path / f"VIT_TINY{ending}")
     monkeypatch.setattr(measure, "load", lambda name: load_model.load(imagenet))  # in place of both models
     monkeypatch.chdir(tmp_path)
-    commands = [one["command"] for one in card["trained"]["commands"] if "shipping.measure" in one["command"]]
+    commands = [one["command"] for one in card["trained"]["commands"] if "tools.measure" in one["command"]]
     for command, part in zip(commands, ("measured", "teacher_measured_alike"), strict=True):
         monkeypatch.setattr("sys.argv", shlex.split(command)[2:])
         measure.main()

@@ -1,19 +1,16 @@
-"""The graph of the shipped model, which lies beside its weights: `python -m vitcore.onnx_graph.shipped_graph` makes it anew."""
-
-from __future__ import annotations
+"""`python -m tools.shipped_graph`: the graph of the shipped model, which lies beside its weights."""
 
 from collections.abc import Callable
 from pathlib import Path
 
+from vitcore.models.load_model import load
+from vitcore.models.local_files import SHIPPED_MODELS
 from vitcore.models.model_cards import DEFAULT_MODEL
+from vitcore.onnx_graph.make_graph import make_onnx_graph
 
 
 def shipped_graph(name: str = DEFAULT_MODEL) -> tuple[Path, Callable[[], bytes]]:
     """Where a shipped model's graph lies, and what makes it anew."""
-    from vitcore.models.load_model import load
-    from vitcore.models.local_files import SHIPPED_MODELS
-    from vitcore.onnx_graph.make_graph import make_onnx_graph
-
     weights = SHIPPED_MODELS / f"{name}.safetensors"
     return weights.with_suffix(".onnx"), lambda: make_onnx_graph(load(name), weights)
 

@@ -11,11 +11,8 @@ from PIL import Image
 from safetensors.torch import load_file
 from torch import nn
 
-from vitcore.assets import asset
-from vitcore.models.load_model import load, wordnet_ids
-from vitcore.models.model_cards import DEFAULT_MODEL
-from vitcore.train.shipping import refit
-from vitcore.train.shipping.refit import (
+from tools import refit
+from tools.refit import (
     HELD_OUT,
     StudentFeaturesAndTeacherLogits,
     compute_distillation_features,
@@ -23,6 +20,9 @@ from vitcore.train.shipping.refit import (
     refit_targets,
     split_crops,
 )
+from vitcore.assets import asset
+from vitcore.models.load_model import load, wordnet_ids
+from vitcore.models.model_cards import DEFAULT_MODEL
 
 
 def made(count=96, width=6, classes=5):

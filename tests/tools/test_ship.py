@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import vitcore
+from tools import ship
 from vitcore.train import film_files
-from vitcore.train.shipping import ship
 from vitcore.train.trainer.run_training import run_training
 
 
