@@ -56,8 +56,10 @@ def heat_figure(
 
 def patch_outline(patch: int | None, grid: Grid, ink: str = "#fff", width: float = 3) -> list[Outline]:
     """An outline of the patch that was asked, if one was; white unless said otherwise."""
-    row, col = grid.row_col(patch or 0)
-    return [] if patch is None else [Outline(col, row, 1, 1, ink, width)]
+    if patch is None:
+        return []
+    row, col = grid.row_col(patch)
+    return [Outline(col, row, 1, 1, ink, width)]
 
 
 def resize_for_figure(pixels: NDArray[np.uint8] | Image.Image) -> Image.Image:

@@ -6,6 +6,7 @@ two pictures: `app/components/overlay.js`.
 """
 
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,7 @@ def heat_colours(values: NDArray, top: float, signed: bool = False, mode: Mode =
     return darkened_lut(diverging_scale(mode) if signed else SEQUENTIAL)[np.uint8(np.clip(np.round(place), 0, 255))]
 
 
+@lru_cache(maxsize=8)
 def darkened_lut(scale: str) -> NDArray[np.uint8]:
     """(256, 3) colours of a scale, darkened so that the detail fits above them."""
     return np.round(PHOTO_SHARE * lut(scale)).astype(np.uint8)

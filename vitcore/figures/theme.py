@@ -4,6 +4,7 @@ import base64
 import io
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -36,7 +37,6 @@ INK_COLOURS: dict[Mode, dict[str, str]] = {
     "dark": {"text": "#E8E6E1", "soft": "#A9B1BC", "line": "#2C3440", "accent": "#4FC3D9"},
 }
 PAPER_COLOUR: dict[Mode, str] = {"light": "#FFFFFF", "dark": "#0F1218"}
-_LUTS: dict[str, NDArray[np.uint8]] = {}
 
 
 def diverging_scale(mode: Mode) -> str:
@@ -83,15 +83,14 @@ def hex_to_rgb(ink: str) -> tuple[int, int, int]:
     return red, green, blue
 
 
+@lru_cache(maxsize=16)
 def lut(scale: str) -> NDArray[np.uint8]:
     """(256, 3) bytes of a named colour scale; of one "on a photo", as its colours are there in the mean of a patch."""
-    if scale not in _LUTS:
-        name, on_photo, _ = scale.partition(ON_PHOTO)
-        stops = np.array([hex_to_rgb(ink) for ink in PALETTES[name]])
-        places = np.linspace(0, 1, len(stops))
-        colours = np.round(np.stack([np.interp(np.linspace(0, 1, 256), places, channel) for channel in stops.T], -1))
-        _LUTS[scale] = (np.round(PHOTO_SHARE * colours) + DETAIL if on_photo else colours).astype(np.uint8)
-    return _LUTS[scale]
+    name, on_photo, _ = scale.partition(ON_PHOTO)
+    stops = np.array([hex_to_rgb(ink) for ink in PALETTES[name]])
+    places = np.linspace(0, 1, len(stops))
+    colours = np.round(np.stack([np.interp(np.linspace(0, 1, 256), places, channel) for channel in stops.T], -1))
+    return (np.round(PHOTO_SHARE * colours) + DETAIL if on_photo else colours).astype(np.uint8)
 
 
 def gradient_stops(scale: str, every: int = 32) -> list[str]:

@@ -20,6 +20,10 @@ from vitcore.models.vit import Vit, check_heads
 
 # Of weights: as many heads are read at once, or four in twice as much; measured best on 2 cores.
 AT_ONCE_BYTES = 9 * 2**20
+POOLING_WEIGHTS: dict[str, tuple[tuple[float, ...], float]] = {  # of the first tokens, and of all patches together
+    "class token": ((1.0,), 0), "class and distillation tokens": ((0.5, 0.5), 0),  # the answer is the mean of two heads
+    "class token and mean of patches": ((0.5,), 0.5),  # the head sees both side by side
+}  # fmt: skip
 
 
 class BlockAttention:
@@ -95,15 +99,11 @@ def _weights_of_heads(event: AttentionEvent, buffer: Tensor) -> Iterator[tuple[s
 
 def weights_buffer(vit: Vit) -> Tensor:
     """Room for the weights (heads, T, T) of as many heads as are read at once; watchers of one pass share it."""
-    tokens = vit.grid.tokens
-    return torch.empty(_at_once(vit.heads // vit.structure.calls, tokens), tokens, tokens, device=vit.device)
-
-
-def _at_once(heads: int, tokens: int) -> int:
-    """How many of an attention call's heads are read at once, the same number each time if it can be."""
+    heads, tokens = vit.heads // vit.structure.calls, vit.grid.tokens
     of_a_head = 4 * tokens**2
     most = max(1, AT_ONCE_BYTES // of_a_head, min(4, 2 * AT_ONCE_BYTES // of_a_head))
-    return math.ceil(heads / math.ceil(heads / most))
+    at_once = math.ceil(heads / math.ceil(heads / most))  # the same number each time if it can be
+    return torch.empty(at_once, tokens, tokens, device=vit.device)
 
 
 class DistanceReducer:
@@ -170,20 +170,13 @@ class PoolingReducer:
 
     def weights(self) -> Tensor:
         """A distribution over tokens (T,); zeros for a model that does not attend over its grid."""
-        kind, grid = self.vit.pooling, self.vit.grid
-        row = torch.zeros(grid.tokens)
-        if not self.vit.is_global:
-            return row
-        if self.row is not None:
+        row, grid = torch.zeros(self.vit.grid.tokens), self.vit.grid
+        if self.row is not None and self.vit.is_global:
             row[-len(self.row) :] = self.row  # some pools leave prefix tokens out
-        elif kind == "class token":
-            row[0] = 1
-        elif kind == "class and distillation tokens":
-            row[:2] = 0.5  # the answer is the mean of two heads
-        elif kind == "class token and mean of patches":
-            row[0], row[grid.prefix :] = 0.5, 0.5 / grid.patches  # the head sees both side by side
-        else:
-            row[grid.prefix :] = 1 / grid.patches
+        elif self.vit.is_global:
+            first, patches = POOLING_WEIGHTS.get(self.vit.pooling, ((), 1))
+            row[grid.prefix :] = patches / max(1, grid.patches)  # none may be left
+            row[: len(first)] = torch.tensor(first)
         return row
 
 

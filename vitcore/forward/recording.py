@@ -115,7 +115,7 @@ class Recording:
                              "for it.", name=self.model)  # fmt: skip
         if fusion not in self.fused:
             raise KeyError(f"heads were not fused by {fusion!r}: record(vit, image, fusions=[{fusion!r}]) does")
-        first = select_layer(int(first_block), len(self.distance_px), "blocks") * self.steps
+        first = select_layer(int(first_block), len(self.distance_px), "blocks") * self.steps if first_block else 0
         return self.grid.to_map(run(self.fused[fusion], self._start(start), prefix=self.grid.prefix, first_block=first, **settings))
 
     def _start(self, token: int | None) -> int | NDArray[np.float32]:
@@ -145,9 +145,11 @@ def record(
     fusions = tuple(fusions)
     for fusion in sorted({*fusions} - {*HEAD_FUSIONS}):
         check_name("fusion", fusion, HEAD_FUSIONS)
-    if are_layers(maps) and not vit.is_global:
-        raise ModelError(vit.why_undefined(say("attention of single heads")))
-    blocks = select_layers(maps, vit.blocks, "blocks")
+    blocks: tuple[int, ...] = ()
+    if are_layers(maps):
+        if not vit.is_global:
+            raise ModelError(vit.why_undefined(say("attention of single heads")))
+        blocks = select_layers(maps, vit.blocks, "blocks")
     photo = open_photo(image, bands=vit.bands)
     crop = crop_for_model(photo.image, vit.transform, vit.grid, photo.bands)
     return record_batch(vit, [(photo, crop)], maps=blocks, fusions=fusions, exact=exact, store=store)[0]

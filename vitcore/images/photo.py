@@ -6,7 +6,6 @@ Nothing here trusts a file: size, pixel count and decoding are bounded, and what
 
 import hashlib
 import io
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from vitcore.images.photo_formats import (
     MAX_BYTES,
     MAX_JPEG_PIXELS,
     MAX_PIXELS,
+    PILLOW_FORMATS,
     PhotoError,
     check_size,
     register_heif,
@@ -83,28 +83,30 @@ def open_photo(source: "PhotoSource", name: str | None = None, bands: int = 3, s
 
 def read_photo_file(source: Any, name: str | None) -> tuple[bytes, str]:
     """The bytes of a path, bytes or a file, no more than MAX_BYTES, and what it is called. Raises: PhotoError; TypeError."""
-    if isinstance(source, bytes):
-        data, own_name = source, say("The photo")
-    elif isinstance(source, str | Path):
-        if re.match(r"(https?|ftp|s3|gs):/", str(source), re.IGNORECASE):
-            raise PhotoError("{name} is an address, and photos are read from files: save the photo first.",
-                             name=printable_name(str(source)))  # fmt: skip
+    if isinstance(source, str | Path):
         own_name = printable_name(Path(source).name)
         try:
             with Path(source).open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise PhotoError("{name} can't be read: {reason}.", name=own_name, reason=reason) from None
-    elif not hasattr(source, "read"):
-        raise TypeError(f"a photo is a path, bytes, a file, a PIL image or an array, not {type(source).__name__}")
+            from vitcore.images.photo_refusals import reading_error
+
+            raise reading_error(error, source, own_name) from None
     else:
-        whole_path = getattr(source, "name", say("The photo"))  # where a file on disk was opened
-        data, own_name = source.read(MAX_BYTES + 1), printable_name(Path(str.__str__(str(whole_path))).name)
+        data, own_name = _read_bytes_or_file(source)
     name = printable_name(name) if name else own_name
     if len(data) > MAX_BYTES:
         raise PhotoError("{name} is larger than {most} MB.", name=name, most=MAX_BYTES // 2**20)
     return data, name
+
+
+def _read_bytes_or_file(source: Any) -> tuple[bytes, str]:
+    if isinstance(source, bytes):
+        return source, say("The photo")
+    if not hasattr(source, "read"):
+        raise TypeError(f"a photo is a path, bytes, a file, a PIL image or an array, not {type(source).__name__}")
+    whole_path = getattr(source, "name", say("The photo"))  # where a file on disk was opened
+    return source.read(MAX_BYTES + 1), printable_name(Path(str.__str__(str(whole_path))).name)
 
 
 def printable_name(name: str) -> str:
@@ -114,11 +116,12 @@ def printable_name(name: str) -> str:
 
 def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
     """The upright picture in sRGB, and what was changed to get it."""
-    register_heif()
     notes: list[str] = []
     if data[:4] in TIFF_STARTS and (bands := read_bands(data, name, notes)) is not None:
         return bands, notes
-    image: Image.Image = Image.open(io.BytesIO(data), formats=FORMATS)
+    if is_heif := data[4:8] == b"ftyp":
+        register_heif()
+    image: Image.Image = Image.open(io.BytesIO(data), formats=FORMATS if is_heif else PILLOW_FORMATS)
     if image.width * image.height > MAX_PIXELS:
         _read_jpeg_smaller(image, notes)
     check_size(*image.size, name)

@@ -14,7 +14,8 @@ MAX_PIXELS = 50_000_000
 MAX_JPEG_PIXELS = 170_000_000  # of a JPEG that can be read smaller than it is; Pillow refuses 179 million
 MIN_SIDE_PX = 8
 MAX_ASPECT = 50
-FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "HEIF", "AVIF")  # Pillow reads MPO as JPEG
+PILLOW_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP")  # Pillow reads MPO as JPEG
+FORMATS = (*PILLOW_FORMATS, "HEIF", "AVIF")
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".heic", ".heif", ".avif")  # of their files
 
 _opening = threading.Lock()
@@ -46,7 +47,7 @@ def without_pillow_warnings() -> Iterator[None]:
 
 
 def register_heif() -> None:
-    """Let Pillow read HEIF and AVIF, too."""
+    """Let Pillow read HEIF, too."""
     if "HEIF" not in Image.OPEN:
         import pillow_heif
 

@@ -1,9 +1,19 @@
-"""Why bytes are no photo, in one sentence."""
+"""Why a file can't be read, or its bytes are no photo, in one sentence."""
+
+import re
+from pathlib import Path
 
 from PIL import Image, UnidentifiedImageError
 
 from vitcore.errors import refusal_reason
 from vitcore.images.photo_formats import FORMATS, MAX_JPEG_PIXELS, MAX_PIXELS, PhotoError
+
+
+def reading_error(error: Exception, source: str | Path, name: str) -> PhotoError:
+    """Why a path can't be read, of the error that was raised."""
+    if re.match(r"(https?|ftp|s3|gs):/", str(source), re.IGNORECASE):
+        return PhotoError("{name} is an address, and photos are read from files: save the photo first.", name=str(source)[:80])
+    return PhotoError("{name} can't be read: {reason}.", name=name, reason=getattr(error, "strerror", None) or error)
 
 
 def decoding_error(error: Exception, data: bytes, name: str) -> PhotoError:

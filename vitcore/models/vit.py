@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from vitcore.grid import Grid
@@ -33,11 +34,6 @@ class AttentionStructure:
     positions: int = 0  #: that the widest block works on, and the numbers it is given
     numbers: int = 0
     why_not_global: str = ""  # what could not be established of one of transformers': "order", "answer" or "unseen"
-
-    @property
-    def is_global(self) -> bool:
-        """Whether every block attends over one grid of patches."""
-        return self.blocks > 0
 
     def why_undefined(self, name: str, picture_name: str) -> str:
         """Why `picture_name` (a picture, in the reader's language) is not defined for this model, in one sentence."""
@@ -137,7 +133,7 @@ class Vit:
     @property
     def is_global(self) -> bool:
         """Whether every block attends over one grid of patches: what most pictures of attention need."""
-        return self.structure.is_global
+        return self.structure.blocks > 0
 
     @property
     def patches(self) -> Grid | None:
@@ -148,7 +144,7 @@ class Vit:
         """Why a picture of attention is not defined for this model, in one sentence; `picture_name` names it."""
         return self.structure.why_undefined(self.display_name, picture_name)
 
-    @property
+    @cached_property
     def pooling(self) -> str:
         """Where the answer is read: "class token", "class and distillation tokens", "class token and mean of patches",
         "attention pool", "mean of patches"."""
