@@ -7,13 +7,15 @@ WordNet ids or its names. Cats and dogs are counted as right when the first answ
 import argparse
 import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 from tqdm import tqdm
 
 from tools.localisation import Pet, list_pets, localisation, photos_of_pets
@@ -23,10 +25,9 @@ from vitcore.faithfulness.photo_masks import photos_of_manifest
 from vitcore.forward.recording import record, to_model_input
 from vitcore.images import crop_for_model, open_photo
 from vitcore.models.load_model import Vit, load, position_embeddings, wordnet_ids
-from vitcore.train.data.parquet import parquet_rows
 from vitcore.train.data.photos import Photos
 from vitcore.train.evaluation.accuracy import match_classes, predict_classes
-from vitcore.train.learning.layer_distillation import LayerDistillation, hidden_state_errors
+from vitcore.train.learning.layer_distillation import LayerDistillation, embed
 from vitcore.train.recipe import Recipe
 
 MAX_DISTANCE_PHOTOS = 128  # photos of the first file on which distance and hidden states are measured
@@ -123,6 +124,35 @@ def teacher_hidden_state_errors(vit: Vit, teacher: str, photos: list[bytes]) -> 
     )
     errors = hidden_state_errors(LayerDistillation(module, recipe), inputs)
     return {"photos": len(photos), "blocks": [round(e, 4) for e in errors], "mean": round(float(np.mean(errors)), 4)}
+
+
+def parquet_rows(files: Sequence[Path], split: str = "train") -> list[tuple[bytes, str]]:
+    """(encoded photo, label) of every row of the split; files without a `split` column count whole."""
+    photos: list[tuple[bytes, str]] = []
+    for file in files:
+        table = pq.read_table(file).to_pydict()
+        splits = table.get("split", [split] * len(table["image"]))
+        photos += [(i, str(y)) for i, y, s in zip(table["image"], table["label"], splits, strict=True) if s == split]
+    return photos
+
+
+@torch.inference_mode()
+def hidden_state_errors(objective: LayerDistillation, batches: Iterable[Tensor]) -> list[float]:
+    """‖student − teacher‖² / ‖teacher‖² of the hidden states after each block, over all tokens of batches (B, 3, px, px)."""
+    objective.eval()
+    top = torch.zeros(len(objective.spans))
+    bottom = torch.zeros(len(objective.spans))
+    for pixels in batches:
+        module: Any = objective.teacher.module
+        taught, z = embed(module, objective.teacher.adapt_pixels(pixels))[1], embed(objective.vit, pixels)[1]
+        for i, (block, span) in enumerate(zip(objective.vit.blocks, objective.spans, strict=True)):
+            z = block(z)
+            for at in span:
+                taught = module.blocks[at](taught)
+            wanted = objective.common_tokens(taught)
+            top[i] += (objective.to_teacher_width(z) - wanted).square().sum().cpu()
+            bottom[i] += wanted.square().sum().cpu()
+    return (top / bottom).tolist()
 
 
 def evenly_spaced_photos(photos: list[tuple[bytes, str]], most: int) -> list[tuple[bytes, str]]:

@@ -21,10 +21,9 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torchvision.transforms import v2
 
-from tools.measure import KINDS, with_wordnet_ids
+from tools.measure import KINDS, parquet_rows, with_wordnet_ids
 from vitcore.models.load_model import Vit, load, wordnet_ids
 from vitcore.train import run_folder
-from vitcore.train.data.parquet import parquet_rows
 
 BATCH_SIZE, CROP_AREA = 16, 0.35  # crops at a time, and the smallest share of a photo that one takes
 HELD_OUT = 8  # all crops of one photo in so many are only asked about

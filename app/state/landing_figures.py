@@ -1,6 +1,6 @@
 """The landing page's first picture, made beforehand for what the app starts with, so that it is there at once.
 
-`python -m app.state.landing_figures` makes `assets/first/picture.json` anew:
+`python -m tools.landing_picture` makes `assets/first/picture.json` anew:
 after the default model, the first sample photo or a drawing changed. A test compares it with what is computed now.
 """
 
@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitcore.assets import asset
-from vitcore.figures.attention import resize_for_figure
 from vitcore.figures.heat_overlay import darkened_lut, fine_detail
 from vitcore.figures.theme import HEAT, ON_PHOTO, SEQUENTIAL, Mode, diverging_scale, file_to_data_uri, lut
-from vitcore.images import sharp_crop
 from vitcore.translation import translated_labels
 
 if TYPE_CHECKING:
@@ -67,21 +65,3 @@ def webp(pixels: NDArray[np.uint8], quality: int) -> str:
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "WEBP", quality=quality, method=2)
     return file_to_data_uri(file.getvalue(), "image/webp")
-
-
-def compute_picture() -> dict[str, Any]:
-    """The picture as it is computed now, for the model and the photo the app starts with."""
-    from app.state.photos import sample_photos
-    from vitcore.forward.recording import record
-    from vitcore.models import load_model
-
-    name = sample_photos.samples()[0]["id"]
-    vit = load_model.load()
-    rec = record(vit, sample_photos.SAMPLES / f"{name}.jpg")
-    return rollout_picture(rec, name, vit.pooling, resize_for_figure(sharp_crop(rec.photo, rec.model_input)))
-
-
-if __name__ == "__main__":
-    PICTURE_FILE.parent.mkdir(exist_ok=True)
-    PICTURE_FILE.write_text(json.dumps(compute_picture(), indent=None, separators=(",", ":")) + "\n", encoding="utf-8")
-    print(f"{PICTURE_FILE} · {PICTURE_FILE.stat().st_size / 1e3:.0f} kB")

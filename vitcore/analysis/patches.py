@@ -20,11 +20,6 @@ def join_patches(patches: NDArray, grid: Grid) -> NDArray:
     return blocks.reshape(*grid.image_px, patches.shape[-1])
 
 
-def flatten_patches(patches: NDArray) -> NDArray:
-    """(N, P, P, C) patches as the rows x_p of Eq. 1, (N, P·P·C): row by row, colour by colour."""
-    return patches.reshape(len(patches), -1)
-
-
 def normalise_pixels(pixels: NDArray, mean: Sequence[float], std: Sequence[float]) -> NDArray[np.float64]:
     """(…, 3) values from 0 to 255 as a model gets them: (v / 255 − mean) / std of each colour."""
     return (pixels / 255 - np.asarray(mean)) / np.asarray(std)

@@ -17,11 +17,6 @@ def position_similarity(positions: NDArray) -> NDArray[np.float64]:
     return np.clip(unit @ unit.T, -1, 1)
 
 
-def similarity_tiles(cosine: NDArray, grid: Grid) -> NDArray:
-    """(N, N) similarities as (rows, cols, rows, cols): tile [r, c] is one position against all others."""
-    return cosine.reshape(grid.rows, grid.cols, grid.rows, grid.cols)
-
-
 def most_similar_position(cosine: NDArray, position: int) -> tuple[int, float]:
     """The other position that is most similar to this one, and their cosine."""
     others = np.array(cosine[position], np.float64)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vitcore.analysis.patches import flatten_patches, identical_patches, join_patches, shuffle_order, split_patches
+from vitcore.analysis.patches import identical_patches, join_patches, shuffle_order, split_patches
 from vitcore.forward.block_activations import patch_embeddings
 from vitcore.grid import Grid
 from vitcore.models import load_model
@@ -21,7 +21,7 @@ def test_cut_and_join_undo_each_other_and_flat_rows_are_row_by_row_colour_by_col
     for i, block in enumerate(blocks):
         left, top, right, bottom = grid.box_px(i)
         assert np.array_equal(block, pixels[top:bottom, left:right])
-    rows = flatten_patches(blocks)
+    rows = blocks.reshape(len(blocks), -1)
     assert rows.shape == (grid.patches, blocks[0].size)
     for y, x, c in [(0, 0, 0), (0, 0, 2), (0, wide - 1, 1), (high - 1, 0, 0), (high - 1, wide - 1, 2)]:
         assert (rows[:, (y * wide + x) * 3 + c] == blocks[:, y, x, c]).all()
@@ -41,7 +41,7 @@ def test_embeddings_are_flat_patches_times_the_kernel(make_vit, kind):
     pixels = pixels_of(vit.grid, 1)
     normal = (pixels / 255 - vit.mean) / vit.std
     kernel = load_model.patch_kernel(vit).transpose(2, 3, 1, 0).reshape(-1, vit.module.embed_dim)
-    by_hand = flatten_patches(split_patches(normal, vit.grid)) @ kernel + vit.module.patch_embed.proj.bias.numpy()
+    by_hand = split_patches(normal, vit.grid).reshape(vit.grid.patches, -1) @ kernel + vit.module.patch_embed.proj.bias.numpy()
     found = patch_embeddings(vit, pixels)
     assert found.shape == by_hand.shape == (vit.grid.patches, vit.module.embed_dim)
     assert np.abs(found - by_hand).max() <= 1e-4
@@ -51,7 +51,7 @@ def test_embeddings_are_flat_patches_times_the_kernel(make_vit, kind):
 def test_embeddings_of_the_shipped_model(shipped, rec):
     normal = (rec.model_input.pixels / 255 - shipped.mean) / shipped.std
     kernel = load_model.patch_kernel(shipped).transpose(2, 3, 1, 0).reshape(192, 192)
-    by_hand = flatten_patches(split_patches(normal, rec.grid)) @ kernel + shipped.module.patch_embed.proj.bias.numpy()
+    by_hand = split_patches(normal, rec.grid).reshape(rec.grid.patches, -1) @ kernel + shipped.module.patch_embed.proj.bias.numpy()
     assert np.abs(patch_embeddings(shipped, rec.model_input.pixels) - by_hand).max() <= 1e-4
 
 

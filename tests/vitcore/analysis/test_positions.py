@@ -11,7 +11,6 @@ from vitcore.analysis.position_embeddings import (
     matching_patch,
     neighbour_cosines,
     position_similarity,
-    similarity_tiles,
 )
 from vitcore.grid import Grid
 from vitcore.models import load_model
@@ -42,16 +41,11 @@ def test_cosines_of_a_model_leave_prefix_tokens_out(make_vit, kind):
 # Cosines
 
 
-def test_cosines_by_hand_and_tiles_in_reading_order():
+def test_cosines_by_hand():
     cosine = position_similarity(np.array([[1, 0], [3, 3], [-2, 0], [0, 5]], np.float32))
     half = 0.5**0.5
     expected = [[1, half, -1, 0], [half, 1, -half, half], [-1, -half, 1, 0], [0, half, 0, 1]]
     assert np.allclose(cosine, expected, atol=1e-12)
-    grid, cosine = Grid(2, 3, 8), np.arange(36).reshape(6, 6)
-    cut = similarity_tiles(cosine, grid)
-    assert cut.shape == (2, 3, 2, 3)
-    for patch in range(6):
-        assert (cut[grid.row_col(patch)] == cosine[patch].reshape(2, 3)).all()
 
 
 def test_models_without_learned_positions_say_so(make_vit):

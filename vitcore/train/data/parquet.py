@@ -22,16 +22,6 @@ SPLIT_NAMES = {"train": "train", "training": "train", "val": "val", "valid": "va
 CONVERTED_REVISION = "refs/convert/parquet"  # where the hub keeps Parquet of data sets that are something else
 
 
-def parquet_rows(files: Sequence[Path], split: str = "train") -> list[tuple[bytes, str]]:
-    """(encoded photo, label) of every row of the split; files without a `split` column count whole."""
-    photos: list[tuple[bytes, str]] = []
-    for file in files:
-        table = pq.read_table(file).to_pydict()
-        splits = table.get("split", [split] * len(table["image"]))
-        photos += [(i, str(y)) for i, y, s in zip(table["image"], table["label"], splits, strict=True) if s == split]
-    return photos
-
-
 def split_from_name(name: str) -> str:
     """`train`, `val` or `test`, as a file's name and folders say; train if they say nothing."""
     words = re.split(r"[^a-z]+", name.lower())

@@ -8,7 +8,6 @@ Shapes: B photos, T tokens, n patches kept of N, D width, H heads.
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -286,22 +285,3 @@ def class_attention(teacher: Teacher, pixels: Tensor, kept: Tensor) -> Tensor:
         tokens = block(tokens)
     row = attention_sublayer(module.blocks[-1], tokens, slice(0, 1))[1][:, :, 0].exp().mean(1)[:, module.num_prefix_tokens :]
     return normalise_shares(row.gather(1, kept)).log()
-
-
-@torch.inference_mode()
-def hidden_state_errors(objective: LayerDistillation, batches: Iterable[Tensor]) -> list[float]:
-    """‖student − teacher‖² / ‖teacher‖² of the hidden states after each block, over all tokens of batches (B, 3, px, px)."""
-    objective.eval()
-    top = torch.zeros(len(objective.spans))
-    bottom = torch.zeros(len(objective.spans))
-    for pixels in batches:
-        module: Any = objective.teacher.module
-        taught, z = embed(module, objective.teacher.adapt_pixels(pixels))[1], embed(objective.vit, pixels)[1]
-        for i, (block, span) in enumerate(zip(objective.vit.blocks, objective.spans, strict=True)):
-            z = block(z)
-            for at in span:
-                taught = module.blocks[at](taught)
-            wanted = objective.common_tokens(taught)
-            top[i] += (objective.to_teacher_width(z) - wanted).square().sum().cpu()
-            bottom[i] += wanted.square().sum().cpu()
-    return (top / bottom).tolist()

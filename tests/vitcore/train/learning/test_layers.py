@@ -8,6 +8,7 @@ import torch
 from PIL import Image
 
 from tests.models import model_file
+from tools.measure import hidden_state_errors
 from vitcore.analysis.rollout import rollout
 from vitcore.forward.recording import record
 from vitcore.images import photo_from_image
@@ -122,7 +123,7 @@ def test_a_student_that_is_the_teacher_has_no_loss(teacher, step):
     module.vit.pretrained_cfg |= {"mean": module.teacher.vit.mean, "std": module.teacher.vit.std}
     parts = module(batch(step, 32))
     assert all(abs(value.item()) < 1e-6 for value in parts.values()), parts
-    assert max(room.hidden_state_errors(module, [batch(px=32).pixels])) < 1e-10
+    assert max(hidden_state_errors(module, [batch(px=32).pixels])) < 1e-10
 
 
 def test_forced_blocks_learn_apart_from_one_another(teacher):

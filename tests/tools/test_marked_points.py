@@ -5,9 +5,10 @@ import pytest
 from PIL import Image
 
 from tests.vitcore.interventions.conftest import make_kind
+from tools.marked_points import matched_by_layer, matched_csv, patch_of_point, read_points
 from vitcore.assets import SAMPLES, asset
 from vitcore.images import open_photo
-from vitcore.tokens.marked_points import matched_by_layer, matched_csv, patch_of_point, read_matched, read_points
+from vitcore.tokens.marked_points import read_matched
 
 POINTS = read_points((asset("matches") / "points.csv").read_text(encoding="utf-8"))
 
