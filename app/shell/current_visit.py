@@ -32,17 +32,16 @@ def load_visit(
     block: int | None = None,
     needs_attention: bool = False,
     record: Callable[..., Recording] = recordings.recording,
-    status_place: DeltaGenerator | None = None,
     needs_colours: bool = False,
 ) -> Visit:
     """The model, the photo and the recording that the page with these texts shows; says what went wrong and what was done.
 
     `record` makes the recording. `needs_attention`: of attention over one grid; the page says why and stops where there is
-    none. `status_place`: where loading is shown, here by default. `needs_colours`: of the model's pictures.
+    none. `needs_colours`: of the model's pictures.
 
     Raises: ModelError, for a model of other bands where a page `needs_colours`; PhotoError, for a photo of others than it reads.
     """
-    vit = load_model(status_place)
+    vit = load_model()
     if needs_attention and not vit.is_global:
         show_undefined(vit, text["what"])
         st.stop()
@@ -68,9 +67,9 @@ def visit_of_fragment(model: str, text: Prose) -> Visit:
     return Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo), mode=page_theme.current(), texts=text)
 
 
-def load_model(status_place: DeltaGenerator | None = None) -> Vit:
-    """The model that the page shows, loaded; problems are said on the page, and progress in `status_place`."""
-    status_place = status_place or st.container()
+def load_model() -> Vit:
+    """The model that the page shows, loaded; problems and progress are said on the page."""
+    status_place = st.container()
     with status_place, download_progress(status_place.empty()) as progress:
         vit = current_model.load_model(progress)
     if current_model.FIRST.needs_rerun:

@@ -31,9 +31,9 @@ def request_page(slug: str, address: Mapping[str, str] | None = None) -> None:
     st.session_state[SWITCH_STATE] = PageSwitch(st.session_state[DRAWN_PAGE_STATE], slug, dict(address or {}))
 
 
-def switch_page(slug: str, address: Mapping[str, str] | None = None) -> NoReturn:
-    """The same at once, from the middle of a page."""
-    request_page(slug, address)
+def switch_page(slug: str) -> NoReturn:
+    """The same at once, from the middle of a page; the address holds nothing."""
+    request_page(slug)
     _draw(st.session_state[SWITCH_STATE])
 
 

@@ -73,13 +73,9 @@ def gradient_rollout(
     whole = rollout(positive, start, **settings)  # type: ignore[arg-type]
     stayed = start_row(start, positive.shape[-1])
     for matrix in positive[first_block:]:
-        stayed = stayed * np.where(_kept(matrix, discard_ratio, prefix), residual, 1.0)
+        hands_on = discard_weakest(matrix, discard_ratio, prefix).sum(-1) > 0  # (T,): whether a token hands anything on
+        stayed = stayed * np.where(hands_on, residual, 1.0)
     return np.maximum(whole - stayed, 0)  # below 0 by rounding only
-
-
-def _kept(matrix: NDArray, discard_ratio: float, prefix: int) -> NDArray[np.bool_]:
-    """Which tokens (T,) hand anything on, once the weakest weights are discarded."""
-    return discard_weakest(matrix, discard_ratio, prefix).sum(-1) > 0
 
 
 def chefer_relevance(positive: NDArray, start: int | NDArray = 0) -> NDArray[np.float64]:

@@ -11,7 +11,6 @@ from vitcore.paper.tables import (
     PRETRAINING_IMAGES_M,
     PRETRAINING_SETS,
     VTAB_GROUPS,
-    PretrainingRun,
     accuracy_by_data_size,
     pretraining_runs,
     table_rows,
@@ -49,8 +48,9 @@ def compute_chart(dataset: str = "mean", mode: Mode = "light") -> Drawing:
     for i, name in enumerate(MODEL_FAMILIES):
         some = sorted((run for run in given if run.family == name), key=lambda run: run.exaflops)
         told = "%{text}<br>" + say("{value} % for {cost} exaFLOPs", value="%{y:.2f}", cost="%{x:,}")
+        models = [say("{model}, {epochs} {epochs:epoch|epochs}", model=run.model, epochs=run.epochs) for run in some]
         marks.append(_dots([run.exaflops for run in some], [run.accuracy for run in some], _family(name), i, told,
-                           texts=[_run(run) for run in some], custom_data=[run.model for run in some]))  # fmt: skip
+                           texts=models, custom_data=[run.model for run in some]))  # fmt: skip
     return Drawing(
         title=say("{dataset}: accuracy over compute", dataset=dataset_title(dataset)), subtitle=_reference(6, 5), mode=mode,
         height_px=HEIGHT_PX, x=Axis(title=say("pre-training compute (exaFLOPs)"), log=True, step=1, range=(1.55, 3.8)), marks=marks,
@@ -158,7 +158,3 @@ def _reference(table: int, number: int) -> str:
 
 def _family(name: str) -> str:
     return {"ViT": "ViT", "ResNet": "ResNet (BiT)", "hybrid": say("hybrid")}[name]
-
-
-def _run(run: PretrainingRun) -> str:
-    return say("{model}, {epochs} {epochs:epoch|epochs}", model=run.model, epochs=run.epochs)

@@ -58,9 +58,9 @@ def handout(
         inner=[(shown[name], _shown(shown[name])) for name in ("layers", "attention", "heads", "pinned") if name in shown],
         causes=[(one, _shown(one)) for one in more], distances=_distances(vit, rec), rollout=_rollout(rec, settings),
         settings=_settings(vit, rec, settings), model=_card(vit, rec, model_facts), credits=_credits(rec, origin),
-        versions=_versions(origin), origin=origin, sources=HANDOUT_SOURCES,
-        command=report_command(origin.file or rec.photo.name, vit.display_name, settings), numbers=report_numbers(vit, rec,
-        settings, model_facts),
+        versions=[*package_versions().items(), (say("Made"), origin.made or current_time_text())], origin=origin,
+        sources=HANDOUT_SOURCES, command=report_command(origin.file or rec.photo.name, vit.display_name, settings),
+        numbers=report_numbers(vit, rec, settings, model_facts),
     )  # fmt: skip
 
 
@@ -179,7 +179,3 @@ def _credits(rec: Recording, origin: ReportOrigin) -> list[tuple[str, ...]]:
         (say("Source"), credit.get("source", "")), (say("Changes"), credit.get("changes", "")),
         (say("File, SHA-256 (first 16 digits)"), rec.photo.digest),
     ]  # fmt: skip
-
-
-def _versions(origin: ReportOrigin) -> list[tuple[str, str]]:
-    return [*package_versions().items(), (say("Made"), origin.made or current_time_text())]

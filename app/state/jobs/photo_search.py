@@ -74,7 +74,9 @@ def index_own(vit: Vit, own: Own, on_progress: Progress) -> str:
     try:
         if path:
             permissions.require("paths")
-            photos: list[tuple[str, Path | bytes]] = [(file.name, file) for file in photos_in_folder(_folder(path))]
+            photos: list[tuple[str, Path | bytes]] = [
+                (file.name, file) for file in photos_in_folder(Path(path.strip()).expanduser())
+            ]
         else:
             photos = [(printable_name(name), data) for _, name, data in files]
         if len(photos) > (most := most_photos()):
@@ -86,10 +88,6 @@ def index_own(vit: Vit, own: Own, on_progress: Progress) -> str:
     except memory_cache.MemoryBudgetError:
         return texts.prose("common")["no room photos"]
     return ""
-
-
-def _folder(path: str) -> Path:
-    return Path(path.strip()).expanduser()
 
 
 def _own_key(vit: Vit, own: Own) -> tuple[str, str, tuple[str, ...]]:

@@ -91,7 +91,7 @@ def _masked_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     }
 
 
-def curve_figures(log: list[dict[str, Any]], mode: Any, at: int | None = None, last: int = 0, log_steps: bool = False) -> Figures:
+def curve_figures(log: list[dict[str, Any]], mode: Any, last: int = 0, log_steps: bool = False) -> Figures:
     """The run's curves, those that were measured: loss, accuracy, learning rate."""
 
     text = texts.prose("learn")
@@ -102,7 +102,7 @@ def curve_figures(log: list[dict[str, Any]], mode: Any, at: int | None = None, l
             steps, values = training_film.bin_curve(steps, values, CURVE_POINTS, log_steps)
         return TrainingCurve(name, steps, values, kind)
 
-    common: dict[str, Any] = {"mode": mode, "at": at, "last": last, "log_steps": log_steps}
+    common: dict[str, Any] = {"mode": mode, "last": last, "log_steps": log_steps}
     steps, loss = training_film.log_curve(log, "loss")
     drawn: Figures = {}
     if len(loss):

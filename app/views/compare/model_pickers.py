@@ -166,7 +166,9 @@ def show_cards(text: texts.Prose, first: Vit) -> None:
 def _offered(first: Vit) -> Iterator[tuple[PresetPair, str]]:
     """The pairs, each with the run that it is of, or nothing."""
     for preset in PRESET_PAIRS:
-        size = _smaller_size(first) if preset.key == "size" else preset.size
+        size = preset.size
+        if preset.key == "size":  # a smaller input for the model beside itself, if there is one
+            size = next(iter(second_model.input_sizes(first)), second_model.OWN_SIZE)
         if preset.key == "size" and size == second_model.OWN_SIZE:
             continue
         if all(name in CARDS for name in _downloaded(preset)) or permissions.allows("downloads"):
@@ -193,11 +195,6 @@ def _show_card(text: texts.Prose, preset: PresetPair, run: str) -> None:
         st.html(f'<img src="{address}" alt="{text[f"picture.{preset.picture}"]}">')
         st.button(label, key=f"ready_{preset.key}_{run}", type="tertiary", on_click=choose_preset, args=(preset,))
         st.caption(caption)
-
-
-def _smaller_size(first: Vit) -> str:
-    """A smaller input for the model beside itself, or OWN."""
-    return next(iter(second_model.input_sizes(first)), second_model.OWN_SIZE)
 
 
 def choose_preset(preset: PresetPair) -> None:

@@ -92,7 +92,7 @@ def _player(name: str, photo: int, live: bool, text: texts.Prose, bar: DeltaGene
             if film.command:
                 st.caption(text["made like" if model_card.has_several_commands(name) else "made"])
                 copyable_text(film.command, key="command")
-        numbers = partial(to_npz, _frame_arrays(film, frame))
+        numbers = partial(to_npz, {"step": film.steps[frame]} | {name: values[frame] for name, values in film.arrays.items()})
         file_button(text["numbers"], numbers, "npz", (f"film-step-{step}", film.title), key="film_numbers", type="tertiary",
                     icon=":material/download:")  # fmt: skip
 
@@ -155,7 +155,3 @@ def _curve_sentences(film: Film, text: texts.Prose) -> str:
     later = ", ".join(f"{step:,}" for step in film.steps_of_new_loss_terms()) if film.task == "layers" else ""
     changing = text["curves layers"].format(steps=later) if later else ""
     return text.joined((text["curves"], points, changing)) if film.log else ""
-
-
-def _frame_arrays(film: Film, frame: int) -> dict[str, Any]:
-    return {"step": film.steps[frame]} | {name: values[frame] for name, values in film.arrays.items()}

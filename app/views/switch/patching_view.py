@@ -84,7 +84,8 @@ def _show_pictures(visit: Visit, other: Recording, found: ActivationPatching, si
         plot(figures.patching_by_depth(share, names, turning, even, mode), "swap_curve", text["curve alt"])
     with right:
         last = layers - 1
-        layer = query_controls.slider(text["after layer"], LAYER, 0, last, _telling_layer(squares))
+        most = int(abs(squares).max((1, 2)).argmax())  # after this layer one square does most
+        layer = query_controls.slider(text["after layer"], LAYER, 0, last, most)
         top = max(LEAST_TOP, float(abs(squares).max()))
         title, unit = text["map title"].format(layer=layer), text["share unit"]
         drawn = figures.relevance(squares[layer], photo, grid, title, unit, signed=True, mode=mode, min_top=top)
@@ -98,11 +99,6 @@ def _show_pictures(visit: Visit, other: Recording, found: ActivationPatching, si
                 step_animations.swap_animation, visit.vit.name, visit.photo.key, squares, text["film swap"], unit, top, mode
             ), share=share, logit_difference_own=found.own, logit_difference_other=found.other, share_of_squares=squares,
         )  # fmt: skip
-
-
-def _telling_layer(squares: NDArray) -> int:
-    """The layer after which one square does most."""
-    return int(abs(squares).max((1, 2)).argmax())
 
 
 def _squares(visit: Visit, other: Recording, side: int) -> NDArray:

@@ -35,10 +35,6 @@ def _hover_text(px: NDArray, block: int, head: int, share: NDArray | None) -> st
     return told + "<br>" + say("{share} on tokens that are not patches", share=percent(share[block, head], 0))
 
 
-def _way(cls: str) -> str:
-    return {"drop": say("class token dropped"), "renormalise": say("renormalised")}[cls]
-
-
 def _clear(px: NDArray, line: float, top: float) -> float:
     """Where the words of the line begin, from below: as near to it as they lie on no dot of the layers that they may cover."""
     beside, high, dot = px[: math.ceil(0.6 * len(px))], 0.06 * top, 0.02 * top
@@ -66,7 +62,8 @@ def attention_distance(
     over = say("{count} {count:image|images}", count=images)
     span = say("layer 0: {near:.0f}–{far:.0f} of {side} px", near=near, far=far, side=grid.image_px[1])
     meaning = "○ " + say("half or more on non-patch tokens") if hollow.any() else ""
-    about = " · ".join(filter(None, (span, _way(cls), over, meaning)))
+    ways = {"drop": say("class token dropped"), "renormalise": say("renormalised")}
+    about = " · ".join(filter(None, (span, ways[cls], over, meaning)))
     top = 1.18 * max(uniform_px, float(px.max()), max_px)
     words = _clear(px, uniform_px, top)
     return Drawing(
