@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +36,15 @@ ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "assets" / "samples"
 NORMALISE = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}  # of bare modules, which say nothing of it
 TINY = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 3, "num_heads": 3, "num_classes": 10}
+
+
+def kept_by_git() -> list[str]:
+    """Every file that git keeps, or would."""
+    ask = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(ask, cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    return sorted(name for name in set(listed.stdout.decode().split("\0")) if name and (ROOT / name).is_file())
 
 
 def pytest_xdist_auto_num_workers() -> int:

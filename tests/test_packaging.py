@@ -8,14 +8,13 @@ import subprocess
 import sys
 import tomllib
 from functools import cache
-from pathlib import Path
 
 import pytest
 from packaging.version import Version
 
+from tests.conftest import ROOT, kept_by_git
 from tests.rooms import nodes
 
-ROOT = Path(__file__).parent.parent
 PIN = re.compile(r"([A-Za-z0-9_.-]+)==([0-9][\w.]*)")
 IMPORTED_AS = {"PIL": "pillow", "sklearn": "scikit-learn"}  # where a package's import is not its name
 
@@ -43,12 +42,7 @@ def config() -> dict:
 
 def text_files() -> dict[str, str]:
     """Every file git keeps, or would, that is text."""
-    ask = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(ask, cwd=ROOT, capture_output=True, check=False)
-    if listed.returncode:
-        pytest.skip("not a git checkout")
-    names = {name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()}
-    raw = {name: (ROOT / name).read_bytes() for name in names}
+    raw = {name: (ROOT / name).read_bytes() for name in kept_by_git()}
     return {name: data.decode("utf-8", "ignore") for name, data in raw.items() if b"\0" not in data[:4096]}
 
 

@@ -16,24 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, SAMPLES
+from tests.conftest import ROOT, SAMPLES, kept_by_git
+from tests.test_packaging import flat
 
 BUILD = "import sys; from setuptools import build_meta as b; print(b.build_wheel(sys.argv[1]))"
 START = "from inside_vit.app.start import main; main()"
 
 
-def kept() -> list[str]:
-    """What git keeps, or would."""
-    ask = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(ask, cwd=ROOT, capture_output=True, check=False)
-    if listed.returncode:
-        pytest.skip("not a git checkout")
-    return sorted(n for n in set(listed.stdout.decode().split("\0")) if n and (ROOT / n).is_file())
-
-
 def should_hold() -> set[str]:
     """Where each file of the checkout should be in the wheel; tests, screenshots and what makes the shipped models stay out."""
-    ours = [name for name in kept() if name.startswith(("app/", "assets/", "vitcore/")) or name == ".streamlit/config.toml"]
+    ours = [name for name in kept_by_git() if name.startswith(("app/", "assets/", "vitcore/")) or name == ".streamlit/config.toml"]
     ours = [
         name
         for name in ours
@@ -47,7 +39,7 @@ def wheel(tmp_path_factory) -> Path:
     """Built without network from a copy of what git keeps, so that no old build leaks into it."""
     pytest.importorskip("setuptools", "77", reason="the wheel is built with setuptools")
     home = tmp_path_factory.mktemp("wheel")
-    for name in kept():
+    for name in kept_by_git():
         if not name.startswith("tests/"):
             (home / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, home / "copy" / name)
@@ -140,12 +132,6 @@ def test_its_settings_come_along_and_flags_are_heard_first(installed, elsewhere)
     ours = dict(flat(tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))))
     ours |= {"server.fileWatcherType": "none", "server.port": 8600, "theme.baseRadius": "1px"}
     assert {key: options[key] for key in ours} == ours
-
-
-def flat(table: dict, prefix: str = ""):
-    """`a.b.c` and its value, for every leaf of a table."""
-    for key, value in table.items():
-        yield from flat(value, f"{prefix}{key}.") if isinstance(value, dict) else [(prefix + key, value)]
 
 
 def test_the_app_serves_from_any_folder(installed, elsewhere):

@@ -1,10 +1,8 @@
 """Cover and see: what is covered is in the address, and answer and maps are vitcore's of a pass without those patches."""
 
-import base64
-
 import numpy as np
 import pytest
-from visitor import App
+from visitor import App, numbers, photo
 
 import vitcore
 from app.state.photos import sample_photos
@@ -20,16 +18,8 @@ from vitcore.probabilities import probabilities
 GRID = Grid(16, 16, 8)
 
 
-def numbers(text):
-    return np.frombuffer(base64.b64decode(text), "<f4").reshape(16, 16)
-
-
 def code_of(*patches, grid=GRID):
     return covered_photos.encode_patches(np.isin(np.arange(grid.patches), patches), grid)
-
-
-def photo(name=None):
-    return sample_photos.SAMPLES / f"{name or sample_photos.samples()[0]['id']}.jpg"
 
 
 def test_a_set_of_patches_is_text_and_another_grid_s_is_translated():

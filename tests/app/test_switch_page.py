@@ -1,12 +1,11 @@
 """Switch off: what is off is in the address; answer, maps, drops and swapped tokens are vitcore's own."""
 
-import base64
 import io
 
 import numpy as np
 import pytest
 from PIL import Image
-from visitor import App
+from visitor import App, numbers, photo
 
 import vitcore
 from app.state import step_animations
@@ -15,14 +14,6 @@ from app.state.photos import sample_photos
 from app.state.recordings import interventions
 from vitcore.probabilities import probabilities
 from vitcore.translation import percent
-
-
-def numbers(text):
-    return np.frombuffer(base64.b64decode(text), "<f4").reshape(16, 16)
-
-
-def photo(name=None):
-    return sample_photos.SAMPLES / f"{name or sample_photos.samples()[0]['id']}.jpg"
 
 
 def answers(app):

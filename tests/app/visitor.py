@@ -1,19 +1,33 @@
 """The app as one visitor has it, without a browser."""
 
+import base64
 import json
 import re
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
 from app.menu import PAGES
 from app.shell import current_visit
+from app.state.photos import sample_photos
 
 MAIN = Path(__file__).parents[2] / "app" / "main.py"
 PAGES_OF_MAIN: dict = {}  # which file is at which address: AppTest learns it from a first run, here once for all visitors
 SLUGS = [row.slug for row in PAGES if row.uses_model]  # at the photo, through the model
+
+
+def numbers(text: str) -> NDArray:
+    """A map of the shipped model as components get it."""
+    return np.frombuffer(base64.b64decode(text), "<f4").reshape(16, 16)
+
+
+def photo(name: str | None = None) -> Path:
+    """A sample photo; the one that the app starts with."""
+    return sample_photos.SAMPLES / f"{name or sample_photos.samples()[0]['id']}.jpg"
 
 
 class App:

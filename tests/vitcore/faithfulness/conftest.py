@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from PIL import Image
 
 KINDS = {
     "class token": {},
@@ -17,3 +19,8 @@ KINDS = {
 @pytest.fixture(params=KINDS)
 def vit(request, make_vit):
     return replace(make_vit(**KINDS[request.param]), labels=tuple("abcdefghij"))
+
+
+def noise_for(vit, seed=0):
+    """A picture of the model's size."""
+    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (*vit.grid.image_px, 3), np.uint8))

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 
+from tests.vitcore.faithfulness.conftest import noise_for
 from vitcore import record
 from vitcore.attention_capture import AttentionCapture
 from vitcore.faithfulness.covered_patches import FILLS, answers_without, reads_patches
@@ -18,13 +18,9 @@ from vitcore.forward.relevance import relevance
 from vitcore.models.model_cards import ModelError
 
 
-def photo_of(vit, seed=0):
-    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (*vit.grid.image_px, 3), np.uint8))
-
-
 @pytest.mark.parametrize("fill", FILLS)
 def test_a_covered_recording_is_a_recording_without_those_patches(vit, fill):
-    photo, gone = photo_of(vit), [2, 5, 11]
+    photo, gone = noise_for(vit), [2, 5, 11]
     rec, plain = record(vit, photo), record_covered(vit, photo, (), fill)
     np.testing.assert_allclose(plain.logits, rec.logits, atol=1e-5)
     np.testing.assert_allclose(plain.rollout(), rec.rollout(), atol=1e-6)
@@ -43,7 +39,7 @@ def test_a_covered_recording_is_a_recording_without_those_patches(vit, fill):
 def test_attention_without_tokens_is_plain_pytorchs(make_vit):
     """The last layer's softmax over the tokens that are left, of timm's own blocks, laid on the grid by hand."""
     vit, gone = make_vit(), [1, 7]
-    photo, kept = photo_of(vit), [i for i in range(16) if i not in (1, 7)]
+    photo, kept = noise_for(vit), [i for i in range(16) if i not in (1, 7)]
     rec, seen = record(vit, photo), []
     with torch.inference_mode(), AttentionCapture(lambda event: seen.append(event.weights()[0].mean(0)[0])):
         tokens = vit.module._pos_embed(vit.module.patch_embed(to_model_input(vit, rec.model_input.pixels)))
@@ -57,9 +53,9 @@ def test_nothing_left_is_the_floor_or_is_refused(vit):
     every = range(vit.grid.patches)
     if reads_patches(vit):
         with pytest.raises(ModelError, match="one of them must stay"):
-            record_covered(vit, photo_of(vit), every, "removed")
+            record_covered(vit, noise_for(vit), every, "removed")
         return
-    floor = [record_covered(vit, photo_of(vit, seed), every, "removed") for seed in (0, 1)]
+    floor = [record_covered(vit, noise_for(vit, seed), every, "removed") for seed in (0, 1)]
     np.testing.assert_allclose(floor[0].logits, floor[1].logits, atol=1e-6)
     assert not floor[0].rollout().any() and floor[0].with_outliers_masked() is floor[0]
 
@@ -69,7 +65,7 @@ def test_outlier_tokens_of_the_pass_are_masked_by_their_own_patches(make_vit):
     vit = make_vit()
     with torch.no_grad():
         vit.module.pos_embed[0, 1 + 12] *= 60
-    covered = record_covered(vit, photo_of(vit), [0, 3], "removed")
+    covered = record_covered(vit, noise_for(vit), [0, 3], "removed")
     assert covered.outlier_patches.tolist() == [12]
     masked = covered.with_outliers_masked()
     expected = mask_outlier_tokens(covered.recording).pooled_attention(vit.blocks - 1)
@@ -79,7 +75,7 @@ def test_outlier_tokens_of_the_pass_are_masked_by_their_own_patches(make_vit):
 
 def test_threads_share_the_model(make_vit):
     vit = make_vit()
-    photo = photo_of(vit)
+    photo = noise_for(vit)
     expected = [record_covered(vit, photo, [i], "removed").rollout() for i in range(6)]
     with ThreadPoolExecutor(6) as threads:
         found = [*threads.map(lambda i: record_covered(vit, photo, [i], "removed").rollout(), range(6))]
@@ -90,9 +86,9 @@ def test_threads_share_the_model(make_vit):
 def test_refusals(make_vit):
     vit = make_vit()
     with pytest.raises(ValueError, match="from 0 to 15"):
-        record_covered(vit, photo_of(vit), [16], "removed")
+        record_covered(vit, noise_for(vit), [16], "removed")
     with pytest.raises(ValueError, match="fill is one of"):
-        record_covered(vit, photo_of(vit), [1], "red")
+        record_covered(vit, noise_for(vit), [1], "red")
 
 
 def test_patch_order():

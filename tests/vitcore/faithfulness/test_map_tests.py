@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from tests.conftest import SAMPLES
+from tests.vitcore.faithfulness.conftest import noise_for
 from vitcore import figures, record
 from vitcore.__main__ import main
 from vitcore.assets import asset
@@ -27,17 +28,13 @@ from vitcore.models import load_model
 GRADIENT_METHODS = ("gradient_rollout", "chefer", "integrated_gradients", "grad_cam")
 
 
-def noise(vit, seed=0):
-    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (*vit.grid.image_px, 3), np.uint8))
-
-
 @pytest.fixture
 def named(make_vit):
     return replace(make_vit(img_size=64), labels=tuple("abcdefghij"))
 
 
 def test_each_set_of_patches_is_run_once_and_orders_by_chance_come_with_their_reverse(named):
-    pixels, orders = np.asarray(noise(named)), random_order_maps(named, 4)
+    pixels, orders = np.asarray(noise_for(named)), random_order_maps(named, 4)
     assert (orders["chance 0"] == -orders["chance 1"]).all() and (orders["chance 0"] != orders["chance 2"]).any()
     heard = []
     curves = deletion_curves(named, pixels, orders, steps=4, on_progress=lambda done, count: heard.append((done, count)))
@@ -53,7 +50,7 @@ def test_each_set_of_patches_is_run_once_and_orders_by_chance_come_with_their_re
 
 @pytest.mark.parametrize("fill", ["removed", "mean"])
 def test_random_orders_added_later_are_those_run_at_once(named, fill):
-    rec, names = record(named, noise(named)), ("rollout", MIDDLE)
+    rec, names = record(named, noise_for(named)), ("rollout", MIDDLE)
     at_once = photo_deletion(named, rec, names, fill=fill, steps=4, random_orders=6, target=2)
     later = add_random_orders(named, rec, photo_deletion(named, rec, names, fill=fill, steps=4, random_orders=0, target=2),
                               random_orders=6)  # fmt: skip
@@ -67,7 +64,8 @@ def test_random_orders_added_later_are_those_run_at_once(named, fill):
 def test_gradient_maps_of_random_weights_are_other_maps_and_one_that_ignores_weights_is_called_so(make_vit):
     vit = replace(make_vit(img_size=64), labels=tuple("abcdefghij"))
     tests = [
-        randomisation_tests(vit, drawn_by(record(vit, noise(vit, seed)), (*GRADIENT_METHODS, MIDDLE), 3), seed) for seed in range(4)
+        randomisation_tests(vit, drawn_by(record(vit, noise_for(vit, seed)), (*GRADIENT_METHODS, MIDDLE), 3), seed)
+        for seed in range(4)
     ]
     means = mean_tests(tests)
     for name in GRADIENT_METHODS:
@@ -78,13 +76,13 @@ def test_gradient_maps_of_random_weights_are_other_maps_and_one_that_ignores_wei
 
 
 def test_changed_photos_lie_on_the_first_one_again(named):
-    pixels = np.asarray(noise(named, 3))
+    pixels = np.asarray(noise_for(named, 3))
     brightness = lambda seen: named.grid.to_map(named.grid.cut(seen).mean((1, 2, 3)))  # noqa: E731
     for name in ("shift", "mirror"):
         apply, moved, still = CHANGES[name]
         np.testing.assert_allclose(moved(brightness(apply(pixels, named.grid))), still(brightness(pixels)))
     assert 0 < np.abs(compress(pixels, named.grid).astype(int) - pixels).mean() < 64
-    test = stability_test(named, record(named, noise(named)))
+    test = stability_test(named, record(named, noise_for(named)))
     assert set(test.correlations) == set(MAPS) and test.target != test.other
     assert [test.correlations[name]["class"] for name in ("rollout", "class_attention")] == pytest.approx([1, 1])
     assert test.correlations["chefer"]["class"] < 0.999
@@ -110,7 +108,7 @@ def test_agreement_with_a_mask_by_hand():
 
 
 def test_tables_come_back_as_they_went(named):
-    rec, names = record(named, noise(named)), ("rollout", "chefer")
+    rec, names = record(named, noise_for(named)), ("rollout", "chefer")
     one = photo_deletion(named, rec, names, steps=4, random_orders=4)
     text = map_tables.deletion_csv([one], "vitcore test x")
     (back,) = map_tables.read_deletion(text)

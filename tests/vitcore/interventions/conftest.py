@@ -61,3 +61,8 @@ def vit(request) -> vitcore.Vit:
 def inputs_for(vit: vitcore.Vit, count: int = 2, seed: int = 0) -> torch.Tensor:
     """Model inputs (count, 3, H, W) of random numbers."""
     return torch.randn(count, 3, *vit.grid.image_px, generator=torch.Generator().manual_seed(seed))
+
+
+def answer(vit, x):
+    with torch.no_grad():
+        return vit.module(x)

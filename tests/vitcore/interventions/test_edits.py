@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 import vitcore
-from tests.vitcore.interventions.conftest import inputs_for, make_kind
+from tests.vitcore.interventions.conftest import answer, inputs_for, make_kind
 from vitcore.forward.logit_lens import logit_lens
 from vitcore.forward.relevance import relevance
 from vitcore.interventions.activation_sites import NAMES
@@ -20,11 +20,6 @@ from vitcore.models.model_cards import ModelError
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 FUSED = "projections fused"  # attention and MLP through one matrix: what each adds can't be told
-
-
-def answer(vit, x):
-    with torch.no_grad():
-        return vit.module(x)
 
 
 def projection(module, layer, head, heads=3):

@@ -5,16 +5,11 @@ import pytest
 import torch
 
 import vitcore
-from tests.vitcore.interventions.conftest import inputs_for, make_kind
+from tests.vitcore.interventions.conftest import answer, inputs_for, make_kind
 from vitcore.module_swaps import with_forward_hooks
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 KINDS = ("plain", "registers", "rotary", "mean", "BEiT", "attention beside MLP", "two attentions", "rectangle")
-
-
-def answer(vit, x):
-    with torch.no_grad():
-        return vit.module(x)
 
 
 @pytest.mark.parametrize("kind", KINDS)

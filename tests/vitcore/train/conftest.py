@@ -1,12 +1,14 @@
 """What the training tests share: scikit-learn's handwritten digits as a Parquet file, a recipe of seconds, and runs in tmp."""
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 from PIL import Image
 
 from vitcore.train import run_folder
@@ -23,6 +25,18 @@ def encoded(digit: np.ndarray) -> bytes:
     file = io.BytesIO()
     Image.fromarray((digit * 15.9).astype(np.uint8)).resize((16, 16), Image.Resampling.BICUBIC).save(file, "PNG")
     return file.getvalue()
+
+
+def losses_of(loss: Callable[[], torch.Tensor], optim: torch.optim.Optimizer, steps: int) -> list[float]:
+    """What a loss is before each of some steps down it."""
+    losses = []
+    for _ in range(steps):
+        value = loss()
+        optim.zero_grad()
+        value.backward()
+        optim.step()
+        losses.append(value.item())
+    return losses
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import torch
 from PIL import Image
 
 from tests.models import model_file
+from tests.vitcore.train.conftest import losses_of
 from tools.measure import hidden_state_errors
 from vitcore.analysis.rollout import rollout
 from vitcore.forward.recording import record
@@ -144,14 +145,7 @@ def test_forced_blocks_learn_apart_from_one_another(teacher):
 ], ids=str)  # fmt: skip
 def test_smaller_students_learn_too(teacher, changes, step):
     module = learner(teacher, optimiser="adamw", lr_peak=1e-2, warmup_steps=0, decay="constant", **changes)
-    optim, losses = make_optimiser(module.recipe, module), []
-    for _ in range(18):
-        given = batch(step)
-        loss = module(given)["loss"]
-        optim.zero_grad()
-        loss.backward()
-        optim.step()
-        losses.append(loss.item())
+    losses = losses_of(lambda: module(batch(step))["loss"], make_optimiser(module.recipe, module), 18)
     assert losses[-1] < 0.75 * losses[0] and np.isfinite(losses).all()
     assert (module.carry is None) == (changes.get("width", 24) == 24)
 

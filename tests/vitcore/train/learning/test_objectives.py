@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.models import model_file
+from tests.vitcore.train.conftest import losses_of
 from vitcore.models import load_model
 from vitcore.train.learning.objectives import Distillation, make_objective, match_teacher_classes, model_classes
 from vitcore.train.recipe import Recipe, RecipeError, with_changes
@@ -87,11 +88,5 @@ def test_a_student_comes_to_agree_with_its_teacher(teacher):
     optim, given = torch.optim.AdamW(module.parameters(), 3e-3), batch()
     with torch.no_grad():
         module.teacher.module.head.weight *= 20
-    losses = []
-    for _ in range(60):
-        loss = module(given)["loss"]
-        optim.zero_grad()
-        loss.backward()
-        optim.step()
-        losses.append(loss.item())
+    losses = losses_of(lambda: module(given)["loss"], optim, 60)
     assert losses[-1] < 0.2 * losses[0] and np.isfinite(losses).all()

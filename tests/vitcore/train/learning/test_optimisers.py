@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from tests.vitcore.train.conftest import losses_of
 from vitcore.train.learning.model_from_recipe import build_from_recipe
 from vitcore.train.learning.objectives import Classification
 from vitcore.train.learning.optimisers import learning_rate, make_optimiser, weight_average
@@ -85,13 +86,7 @@ def test_every_optimiser_steps_downhill(name):
     vit = build_from_recipe(recipe, 3)
     optim = make_optimiser(recipe, Classification(vit))
     x, y = torch.randn(6, 3, 16, 16), torch.tensor([0, 1, 2, 0, 1, 2])
-    losses = []
-    for _ in range(20):
-        loss = nn.functional.cross_entropy(vit(x), y)
-        optim.zero_grad()
-        loss.backward()
-        optim.step()
-        losses.append(loss.item())
+    losses = losses_of(lambda: nn.functional.cross_entropy(vit(x), y), optim, 20)
     assert losses[-1] < 0.7 * losses[0]
 
 
