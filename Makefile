@@ -54,7 +54,7 @@ reference: $(DEV_READY) ## write the API reference and the notebooks, run, as pa
 
 clean: ## remove caches and builds; keep .venv and runs
 	rm -rf build dist out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
-	find app tests tools vitcore -name __pycache__ -type d -prune -exec rm -rf {} +
+	find app tests vitcore -name __pycache__ -type d -prune -exec rm -rf {} +
 
 browser: $(DEV_READY)
 	@PYTHON=$(PY) sh tests/browser/install.sh

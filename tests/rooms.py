@@ -80,7 +80,7 @@ def plan() -> "nx.DiGraph":
     """Rooms, and an arrow from each to the rooms it imports."""
     import networkx as nx
 
-    files = [file for package in ("app", "tools", "vitcore") for file in sorted((ROOT / package).rglob("*.py"))]
+    files = [file for package in ("app", "vitcore") for file in sorted((ROOT / package).rglob("*.py"))]
     files.remove(ROOT / "vitcore" / "__init__.py")
     modules = {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in files}
     graph = nx.DiGraph()

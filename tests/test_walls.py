@@ -15,7 +15,7 @@ from tests.rooms import imports, nodes, tree, written
 
 ROOT = Path(__file__).parent.parent
 VITCORE = sorted((ROOT / "vitcore").rglob("*.py"))
-TOOLS = sorted((ROOT / "tools").rglob("*.py"))
+SHIPPING = sorted((ROOT / "tests" / "shipping").rglob("*.py"))
 APP = sorted((ROOT / "app").rglob("*.py"))
 PAGES = sorted((ROOT / "app" / "views").glob("*/page.py"))
 VIEWS = sorted((ROOT / "app" / "views").rglob("*.py"))
@@ -68,7 +68,7 @@ def test_each_room_stands_on_those_below():
 
 def test_the_contracts_see_every_file(subtests):
     """import-linter passes over a folder without `__init__.py`, and all that is in it."""
-    for path, case in each(subtests, VITCORE + TOOLS + APP):
+    for path, case in each(subtests, VITCORE + SHIPPING + APP):
         with case:
             assert (path.parent / "__init__.py").exists(), f"{label(path.parent)} needs an __init__.py"
 
@@ -319,7 +319,7 @@ def unbounded(path: Path) -> list[str]:
 
 
 def test_every_cache_is_bounded(subtests):
-    for path, case in each(subtests, VITCORE + TOOLS + APP):
+    for path, case in each(subtests, VITCORE + SHIPPING + APP):
         with case:
             assert unbounded(path) == []
             calls = [written(n.func) for n in nodes(path) if isinstance(n, ast.Call)]
@@ -390,7 +390,7 @@ def test_a_package_is_imported_whole_before_a_part_of_it(subtests):
     timm, each with another part, one finds it half made (`import timm  # noqa: F401` before it waits for all of it)."""
     assert parts_before_the_whole(ast.parse("def f():\n    from timm.layers import x\n    import timm")) == ["timm.layers"]
     assert parts_before_the_whole(ast.parse("import torch\ndef f():\n    from torch.nn import x")) == []
-    for path, each_case in each(subtests, [*VITCORE, *TOOLS, *APP]):
+    for path, each_case in each(subtests, [*VITCORE, *SHIPPING, *APP]):
         with each_case:
             assert parts_before_the_whole(tree(path)) == [], f"{label(path)}: import the package before"
 
@@ -448,7 +448,7 @@ def length(node: ast.AST) -> int:
 
 
 def test_nothing_grows_too_long(subtests):
-    for path, case in each(subtests, VITCORE + TOOLS + APP):
+    for path, case in each(subtests, VITCORE + SHIPPING + APP):
         with case:
             lines = path.read_text(encoding="utf-8").count("\n")
             assert lines <= (MOST_LINES_OF_A_PAGE if path in PAGES else MOST_LINES)
@@ -457,14 +457,14 @@ def test_nothing_grows_too_long(subtests):
 
 
 def test_every_file_begins_by_saying_what_it_is(subtests):
-    for path, case in each(subtests, VITCORE + TOOLS + APP + sorted((ROOT / "tests").rglob("*.py"))):
+    for path, case in each(subtests, VITCORE + SHIPPING + APP + sorted((ROOT / "tests").rglob("*.py"))):
         with case:
             first = next((line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#!")), "")
             assert first.startswith('"""') and len(first.strip('"').strip()) > 15, "a file's first sentence says its idea"
 
 
 def test_public_functions_say_what_they_do(subtests):
-    for path, case in each(subtests, VITCORE + TOOLS):
+    for path, case in each(subtests, VITCORE + SHIPPING):
         with case:
             public = [n for n in tree(path).body if isinstance(n, ast.FunctionDef | ast.ClassDef) and not n.name.startswith("_")]
             assert [n.name for n in public if not ast.get_docstring(n)] == []
@@ -490,7 +490,7 @@ def shifted(path: Path) -> list[str]:
 
 def test_people_read_the_numbers_that_python_and_the_address_hold(subtests):
     """Heads, layers, patches, rows and columns count from 0 on every page, in every figure and in the shell."""
-    for path, case in each(subtests, VITCORE + TOOLS + APP):
+    for path, case in each(subtests, VITCORE + SHIPPING + APP):
         with case:
             assert shifted(path) == []
     for path, case in each(subtests, sorted((ROOT / "app" / "components").rglob("*.js"))):
@@ -519,7 +519,7 @@ def test_the_drawing_is_of_these_rooms():
 
 
 def test_no_folder_is_crowded(subtests):
-    for folder in sorted({path.parent for path in VITCORE + TOOLS + APP}):
+    for folder in sorted({path.parent for path in VITCORE + SHIPPING + APP}):
         with subtests.test(label(folder)):
             assert len([file for file in folder.glob("*.py") if file.name != "__init__.py"]) <= 12
 
@@ -529,7 +529,7 @@ SMALL = ["vitcore/paper"]  # to be a module
 
 def test_a_package_has_at_least_three_files_or_is_a_module(subtests):
     """Files of any kind, and packages in it; one or two files are modules of the package above."""
-    for folder in sorted({path.parent for path in VITCORE + TOOLS + APP}):
+    for folder in sorted({path.parent for path in VITCORE + SHIPPING + APP}):
         with subtests.test(label(folder)):
             within = [path for path in folder.iterdir() if path.name not in ("__init__.py", "__pycache__")]
             assert len(within) >= 3 or label(folder) in SMALL

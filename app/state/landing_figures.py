@@ -1,6 +1,6 @@
 """The landing page's first picture, made beforehand for what the app starts with, so that it is there at once.
 
-`python -m tools.landing_picture` makes `assets/first/picture.json` anew:
+`python -m tests.shipping.landing_picture` makes `assets/first/picture.json` anew:
 after the default model, the first sample photo or a drawing changed. A test compares it with what is computed now.
 """
 

@@ -1,6 +1,6 @@
 """Pairs of models that are ready to be chosen at a touch, and a small picture of each, made beforehand.
 
-`python -m tools.preset_pair_pictures` makes the pictures in `assets/pairs/` anew.
+`python -m tests.shipping.preset_pair_pictures` makes the pictures in `assets/pairs/` anew.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def rec(shipped):
 
 
 def test_the_picture_that_ships_is_what_is_computed_now(rec, shipped):
-    """If this fails after a change of the model, the photo or the drawing: python -m tools.landing_picture"""
+    """If this fails after a change of the model, the photo or the drawing: python -m tests.shipping.landing_picture"""
     kept = json.loads(landing_figures.PICTURE_FILE.read_text())
     grid = rec.grid
     assert kept["model"] == vitcore.models.model_cards.DEFAULT_MODEL and kept["photo"] == sample_photos.samples()[0]["id"]

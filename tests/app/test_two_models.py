@@ -14,7 +14,7 @@ from app.state.models import loaded_models
 from app.state.photos import sample_photos
 from app.state.recordings import recordings
 from app.state.visit import second_model
-from tools.preset_pair_pictures import draw_pair, example_pair
+from tests.shipping.preset_pair_pictures import draw_pair, example_pair
 from vitcore.figures.heat_overlay import scale_top
 from vitcore.forward.compare_models import compare, record_tokens
 from vitcore.forward.mask_outliers import outliers_in_recording
@@ -150,7 +150,7 @@ def test_a_ready_pair_is_one_touch():
 
 
 def test_the_pictures_of_ready_pairs_are_what_is_computed_now(shipped):
-    """If this fails after a change of the model, the photo or a drawing: python -m tools.preset_pair_pictures"""
+    """If this fails after a change of the model, the photo or a drawing: python -m tests.shipping.preset_pair_pictures"""
     example = example_pair()
     expected = {f"example-{one.picture}": (example, one.picture) for one in preset_pairs.PRESET_PAIRS}
     expected["random"] = (shipped, with_random_weights(shipped)), "rollout"

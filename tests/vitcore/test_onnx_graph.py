@@ -7,7 +7,7 @@ from safetensors.torch import save_file
 
 import vitcore
 from tests.conftest import NORMALISE, lively
-from tools.shipped_graph import shipped_graph
+from tests.shipping.shipped_graph import shipped_graph
 from vitcore.onnx_graph.graph_builder import OUTPUTS
 from vitcore.onnx_graph.make_graph import make_onnx_graph
 from vitcore.onnx_graph.plain_vit import OnnxGraphError
@@ -81,7 +81,7 @@ def test_it_answers_as_pytorch_does(kind, make_module, tmp_path):
 def test_the_shipped_models_graph_is_made_again_and_equals_a_recording(shipped, rec):
     """Byte for byte; from half precision's weights, which no second file holds."""
     file, make = shipped_graph()
-    assert file.read_bytes() == make(), "python -m tools.shipped_graph makes it anew"
+    assert file.read_bytes() == make(), "python -m tests.shipping.shipped_graph makes it anew"
     assert file.stat().st_size < 60_000
     image = torch.from_numpy(rec.model_input.pixels.copy()).permute(2, 0, 1)[None].float() / 255
     mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in (shipped.mean, shipped.std))

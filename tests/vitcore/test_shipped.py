@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import vitcore
-from tools import measure
+from tests.shipping import measure
 from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
 from vitcore.cli.commands import command_parser
 from vitcore.models import load_model
@@ -113,7 +113,7 @@ def test_the_card_tells_what_was_measured_and_how(card, shipped):
     assert near <= -0.5 and card["trained"]["measured"]["position_correlation"] == pytest.approx(near, abs=2e-3)
     commands = [one["command"] for one in card["trained"]["commands"]]
     assert "python -m vitcore train layer_by_layer" in commands[0]
-    assert all("python -m tools.measure" in command for command in commands[-2:])
+    assert all("python -m tests.shipping.measure" in command for command in commands[-2:])
     assert card["card"]["licence"] == MODEL_CARDS[0].licence == "Apache-2.0"
     assert card["card"]["params_m"] == MODEL_CARDS[0].params_m
 

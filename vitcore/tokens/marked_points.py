@@ -1,4 +1,4 @@
-"""Do the best matches of patch tokens find the same part in another photo? Shares that `tools/marked_points.py` measured."""
+"""Do the best matches of patch tokens find the same part in another photo? The shares that `tests.shipping.marked_points` found."""
 
 import csv
 from typing import NamedTuple

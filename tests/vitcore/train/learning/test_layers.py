@@ -8,8 +8,8 @@ import torch
 from PIL import Image
 
 from tests.models import model_file
+from tests.shipping.measure import hidden_state_errors
 from tests.vitcore.train.conftest import losses_of
-from tools.measure import hidden_state_errors
 from vitcore.analysis.rollout import rollout
 from vitcore.forward.recording import record
 from vitcore.images import photo_from_image

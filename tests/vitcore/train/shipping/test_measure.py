@@ -15,9 +15,9 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from tests.models import model_file
-from tools import measure
-from tools.localisation import list_pets, localisation, photos_of_pets
-from tools.measure import (
+from tests.shipping import measure
+from tests.shipping.localisation import list_pets, localisation, photos_of_pets
+from tests.shipping.measure import (
     gallery_accuracy,
     kind_accuracy,
     labelled_accuracy,
@@ -176,7 +176,7 @@ def test_the_card_holds_what_is_printed_and_nothing_else(imagenet, noise, tmp_pa
         shutil.copy(imagenet.with_suffix(ending), tmp_path / f"VIT_TINY{ending}")
     monkeypatch.setattr(measure, "load", lambda name: load_model.load(imagenet))  # in place of both models
     monkeypatch.chdir(tmp_path)
-    commands = [one["command"] for one in card["trained"]["commands"] if "tools.measure" in one["command"]]
+    commands = [one["command"] for one in card["trained"]["commands"] if "tests.shipping.measure" in one["command"]]
     for command, part in zip(commands, ("measured", "teacher_measured_alike"), strict=True):
         monkeypatch.setattr("sys.argv", shlex.split(command)[2:])
         measure.main()

@@ -3,7 +3,7 @@
 The share of correct keypoints, as in SPair-71k (Min et al., arXiv 1908.10543), with one patch as the tolerance. Of every two photos
 with a point in common, each is looked for in the other: a match is right where it lies at most one row and one column away.
 
-    python -m tools.marked_points > assets/matches/matched.csv
+    python -m tests.shipping.marked_points > assets/matches/matched.csv
 """
 
 import csv
@@ -85,7 +85,7 @@ def main() -> None:
     """Print the table of the model that ships, over the gallery's photos with points."""
     points = read_points((asset("matches") / "points.csv").read_text(encoding="utf-8"))
     photos = {name: open_photo(SAMPLES / f"{name}.jpg") for name in points}
-    print(matched_csv(matched_by_layer(load(), photos, points), "python -m tools.marked_points"), end="")
+    print(matched_csv(matched_by_layer(load(), photos, points), "python -m tests.shipping.marked_points"), end="")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import vitcore
-from tools import ship
+from tests.shipping import ship
 from vitcore.train import film_files
 from vitcore.train.trainer.run_training import run_training
 

@@ -1,4 +1,4 @@
-"""`python -m tools.measure MODEL …`: the facts a model's card states, measured on photos of yours.
+"""`python -m tests.shipping.measure MODEL …`: the facts a model's card states, measured on photos of yours.
 
 It prints every figure of the card, as the card has it. Accuracy is over all classes of the model, for photos labelled with
 WordNet ids or its names. Cats and dogs are counted as right when the first answer is the name of any cat or of any dog.
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from tqdm import tqdm
 
-from tools.localisation import Pet, list_pets, localisation, photos_of_pets
+from tests.shipping.localisation import Pet, list_pets, localisation, photos_of_pets
 from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
 from vitcore.assets import SAMPLES
 from vitcore.faithfulness.photo_masks import photos_of_manifest
@@ -192,7 +192,7 @@ def measure_model(vit: Vit, args: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     """Print one JSON object."""
-    parser = argparse.ArgumentParser("python -m tools.measure", description=__doc__)
+    parser = argparse.ArgumentParser("python -m tests.shipping.measure", description=__doc__)
     parser.add_argument("model", help="a name or a .safetensors file with its card")
     parser.add_argument("--labelled", nargs="*", type=Path, default=[], help="Parquet files of photos and WordNet ids")
     parser.add_argument("--names", type=Path, help="TSV of label number and WordNet id, for files that use numbers")

@@ -1,4 +1,4 @@
-"""`python -m tools.preset_pair_pictures`: the pictures in `assets/pairs/`, on the first sample photo.
+"""`python -m tests.shipping.preset_pair_pictures`: the pictures in `assets/pairs/`, on the first sample photo.
 
 They are of each pair that can be had where it runs, and of each kind of picture an example by the default model, which stands
 for the others. After the default model, the first sample photo or a drawing changed, run it: a test compares with what is

@@ -11,8 +11,8 @@ from PIL import Image
 from safetensors.torch import load_file
 from torch import nn
 
-from tools import refit
-from tools.refit import (
+from tests.shipping import refit
+from tests.shipping.refit import (
     HELD_OUT,
     StudentFeaturesAndTeacherLogits,
     compute_distillation_features,

@@ -1,4 +1,4 @@
-"""`python -m tools.shipped_graph`: the graph of the shipped model, which lies beside its weights."""
+"""`python -m tests.shipping.shipped_graph`: the graph of the shipped model, which lies beside its weights."""
 
 from collections.abc import Callable
 from pathlib import Path

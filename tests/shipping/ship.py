@@ -1,4 +1,4 @@
-"""`python -m tools.ship`: a run's model in half precision with its card, and its film, for `assets/`."""
+"""`python -m tests.shipping.ship`: a run's model in half precision with its card, and its film, for `assets/`."""
 
 import argparse
 import json
@@ -42,7 +42,7 @@ def interpolate_weights(weights: dict[str, Tensor], start: dict[str, Tensor], sh
 
 def main() -> None:
     """Ship a run's model, its film, or both."""
-    parser = argparse.ArgumentParser("python -m tools.ship", description=__doc__)
+    parser = argparse.ArgumentParser("python -m tests.shipping.ship", description=__doc__)
     parser.add_argument("run", help="the run's name or folder")
     parser.add_argument("--to", type=Path, help="the model's path without its ending")
     parser.add_argument("--film", type=Path, help="the recording's path, ending in .safetensors")

@@ -1,4 +1,4 @@
-"""`python -m tools.refit MODEL …`: a model's last linear layer, fitted to its teacher once more.
+"""`python -m tests.shipping.refit MODEL …`: a model's last linear layer, fitted to its teacher once more.
 
 No other weight is touched, so every picture of attention stays as it is: only what is answered changes. The student's features
 and the teacher's answers are computed once for crops of photos, and a regression on them starts from the layer as it is and is
@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torchvision.transforms import v2
 
-from tools.measure import KINDS, parquet_rows, with_wordnet_ids
+from tests.shipping.measure import KINDS, parquet_rows, with_wordnet_ids
 from vitcore.models.load_model import Vit, load, wordnet_ids
 from vitcore.train import run_folder
 
@@ -122,7 +122,7 @@ def fit_head(
 
 def main() -> None:
     """Write the model with its new layer, in float16, and its card as it was."""
-    parser = argparse.ArgumentParser("python -m tools.refit", description=__doc__)
+    parser = argparse.ArgumentParser("python -m tests.shipping.refit", description=__doc__)
     parser.add_argument("model", help="a name or a .safetensors file with its card")
     parser.add_argument("--teacher", required=True)
     parser.add_argument("--teacher-px", type=int, default=256, help="the side the crop is enlarged to")

@@ -1,4 +1,4 @@
-"""`python -m tools.landing_picture`: the landing page's first picture, of the model and the photo that the app starts with."""
+"""`python -m tests.shipping.landing_picture`: the picture that the app starts with."""
 
 import json
 

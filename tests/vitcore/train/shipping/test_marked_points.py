@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.shipping.marked_points import matched_by_layer, matched_csv, patch_of_point, read_points
 from tests.vitcore.interventions.conftest import make_kind
-from tools.marked_points import matched_by_layer, matched_csv, patch_of_point, read_points
 from vitcore.assets import SAMPLES, asset
 from vitcore.images import open_photo
 from vitcore.tokens.marked_points import read_matched
