@@ -85,8 +85,8 @@ def print_assumed_answers(model: str, answers: dict[str, str], base: str | Path 
 
 def run(args: argparse.Namespace) -> None:
     """Print the table or the JSON object; write the card where asked."""
-    from vitcore.models.checkpoint_inspection.class_names_file import read_class_names
     from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect
+    from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import read_class_names
 
     inspection = inspect(_local(args.model), args.part, base=base_from_flags(args))
     labels = read_class_names(args.labels) if args.labels else None

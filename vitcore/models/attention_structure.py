@@ -84,7 +84,8 @@ def _of_plain_vit(module: Any, image_px: tuple[int, int]) -> AttentionStructure 
 def image_px_of_module(module: Any, default: tuple[int, int] | None = None) -> tuple[int, int]:
     """The height and width that a module was built for; where it takes any, `default`, or those of timm's weights of its kind."""
     usual = (getattr(module, "pretrained_cfg", None) or {}).get("input_size", (3, 224, 224))[1:]
-    size = getattr(getattr(module, "patch_embed", None), "img_size", None) or default or usual
+    own = getattr(getattr(module, "patch_embed", None), "img_size", None) or getattr(module, "image_px", None)  # transformers'
+    size = own or default or usual
     high, wide = (size, size) if isinstance(size, int) else size
     return int(high), int(wide)
 

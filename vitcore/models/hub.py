@@ -80,9 +80,6 @@ def fetch_weights(name: str, progress: Progress | None = None) -> Path:
 def _unknown_name_error(name: str) -> str:
     """That no model has this name, with what was perhaps meant: an id of the hub, a shipped name or one of timm's."""
     if Path(name).is_dir():
-        if any(Path(name).glob("*.distcp")):
-            return say("{name} is a checkpoint in parts, of torch.distributed.checkpoint: make one file of it with "
-                       "format_utils.dcp_to_torch_save.", name=name)  # fmt: skip
         return say("{name} is a directory that holds no model: neither weights nor a config.json.", name=name)
     if VALID_ID.fullmatch(repo := parse_hub_id(name)):
         return say("timm has no trained model named {name!r}; write a model of the hub as {id}.", name=name, id=HUB_PREFIX + repo)

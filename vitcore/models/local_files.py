@@ -34,12 +34,22 @@ def find_weights(name: str | Path) -> Path | None:
             raise ModelError("the run {path} holds no model yet: model.safetensors and model.json are missing.", path=path)
         if str(name).strip() and (path.is_file() or (path.is_dir() and _is_model(path))):
             return path
+        if path.is_dir():
+            _check_folder(path, str(name))
         shipped = SHIPPED_MODELS / f"{path.name}.safetensors"
         return shipped if path.name == str(name) and shipped.is_file() else None
     except OSError as error:  # too long for a file's name, a folder that may not be read
         raise ModelError(
             "{name!r} is neither a model's name nor a file: {reason}.", name=str(name)[:60], reason=error.strerror
         ) from None
+
+
+def _check_folder(folder: Path, name: str) -> None:
+    """Raises: ModelError, for one whose weights are in files that are not read here."""
+    from vitcore.models.formats.containers.weight_files import unread_folder_sentence
+
+    if said := unread_folder_sentence(folder, name):
+        raise ModelError(said)
 
 
 def _is_model(folder: Path) -> bool:
@@ -91,18 +101,22 @@ def load_weights_into(module: Any, file: Path, as_it_is: bool = False) -> None:
     from vitcore.architectures.classifier_head import place_pooler
     from vitcore.models.formats import checkpoint_layout
     from vitcore.models.formats.containers import weight_files
+    from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 
     tree = weight_files.read_weights_tree(file)
     if as_it_is:
         module.load_state_dict(checkpoint_layout.read_tensors(checkpoint_layout.whole_model(tree, file.name)), assign=True)
         return
     if not hasattr(module, "patch_embed"):  # a network without patches, saved by ourselves under its own names
-        module.load_state_dict({name: weight.values().float() for name, weight in tree.items()}, assign=True)
+        own = {name: weight for name, weight in tree.items() if isinstance(weight, LazyTensor)}
+        module.load_state_dict({name: weight.values().float() for name, weight in own.items()}, assign=True)
         return
     part = checkpoint_layout.find_models(tree, file.name)[0]
     state = part.with_computed_positions(part.with_timm_names(checkpoint_layout.read_tensors(part)), module)
     state = place_pooler(state, module)
-    kernel, own = state.get("patch_embed.proj.weight"), getattr(module.patch_embed, "proj", None)
-    if kernel is None or kernel.ndim != 4 or own is None or kernel.shape == own.weight.shape:  # else timm resamples the kernel, too
+    kernel, layer = state.get("patch_embed.proj.weight"), getattr(module.patch_embed, "proj", None)
+    if (
+        kernel is None or kernel.ndim != 4 or layer is None or kernel.shape == layer.weight.shape
+    ):  # else timm resamples the kernel, too
         state = checkpoint_filter_fn(state, module, interpolation="bicubic", antialias=True)
     module.load_state_dict(state, assign=True)

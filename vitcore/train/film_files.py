@@ -167,7 +167,7 @@ def save_film(film: Film, file: Path, most_records: int = 600) -> None:
 
 def _imagenet_numbers(film: Film, used: Sequence[int]) -> list[int]:
     """ImageNet-1k's numbers of these classes of a film; none where its classes are others."""
-    from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
+    from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import imagenet_class_names
 
     if film.imagenet:
         return [film.imagenet[i] for i in used]

@@ -156,7 +156,7 @@ def choose_part(model: UploadedModel, part: str) -> str | None:
 
 def read_labels(model: UploadedModel, upload: Any) -> str | None:
     """Names of the classes from a file that was dropped: None, or the sentence that says why not."""
-    from vitcore.models.checkpoint_inspection.class_names_file import read_class_names
+    from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import read_class_names
 
     folder = None
     try:

@@ -99,6 +99,29 @@ BAD = {
     "Keras 3": (".pt", lambda s: repacked(npz(), 0, {"model.weights.h5": b"hi"}), "in Keras (.keras) format"),
     "torch.export": (".pt", lambda s: repacked(npz(), 0, {"m/archive_format": b"pt2"}), "in torch.export format"),
     "another zip": (".pth", lambda s: repacked(npz(), 0, {"readme.txt": b"hi"}), "ZIP archive without weights"),
+    "a folder in a zip": (".zip", lambda s: repacked(npz(), 0, {"m/model.safetensors": b"hi"}), "is an archive (ZIP): unpack it"),
+    "what a hub answered": (
+        ".safetensors",
+        lambda s: b'{"error":"Access to this model is restricted"}',
+        "is JSON text, and not the",
+    ),
+    "Flax": (".msgpack", lambda s: b"\x81\xa6params" + bytes(99), "is in Flax (msgpack) format"),
+    "sound": (
+        ".pt",
+        lambda s: save({f"v.{k}": w for k, w in s.items()} | {"v.dist_token": torch.ones(1, 1, 64)}),
+        "a model of sound",
+    ),
+    "videos": (
+        ".pt",
+        lambda s: changed(s, patch_embed__proj__weight=torch.ones(64, 3, 2, 8, 8)),
+        "its patches are 2×8×8, of several",
+    ),
+    "shared out": (".pt", lambda s: bytes_of({"module": {k: torch.empty(0) for k in s}}), "without values, which are shared out"),
+    "another's blocks": (
+        ".pt",
+        lambda s: save({k.replace("norm1", "in_norm"): w for k, w in s.items()}),
+        "hold other tensors than those",
+    ),
     "zip bomb": (".pth", lambda s: repacked(bytes_of(s), 8, {"archive/data/bomb": bytes(75 * 10**6)}), "would grow"),
     "bomb of zeros": (".npz", lambda s: npz(a=np.zeros(70_000_000, np.uint8)), "would grow"),
     "two of one name": (".npz", lambda s: repacked(npz(a=np.ones(3)), 0, {"a.npy": b"x"}), "two entries named"),
@@ -161,6 +184,29 @@ def test_code_in_a_pickle_is_not_run(old, state, tmp_path):
         with pytest.raises(ModelError, match=said):
             load_model.load(tmp_path / name)
     assert not trace.exists()
+
+
+FOLDERS = {  # files of a folder, and what is said of it
+    "torch's parts": (["__0_0.distcp", ".metadata"], r"format_utils\.dcp_to_torch_save"),
+    "DeepSpeed": (["latest", "global_step3/mp_rank_00_model_states.pt"], r"of DeepSpeed: .* zero_to_fp32\.py"),
+    "Flax": (["flax_model.msgpack"], r"in Flax format \(flax_model\.msgpack\)"),
+    "Flax, transformers'": (["flax_model.msgpack", "config.json"], r"in Flax format \(flax_model\.msgpack\)"),
+    "TensorFlow": (["saved_model.pb", "variables/variables.index"], r"in TensorFlow format \(saved_model\.pb\)"),
+    "Orbax": (["_METADATA", "d/1"], r"in Orbax format"),
+    "a training of transformers": (["checkpoint-10/model.safetensors", "checkpoint-20/model.safetensors"],
+                                   r"open one of its folders, checkpoint-10, checkpoint-20"),
+    "nothing": (["readme.txt"], r"holds no model: neither weights nor a config\.json"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FOLDERS)
+def test_folders_without_weights_that_are_read(kind, tmp_path):
+    files, said = FOLDERS[kind]
+    for file in (tmp_path / name for name in files):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps(VIT))
+    with pytest.raises(ModelError, match=said):
+        load_model.load(tmp_path)
 
 
 def test_links(state, tmp_path):
@@ -269,7 +315,7 @@ def test_tensors_that_claim_more_than_the_file_holds(state, tmp_path):
 def test_a_tar_and_an_archive_of_google_that_is_short(tmp_path):
     with tarfile.open(tmp_path / "a.tar", "w") as archive:
         archive.add(__file__, "x.py")
-    with pytest.raises(ModelError, match="is not a model file"):
+    with pytest.raises(ModelError, match=r"is an archive \(tar\): unpack it"):
         load_model.load(tmp_path / "a.tar")
     module = timm_vit(**SHAPE)
     to_google(module, tmp_path / "b.npz")

@@ -10,7 +10,7 @@ from tests.checkpoints import smooth
 from tests.conftest import SAMPLES, timm_vit
 from vitcore.__main__ import main
 from vitcore.models import load_model
-from vitcore.models.checkpoint_inspection.class_names_file import read_class_names
+from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import read_class_names
 from vitcore.models.model_cards import ModelError
 
 

@@ -52,6 +52,11 @@ def of_timm_wrapper(kind):
     return getattr(T, f"TimmWrapper{kind}")(told)
 
 
+def of_peft():
+    peft = pytest.importorskip("peft", reason="the package peft is not installed (requirements-dev.txt)")
+    return peft.get_peft_model(timm_vit(), peft.LoraConfig(r=2, target_modules=["qkv"], init_lora_weights=False))
+
+
 def headless():
     return timm_vit(num_classes=0)
 
@@ -68,6 +73,7 @@ HELD = {
     "transformers', pooler": lambda: Own(of_transformers(), nn.Linear(48, 4), lambda out: out.pooler_output),
     "transformers', mean": lambda: Own(of_transformers(False), nn.Linear(48, 4), lambda out: out.last_hidden_state[:, 1:].mean(1)),
     "transformers' wrapper of timm": lambda: Own(of_timm_wrapper("ForImageClassification"), nn.Identity(), lambda out: out.logits),
+    "PEFT's adapter": of_peft,
     "a ResNet": lambda: Own(timm.create_model("resnet18", num_classes=0), nn.Linear(512, 4)),
     "two tokens": lambda: Own(timm.create_model("deit_tiny_distilled_patch16_224", num_classes=0, depth=1, img_size=32),
                               nn.Linear(192, 4)),

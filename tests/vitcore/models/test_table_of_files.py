@@ -79,6 +79,7 @@ ROTARY: dict[str, dict[str, Any]] = {
     "vit_small_patch16_dinov3": {"img_size": 64}, "vit_tiny_patch16_dinov3_qkvb": {}, "vit_small_patch16_rope_224": {},
     "vit_small_patch16_rope_mixed_224": {"img_size": 64}, "vit_mediumd_patch16_rope_reg1_gap_256": {"img_size": 64, "depth": 1},
     "eva02_tiny_patch14_224": {}, "vit_pe_core_tiny_patch16_384": {"img_size": 64}, "beit_base_patch16_224": {"depth": 1},
+    "vit_small_patch16_18x2_224": {"img_size": 64, "depth": 3},
 }  # fmt: skip
 SIZES = [(8, (32, 32)), (14, (28, 42)), (16, (64, 32)), (32, (64, 128))]  # patch and input, px
 

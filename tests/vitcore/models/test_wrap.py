@@ -104,7 +104,26 @@ def test_other_libraries_modules_answer_as_they_do_themselves(kind, noise):
     np.testing.assert_allclose(rec.logits, expected[0].numpy(), atol=1e-4)
     classifies = kind not in ("CLIP, projection", "CLIP, both towers", "SigLIP") and not kind.startswith("OpenCLIP")
     assert (len(vit.labels) == len(rec.logits)) == classifies and bool(rec.top_classes()) == classifies
-    assert vit.output == ("softmax" if classifies or kind == "SigLIP" else "features")
+    assert vit.output == ("softmax" if classifies else "features")
+
+
+@pytest.mark.parametrize("head", [lambda wide: nn.Linear(wide, 5), lambda wide: nn.Sequential(nn.Dropout(), nn.Linear(wide, 5))])
+@pytest.mark.parametrize("classes", [0, 1000])
+def test_a_layer_in_the_place_of_the_classifier_has_its_own_classes(classes, head, noise):
+    """timm counts those of the head that it made itself: ImageNet's names are not theirs."""
+    module = timm_vit(num_classes=classes)
+    module.head = head(module.embed_dim)
+    vit = vitcore.wrap(module.eval(), **NORMALISE)
+    rec = vitcore.record(vit, noise())
+    assert vit.labels == tuple(f"class {i}" for i in range(5)) == rec.labels and "class_names" not in vit.assumed
+    assert len(rec.logits) == 5 and rec.probabilities.sum() == pytest.approx(1) and module.num_classes == classes
+
+
+def test_a_model_without_classes_gives_no_probabilities(noise):
+    rec = vitcore.record(vitcore.wrap(timm_vit(num_classes=0), **NORMALISE), noise())
+    assert rec.output == "features"
+    with pytest.raises(ValueError, match="features"):
+        _ = rec.probabilities
 
 
 def test_what_a_module_says_is_taken_and_what_nobody_says_is_a_guess():

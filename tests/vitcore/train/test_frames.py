@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
+from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import imagenet_class_names
 from vitcore.train import film_files
 from vitcore.train.learning.masked_patches import UNTOUCHED
 from vitcore.train.recipe import Recipe, with_changes

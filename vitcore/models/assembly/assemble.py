@@ -14,7 +14,7 @@ from vitcore.architectures.grey_input import (
     picture_bands,
 )
 from vitcore.models.attention_structure import image_px_of_module, read_attention_structure
-from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names, imagenet_info
+from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import imagenet_class_names, imagenet_info
 from vitcore.models.formats import image_processor
 from vitcore.models.formats.config_json import embeds_texts
 from vitcore.models.model_cards import ModelCard, ModelError
@@ -23,9 +23,10 @@ from vitcore.probabilities import Output
 
 
 def output_of(module: Any) -> Output:
-    """What the outputs of one of timm's models mean: "features" where its last layer is the projection to the space of texts."""
+    """What the outputs of one of timm's models mean: "features" of one without classes, and where its last layer is the projection
+    to the space of texts."""
     classes, said = int(getattr(module, "num_classes", 0) or 0), getattr(module, "pretrained_cfg", None) or {}
-    return "features" if embeds_texts(said, classes) else "softmax"
+    return "features" if not classes or embeds_texts(said, classes) else "softmax"
 
 
 def assemble(
@@ -60,7 +61,7 @@ def assemble(
     else:
         transform = create_transform(**config, is_training=False)
     module.eval().requires_grad_(False)
-    means = output or output_of(module)
+    means = output_of(module) if output is None or not getattr(module, "num_classes", 0) else output
     names = () if means == "features" else class_labels(module, labels)
     mean, std = tuple(config["mean"]), tuple(config["std"])
     return Vit(

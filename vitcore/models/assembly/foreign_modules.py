@@ -41,6 +41,15 @@ def timm_module_inside(module: nn.Module) -> nn.Module:
     return inner if type(module).__name__.startswith("TimmWrapper") and isinstance(inner, nn.Module) else module
 
 
+def count_classes_again(module: Any) -> None:
+    """Let a timm module know how many classes it has, where a layer was put in the place of its classifier: timm counts only those
+    of the classifier that it made itself."""
+    classifier = module.get_classifier() if hasattr(module, "get_classifier") else None
+    layers = [layer for layer in classifier.modules() if isinstance(layer, nn.Linear)] if isinstance(classifier, nn.Module) else []
+    if layers:
+        module.num_classes = layers[-1].out_features
+
+
 def inspect_module(module: nn.Module, name: str, normalise: Any = None, whole: nn.Module | None = None) -> Inspection:
     """What is in such a module of 32-bit floats, as `vitcore.inspect` finds it in a file; its tensors are given away.
 

@@ -44,7 +44,8 @@ class ModelInside:
 
 def holds_a_model(module: nn.Module) -> bool:
     """Whether a class of one's own has a model of a library inside, and is no Vision Transformer built like timm's itself."""
-    built_alike = hasattr(module, "patch_embed") and hasattr(module, "blocks")
+    own = {name for name, _ in module.named_children()}  # PEFT's wrapper has all attributes of what is in it
+    built_alike = {"patch_embed", "blocks"} <= own
     return not built_alike and not _is_model(module) and any(_is_model(part) for part in module.modules())
 
 

@@ -17,6 +17,7 @@ from vitcore.models.assembly.assemble import assemble, show_grey
 from vitcore.models.assembly.device_and_dtype import find_device, find_dtype, place_module
 from vitcore.models.assembly.foreign_modules import (
     check_same_answer,
+    count_classes_again,
     inspect_module,
     library_of,
     outputs_meant,
@@ -109,6 +110,7 @@ def _timms(module: Any, name: str, labels: Sequence[str] | None, colours: Colour
     from timm.data import resolve_model_data_config
 
     config = resolve_model_data_config(module)
+    count_classes_again(module)
     said = getattr(module, "pretrained_cfg", None) or {}
     named = said.get("tag") or labels is not None  # the classes of timm's own weights are known
     assumed = {} if named else assumed_class_names(module)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
+from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import imagenet_class_names
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 

@@ -38,6 +38,9 @@ DIMENSIONS = (  # of timm's names: how many each has
 
 def check_values(weights: Mapping[str, LazyTensor], file: str) -> None:
     """That all have values, and those are weights. Raises: ModelError, naming the first that is not."""
+    if len(weights) > 1 and all(weight.shape == (0,) for weight in weights.values()):
+        raise ModelError("{name} holds its weights without values, which are shared out among the processes of a training (FSDP, "
+                         "DeepSpeed's ZeRO 3): make one file of all of them.", name=file)  # fmt: skip
     scaled = {name.rpartition(".")[0] for name in weights if SCALE.search(name)}
     for name, weight in weights.items():
         eight_bits = weight.dtype is not None and weight.dtype.is_floating_point and weight.dtype.itemsize == 1
@@ -55,6 +58,9 @@ def check_values(weights: Mapping[str, LazyTensor], file: str) -> None:
 def check_shapes(state: Mapping[str, Tensor], file: str) -> None:
     """That shapes by timm's names are a ViT's, as far as they are read. Raises: ModelError, naming the first that is not."""
     for name, w in state.items():
+        if name == "patch_embed.proj.weight" and w.ndim == 5:
+            raise ModelError("{name} is a model of videos or volumes: its patches are {shape}, of several frames or slices.",
+                             name=file, shape=shape_text(tuple(w.shape[2:])))  # fmt: skip
         known = next((sizes for pattern, sizes in DIMENSIONS if pattern.fullmatch(name)), None)
         if (known and w.ndim not in known) or (name.endswith("_token") and w.shape[:1] != (1,)) or not w.numel():
             raise _shape_error(file, name, tuple(w.shape))

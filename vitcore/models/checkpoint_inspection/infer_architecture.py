@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from vitcore.architectures.classifier_head import POOLER, read_head
+from vitcore.errors import shown_name
 from vitcore.models.checkpoint_inspection.open_questions import (
     ACTIVATIONS,
     GATE_ACTIVATIONS,
@@ -77,8 +78,11 @@ def infer_architecture(
     """
     blocks = block_count(state)
     width = _width(state)
-    if not blocks or width is None:
+    if not blocks:
         raise ModelError("{name} has no blocks of a Vision Transformer in it.", name=file)
+    if width is None:
+        raise ModelError("The blocks of {name} hold other tensors than those of a Vision Transformer that is known here. The first "
+                         "is {tensor}.", name=file, tensor=shown_name(next(n for n in state if BLOCK_NAMES.match(n))))  # fmt: skip
     block = _common_block_shapes(state)
     inferred = {
         "embed_dim": width, "depth": blocks, "patch_size": list(_patch(state)),

@@ -22,7 +22,6 @@ from vitcore.errors import misfit_reason
 from vitcore.models import local_files
 from vitcore.models.checkpoint_inspection import lookalikes
 from vitcore.models.checkpoint_inspection.check_shapes import check_shapes, check_values
-from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
 from vitcore.models.checkpoint_inspection.differences import TensorDifferences, fit_to_module, tensor_differences
 from vitcore.models.checkpoint_inspection.infer_architecture import InferredArchitecture, infer_architecture
 from vitcore.models.checkpoint_inspection.inspection import Inspection, part_label
@@ -36,10 +35,13 @@ from vitcore.models.checkpoint_inspection.open_questions import (
     normalise_question,
     output_question,
 )
+from vitcore.models.checkpoint_inspection.saved_settings.apply_settings import with_saved_settings
+from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import imagenet_class_names
 from vitcore.models.checkpoint_inspection.timm_architectures import (
     architectures_with_tensors,
     classifier_names,
     family_of_tensors,
+    has_other_names,
     may_be_rotary,
     rotary_architectures,
 )
@@ -73,7 +75,7 @@ def inspect(
     tree = weight_files.read_weights_tree(file)
     if holds_adapter(tree) or file.name in weight_files.ADAPTER_FILES:
         tree, configured = add_adapter(tree, configured, file, base, anywhere)
-    found = _inspect_tree(path, file, tree, configured, part, like)
+    found = with_saved_settings(_inspect_tree(path, file, tree, configured, part, like), tree)
     asked = next((len(q.likely[0]) for q in found.questions if q.key == "normalise"), 0)
     beside = {name: weight for _, weights in checkpoint_layout.weight_mappings(tree) for name, weight in weights.items()}
     return found.with_likely(*lookalikes.normalisation_by_tensors(beside, asked)) if asked else found
@@ -223,9 +225,7 @@ def _inspection(
     if part.format is timm_names.TIMM and not part.is_whole:
         raw = with_timm_head(raw)
     rotary = dict(named or _rotary(part, raw, configured, file))
-    # Names that a plain ViT has not: no table, queries apart, a pool of attention beside a class token.
-    pooled = {"attn_pool.latent", "cls_token"} <= set(raw)
-    if rotary and ("pos_embed" not in raw or pooled or any(".attn.q_" in name for name in raw)):
+    if rotary and has_other_names(raw):
         configured = replace(configured, timm=next(iter(rotary.values())))
     state = raw if configured.timm else part.with_timm_names(dict(raw))
     if not configured.timm:

@@ -14,11 +14,11 @@ from vitcore.architectures.meta_device import meta_device
 from vitcore.errors import shown_name
 from vitcore.models import local_files
 from vitcore.models.checkpoint_inspection.architecture_facts import architecture_facts
-from vitcore.models.checkpoint_inspection.class_names_file import imagenet_class_names
 from vitcore.models.checkpoint_inspection.differences import HEAD_NAMES, TensorDifferences, fit_to_module
 from vitcore.models.checkpoint_inspection.infer_architecture import InferredArchitecture
 from vitcore.models.checkpoint_inspection.lookalikes import with_likely_answers
 from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, answer_text, complete_answers, crop_terms
+from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import imagenet_class_names
 from vitcore.models.formats import checkpoint_layout, timm_names
 from vitcore.models.formats.config_json import CheckpointConfiguration
 from vitcore.models.formats.containers.read_weights import check_weights_are_finite
@@ -47,8 +47,8 @@ class Inspection:
     flat_patches: bool = (
         False  #: whether a layer over a patch's numbers embeds it, and not a convolution, whose kernel has its sides
     )
-
     built: list[tuple[dict[str, Any], Any]] = field(default_factory=list)  #: an architecture and its module without memory, unused
+    read_from_file: tuple[str, ...] = ()  #: settings beside the weights, by their names there
 
     def __repr__(self) -> str:
         assumed = ", ".join(f"{key}={value}" for key, value in self.assumed_answers().items()) or "nothing"
@@ -105,7 +105,8 @@ class Inspection:
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
         """What was inferred: a term and its value, in the reader's language."""
-        return architecture_facts(self.inferred, self.part.format.title)
+        read = ", ".join(map(shown_name, self.read_from_file))
+        return (*architecture_facts(self.inferred, self.part.format.title), *([(say("read from the file"), read)] if read else []))
 
     def assumed_answers(self, answers: Mapping[str, Any] | None = None, labels: list[str] | None = None) -> dict[str, str]:
         """What is taken as likely though neither the file nor a person says it: answers as text, by `OpenQuestion.key`."""

@@ -19,7 +19,8 @@ from vitcore.architectures.meta_device import meta_device
 from vitcore.assets import asset
 from vitcore.models.checkpoint_inspection.infer_architecture import BLOCK_NAMES, block_count
 
-ROTARY_FAMILIES = re.compile(r"dinov3|_rope_|_pe_(core|spatial|lang)_|^eva02_|^beit(v2)?_")
+ROTARY_FAMILIES = re.compile(r"dinov3|_rope_|_pe_(core|spatial|lang)_|^eva02_|^beit(v2)?_|_\d+x2_")
+PARALLEL = "blocks.0.attns.0.attn.qkv.weight"  # of two attentions side by side (arXiv 2203.09795)
 ALIKE, MIN_NAMES = 0.9, 12  # the share of a file's names that a family has; fewer names are of any
 SIZE_NAMES_BY_WIDTH = {
     192: "tiny", 384: "small", 512: "medium", 640: "betwixt", 768: "base", 1024: "large", 1280: "huge", 1536: "gigantic",
@@ -28,9 +29,15 @@ SIZE_NAMES_BY_WIDTH = {
 
 
 def may_be_rotary(state: Mapping[str, Tensor]) -> bool:
-    """True if a model of timm's names may have such positions: no table of positions, or names that such models have."""
-    hints = ("norm_pre.weight", "blocks.0.gamma_1", "blocks.0.attn.q_proj.weight", "blocks.0.attn.q_bias", "rope.freqs")
+    """True if a model may have such positions, or parallel blocks: no table of positions, or names that such models have."""
+    hints = ("norm_pre.weight", "blocks.0.gamma_1", "blocks.0.attn.q_proj.weight", "blocks.0.attn.q_bias", "rope.freqs", PARALLEL)
     return "pos_embed" not in state or any(name in state for name in hints)
+
+
+def has_other_names(state: Mapping[str, Tensor]) -> bool:
+    """True for names that a plain ViT has not: no table, queries apart, parallel blocks, a pool beside a class token."""
+    pooled = {"attn_pool.latent", "cls_token"} <= set(state)
+    return "pos_embed" not in state or pooled or PARALLEL in state or any(".attn.q_" in name for name in state)
 
 
 def rotary_architectures(state: Mapping[str, Tensor]) -> dict[str, dict[str, Any]]:

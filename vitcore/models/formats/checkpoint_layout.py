@@ -25,6 +25,9 @@ CHECKPOINT_FORMATS = (
     google_npz.FORMAT, *vit_pytorch.VIT_PYTORCH, lukemelas.FORMAT, *openmmlab.OPENMMLAB, *monai.MONAI,
 )  # fmt: skip
 LANGUAGE_MODEL_NAMES = re.compile(r"(^|\.)(embed_tokens|wte|word_embeddings|tok_embeddings|token_embd|lm_head|shared)\.weight$")
+SOUND_MODEL_NAMES = re.compile(
+    r"(^|\.)(audio_spectrogram_transformer\..*|v\.dist_token)"
+)  # AST's: its patches overlap (2104.01778)
 HEAD_OF_FORMATS = re.compile(r"(heads?|(cls_|distillation_)?classifier|visual_projection|visual\.head)\.|proj$")
 ROOT_HEAD = re.compile(r"(fc|linear|linear_head|cls_head|classification_head|mlp_head|last_linear|clf|logits)\d*\.")
 FIRST = re.compile(r"(?<![a-z])(ema|swa|best)(?![a-z])|teacher|averag|target")
@@ -90,6 +93,10 @@ class CheckpointModel:
 
 def find_models(tree: Mapping[str, Any], file: str) -> list[CheckpointModel]:
     """All models in a file, the likeliest first. Raises: ModelError, saying what the file holds instead."""
+    if any(SOUND_MODEL_NAMES.fullmatch(name) for _, weights in weight_mappings(tree) for name in weights):
+        raise ModelError(
+            "{name} is a model of sound: it reads overlapping patches of a spectrogram, not those of a photo.", name=file
+        )
     models = [part for path, weights in weight_mappings(tree) for part in _models(path, weights)]
     if models:
         return sorted(models, key=_rank)

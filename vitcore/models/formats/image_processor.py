@@ -197,6 +197,5 @@ def scale_preprocessing(preprocessing: Mapping[str, Any], px: tuple[int, int]) -
 
 def unfollowed_fields_sentence(fields: list[str], file: str = PROCESSOR_FILES[0]) -> str:
     """What is not done as a file says that tells how photos are prepared, in a sentence."""
-    return say(
-        "Its {file} has settings that are not followed here: {fields}.", file=file, fields=", ".join(map(shown_name, fields[:8]))
-    )
+    names = ", ".join(map(shown_name, dict.fromkeys(fields[:8])))
+    return say("Its {file} has settings that are not followed here: {fields}.", file=file, fields=names)

@@ -113,7 +113,7 @@ def read_answer(out: Any) -> tuple[str, Tensor] | None:
 
 def picture_shape(config: Any) -> tuple[int, int, int]:
     """(channels, height, width) of what a model was made for."""
-    vision = getattr(config, "vision_config", None) or config
+    vision = getattr(config, "vision_config", None) or getattr(config, "image_config", None) or config
     size = getattr(vision, "image_size", None) or 224
     high, wide = (size, size) if isinstance(size, int) else (size[0], size[-1])
     return int(getattr(vision, "num_channels", 3) or 3), int(high), int(wide)

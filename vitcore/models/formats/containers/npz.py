@@ -3,7 +3,7 @@
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import torch
@@ -14,12 +14,13 @@ from vitcore.models.formats.containers.lazy_tensor import LazyTensor, torch_dtyp
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
+MAX_TEXT_BYTES = 10**7
 BFLOAT16 = "V2"  # NumPy has no such type: JAX's arrays of it come as two bytes without a meaning
 
 
-def read_npz(file: Path, entries: list[zipfile.ZipInfo]) -> dict[str, LazyTensor]:
-    """Arrays by their names. Raises: ModelError."""
-    weights = {}
+def read_npz(file: Path, entries: list[zipfile.ZipInfo]) -> dict[str, Any]:
+    """Arrays by their names, a list of texts where an array is of those. Raises: ModelError."""
+    weights: dict[str, Any] = {}
     try:
         with zipfile.ZipFile(file) as archive:
             for entry in entries:
@@ -27,13 +28,24 @@ def read_npz(file: Path, entries: list[zipfile.ZipInfo]) -> dict[str, LazyTensor
                     with archive.open(entry) as stream:
                         shape, dtype = _header(stream)
                     name = entry.filename.removesuffix(".npy")
-                    weights[name] = _lazy(file, entry, name, shape, dtype)
+                    if dtype.kind == "U":
+                        weights[name] = _texts(file, entry)
+                    else:
+                        weights[name] = _lazy(file, entry, name, shape, dtype)
     except ModelError:
         raise
     except Exception as error:  # NumPy and zipfile raise a dozen kinds
         said = isinstance(error, (OSError, zipfile.BadZipFile))
         raise damaged_file_error(file, error if said else say("the header of an array can't be read")) from None
     return weights
+
+
+def _texts(file: Path, entry: zipfile.ZipInfo) -> list[str]:
+    """An array of texts, such as names of classes; none of a large one."""
+    if entry.file_size > MAX_TEXT_BYTES:
+        return []
+    with zipfile.ZipFile(file) as archive, archive.open(entry) as stream:
+        return list(map(str, np.lib.format.read_array(stream, allow_pickle=False).ravel()))
 
 
 def _lazy(file: Path, entry: zipfile.ZipInfo, name: str, shape: tuple[int, ...], dtype: np.dtype) -> LazyTensor:

@@ -23,6 +23,7 @@ class Stub(dict[Any, Any]):
         super().__init__()
         self.name, self.attributes = name, dict[Any, Any]()
         self.array: PlainArray | None = None  # of NumPy's arrays
+        self.names: list[str] | None = None  # of NumPy's arrays of text
         self.dtype_name, self.byte_order = "", "="  # of NumPy's types
 
 
@@ -63,7 +64,7 @@ def stub_of_call(name: str, args: tuple[Any, ...]) -> Stub:
         stub.dtype_name = args[0]
     elif name.endswith("._frombuffer") and len(args) == 4:
         data, kind, shape, order = args
-        stub.array = plain_array(shape, kind, str(order), data)
+        stub.array, stub.names = plain_array(shape, kind, str(order), data), plain_names(shape, kind, data)
     return stub
 
 
@@ -79,6 +80,18 @@ def plain_array(shape: Any, kind: Any, order: str, data: Any) -> PlainArray | No
     if not are_sizes(shape) or math.prod(shape) * dtype.itemsize != len(data):
         raise ValueError("an array of another size")
     return PlainArray(shape, dtype, order, data)
+
+
+def plain_names(shape: Any, kind: Any, data: Any) -> list[str] | None:
+    """The texts of a flat array of NumPy's; None for one of anything else."""
+    if not isinstance(kind, Stub) or not are_sizes(shape) or len(shape) != 1:
+        return None
+    if isinstance(data, list):
+        return data if kind.dtype_name.startswith("O") and all(isinstance(one, str) for one in data) else None
+    if not re.fullmatch(r"U\d{1,4}", kind.dtype_name) or not isinstance(data, bytes | bytearray):
+        return None
+    dtype = np.dtype(kind.byte_order + kind.dtype_name)
+    return list(map(str, np.frombuffer(data, dtype))) if dtype.itemsize * shape[0] == len(data) > 0 else None
 
 
 def are_sizes(numbers: Any) -> bool:

@@ -3,6 +3,7 @@
 What a file is, its first bytes say, not its name; what is in it, `containers` reads.
 """
 
+import re
 import struct
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
@@ -12,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from vitcore.models.formats import SUFFIXES
 from vitcore.models.formats.containers.file_errors import check_is_downloaded, damaged_file_error
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.containers.npz import read_npz
@@ -20,6 +22,7 @@ from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
 MAX_HEADER_BYTES = 100 * 10**6  # as safetensors itself has it
+HEADER = "__metadata__"  # under which the texts of a safetensors header lie beside its tensors, as in the header itself
 MAX_GROWTH = 12  # a zip may unpack to so many times its size: weights hardly compress at all
 SPARE_BYTES = 64 * 10**6  # and to so much more, whatever its size
 OTHER_FILES = {
@@ -61,17 +64,19 @@ def read_weights(file: Path) -> Mapping[str, Any]:
     if start.startswith(b"PK\x03\x04"):
         return _zip(file, size)
     check_is_downloaded(file, start)
+    if re.match(rb"\s*(\{\s*[\"}]|\[[\s\"\d{\]])", start):
+        raise ModelError("{name} is JSON text, and not the file itself: download that.", name=file.name)
     if start[8:9] == b"{":  # whatever the length of its header reads like
         return _safetensors(file, start, size)
     if start[:1] == b"\x80":  # the pickle of torch.save before torch 1.6
         return read_old_file(file)
-    if archive := _kind(start, ARCHIVES):
+    if archive := "tar" if start[257:262] == b"ustar" else _kind(start, ARCHIVES):
         raise ModelError("{name} is an archive ({kind}): unpack it, and open the model's file.", name=file.name, kind=archive)
     if photo := _kind(start, PHOTOS):
         raise ModelError(
             "{name} is a photo ({kind}), and not a model: choose it where photos are chosen.", name=file.name, kind=photo
         )
-    other = _kind(start, OTHER_FILES)
+    other = "Flax (msgpack)" if file.suffix == ".msgpack" else _kind(start, OTHER_FILES)
     other = "ONNX" if start[:1] == b"\x08" and start[2:3] in (b"\x12", b"\x3a") else other
     other = "TensorFlow Lite" if start[4:8] == b"TFL3" else other
     if file.suffix == ".safetensors" and not other:
@@ -101,7 +106,7 @@ def _kind(start: bytes, kinds: Mapping[bytes, str]) -> str | None:
     return next((kind for magic, kind in kinds.items() if start.startswith(magic)), None)
 
 
-def _safetensors(file: Path, start: bytes, size: int) -> dict[str, LazyTensor]:
+def _safetensors(file: Path, start: bytes, size: int) -> dict[str, Any]:
     from safetensors import SafetensorError, safe_open
 
     header = struct.unpack("<Q", start[:8])[0] if len(start) >= 8 else 0
@@ -119,8 +124,10 @@ def _safetensors(file: Path, start: bytes, size: int) -> dict[str, LazyTensor]:
     try:
         with safe_open(file, framework="pt") as opened:
             slices = {n: opened.get_slice(n) for n in opened.keys()}
-            return {n: LazyTensor(tuple(s.get_shape()), values(n), file, SAFETENSORS_TYPES.get(str(s.get_dtype())))
-                    for n, s in slices.items()}  # fmt: skip
+            told = {name: text for name, text in (opened.metadata() or {}).items() if name != "format"}
+            tensors = {n: LazyTensor(tuple(s.get_shape()), values(n), file, SAFETENSORS_TYPES.get(str(s.get_dtype())))
+                       for n, s in slices.items()}  # fmt: skip
+            return tensors | ({HEADER: told} if told else {})
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         raise damaged_file_error(file, error) from None
 
@@ -147,6 +154,8 @@ def _zip(file: Path, size: int) -> Mapping[str, Any]:
         return read_npz(file, entries)
     if kind := next((kind for name, kind in PACKED_FILES.items() if any(n.rpartition("/")[2] == name for n in names)), None):
         raise _other_format_error(file, kind)
+    if any(name.endswith(SUFFIXES) for name in names):
+        raise ModelError("{name} is an archive ({kind}): unpack it, and open the model's file.", name=file.name, kind="ZIP")
     raise ModelError("{name} is a ZIP archive without weights in it: unpack it, and open the model's file.", name=file.name)
 
 

@@ -28,6 +28,7 @@ MAGIC_NUMBER = 0x1950A86A20F9469CFC6C  # torch.save's, before torch 1.6
 MAX_PICKLE_BYTES = 200 * 10**6
 MAX_NESTING = 5
 CHUNK_BYTES = 2**22
+SETTINGS = (str, int, float, list, tuple)  # what is kept of what is no tensor
 
 ReadBytes = Callable[[str, int, int], Tensor]  # of a storage: its key, the first byte and how many
 
@@ -70,7 +71,11 @@ def read_old_file(file: Path) -> Mapping[str, Any]:
     size = file.stat().st_size
     try:
         with file.open("rb") as stream:
-            magic, _ = read_pickle(stream, size)
+            magic, modules = read_pickle(stream, size)
+            if isinstance(magic, dict) and not modules:  # written by pickle itself: its arrays are in it
+                tree = _tree(magic, modules, file, lambda _: 0, lambda *_: torch.empty(0))
+                if _holds_tensors(tree):
+                    return tree
             if magic != MAGIC_NUMBER:
                 raise ModelError("{name} is a pickle that torch.save did not write: in Python, save its weights with torch.save.",
                                  name=file.name)  # fmt: skip
@@ -173,10 +178,40 @@ def _with_tensors(
         elif isinstance(value, Stub) and value.array is not None:
             tree[name] = _lazy_array(value.array, file)
             found.append(tree[name])
-        elif isinstance(inner := _numbered(value), dict) and depth < MAX_NESTING and id(value) not in seen:
-            seen.add(id(value))
-            tree[name] = _with_tensors(inner, file, sizes, read, found, seen, depth + 1)
+        elif isinstance(value, Stub) and not value:
+            tree[name] = _settings(value, seen)
+        elif isinstance(inner := _numbered(value), dict) and (inner or not isinstance(value, list | tuple)):
+            if depth < MAX_NESTING and id(value) not in seen:
+                seen.add(id(value))
+                tree[name] = _with_tensors(inner, file, sizes, read, found, seen, depth + 1)
+        elif isinstance(value, SETTINGS):
+            tree[name] = value
     return tree
+
+
+def _settings(held: Any, seen: set[int], depth: int = 0) -> Any:
+    """The attributes of an object that keeps settings (argparse's, OmegaConf's), of objects in it, too; tensors are left out."""
+    if isinstance(held, Stub):
+        if held.names is not None:
+            return held.names
+        if "_val" in held.attributes:  # a node of OmegaConf's
+            return _settings(held.attributes["_val"], seen, depth)
+        held = held.attributes.get("_content", held.attributes)
+    if isinstance(held, dict | list | tuple) and (id(held) in seen or depth > MAX_NESTING):
+        return None
+    if isinstance(held, dict):
+        if "_parameters" in held:  # a module
+            return None
+        seen.add(id(held))
+        return {str(name): _settings(one, seen, depth + 1) for name, one in held.items() if isinstance(name, str | int)}
+    if isinstance(held, list | tuple) and any(isinstance(one, Stub) for one in held):
+        seen.add(id(held))
+        return [_settings(one, seen, depth + 1) for one in held]
+    return held if isinstance(held, SETTINGS) else None
+
+
+def _holds_tensors(tree: Mapping[str, Any]) -> bool:
+    return any(isinstance(one, LazyTensor) or (isinstance(one, dict) and _holds_tensors(one)) for one in tree.values())
 
 
 def _numbered(held: Any) -> Any:

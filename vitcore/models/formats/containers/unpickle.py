@@ -21,6 +21,7 @@ from vitcore.models.formats.containers.pickle_objects import (
     TensorPlace,
     are_sizes,
     plain_array,
+    plain_names,
     stub_of_call,
 )
 
@@ -141,6 +142,7 @@ class _Unpickler(pickle._Unpickler):
             if stub.name.endswith("._reconstruct") and len(state) == 5:
                 _, shape, kind, by_columns, data = state
                 stub.array = plain_array(shape, kind, "F" if by_columns else "C", data)
+                stub.names = plain_names(shape, kind, data)
             elif stub.name == "numpy.dtype" and len(state) > 1 and state[1] in ("<", ">", "|", "="):
                 stub.byte_order = state[1]
         if type(stub) is Stub and isinstance(state, dict):

@@ -10,6 +10,7 @@ from vitcore.models.formats.containers.json_file import read_json_object
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.containers.read_weights import read_weights
 from vitcore.models.model_cards import ModelError, missing_file_error
+from vitcore.translation import say
 
 ADAPTER_FILES = ("adapter_model.safetensors", "adapter_model.bin")  # PEFT's, beside which a base may lie
 PREFERRED_FILES = (
@@ -19,6 +20,11 @@ PREFERRED_FILES = (
     "open_clip_pytorch_model.bin",
     "model.pth",
 )  # as timm
+OTHER_FOLDERS = {  # by a file that such a folder holds
+    "*.msgpack": "Flax", "tf_model.h5": "Keras (HDF5)", "*.keras": "Keras (.keras)", "saved_model.pb": "TensorFlow",
+    "_METADATA": "Orbax", "_CHECKPOINT_METADATA": "Orbax", "*.onnx": "ONNX", "*.gguf": "GGUF",
+}  # fmt: skip
+MOST_NAMED = 8  # files or folders that a sentence names
 MOST_SHARDS = 1000  # of one model: a name alone may promise any number
 SHARD_INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 
@@ -34,7 +40,7 @@ def find_weights_file(folder: Path, adapters: bool = True) -> Path | None:
     files = sorted(file for file in folder.iterdir() if file.suffix in SUFFIXES and file.is_file())
     if len(files) > 1 and not {file.name for file in files} <= set(shards_of(files[0].name)):
         raise ModelError("{folder} holds several models: name one of {files}.", folder=folder.name or str(folder),
-                         files=", ".join(file.name for file in files[:8]))  # fmt: skip
+                         files=", ".join(file.name for file in files[:MOST_NAMED]))  # fmt: skip
     return files[0] if files else None
 
 
@@ -42,10 +48,29 @@ def require_weights_file(path: Path, adapters: bool = True) -> Path:
     """The weights file that a path means: itself, or that of a folder. Raises: ModelError, where there is none."""
     file = find_weights_file(path, adapters) if path.is_dir() else path
     if file is None:
-        raise ModelError("{folder} holds no weights.", folder=path.name or str(path))
+        name = path.name or str(path)
+        raise ModelError(unread_folder_sentence(path, name) or say("{folder} holds no weights.", folder=name))
     if not file.is_file():
         raise missing_file_error(path)
     return file
+
+
+def unread_folder_sentence(folder: Path, name: str) -> str:
+    """What is in a folder without weights that can be read, and what to do, in the reader's language; "" for any other folder."""
+    if any(folder.glob("*.distcp")):
+        return say("{name} is a checkpoint in parts, of torch.distributed.checkpoint: make one file of it with "
+                   "format_utils.dcp_to_torch_save.", name=name)  # fmt: skip
+    if any(folder.glob("*mp_rank_*_model_states.pt")) or any(folder.glob("global_step*/*mp_rank_*_model_states.pt")):
+        return say("{name} is a checkpoint of DeepSpeed: make one file of it with the script zero_to_fp32.py beside it.", name=name)
+    for pattern, kind in OTHER_FOLDERS.items():
+        if file := next(folder.glob(pattern), None):
+            return say("{name} holds its weights in {kind} format ({file}), which can't be opened here: save them as .safetensors.",
+                       name=name, kind=kind, file=file.name)  # fmt: skip
+    inner = sorted(one.name for one in folder.iterdir() if one.is_dir() and any((one / file).is_file() for file in PREFERRED_FILES))
+    if inner:
+        return say("{folder} holds no weights itself: open one of its folders, {folders}.",
+                   folder=name, folders=", ".join(inner[:MOST_NAMED]))  # fmt: skip
+    return ""
 
 
 def shards_of(name: str) -> list[str]:

@@ -1,0 +1,109 @@
+"""An inspection with what its file's own settings say: known where a name means one thing, likely where it may mean another."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from vitcore.errors import shown_name
+from vitcore.models.checkpoint_inspection.lookalikes import of_unit_pixels
+from vitcore.models.checkpoint_inspection.open_questions import crop_terms
+from vitcore.models.checkpoint_inspection.saved_settings.find_settings import Settings, find_settings
+from vitcore.translation import say
+
+if TYPE_CHECKING:
+    from vitcore.models.checkpoint_inspection.inspection import Inspection
+
+PROVEN = ("crop", "interpolation", "output")  # by a name that means nothing else; heads and functions may be another part's
+
+
+def with_saved_settings(found: "Inspection", tree: Mapping[str, Any]) -> "Inspection":
+    """The inspection with the settings that lie beside the weights in a file's tree; files beside it come first.
+
+    What two of them say differently is not taken, and said; so are names of more or fewer classes than the head has.
+    """
+    settings = find_settings(tree)
+    asked = {q.key: q for q in (*found.questions, *found.inferred.optional_questions)}
+    answers: dict[str, Any] = {}
+    read, notes = [], []
+    for key, values in settings.terms.items():
+        if key not in asked:
+            continue
+        fitting = [value for value in values if not asked[key].choices or value in asked[key].choices]
+        fitting = [value for value in fitting if key != "eps" or (isinstance(value, float) and 0 < value < 1)]
+        if len(fitting) != 1:
+            notes += [_several(values)] if len(fitting) > 1 else []
+        elif key in PROVEN:
+            answers[key] = fitting[0]
+            read.append(values[fitting[0]])
+        else:
+            found = found.with_likely({key: fitting[0]}, say("as {field} in the file says", field=shown_name(values[fitting[0]])))
+    if "normalise" in asked:
+        bands = len(asked["normalise"].likely[0])
+        colours = {numbers: name for numbers, name in settings.colours.items() if len(numbers[0]) in (1, bands)}
+        if len(colours) > 1:
+            notes.append(_several(colours))
+        for numbers, name in colours.items() if len(colours) == 1 else ():
+            unit, of_bytes = of_unit_pixels(*numbers)
+            mean, std = (part * (bands // len(part)) for part in unit)
+            if of_bytes or len(numbers[0]) != bands or not all(map(math.isfinite, (*mean, *std))):
+                found = found.with_likely({"normalise": (mean, std)}, say("as {field} in the file says", field=shown_name(name)))
+            else:
+                answers["normalise"] = (mean, std)
+                read.append(name)
+    notes += _other_than_beside(found, settings)
+    labels, said = _class_names(found, settings)
+    notes += said
+    read += [settings.class_names[labels]] if labels else []
+    return _with_known(found, answers, labels, read, notes)
+
+
+def _class_names(found: "Inspection", settings: Settings) -> tuple[tuple[str, ...] | None, list[str]]:
+    """The names of the classes, and what is said of others."""
+    classes = 0 if found.differences.only_head_differs else int(found.inferred.architecture.get("num_classes") or 0)
+    if not classes or found.configuration.labels or not settings.class_names:
+        return None, []
+    fitting = [names for names in settings.class_names if len(names) == classes]
+    if len(fitting) == 1:
+        return fitting[0], []
+    if fitting:
+        return None, [_several({names: settings.class_names[names] for names in fitting})]
+    sure = {names: name for names, name in settings.class_names.items() if len(set(names)) == len(names)}  # else each photo's class
+    return None, [
+        say("{field} in the file names {count} classes, and the head has {classes}: no name is taken.",
+            field=shown_name(name), count=len(names), classes=classes)
+        for names, name in list(sure.items())[:1]
+    ]  # fmt: skip
+
+
+def _other_than_beside(found: "Inspection", settings: Settings) -> list[str]:
+    """What is said where files beside the weights say something else, which is followed."""
+    both = ((found.configuration.known_answers.get("normalise"), {c: n for c, n in settings.colours.items() if c[0][1:]}),
+            (found.configuration.labels, settings.class_names))  # fmt: skip
+    other = [next(iter(inside.values())) for beside, inside in both if beside and inside and beside not in inside]
+    return [say("{field} in the file says something else than the files beside it, and those are followed.",
+                field=shown_name(name)) for name in other]  # fmt: skip
+
+
+def _several(values: Mapping[Any, str]) -> str:
+    names = ", ".join(map(shown_name, dict.fromkeys(values.values())))
+    return say("The file says different things under {fields}: none of them is taken.", fields=names)
+
+
+def _with_known(
+    found: "Inspection", answers: Mapping[str, Any], labels: tuple[str, ...] | None, read: list[str], notes: list[str]
+) -> "Inspection":
+    """The inspection in which these answers are asked no more."""
+    known, shown = dict(answers), dict(found.configuration.input)
+    shown |= crop_terms(known.pop("crop")) if "crop" in known else {}
+    shown |= {"interpolation": known.pop("interpolation")} if "interpolation" in known else {}
+    gone = {*answers, *(["class_names"] if labels else [])}
+    left, also = (tuple(q for q in qs if q.key not in gone) for qs in (found.questions, found.inferred.optional_questions))
+    configuration = replace(
+        found.configuration, known_answers={**found.configuration.known_answers, **known}, input=shown,
+        labels=labels or found.configuration.labels, notes=(*found.configuration.notes, *notes),
+    )  # fmt: skip
+    return replace(
+        found, configuration=configuration, known_output=known.get("output", found.known_output), read_from_file=tuple(read),
+        inferred=replace(found.inferred, questions=left, optional_questions=also),
+    )  # fmt: skip
