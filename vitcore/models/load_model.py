@@ -167,7 +167,7 @@ def open_inspected(
     if hasattr(module, "image_px"):  # one of transformers', which stays as it was made
         image_px = None
     if not image_px and inspection.configuration.preprocessed_px:
-        image_px, positions_by = inspection.configuration.preprocessed_px, "transformers"
+        image_px, positions_by = inspection.configuration.preprocessed_px, inspection.configuration.positions_by
     try:
         if image_px:
             resize_module(module, image_px, positions_by)

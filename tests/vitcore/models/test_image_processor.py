@@ -38,7 +38,7 @@ def normalised(vit, photo):
 
 
 def folder(tmp_path, fields, kind="vit", image_px=224):
-    name = {"vit": "ViT", "deit": "DeiT", "dinov2": "Dinov2"}[kind]
+    name = {"vit": "ViT", "deit": "DeiT", "dinov2": "Dinov2", "dinov2_with_registers": "Dinov2WithRegisters"}[kind]
     torch.manual_seed(0)
     config = getattr(T, f"{name}Config")(**SMALL, image_size=image_px)
     lively(getattr(T, f"{name}Model")(config)).save_pretrained(tmp_path)
@@ -117,15 +117,25 @@ def test_the_classes_and_their_defaults_are_transformers_own():
                 assert value == pytest.approx(own.get(field) or False), (name, field)
 
 
+@pytest.mark.parametrize("kind", ["dinov2", "dinov2_with_registers"])
 @torch.inference_mode()
-def test_a_model_shown_photos_of_another_size_than_it_was_made_for(tmp_path, photo):
-    """DINOv2's is made for 518 px and shown 224; its positions are resampled as transformers does."""
-    here = folder(tmp_path, {"size": {"shortest_edge": 256}, "crop_size": 224}, "dinov2", image_px=256)
-    vit, module = load_model.load(here), T.Dinov2Model.from_pretrained(here).eval()
+def test_a_model_shown_photos_of_another_size_than_it_was_made_for(kind, tmp_path, photo):
+    """DINOv2's is made for 518 px and shown 224; its positions are resampled as transformers does, with registers otherwise."""
+    here = folder(tmp_path, {"size": {"shortest_edge": 256}, "crop_size": 224}, kind, image_px=256)
+    processor = {"image_processor_type": "BitImageProcessor", "size": {"shortest_edge": 256}, "crop_size": 224}
+    (here / "preprocessor_config.json").write_text(json.dumps(processor))
+    vit, module = load_model.load(here), T.AutoModel.from_pretrained(here).eval()
     assert vit.grid.image_px == (224, 224)
     x = T.AutoImageProcessor.from_pretrained(here)(photo, return_tensors="pt").pixel_values
     assert (vit.module(x) - module(x).pooler_output).abs().max() < 1e-4
     assert load_model.load(here, image_px=256).grid.image_px == (256, 256)
+    assert not load_model.inspect(here).notes
+
+
+def test_a_size_that_transformers_takes_only_when_it_is_asked_is_said(tmp_path):
+    here = folder(tmp_path, {"size": 224}, image_px=256)
+    with pytest.warns(UserWarning, match=r"made for pictures of 256×256 px, .* some of 224×224 px\. Its positions are resampled"):
+        assert load_model.load(here).grid.image_px == (224, 224)
 
 
 @pytest.mark.parametrize(("fields", "named"), [

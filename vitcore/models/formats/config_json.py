@@ -23,6 +23,8 @@ CONVERTED = {  # model types of transformers whose weights become timm's here
     "vit", "deit", "dinov2", "dinov2_with_registers", "dinov3_vit", "clip", "clip_vision_model", "siglip", "siglip_vision_model",
     "vit_mae", "vit_msn", "ijepa",
 }  # fmt: skip
+RESAMPLES = ("dinov2", "dinov2_with_registers", "dinov3_vit")  # types that take other sizes unasked
+ANTIALIASED = ("dinov2_with_registers",)  # types that resample their positions as timm does; the others do without antialiasing
 NOT_CONVERTED = {  # classes whose own names of tensors are others, and a model type whose answer is a projection of such a one's
     "ViTMSNForImageClassification", "VisionTextDualEncoderModel",
 }  # fmt: skip
@@ -42,6 +44,7 @@ class CheckpointConfiguration:
     input: Mapping[str, Any] = field(default_factory=dict)
     labels: tuple[str, ...] | None = None
     preprocessed_px: tuple[int, int] | None = None
+    positions_by: str = "transformers"  # how positions become those of that size: see `resample_positions`
     notes: tuple[str, ...] = ()
     says_crop: bool = False  # the library's own way, where `input` need not name it
     timm: Mapping[str, Any] | None = None  # an architecture of timm's: its name under `timm`, and its arguments
@@ -169,14 +172,21 @@ def _with_preprocessing(
     shown, unfollowed = read_preprocessing(folder, kind) if folder else ({}, [])
     labels, notes = label_names(said.get("id2label")), _notes(said, unfollowed)
     if not shown:
-        return CheckpointConfiguration(known, {}, labels, None, notes, transformers=transformers, model_type=kind)
+        return CheckpointConfiguration(known, {}, labels, notes=notes, transformers=transformers, model_type=kind)
     known |= _mean_and_std(shown.pop("mean"), shown.pop("std"))
     other = None
     if DEPENDS_ON_THE_PHOTO & set(unfollowed) and (transformers or "size" in known):
         shown = {"interpolation": shown["interpolation"]}
     elif (px := output_px(shown)) != known.setdefault("size", px):
         other = px
-    return CheckpointConfiguration(known, shown, labels, other, notes, transformers=transformers)
+    vision = str(_vision_section(said).get("model_type", kind))
+    by = "timm" if vision in ANTIALIASED else "transformers"
+    if other and vision not in RESAMPLES and not transformers:
+        shown_px, made_px = (f"{high}×{wide}" for high, wide in (other, known["size"]))
+        notes += (say("It was made for pictures of {made} px, and its preprocessor_config.json makes some of {shown} px. "
+                      "Its positions are resampled, which transformers does only when it is asked.",
+                      made=made_px, shown=shown_px),)  # fmt: skip
+    return CheckpointConfiguration(known, shown, labels, other, by, notes, transformers=transformers)
 
 
 def _vision_section(said: Mapping[str, Any]) -> Any:
@@ -261,7 +271,7 @@ def _openclip(said: dict[str, Any]) -> CheckpointConfiguration:
     way = str(preprocessing.get("resize_mode") or "shortest")
     shown = {"interpolation": preprocessing.get("interpolation", "bicubic"), "crop_mode": OPENCLIP_CROPS.get(way, "center")}
     notes = () if way in ("shortest", "squash") else (unfollowed_fields_sentence([f"resize_mode={way}"], OPENCLIP_FILE),)
-    return CheckpointConfiguration(known, shown, None, None, notes)
+    return CheckpointConfiguration(known, shown, notes=notes)
 
 
 def _mean_and_std(mean: Any, std: Any) -> dict[str, Any]:

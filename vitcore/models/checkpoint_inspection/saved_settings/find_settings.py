@@ -6,7 +6,6 @@ Lists and dictionaries in a `.pth`, `argparse.Namespace`, Lightning's hyper-para
 
 import ast
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -143,4 +142,5 @@ def _colours(mean: Any, std: Any) -> tuple[tuple[float, ...], tuple[float, ...]]
         mean, std = mean_and_std(first, second, len(first))
     except (ValueError, TypeError, OverflowError):
         return None
-    return (mean, std) if all(map(math.isfinite, (*mean, *std))) else None
+    most = 255 if len(mean) > 1 else 1  # one number alone may be of what is predicted
+    return (mean, std) if min(mean) >= 0 and max(*mean, *std) <= most else None  # NaN and infinity are not, either
