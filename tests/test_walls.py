@@ -154,7 +154,9 @@ ROOMS = {  # what each may import of vitcore, and no more
         "architectures.classifier_head architectures.grey_input architectures.head_layers architectures.meta_device assets errors "
         "models probabilities translation",
     "models/embeddings.py": "architectures.grey_input models.model_cards models.vit translation",
-    "models/formats": "architectures.classifier_head errors models.formats models.model_cards probabilities translation",
+    "models/formats":
+        "architectures.classifier_head errors models.formats models.model_cards models.transformers_models probabilities "
+        "translation",
     "models/hub.py": "errors models.model_cards models.model_size models.torchvision_ops translation",
     "models/hub_ids.py": "errors models.formats models.hub models.model_cards models.transformers_models",
     "models/load_model.py":

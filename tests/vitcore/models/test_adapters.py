@@ -32,6 +32,12 @@ BASES = {
     "BEiT": lambda: T.BeitForImageClassification(  # which transformers' own class runs
         T.BeitConfig(**SHAPE, intermediate_size=192, use_relative_position_bias=True, num_labels=3)
     ),
+    "SegFormer": lambda: T.SegformerForImageClassification(  # whose files have other names than its class
+        T.SegformerConfig(hidden_sizes=[8, 16, 16, 16], depths=[1] * 4, num_attention_heads=[1, 2, 2, 2], num_labels=3)
+    ),
+    "Hiera": lambda: T.HieraForImageClassification(
+        T.HieraConfig(image_size=[32, 32], embed_dim=8, depths=[1, 1], num_heads=[1, 2], num_query_pool=1, num_labels=3)
+    ),
     "CLIP": lambda: T.CLIPVisionModel(T.CLIPVisionConfig(**SHAPE, intermediate_size=192)),
 }
 KINDS = {  # a base, and what peft is told
@@ -45,6 +51,8 @@ KINDS = {  # a base, and what peft is told
     "DINOv2": ("DINOv2", {"target_modules": ["q_proj", "v_proj"]} | CLASSIFIER),
     "Swin": ("Swin", {"target_modules": ["q_proj", "o_proj"]} | CLASSIFIER),
     "BEiT, all layers": ("BEiT", {"target_modules": "all-linear"} | CLASSIFIER),
+    "SegFormer, all layers": ("SegFormer", {"target_modules": "all-linear"} | CLASSIFIER),
+    "Hiera": ("Hiera", {"target_modules": ["qkv", "fc1"]} | CLASSIFIER),
     "CLIP": ("CLIP", {"target_modules": ["q_proj", "out_proj"]}),
 }  # fmt: skip
 
@@ -75,7 +83,7 @@ def test_it_answers_as_peft_s_own_merge(tmp_path, kind):
     said = merged(pixel_values=X)
     expected = said.logits if "logits" in said else said.pooler_output
     plain = load_quietly(tmp_path / "base").module(X)
-    folder_alone = kind in ("Swin", "BEiT, all layers")
+    folder_alone = KINDS[kind][0] in ("Swin", "BEiT", "SegFormer", "Hiera")
     for path, answers in (("adapter", None), ("adapter/state.pth", {"heads": 3}))[: 1 if folder_alone else 2]:
         found = load_quietly(tmp_path / path, answers=answers)
         torch.testing.assert_close(found.module(X), expected, atol=1e-5, rtol=0)
