@@ -75,7 +75,7 @@ def inspect(
     tree = weight_files.read_weights_tree(file)
     if holds_adapter(tree) or file.name in weight_files.ADAPTER_FILES:
         tree, configured = add_adapter(tree, configured, file, base, anywhere)
-    found = with_saved_settings(_inspect_tree(path, file, tree, configured, part, like), tree)
+    found = with_saved_settings(_inspect_tree(path, file, tree, configured, part, like), tree, configured)
     asked = next((len(q.likely[0]) for q in found.questions if q.key == "normalise"), 0)
     beside = {name: weight for _, weights in checkpoint_layout.weight_mappings(tree) for name, weight in weights.items()}
     return found.with_likely(*lookalikes.normalisation_by_tensors(beside, asked)) if asked else found

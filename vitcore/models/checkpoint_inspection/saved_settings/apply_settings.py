@@ -9,6 +9,7 @@ from vitcore.errors import shown_name
 from vitcore.models.checkpoint_inspection.lookalikes import of_unit_pixels
 from vitcore.models.checkpoint_inspection.open_questions import crop_terms
 from vitcore.models.checkpoint_inspection.saved_settings.find_settings import Settings, find_settings
+from vitcore.models.formats.config_json import CheckpointConfiguration
 from vitcore.translation import say
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 PROVEN = ("crop", "interpolation", "output")  # by a name that means nothing else; heads and functions may be another part's
 
 
-def with_saved_settings(found: "Inspection", tree: Mapping[str, Any]) -> "Inspection":
-    """The inspection with the settings that lie beside the weights in a file's tree; files beside it come first.
+def with_saved_settings(found: "Inspection", tree: Mapping[str, Any], beside: CheckpointConfiguration) -> "Inspection":
+    """The inspection with the settings that lie beside the weights in a file's tree; what the files `beside` it say comes first.
 
     What two of them say differently is not taken, and said; so are names of more or fewer classes than the head has.
     """
@@ -51,7 +52,7 @@ def with_saved_settings(found: "Inspection", tree: Mapping[str, Any]) -> "Inspec
             else:
                 answers["normalise"] = (mean, std)
                 read.append(name)
-    notes += _other_than_beside(found, settings)
+    notes += _other_than_beside(beside, settings)
     labels, said = _class_names(found, settings)
     notes += said
     read += [settings.class_names[labels]] if labels else []
@@ -76,10 +77,10 @@ def _class_names(found: "Inspection", settings: Settings) -> tuple[tuple[str, ..
     ]  # fmt: skip
 
 
-def _other_than_beside(found: "Inspection", settings: Settings) -> list[str]:
+def _other_than_beside(configured: CheckpointConfiguration, settings: Settings) -> list[str]:
     """What is said where files beside the weights say something else, which is followed."""
-    both = ((found.configuration.known_answers.get("normalise"), {c: n for c, n in settings.colours.items() if c[0][1:]}),
-            (found.configuration.labels, settings.class_names))  # fmt: skip
+    both = ((configured.known_answers.get("normalise"), {c: n for c, n in settings.colours.items() if c[0][1:]}),
+            (configured.labels, settings.class_names))  # fmt: skip
     other = [next(iter(inside.values())) for beside, inside in both if beside and inside and beside not in inside]
     return [say("{field} in the file says something else than the files beside it, and those are followed.",
                 field=shown_name(name)) for name in other]  # fmt: skip
