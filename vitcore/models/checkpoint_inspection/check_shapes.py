@@ -40,7 +40,7 @@ def check_values(weights: Mapping[str, LazyTensor], file: str) -> None:
     """That all have values, and those are weights. Raises: ModelError, naming the first that is not."""
     if len(weights) > 1 and all(weight.shape == (0,) for weight in weights.values()):
         raise ModelError("{name} holds its weights without values, which are shared out among the processes of a training (FSDP, "
-                         "DeepSpeed's ZeRO 3): make one file of all of them.", name=file)  # fmt: skip
+                         "DeepSpeed): make one file of all of them.", name=file)  # fmt: skip
     scaled = {name.rpartition(".")[0] for name in weights if SCALE.search(name)}
     for name, weight in weights.items():
         eight_bits = weight.dtype is not None and weight.dtype.is_floating_point and weight.dtype.itemsize == 1
