@@ -49,6 +49,12 @@ def missing_files() -> list[str]:
     return [name for name in (LIBRARY, WASM, GRAPH, WEIGHTS) if not (file := file_of(name)) or not file.is_file()]
 
 
+class LargeFile(FileResponse):
+    """A file read in pieces of a megabyte: each piece waits for its turn among the pages that run, and the weights have 11."""
+
+    chunk_size = 2**20
+
+
 class LiveFiles:
     """The files and their address; `worker` gives the worker's script, one module, and `early` that which begins it."""
 
@@ -69,7 +75,7 @@ class LiveFiles:
         kind = KINDS.get(Path(name).suffix, "application/octet-stream")
         headers = headers_of()
         if name == WEIGHTS and file is not None:  # named, or the middleware below would compress it for each visitor
-            return FileResponse(file, media_type=kind, headers=headers | {"Content-Encoding": "identity"})
+            return LargeFile(file, media_type=kind, headers=headers | {"Content-Encoding": "identity"})
         source = file or (made or self.worker)()
         if "gzip" not in request.headers.get("accept-encoding", ""):
             return Response(_content(source), media_type=kind, headers=headers | {"Content-Encoding": "identity"})

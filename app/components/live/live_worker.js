@@ -35,7 +35,7 @@ async function load(files) {
   runtime = await import(files.library)
   runtime.env.wasm.wasmPaths = { wasm: files.wasm }
   runtime.env.wasm.numThreads = here.crossOriginIsolated ? Math.min(MOST_THREADS, Math.max(1, navigator.hardwareConcurrency - 1)) : 1
-  const open = (model, more) => runtime.InferenceSession.create(model, { executionProviders: ["wasm"], graphOptimizationLevel: "all", ...more })
+  const open = (model, more) => runtime.InferenceSession.create(model, { executionProviders: ["wasm"], graphOptimizationLevel: "basic", ...more })
   open(new Uint8Array(1), { logSeverityLevel: 4 }).catch(() => {}) // no model: the wasm is fetched and compiled while the weights come
   session = await open(await graph, { externalData: [{ path: files.named, data: await weights }] })
 }
