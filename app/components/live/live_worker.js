@@ -25,9 +25,16 @@ here.onmessage = async ({ data: message }) => {
 }
 
 async function start(given) {
-  spec = given
+  adopt(given)
   await loading
   here.postMessage({ kind: "ready", threads: runtime.env.wasm.numThreads })
+}
+
+/** What the model is; `start`: where its answer is read, as rollout begins with it. */
+function adopt(given) {
+  const start = new Float32Array(given.grid.prefix + given.grid.rows * given.grid.cols)
+  for (const token of given.readout) start[token] = 1 / given.readout.length
+  spec = { ...given, start }
 }
 
 async function load(files) {
@@ -77,8 +84,10 @@ function pixelsOf(bitmap) {
   return { width, height, rgba: whole.ctx.getImageData(0, 0, width, height).data }
 }
 
-// `sharp`: the same crop at the photo's own sharpness, to be drawn; without it, the frame's own.
-async function answer({ id, bitmap, sharp, covered, off }) {
+// `sharp`: the same crop at the photo's own sharpness, to be drawn; without it, the frame's own. `spec` comes with what is asked early.
+async function answer({ id, bitmap, sharp, covered, off, spec: early }) {
+  if (early) adopt(early)
+  await loading
   const begun = performance.now()
   const { width, height, rgba } = pixelsOf(bitmap), { grid, cut, blocks } = spec, tokens = grid.prefix + grid.rows * grid.cols
   const rgb = resizeAndCrop(rgba, width, height, cut), paint = covered.length ? coverPatches(rgb, covered) : "", resized = performance.now()
