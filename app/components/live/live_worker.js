@@ -131,7 +131,7 @@ async function run(rgb, off) {
   const kept = new Float32Array(blocks * heads).fill(1)
   for (const head of off) kept[head] = 0
   const out = await session.run({ image, heads: new runtime.Tensor("float32", kept, [blocks, heads, 1, 1]) }, ["logits", "attention"])
-  return { logits: Float32Array.from(out.logits.data), attention: Float32Array.from(out.attention.data) } // the library keeps its own
+  return { logits: out.logits.data, attention: out.attention.data } // the library's copies, which are ours to give away
 }
 
 // The last frame as a file: it leaves the browser only when the visitor asks for that.
