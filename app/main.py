@@ -24,6 +24,7 @@ else:
     from app.server import first_paint, live_files, live_models, log_rate_limit, open_file_limit, request_origin
     from app.state.memory import waiting_uploads
     from app.state.models import model_device
+    from app.state.visit import live_photo
 
     def import_whole_packages() -> None:
         """Of two visitors, one who asks for such a package and one who asks for a part of it, one would get an error."""
@@ -39,10 +40,8 @@ else:
         Middleware(request_origin.RefuseForeign),
         Middleware(waiting_uploads.GuardUploads),
     ]
-    live = [
-        *live_files.LiveFiles(worker_script, early_script).routes(),
-        *live_models.LiveModels(waiting_uploads.is_of_visit).routes(),
-    ]
-    live_files.compress_ahead()
-    routes = [*first_paint.routes(lambda: live_files.early_tag(worker_script())), *live]
+    files = live_files.LiveFiles(worker_script, early_script, live_photo.early_photo)
+    live = [*files.routes(), *live_models.LiveModels(waiting_uploads.is_of_visit).routes()]
+    files.prepare()
+    routes = [*first_paint.routes(files.early_tag), *live]
     app = st.App(__file__, routes=routes, lifespan=open_file_limit.lifespan, middleware=guards)

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -23,7 +24,9 @@ from vitcore.models.model_cards import DEFAULT_MODEL
 RUNTIME = Path(__file__).parents[1] / "onnxruntime_web" / "node_modules" / "onnxruntime-web" / "dist"
 EARLY, WORKER, LIBRARY, WASM = "live_early.js", "live_worker.js", "ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"
 GRAPH, WEIGHTS = f"{DEFAULT_MODEL}.onnx", f"{DEFAULT_MODEL}.safetensors"
-KINDS = {".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm"}
+KINDS = {
+    ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm", ".png": "image/png", ".jpg": "image/jpeg",
+}  # fmt: skip
 ISOLATED = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}  # threads need both
 POLICY = "default-src 'none'; connect-src 'self'; worker-src 'self'; script-src 'self' 'wasm-unsafe-eval'"
 
@@ -49,37 +52,85 @@ def missing_files() -> list[str]:
     return [name for name in (LIBRARY, WASM, GRAPH, WEIGHTS) if not (file := file_of(name)) or not file.is_file()]
 
 
+class LargeFile(FileResponse):
+    """A file read in pieces of a megabyte: each piece waits for its turn among the pages that run, and the weights have 11."""
+
+    chunk_size = 2**20
+
+
+class EarlyPhoto(NamedTuple):
+    """The photo that the worker answers for before a page has asked."""
+
+    name: str  # in the gallery
+    key: str  # of the photo and the model, as the page has it
+    spec: dict[str, Any]  # what the worker is told of the model
+    pixels: bytes  # that the model sees, a PNG
+    sharp: bytes  # the same part of the photo at its own sharpness, a JPEG
+
+    def pictures(self) -> dict[str, bytes]:
+        """Both pictures, by the names they are served under."""
+        return {_marked("pixels.png", self.pixels): self.pixels, _marked("sharp.jpg", self.sharp): self.sharp}
+
+
 class LiveFiles:
     """The files and their address; `worker` gives the worker's script, one module, and `early` that which begins it."""
 
-    def __init__(self, worker: Callable[[], str], early: Callable[[], str]) -> None:
-        self.worker, self.early = worker, early
+    def __init__(self, worker: Callable[[], str], early: Callable[[], str], photo: Callable[[], EarlyPhoto]) -> None:
+        self.worker, self.early, self.make_photo = worker, early, photo
+        self.photo: EarlyPhoto | None = None  # as soon as it is made
 
     def routes(self) -> list[Route]:
         """One route for all of them."""
         return [Route("/live-files/{version}/{name}", self.respond)]
 
     def respond(self, request: Request) -> Response:
-        """A file, as `address` names it; compressed, but for weights, which do not get smaller."""
+        """A file, as `address` names it; compressed, but for pictures and weights, which do not get smaller."""
         name, file = request.path_params["name"], file_of(request.path_params["name"])
-        made = {WORKER: self.worker, EARLY: self.early}.get(name)
-        known = made is not None or (file is not None and file.is_file())
+        made = {WORKER: self.worker, _marked(EARLY, self.early()): self.early}.get(name)
+        picture = self.photo.pictures().get(name) if self.photo else None
+        known = picture or made is not None or (file is not None and file.is_file())
         if not known or request.path_params["version"] != version(self.worker()):
             return Response(status_code=404, headers={"Cache-Control": "no-store"})
         kind = KINDS.get(Path(name).suffix, "application/octet-stream")
         headers = headers_of()
+        if picture:
+            return Response(picture, media_type=kind, headers=headers | {"Content-Encoding": "identity"})
         if name == WEIGHTS and file is not None:  # named, or the middleware below would compress it for each visitor
-            return FileResponse(file, media_type=kind, headers=headers | {"Content-Encoding": "identity"})
+            return LargeFile(file, media_type=kind, headers=headers | {"Content-Encoding": "identity"})
         source = file or (made or self.worker)()
         if "gzip" not in request.headers.get("accept-encoding", ""):
             return Response(_content(source), media_type=kind, headers=headers | {"Content-Encoding": "identity"})
         return Response(compressed(source), media_type=kind, headers=headers | {"Content-Encoding": "gzip"})
 
+    def prepare(self) -> None:
+        """Compress the wasm and make the early photo while nobody asks for them: the first visitor would wait."""
 
-def compress_ahead() -> None:
-    """Compress the wasm while nobody asks for it: the first visitor would wait."""
-    if not missing_files():
-        threading.Thread(target=compressed, args=(RUNTIME / WASM,), name="compress wasm", daemon=True).start()
+        def work() -> None:
+            compressed(RUNTIME / WASM)
+            self.photo = self.make_photo()
+
+        if not missing_files():
+            threading.Thread(target=work, name="prepare Live", daemon=True).start()
+
+    def early_tag(self) -> str:
+        """What begins the worker while the page Live is on its way: a script in the page's head; none where files are missing.
+
+        It names the early photo where that is made already.
+        """
+        if missing_files():
+            return ""
+        worker = self.worker()
+        at, told = address(worker), {"files": shipped_files(worker)}
+        if self.photo:
+            pixels, sharp = (at + name for name in self.photo.pictures())
+            told["first"] = self.photo._asdict() | {"pixels": pixels, "sharp": sharp}
+        data = "".join(f' data-{name}="{html.escape(json.dumps(value))}"' for name, value in told.items())
+        return f'<script async src="{at}{_marked(EARLY, self.early())}" data-model="{DEFAULT_MODEL}"{data}></script>'
+
+
+def _marked(name: str, content: str | bytes) -> str:
+    """A name that changes with what is served under it."""
+    return f"{zlib.crc32(content.encode() if isinstance(content, str) else content):08x}-{name}"
 
 
 @lru_cache(maxsize=8)  # five are served, and a worker of another run may be one more
@@ -102,14 +153,6 @@ def shipped_files(worker: str) -> dict[str, str]:
     at = address(worker)
     names = {"worker": WORKER, "library": LIBRARY, "wasm": WASM, "graph": GRAPH, "weights": WEIGHTS}
     return {kind: at + name for kind, name in names.items()} | {"named": WEIGHTS}
-
-
-def early_tag(worker: str) -> str:
-    """What begins the worker while the page Live is on its way: a script in the page's head; none where files are missing."""
-    if missing_files():
-        return ""
-    files = html.escape(json.dumps(shipped_files(worker)))
-    return f'<script async src="{address(worker)}{EARLY}" data-model="{DEFAULT_MODEL}" data-files="{files}"></script>'
 
 
 @lru_cache(maxsize=1)

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Scope
 
-from app.server.live_files import headers_of
+from app.server.live_files import LargeFile, headers_of
 
 GRAPH, WEIGHTS = "model.onnx", "model.safetensors"
 MOST_GRANTS = 200  # models that have an address; the one asked for longest ago goes first
@@ -97,7 +97,7 @@ class LiveModels:
             return Response(status_code=GONE, headers={"Cache-Control": "no-store"})
         headers = headers_of("public" if one.sessions is None else "private") | {"Content-Encoding": "identity"}
         given: dict[str, Any] = {"media_type": "application/octet-stream", "headers": headers}
-        return Response(one.model.graph, **given) if name == GRAPH else FileResponse(one.model.weights, **given)
+        return Response(one.model.graph, **given) if name == GRAPH else LargeFile(one.model.weights, **given)
 
     def _may_have(self, request: Request, one: _Grant) -> bool:
         return one.sessions is None or any(self.is_of_visit(request.scope, visit) for visit in list(one.sessions))

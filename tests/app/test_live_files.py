@@ -4,24 +4,31 @@ import html
 import io
 import json
 import re
+import zlib
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from PIL import Image
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+import vitcore
 from app import texts
 from app.components.component_files import early_script, worker_script
 from app.server import first_paint, live_files
+from app.state.photos import sample_photos
+from app.state.visit import live_photo
 from tests.conftest import ROOT
+from vitcore.assets import asset
 from vitcore.models.model_cards import DEFAULT_MODEL
 
 
 @pytest.fixture(scope="module")
 def client():
-    files, tag = live_files.LiveFiles(worker_script, early_script), live_files.early_tag
-    with TestClient(Starlette(routes=[*first_paint.routes(lambda: tag(worker_script())), *files.routes()])) as client:
+    files = live_files.LiveFiles(worker_script, early_script, live_photo.early_photo)
+    with TestClient(Starlette(routes=[*first_paint.routes(files.early_tag), *files.routes()])) as client:
+        client.files = files
         yield client
 
 
@@ -76,6 +83,22 @@ def test_the_worker_begins_with_the_page_live_and_with_no_other(client, monkeypa
     assert json.loads(html.unescape(files)) == live_files.shipped_files(worker_script())
     monkeypatch.setattr(live_files, "missing_files", lambda: [live_files.WASM])
     assert re.search(early, client.get("/live").text) is None
+
+
+def test_the_worker_is_given_the_first_photo_once_it_is_made(client, monkeypatch, shipped):
+    """The address of each picture changes with it: a browser keeps it for good."""
+    monkeypatch.setattr(live_files, "missing_files", list)
+    first = r'<script async src=".+?" data-model=".+?" data-files=".+?" data-first="(.+?)">'
+    assert re.search(first, client.get("/live").text) is None
+    monkeypatch.setattr(client.files, "photo", client.files.make_photo())
+    photo = json.loads(html.unescape(re.search(first, client.get("/live").text)[1]))
+    rec = vitcore.record(shipped, asset("samples/red-panda.jpg"))
+    assert photo["name"] == "red-panda" and photo["key"] == f"{DEFAULT_MODEL} {sample_photos.sample_digest('red-panda')}"
+    assert photo["spec"]["grid"]["rows"] == rec.grid.rows and photo["spec"]["readout"] == list(np.flatnonzero(rec.pooling_weights))
+    pixels, sharp = client.get(f"/{photo['pixels']}"), client.get(f"/{photo['sharp']}")
+    assert np.array_equal(np.asarray(Image.open(io.BytesIO(pixels.content))), rec.model_input.pixels)
+    assert sharp.headers["content-type"] == "image/jpeg" and "immutable" in sharp.headers["cache-control"]
+    assert photo["pixels"].split("/")[-1].split("-")[0] == f"{zlib.crc32(pixels.content):08x}"
 
 
 def png(side: int = 40) -> bytes:

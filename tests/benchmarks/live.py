@@ -1,8 +1,10 @@
 """How fast Live is in Chromium here: the first frame, frames a second, the parts of a frame, gaps of the page's own thread, memory.
 
-python tests/benchmarks/live.py            # a camera that is a file, two photos in turn
+python tests/benchmarks/live.py               # a camera that is a file, two photos in turn
+python tests/benchmarks/live.py --minutes 30  # and for so long the memory of the renderer, with its growth
 """
 
+import argparse
 import statistics
 import sys
 import tempfile
@@ -12,12 +14,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "browser"), str(ROOT / "tests"), str(ROOT)]
 
+import psutil  # noqa: E402
 from app_process import served  # noqa: E402
 from conftest import FLAGS, _on_path  # noqa: E402
 from PIL import Image  # noqa: E402
-from playwright.sync_api import sync_playwright  # noqa: E402
+from playwright.sync_api import BrowserContext, Locator, Page, Playwright, sync_playwright  # noqa: E402
 
-SECONDS = 10
+Row = tuple[str, float, str]
+MB = 1e6
+SECONDS, STAY_S, SAMPLE_S = 10, 3, 5
+SETTLED_MIN = 2  # what a browser compiles and keeps at first is no growth
 GAPS = """() => { const gaps = globalThis.gaps = []; let last = performance.now()
   const tick = now => { gaps.push(now - last); last = now; requestAnimationFrame(tick) }
   requestAnimationFrame(tick) }"""
@@ -34,42 +40,94 @@ def camera(folder: Path) -> Path:
     return file
 
 
-def main() -> None:
-    """Print a table of one visit."""
-    with tempfile.TemporaryDirectory() as home, served(Path(home)) as server, sync_playwright() as playwright:
-        flags = [flag for flag in FLAGS if not flag.startswith("--js-flags")]
-        flags.append(f"--use-file-for-fake-video-capture={camera(Path(home))}")
-        kept = f"{home}/browser"  # a private window keeps no file as large as the weights for a second visit
-        context = playwright.chromium.launch_persistent_context(
-            kept, executable_path=_on_path(), args=flags, permissions=["camera"]
+def first_frame(context: BrowserContext, server: str) -> tuple[Page, Locator, float]:
+    """The page with its first answer, and after how many seconds that was there."""
+    page = context.new_page()
+    page.goto(f"{server}/_stcore/health")
+    begun = time.monotonic()
+    page.goto(f"{server}/live")
+    figure = page.locator("figure[data-frames]")
+    figure.wait_for(timeout=120_000)
+    return page, figure, time.monotonic() - begun
+
+
+def frames_so_far(figure: Locator) -> int:
+    """How many frames have been answered."""
+    return int(figure.get_attribute("data-frames") or 0)
+
+
+def frames_a_second(page: Page, figure: Locator) -> list[Row]:
+    """Of the camera; the parts of a frame, and how long the page's own thread was busy with something else."""
+    figure.locator("[data-source=camera]").click()
+    page.wait_for_timeout(3000)
+    page.evaluate(GAPS)
+    before, begun, spent = frames_so_far(figure), time.monotonic(), []
+    while time.monotonic() - begun < SECONDS:
+        page.wait_for_timeout(250)
+        spent.append(page.workers[0].evaluate("latest.ms"))
+    rows: list[Row] = [
+        ("frames", (int(figure.get_attribute("data-frames") or 0) - before) / (time.monotonic() - begun), "a second")
+    ]
+    rows += [(f"{part}, of a frame", statistics.median(one[part] for one in spent), "ms") for part in spent[0]]
+    gaps = sorted(page.evaluate("gaps"))
+    return [*rows, ("gaps of the page's thread, p99", gaps[int(0.99 * (len(gaps) - 1))], "ms")]
+
+
+def renderer_memory(page: Page, figure: Locator, minutes: float) -> list[Row]:
+    """Of the renderer while the camera runs: PSS, what is its own alone, and how fast the least of each minute grows."""
+    assert page.context.browser
+    processes = page.context.browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+    renderers = [psutil.Process(one["id"]) for one in processes if one["type"] == "renderer"]
+    least: dict[int, tuple[float, float]] = {}
+    before, begun, most = frames_so_far(figure), time.monotonic(), 0.0
+    while (now := time.monotonic() - begun) < 60 * minutes:
+        page.wait_for_timeout(1000 * SAMPLE_S)
+        pss, own = max((full.pss / MB, full.uss / MB) for full in (one.memory_full_info() for one in renderers))
+        least[int(now // 60)], most = min(least.get(int(now // 60), (pss, own)), (pss, own)), max(most, pss)
+    for minute, (pss, own) in least.items():
+        print(f"minute {minute:3} {pss:8.1f} MB, of which {own:.1f} its own")
+    steady = {minute: pss for minute, (pss, _) in least.items() if minute >= SETTLED_MIN}
+    growth = statistics.linear_regression(list(steady), list(steady.values())).slope if len(steady) > 1 else float("nan")
+    return [("renderer, PSS, least of the last minute", least[max(least)][0], "MB"), ("renderer, PSS at most", most, "MB"),
+            (f"renderer, growth from minute {SETTLED_MIN} on", growth, "MB a minute"),
+            ("frames meanwhile", frames_so_far(figure) - before, "")]  # fmt: skip
+
+
+def visits(playwright: Playwright, server: str, home: Path, minutes: float) -> tuple[list[Row], str]:
+    """Of three browsers' visits, what a table says, and the page's own line; the last browser's is the second of one."""
+    flags = [flag for flag in FLAGS if not flag.startswith("--js-flags")]
+    flags.append(f"--use-file-for-fake-video-capture={camera(home)}")
+    rows: list[Row] = []
+    for visitor, names in (("somebody", ["a server just started"]), ("another", ["first visit", "second visit"])):
+        context = playwright.chromium.launch_persistent_context(  # a private window keeps no file as large as the weights
+            f"{home}/{visitor}", executable_path=_on_path(), args=flags, permissions=["camera"]
         )
-        rows = []
-        for visit in ("first visit", "second visit"):
-            page = context.new_page()
-            page.goto(f"{server}/_stcore/health")
-            begun = time.monotonic()
-            page.goto(f"{server}/live")
-            figure = page.locator("figure[data-frames]")
-            figure.wait_for(timeout=120_000)
-            rows.append((f"first frame, {visit}", time.monotonic() - begun, "s"))
-            if visit == "first visit":
+        for name in names:
+            page, figure, seconds = first_frame(context, server)
+            rows.append((f"first frame, {name}", seconds, "s"))
+            if name != "second visit":
+                page.wait_for_timeout(1000 * STAY_S)  # nobody leaves at the first frame
                 page.close()
-        figure.locator("[data-source=camera]").click()
-        page.wait_for_timeout(3000)
-        page.evaluate(GAPS)
-        before, begun, spent = int(figure.get_attribute("data-frames")), time.monotonic(), []
-        while time.monotonic() - begun < SECONDS:
-            page.wait_for_timeout(250)
-            spent.append(page.workers[0].evaluate("latest.ms"))
-        rows.append(("frames", (int(figure.get_attribute("data-frames")) - before) / (time.monotonic() - begun), "a second"))
-        rows += [(f"{part}, of a frame", statistics.median(one[part] for one in spent), "ms") for part in spent[0]]
-        gaps = sorted(page.evaluate("gaps"))
-        rows.append(("gaps of the page's thread, p99", gaps[int(0.99 * (len(gaps) - 1))], "ms"))
-        threads = figure.locator(".rate").inner_text()
-        context.close()
+        if visitor == "somebody":
+            context.close()
+    rows += frames_a_second(page, figure)
+    if minutes:
+        rows += renderer_memory(page, figure, minutes)
+    said = figure.locator(".rate").inner_text()
+    context.close()
+    return rows, said
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=0, help="for how long the renderer's memory is watched")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as home, served(Path(home)) as server, sync_playwright() as playwright:
+        rows, said = visits(playwright, server, Path(home), asked.minutes)
     for name, value, unit in rows:
-        print(f"{name:34} {value:8.2f} {unit}")
-    print(threads)
+        print(f"{name:50} {value:8.2f} {unit}")
+    print(said)
 
 
 if __name__ == "__main__":

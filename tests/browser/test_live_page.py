@@ -3,8 +3,10 @@
 import base64
 import json
 import re
+import time
 from pathlib import Path
 from urllib.parse import urlparse
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -216,3 +218,23 @@ def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server,
     expect(page.get_by_role("heading", name="Patches", level=1)).to_be_visible()
     assert page.workers == [], "the worker ends with the page"
     browser.close()
+
+
+@pytest.mark.skipif(bool(missing_files()), reason="onnxruntime-web is not installed here: run `make live`")
+def test_the_first_photo_is_answered_before_the_page_asks_and_another_is_not(visit, server):
+    for _ in range(LONG_MS // 100):
+        if b"data-first=" in urlopen(f"{server}/live").read():  # the server has made it ready
+            break
+        time.sleep(0.1)
+    page = visit("live", new=True)
+    figure, checked = page.locator("figure:has(.hit)"), "differ from the server's by at most 0.0000"
+    expect(figure.locator(".checked")).to_contain_text(checked)
+    assert figure.get_attribute("data-frames") == "1" and page.workers[0].evaluate("latest.id") == 0, "the page asked for none"
+    figure.locator("[data-act=cover]").click()
+    figure.locator(".hit").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(figure).to_have_attribute("data-frames", "2")
+    page.goto(f"{server}/live?photo=cat")
+    expect(figure.locator(".checked")).to_contain_text(checked)
+    assert page.workers[0].evaluate("latest.id") == 1

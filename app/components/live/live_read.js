@@ -63,31 +63,35 @@ export function largestDifference(a, b) {
 /** A frame's fine detail as RGBA of high × wide: `fine_detail` in Python says how it is made and why.
  * @param {Uint8ClampedArray} rgba @param {number} wide @param {number} high @param {{ rows: number, cols: number }} grid */
 export function fineDetail(rgba, wide, high, { rows, cols }) {
-  const bright = Float32Array.from({ length: wide * high }, (_, i) => LUMA[0] * rgba[4 * i] + LUMA[1] * rgba[4 * i + 1] + LUMA[2] * rgba[4 * i + 2])
-  const radius = Math.round(BLUR * Math.min(wide / cols, high / rows))
-  let soft = bright
-  for (let pass = 0; pass < 3; pass++) soft = boxBlur(boxBlur(soft, wide, high, radius), high, wide, radius) // each turns it over
-  const fine = bright.map((v, i) => DETAIL * Math.tanh((v - soft[i]) / DETAIL))
+  const bright = new Float32Array(wide * high), radius = Math.round(BLUR * Math.min(wide / cols, high / rows))
+  for (let i = 0, j = 0; i < bright.length; i++, j += 4) bright[i] = LUMA[0] * rgba[j] + LUMA[1] * rgba[j + 1] + LUMA[2] * rgba[j + 2]
+  const turned = new Float32Array(bright.length), fine = Float32Array.from(bright)
+  for (let pass = 0; pass < 3; pass++) {
+    boxBlur(fine, turned, wide, high, radius) // each turns it over
+    boxBlur(turned, fine, high, wide, radius)
+  }
+  for (let i = 0; i < fine.length; i++) fine[i] = DETAIL * Math.tanh((bright[i] - fine[i]) / DETAIL)
   const starts = (size, count) => Array.from({ length: count + 1 }, (_, i) => Math.floor((i * size) / count))
   const [ys, xs] = [starts(high, rows), starts(wide, cols)]
   for (let r = 0; r < rows; r++) for (let c = 0; c < cols; c++) settlePatch(fine, wide, ys[r], ys[r + 1], xs[c], xs[c + 1])
   return dithered(fine, wide, high)
 }
 
-/** Each value the mean of a box along its row, of which the last pixel goes on at the rim; the picture comes out turned over.
- * @param {Float32Array} values @param {number} wide @param {number} high @param {number} radius */
-function boxBlur(values, wide, high, radius) {
-  const out = new Float32Array(values.length), share = 1 / (2 * radius + 1)
+/** Into `out` each value as the mean of a box along its row, of which the last pixel goes on at the rim; the picture is turned over there.
+ * @param {Float32Array} values @param {Float32Array} out @param {number} wide @param {number} high @param {number} radius */
+function boxBlur(values, out, wide, high, radius) {
+  const share = 1 / (2 * radius + 1), row = new Float32Array(wide + 2 * radius + 1) // with its rims
   for (let y = 0; y < high; y++) {
-    const at = y * wide, value = x => values[at + Math.min(wide - 1, Math.max(0, x))]
+    const at = y * wide
+    row.fill(values[at], 0, radius).set(values.subarray(at, at + wide), radius)
+    row.fill(values[at + wide - 1], radius + wide)
     let sum = 0
-    for (let x = -radius; x <= radius; x++) sum += value(x)
-    for (let x = 0; x < wide; x++) {
-      out[x * high + y] = sum * share
-      sum += value(x + radius + 1) - value(x - radius)
+    for (let x = 0; x < 2 * radius + 1; x++) sum += row[x]
+    for (let x = 0, o = y; x < wide; x++, o += high) {
+      out[o] = sum * share
+      sum += row[x + 2 * radius + 1] - row[x]
     }
   }
-  return out
 }
 
 /** A patch's own mean is taken off; what is still too far from it is scaled. */

@@ -20,14 +20,13 @@ export function startWorker(s) {
   s.worker = early?.worker ?? new Worker(at("worker"), { type: "module" })
   s.worker.onerror = event => broken(s, "broken", { reason: event.message || "worker" })
   s.worker.onmessage = ({ data: message }) => hear(s, message)
-  const { grid, blocks, heads, cut, mean, std, output } = data
   const files = { library: at("library"), wasm: at("wasm"), graph: at("graph"), weights: at("weights"), named: data.files.named }
-  const start = new Float32Array(grid.prefix + grid.rows * grid.cols)
-  for (const token of data.readout) start[token] = 1 / data.readout.length
   say(s, "loading", { percent: 0 })
   if (!early) s.worker.postMessage({ kind: "load", files })
   if (early?.heard) hear(s, early.heard)
-  s.worker.postMessage({ kind: "start", spec: { grid, blocks, heads, cut, mean, std, output, start } })
+  s.early = early?.photo ?? null
+  const { grid, blocks, heads, cut, mean, std, output, readout } = data
+  s.worker.postMessage({ kind: "start", spec: { grid, blocks, heads, cut, mean, std, output, readout } })
 }
 
 // The worker that was begun before the page was here, once, where it has the same files; another is ended.
@@ -50,7 +49,7 @@ function hear(s, message) {
     showReady(s)
     frameNow(s)
   }
-  if (message.kind === "frame") {
+  if (message.kind === "frame" && message.id) { // what was asked early has none, and is waited for below
     s.waiting = 0
     s.latest = message
     s.stamps = [...s.stamps.slice(-9), performance.now()]
@@ -81,6 +80,7 @@ async function ask(s) {
   s.timer = 0
   if (!s.ready || !s.source || s.failed || s.end.signal.aborted || s.waiting) return
   s.waiting = performance.now() // before the frame is there: of two that ask, one waits
+  if (askedEarly(s)) return
   const source = s.source, again = s.frozen && s.asked < s.since && !s.stepped // the frame that stands, otherwise covered
   const frame = again ? {} : await within(GRAB_MS, grab(source)).catch(() => null)
   if (!frame || source !== s.source) {
@@ -94,11 +94,25 @@ async function ask(s) {
     for (const picture of [frame.bitmap, frame.sharp]) picture?.close()
     return
   }
+  if (!again) s.stepped = false
+  s.worker.postMessage({ kind: "frame", id: nextId(s), covered: [...s.covered], off: [...s.off], ...frame }, [frame.bitmap, frame.sharp].filter(Boolean))
+}
+
+function nextId(s) {
   s.begun = performance.now()
   s.asked += 1
-  if (!again) s.stepped = false
   s.root.dataset.asked = String(s.asked)
-  s.worker.postMessage({ kind: "frame", id: s.asked, covered: [...s.covered], off: [...s.off], ...frame }, [frame.bitmap, frame.sharp].filter(Boolean))
   clearTimeout(s.lost)
   s.lost = setTimeout(() => s.waiting && broken(s, "broken", { reason: `${LOST_MS / 1000} s` }), LOST_MS)
+  return s.asked
+}
+
+// The photo at hand may be what the worker was asked for before the page was here: its answer is here, or on its way.
+function askedEarly(s) {
+  const { early, source, worker } = s, same = Boolean(early && source.key === early.key && !s.covered.size && !s.off.size)
+  s.early = null
+  if (!same) return false
+  const id = nextId(s)
+  early.answer.then(message => worker === s.worker && hear(s, { ...message, id }))
+  return true
 }

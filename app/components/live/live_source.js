@@ -91,7 +91,7 @@ async function openClip(s, file) {
 export async function openPhoto(s) {
   const { pixels, photo, key } = s.data
   try {
-    const [bitmap, sharp] = await Promise.all([pixels, photo].map(async url => {
+    const [bitmap, sharp] = s.early?.key === key ? s.early.pictures : await Promise.all([pixels, photo].map(async url => {
       const answer = await fetch(url)
       return createImageBitmap(await answer.blob(), { colorSpaceConversion: "none", premultiplyAlpha: "none" })
     }))

@@ -25,9 +25,16 @@ here.onmessage = async ({ data: message }) => {
 }
 
 async function start(given) {
-  spec = given
+  adopt(given)
   await loading
   here.postMessage({ kind: "ready", threads: runtime.env.wasm.numThreads })
+}
+
+/** What the model is; `start`: where its answer is read, as rollout begins with it. */
+function adopt(given) {
+  const start = new Float32Array(given.grid.prefix + given.grid.rows * given.grid.cols)
+  for (const token of given.readout) start[token] = 1 / given.readout.length
+  spec = { ...given, start }
 }
 
 async function load(files) {
@@ -35,7 +42,7 @@ async function load(files) {
   runtime = await import(files.library)
   runtime.env.wasm.wasmPaths = { wasm: files.wasm }
   runtime.env.wasm.numThreads = here.crossOriginIsolated ? Math.min(MOST_THREADS, Math.max(1, navigator.hardwareConcurrency - 1)) : 1
-  const open = (model, more) => runtime.InferenceSession.create(model, { executionProviders: ["wasm"], graphOptimizationLevel: "all", ...more })
+  const open = (model, more) => runtime.InferenceSession.create(model, { executionProviders: ["wasm"], graphOptimizationLevel: "basic", ...more })
   open(new Uint8Array(1), { logSeverityLevel: 4 }).catch(() => {}) // no model: the wasm is fetched and compiled while the weights come
   session = await open(await graph, { externalData: [{ path: files.named, data: await weights }] })
 }
@@ -77,8 +84,10 @@ function pixelsOf(bitmap) {
   return { width, height, rgba: whole.ctx.getImageData(0, 0, width, height).data }
 }
 
-// `sharp`: the same crop at the photo's own sharpness, to be drawn; without it, the frame's own.
-async function answer({ id, bitmap, sharp, covered, off }) {
+// `sharp`: the same crop at the photo's own sharpness, to be drawn; without it, the frame's own. `spec` comes with what is asked early.
+async function answer({ id, bitmap, sharp, covered, off, spec: early }) {
+  if (early) adopt(early)
+  await loading
   const begun = performance.now()
   const { width, height, rgba } = pixelsOf(bitmap), { grid, cut, blocks } = spec, tokens = grid.prefix + grid.rows * grid.cols
   const rgb = resizeAndCrop(rgba, width, height, cut), paint = covered.length ? coverPatches(rgb, covered) : "", resized = performance.now()
@@ -122,7 +131,7 @@ async function run(rgb, off) {
   const kept = new Float32Array(blocks * heads).fill(1)
   for (const head of off) kept[head] = 0
   const out = await session.run({ image, heads: new runtime.Tensor("float32", kept, [blocks, heads, 1, 1]) }, ["logits", "attention"])
-  return { logits: Float32Array.from(out.logits.data), attention: Float32Array.from(out.attention.data) } // the library keeps its own
+  return { logits: out.logits.data, attention: out.attention.data } // the library's copies, which are ours to give away
 }
 
 // The last frame as a file: it leaves the browser only when the visitor asks for that.

@@ -15,6 +15,7 @@ from app.state.memory import memory_cache, visitors
 from app.state.model_ref import ModelRef
 from app.state.models import live_graph, uploaded_model
 from app.state.recordings import look_bytes
+from app.state.visit import live_photo
 from app.state.visit.visit import Visit
 from vitcore.errors import RefusalError
 from vitcore.models.model_cards import DEFAULT_MODEL
@@ -37,14 +38,11 @@ TEXT_KEYS = (
 
 def live_message(visit: Visit) -> dict[str, Any]:
     """What the component is given."""
-    text, rec, grid, vit = visit.texts, visit.recording, visit.grid, visit.vit
+    text, rec, vit = visit.texts, visit.recording, visit.vit
     files, problem = _files(visit)
     return {
-        "key": f"{vit.name} {visit.photo.key}", "runs": vit.name, "problem": problem, "files": files, "output": vit.output,
-        "labels": list(translated_labels(vit.labels)), "cut": live_graph.cut_of(vit), "mean": list(vit.mean), "std": list(vit.std),
-        "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)}, "blocks": vit.blocks,
-        "heads": vit.heads,
-        "readout": [token for token, weight in enumerate(rec.pooling_weights) if weight > 0], "readoutName": say(visit.readout),
+        **live_photo.live_spec(vit, rec), "key": live_photo.live_key(vit, visit.photo), "runs": vit.name, "problem": problem,
+        "files": files, "labels": list(translated_labels(vit.labels)), "readoutName": say(visit.readout),
         "photo": visit.photo_url, "detail": visit.detail_url,
         "pixels": media_url(look_bytes.input_png(rec), "image/png", "live"),
         "server": {"logits": _floats(rec.logits), "rollout": _floats(rec.rollout()), "answer": [

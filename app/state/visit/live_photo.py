@@ -1,0 +1,43 @@
+"""What the worker of Live is told of a model, and the photo that it is given before a page has asked: the first of the gallery."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from app import texts
+from app.server.live_files import EarlyPhoto
+from app.state.models import live_graph, loaded_models
+from app.state.photos import sample_photos
+from app.state.recordings import look_bytes, recordings
+from vitcore.models.model_cards import DEFAULT_MODEL
+
+if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
+    from vitcore.images import Photo
+    from vitcore.models.vit import Vit
+
+
+def live_spec(vit: Vit, rec: Recording) -> dict[str, Any]:
+    """A model's grid, layers, crop and colours, and where its answer is read, as the worker needs them."""
+    grid = rec.grid
+    return {
+        "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)}, "blocks": vit.blocks,
+        "heads": vit.heads, "cut": live_graph.cut_of(vit), "mean": list(vit.mean), "std": list(vit.std), "output": vit.output,
+        "readout": [token for token, weight in enumerate(rec.pooling_weights) if weight > 0],
+    }  # fmt: skip
+
+
+def live_key(vit: Vit, photo: Photo) -> str:
+    """Of two pages with one key, the browser's answers for the photo at hand are one."""
+    return f"{vit.name} {photo.key}"
+
+
+def early_photo() -> EarlyPhoto:
+    """The photo that a visitor sees first, for the shipped model. It loads the model, which the first page needs anyway.
+
+    Raises: MemoryBudgetError.
+    """
+    vit, name = loaded_models.loaded(DEFAULT_MODEL), sample_photos.samples()[0]["id"]
+    photo = sample_photos.open_sample(name, texts.DEFAULT, vit.bands)
+    rec = recordings.recording(vit, photo)
+    return EarlyPhoto(name, live_key(vit, photo), live_spec(vit, rec), look_bytes.input_png(rec), recordings.input_picture(rec)[1])
