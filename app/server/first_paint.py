@@ -18,13 +18,16 @@ from app.server.live_files import ISOLATED
 from app.streamlit_selectors import fill_selectors
 
 HEAD = Path(__file__).parents[1] / "static" / "head.html"
+PAGE_SIZE = Path(__file__).parents[1] / "components" / "page_style" / "page_size.js"  # stands in the head, too
 
 
 @cache
 def index_html() -> str:
     """Streamlit's page with `static/head.html` at the end of its head."""
     page = (Path(get_static_dir()) / "index.html").read_text(encoding="utf-8")
-    return page.replace("</head>", f"{fill_selectors(HEAD.read_text(encoding='utf-8'))}</head>", 1)
+    size = PAGE_SIZE.read_text(encoding="utf-8").replace("export ", "")
+    head = fill_selectors(HEAD.read_text(encoding="utf-8")).replace("/* page_size.js */", size)
+    return page.replace("</head>", f"{head}</head>", 1)
 
 
 def _page(request: Request) -> Response:

@@ -1,13 +1,17 @@
 """Lecture mode: on every page, in the address, with pickers, neighbours, closed notes, a way out, and larger figures."""
 
+from types import SimpleNamespace
+
 import pytest
 from nameless import Nameless
 from visitor import App
 
 from app import texts
 from app.components.figure import SCREEN_SHARE
+from app.components.page_style import page_style
 from app.components.page_style.page_style import PageSize
 from app.menu import LECTURE, PAGES, ROOMS
+from app.server.first_paint import index_html
 from app.shell import lecture_mode
 
 ASIDE = ("before", "after", "before story", "after story")
@@ -94,6 +98,19 @@ def test_notes_are_for_the_presenter():
     (box,) = [box for box in app.at.expander if box.label == TEXT["notes"]]
     assert not box.proto.expanded, "a projector shows nothing of them"
     assert [m.value for m in box.markdown] == [notes]
+
+
+@pytest.mark.parametrize(("cookie", "size"), [
+    ("1.5-0-1000", (1.5, 0, 1000)), ("1-390-0", (1.0, 390, 0)), ("", (1.0, 0, 0)), ("9-0-0", (1.0, 0, 0)),
+    ("1-12345-0", (1.0, 0, 0)), ("nan-0-0", (1.0, 0, 0)),
+])  # fmt: skip
+def test_the_first_run_knows_how_large_the_page_is(monkeypatch, cookie, size):
+    visit = SimpleNamespace(session_state={}, context=SimpleNamespace(cookies={"inside_vit_size": cookie}))
+    monkeypatch.setattr(page_style, "st", visit)
+    assert page_style.page_size() == size
+    visit.context.cookies = {}  # it is told once
+    assert page_style.page_size() == size
+    assert "function pageSize()" in index_html() and "inside_vit_size=" in index_html()
 
 
 def resized(app: App, *size: float) -> dict:

@@ -2,8 +2,11 @@
 
 import re
 
+import pytest
 from looking import at_rest, canvas, changed, drawn, in_both, resize, serious, too_wide
 from playwright.sync_api import Page, expect
+
+from tests.benchmarks.layout import LEAST_LONGEST, LEAST_SHARE, LOOK, figures
 
 SIZE = "parseFloat(getComputedStyle(document.documentElement).fontSize)"
 GROWN = "parseFloat(getComputedStyle(document.querySelector('.stPlotlyChart .xtitle')).fontSize) > 15"  # figures too, from 12
@@ -186,3 +189,29 @@ def test_f_fills_the_screen_with_every_kind_of_picture_and_a_button_names_the_ke
     page.mouse.move(900, 500)
     page.locator(".st-key-bar").get_by_role("button", name="Keys").click()
     expect(page.get_by_role("dialog")).to_contain_text("the picture under the pointer")
+
+
+@pytest.mark.parametrize("slug", ["attention", "bring", "cover", "learn", "live", "positions", "quiz"])
+def test_a_picture_fills_a_projector(visit, slug):
+    row = figures(at_rest(visit(f"{slug}?lecture=true", width=1920, height=1080)).evaluate(LOOK), 0)
+    assert row["longest"] >= LEAST_LONGEST and row["cut"] == 0, row
+
+
+@pytest.mark.parametrize("slug", ["attention", "compare", "cover", "learn", "positions", "quiz", "story", "switch"])
+def test_pictures_hold_most_of_a_short_screen(visit, slug):
+    row = figures(at_rest(visit(slug, width=1280, height=720)).evaluate(LOOK), 0)
+    assert row["share"] >= LEAST_SHARE, row
+
+
+@pytest.mark.parametrize(("slug", "width", "height"), [("rollout", 1280, 720), ("paper", 1280, 720), ("rollout", 1440, 900)])
+def test_how_to_read_a_picture_opens_below_its_button_not_over_the_picture(visit, slug, width, height):
+    page = at_rest(visit(slug, width=width, height=height))
+    button = page.get_by_test_id("stMain").get_by_role("button", name=re.compile("How to read")).first
+    button.click()
+    body = page.get_by_test_id("stPopoverBody")
+    body.wait_for()
+    page.wait_for_function("() => !document.getAnimations().some(a => a.playState === 'running')")
+    expect(body).to_be_in_viewport(ratio=0.95)
+    below = button.bounding_box()
+    page.wait_for_timeout(200)
+    assert body.bounding_box()["y"] >= below["y"] + below["height"] - 1

@@ -26,6 +26,17 @@ test("a byte is a power of two, 0 is none, 255 is all", () => {
   assert.ok(table.every((value, code) => code === 0 || value > table[code - 1]))
 })
 
+test("the cards of many heads stand in as few columns as it takes to see all rows", () => {
+  assert.equal(reading.headColumns(12, 890, 1080, 1), 6, "a projector: two rows of six")
+  assert.equal(reading.headColumns(12, 400, 720, 1), 5, "a laptop")
+  assert.equal(reading.headColumns(12, 890, 1080, 2), 4, "two maps side by side are half as high")
+  for (const heads of [5, 12, 16]) {
+    const columns = reading.headColumns(heads, 440, 900, 1)
+    assert.ok(Math.ceil(heads / columns) * (440 / columns + 36) <= 0.52 * 900, `${heads} heads are seen`)
+  }
+  assert.equal(reading.headColumns(24, 100, 300, 1), 1, "none is narrower than it can be read")
+})
+
 test("a token's weights are a row of a map, and what it gets a column", () => {
   const map = reading.reader(maps(2), { queries: null }, GRID)
   const weights = (head, token, column) => [...reading.read(map, head, token, column, HALVES, new Float32Array(TOKENS))]

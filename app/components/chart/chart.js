@@ -56,7 +56,9 @@ function frame(root, s) {
   drawLegend(root.querySelector("ul"), legend ? traces.filter(t => t.name && t.legend) : [])
   drawScale(root.querySelector(".scale"), traces.find(t => t.kind === "scale"))
   drawNotes(root.querySelector(".notes"), s.data.notes.filter(besidePlot))
-  const place = layout(root.clientWidth, root.matches(":fullscreen") ? window.innerHeight : height, x, y, mostHigh(root, s.data.rows), root.matches(":fullscreen"))
+  const alone = root.matches(":fullscreen"), given = alone ? NaN : parseFloat(getComputedStyle(svg).maxHeight) // by a style sheet
+  const most = given || mostHigh(root, s.data.rows)
+  const place = layout(root.clientWidth, alone ? window.innerHeight : given ? Infinity : height, x, y, most, alone ? most : given ? Infinity : 560 * em, alone)
   svg.setAttribute("height", place.high)
   svg.style.height = place.high + "px"
   return place
@@ -65,7 +67,7 @@ function frame(root, s) {
 // How high the plot may be: alone on a full screen, or where `rows` of charts are seen at once; 0: any height.
 const mostHigh = (root, rows) => root.matches(":fullscreen") ? window.innerHeight - 2 * WORDS_EM * em : (rows && window.innerWidth >= THREE_COLUMNS_PX ? Math.max(170 * em, (window.innerHeight - ABOVE_EM * em) / rows - WORDS_EM * em) : Infinity)
 
-function layout(wide, height, x, y, most, alone) {
+function layout(wide, height, x, y, most, widest, centred) {
   const left = y.visible === false ? 0 : em * (34 + 7 * Math.max(...ticksOf(y, 5).map(t => t.label.length)))
   const bottom = x.visible === false ? 2 : 44 * em
   const at = (axis, from, to) => {
@@ -74,8 +76,8 @@ function layout(wide, height, x, y, most, alone) {
   }
   if (y.scaleanchor) {
     const ratio = Math.abs(y.range[1] - y.range[0]) / Math.abs(x.range[1] - x.range[0])
-    const w = Math.max(LEAST, Math.min(wide - left, (alone ? most : 560 * em) / Math.max(1, ratio), (most - bottom) / ratio))
-    const start = alone ? left + (wide - left - w) / 2 : left
+    const w = Math.max(LEAST, Math.min(wide - left, widest / Math.max(1, ratio), (most - bottom) / ratio))
+    const start = centred ? left + (wide - left - w) / 2 : left
     return { left: start, top: 0, w, h: w * ratio, high: w * ratio + bottom, x: at(x, start, start + w), y: at(y, w * ratio, 0) }
   }
   const h = Math.max(60, Math.min(em * (height - (bottom > 2 ? 90 : 56)), most - 8) - bottom), w = Math.max(LEAST, wide - left - 10)

@@ -3,6 +3,7 @@
 import { adoptChoices, fresh } from "../choices.js"
 import { label } from "./explorer_words.js"
 import { bars, drawAtlas, paint, prefetch, schedule } from "./explorer_draw.js"
+import { headColumns } from "./explorer_read.js"
 import { build, listen } from "./explorer_touch.js"
 
 const states = new WeakMap()
@@ -31,10 +32,18 @@ function settle(s, root) {
   Object.assign(s, { root, hover: null, peek: null, playing: null, shape: "", cards: null, size: null, side: null })
   s.observer = new ResizeObserver(entries => {
     for (const { target, contentRect: { width, height } } of entries) s[target.className === "hit" ? "size" : "side"] = [width, height]
+    arrange(s)
     schedule(s)
   })
   s.observer.observe(root.querySelector(".hit"))
   listen(s)
+}
+
+// Cards of many heads: as many beside each other as it takes to see them all.
+function arrange({ root, data, st }) {
+  const cards = root.querySelector(".cards")
+  const ratio = parseFloat(root.style.getPropertyValue("--ratio")) * (st.second === null ? 1 : 2)
+  cards.style.setProperty("--columns", String(headColumns(data.heads, cards.clientWidth, window.innerHeight, ratio)))
 }
 
 function adopt(s, data) {
@@ -47,7 +56,9 @@ function adopt(s, data) {
   if (photo.getAttribute("src") !== data.photo) photo.src = data.photo
   if (s.detail?.getAttribute("src") !== data.detail) s.detail = Object.assign(new Image(), { onload: () => schedule(s), src: data.detail })
   s.root.classList.toggle("few", data.heads <= 4)
+  s.root.classList.toggle("many", data.heads > 4)
   s.root.classList.toggle("outliers", data.outliers.patches.length > 0 && !data.outliers.masked)
+  arrange(s)
   bars(s)
   label(s)
   drawAtlas(s)

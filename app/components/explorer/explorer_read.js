@@ -176,3 +176,15 @@ export function fill(small, values, from, top, log, colours) {
 // An even share of what a token gives, and what a colour scale reaches at least: a nearly even map is nearly flat.
 export const even = ({ data: { grid } }) => 1 / (grid.prefix + grid.rows * grid.cols)
 export const least = s => LEAST_TOP * even(s)
+
+const CARDS_SHARE = 0.52 // of a screen's height, below the title of the cards and above what stands at its foot
+const LEAST_CARD_PX = 56, NAME_PX = 36 // how wide a head's card is at least; how much of its height is no map
+
+/** How many cards stand beside each other, so that all heads are seen: the fewest whose rows are no higher than their room.
+ * @param {number} heads @param {number} wide of all cards, in px @param {number} screen its height in px @param {number} ratio of a card's maps */
+export function headColumns(heads, wide, screen, ratio) {
+  const most = Math.max(1, Math.min(heads, Math.floor(wide / LEAST_CARD_PX)))
+  const high = columns => Math.ceil(heads / columns) * (wide / columns / ratio + NAME_PX)
+  for (let columns = 1; columns < most; columns++) if (high(columns) <= CARDS_SHARE * screen) return columns
+  return most
+}

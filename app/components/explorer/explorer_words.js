@@ -49,6 +49,16 @@ export function tell(s) {
     const most = fillIn(words.largest, { percent: percent(value), times: times(value) })
     card.top.textContent = marks ? `${most}\n${data.outliers.counted[marks - 1]}` : most
   })
+  q(".one-head").textContent = ofOneHead(s)
+}
+
+// What is known of the head that is pointed at or chosen, where there are so many that their cards have no room for words.
+function ofOneHead(s) {
+  const { st, data } = s
+  const head = s.peek?.head ?? (st.rolled ? null : st.head)
+  if (head === null || !s.root.classList.contains("many")) return ""
+  const { top, word, facts } = s.cards[head]
+  return [fillIn(data.words.head, { head }), top, word, facts].map(one => one.textContent ?? one).join(" · ").replaceAll("\n", " · ")
 }
 
 // Which outlier tokens hold much of what lights the photo, or that they are masked; and the switch beside it.

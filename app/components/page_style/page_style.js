@@ -3,11 +3,12 @@
 
 import { taken, typed } from "../keys.js"
 import { fullScreen, watchPointer } from "./full_screen.js"
+import { pageSize } from "./page_size.js"
 import { takeDrops } from "./photo_drop.js"
+import { makeRoom } from "./popover_room.js"
 
 const root = document.documentElement
 const OWN_ESCAPE = "[data-escape]" // a component that has something to undo first
-const PHONE_PX = 640 // below it Streamlit stacks columns
 const DRAWER_PX = 768 // below it Streamlit lays the menu over the page
 const TOUCH_PX = 44 // a finger's target
 const ANSWERED_MS = 10000 // the server's, on a slow line
@@ -42,6 +43,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     document.addEventListener("click", onward, { signal: s.end.signal })
     document.addEventListener("click", answerIntoView, { signal: s.end.signal, capture: true })
     document.addEventListener("click", intoView, { signal: s.end.signal, capture: true }) // before it is open
+    document.addEventListener("click", makeRoom, { signal: s.end.signal, capture: true })
     document.addEventListener("scroll", down, { signal: s.end.signal, capture: true, passive: true })
   }
   const another = page !== undefined && page !== data.page
@@ -49,6 +51,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const left = lecture && !data.lecture
   if (page !== data.page) arrives()
   if (another) delete root.dataset.more
+  if (another) root.style.removeProperty("--popover-room")
   if (chosen !== undefined && chosen !== data.chosen) closeDrawer()
   if (data.lecture && !lecture) awake()
   ;({ page, lecture, chosen, far, paths, words } = data)
@@ -57,9 +60,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   root.toggleAttribute("data-lecture", data.lecture)
   if (left) document.querySelector(":st(sidebar-content)")?.scrollTo({ top: 0, behavior: "instant" }) // to the pages, not to the switch
   s.measure = () => {
-    const scale = Math.max(1, Math.round(parseFloat(getComputedStyle(root).fontSize) / 4) / 4)
-    const narrow = window.innerWidth <= PHONE_PX ? window.innerWidth : 0
-    const high = scale > 1 ? Math.floor(window.innerHeight / 100) * 100 : 0
+    const { scale, narrow, high } = pageSize()
     if (scale !== data.scale || narrow !== data.narrow || high !== data.high) setTriggerValue("size", { scale, narrow, high })
   }
   s.key = event => {

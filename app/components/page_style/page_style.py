@@ -1,5 +1,6 @@
 """The page at large: lecture mode, larger type on larger screens; and how large that is, for the figures."""
 
+import re
 from typing import Any, NamedTuple
 
 import streamlit as st
@@ -8,6 +9,8 @@ from app.components.component_files import component
 from app.components.pending_choices import choose
 
 _COMPONENT = component("page_style", "<i hidden>\n</i>", isolate_styles=False)
+SIZE_COOKIE = "inside_vit_size"  # what `static/head.html` tells before the first run
+SIZE = re.compile(r"([1-7](?:\.\d{1,2})?)-(\d{1,4})-(\d{1,4})")
 
 
 class PageSize(NamedTuple):
@@ -22,8 +25,12 @@ class PageSize(NamedTuple):
 
 
 def page_size() -> PageSize:
-    """What the browser last told."""
-    return st.session_state.get("_size", PageSize())
+    """What the browser last told; on the first run by a cookie, so that no figure is drawn twice."""
+    if "_size" not in st.session_state:
+        told = SIZE.fullmatch(str(st.context.cookies.get(SIZE_COOKIE, "")))
+        st.session_state["_size"] = PageSize(float(told[1]), int(told[2]), int(told[3])) if told else PageSize()
+    size: PageSize = st.session_state["_size"]
+    return size
 
 
 def scaled_px(px: int) -> int:

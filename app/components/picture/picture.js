@@ -38,7 +38,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   const { style } = parentElement.querySelector("figure")
   style.setProperty("--shape", String((slots.cols * data.cell[1]) / (slots.rows * data.cell[0])))
-  style.maxWidth = "max(260px, (100vh - var(--beside-picture, 24.5rem)) * var(--shape))"
+  style.maxWidth = "calc(var(--gutter, 0px) + max(260px, (100vh - var(--beside-picture, 24.5rem)) * var(--shape)))"
   // it has a name, so now it can be reached
   const told = [data.label, data.told, data.words.keys, data.overlay && data.words.hold]
   canvas.setAttribute("aria-label", told.filter(Boolean).join(". ").replaceAll(".. ", ". "))

@@ -71,7 +71,7 @@ def _controls(visit: Visit) -> ExplorerVisit:
         head = query_controls.head_menu(text["head control"], vit.heads, text["mean"], width=104, help=text["head help"])
         direction = query_controls.button_row(text, "direction", list(DIRECTIONS))
         token, second = pinned_tokens.patch_fields(visit.grid, explorer_message.prefix_token_labels(visit), text)
-        with st.popover(text["drawing"], icon=":material/tune:"):
+        with st.popover(text["drawing"], icon=":material/tune:", key="drawing_settings"):
             style = query_controls.button_row(text, "lit", ["heat", "light"])
             log = st.toggle(text["log"], key="log", bind="query-params", help=text["log help"])
             about = text.fill("shared help", least=f"{MIN_TOP_IN_EVEN_SHARES:g}")

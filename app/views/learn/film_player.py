@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 FRAME_S = 0.5  # two snapshots a second
 REFRESH_S = 2.0  # between two looks at a run that is being trained
 FIGURES = ("given", "predicted", "truth", "rollout", "answer", "filters", "last_block", "positions", "distance")  # of one film some
-COLUMNS = 3
 ROWS_ON_SCREEN = 2  # of pictures, below the slider
 
 
@@ -76,9 +75,9 @@ def _player(name: str, photo: int, live: bool, text: texts.Prose, bar: DeltaGene
     shown = specs["weights"] | specs["photo"]
     findings = film_sentences.snapshot_findings(film, frame, films.first_emergence_steps(f"{key}:{steps[-1]}", film), text)
     there = [one for one in FIGURES if one in shown]
-    for first in range(0, len(there), COLUMNS):
-        for place, one in zip(st.columns(COLUMNS), there[first : first + COLUMNS], strict=False):
-            with place, st.container(border=True, height="stretch"):
+    with st.container(key="film_pictures"):  # in columns by `film.css`
+        for one in there:
+            with st.container(border=True, height="stretch"):
                 chart(shown[one], key=f"film_{one}", alt=text[f"{one} alt"], rows=ROWS_ON_SCREEN)
                 if found := findings.get(one):
                     st.badge(found.flag, icon=found.icon, color="green" if found.is_there else "gray")

@@ -14,7 +14,7 @@ if missing_photo_or_model.is_own_photo_missing():  # the gallery's first photo w
     st.stop()
 visit = current_visit.load_visit(text, needs_colours=True)
 sheet_place, score = st.container(), st.container()
-row = st.container(horizontal=True, vertical_alignment="bottom")
+row = st.container(horizontal=True, vertical_alignment="bottom", key="quiz_row")
 with row:
     seed = question_view.seed_input(text)
 with st.spinner(text["drawing"]):

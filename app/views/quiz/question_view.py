@@ -76,15 +76,27 @@ def show_stepper(sheet: QuizSheet, place: int) -> None:
 
 def show_question(sheet: QuizSheet, place: int) -> None:
     """A question, its choices, and once it is known the answer."""
-    text, question = sheet.text, sheet.quiz.questions[place]
-    answered = sheet.answers.get(place)
-    known = answered is not None
+    question, answered = sheet.quiz.questions[place], sheet.answers.get(place)
     st.markdown(f"### {place + 1} · {texts.escape_markdown(question.sentence)}")
+    with st.container(key="quiz_question" if len(question.pictures) == 1 else None):
+        _show_choices(sheet, place, question, answered)
+
+
+def _show_choices(sheet: QuizSheet, place: int, question: Question, answered: int | None) -> None:
+    """The choices, and below them the answer; in a lecture it stands beside a question's one picture (`page_style.css`)."""
+    text, known = sheet.text, answered is not None
     multiple_choice(
         [_choice_picture(one) for one in question.pictures], _choice_options(question), key="quiz_choice", label=text["choices"],
         name=f"{sheet.key} {place}", verdict_labels=(text["mark right"], text["mark wrong"]), large=lecture_mode.is_on(),
         on_pick=partial(_keep_answer, sheet.key, place), right=question.correct_choice if known else None, picked=answered,
     )  # fmt: skip
+    with st.container(key="quiz_answer"):
+        _show_answer(sheet, place, question, answered)
+
+
+def _show_answer(sheet: QuizSheet, place: int, question: Question, answered: int | None) -> None:
+    """What shows or hides the answer, and once it is known whether the choice was right."""
+    text, known = sheet.text, answered is not None
     with st.container(horizontal=True, vertical_alignment="center"):
         label, icon = ("hide", ":material/visibility_off:") if known else ("reveal", ":material/visibility:")
         st.button(
