@@ -171,6 +171,8 @@ def test_the_filters_and_positions_on_the_page_are_vitcores(shipped):
     assert straight > slanting and same > other, "positions as far apart: those of a row or column are more alike"
     told = POSITIONS["row and column"].format(same=f"{same:.2f}".replace("-", "−"), other=f"{other:.2f}".replace("-", "−"))
     assert told in position.sentences("markdown") and position.component("touch")["counted"]
+    high, one, other = max((cosine[p, q], p, q) for p in range(256) for q in range(p + 1, 256))
+    assert POSITIONS["most similar pair"].format(one=one, other=other, cosine=f"{high:.3f}") in position.sentences("markdown")
     number = position.at.metric[0].value
     assert number.startswith("−"), "print's minus sign, as in every sentence here"
     number = float(number.replace("−", "-"))
