@@ -65,8 +65,7 @@ def photo_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
             even = grid.even_share
             most = max(training_film.shares_scale_top(film.arrays[name][:, photo]), MIN_TOP_IN_EVEN_SHARES * even)
             mask = film.array_at(name, frame)[photo]
-            told = text["share"].format(most=percent(mask.max()), even=percent(even))
-            drawn[name] = figures.attention_on_photo(mask, pixels, grid, text[f"{name} title"], most, mode, told, even)
+            drawn[name] = figures.attention_on_photo(mask, pixels, grid, text[f"{name} title"], most, mode, even_share=even)
     if answers := film.top(frame, photo, translated=True):
         drawn["answer"] = figures.predictions(answers, mode, text["answer title"])
     return drawn

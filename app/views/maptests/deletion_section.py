@@ -113,7 +113,7 @@ def show_ranking(visit: Visit, fill: str) -> None:
     figure(
         map_tests.ranking_drawing(visit.mode), "ranking", text["ranking alt"], text["ranking how"],
         text.joined((text["ranking limits"], text["made by"].format(command=shipped.commands["deletion"]))),
-        subjects=(visit.vit.display_name,), **gaps,
+        subjects=visit.subjects[1:], **gaps,
     )  # fmt: skip
 
 
