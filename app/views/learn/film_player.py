@@ -136,7 +136,8 @@ def _training_curves(key: str, film: Film, step: int, mode: Any, text: texts.Pro
     if not film.log:
         return
     drawn = films.film_curve_figures(key, len(film.log), int(film.steps[-1]), mode, texts.language(), film.log)
-    specs = {one: drawn[one] for one in ("loss", "accuracy") if one in drawn}
+    titles = films.curve_titles(film, step)
+    specs = {one: drawn[one] | {"title": titles[one]} for one in ("loss", "accuracy") if one in drawn}
     if not specs:
         return
     for place, one in zip(st.columns(len(specs)), specs, strict=True):
