@@ -228,18 +228,21 @@ def test_the_page_says_what_holds_in_the_last_layer_and_where_near_heads_end(fir
     told |= {"low_px": f"{drawn[last].min():.1f}", "high_px": f"{drawn[last].max():.1f}"}
     told |= {"near_px": f"{px[last].min():.1f}", "far_px": f"{px[last].max():.1f}"}
     assert DISTANCE["reach dropped"].format(where=DISTANCE["last layer"].format(block=last), **told) in said
-    facts = {"all": px.size, "how": DISTANCE["renormalised"]}
-    assert DISTANCE.fill("near", count=len(near), px=f"{even / 2:.1f}", share="50 %", **facts) in said
+    assert DISTANCE.fill("near", count=len(near), px=f"{even / 2:.1f}", share="50 %", all=px.size) in said
     far_block, far_head = np.argwhere(px == px.max())[0]
-    farthest = DISTANCE.fill("far", count=int((px > even).sum()), block=far_block, head=far_head, px=f"{px.max():.1f}",
-                             even=f"{even:.1f}", **facts)  # fmt: skip
-    assert farthest in said and farthest in App("distance", cls="renormalise").fine().text("markdown")
+    for shown, words in (
+        (f" (in the chart {drawn[far_block, far_head]:.1f} px)", said),
+        ("", App("distance", cls="renormalise").fine().text("markdown")),
+    ):
+        assert DISTANCE.fill("far", count=int((px > even).sum()), block=far_block, head=far_head, px=f"{px.max():.1f}",
+                             even=f"{even:.1f}", all=px.size, shown=shown) in words  # fmt: skip
+        assert (DISTANCE["two measures"] in words) == bool(shown)
     assert DISTANCE["near end"].format(block=block, head=head, after=block + 1, last=last) in said
     assert 0 < block < last - 1, "else it is said in other words"
 
 
 @pytest.mark.parametrize(("px", "words"), [
-    ([[9, 9], [9, 9], [9, 9]], "No head is near: every mean distance"),
+    ([[9, 9], [9, 9], [9, 9]], "No head is near: among patches only, every mean distance"),
     ([[1, 9], [1, 9], [9, 2]], DISTANCE["near to the last"].format(block=2, head=1)),
     ([[1, 9], [9, 2], [9, 9]], DISTANCE["near end before"].format(block=1, head=1, last=2)),
     ([[3, 1], [9, 9], [9, 9]], DISTANCE["near end"].format(block=0, head=1, after=1, last=2)),

@@ -97,7 +97,7 @@ def curve_titles(log: list[dict[str, Any]], at: int | None = None) -> dict[str, 
     """Titles of the run's curves: what was measured last at step `at` (None: the run's last), or first after it, and when."""
     text = texts.prose("learn")
 
-    def title(key: str, field: str, **facts: str) -> dict[str, str]:
+    def titled(key: str, field: str, **facts: str) -> dict[str, str]:
         steps, values = training_film.log_curve(log, field)
         if not len(steps):
             return {}
@@ -105,7 +105,7 @@ def curve_titles(log: list[dict[str, Any]], at: int | None = None) -> dict[str, 
         return {key: text[f"{key} title"].format(value=values[place], step=int(steps[place]), **facts)}
 
     name = next((name for name, field in RIGHT.items() if len(training_film.log_curve(log, field)[0])), "top 1")
-    return title("loss", "loss") | title("accuracy", RIGHT[name], name=text[name]) | title("rate", "lr")
+    return titled("loss", "loss") | titled("accuracy", RIGHT[name], name=text[name]) | titled("rate", "lr")
 
 
 def curve_figures(log: list[dict[str, Any]], mode: Any, last: int = 0, log_steps: bool = False) -> Figures:

@@ -116,10 +116,9 @@ def _strongest_patch(visit: RolloutVisit, method_map: MethodMap, prefix: str) ->
         "most" if not method_map.method.asks_class else "stands out" if method_map.method.signed else "spoke most"
     ]
     label = translated_labels(visit.recording.labels)[visit.target_class] if visit.target_class is not None else ""
-    share = f"{method_map.shown_values.flat[patch]:.3g}"
-    st.markdown(
-        sentence.format(patch=patch, row=row, col=col, share=share, unit=method_map.unit, label=texts.escape_markdown(label))
-    )
+    share, even = method_map.shown_values.flat[patch], method_map.even_share(visit.grid)
+    facts = {"share": f"{share:.3g}", "times": f"{float(f'{share / even:.2g}'):g}" if even else "", "unit": method_map.unit}
+    st.markdown(sentence.format(patch=patch, row=row, col=col, label=texts.escape_markdown(label), **facts))
     if method_map.method.asks_class:
         return
     there = patch if visit.patch is None else visit.patch
