@@ -53,7 +53,7 @@ def heat_figure(
     return Drawing(
         title=title, subtitle=subtitle, mode=mode, height_px=height_px, rasters=[RasterLayer(drawn, size, smooth=True)],
         marks=[HoverGrid(hover_text, size)], shapes=patch_outline(query_patch, grid),
-        colour_scale=heat_colour_scale(values, top, even_share, signed_unit, mode), **picture_axes(size),
+        colour_scale=heat_colour_scale(values, top, even_share, signed_unit, mode, tell_largest=False), **picture_axes(size),
     )  # fmt: skip
 
 
