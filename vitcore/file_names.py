@@ -25,7 +25,7 @@ class FileSubject(str):
         return subject
 
 
-def shown_name(subject: str) -> str:
+def subject_title(subject: str) -> str:
     """What pages and pictures show for a file's subject."""
     return subject.shown if isinstance(subject, FileSubject) else subject
 

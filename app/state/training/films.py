@@ -106,13 +106,6 @@ def film_curve_figures(key: str, records: int, last: int, theme: str, lang: str,
     return {name: chart_spec(fig) for name, fig in film_figures.curve_figures(_log, theme, last=last, log_steps=True).items()}
 
 
-def curve_titles(film: Film, step: int) -> dict[str, str]:
-    """The titles of a film's curves at a step."""
-    from app.state.training import film_figures
-
-    return film_figures.curve_titles(film.log, step)
-
-
 def emerged_structure(film: Film, frame: int) -> EmergedStructure:
     """What is there in one frame: smooth filters, near positions alike, heads that part."""
     from vitcore.analysis.training_film import emerged_structure
