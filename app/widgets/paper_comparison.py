@@ -110,5 +110,5 @@ def _size_sentence(card: ModelCard, trained: dict[str, Any] | None = None) -> st
     if not views or not photos or views >= least * tables.min_pretraining_epochs():
         return text["paper smaller"].format(**size)
     return text["paper smaller and fewer"].format(
-        **size, views=views, photos=photos, least=least, most=most, epochs=tables.min_pretraining_epochs()
+        **size, views=views, seen=photos, least=least, most=most, epochs=tables.min_pretraining_epochs()
     )

@@ -60,7 +60,7 @@ def heat_figure(
 def largest_value(
     values: NDArray, unit: str, signed: bool = False, even_share: float | None = None, after: str = ""
 ) -> str:  # fmt: skip
-    """The largest of a map's `values` in words, in `unit` and in times an `even_share` of all tokens, if any; `after` a subtitle."""
+    """The largest of a map's `values` in words, in `unit` and in times an `even_share`, if any; `after` a subtitle."""
     most = values.flat[int(np.abs(values).argmax())] if signed else values.max()
     facts = {"value": f"{most:.3g}".replace("-", "−"), "unit": unit}
     if signed:
