@@ -311,7 +311,7 @@ def test_the_filters_page_says_how_many_components_are_needed():
     assert f"Component 3 explains **{100 * variance[2]:.1f} % of the variance**" in said
     found = filters.component_kinds(model_weights.filter_components(DEFAULT_MODEL).vectors[:28])
     assert f"28 components shown, **{found.colour} are mostly colour**" in said and f" {found.smooth} are smooth" in said
-    holds = f"hold {100 * variance[:28].sum():.1f} % of the variance among the model's filters, and "
+    holds = f"hold {100 * variance[:28].sum():.1f} % of the variance among the filters, and "
     assert holds in " ".join(app.sentences("caption"))
     of_3 = filter_patterns.describe_filter(model_weights.filter_components(DEFAULT_MODEL).vectors[2])
     assert of_3.pattern == "spot and rim" and " and ".join(of_3.colours) == "blue and yellow"

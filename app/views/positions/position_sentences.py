@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def show_grid_sentences(model: str, cosine: NDArray, text: Prose) -> None:
     """The most similar pair of all positions (N, N); whether those of one row or column are more alike than others as far apart."""
     if len(cosine) > 1:
-        one, other, most = model_weights.most_similar_pair(cosine)
-        st.markdown(text["most similar pair"].format(one=one, other=other, cosine=decimal(most, 3)))
+        one, another, most = model_weights.most_similar_pair(cosine)
+        st.markdown(text["most similar pair"].format(one=one, other=another, cosine=decimal(most, 3)))
     in_line, others = model_weights.row_and_column_cosines(model)
     if in_line == in_line:
         same, other = decimal(in_line, 2), decimal(others, 2)
