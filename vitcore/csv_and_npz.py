@@ -11,6 +11,10 @@ from numpy.typing import ArrayLike
 UNNAMED = ("i", "j", "k", "l")  # the axes of an array that has no others
 VARIANT = re.compile(r"(_(a|b|before|after|own|other))+$")  # of two models, two passes, two photos: the same axes
 UNITS = {"px": "px", "percent": "%", "mb": "MB", "per_s": "1/s"}  # by the end of an array's name
+UNITS_OF_ARRAYS = {
+    **dict.fromkeys(("rollout", "build_up", "attention", "class_attention"), "share of the total"),
+    **dict.fromkeys(("logits", "drop_of_logit", "integrated_gradients"), "logits"),
+}  # fmt: skip
 ARRAYS_OF_AXES = {
     "layer head": "distance_px distance_renormalised_px prefix_share heads_off drop_of_logit",
     "row column": "rollout gradient_rollout chefer integrated_gradients grad_cam class_attention attention map difference "
@@ -31,9 +35,11 @@ def axis_names(array: str, ndim: int) -> tuple[str, ...]:
     return AXES.get((VARIANT.sub("", array), ndim), UNNAMED[:ndim])
 
 
-def value_unit(array: str) -> str:
-    """The unit that the name of an array ends with, as of distance_px; empty where it names none."""
+def value_unit(array: str, ndim: int) -> str:
+    """The unit of the array of this name, or the one that the name ends with, as of distance_px; empty where nobody knows."""
     stem = VARIANT.sub("", array)
+    if (stem, ndim) in AXES and stem in UNITS_OF_ARRAYS:
+        return UNITS_OF_ARRAYS[stem]
     return next((unit for end, unit in UNITS.items() if stem.endswith(f"_{end}")), "")
 
 
@@ -45,7 +51,7 @@ def to_csv(arrays: Mapping[str, ArrayLike]) -> bytes:
     given = {name: np.asarray(values) for name, values in arrays.items()}
     axes = {name: axis_names(name, values.ndim) for name, values in given.items()}
     columns = list(dict.fromkeys(axis for named in axes.values() for axis in named))
-    units = {name: value_unit(name) for name in given}
+    units = {name: value_unit(name, values.ndim) for name, values in given.items()}
     has_units = any(units.values())
     file = io.StringIO()
     out = csv.writer(file, lineterminator="\n")

@@ -13,6 +13,23 @@ ENDING = re.compile(
 WRITTEN = re.compile(r"@[^~]*")  # when a run's model was written, and whose another is
 
 
+class FileSubject(str):
+    """What a file is of, by its name for the file's name (a photo's, a model's), and as it is `shown` on pages and pictures."""
+
+    shown: str
+
+    def __new__(cls, name: str, shown: str) -> "FileSubject":
+        """The name, with what is shown for it."""
+        subject = super().__new__(cls, name)
+        subject.shown = shown
+        return subject
+
+
+def subject_title(subject: str) -> str:
+    """What pages and pictures show for a file's subject."""
+    return subject.shown if isinstance(subject, FileSubject) else subject
+
+
 def slug(name: str) -> str:
     """A photo's name as the name of a folder that every system can unpack: letters, digits, dots and dashes."""
     stem = Path(name).stem if len(Path(name).suffix) <= 6 else name

@@ -14,7 +14,7 @@ from app.components.page_style.page_style import page_size
 from vitcore.csv_and_npz import to_csv, to_npz
 from vitcore.figures import print_figure
 from vitcore.figures.drawing import Drawing, fit_figure_to_width, limit_figure_height, remove_title
-from vitcore.file_names import file_name
+from vitcore.file_names import file_name, subject_title
 from vitcore.translation import speaking
 
 PAGE_MARGIN_PX = 12  # at both sides of a phone
@@ -135,7 +135,7 @@ def downloads(
 
     Files are named for what they show (`file_stem`, else `key`) and their `subjects`, the photo and the models. Pictures say so.
     """
-    stem, caption = (file_stem or key).replace("_", "-"), ". ".join(filter(None, [" · ".join(subjects), note]))
+    stem, caption = (file_stem or key).replace("_", "-"), ". ".join(filter(None, [" · ".join(map(subject_title, subjects)), note]))
     text = texts.prose("common")
     makers = {kind: (text["picture as"], in_words(partial(_figure_file, make, kind, caption))) for kind in PICTURES}
     if animation is not None:

@@ -29,16 +29,21 @@ def show_card(card: ModelCard, with_paper: bool = True) -> None:
     """
     text, trained = texts.prose("common"), _training_facts(card.name)
     data = trained.get("data") or card.data
-    sentences = [*accuracy_notes(card), *model_card_tables.card_sentences(card, trained, text),
+    maker = text["about maker"] if card.name == DEFAULT_MODEL else ""
+    sentences = [*accuracy_notes(card),
             text["about top1"].format(top1=card.top1) if card.top1 else text["about no classes"] if card.data else "",
-            text["about data"].format(data=say(data)) if data else "", say(trained.get("limits", "")),
+            text.joined((maker, text["about data"].format(data=say(data)) if data else "")), say(trained.get("limits", "")),
             "" if card.teacher or trained or card.data else text["about none"]]  # fmt: skip
     if texts.language() != texts.DEFAULT and not (card.data and not card.top1):
         sentences.append(text["about names"])
     for sentence in filter(None, sentences):
         st.markdown(sentence)
+    if how := model_card_tables.training_sentences(card, trained, text):
+        with st.expander(text["trained title"]):
+            st.markdown("\n\n".join(how))
     if model_card_tables.accuracy_sets(trained):
         with st.expander(text["measured title"]):
+            st.markdown("\n\n".join(model_card_tables.measured_sentences(card, trained, text)))
             model_card_tables.show_tables(card, trained, text)
             if final := films.final_accuracy(card.name):
                 st.markdown(text["about film"].format(right=final.right, photos=final.photos, step=final.step))
@@ -151,9 +156,14 @@ def cautions(vit: Vit) -> tuple[str, ...]:
 
 
 def show_short_notes(card: ModelCard) -> None:
-    """The same in small, below the picker of the model: the only place but its card where the app says it."""
-    for said in accuracy_notes(card):
-        st.caption(said)
+    """The same in a few words, below the picker of the model: the only place but its card where the app says it."""
+    text = texts.prose("common")
+    notes = {
+        "species": model_card_tables.species_sentence(_training_facts(card.name), text), "weak": weak_accuracy_warning(card),
+        "taught": card.teacher,
+    }  # fmt: skip
+    if said := " · ".join(text[f"short {name}"] for name, note in notes.items() if note):
+        st.caption(said[0].upper() + said[1:])
 
 
 def card_by_name(name: str) -> ModelCard | None:

@@ -41,8 +41,17 @@ def species_sentence(trained: dict[str, Any], text: texts.Prose) -> str:
     return text["about species"].format(cats=found["cats"]["called_so"], dogs=found["dogs"]["called_so"]) if found else ""
 
 
-def card_sentences(card: ModelCard, trained: dict[str, Any], text: texts.Prose) -> list[str]:
-    """Which photos without a cat it calls one, how plausible its rollout is, who taught it, and what of labels went into it."""
+def training_sentences(card: ModelCard, trained: dict[str, Any], text: texts.Prose) -> list[str]:
+    """Who taught it, and what of labels went into it."""
+    sentences = [text["about taught"].format(teacher=card.teacher)] if card.teacher else []
+    if layer := trained.get("last_layer"):
+        labels = sum(trained["labelled_photos_of_its_teacher_m"].values())
+        sentences.append(text.fill("about labels", teacher=card.teacher, labels=labels, **layer))
+    return sentences
+
+
+def measured_sentences(card: ModelCard, trained: dict[str, Any], text: texts.Prose) -> list[str]:
+    """Which photos without a cat it calls one, and how plausible its rollout is."""
     model, teacher = (trained.get(key, {}) for key in ("measured", "teacher_measured_alike"))
     sentences = []
     if "pets" in model and "pets" in teacher:
@@ -67,11 +76,6 @@ def card_sentences(card: ModelCard, trained: dict[str, Any], text: texts.Prose) 
         sentences.append(text["about localisation"].format(rollout=maps["rollout_auc"], prior=maps["centre_prior_auc"],
                                                       teacher=card.teacher, other=others["rollout_auc"]))  # fmt: skip
         sentences.append(localisation_sentence(card, text))
-    if card.teacher:
-        sentences.append(text["about taught"].format(teacher=card.teacher))
-    if layer := trained.get("last_layer"):
-        labels = sum(trained["labelled_photos_of_its_teacher_m"].values())
-        sentences.append(text.fill("about labels", teacher=card.teacher, labels=labels, **layer))
     return sentences
 
 

@@ -109,10 +109,21 @@ def outliers_of_patches(patches: list[int], count: int, grid: Grid) -> MapOutlie
     )
 
 
-def sentence_of_frames(found: Sequence[MapOutliers], after: Iterable[list[int]], count_after: int, grid: Grid) -> str:
-    """What is said of all patches framed in maps of a photo as it is, or `after` a change, which leaves `count_after` outliers."""
-    framed = sorted({*chain(*(one.patches for one in found), *after)})
-    return outliers_of_patches(framed, found[0].total or count_after, grid).sentence
+def sentence_of_frames(found: Sequence[MapOutliers], after: Iterable[list[int]] | None, count_after: int, grid: Grid) -> str:
+    """What is said of patches framed in maps of a photo as it is, and in those `after` a change, which has `count_after` outliers.
+
+    Once where it is the same of both, or where there is no `after` (None).
+    """
+    before = _sentence_of_all((one.patches for one in found), found[0].total, grid)
+    later = before if after is None else _sentence_of_all(after, count_after, grid)
+    if before == later:
+        return before
+    text, both = texts.prose("common"), {"before": before, "after": later}
+    return text.joined(text[f"outliers {when}"].format(said=said) for when, said in both.items() if said)
+
+
+def _sentence_of_all(framed: Iterable[list[int]], count: int, grid: Grid) -> str:
+    return outliers_of_patches(sorted({*chain(*framed)}), count, grid).sentence
 
 
 def browser_facts(patches: list[int], masked: bool) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def comparison_paragraphs(card: ModelCard, trained: dict[str, Any], classes: int
     below_paper = max(accuracies_percent) <= tables.imagenet_accuracies()[0].accuracy
     return [
         _rank_paragraph(accuracies_percent, card, "paper other photos", _teacher_sentence(trained)),
-        _size_sentence(card, trained.get("image_views") if below_paper else None),
+        _size_sentence(card, trained if below_paper else {}),
     ]
 
 
@@ -99,15 +99,16 @@ def _teacher_card(trained: dict[str, Any]) -> ModelCard | None:
     return next((one for one in MODEL_CARDS if one.name == name and one.top1), None)
 
 
-def _size_sentence(card: ModelCard, views: int | None = None) -> str:
-    """That it is smaller than the paper's models, and learned from less where it is known how many `views` of photos it had."""
+def _size_sentence(card: ModelCard, trained: dict[str, Any] | None = None) -> str:
+    """That it is smaller than the paper's models, and learned from less where `trained` says how many crops of how many photos."""
     text, smallest = texts.prose("common"), tables.table_rows("1")[0]
     if not card.params_m or card.params_m > 0.95 * float(smallest["params_m"]):
         return ""
     size = {"params": f"{card.params_m:.3g}", "small": smallest["model"], "small_m": smallest["params_m"]}
     least, most = (round(1e6 * end(tables.PRETRAINING_IMAGES_M.values())) for end in (min, max))
-    if not views or views >= least * tables.min_pretraining_epochs():
+    views, photos = ((trained or {}).get(key) for key in ("image_views", "training_photos"))
+    if not views or not photos or views >= least * tables.min_pretraining_epochs():
         return text["paper smaller"].format(**size)
     return text["paper smaller and fewer"].format(
-        **size, views=views, least=least, most=most, epochs=tables.min_pretraining_epochs()
+        **size, views=views, seen=photos, least=least, most=most, epochs=tables.min_pretraining_epochs()
     )

@@ -66,7 +66,7 @@ def test_pages_show_the_names_and_links_keep_the_class(shipped):
     assert [one["label"] for one in live["server"]["answer"]] == expected and live["labels"] == names
     for lang, given in {"zh-CN": "zebra", "zh-TW": "斑马 zebra", "en": "斑馬"}.items():
         app = App("rollout", lang=lang, compare="true", **{"class": given}).fine()
-        shown = {"zh-CN": "斑马", "zh-TW": "斑馬", "en": "Relevance for zebra"}[lang]
+        shown = {"zh-CN": "斑马", "zh-TW": "斑馬", "en": "Chefer relevance for zebra"}[lang]
         assert app.values()["class"] == "zebra" and shown in app.text("markdown"), lang
         assert app.controls["class"].options[341] == {"zh-CN": "斑马 zebra", "zh-TW": "斑馬 zebra", "en": "zebra"}[lang]
     app = App("rollout", lang="zh-CN", **{"class": "134"}).fine()

@@ -29,12 +29,21 @@ def test_the_gallery_s_tests_are_shown_and_say_which_map_is_best():
     assert len(table) == len(MAPS) + 1 and list(table["Difference"]) == sorted(table["Difference"], reverse=True)
     assert sum(cell.endswith(" %") for cell in table["Beats random orders"]) == len(MAPS), "of chance itself there is none"
     assert list(stable["Other class"]).count("") == 4 and len(outlines) == len(MAPS) + 1
-    shown = {name: table[name].map("{:.2f}".format) for name in ("Deletion", "Insertion")}
-    less, more = (set(table["Method"][digits == end]) for digits, end in
+    added = table["Deletion"].round(3) + table["Difference"]
+    assert np.allclose(added, table["Insertion"].round(3), atol=1e-9), "shown digits add up"
+    plain = table["Method"].isin(["by chance", "middle of the picture"])
+    methods = table[~plain]
+    shown = {name: methods[name].map("{:.2f}".format) for name in ("Deletion", "Insertion")}
+    less, more = (set(methods["Method"][digits == end]) for digits, end in
                   ((shown["Deletion"], min(shown["Deletion"])), (shown["Insertion"], max(shown["Insertion"]))))  # fmt: skip
     told = re.search(r"\*\*Best by deletion:\*\* (.+?)(, tied)? \(.+\*\*Best by insertion:\*\* (.+?)(, tied)? \(", said)
     assert (set(told[1].split(", ")), set(told[3].split(", "))) == (less, more), "one ranking says nothing of the other"
-    assert [bool(told[2]), bool(told[4])] == [len(less) > 1, len(more) > 1] and len(more) > 1, "shown digits that are alike: a tie"
+    assert [bool(told[2]), bool(told[4])] == [len(less) > 1, len(more) > 1], "shown digits that are alike: a tie"
+    for name in ("Deletion", "Insertion"):
+        beside = ", ".join(
+            f"{one} {float(table[name][table['Method'] == one].iloc[0]):.2f}" for one in ("by chance", "middle of the picture")
+        )
+        assert beside in said, "no method is best without them"
     lines = app.charts()[0]["data"]
     assert len([line for line in lines if line["type"] == "scatter"]) == len(MAPS) + 1
     app.set(test_curve="insertion", test_fill="blur").fine()

@@ -171,6 +171,8 @@ def test_the_filters_and_positions_on_the_page_are_vitcores(shipped):
     assert straight > slanting and same > other, "positions as far apart: those of a row or column are more alike"
     told = POSITIONS["row and column"].format(same=f"{same:.2f}".replace("-", "−"), other=f"{other:.2f}".replace("-", "−"))
     assert told in position.sentences("markdown") and position.component("touch")["counted"]
+    high, one, other = max((cosine[p, q], p, q) for p in range(256) for q in range(p + 1, 256))
+    assert POSITIONS["most similar pair"].format(one=one, other=other, cosine=f"{high:.3f}") in position.sentences("markdown")
     number = position.at.metric[0].value
     assert number.startswith("−"), "print's minus sign, as in every sentence here"
     number = float(number.replace("−", "-"))
@@ -226,18 +228,21 @@ def test_the_page_says_what_holds_in_the_last_layer_and_where_near_heads_end(fir
     told |= {"low_px": f"{drawn[last].min():.1f}", "high_px": f"{drawn[last].max():.1f}"}
     told |= {"near_px": f"{px[last].min():.1f}", "far_px": f"{px[last].max():.1f}"}
     assert DISTANCE["reach dropped"].format(where=DISTANCE["last layer"].format(block=last), **told) in said
-    facts = {"all": px.size, "how": DISTANCE["renormalised"]}
-    assert DISTANCE.fill("near", count=len(near), px=f"{even / 2:.1f}", share="50 %", **facts) in said
+    assert DISTANCE.fill("near", count=len(near), px=f"{even / 2:.1f}", share="50 %", all=px.size) in said
     far_block, far_head = np.argwhere(px == px.max())[0]
-    farthest = DISTANCE.fill("far", count=int((px > even).sum()), block=far_block, head=far_head, px=f"{px.max():.1f}",
-                             even=f"{even:.1f}", **facts)  # fmt: skip
-    assert farthest in said and farthest in App("distance", cls="renormalise").fine().text("markdown")
+    for shown, words in (
+        (f" (in the chart {drawn[far_block, far_head]:.1f} px)", said),
+        ("", App("distance", cls="renormalise").fine().text("markdown")),
+    ):
+        assert DISTANCE.fill("far", count=int((px > even).sum()), block=far_block, head=far_head, px=f"{px.max():.1f}",
+                             even=f"{even:.1f}", all=px.size, shown=shown) in words  # fmt: skip
+        assert (DISTANCE["two measures"] in words) == bool(shown)
     assert DISTANCE["near end"].format(block=block, head=head, after=block + 1, last=last) in said
     assert 0 < block < last - 1, "else it is said in other words"
 
 
 @pytest.mark.parametrize(("px", "words"), [
-    ([[9, 9], [9, 9], [9, 9]], "No head is near: every mean distance"),
+    ([[9, 9], [9, 9], [9, 9]], "No head is near: among patches only, every mean distance"),
     ([[1, 9], [1, 9], [9, 2]], DISTANCE["near to the last"].format(block=2, head=1)),
     ([[1, 9], [9, 2], [9, 9]], DISTANCE["near end before"].format(block=1, head=1, last=2)),
     ([[3, 1], [9, 9], [9, 9]], DISTANCE["near end"].format(block=0, head=1, after=1, last=2)),
@@ -306,7 +311,7 @@ def test_the_filters_page_says_how_many_components_are_needed():
     assert f"Component 3 explains **{100 * variance[2]:.1f} % of the variance**" in said
     found = filters.component_kinds(model_weights.filter_components(DEFAULT_MODEL).vectors[:28])
     assert f"28 components shown, **{found.colour} are mostly colour**" in said and f" {found.smooth} are smooth" in said
-    holds = f"hold {100 * variance[:28].sum():.1f} % of the variance among the model's filters, and "
+    holds = f"hold {100 * variance[:28].sum():.1f} % of the variance among the filters, and "
     assert holds in " ".join(app.sentences("caption"))
     of_3 = filter_patterns.describe_filter(model_weights.filter_components(DEFAULT_MODEL).vectors[2])
     assert of_3.pattern == "spot and rim" and " and ".join(of_3.colours) == "blue and yellow"

@@ -95,10 +95,10 @@ LIKELIEST = "the model's own prediction"
 def test_the_class_is_the_likeliest_until_one_is_chosen(shipped, first):
     app = App("rollout", compare="true").fine()
     (top, _), (second, share_of_second), *_ = first.top_classes()
-    assert f"Relevance for {top}" in app.text("markdown")
+    assert f"Chefer relevance for {top}" in app.text("markdown")
     assert share_of_second < 0.0005
     app.press(f"{second} < 0.1 %")  # little, and not nothing
-    assert app.values()["class"] == second and f"Relevance for {second}" in app.text("markdown")
+    assert app.values()["class"] == second and f"Chefer relevance for {second}" in app.text("markdown")
     expected = absolute_shares(relevance(shipped, first.model_input.pixels, "chefer", shipped.labels.index(second)).maps)
     assert np.allclose(values(app, "b_gathered"), 100 * expected.ravel(), rtol=1e-3, atol=1e-4)
 
@@ -113,7 +113,7 @@ def test_a_link_names_a_class_by_number_or_name_and_a_method_by_key_or_in_any_la
     assert shipped.labels[340] == "zebra"
     app = App("rollout", compare="true", **address).fine()
     assert app.values()[next(iter(address))] == setting
-    assert setting != "zebra" or "Relevance for zebra" in app.text("markdown")
+    assert setting != "zebra" or "Chefer relevance for zebra" in app.text("markdown")
 
 
 def test_a_class_of_another_model_is_forgotten(kinds, offer):
@@ -256,7 +256,8 @@ def test_a_patch_that_is_chosen_and_not_asked_is_said_and_the_one_that_gave_most
     given = first.rollout()
     patch = int(given.argmax())
     row, col = divmod(patch, given.shape[1])
-    said = f"Patch {patch} (row {row}, column {col}) has the largest share, {100 * given.max():.3g} % of the total."
+    said = f"Patch {patch} (row {row}, column {col}) has the largest share, {100 * given.max():.3g} % of the total, "
+    said += f"{257 * given.max():.2g} times an even share."
     assert said in app.sentences("markdown")
     assert "is chosen, but" not in app.set(ask=True).fine().text("caption")
 

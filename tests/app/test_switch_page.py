@@ -40,6 +40,16 @@ def test_the_page_shows_vitcores_pass_without_the_parts(shipped):
     assert App("switch", off="L2H0-nonsense").fine().component("switches")["state"]["off"] == "L2H0"
 
 
+def test_outlier_tokens_are_named_of_each_map(shipped):
+    """Without positions this photo's corners are framed in the map before alone, and so it is said."""
+    data = App("switch", photo="cat", off="positions").fine().component("switches")
+    framed = data["map"]["outliers"]
+    assert framed == {"before": [0, 15, 240, 255], "after": []}
+    assert data["outlying"] == "Before: These 4 corner patches are outlier tokens, not what the model looks at."
+    same = App("switch", photo="cat").fine().component("switches")
+    assert same["map"]["outliers"]["after"] == framed["before"] and same["outlying"] == data["outlying"].removeprefix("Before: ")
+
+
 def test_every_head_is_tried_and_the_strongest_named_once_it_is_asked_for(shipped):
     app = App("switch").fine()
     guess = next(key for key in app.controls if key.startswith("guess_switch"))

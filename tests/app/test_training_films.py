@@ -82,7 +82,7 @@ def test_what_was_masked_what_is_predicted_and_what_was_there():
     assert len({app.component(f"film_{n}")["traces"][0]["source"] for n in ("given", "predicted", "truth")}) == 3
     app.set(frame=0).fine()
     assert app.component("film_given") == given and app.component("film_predicted") != predicted
-    assert app.component("film_accuracy")["title"] == "Latest accuracy: 12 % (colours)"
+    assert app.component("film_accuracy")["title"] == "Accuracy: 12 % at step 10 (colours)"
 
 
 @pytest.mark.parametrize("begins", [STEPS[0], STEPS[-1]])

@@ -35,9 +35,8 @@ def a_near_head_and_a_far_head(page: Page, vit: vitcore.Vit, rec: vitcore.Record
     px = rec.distance_renormalised_px[0]  # among the patches: a head that looks at the class token is not near
     near, far = px.argmin(), px.argmax()
     assert 3 * px[near] < px[far], "they can be told apart"
-    said = f"head {near} has the shortest distance: {drawn[near]:.1f} px in the chart (class token as 0 px), "
-    said += f"{px[near]:.1f} px among the patches only. Head {far} has the longest: {drawn[far]:.1f} px in the chart, "
-    said += f"{px[far]:.1f} px"
+    said = f"head {near} has the shortest distance, {drawn[near]:.1f} px ({px[near]:.1f} px). "
+    said += f"Head {far} has the longest, {drawn[far]:.1f} px ({px[far]:.1f} px)."
     expect(page.get_by_text(said)).to_be_in_viewport()
 
 
@@ -47,9 +46,7 @@ def the_farthest_head_on_a_phone(page: Page, vit: vitcore.Vit, rec: vitcore.Reco
     choose(page, "renormalise")
     px = rec.distance_renormalised_px
     block, head = divmod(int(px.argmax()), px.shape[1])
-    found = page.get_by_text(
-        f"layer {block}, head {head} has the longest distance among the patches (renormalised), {px.max():.1f} px"
-    )
+    found = page.get_by_text(f"among patches only, layer {block}, head {head} has the longest distance, {px.max():.1f} px")
     expect(found).to_be_visible()
     at_rest(page)
     chart = page.get_by_test_id("stPlotlyChart").bounding_box()

@@ -43,7 +43,7 @@ def test_where_two_methods_differ_most(visit, shipped, rec):
     row, col = np.unravel_index(np.abs(points).argmax(), points.shape)
     page = lab.at_rest(visit("rollout?compare=true"))
     page.get_by_role("button", name=re.compile(rf"^{second} (< )?[\d.]+ %$")).click()
-    expect(page.get_by_role("heading", name=f"Relevance for {second}")).to_be_visible()
+    expect(page.get_by_role("heading", name=f"Chefer relevance for {second}")).to_be_visible()
     who = "Rollout" if points[row, col] > 0 else "Chefer relevance"
     expect(page).to_have_url(re.compile("class="))
     expect(page.get_by_text("The maps differ most at")).to_have_text(

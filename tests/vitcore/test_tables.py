@@ -16,8 +16,8 @@ def rows_of(data):
 @pytest.mark.parametrize(("data", "table"), [
     ({"a": np.array([[1, 2], [3, 4]]), "b": [0.5]}, ["array,i,j,value", "a,0,0,1", "a,0,1,2", "a,1,0,3", "a,1,1,4", "b,0,,0.5"]),
     ({"distance_px_a": [[18.5]], "logits_before": [2]},
-     ["array,layer,head,class,value,unit", "distance_px_a,0,0,,18.5,px", "logits_before,,,0,2,"]),
-    ({"rollout": [[0.25]]}, ["array,row,column,value", "rollout,0,0,0.25"]),
+     ["array,layer,head,class,value,unit", "distance_px_a,0,0,,18.5,px", "logits_before,,,0,2,logits"]),
+    ({"rollout": [[0.25]]}, ["array,row,column,value,unit", "rollout,0,0,0.25,share of the total"]),
     ({"rollout": [0.25]}, ["array,i,value", "rollout,0,0.25"]),  # a curve is no map
     ({"labels": np.array(["a, b", 'c "d"'])}, ["array,i,value", 'labels,0,"a, b"', 'labels,1,"c ""d"""']),
     ({"x": np.array([255], np.uint8)}, ["array,i,value", "x,0,255"]), ({}, ["array,value"]),

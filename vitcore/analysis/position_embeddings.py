@@ -25,6 +25,13 @@ def most_similar_position(cosine: NDArray, position: int) -> tuple[int, float]:
     return most, float(others[most])
 
 
+def most_similar_pair(cosine: NDArray) -> tuple[int, int, float]:
+    """The two positions that are most similar of all, the lower number first, and their cosine; `cosine` (N, N), N ≥ 2."""
+    one, other = np.triu_indices(len(cosine), 1)
+    most = int(cosine[one, other].argmax())
+    return int(one[most]), int(other[most]), float(cosine[one[most], other[most]])
+
+
 def neighbour_cosines(cosine: NDArray, position: int, grid: Grid) -> dict[str, float]:
     """The cosine with each of the `neighbours`."""
     return {way: float(cosine[position, there]) for way, there in neighbours(position, grid).items()}

@@ -17,21 +17,24 @@ def rollout(
     rollout_map: NDArray, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, style: str = "heat", mode: Mode = "light",
     subtitle: str | None = None, query_patch: int | None = None,
 ) -> Drawing:  # fmt: skip
-    """(rows, cols) rollout on the photo (any resolution): style "heat" (colours, scale bar) or "paper" (Fig. 6)."""
+    """(rows, cols) rollout on the photo (any resolution): style "heat" (colours, scale bar) or "paper" (Fig. 6).
+
+    `subtitle` says whose rollout it is, and stands as the title; "" for none.
+    """
     if style not in ("heat", "paper"):
         raise ValueError(f"style is 'heat' or 'paper', not {style!r}")
-    subtitle = say("rollout of the class token") if subtitle is None else subtitle
+    about = say("rollout of the class token") if subtitle is None else subtitle
+    title = about[:1].upper() + about[1:] or say("Attention rollout")
+    largest = largest_value(100 * rollout_map, say("% of the total"), even_share=100 * grid.even_share)
     told = say("row {row}, column {col}: {value}")
     text = [[told.format(row=r, col=c, value=percent(rollout_map[r, c], 3)) for c in range(grid.cols)] for r in range(grid.rows)]
     if style == "paper":
         from vitcore.figures.paper_style import paper_style_figure
 
-        return paper_style_figure(
-            rollout_map, resize_for_figure(pixels), grid, say("Attention rollout"), mode, subtitle, query_patch, text
-        )
+        return paper_style_figure(rollout_map, resize_for_figure(pixels), grid, title, mode, largest, query_patch, text)
     return heat_figure(
-        rollout_map, pixels, grid, say("Attention rollout"), even_share=grid.even_share, mode=mode, subtitle=subtitle,
-        query_patch=query_patch, hover_text=text,
+        rollout_map, pixels, grid, title, even_share=grid.even_share, mode=mode, subtitle=largest, query_patch=query_patch,
+        hover_text=text,
     )  # fmt: skip
 
 
@@ -50,8 +53,23 @@ def heat_figure(
     return Drawing(
         title=title, subtitle=subtitle, mode=mode, height_px=height_px, rasters=[RasterLayer(drawn, size, smooth=True)],
         marks=[HoverGrid(hover_text, size)], shapes=patch_outline(query_patch, grid),
-        colour_scale=heat_colour_scale(values, top, even_share, signed_unit, mode), **picture_axes(size),
+        colour_scale=heat_colour_scale(values, top, even_share, signed_unit, mode, tell_largest=False), **picture_axes(size),
     )  # fmt: skip
+
+
+def largest_value(
+    values: NDArray, unit: str, signed: bool = False, even_share: float | None = None, after: str = ""
+) -> str:  # fmt: skip
+    """The largest of a map's `values` in words, in `unit` and in times an `even_share`, if any; `after` a subtitle."""
+    most = values.flat[int(np.abs(values).argmax())] if signed else values.max()
+    facts = {"value": f"{most:.3g}".replace("-", "−"), "unit": unit}
+    if signed:
+        told = say("Farthest from 0: {value} {unit}", **facts)
+    elif not even_share:
+        told = say("Largest: {value} {unit}", **facts)
+    else:
+        told = say("Largest: {value} {unit}, {times}× an even share", **facts, times=f"{float(f'{most / even_share:.2g}'):g}")
+    return " · ".join(filter(None, (after, told)))
 
 
 def patch_outline(patch: int | None, grid: Grid, ink: str = "#fff", width: float = 3) -> list[Outline]:

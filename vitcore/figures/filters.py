@@ -31,7 +31,7 @@ def filters(
             "component {number}<br>{share} of variance", number=i + 1, share=percent(float(variance[i]))
         ) + "".join(f"<br>{told}" for told in pattern_words[i : i + 1])
     about = say(
-        "first {count} principal {count:component|components}, {share} of variance",
+        "first {count} principal {count:component|components}, {share} of the filters' variance",
         count=count,
         share=percent(variance[:count].sum()),
     )

@@ -98,16 +98,24 @@ def scale_top(values: NDArray, even_share: float | None = None) -> float:
 
 
 def heat_colour_scale(
-    values: NDArray, top: float, even_share: float | None = None, signed_unit: str | None = None, mode: Mode = "light"
-) -> ColourScale:
+    values: NDArray, top: float, even_share: float | None = None, signed_unit: str | None = None, mode: Mode = "light",
+    tell_largest: bool = True,
+) -> ColourScale:  # fmt: skip
     """The colour bar of a map on a photo: amounts in times an `even_share` of all tokens, or the map's mean.
 
-    A map with signs has one in its `signed_unit`, from −`top` to `top`.
+    A map with signs has one in its `signed_unit`, from −`top` to `top`. Where it ends above the largest value, it says that
+    value, unless not `tell_largest`.
     """
+    largest, one = float(np.abs(values).max()), 1.0
     if signed_unit is not None:
         bar = ColourScale(colours=diverging_scale(mode) + ON_PHOTO, low=-top, high=top, unit=signed_unit)
     else:
         one = float(values.mean()) if even_share is None else even_share
         told = say("times the map's mean") if even_share is None else say("times an even share of all tokens")
         bar = ColourScale(colours=HEAT, low=0, high=top / one if one else MIN_TOP_IN_EVEN_SHARES, unit=told)
-    return replace(bar, unit=say("{unit}, or more", unit=bar.unit)) if top < np.abs(values).max() else bar
+    if top < largest:
+        return replace(bar, unit=say("{unit}, or more", unit=bar.unit))
+    shown = f"{largest / (one or 1):.2g}"
+    if not tell_largest or shown == f"{bar.high:.2g}":
+        return bar
+    return replace(bar, unit=say("{unit} (largest: {most})", unit=bar.unit, most=shown))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.figures.attention import heat_figure, resize_for_figure
+from vitcore.figures.attention import heat_figure, largest_value, resize_for_figure
 from vitcore.figures.attention_explorer import map_label
 from vitcore.figures.drawing import Drawing, RasterLayer, picture_axes
 from vitcore.figures.heat_overlay import fine_detail, heat_colour_scale, heat_on_photo, scale_top
@@ -32,6 +32,7 @@ def relevance(
     """
     told = say("row {row}, column {col}: {value}")
     text = [[told.format(row=r, col=c, value=f"{values[r, c]:.3g}") for c in range(grid.cols)] for r in range(grid.rows)]
+    subtitle = largest_value(values, unit, signed, even_share, after=subtitle)
     if style == "paper" and not signed:
         return paper_style_figure(values, resize_for_figure(pixels), grid, title, mode, subtitle, query_patch, text)
     return heat_figure(

@@ -136,7 +136,7 @@ def _filters(vit: Vit, side: ModelFacts, settings: ReportSettings) -> ReportPict
     return ReportPicture(
         name="filters", title=subject,
         alt=say("The first {count} principal {count:component|components}, row by row", count=count),
-        about=say("first {count} principal {count:component|components}, {share} of variance", count=count,
+        about=say("first {count} principal {count:component|components}, {share} of the filters' variance", count=count,
                   share=percent(variance[:count].sum())) + _filter_pattern_words(side.components),
         how=how, limits=say("Which filters this photo uses, or how later layers use their output."),
         tiles=(("", mosaic(tiles, COLUMNS, gutter=1)),),

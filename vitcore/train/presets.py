@@ -10,7 +10,7 @@ def image_folder_tiny() -> Recipe:
     """A small ViT on your own folder of photos, one folder a class; finishes on a laptop.
 
     Expected: two clearly different classes of 100 photos each are told apart (90 % and more) after 300 steps; a dozen
-    similar classes are not. Cost: 1.8 M parameters at 64 px, 64 tokens; about 200 images/s on 2 CPU cores, 3 minutes.
+    similar classes are not. Cost: 1.8 M parameters at 64 px, 65 tokens; about 3 minutes on 2 CPU cores.
     Command: python -m vitcore train image_folder_tiny --data PHOTOS --id mine
     """
     return Recipe(
@@ -23,7 +23,7 @@ def cifar10_tiny() -> Recipe:
     """CIFAR-10 from scratch at 32 px in patches of 4 px.
 
     Expected: 60 to 70 % top-1 after 5,000 steps, by what others report of small ViTs this early; not measured here.
-    Cost: 1.8 M parameters, 64 tokens; an hour on 2 CPU cores, a minute or two on a GPU.
+    Cost: 1.8 M parameters, 65 tokens; an hour on 2 CPU cores, a minute or two on a GPU.
     Command: python -m vitcore train cifar10_tiny --data cifar10 --id cifar
     """
     return Recipe(
@@ -74,7 +74,7 @@ def masked_patches() -> Recipe:
     colour of each is predicted, 3 bits a channel: 512 classes. The paper: ViT-B/16, JFT, 1 M steps of 4096, lr 2e-4,
     10k warm-up: 79.9 % on ImageNet after fine-tuning, 2 points above training from scratch.
     Expected here: a loss clearly below the entropy of the mean colours, what guessing by their frequencies gives, within
-    1,000 steps. Cost: 2.7 M parameters, 256 tokens; about 60 images/s on 2 CPU cores, 20 minutes.
+    1,000 steps. Cost: 2.7 M parameters, 257 tokens; about 60 images/s on 2 CPU cores, 20 minutes.
     Command: python -m vitcore train masked_patches --data PHOTOS --id masked
     """
     return Recipe(
@@ -132,7 +132,7 @@ def labels_alone() -> Recipe:
     or heads.
 
     Expected: 66 % right on held-out photos of Imagenette's ten kinds after learning from 4,664; smooth filters and positions
-    that know the grid, no near and far heads in layer 0. Cost: 2.7 M parameters at 64 px, 64 tokens; an hour on 2 CPU cores.
+    that know the grid, no near and far heads in layer 0. Cost: 2.7 M parameters at 64 px, 65 tokens; an hour on 2 CPU cores.
     Command: python -m vitcore train labels_alone --data PHOTOS (Imagenette, say: hf:frgfm/imagenette, or cifar10)
     """
     return Recipe(

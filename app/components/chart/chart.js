@@ -130,7 +130,7 @@ const DRAW = {
     const shown = [...layer.children].find(e => e.dataset.source === t.source)
     const image = shown || document.createElementNS(NS, "image")
     set(image, { ...box, preserveAspectRatio: "none", opacity: t.opacity })
-    image.style.imageRendering = t.smooth ? "auto" : "pixelated"
+    image.style.imageRendering = t.smooth || box.width * devicePixelRatio < t.px ? "auto" : "pixelated" // smaller, sharp edges would drop pixels
     layer.dataset.wanted = t.source
     if (shown) return shown.dataset.loaded && alone(layer, image)
     image.dataset.source = t.source

@@ -68,7 +68,7 @@ def _image(layer: RasterLayer) -> dict[str, Any]:
     source = pixels_to_data_uri(layer.pixels, photo=layer.smooth)
     return {
         "kind": "image", "source": source, "left": layer.place[0], "top": layer.place[1], "wide": layer.size[0],
-        "high": layer.size[1], "smooth": layer.smooth, "opacity": 1,
+        "high": layer.size[1], "smooth": layer.smooth, "px": layer.pixels.shape[1], "opacity": 1,
     }  # fmt: skip
 
 

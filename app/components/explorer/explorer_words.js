@@ -24,7 +24,7 @@ export function tell(s) {
   const asked = s.comparing ? words["compare now"] : title(s, token)
   q(".look h3").textContent = s.hover === null ? asked : title(s, fillIn(words.under, { token }))
   const most = largest(lit, grid.prefix)
-  const facts = { most: nameOf(s, most), percent: percent(lit[most]), token, even: percent(1 / (grid.prefix + grid.rows * grid.cols)) }
+  const facts = { most: nameOf(s, most), percent: percent(lit[most]), times: digits(lit[most] / even(s)), token, even: percent(1 / (grid.prefix + grid.rows * grid.cols)) }
   q(".most").textContent = [fillIn(words[st.rolled ? "most rollout" : st.column ? "most column" : "most"], facts), ofSecond(s)].join(" ")
   outlying(s)
   q(".pointed").textContent = pointed(s) || `${POINTS ? words.point : ""} ${words[data.style === "light" ? "no scale" : "hold"]}`

@@ -51,7 +51,7 @@ function value({ hover, what, lit, data, ...s }) {
   const key = (hover !== null && fixed ? "here" : "most") + (what.kind === "attention" ? " to" : "")
   const said = fillIn(words[key], { ...facts, ...shares(amount, data) })
   const circle = ringed(what, data) ? words.circle : ""
-  return [given({ what, lit, data, ...s }), said, circle].filter(Boolean).join(" ") // first of the patch that is pointed at: a screen may end there
+  return [said, circle, given({ what, lit, data, ...s })].filter(Boolean).join("\n") // one subject a line, that of the title first
 }
 
 const shares = (amount, data) => ({ percent: percent(amount), times: digits(amount / even({ data })) })

@@ -17,6 +17,7 @@ from vitcore.analysis.model_similarity import subspace_overlap
 from vitcore.analysis.position_embeddings import MirrorSymmetry
 from vitcore.analysis.position_embeddings import correlation_with_distance as correlation_with_distance
 from vitcore.analysis.position_embeddings import matching_patch as matching_patch
+from vitcore.analysis.position_embeddings import most_similar_pair as most_similar_pair
 from vitcore.figures.positions import similarity_mosaic
 from vitcore.figures.theme import encode_image
 from vitcore.grid import Grid
@@ -139,12 +140,7 @@ def interpolated_position(model: str, side: int, place: int) -> InterpolatedPosi
 def nearest_position(model: str, patch: int) -> tuple[int, float] | None:
     """The patch whose position embedding is most like that of `patch`, and the cosine of the two; None without a table."""
     cosine = position_similarity(model)
-    if cosine is None:
-        return None
-    others = cosine[patch].copy()
-    others[patch] = -2  # less than any cosine
-    most = int(others.argmax())
-    return most, others[most]
+    return None if cosine is None else position_embeddings.most_similar_position(cosine, patch)
 
 
 def random_similarity(count: int, width: int) -> NDArray[np.float64]:

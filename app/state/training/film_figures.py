@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from app import texts
 from vitcore import figures
 from vitcore.analysis import filters as kernels
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 COMPONENTS_SHOWN = 28  # components, as in the paper's Figure 7
 CURVE_POINTS = 240  # points of a curve
 TILES_PX = 450  # the similarity tiles are small here, and drawn twice a second
+RIGHT = {"top 1": "top1", "top 5": "top5", "colours": "val_colours", "few-shot": "few_shot"}  # what measures how much is right
 Figures = dict[str, "Drawing"]
 
 
@@ -65,8 +68,7 @@ def photo_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
             even = grid.even_share
             most = max(training_film.shares_scale_top(film.arrays[name][:, photo]), MIN_TOP_IN_EVEN_SHARES * even)
             mask = film.array_at(name, frame)[photo]
-            told = text["share"].format(most=percent(mask.max()), even=percent(even))
-            drawn[name] = figures.attention_on_photo(mask, pixels, grid, text[f"{name} title"], most, mode, told, even)
+            drawn[name] = figures.attention_on_photo(mask, pixels, grid, text[f"{name} title"], most, mode, even_share=even)
     if answers := film.top(frame, photo, translated=True):
         drawn["answer"] = figures.predictions(answers, mode, text["answer title"])
     return drawn
@@ -91,6 +93,21 @@ def _masked_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     }
 
 
+def curve_titles(log: list[dict[str, Any]], at: int | None = None) -> dict[str, str]:
+    """Titles of the run's curves: what was measured last at step `at` (None: the run's last), or first after it, and when."""
+    text = texts.prose("learn")
+
+    def titled(key: str, field: str, **facts: str) -> dict[str, str]:
+        steps, values = training_film.log_curve(log, field)
+        if not len(steps):
+            return {}
+        place = len(steps) - 1 if at is None else max(int(np.searchsorted(steps, at, "right")) - 1, 0)
+        return {key: text[f"{key} title"].format(value=values[place], step=int(steps[place]), **facts)}
+
+    name = next((name for name, field in RIGHT.items() if len(training_film.log_curve(log, field)[0])), "top 1")
+    return titled("loss", "loss") | titled("accuracy", RIGHT[name], name=text[name]) | titled("rate", "lr")
+
+
 def curve_figures(log: list[dict[str, Any]], mode: Any, last: int = 0, log_steps: bool = False) -> Figures:
     """The run's curves, those that were measured: loss, accuracy, learning rate."""
 
@@ -103,6 +120,7 @@ def curve_figures(log: list[dict[str, Any]], mode: Any, last: int = 0, log_steps
         return TrainingCurve(name, steps, values, kind)
 
     common: dict[str, Any] = {"mode": mode, "last": last, "log_steps": log_steps}
+    titles = curve_titles(log)
     steps, loss = training_film.log_curve(log, "loss")
     drawn: Figures = {}
     if len(loss):
@@ -112,15 +130,12 @@ def curve_figures(log: list[dict[str, Any]], mode: Any, last: int = 0, log_steps
             TrainingCurve(text["mean"], *mean),
             line(text["validation"], "val_loss", "dots"),
         ]
-        title = text["loss title"].format(value=loss[-1], step=int(steps[-1]))
-        drawn["loss"] = figures.training_curves(lines, title, text["loss unit"], **common)
-    fields = {"top 1": "top1", "top 5": "top5", "colours": "val_colours", "few-shot": "few_shot"}
-    right = [line(text[name], field, "dots") for name, field in fields.items()]
+        drawn["loss"] = figures.training_curves(lines, titles["loss"], text["loss unit"], **common)
+    right = [line(text[name], field, "dots") for name, field in RIGHT.items()]
     right = [one for one in right if len(one.steps)]
     if right:
-        title = text["right title"].format(value=right[0].values[-1], name=right[0].name)
-        drawn["accuracy"] = figures.training_curves(right, title, text["right unit"], limits=(0, 102), **common)
+        drawn["accuracy"] = figures.training_curves(right, titles["accuracy"], text["right unit"], limits=(0, 102), **common)
     rate = line(text["learning rate"], "lr")
     if len(rate.steps):
-        drawn["rate"] = figures.training_curves([rate], text["rate title"].format(value=rate.values[-1]), rate.name, **common)
+        drawn["rate"] = figures.training_curves([rate], titles["rate"], rate.name, **common)
     return drawn

@@ -10,8 +10,10 @@ from PIL import Image
 
 from app.components.component_files import media_url
 from app.state.recordings import recordings, relevance_maps
+from vitcore.file_names import FileSubject
 from vitcore.grid import Grid
 from vitcore.images import Photo
+from vitcore.report.photo_titles import photo_title
 from vitcore.translation import say
 
 if TYPE_CHECKING:
@@ -49,8 +51,8 @@ class Visit:
 
     @property
     def subjects(self) -> tuple[str, str]:
-        """What files are named for: the photo and the model."""
-        return self.photo.name, self.vit.display_name
+        """What files are named for: the photo and the model, with the names that pages show."""
+        return photo_subject(self.photo), model_subject(self.vit)
 
     @property
     def sample(self) -> str:
@@ -83,3 +85,13 @@ class Visit:
     def detail_url(self) -> str:
         """The address of the photo's fine detail, as it is added to heat."""
         return media_url(relevance_maps.fine_detail(self.recording), "image/jpeg", "detail")
+
+
+def photo_subject(photo: Photo) -> FileSubject:
+    """A photo as a file is named for it, and as pages show it."""
+    return FileSubject(photo.name, photo_title(photo))
+
+
+def model_subject(vit: Vit) -> FileSubject:
+    """A model as a file is named for it, and as pages show it."""
+    return FileSubject(vit.display_name, vit.card.title)

@@ -7,6 +7,7 @@ from app.components import page_theme
 from app.components.figure import figure
 from app.shell import current_visit
 from app.state.models import model_menu, model_weights
+from app.state.visit.visit import model_subject
 from app.views.card import speed_section, table1_row
 from app.widgets import model_card
 from vitcore import figures
@@ -19,7 +20,7 @@ card = model_menu.menu().get(str(st.session_state.get("model")), vit.card)
 title = text["drawing"].format(model=vit.card.title)
 fig = figures.architecture(parts, title, page_theme.current())
 figure(fig, "architecture", text.fill("drawing alt", count=len(parts)), text["drawing how"], text["drawing limits"],
-       subjects=(vit.display_name,), parameters=[part.params * part.repeats for part in parts])  # fmt: skip
+       subjects=(model_subject(vit),), parameters=[part.params * part.repeats for part in parts])  # fmt: skip
 table1_row.show_numbers(shape, text)
 table1_row.show_row(shape, vit.card.title, text)
 with st.expander(text["known"]):

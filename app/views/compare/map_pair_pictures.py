@@ -51,7 +51,8 @@ def show_maps(
 
     text = pair.texts
     unit, most = text[f"unit {kind}"], scale_top(maps.stacked, 1)
-    scale, tops = heat_colour_scale(maps.stacked, most, 1), [most * even for even in maps.even_shares]
+    tops = [most * even for even in maps.even_shares]
+    scale, *scales = (heat_colour_scale(values, most, 1) for values in (maps.stacked, *maps.stacked))
     outliers_of_both = [_map_outliers(comparison, which, mask) for which, mask in enumerate(maps.both)]
     overlays = [
         relevance_maps.heat_overlay(comparison, (kind, map_key, key), False, mask, top)
@@ -94,7 +95,7 @@ def show_maps(
                 _draw_map(comparison, f"{key}_map", label, overlays[which], 100 * mask, map_outliers=outliers_of_both[which],
                           even=100 * maps.even_shares[which], **shown)  # fmt: skip
                 with st.container(horizontal=True, vertical_alignment="center"):
-                    map_scale_bar(scale, f"{key}_scale")
+                    map_scale_bar(scales[which], f"{key}_scale")
                     take(which, key, name)
         one, below = places.below.columns(2, gap="large")
     outlier_masking.note_and_switch(_joint_outliers(pair, outliers_of_both), "maps", always_switch=True)

@@ -12,6 +12,7 @@ from app import texts
 from app.components.figure import lead
 from app.state.model_ref import ModelRef
 from app.state.visit.visit import Visit
+from vitcore.file_names import FileSubject
 
 if TYPE_CHECKING:
     from vitcore.forward.compare_models import Comparison
@@ -59,8 +60,8 @@ class ModelPair(Visit):
 
     def file_subjects(self, *sides: str, with_photo: bool = True) -> tuple[str, ...]:
         """What a file of these sides ("a", "b") is named for: the photo, and the models."""
-        models = [_model_name(vit) for vit, side in zip(self.vits, "ab", strict=True) if side in sides]
-        return tuple([self.photo.name] * with_photo + models)
+        models = [FileSubject(_model_name(vit), name) for vit, name in zip(self.vits, self.names, strict=True)]
+        return (*self.subjects[:with_photo], *(model for model, side in zip(models, "ab", strict=True) if side in sides))
 
 
 def _model_name(vit: Vit) -> str:

@@ -46,7 +46,7 @@ def cover_message(visit: CoverVisit) -> dict[str, Any]:
         "maps": {name: _map(visit, before[name], left.get(name), found[name].patches, marks.get(name, [])) for name in before},
         "answer": [class_row(*row) for row in rows], "told": covered if isinstance(covered, str) else told(visit, covered),
         "outlying": outlier_masking.sentence_of_frames(
-            [*found.values()], marks.values(), len(after.outliers) if after else 0, grid
+            [*found.values()], marks.values() if after else None, len(after.outliers) if after else 0, grid
         ),
         "words": {key: text[key] for key in TEXT_KEYS},
     }  # fmt: skip

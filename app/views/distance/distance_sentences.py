@@ -20,7 +20,14 @@ def show_headline(table: DistanceTable, cls: str, text: Prose) -> list[LayerAndH
     """What distances say of depth, of the first layer and of all, to be read before the figure; returns the heads that it names."""
     if last := len(table.dropped) - 1:
         st.markdown(depth_sentence(*table.depth_means(cls), last, text))
-    return [*_reach_sentence(table, cls, text["first layer"], 0, text), _far_heads_sentence(table, text)]
+    if _is_dropped(table, cls):
+        st.markdown(text["two measures"])
+    return [*_reach_sentence(table, cls, text["first layer"], 0, text), _far_heads_sentence(table, cls, text)]
+
+
+def _is_dropped(table: DistanceTable, cls: str) -> bool:
+    """Whether the chart counts attention to tokens that are not patches as 0 px."""
+    return cls != "renormalise" and bool(table.grid.prefix)
 
 
 def depth_sentence(first: float, last: float, last_layer: int, text: Prose) -> str:
@@ -49,7 +56,7 @@ def show_details(table: DistanceTable, cls: str, text: Prose) -> list[LayerAndHe
 
 def _reach_sentence(table: DistanceTable, cls: str, where: str, block: int, text: Prose) -> list[LayerAndHead]:
     """Which dots of a layer are lowest and highest, and which heads look nearest and farthest; nothing where it has one head."""
-    (shown, reach), dropped = table.reach(block), cls != "renormalise" and bool(table.grid.prefix)
+    (shown, reach), dropped = table.reach(block), _is_dropped(table, cls)
     if reach.near == reach.far:
         return []
     same = (shown.near, shown.far) == (reach.near, reach.far)
@@ -63,7 +70,7 @@ def _reach_sentence(table: DistanceTable, cls: str, where: str, block: int, text
 def _near_heads_sentence(table: DistanceTable, text: Prose) -> list[LayerAndHead]:
     """How many heads are near (the explorer's "local", by distance alone), and where they end."""
     most, last, near = table.local_share * table.uniform_px, len(table.renormalised) - 1, table.near_heads()
-    facts = {"px": f"{most:.1f}", "share": percent(table.local_share, 0), "how": _how(table, text)}
+    facts = {"px": f"{most:.1f}", "share": percent(table.local_share, 0)}
     if not near:
         st.markdown(text.fill("near none", **facts))
         return []
@@ -74,19 +81,16 @@ def _near_heads_sentence(table: DistanceTable, text: Prose) -> list[LayerAndHead
     return [near[-1]]
 
 
-def _far_heads_sentence(table: DistanceTable, text: Prose) -> LayerAndHead:
+def _far_heads_sentence(table: DistanceTable, cls: str, text: Prose) -> LayerAndHead:
     """How many heads look farther than even attention, and which farthest of all; returns that one.
 
     By renormalised distances: with the class token dropped, what a head gives it would count as near.
     """
     px, (above, (block, head)) = table.renormalised, table.far_heads()
+    shown = text["in the chart"].format(shown_px=f"{table.dropped[block, head]:.1f}") if _is_dropped(table, cls) else ""
     st.markdown(text.fill("far" if above else "far none", count=len(above), all=px.size, even=f"{table.uniform_px:.1f}",
-                          how=_how(table, text), block=block, head=head, px=f"{px[block, head]:.1f}"))  # fmt: skip
+                          block=block, head=head, px=f"{px[block, head]:.1f}", shown=shown))  # fmt: skip
     return block, head
-
-
-def _how(table: DistanceTable, text: Prose) -> str:
-    return text["renormalised"] if table.grid.prefix else ""
 
 
 def request_head(place: list[int]) -> None:

@@ -60,11 +60,16 @@ fig = figures.attention_distance(distance_px, grid, table.uniform_px, cls, image
                                  prefix_attention_share=table.share if grid.prefix else None)  # fmt: skip
 with chart:
     plot(fig, "distance", text.fill("alt", heads=vit.heads, blocks=vit.blocks), distance_sentences.request_head)
-photos = visit.photo.name if images == 1 else f"{images} photos"
+photos = visit.subjects[0] if images == 1 else f"{images} photos"
 with st.container(horizontal=True):
     explain(text["how"], text["limits"])
     downloads(
-        lambda: fig, "distance", text["how"], subjects=(photos, vit.display_name), distance_px=distance_px, prefix_share=table.share
+        lambda: fig,
+        "distance",
+        text["how"],
+        subjects=(photos, visit.subjects[1]),
+        distance_px=distance_px,
+        prefix_share=table.share,
     )
 with st.expander(text["more"]):
     st.markdown(text["paper"])

@@ -11,6 +11,7 @@ from app.components.page_style.page_style import scaled_px
 from app.shell import query_controls
 from app.state.photos.photo_collections import few_shot_draws
 from app.state.visit import current_model
+from app.state.visit.visit import model_subject
 from app.views.fewshot import accuracy_sentences, photo_collections
 from vitcore import figures
 from vitcore.figures.charts.few_shot import FewShotCurve
@@ -59,12 +60,12 @@ with charts:
             accuracy_sentences.method_sentences(best, names, texts.escape_markdown(vit.card.title), text),
         ])  # fmt: skip
         title = accuracy_sentences.accuracy_title(best, now["pixels"], shots, text, kind)
-        figure(replace(fig, title=title, subtitle=""), "few_shot", text["alt"], how, text["limits"], subjects=(vit.display_name,),
+        figure(replace(fig, title=title, subtitle=""), "few_shot", text["alt"], how, text["limits"], subjects=(model_subject(vit),),
                accuracy=[curve.mean for curve in curves], shots=counts)  # fmt: skip
     with right:
         table = best.confusion(labels)
         fig = replace(figures.confusion_matrix(table, given.names, page_theme.current()), subtitle="")
-        figure(fig, "confusion", text["confusion alt"], text.fill("confusion how", shots=shots), subjects=(vit.display_name,),
+        figure(fig, "confusion", text["confusion alt"], text.fill("confusion how", shots=shots), subjects=(model_subject(vit),),
                confusion=table)  # fmt: skip
 if source == "pieces":
     st.caption(text["same photo"])

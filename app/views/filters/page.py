@@ -56,10 +56,10 @@ with large:
     plot(fig, "filters", text.fill("alt", count=count), on_click=clicked_filter.remember_filter)
     with st.container(horizontal=True):
         explain(f"{how}\n\n{text['kinds']}", text["limits"])
-        downloads(lambda: fig, "filters", how, subjects=(vit.display_name,),
+        downloads(lambda: fig, "filters", how, subjects=visit.subjects[1:],
                   components=components.vectors, variance=components.variance)  # fmt: skip
 figure(figures.scree_plot(components.variance, count, mode), "scree", text["scree alt"], text["scree"],
-       subjects=(vit.display_name,), variance=components.variance)  # fmt: skip
+       subjects=visit.subjects[1:], variance=components.variance)  # fmt: skip
 
 if not rooted and vit.bands == 3:  # what is built again is looked at
     st.markdown(f"## {text['rebuild title']}")

@@ -18,7 +18,7 @@ from app.components.chart.chart import chart, undimmed_container
 from app.components.copyable_text.copyable_text import copyable_text
 from app.components.figure import explain, file_button
 from app.components.page_style.page_style import scaled_px
-from app.state.training import films
+from app.state.training import film_figures, films
 from app.views.learn import film_sentences
 from app.widgets import model_card
 from vitcore.csv_and_npz import to_npz
@@ -135,7 +135,8 @@ def _training_curves(key: str, film: Film, step: int, mode: Any, text: texts.Pro
     if not film.log:
         return
     drawn = films.film_curve_figures(key, len(film.log), int(film.steps[-1]), mode, texts.language(), film.log)
-    specs = {one: drawn[one] for one in ("loss", "accuracy") if one in drawn}
+    titles = film_figures.curve_titles(film.log, step)
+    specs = {one: drawn[one] | {"title": titles[one]} for one in ("loss", "accuracy") if one in drawn}
     if not specs:
         return
     for place, one in zip(st.columns(len(specs)), specs, strict=True):

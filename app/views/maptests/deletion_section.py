@@ -67,13 +67,19 @@ def both_sentence(found: PhotoDeletion, text: texts.Prose) -> str:
 
 
 def _best(scores: dict[str, float], text: texts.Prose) -> tuple[str, str]:
-    """The largest score as it is shown, without its sign, and whose it is: where shown digits are alike, that they are tied."""
-    from vitcore.faithfulness.method_maps import map_title
+    """A method's largest score as it is shown, without its sign, beside those of orders that are no method; and whose it is.
+
+    Where shown digits of methods are alike, they are tied.
+    """
+    from vitcore.faithfulness.method_maps import CHANCE, MIDDLE, map_title
 
     shown = {name: f"{abs(score):.2f}" for name, score in scores.items()}
-    most = shown[max(scores, key=lambda name: scores[name])]
-    names = text.listed(map_title(name) for name, digits in shown.items() if digits == most)
-    return most, text["tied"].format(names=names) if list(shown.values()).count(most) > 1 else names
+    methods = [name for name in scores if name not in (CHANCE, MIDDLE)]
+    most = shown[max(methods, key=lambda name: scores[name])]
+    best = [name for name in methods if shown[name] == most]
+    names = text.listed(map_title(name) for name in best)
+    others = text.listed(f"{map_title(name)} {shown[name]}" for name in (CHANCE, MIDDLE) if name in shown)
+    return text["score beside"].format(score=most, others=others), text["tied"].format(names=names) if len(best) > 1 else names
 
 
 def _animation(visit: Visit, found: PhotoDeletion, kind: str) -> Callable[[], bytes]:
@@ -92,12 +98,13 @@ def show_table(found: PhotoDeletion, visit: Visit) -> None:
     from vitcore.faithfulness.method_maps import map_title
 
     text, rows = visit.texts, map_tests.method_rows(found)
-    two = st.column_config.NumberColumn(format="%.2f")
+    three = st.column_config.NumberColumn(format="%.3f")
     columns = {
         text["method"]: [map_title(row.name) for row in rows], text["deletion"]: [row.deletion for row in rows],
-        text["insertion"]: [row.insertion for row in rows], text["difference"]: [row.gap for row in rows],
+        text["insertion"]: [row.insertion for row in rows],
+        text["difference"]: [round(row.insertion, 3) - round(row.deletion, 3) for row in rows],
     }  # fmt: skip
-    config = {text[name]: two for name in ("deletion", "insertion", "difference")}
+    config = {text[name]: three for name in ("deletion", "insertion", "difference")}
     if found.places:
         columns[text["place"]] = ["" if row.place is None else percent(row.place, 0) for row in rows]
         config[text["place"]] = st.column_config.Column(help=text["place help"])
@@ -113,7 +120,7 @@ def show_ranking(visit: Visit, fill: str) -> None:
     figure(
         map_tests.ranking_drawing(visit.mode), "ranking", text["ranking alt"], text["ranking how"],
         text.joined((text["ranking limits"], text["made by"].format(command=shipped.commands["deletion"]))),
-        subjects=(visit.vit.display_name,), **gaps,
+        subjects=visit.subjects[1:], **gaps,
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ if cosine is None:
 if getattr(vit.module, "positions_at", "stem") == "blocks":
     st.caption(text["every block"])
 with aside(key="aside_found"):
-    position_sentences.show_row_and_column_sentence(vit.name, text)
+    position_sentences.show_grid_sentences(vit.name, cosine, text)
 with lead(), st.container(key="positions"):  # below each other where one would be too narrow to read: `page_style.css`
     left, right = st.columns([3, 2], gap="large")
 with right:
@@ -38,7 +38,7 @@ with right:
     position_sentences.show_position_sentences(cosine, chosen, vit, text)
     downloads(
         partial(figures.position_similarity_tile, cosine, grid, chosen, mode), "tile", text["tile"],
-        subjects=(vit.display_name,), file_stem=f"position {chosen}", cosine=cosine[chosen],
+        subjects=visit.subjects[1:], file_stem=f"position {chosen}", cosine=cosine[chosen],
     )  # fmt: skip
 with left:
     tiles, step = st.container(), step_of_few_tiles(grid)
@@ -51,7 +51,7 @@ with left:
     with st.container(horizontal=True):
         explain(text.joined([text["how"], text["tile"]]), text.joined([text["limits"], *([text[by_hand]] if by_hand else [])]))
         downloads(
-            partial(figures.position_similarity, cosine, grid, mode), "positions", text["how"], subjects=(vit.display_name,),
+            partial(figures.position_similarity, cosine, grid, mode), "positions", text["how"], subjects=visit.subjects[1:],
             cosine=cosine,
         )  # fmt: skip
     if st.toggle(text["untrained"], key="untrained", bind="query-params"):

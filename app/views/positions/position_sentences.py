@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
 
 
-def show_row_and_column_sentence(model: str, text: Prose) -> None:
-    """Whether positions of one row or column are more alike than others as far apart, with both cosines."""
+def show_grid_sentences(model: str, cosine: NDArray, text: Prose) -> None:
+    """The most similar pair of all positions (N, N); whether those of one row or column are more alike than others as far apart."""
+    if len(cosine) > 1:
+        one, another, most = model_weights.most_similar_pair(cosine)
+        st.markdown(text["most similar pair"].format(one=one, other=another, cosine=decimal(most, 3)))
     in_line, others = model_weights.row_and_column_cosines(model)
     if in_line == in_line:
         same, other = decimal(in_line, 2), decimal(others, 2)
@@ -35,10 +38,10 @@ def show_position_sentences(cosine: NDArray, chosen: int, vit: Vit, text: Prose)
     correlation = decimal(model_weights.correlation_with_distance(cosine, grid), 2)
     st.metric(text["correlation"], correlation, help=text["correlation help"])
     with st.expander(text["more"]):
-        _show_grid_sentences(facts, vit, text)
+        _show_more_sentences(facts, vit, text)
 
 
-def _show_grid_sentences(facts: PositionFacts, vit: Vit, text: Prose) -> None:
+def _show_more_sentences(facts: PositionFacts, vit: Vit, text: Prose) -> None:
     """The neighbours of the position, the mirror patterns of the whole grid, and its opposite corners."""
     each = [text[f"beside {way}"].format(place=place, cosine=decimal(near, 3)) for way, (place, near) in facts.neighbours.items()]
     st.markdown(text["beside"].format(beside=", ".join(each)))

@@ -36,7 +36,7 @@ def show_relative_positions(visit: Visit, has_table: bool) -> None:
     with left:
         fig = figures.cosine_map(values, grid, title, visit.mode, grid.middle, text[f"{kind} unit"], limit)
         figure(
-            fig, "by_offset", title, text[f"{kind} how"], text[f"{kind} limits"], subjects=(vit.display_name,),
+            fig, "by_offset", title, text[f"{kind} how"], text[f"{kind} limits"], subjects=visit.subjects[1:],
             by_offset=offsets.values,
         )  # fmt: skip
     with right:

@@ -116,10 +116,9 @@ def _strongest_patch(visit: RolloutVisit, method_map: MethodMap, prefix: str) ->
         "most" if not method_map.method.asks_class else "stands out" if method_map.method.signed else "spoke most"
     ]
     label = translated_labels(visit.recording.labels)[visit.target_class] if visit.target_class is not None else ""
-    share = f"{method_map.shown_values.flat[patch]:.3g}"
-    st.markdown(
-        sentence.format(patch=patch, row=row, col=col, share=share, unit=method_map.unit, label=texts.escape_markdown(label))
-    )
+    share, even = method_map.shown_values.flat[patch], method_map.even_share(visit.grid)
+    facts = {"share": f"{share:.3g}", "times": f"{float(f'{share / even:.2g}'):g}" if even else "", "unit": method_map.unit}
+    st.markdown(sentence.format(patch=patch, row=row, col=col, label=texts.escape_markdown(label), **facts))
     if method_map.method.asks_class:
         return
     there = patch if visit.patch is None else visit.patch
@@ -158,7 +157,7 @@ def _draw_map(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
     most = relevance_scale_top(method_map.shown_values, signed, even_share=even)
     st.markdown(f"## {texts.escape_markdown(method_map.title)}")
     arguments: dict[str, Any] = {
-        "key": f"{prefix}gathered", "label": f"{visit.texts[f'method.{method_map.method.name}']}: {method_map.title}",
+        "key": f"{prefix}gathered", "label": method_map.title,
         "target": "patch", "also_choose": ("ask", True), "selected": None if method_map.method.asks_class else visit.patch,
         "lines": False, "values": method_map.shown_values.ravel().tolist(), "unit": method_map.unit, "even_share": even,
         "marks": method_map.outliers.patches, "marks_sentence": method_map.outliers.sentence,
@@ -206,8 +205,8 @@ def _download(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
 
     def make() -> Drawing:
         drawn = figures.relevance(
-            method_map.shown_values, photo_shown, grid, text[f"method.{name}"], method_map.unit, signed=method_map.method.signed,
-            style=style, mode=mode, subtitle=method_map.title, query_patch=start, even_share=method_map.even_share(grid),
+            method_map.shown_values, photo_shown, grid, method_map.title, method_map.unit, signed=method_map.method.signed,
+            style=style, mode=mode, query_patch=start, even_share=method_map.even_share(grid),
         )  # fmt: skip
         return figures.frame_outliers(drawn, marks, grid)
 

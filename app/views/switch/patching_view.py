@@ -14,7 +14,7 @@ from app.shell import copy_link, current_visit, photo_picker, query_controls
 from app.state import step_animations
 from app.state.photos import uploaded_photo
 from app.state.recordings import covered_photos, interventions, recordings
-from app.state.visit.visit import Visit
+from app.state.visit.visit import Visit, photo_subject
 from app.texts import escape_markdown
 from app.views.switch.every_head import part_of, parts_of_depth
 from app.widgets import guess
@@ -94,7 +94,8 @@ def _show_pictures(visit: Visit, other: Recording, found: ActivationPatching, si
         explain(text["swap how"], text["swap limits"], text["swap source"])
         downloads(
             lambda: figures.patching_by_depth(share, names, turning, even, mode), "swap", _turning_sentence(visit, found),
-            subjects=(*visit.subjects, other.photo.name), file_stem="swapped tokens", logit_difference=found.logit_difference,
+            subjects=(*visit.subjects, photo_subject(other.photo)), file_stem="swapped tokens",
+            logit_difference=found.logit_difference,
             animation=partial(
                 step_animations.swap_animation, visit.vit.name, visit.photo.key, squares, text["film swap"], unit, top, mode
             ), share=share, logit_difference_own=found.own, logit_difference_other=found.other, share_of_squares=squares,

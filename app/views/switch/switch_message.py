@@ -39,7 +39,7 @@ def switch_message(visit: SwitchVisit) -> dict[str, Any]:
     marks = []
     if after is not None and left is not None and not outlier_masking.is_on():
         marks = covered_photos.marked_patches(left, after.outliers)
-    outlying = outlier_masking.sentence_of_frames([found], [marks], len(after.outliers) if after else 0, grid)
+    outlying = outlier_masking.sentence_of_frames([found], [marks] if after else None, len(after.outliers) if after else 0, grid)
     return {
         "state": {"off": visit.off, "by": visit.by, "map": visit.map_name, "scan": "" if visit.drops is None else every_head.TRIED},
         "choices": {"by": _options(visit, "switch_by", interventions.REPLACEMENTS), "map": _options(visit, "switch_map", MAPS)},

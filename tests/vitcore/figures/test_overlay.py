@@ -223,3 +223,10 @@ def test_as_the_paper_draws_it_the_photo_stands_beside_and_no_scale(recs):
     first, second = fig.rasters
     assert second.place[0] > rec.grid.cols > first.place[0] and fig.colour_scale is None
     assert "no scale" in fig.subtitle
+
+
+def test_a_bar_that_ends_above_the_largest_value_says_that_value():
+    values = np.array([[0.5, -2.8]])
+    assert heat_colour_scale(values, 4, signed_unit="points").unit == "points (largest: 2.8)"
+    assert heat_colour_scale(np.abs(values), 5, even_share=2).unit == "times an even share of all tokens (largest: 1.4)"
+    assert heat_colour_scale(values, 2.8, signed_unit="points").unit == "points"

@@ -42,6 +42,18 @@ def test_amounts_are_heat_from_zero():
     assert heat_colours(values, relevance_scale_top(values, False))[0, -1].tolist() == darkened_lut(SEQUENTIAL)[0].tolist()
 
 
+def test_a_picture_states_its_largest_value_in_its_unit_and_in_even_shares():
+    values = np.abs(signed_map())
+    for style in ("heat", "paper"):
+        told = figures.relevance(values, PHOTO, GRID, "A", "% of the total", style=style, even_share=1.6).subtitle
+        assert told.startswith("Largest: 2 % of the total, 1.2× an even share"), "2 / 1.6 in two digits"
+    assert figures.relevance(values, PHOTO, GRID, "A", "logits", subtitle="B").subtitle == "B · Largest: 2 logits"
+    signed = figures.relevance(-signed_map(), PHOTO, GRID, "A", "logits", signed=True)
+    assert signed.subtitle == "Farthest from 0: −2 logits"
+    whole = figures.rollout(values / values.sum(), PHOTO, GRID)
+    assert whole.title == "Rollout of the class token" and whole.subtitle.startswith("Largest: 66.7 % of the total")
+
+
 def test_maps_that_hardly_differ_look_like_nothing():
     least = 100 / signed_map().size
     assert (

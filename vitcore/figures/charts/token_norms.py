@@ -108,7 +108,7 @@ def norm_histogram(outliers: TokenNorms, block: int, names: Sequence[str] = (), 
         bars.append(Bars(x=counts[some].tolist(), y=middles[some].tolist(), thick=width, colour=ink_of, name=name, histogram=True,
                          hover="%{hovertext}", hover_texts=told))  # fmt: skip
     most = max(1, *(max(some.x, default=0) for some in bars))
-    said = [Label(str(c), c + most / 60, y, 13, PINNED_PATCH_COLOUR) for c, y in zip(bars[1].x, bars[1].y, strict=True)]
+    said = [Label(str(c), x + most / 60, y, 13, PINNED_PATCH_COLOUR) for c, x, y in _joined_counts(bars[1], width)]
     said_at_cut = say("threshold: {cut}", cut=f"{cut:.3g}")
     at_cut = Label(said_at_cut, 1, float(np.log10(cut)), 13, "text", "right", "bottom", x_of_plot=True)
     return Drawing(
@@ -120,6 +120,14 @@ def norm_histogram(outliers: TokenNorms, block: int, names: Sequence[str] = (), 
         shapes=[Rule(y=float(np.log10(cut)), colour="soft")], legend="below" if len(names) else "",
         margin=Margin(left=62, right=16, below=104 if len(names) else 52),
     )  # fmt: skip
+
+
+def _joined_counts(bars: Bars, width: float) -> list[tuple[int, float, float]]:
+    """Counts to be written beside bars: (count, x, y), one of all bars that touch, as labels beside each would overlap."""
+    places = np.asarray(bars.y)
+    groups = np.split(np.arange(len(places)), np.flatnonzero(np.diff(places) > 1.5 * width) + 1)
+    counts = np.asarray(bars.x)
+    return [(int(counts[one].sum()), float(counts[one].max()), float(places[one].mean())) for one in groups if len(one)]
 
 
 def norms_by_depth(outliers: TokenNorms, names: Sequence[str] = (), mode: Mode = "light", at: int | None = None) -> Drawing:

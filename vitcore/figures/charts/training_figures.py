@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.figures.attention import heat_figure
+from vitcore.figures.attention import heat_figure, largest_value
 from vitcore.figures.drawing import Axis, Drawing, HoverGrid, Label, Margin, Points, RasterLayer, Rule, picture_axes
 from vitcore.figures.theme import CATEGORICAL, Mode, mosaic
 from vitcore.grid import Grid
@@ -67,6 +67,7 @@ def attention_on_photo(
     """
     told = say("row {row}, column {col}: {value}")
     text = [[told.format(row=r, col=c, value=percent(shares[r, c], 2)) for c in range(grid.cols)] for r in range(grid.rows)]
+    subtitle = largest_value(100 * shares, say("% of the total"), even_share=even_share and 100 * even_share, after=subtitle)
     return heat_figure(
         shares, photo, grid, title, top=top, even_share=even_share, mode=mode, subtitle=subtitle,
         query_patch=query_patch, hover_text=text, height_px=480,
