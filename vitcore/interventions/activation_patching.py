@@ -17,8 +17,9 @@ from torch import Tensor, nn
 
 from vitcore.forward.block_attention import read_only
 from vitcore.forward.onednn_linear import with_onednn_linears
+from vitcore.forward.recordings.model_inputs import to_model_inputs
+from vitcore.images import InputKind
 from vitcore.interventions.activation_sites import check_activations_defined, check_indices
-from vitcore.interventions.activations import to_model_inputs
 from vitcore.interventions.head_ablation import MOST_NUMBERS, SkippedBlock, class_index
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
@@ -65,20 +66,21 @@ class ActivationPatching:
 def activation_patching(
     vit: Vit, photo: Any, other: Any, tokens: Sequence[Collection[int] | int] | None = None,
     classes: tuple[int | str, int | str] | None = None, progress: Callable[[int, int], None] | None = None,
+    *, inputs: InputKind | None = None,
 ) -> ActivationPatching:  # fmt: skip
     """Take tokens of `other`'s pass into `photo`'s, after each layer, and read the logit difference: (L, G), in logits.
 
     `tokens` are groups that are taken together, each one place or several; None is every token alone, G = T. `classes` are the
-    photo's class and the other's, by index or name; None is each pass's own likeliest. Both photos are as of `vitcore.cache`, one
-    each: the model cuts them to the same grid. `progress` is called with how many of L·G passes are done, and L·G.
-    Raises: TypeError, for what is no Vit; ValueError, for tokens and classes that there are not, and more than one photo;
+    photo's class and the other's, by index or name; None is each pass's own likeliest. Both photos and `inputs` are as of
+    `vitcore.cache`, one each: the model cuts them to the same grid. `progress` is called with how many of L·G passes are done, and
+    L·G. Raises: TypeError, for what is no Vit; ValueError, for tokens and classes that there are not, and more than one photo;
     PhotoError; ModelError, for a model without classes or one attention over its patches, and two photos of one answer.
     """
     check_activations_defined(vit)
     asked = (None, None) if classes is None else tuple(class_index(vit, one) for one in classes)
     if not vit.labels:
         class_index(vit, None)
-    both = [to_model_inputs(vit, one) for one in (photo, other)]
+    both = [to_model_inputs(vit, one, inputs) for one in (photo, other)]
     if any(len(one) != 1 for one in both):
         raise ValueError("activations go from one photo to one other")
     groups = _groups(vit, tokens)

@@ -24,7 +24,8 @@ from torch import Tensor
 from vitcore.attention_capture import AttentionCapture
 from vitcore.errors import check_name
 from vitcore.forward.layers import select_layer
-from vitcore.forward.recording import told_of_recording
+from vitcore.forward.recording import told_of_passes
+from vitcore.forward.recordings.model_inputs import to_model_inputs
 from vitcore.interventions.activation_sites import (
     MADE_OF,
     NAMES,
@@ -160,7 +161,7 @@ class Edits:
         self._recorded_unedited = self._taken = False
 
     def __enter__(self) -> "Edits":
-        told_of_recording.set((*told_of_recording.get(), self._note_recording))
+        told_of_passes.set((*told_of_passes.get(), self._note_recording))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -168,7 +169,7 @@ class Edits:
 
         Warns: UneditedModelWarning, where that model was recorded although it had edits, and the edited one was never taken.
         """
-        told_of_recording.set(tuple(told for told in told_of_recording.get() if told != self._note_recording))
+        told_of_passes.set(tuple(told for told in told_of_passes.get() if told != self._note_recording))
         if kind is None and self._recorded_unedited and not self._taken:
             told = say("{name} was recorded without its edits: inside `with edit(vit) as e`, the edited model is e.vit.",
                        name=self.original.name)  # fmt: skip
@@ -226,7 +227,11 @@ class Edits:
             if name not in OF_HEADS:
                 raise ValueError(f"{name} is not divided into heads")
         tokens = self._tokens(token)
-        source = from_ if isinstance(from_, Activations) else run_and_keep(self.original, from_, [name], [layer])
+        source = (
+            from_
+            if isinstance(from_, Activations)
+            else run_and_keep(self.original, to_model_inputs(self.original, from_), [name], [layer])
+        )
         if (name, layer) not in source:
             raise ValueError(f"from_ holds no {name} of layer {layer}: keep it with vitcore.cache")
         given = source[name, layer]
