@@ -27,7 +27,6 @@ from vitcore.forward.layers import select_layer
 from vitcore.forward.recordings.model_inputs import to_inputs_of_pixels
 from vitcore.grid import Grid
 from vitcore.images import InputKind, PhotoSource
-from vitcore.images.photo_arrays import is_array
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit, check_blocks, check_heads, check_vit, class_by_name, no_classes_error
 from vitcore.module_swaps import with_modules
@@ -110,7 +109,7 @@ def relevance(
     maps = np.stack([one for one, _ in results]).astype(np.float64)
     complete = [fact for _, fact in results if fact]
     rises, gaps = tuple(rise for rise, _ in complete), tuple(gap for _, gap in complete)
-    alone = len(batch) == 1 and not isinstance(image, list | tuple) and not (is_array(image) and image.ndim == 4)
+    alone = len(batch) == 1 and not isinstance(image, list | tuple) and getattr(image, "ndim", 3) == 3
     found = Relevance(method=method, maps=maps[0] if alone else maps, targets=targets, rises=rises, gaps=gaps)
     if told := found.incomplete:
         warnings.warn("".join(told), IncompleteAttributionsWarning, stacklevel=2)
