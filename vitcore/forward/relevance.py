@@ -89,7 +89,7 @@ def relevance(
     value is 1 (`analysis.rollout.vit_explain_rollout`). The default, "row-stochastic", is that of `analysis.rollout.rollout`.
     Warns: IncompleteAttributionsWarning, where the attributions of integrated gradients are off by more than 5 % of the rise.
     Raises: ModelError, for a model without a head where a class is needed, and for a name that none or several of its classes
-    have; ValueError, for what there isn't; PhotoError.
+    have; ValueError, for what there isn't; IndexError, for a token that there isn't; PhotoError.
     """
     check_vit(vit)
     check_name("method", method, METHODS)
@@ -179,6 +179,8 @@ def _dense(vit: Vit, attention: Sequence[Tensor]) -> list[NDArray]:
 
 def _rollout(vit: Vit, x: Tensor, start: int | None = None, fusion: HeadFusion = "mean", **settings: Any) -> NDArray:
     """Rollout, as `Recording.rollout` has it."""
+    if start is not None and not 0 <= start < vit.grid.tokens:
+        raise IndexError(f"a token is from 0 to {vit.grid.tokens - 1}, not {start}")
     with torch.no_grad():
         _, weights, pool = _run_with_weights(vit, x)
     fused = np.stack([fuse_heads(w, fusion) for w in _dense(vit, weights)])

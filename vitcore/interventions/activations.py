@@ -21,11 +21,11 @@ from vitcore.interventions.activation_sites import (
     MADE_OF,
     OF_MODEL,
     Site,
-    canonical_name,
     check_activations_defined,
     find_site,
     head_width,
     heads_of_call,
+    keys_of_names,
     not_in_block,
     parse_key,
 )
@@ -107,18 +107,14 @@ def cache(
     without one attention over its patches in each block, or whose blocks have not what is asked for.
     """
     check_activations_defined(vit)
-    asked = [canonical_name(name) for name in ([names] if isinstance(names, str) else names)]
-    return run_and_keep(vit, to_model_inputs(vit, photos, inputs), asked, select_layers(layers, vit.blocks))
+    asked = keys_of_names(names, select_layers(layers, vit.blocks), vit.blocks)
+    return run_and_keep(vit, to_model_inputs(vit, photos, inputs), asked)
 
 
 @torch.inference_mode(False)
 @torch.no_grad()
-def run_and_keep(vit: Vit, inputs: Tensor, names: Collection[str], layers: Sequence[int]) -> Activations:
-    """`cache` of model inputs (B, C, H, W), for activations by their canonical names, of layers that there are."""
-    of_model: Sequence[None] = (None,)
-    asked: list[Key] = [
-        (name, layer) for name in ALL_NAMES if name in names for layer in (of_model if name in OF_MODEL else layers)
-    ]
+def run_and_keep(vit: Vit, inputs: Tensor, asked: Sequence[Key]) -> Activations:
+    """`cache` of model inputs (B, C, H, W), for activations by their canonical names and layers that there are."""
     seen: Seen = {}
     sites = _sites(vit, asked)
     module = _watched(vit, sites, seen)
@@ -129,7 +125,7 @@ def run_and_keep(vit: Vit, inputs: Tensor, names: Collection[str], layers: Seque
             check_heads(vit, len(calls) // vit.structure.calls, event.shape[1])
             calls.append(event)
 
-    if any(name in OF_CALLS for name in names):
+    if any(name in OF_CALLS for name, _ in asked):
         with AttentionCapture(watch):
             logits = with_fused_attention(module)(inputs)
         check_blocks(vit, len(calls))

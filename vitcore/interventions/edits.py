@@ -12,7 +12,7 @@ Shapes: B images, T tokens (those before the patches included), D width, H heads
 """
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -33,10 +33,12 @@ from vitcore.interventions.activation_sites import (
     OF_HEADS,
     OF_MODEL,
     Site,
+    TokenChoice,
     canonical_name,
     check_activations_defined,
     check_indices,
     find_site,
+    find_tokens,
     head_width,
     heads_of_call,
     mlp_width,
@@ -49,7 +51,6 @@ from vitcore.models.vit import Vit
 from vitcore.module_swaps import with_modules
 from vitcore.translation import say
 
-TokenChoice = int | slice | Iterable[int] | str | None  # "class", "patches"; None: all of them
 READ_ONLY = ("scores", "resid_mid", *MADE_OF, *OF_MODEL)  # computed of others, or of no layer
 
 
@@ -233,7 +234,7 @@ class Edits:
     def _run_unedited(self, photos: Any, name: str, layer: int) -> Activations:
         told = told_of_passes.set(())  # it is meant
         try:
-            return run_and_keep(self.original, to_model_inputs(self.original, photos), [name], [layer])
+            return run_and_keep(self.original, to_model_inputs(self.original, photos), [(name, layer)])
         finally:
             told_of_passes.reset(told)
 
@@ -275,18 +276,7 @@ class Edits:
         """Raises: ValueError, for tokens that there are not."""
         if token is None or (isinstance(token, slice) and token == slice(None)):
             return slice(None)
-        grid, count = self.original.grid, self.original.grid.tokens
-        if isinstance(token, str):
-            named = {"patches": range(grid.prefix, count)}
-            if "class" in self.original.pooling or getattr(self.original.module, "cls_token", None) is not None:
-                named["class"] = range(1)
-            check_name("a name of tokens", token[:40], sorted(named))
-            many = list(named[token])
-        elif isinstance(token, slice):
-            many = list(range(count)[token])
-        else:
-            given = list(token) if isinstance(token, Iterable) else [token]
-            many = list(check_indices("tokens", given, count))
+        many = find_tokens(self.original, token)
         if len({*many}) < max(1, len(many)):
             raise ValueError("tokens are one or more, each named once")
         return many

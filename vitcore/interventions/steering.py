@@ -19,7 +19,8 @@ from torch import Tensor
 from vitcore.forward.onednn_linear import with_onednn_linears
 from vitcore.forward.recordings.model_inputs import to_model_inputs
 from vitcore.images import InputKind
-from vitcore.interventions.edits import TokenChoice, edit
+from vitcore.interventions.activation_sites import TokenChoice
+from vitcore.interventions.edits import edit
 from vitcore.interventions.mean_activations import mean_activations
 from vitcore.models.vit import Vit
 

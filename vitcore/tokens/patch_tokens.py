@@ -16,7 +16,7 @@ from vitcore.forward.layers import Layers, select_layer, select_layers
 from vitcore.forward.recordings.model_inputs import to_model_inputs
 from vitcore.grid import Grid
 from vitcore.images import InputKind
-from vitcore.interventions.activation_sites import check_activations_defined, is_index
+from vitcore.interventions.activation_sites import check_activations_defined, is_index, keys_of_names
 from vitcore.interventions.activations import run_and_keep
 from vitcore.models.vit import Vit
 
@@ -69,6 +69,12 @@ class PatchTokens:
                 raise ValueError(f"{name} is from 0 to {count - 1}, not {given!r}")
 
 
+def check_tokens(tokens: Any) -> None:
+    """Raises: TypeError, for what `patch_tokens` did not give."""
+    if not isinstance(tokens, PatchTokens):
+        raise TypeError(f"tokens are what vitcore.patch_tokens gives, not {type(tokens).__name__}")
+
+
 def patch_tokens(
     vit: Vit,
     photos: Any,
@@ -102,7 +108,9 @@ def patch_tokens(
 def _one_photo(vit: Vit, x: Any, name: str, layers: list[int], mask: bool) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """Tokens (S, N, D) of one model input, and which patches (N,) are to be left out."""
     prefix = vit.grid.prefix
-    kept = run_and_keep(vit, x, {name, STREAM}, range(vit.blocks)) if mask else run_and_keep(vit, x, [name], layers)
+    kept = run_and_keep(
+        vit, x, keys_of_names({name, STREAM}, range(vit.blocks), vit.blocks) if mask else [(name, one) for one in layers]
+    )
     values = np.stack([kept[name, layer][0, prefix:].flatten(1).cpu().numpy() for layer in layers])
     if not mask:
         return values, np.zeros(vit.grid.patches, bool)

@@ -30,7 +30,7 @@ from vitcore.forward.recording import to_model_input, told_of_passes
 from vitcore.images import Crop, InputKind, Photo, crop_for_model, open_photo, photo_from_image, photos_in_folder
 from vitcore.images.bands import as_model_numbers
 from vitcore.images.photo_arrays import as_numpy, batch_error, image_from_array, is_array, not_numbers_error
-from vitcore.models.vit import Vit
+from vitcore.models.vit import Vit, check_bands
 from vitcore.translation import say
 
 WHOLE_BYTE = 0.01  # of 255: how near a float that was made of bytes is to them again
@@ -179,6 +179,14 @@ def to_model_inputs(vit: Vit, photos: Any, inputs: InputKind | None = None) -> T
     """Photos or model inputs as `model_inputs_in_turn` takes them, together: (B, C, H, W). Raises: ValueError; PhotoError;
     TypeError."""
     return torch.cat(list(model_inputs_in_turn(vit, photos, inputs)[1]))
+
+
+def pixels_for_model(vit: Vit, photo: Any) -> NDArray[np.uint8]:
+    """The pixels (H, W, 3) of a photo that the model sees; an array of uint8 of exactly that shape as it is. Raises: PhotoError."""
+    check_bands(vit, 3)
+    if isinstance(photo, np.ndarray) and photo.dtype == np.uint8 and photo.shape == (*vit.grid.image_px, 3):
+        return photo
+    return open_for_model(vit, photo, None)[1].pixels
 
 
 def to_inputs_of_pixels(vit: Vit, photos: Any, inputs: InputKind | None = None) -> Tensor:
