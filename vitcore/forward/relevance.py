@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from vitcore.analysis import relevance as arithmetic
 from vitcore.analysis.relevance import METHODS
 from vitcore.analysis.rollout import Convention, HeadFusion, fuse_heads, rollout
+from vitcore.analysis.rollout_options import CONVENTIONS
 from vitcore.architectures.axial_vit import spread_axis_attention
 from vitcore.attention_capture import AttentionCapture, AttentionEvent
 from vitcore.errors import check_name
@@ -95,6 +96,7 @@ def relevance(
     check_name("method", method, METHODS)
     if unknown := settings.keys() - set(METHODS[method].settings):
         raise ValueError(f"{method} has no setting {', '.join(sorted(unknown))}")
+    check_name("convention", settings.get("convention", CONVENTIONS[0]), CONVENTIONS)
     if not vit.is_global and METHODS[method].needs_attention:
         raise ModelError(vit.why_undefined(say(METHODS[method].title)))
     targets: tuple[int, ...]

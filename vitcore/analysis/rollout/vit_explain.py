@@ -6,12 +6,12 @@ from numpy.typing import NDArray
 from vitcore.analysis.rollout.discarded_weights import discard_weakest_of_all
 from vitcore.analysis.rollout.token_rollout import check_first, check_residual, start_row
 from vitcore.analysis.rollout_options import CONVENTIONS
-from vitcore.errors import check_name
 
 
 def is_vit_explain(convention: str) -> bool:
     """Whether this convention is vit-explain's. Raises: ValueError, for what is none."""
-    check_name("convention", convention, CONVENTIONS)
+    if convention not in CONVENTIONS:
+        raise ValueError(f"convention is one of {', '.join(CONVENTIONS)}, not {convention!r}")
     return convention == "vit-explain"
 
 
