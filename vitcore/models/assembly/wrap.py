@@ -57,7 +57,8 @@ def wrap(
     in another way, or not at all, is opened in part (`Vit.is_global`, `Vit.why_undefined`).
     labels: one name a class; mean, std: of red, green and blue, what pixels from 0 to 1 were normalised with; image_px: another
     input size (height, width), to which positions are resampled as timm does; device, dtype: None as the module's. Where the
-    module does not say how photos are cut, timm's way is taken: resized by bicubic interpolation, the middle cut out.
+    module does not say how photos are cut, timm's way is taken: resized by bicubic interpolation, the
+    middle cut out; of transformers' classes their image processor's, and it is named in `Vit.assumed`.
     Warns: AssumedAnswersWarning, where something is assumed that neither the module nor you say (`Vit.assumed`).
     Raises: TypeError, for what is no module; ModelError, one sentence, for one that can't be read.
     """
