@@ -126,7 +126,7 @@ ROOMS = {  # what each may import of vitcore, and no more
         "forward.recording images models.assembly.random_state models.model_cards models.vit translation",
     "forward/layers.py": "",
     "forward/logit_lens.py":
-        "module_swaps forward.onednn_linear forward.recording models.assembly.random_state models.model_cards models.vit "
+        "module_swaps forward.onednn_linear forward.recordings images models.assembly.random_state models.model_cards models.vit "
         "translation",
     "forward/mask_outliers.py": "analysis forward.recording",
     "module_swaps.py": "",
@@ -138,12 +138,13 @@ ROOMS = {  # what each may import of vitcore, and no more
         "module_swaps forward.onednn_linear forward.query_key forward.recordings grid images models.model_cards models.vit "
         "probabilities translation",
     "forward/recordings":
-        "analysis architectures.axial_vit attention_capture errors figures forward.block_attention forward.layers "
+        "analysis architectures.axial_vit architectures.grey_input attention_capture errors figures forward.block_attention "
+        "forward.layers "
         "forward.query_key forward.recording forward.recordings grid images models.model_cards models.vit probabilities "
         "translation",
     "forward/relevance.py":
         "analysis architectures.axial_vit attention_capture errors forward.block_attention forward.layers module_swaps "
-        "forward.recording grid images models.model_cards models.vit translation",
+        "forward.recordings grid images models.model_cards models.vit translation",
     "models/assembly":
         "architectures.grey_input errors models.assembly models.attention_structure models.checkpoint_inspection "
         "models.embeddings models.formats models.model_cards models.transformers_models models.vit probabilities",

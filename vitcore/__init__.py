@@ -15,6 +15,11 @@ from vitcore.models.torchvision_ops import declare_before_timm
 if TYPE_CHECKING:  # what mypy and editors see; at run time `__getattr__` imports a name when it is asked for
     from vitcore import analysis as analysis
     from vitcore import figures as figures
+    from vitcore.faithfulness.deletion import DeletionCurve as DeletionCurve
+    from vitcore.faithfulness.deletion import deletion_curves as deletion_curves
+    from vitcore.forward.compare_models import compare as compare
+    from vitcore.forward.compare_models import record_tokens as record_tokens
+    from vitcore.forward.logit_lens import logit_lens as logit_lens
     from vitcore.forward.recording import Recording as Recording
     from vitcore.forward.recording import record as record
     from vitcore.forward.recordings.mean_distance import MeanDistance as MeanDistance
@@ -57,7 +62,8 @@ declare_before_timm()
 __version__ = "0.1.0"
 
 _NAMES = {  # by the module that they are in; the first are modules themselves
-    "": "analysis figures", "forward.recording": "Recording record",
+    "": "analysis figures", "faithfulness.deletion": "DeletionCurve deletion_curves",
+    "forward.compare_models": "compare record_tokens", "forward.logit_lens": "logit_lens", "forward.recording": "Recording record",
     "forward.recordings.mean_distance": "MeanDistance mean_distance", "forward.recordings.record_many": "record_many",
     "forward.relevance": "relevance", "grid": "Grid", "images": "PhotoError open_photo",
     "interventions.activation_patching": "ActivationPatching activation_patching",
@@ -73,7 +79,9 @@ __all__ = sorted(_HOME)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """What is meant for others, and modules of vitcore that were imported."""
+    modules = {name for name, value in globals().items() if getattr(value, "__name__", "") == f"vitcore.{name}"}
+    return sorted({*__all__, *modules, *(name for name in globals() if name.startswith("__"))})
 
 
 def __getattr__(name: str) -> Any:

@@ -24,13 +24,25 @@ class RefusalError(ValueError):
         super().__init__(sentence if isinstance(sentence, Said) else say(sentence, **{k: _printable(v) for k, v in facts.items()}))
 
 
+ALSO_CALLED = {  # what others call something: ours, of which the one that a list holds is the nearest
+    "ig": ("integrated_gradients",), "lrp": ("chefer",), "transformer_attribution": ("chefer",), "cam": ("grad_cam",),
+    "attention": ("rollout",), "cls": ("class", "class_token"), "image": ("photos",), "pixels": ("photos",),
+    "raw": ("photos",), "tensor": ("normalised",), "preprocessed": ("normalised",), "resid": ("resid_post", "residual"),
+    "residual": ("resid_post",), "query": ("q", "queries"), "key": ("k", "keys"),
+    "value": ("v", "values"), "q": ("queries",), "k": ("keys",), "v": ("values",), "attn_weights": ("pattern",),
+    "average": ("mean",), "avg": ("mean",), "maximum": ("max",), "minimum": ("min",), "probs": ("probabilities",),
+}  # fmt: skip
+
+
 def check_name(what: str, given: object, names: Iterable[str]) -> None:
     """Raises: ValueError, for what is none of a fixed list of names; it names the list, and the nearest where one is near."""
     known = list(names)
     if given not in known:
         from difflib import get_close_matches
 
-        nearest = "".join(f"; the nearest is {name!r}" for name in get_close_matches(str(given).lower(), known, 1))
+        asked = str(given).lower()
+        near = [name for name in ALSO_CALLED.get(asked, ()) if name in known] or get_close_matches(asked, known, 1)
+        nearest = "".join(f"; the nearest is {name!r}" for name in near[:1])
         raise ValueError(f"{what} is one of {', '.join(known)}, not {given!r}{nearest}")
 
 

@@ -138,8 +138,8 @@ def test_every_way_to_give_many_photos(make_vit):
         np.testing.assert_array_equal([one.logits for one in quiet(vit, given, keep="logits")], as_photos)
 
 
-def test_tensors_that_could_be_read_in_two_ways_are_refused(tiny):
-    normalised = torch.randn(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+def test_floats_of_another_size_that_are_no_photos_are_refused(tiny):
+    normalised = torch.randn(2, 3, 40, 40, generator=torch.Generator().manual_seed(0))
     with pytest.raises(PhotoError, match=r"None of the 2 .*photo 0 has values from −.*not normalised"):
         list(quiet(tiny, normalised))
 

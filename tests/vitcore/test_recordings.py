@@ -25,6 +25,7 @@ film, masked, alone = map(shipped_film, (DEFAULT_MODEL, "masked-patches", "label
 
 
 def test_they_are_small_and_the_film_ends_at_the_model_that_ships(film, shipped):
+    assert repr(film) == f"<Film {film.title}: {len(film.steps)} frames of {len(film.photos)} photos; {', '.join(film.arrays)}>"
     assert sum(file.stat().st_size for file in RECORDINGS.iterdir()) <= 15e6
     np.testing.assert_allclose(film.array_at("kernel", -1), load_model.patch_kernel(shipped), atol=2e-3)
     np.testing.assert_allclose(film.array_at("positions", -1), load_model.position_embeddings(shipped), atol=2e-3)

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from vitcore.errors import check_name
 from vitcore.faithfulness.covered_patches import BATCH, Progress, answers_without, no_progress, reads_patches
+from vitcore.forward.recordings.model_inputs import pixels_for_model
+from vitcore.images import PhotoSource
 from vitcore.models.vit import Vit, no_classes_error
 from vitcore.probabilities import probabilities
 
@@ -49,15 +51,17 @@ class DeletionCurve:
 
 
 def deletion_curves(
-    vit: Vit, pixels: NDArray[np.uint8], maps: Mapping[str, NDArray], *, target: int | None = None, fill: str = "removed",
+    vit: Vit, photo: PhotoSource, maps: Mapping[str, NDArray], *, target: int | None = None, fill: str = "removed",
     steps: int = STEPS, seed: int = 0, batch: int = BATCH, on_progress: Progress = no_progress,
 ) -> dict[str, DeletionCurve]:  # fmt: skip
-    """One curve for each map (rows, cols) of an input (H, W, 3): patches go in the order of its values.
+    """One curve for each map (rows, cols) of a photo, cropped as `record` does, or of the pixels that the model sees, an array
+    (H, W, 3) of uint8 of exactly its input size: patches go in the order of the map's values.
 
     `target` is a class by its index (default: the likeliest); `fill` as of `covered_patches.answers_without`. Equal values
     go in an order drawn from `seed`. All maps are run together, each set of patches once, and `on_progress` hears how many of the
     sets are done. Where the answer is read from patches, removal leaves one.
-    Raises: ModelError, for a model without classes or whose tokens can't be removed; ValueError, for a map of another shape.
+    Raises: ModelError, for a model without classes or whose tokens can't be removed; ValueError, for a map of another shape;
+    PhotoError.
     """
     if not vit.labels:
         raise no_classes_error(vit)
@@ -66,7 +70,7 @@ def deletion_curves(
     both = [order for one in orders.values() for order in (one, one[::-1])]
     asked = [frozenset(), *(frozenset(order[:count].tolist()) for order in both for count in counts[1:])]
     place = {patches: i for i, patches in enumerate(dict.fromkeys(asked))}
-    logits = answers_without(vit, pixels, [sorted(one) for one in place], fill, seed, batch, on_progress)
+    logits = answers_without(vit, pixels_for_model(vit, photo), [sorted(one) for one in place], fill, seed, batch, on_progress)
     values = probabilities(logits, vit.output)[[place[one] for one in asked]]
     chosen = int(values[0].argmax()) if target is None else target
     if not 0 <= chosen < len(vit.labels):

@@ -39,10 +39,10 @@ from vitcore.translation import say
 
 @dataclass(frozen=True, eq=False)
 class TokenRecording:
-    """What one forward pass of one model leaves for comparing it: its recording, and `tokens` (L, N, D) of its patches."""
+    """What one forward pass of one model leaves for comparing it: `rec`, its recording, and `tokens` (L, N, D) of its patches."""
 
     rec: Recording
-    tokens: NDArray[np.float32]
+    tokens: NDArray[np.float32]  #: (L, N, D): as each block hands on its patches
 
     def __repr__(self) -> str:
         layers, patches, width = self.tokens.shape
@@ -72,7 +72,8 @@ class MapPair:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Comparison(MapPair):
-    """Two models on one photo, and the pair of their rollouts, on `grid`."""
+    """Two models on one photo, and the pair of their rollouts, on `grid`: `both`, `even_shares`, `difference` and
+    `rank_correlation` are of the rollouts; `recordings` are what was compared."""
 
     recordings: tuple[TokenRecording, TokenRecording]
     grid: CommonGrid  #: of rollouts
@@ -186,8 +187,12 @@ def compare(
 
     Where their grids, or the parts of the photo that they see, differ, both are averaged over the cells of a common grid,
     and `Comparison.grid.resampled` says so; tokens are compared at no more than MOST_POSITIONS positions.
-    Raises: ValueError, for two photos, or where no part is seen by both; KeyError, for a fusion that was not recorded.
+    Raises: TypeError, for what `record_tokens` did not give; ValueError, for two photos, or where no part is seen by both;
+    KeyError, for a fusion that was not recorded.
     """
+    for given in (a, b):
+        if not isinstance(given, TokenRecording):
+            raise TypeError(f"compare takes two of what record_tokens(vit, photo) gives, not {type(given).__name__}")
     recs = a.rec, b.rec
     if recs[0].photo.digest != recs[1].photo.digest:
         raise ValueError("the two models looked at different photos")

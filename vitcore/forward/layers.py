@@ -5,19 +5,20 @@ from typing import Any
 
 import numpy as np
 
-Layers = int | slice | Iterable[int] | str  # a number, several, a slice, or "all"
+Layers = int | slice | Iterable[int] | str  # a number, several, a slice, "all" or "last"
 
 
 def select_layers(given: Any, blocks: int, what: str = "layers") -> tuple[int, ...]:
     """The layers that are meant, ascending, each once, of a model of so many blocks.
 
-    A number, any iterable of numbers (of arrays and tensors their values), a slice, or "all" or None; negative numbers are
-    counted from the last. Raises: ValueError, for what is none of these, and for layers that there are not.
+    A number, any iterable of numbers (of arrays and tensors their values), a slice, "last", or "all" or None; negative numbers
+    are counted from the last. Raises: ValueError, for what is none of these, and for layers that there are not.
     """
     if isinstance(given, slice):
         return tuple(sorted(range(blocks)[given]))
     if given is None or (isinstance(given, str) and given == "all"):
         return tuple(range(blocks))
+    given = -1 if isinstance(given, str) and given == "last" else given
     numbers = {_layer_number(one, what) for one in (given if _are_many(given) else [given])}
     if missing := sorted(number for number in numbers if not -blocks <= number < blocks):
         raise ValueError(f"{what} are from 0 to {blocks - 1}, or from -{blocks} to -1, not {', '.join(map(str, missing))}"[:300])
@@ -42,5 +43,5 @@ def _layer_number(given: Any, what: str) -> int:
     """A whole number as it is given, numpy's and torch's, too. Raises: ValueError."""
     number = given.item() if getattr(given, "ndim", None) == 0 else given
     if not isinstance(number, int | np.integer) or isinstance(number, bool):
-        raise ValueError(f'{what} are whole numbers, one or several, a slice or "all", not {given!r}'[:300])
+        raise ValueError(f'{what} are whole numbers, one or several, a slice, "all" or "last", not {given!r}'[:300])
     return int(number)

@@ -12,26 +12,34 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vitcore.forward.onednn_linear import with_onednn_linears
-from vitcore.forward.recording import to_model_input
+from vitcore.forward.recordings.model_inputs import to_inputs_of_pixels
+from vitcore.images import InputKind, PhotoSource
 from vitcore.models.model_cards import ModelError
-from vitcore.models.vit import Vit
+from vitcore.models.vit import Vit, check_vit
 from vitcore.module_swaps import with_block_hooks
 from vitcore.translation import say
 
 
 @torch.inference_mode()
-def logit_lens(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32]) -> NDArray[np.float32]:
-    """Logits (L + 1, classes) for pixels (H, W, 3): row 0 from the embeddings alone, row l after l blocks; the last row is
-    the model's own answer.
+def logit_lens(vit: Vit, photo: PhotoSource, *, inputs: InputKind | None = None) -> NDArray[np.float32]:
+    """Logits (L + 1, classes) of one photo, cropped as `record` does, or of the pixels that the model sees: row 0 from the
+    embeddings alone, row l after l blocks; the last row is the model's own answer.
 
     One forward pass: the last block hands on all depths as a batch, and the model's own norm and head read them together.
-    Raises: ModelError, for a model without a head.
+    Pixels are an array (H, W, 3) of exactly the model's input size, bytes or floats from 0 to 1; a tensor (3, H, W) of that size
+    is a normalised input. `inputs` says otherwise ("photos" or "normalised"), as of `record`.
+    Raises: TypeError, for what is no Vit or no photo; ValueError, for several photos; PhotoError; ModelError, for a model without
+    a head.
     """
+    check_vit(vit)
     if not vit.is_global:
         raise ModelError(vit.why_undefined(say("the logit lens")))
     if not vit.labels:
         raise ModelError("{name} has no classification head: it gives features, so it predicts no class at any depth.",
                          name=vit.display_name)  # fmt: skip
+    x = to_inputs_of_pixels(vit, photo, inputs)
+    if len(x) != 1:
+        raise ValueError(f"the logit lens is of one photo, not of {len(x)}")
     states: list[Tensor] = []
 
     def collect(block: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor | None:
@@ -39,4 +47,4 @@ def logit_lens(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32]) -> NDA
         return torch.cat(states) if len(states) == vit.blocks + 1 else None  # (L + 1, T, D)
 
     module = with_block_hooks(with_onednn_linears(vit.module), collect)
-    return module(to_model_input(vit, pixels)).float().cpu().numpy()
+    return module(x).float().cpu().numpy()

@@ -26,14 +26,14 @@ from vitcore.forward.query_key import QueryKey
 from vitcore.forward.recordings import kept_attention, labelled_arrays, plots, recording_file
 from vitcore.forward.recordings.image_batches import EachImage
 from vitcore.grid import Grid
-from vitcore.images import Crop, Photo, PhotoSource, crop_for_model, open_photo
+from vitcore.images import Crop, InputKind, Photo, PhotoSource, crop_for_model, open_photo
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit, check_bands, check_blocks, check_vit
 from vitcore.module_swaps import with_block_hooks
 from vitcore.probabilities import Output, probabilities, top_classes
 from vitcore.translation import say, translated_labels
 
-told_of_recording: ContextVar[tuple[Callable[[Vit], None], ...]] = ContextVar("told_of_recording", default=())
+told_of_passes: ContextVar[tuple[Callable[[Vit], None], ...]] = ContextVar("told_of_passes", default=())
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -127,7 +127,7 @@ class Recording:
 def record(
     vit: Vit, image: PhotoSource, *,
     maps: Layers = (), fusions: Iterable[HeadFusion] = ("mean",), exact: bool = False,
-    store: Literal["maps", "query_key"] = "maps",
+    store: Literal["maps", "query_key"] = "maps", inputs: InputKind | None = None,
 ) -> Recording:  # fmt: skip
     """Run the model once on one image and keep what the pictures need.
 
@@ -137,9 +137,8 @@ def record(
     layers are those that are faster on this one (`forward.onednn_linear`): quicker, with logits within float32's rounding.
     `store="query_key"` holds fused heads in half precision and, where they tell all, each block's queries and keys: L·T·2D
     numbers instead of L·H·T², from which `query_key.recompute_heads` and `recompute_fused_heads` make the rest.
-
-    Raises: TypeError, for what is no Vit or no photo; ValueError, for blocks and fusions that there are not; PhotoError;
-    ModelError.
+    `inputs`: whether floats of the model's own input size are "photos" or "normalised" (None: see `recordings.model_inputs`).
+    Raises: TypeError, for what is no Vit or no photo; ValueError, for what there is not; PhotoError; ModelError.
     """
     check_vit(vit)
     fusions = tuple(fusions)
@@ -150,9 +149,14 @@ def record(
         if not vit.is_global:
             raise ModelError(vit.why_undefined(say("attention of single heads")))
         blocks = select_layers(maps, vit.blocks, "blocks")
-    photo = open_photo(image, bands=vit.bands)
-    crop = crop_for_model(photo.image, vit.transform, vit.grid, photo.bands)
-    return record_batch(vit, [(photo, crop)], maps=blocks, fusions=fusions, exact=exact, store=store)[0]
+    if inputs or isinstance(image, np.ndarray | Tensor | list | tuple):
+        from vitcore.forward.recordings.model_inputs import open_for_model
+
+        opened = open_for_model(vit, image, inputs)
+    else:
+        photo = open_photo(image, bands=vit.bands)
+        opened = photo, crop_for_model(photo.image, vit.transform, vit.grid, photo.bands)
+    return record_batch(vit, [opened], maps=blocks, fusions=fusions, exact=exact, store=store)[0]
 
 
 def record_batch(
@@ -163,8 +167,6 @@ def record_batch(
 
     Without `attention` only the photo and the logits of a recording mean anything. Raises: ModelError.
     """
-    for tell in told_of_recording.get():
-        tell(vit)
     kind, buffer = BlockAttention, None
     if vit.structure.axes:
         from vitcore.forward.recordings.axial_attention import AxialAttention
@@ -195,11 +197,11 @@ def record_batch(
 
 
 def to_model_input(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32]) -> Tensor:
-    """Pixels (H, W, 3) as the normalised tensor (1, 3, H, W) the model takes, where it is and in its dtype.
-
-    Of a model of other bands: `Crop.numbers`. Raises: ModelError, where pixels have not as many as the model reads.
-    """
+    """Pixels (H, W, C), bytes or floats from 0 to 1, as the normalised tensor (1, C, H, W) the model takes, where it is and in its
+    dtype. Raises: ModelError, where pixels have not as many numbers as the model reads."""
+    for tell in told_of_passes.get():
+        tell(vit)
     check_bands(vit, pixels.shape[-1])
-    x = torch.from_numpy(np.array(pixels)).permute(2, 0, 1).float().div_(255 if vit.bands == 3 else 1)
+    x = torch.from_numpy(np.array(pixels)).permute(2, 0, 1).float().div_(255 if pixels.dtype == np.uint8 else 1)
     mean, std = (torch.tensor(v).view(-1, 1, 1) for v in (vit.mean, vit.std))
     return ((x - mean) / std).unsqueeze(0).to(vit.device, vit.dtype)

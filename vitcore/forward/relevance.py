@@ -19,16 +19,17 @@ from torch import Tensor, nn
 from vitcore.analysis import relevance as arithmetic
 from vitcore.analysis.relevance import METHODS
 from vitcore.analysis.rollout import Convention, HeadFusion, fuse_heads, rollout
+from vitcore.analysis.rollout_options import CONVENTIONS
 from vitcore.architectures.axial_vit import spread_axis_attention
 from vitcore.attention_capture import AttentionCapture, AttentionEvent
 from vitcore.errors import check_name
 from vitcore.forward.block_attention import PoolingReducer
 from vitcore.forward.layers import select_layer
-from vitcore.forward.recording import to_model_input
+from vitcore.forward.recordings.model_inputs import to_inputs_of_pixels
 from vitcore.grid import Grid
-from vitcore.images import PhotoSource, crop_for_model, open_photo
+from vitcore.images import InputKind, PhotoSource
 from vitcore.models.model_cards import ModelError
-from vitcore.models.vit import Vit, check_bands, check_blocks, check_heads, class_by_name, no_classes_error
+from vitcore.models.vit import Vit, check_blocks, check_heads, check_vit, class_by_name, no_classes_error
 from vitcore.module_swaps import with_modules
 from vitcore.translation import say
 
@@ -71,11 +72,12 @@ class Relevance:
 
 
 def relevance(
-    vit: Vit, image: NDArray[np.uint8] | PhotoSource, method: str, target: int | str | Sequence[int | str] | None = None,
-    **settings: Any,
+    vit: Vit, image: PhotoSource | Sequence[PhotoSource], method: str, target: int | str | Sequence[int | str] | None = None, *,
+    inputs: InputKind | None = None, **settings: Any,
 ) -> Relevance:  # fmt: skip
-    """Relevance of every patch of a photo, cropped as `record` does, or of the model's own pixels: an array (H, W, 3), or a
-    batch (B, H, W, 3).
+    """Relevance of every patch of a photo, cropped as `record` does, of a list of them, or of the pixels that the model sees: an
+    array (H, W, 3) of exactly its input size, or a batch (B, H, W, 3). Tensors (3, H, W) and (B, 3, H, W) of that size are
+    normalised inputs; `inputs` says otherwise ("photos" or "normalised"), as of `record`.
 
     `target` is a class by its index or its name, one for all or one an image; None asks for each image's likeliest class. Settings:
     rollout `start` (a token; default: where the answer is read), `fusion`, `discard_ratio`, `residual`, `first_block` and
@@ -88,40 +90,32 @@ def relevance(
     value is 1 (`analysis.rollout.vit_explain_rollout`). The default, "row-stochastic", is that of `analysis.rollout.rollout`.
     Warns: IncompleteAttributionsWarning, where the attributions of integrated gradients are off by more than 5 % of the rise.
     Raises: ModelError, for a model without a head where a class is needed, and for a name that none or several of its classes
-    have; ValueError, for what there isn't; PhotoError.
+    have; ValueError, for what there isn't; IndexError, for a token that there isn't; PhotoError.
     """
-    check_bands(vit, 3)
-    pixels = image if isinstance(image, np.ndarray) else crop_for_model(open_photo(image).image, vit.transform, vit.grid).pixels
+    check_vit(vit)
     check_name("method", method, METHODS)
     if unknown := settings.keys() - set(METHODS[method].settings):
         raise ValueError(f"{method} has no setting {', '.join(sorted(unknown))}")
+    check_name("convention", settings.get("convention", CONVENTIONS[0]), CONVENTIONS)
     if not vit.is_global and METHODS[method].needs_attention:
         raise ModelError(vit.why_undefined(say(METHODS[method].title)))
-    batch = _as_batch(vit, pixels)
     targets: tuple[int, ...]
     results: list[MapAndGap]
     with torch.inference_mode(False), torch.enable_grad():
-        inputs = [to_model_input(vit, image) for image in batch]
+        batch = list(to_inputs_of_pixels(vit, image, inputs).clone().split(1))
         if METHODS[method].asks_class:
-            targets = _targets(vit, inputs, target)
-            results = [_RUN[method](vit, x, c, **settings) for x, c in zip(inputs, targets, strict=True)]
+            targets = _targets(vit, batch, target)
+            results = [_RUN[method](vit, x, c, **settings) for x, c in zip(batch, targets, strict=True)]
         else:
-            targets, results = (), [(_rollout(vit, x, **settings), None) for x in inputs]
+            targets, results = (), [(_rollout(vit, x, **settings), None) for x in batch]
     maps = np.stack([one for one, _ in results]).astype(np.float64)
     complete = [fact for _, fact in results if fact]
     rises, gaps = tuple(rise for rise, _ in complete), tuple(gap for _, gap in complete)
-    found = Relevance(method=method, maps=maps if pixels.ndim == 4 else maps[0], targets=targets, rises=rises, gaps=gaps)
+    alone = len(batch) == 1 and not isinstance(image, list | tuple) and getattr(image, "ndim", 3) == 3
+    found = Relevance(method=method, maps=maps[0] if alone else maps, targets=targets, rises=rises, gaps=gaps)
     if told := found.incomplete:
         warnings.warn("".join(told), IncompleteAttributionsWarning, stacklevel=2)
     return found
-
-
-def _as_batch(vit: Vit, pixels: NDArray[Any]) -> NDArray[np.uint8]:
-    batch = pixels if pixels.ndim == 4 else pixels[None]
-    if batch.dtype != np.uint8 or batch.shape[1:] != (*vit.grid.image_px, 3) or not len(batch):
-        high, wide = vit.grid.image_px
-        raise ValueError(f"pixels are uint8 ({high}, {wide}, 3), one image or a batch, not {pixels.dtype} {pixels.shape}")
-    return batch
 
 
 def _targets(vit: Vit, inputs: list[Tensor], target: int | str | Sequence[int | str] | None) -> tuple[int, ...]:
@@ -187,6 +181,8 @@ def _dense(vit: Vit, attention: Sequence[Tensor]) -> list[NDArray]:
 
 def _rollout(vit: Vit, x: Tensor, start: int | None = None, fusion: HeadFusion = "mean", **settings: Any) -> NDArray:
     """Rollout, as `Recording.rollout` has it."""
+    if start is not None and not 0 <= start < vit.grid.tokens:
+        raise IndexError(f"a token is from 0 to {vit.grid.tokens - 1}, not {start}")
     with torch.no_grad():
         _, weights, pool = _run_with_weights(vit, x)
     fused = np.stack([fuse_heads(w, fusion) for w in _dense(vit, weights)])

@@ -3,7 +3,7 @@
 from vitcore.images.crop import Crop, crop_box, crop_for_model, resize_and_crop
 from vitcore.images.crop_views import crop_sentence, outline_crop, sharp_crop
 from vitcore.images.photo import Photo, PhotoSource, open_photo, printable_name
-from vitcore.images.photo_arrays import photo_from_image
+from vitcore.images.photo_arrays import InputKind, photo_from_image
 from vitcore.images.photo_folder import photos_in_folder
 from vitcore.images.photo_formats import MAX_BYTES, MAX_JPEG_PIXELS, MAX_PIXELS, SUFFIXES, PhotoError
 
@@ -13,6 +13,7 @@ __all__ = [
     "MAX_PIXELS",
     "SUFFIXES",
     "Crop",
+    "InputKind",
     "Photo",
     "PhotoError",
     "PhotoSource",

@@ -16,7 +16,7 @@ from PIL import Image
 from vitcore.images.colour_conversion import to_8_bits
 from vitcore.images.crop import resize_and_crop
 from vitcore.images.photo import Photo, PhotoSource, read_photo_file
-from vitcore.images.photo_arrays import as_numpy, is_array
+from vitcore.images.photo_arrays import as_numpy, is_array, not_numbers_error
 from vitcore.images.photo_formats import MAX_PIXELS, PhotoError, check_size
 from vitcore.images.photo_refusals import decoding_error
 from vitcore.images.tiff_bands import read_all_bands
@@ -85,7 +85,7 @@ def bands_last(source: Any, count: int, name: str) -> NDArray:
     if not 0 < values.shape[0] * values.shape[1] <= MAX_PIXELS:
         raise _count_error(name, count)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise PhotoError("{name} has pixels that are not numbers (NaN or infinite).", name=name)
+        raise not_numbers_error(name)
     return values
 
 

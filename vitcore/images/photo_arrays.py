@@ -6,7 +6,7 @@ values outside 0 to 1, other kinds of numbers, batches.
 """
 
 import hashlib
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from vitcore.images.photo_formats import MIN_SIDE_PX, PhotoError
 from vitcore.translation import say
 
 COLOURS = (1, 3, 4)  # grey, RGB, RGB with transparency
+InputKind = Literal["photos", "normalised"]  # how arrays of the model's own input size are read: see `recordings.model_inputs`
 
 
 def photo_from_memory(source: Any, name: str | None) -> Photo:
@@ -50,8 +51,7 @@ def image_from_array(source: Any, name: str) -> Image.Image:
     """The picture in an array or tensor. Raises: PhotoError, for what is no photo or could be read in two ways."""
     values = as_numpy(source)
     if values.ndim == 4:
-        raise PhotoError("{name} is an array of shape {shape}, a batch: record_many takes batches, and here one photo is wanted.",
-                         name=name, shape=values.shape)  # fmt: skip
+        raise batch_error(values, name)
     if values.ndim == 2:
         values = values[..., None]
     last, first = (values.ndim == 3 and values.shape[axis] in COLOURS for axis in (-1, 0))
@@ -61,6 +61,17 @@ def image_from_array(source: Any, name: str) -> Image.Image:
     values = values if last else np.moveaxis(values, 0, -1)
     pixels = np.ascontiguousarray(values if values.dtype == np.uint8 else _bytes(values, name))
     return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
+
+
+def batch_error(source: Any, name: str) -> PhotoError:
+    """The refusal of several photos where one is wanted."""
+    return PhotoError("{name} is an array of shape {shape}, a batch: record_many takes batches, and here one photo is wanted.",
+                      name=name, shape=tuple(source.shape))  # fmt: skip
+
+
+def not_numbers_error(name: str) -> PhotoError:
+    """The refusal of pixels that are NaN or infinite."""
+    return PhotoError("{name} has pixels that are not numbers (NaN or infinite).", name=name)
 
 
 def _bytes(values: NDArray, name: str) -> NDArray[np.uint8]:

@@ -6,7 +6,7 @@ difference of both answers (Zhang & Nanda, arXiv 2309.16042). The layers before 
 Shapes: L layers, T tokens (those before the patches included), G groups of tokens, D width.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,9 @@ from torch import Tensor, nn
 
 from vitcore.forward.block_attention import read_only
 from vitcore.forward.onednn_linear import with_onednn_linears
-from vitcore.interventions.activation_sites import check_activations_defined, check_indices
-from vitcore.interventions.activations import to_model_inputs
+from vitcore.forward.recordings.model_inputs import to_model_inputs
+from vitcore.images import InputKind
+from vitcore.interventions.activation_sites import TokenChoice, check_activations_defined, find_tokens
 from vitcore.interventions.head_ablation import MOST_NUMBERS, SkippedBlock, class_index
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
@@ -63,22 +64,23 @@ class ActivationPatching:
 
 
 def activation_patching(
-    vit: Vit, photo: Any, other: Any, tokens: Sequence[Collection[int] | int] | None = None,
+    vit: Vit, photo: Any, other: Any, tokens: Sequence[TokenChoice] | TokenChoice = None,
     classes: tuple[int | str, int | str] | None = None, progress: Callable[[int, int], None] | None = None,
+    *, inputs: InputKind | None = None,
 ) -> ActivationPatching:  # fmt: skip
     """Take tokens of `other`'s pass into `photo`'s, after each layer, and read the logit difference: (L, G), in logits.
 
-    `tokens` are groups that are taken together, each one place or several; None is every token alone, G = T. `classes` are the
-    photo's class and the other's, by index or name; None is each pass's own likeliest. Both photos are as of `vitcore.cache`, one
-    each: the model cuts them to the same grid. `progress` is called with how many of L·G passes are done, and L·G.
-    Raises: TypeError, for what is no Vit; ValueError, for tokens and classes that there are not, and more than one photo;
-    PhotoError; ModelError, for a model without classes or one attention over its patches, and two photos of one answer.
+    `tokens` are groups that are taken together, each one place, several, "class" or "patches"; None is every token alone, G = T.
+    `classes` are the photo's class and the other's, by index or name; None is each pass's own likeliest. Both photos and `inputs`
+    are as of `vitcore.cache`, one each: the model cuts them to the same grid. `progress` is called with how many of L·G passes are
+    done, and L·G. Raises: TypeError, for what is no Vit; ValueError, for tokens and classes that there are not, and more than one
+    photo; PhotoError; ModelError, for a model without classes or one attention over its patches, and two photos of one answer.
     """
     check_activations_defined(vit)
     asked = (None, None) if classes is None else tuple(class_index(vit, one) for one in classes)
     if not vit.labels:
         class_index(vit, None)
-    both = [to_model_inputs(vit, one) for one in (photo, other)]
+    both = [to_model_inputs(vit, one, inputs) for one in (photo, other)]
     if any(len(one) != 1 for one in both):
         raise ValueError("activations go from one photo to one other")
     groups = _groups(vit, tokens)
@@ -106,10 +108,11 @@ def activation_patching(
     )  # fmt: skip
 
 
-def _groups(vit: Vit, tokens: Sequence[Collection[int] | int] | None) -> tuple[tuple[int, ...], ...]:
+def _groups(vit: Vit, tokens: Sequence[TokenChoice] | TokenChoice) -> tuple[tuple[int, ...], ...]:
     """Raises: ValueError, for tokens that there are not, and where there is no group."""
-    given: Sequence[Any] = range(vit.grid.tokens) if tokens is None else tokens
-    groups = tuple(check_indices("tokens", one if isinstance(one, Collection) else [one], vit.grid.tokens) for one in given)
+    alone = tokens is not None and (isinstance(tokens, str) or not isinstance(tokens, Iterable))
+    given: Any = range(vit.grid.tokens) if tokens is None else [tokens] if alone else tokens
+    groups = tuple(tuple(find_tokens(vit, one)) for one in given)
     if not groups:
         raise ValueError("there is no group of tokens to take")
     return groups

@@ -5,7 +5,7 @@ MLP.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ import numpy as np
 from torch import nn
 
 from vitcore.errors import check_name
+from vitcore.forward.layers import select_layer
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit, check_vit
 from vitcore.translation import say
@@ -48,9 +49,11 @@ ALL_NAMES = ("embed", "pos_embed", *NAMES, "ln_final_scale", "ln_final")
 ALIASES = {
     "attn": "pattern", "attn_scores": "scores", "attn_logits": "scores", "query": "q", "key": "k", "value": "v", "post": "mlp_post",
     "pre": "mlp_pre", **{hook: name for name, hook in [*HOOKS.items(), *OF_MODEL.items()]},
+    **{hook.removeprefix("attn."): name for name, hook in HOOKS.items() if hook.startswith("attn.")},  # "hook_q"
 }  # fmt: skip
 MADE_OF = {"ln1_scale": "ln1", "ln2_scale": "ln2", "result": "z"}  # computed of what goes into the part where the other is
 OF_HEADS = ("q", "k", "v", "scores", "pattern", "z")
+TokenChoice = int | slice | Iterable[int] | str | None  # "class", "patches"; None: all of them
 FULL_NAME = re.compile(r"blocks\.(\d+)\.(.+)")
 SHORTHAND = re.compile(r"([a-z_]+)(\d+)")  # "z6"
 
@@ -91,6 +94,47 @@ def parse_key(key: Any) -> tuple[str, int | None]:
     if name is not None and (canonical_name(name) in OF_MODEL) == (layer is None):
         return canonical_name(name), layer
     raise ValueError(f'an activation is asked for by name and layer, ("resid_post", 3) or "blocks.3.hook_resid_post", not {key!r}')
+
+
+def keys_of_names(names: Collection[Any] | str, layers: Iterable[int], blocks: int) -> list[tuple[str, int | None]]:
+    """Names with the layers that each is asked of: "q" of all of `layers`, "blocks.3.attn.hook_q" of its own, "embed" of the model.
+
+    Raises: ValueError, for names and layers that there are not.
+    """
+    keys: dict[tuple[str, int | None], None] = {}
+    chosen = tuple(layers)
+    for given in [names] if isinstance(names, str) else names:
+        if isinstance(given, str) and FULL_NAME.fullmatch(given):
+            name, layer = parse_key(given)
+            keys[name, select_layer(layer, blocks)] = None
+            continue
+        name = canonical_name(given)
+        keys |= dict.fromkeys([(name, None)] if name in OF_MODEL else [(name, layer) for layer in chosen])
+    return sorted(keys, key=lambda key: (ALL_NAMES.index(key[0]), -1 if key[1] is None else key[1]))
+
+
+def tokens_by_name(vit: Vit) -> dict[str, range]:
+    """Places in the sequence of the tokens that have a name: "class", where there is a class token, and "patches"."""
+    named = {"patches": range(vit.grid.prefix, vit.grid.tokens)}
+    if "class" in vit.pooling or getattr(vit.module, "cls_token", None) is not None:
+        named["class"] = range(1)
+    return named
+
+
+def find_tokens(vit: Vit, token: Any) -> list[int]:
+    """Places in the sequence of a token, several, a slice of them, "class" or "patches".
+
+    Raises: ValueError, for tokens that there are not.
+    """
+    if isinstance(token, str):
+        named = tokens_by_name(vit)
+        check_name("a name of tokens", token[:40], sorted(named))
+        many = list(named[token])
+    elif isinstance(token, slice):
+        many = list(range(vit.grid.tokens)[token])
+    else:
+        many = list(check_indices("tokens", list(token) if isinstance(token, Iterable) else [token], vit.grid.tokens))
+    return many
 
 
 def check_activations_defined(vit: Vit) -> None:

@@ -13,20 +13,19 @@ from torch import Tensor, nn
 
 from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
 from vitcore.forward.layers import Layers, select_layer, select_layers
-from vitcore.forward.recording import to_model_input
-from vitcore.forward.recordings.open_photos import list_photos
-from vitcore.images import crop_for_model, open_photo
+from vitcore.forward.recordings.model_inputs import to_model_inputs
+from vitcore.images import InputKind
 from vitcore.interventions.activation_sites import (
     ALL_NAMES,
     HOOKS,
     MADE_OF,
     OF_MODEL,
     Site,
-    canonical_name,
     check_activations_defined,
     find_site,
     head_width,
     heads_of_call,
+    keys_of_names,
     not_in_block,
     parse_key,
 )
@@ -93,57 +92,31 @@ class Activations(Mapping[Any, Tensor]):
         return f"<Activations of {len(self.logits)} by {self.model}: {', '.join(names)}{of_layers}>"
 
 
-def cache(vit: Vit, photos: Any, names: Collection[str] = DEFAULT_NAMES, layers: Layers | None = None) -> Activations:
+def cache(
+    vit: Vit, photos: Any, names: Collection[str] = DEFAULT_NAMES, layers: Layers | None = None, *, inputs: InputKind | None = None
+) -> Activations:
     """Run the model once and keep the activations that are asked for, of these layers (default: all; as `record` takes `maps`).
 
-    `photos` is a photo (as of `record`), several, a folder, or a tensor (B, 3, H, W) of model inputs, normalised: all run together
-    and stay in memory, so go through many in turn. Names are those of TransformerLens and ViT-Prisma, short or with their `hook_`.
-    Of each layer: resid_pre, attn_out, resid_mid, mlp_out, resid_post, ln1, ln2 (B, T, D); ln1_scale, ln2_scale (B, T, 1); q, k, v,
-    z (B, T, H, d); scores, pattern (B, H, T, T); result, what each head adds (B, T, H, D); mlp_pre, mlp_post (B, T, M). Of the
-    whole model: embed (B, N, D), pos_embed, ln_final (B, T, D), ln_final_scale (B, T, 1); see `activation_sites`.
-    Of axial attention there are only `resid_pre` and `resid_post`.
+    `photos` is a photo (as of `record`), several, a folder, or a tensor (B, 3, H, W) of model inputs, normalised (`inputs` as of
+    `record_many`); they are cast to the model's device and dtype. All run together and stay in memory, so go through many in turn.
+    Names are those of TransformerLens and ViT-Prisma, short or with their `hook_`. Of each layer: resid_pre, attn_out, resid_mid,
+    mlp_out, resid_post, ln1, ln2 (B, T, D); ln1_scale, ln2_scale (B, T, 1); q, k, v, z (B, T, H, d); scores, pattern (B, H, T, T);
+    result, what each head adds (B, T, H, D); mlp_pre, mlp_post (B, T, M). Of the whole model: embed (B, N, D), pos_embed, ln_final
+    (B, T, D), ln_final_scale (B, T, 1); see `activation_sites`. Of axial attention there are only `resid_pre` and `resid_post`.
     Raises: TypeError, for what is no Vit; ValueError, for names and layers that there are not; PhotoError; ModelError, for a model
     without one attention over its patches in each block, or whose blocks have not what is asked for.
     """
     check_activations_defined(vit)
-    asked = [canonical_name(name) for name in ([names] if isinstance(names, str) else names)]
-    return run_and_keep(vit, photos, asked, select_layers(layers, vit.blocks))
-
-
-def to_model_inputs(vit: Vit, photos: Any) -> Tensor:
-    """Photos, or model inputs as they are, (B, 3, H, W). Raises: ValueError, for tensors of another shape; PhotoError."""
-    if isinstance(photos, Tensor):
-        shape = (vit.bands, *vit.grid.image_px)
-        if photos.ndim != 4 or tuple(photos.shape[1:]) != shape or not len(photos) or not photos.is_floating_point():
-            raise ValueError(f"model inputs are floats (B, {', '.join(map(str, shape))}), not {photos.dtype} {tuple(photos.shape)}")
-        return photos
-    opened = (open_photo(photo, bands=vit.bands) for photo in one_by_one(photos))
-    crops = (crop_for_model(photo.image, vit.transform, vit.grid, photo.bands) for photo in opened)
-    return torch.cat([to_model_input(vit, crop.numbers) for crop in crops])
-
-
-def one_by_one(photos: Any) -> list[Any]:
-    """A folder's photos, several or one; of a tensor its images, (1, …) each. Raises: ValueError, for none; PhotoError."""
-    if isinstance(photos, Tensor):
-        return list(photos.split(1)) if photos.ndim else [photos]
-    listed = list_photos(photos)
-    many = list(listed) if hasattr(listed, "__iter__") else [listed]
-    if not many:
-        raise ValueError("there is no photo among the photos")
-    return many
+    asked = keys_of_names(names, select_layers(layers, vit.blocks), vit.blocks)
+    return run_and_keep(vit, to_model_inputs(vit, photos, inputs), asked)
 
 
 @torch.inference_mode(False)
 @torch.no_grad()
-def run_and_keep(vit: Vit, photos: Any, names: Collection[str], layers: Sequence[int]) -> Activations:
-    """`cache` for activations by their canonical names, of layers that there are."""
-    of_model: Sequence[None] = (None,)
-    asked: list[Key] = [
-        (name, layer) for name in ALL_NAMES if name in names for layer in (of_model if name in OF_MODEL else layers)
-    ]
+def run_and_keep(vit: Vit, inputs: Tensor, asked: Sequence[Key]) -> Activations:
+    """`cache` of model inputs (B, C, H, W), for activations by their canonical names and layers that there are."""
     seen: Seen = {}
     sites = _sites(vit, asked)
-    inputs = to_model_inputs(vit, photos)
     module = _watched(vit, sites, seen)
     calls: list[AttentionEvent] = []
 
@@ -152,7 +125,7 @@ def run_and_keep(vit: Vit, photos: Any, names: Collection[str], layers: Sequence
             check_heads(vit, len(calls) // vit.structure.calls, event.shape[1])
             calls.append(event)
 
-    if any(name in OF_CALLS for name in names):
+    if any(name in OF_CALLS for name, _ in asked):
         with AttentionCapture(watch):
             logits = with_fused_attention(module)(inputs)
         check_blocks(vit, len(calls))

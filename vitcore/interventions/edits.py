@@ -6,17 +6,18 @@
         e.patch(from_="other.jpg", at=("resid_post", 3, [5, 6]))
     rec = vitcore.record(e.vit, "photo.jpg")
 
-`e.vit` is a Vit like any other, on the same weights; the model that was given stays as it is, also inside the `with`. Who records
-it there, and never takes `e.vit`, is warned at the end (`UneditedModelWarning`).
+`e.vit` is a Vit like any other, on the same weights; the model that was given stays as it is, also inside the `with`. Who runs it
+there, or an `e.vit` taken before an edit, and never takes `e.vit` with all edits, is warned at the end (`UneditedModelWarning`).
 Shapes: B images, T tokens (those before the patches included), D width, H heads, d width of a head.
 """
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -24,17 +25,20 @@ from torch import Tensor
 from vitcore.attention_capture import AttentionCapture
 from vitcore.errors import check_name
 from vitcore.forward.layers import select_layer
-from vitcore.forward.recording import told_of_recording
+from vitcore.forward.recording import told_of_passes
+from vitcore.forward.recordings.model_inputs import to_model_inputs
 from vitcore.interventions.activation_sites import (
     MADE_OF,
     NAMES,
     OF_HEADS,
     OF_MODEL,
     Site,
+    TokenChoice,
     canonical_name,
     check_activations_defined,
     check_indices,
     find_site,
+    find_tokens,
     head_width,
     heads_of_call,
     mlp_width,
@@ -42,12 +46,11 @@ from vitcore.interventions.activation_sites import (
 )
 from vitcore.interventions.activations import Activations, run_and_keep
 from vitcore.interventions.attention_edits import HeadAttentionEdit, edit_attention, with_fused_attention, within_context
-from vitcore.interventions.site_edits import Change, SiteEdit, Tokens, with_site_edits
+from vitcore.interventions.site_edits import Change, SiteEdit, Tokens, fitting_values, for_images, with_site_edits
 from vitcore.models.vit import Vit
 from vitcore.module_swaps import with_modules
 from vitcore.translation import say
 
-TokenChoice = int | slice | Iterable[int] | str | None  # "class", "patches"; None: all of them
 READ_ONLY = ("scores", "resid_mid", *MADE_OF, *OF_MODEL)  # computed of others, or of no layer
 
 
@@ -68,6 +71,7 @@ class Place:
     def scale(self, factor: float, token: TokenChoice = None) -> None:
         """Multiply by a number: 0 switches it off, 1 changes nothing."""
         number = float(factor)
+        fitting_values(number, 1, 1)
         self._add(lambda chosen, whole, share: chosen * number, token)
 
     def zero(self, token: TokenChoice = None) -> None:
@@ -77,12 +81,12 @@ class Place:
     def add(self, values: Any, token: TokenChoice = None) -> None:
         """Add values: a number, (D,), (tokens, D) or (B, tokens, D); of a head d in place of D. Raises: ValueError."""
         given = self._values(values, token)
-        self._add(lambda chosen, whole, share: chosen + _for_images(given, chosen) * share, token)
+        self._add(lambda chosen, whole, share: chosen + for_images(given, chosen) * share, token)
 
     def replace(self, values: Any, token: TokenChoice = None) -> None:
         """Put values in its place, of a shape as for `add`. Raises: ValueError."""
         given = self._values(values, token)
-        self._add(lambda chosen, whole, share: (_for_images(given, chosen) * share).expand_as(chosen), token)
+        self._add(lambda chosen, whole, share: (for_images(given, chosen) * share).expand_as(chosen), token)
 
     def apply(self, function: Callable[[Tensor], Tensor], token: TokenChoice = None) -> None:
         """Put what a function makes of it in its place: it is given (B, tokens, D), of a head d in place of D, and gives as much.
@@ -121,32 +125,14 @@ class Place:
     def _values(self, values: Any, token: TokenChoice) -> Tensor:
         """The values, if they fit. Raises: ValueError."""
         count, width = self._edits._count(token), self._edits._width(self._name, self._layer)
-        try:
-            given = torch.as_tensor(values)
-        except (RuntimeError, ValueError, TypeError):  # no numbers, or rows of several lengths
-            raise ValueError(
-                f"values are a tensor, an array or a number, not a {type(values).__name__} of something else"
-            ) from None
-        rows = [1, 1, *given.shape][-2:]
-        if given.ndim > 3 or rows[0] not in (1, count) or rows[1] not in (1, width) or given.is_complex():
-            raise ValueError(
-                f"values are of a shape that ({count}, {width}), tokens and width, takes up, not {tuple(given.shape)} {given.dtype}"
-            )
-        return given if given.requires_grad else given.clone()
+        return fitting_values(values, count, width)
 
     def _add(self, change: Change, token: TokenChoice) -> None:
         self._edits._add(self._name, self._layer, self._head, self._edits._tokens(token), change)
 
 
-def _for_images(values: Tensor, chosen: Tensor) -> Tensor:
-    """Values for as many images as run, in their precision and on their device. Raises: ValueError."""
-    if values.ndim == 3 and len(values) not in (1, len(chosen)):
-        raise ValueError(f"an edit has values for {len(values)} images, and {len(chosen)} are run")
-    return values.to(chosen)
-
-
 class UneditedModelWarning(UserWarning):
-    """Inside `with edit(vit) as e` the model itself was recorded, and the edited one, `e.vit`, was never taken."""
+    """Inside `with edit(vit) as e` a model without all its edits was run, and the one with all of them, `e.vit`, never taken."""
 
 
 class Edits:
@@ -157,28 +143,32 @@ class Edits:
         self.original = vit
         self._edits: list[SiteEdit] = []
         self._attention: list[tuple[int, HeadAttentionEdit]] = []
-        self._recorded_unedited = self._taken = False
+        self._edits_of = WeakKeyDictionary({vit: 0})  # of the model that was given, and of each that `vit` gave
+        self._ran_without, self._most_taken = False, 0  # edits of the last that was taken
 
     def __enter__(self) -> "Edits":
-        told_of_recording.set((*told_of_recording.get(), self._note_recording))
+        told_of_passes.set((*told_of_passes.get(), self._note_pass))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Nothing has to be undone: the model that was given was never touched.
 
-        Warns: UneditedModelWarning, where that model was recorded although it had edits, and the edited one was never taken.
+        Warns: UneditedModelWarning, where that model was run, or one taken before an edit, and none with all edits was taken.
         """
-        told_of_recording.set(tuple(told for told in told_of_recording.get() if told != self._note_recording))
-        if kind is None and self._recorded_unedited and not self._taken:
-            told = say("{name} was recorded without its edits: inside `with edit(vit) as e`, the edited model is e.vit.",
+        told_of_passes.set(tuple(told for told in told_of_passes.get() if told != self._note_pass))
+        if kind is None and self._ran_without and self._most_taken < self._count_edits():
+            told = say("{name} ran without its edits: inside `with edit(vit) as e`, the edited model is e.vit, taken after them.",
                        name=self.original.name)  # fmt: skip
             warnings.warn("".join(told), UneditedModelWarning, stacklevel=2)
 
-    def _note_recording(self, vit: Vit) -> None:
-        self._recorded_unedited |= vit is self.original and bool(self._edits or self._attention)
+    def _note_pass(self, vit: Vit) -> None:
+        self._ran_without |= self._edits_of.get(vit, self._count_edits()) < self._count_edits()
+
+    def _count_edits(self) -> int:
+        return len(self._edits) + len(self._attention)
 
     def __repr__(self) -> str:
-        return f"<Edits of {self.original.name}: {len(self._edits) + len(self._attention)}>"
+        return f"<Edits of {self.original.name}: {self._count_edits()}>"
 
     def head(self, layer: int, head: int) -> Place:
         """What a head hands to the layer's projection, (B, T, d). Raises: ValueError."""
@@ -226,7 +216,7 @@ class Edits:
             if name not in OF_HEADS:
                 raise ValueError(f"{name} is not divided into heads")
         tokens = self._tokens(token)
-        source = from_ if isinstance(from_, Activations) else run_and_keep(self.original, from_, [name], [layer])
+        source = from_ if isinstance(from_, Activations) else self._run_unedited(from_, name, layer)
         if (name, layer) not in source:
             raise ValueError(f"from_ holds no {name} of layer {layer}: keep it with vitcore.cache")
         given = source[name, layer]
@@ -241,10 +231,17 @@ class Edits:
             else:
                 self._edit_attention(name, layer, one, tokens, of_head)
 
+    def _run_unedited(self, photos: Any, name: str, layer: int) -> Activations:
+        told = told_of_passes.set(())  # it is meant
+        try:
+            return run_and_keep(self.original, to_model_inputs(self.original, photos), [(name, layer)])
+        finally:
+            told_of_passes.reset(told)
+
     @property
     def vit(self) -> Vit:
         """The model with the edits said so far, on the same weights. Later edits are not in it."""
-        vit, self._taken = self.original, True
+        vit = self.original
         module = with_site_edits(vit.module, self._edits)
         if self._attention:
             module = with_fused_attention(module)
@@ -254,7 +251,9 @@ class Edits:
             block = within_context(module.blocks[layer], partial(AttentionCapture, watch, rewrites=True))
             module = with_modules(module, **{f"blocks.{layer}": block})
         called = f"{vit.card.called}, edited" if vit.card.called else ""
-        return replace(vit, module=module, card=replace(vit.card, name=f"{vit.card.name}, edited", called=called))
+        edited = replace(vit, module=module, card=replace(vit.card, name=f"{vit.card.name}, edited", called=called))
+        self._most_taken = self._edits_of[edited] = self._count_edits()
+        return edited
 
     def _place(self, name: str, layer: int, head: int | None = None) -> Place:
         return Place(self, name, select_layer(layer, self.original.blocks), head)
@@ -269,7 +268,7 @@ class Edits:
 
     def _edit_attention(self, name: str, layer: int, head: int | None, tokens: Tokens, values: Tensor | None) -> None:
         find_site(self.original, "z", layer)  # not of axial attention
-        replacement = None if values is None else partial(_for_images, values)
+        replacement = None if values is None else partial(for_images, values)
         for one in range(self.original.heads) if head is None else [head]:
             self._attention.append((layer, HeadAttentionEdit(name, one, tokens, replacement)))
 
@@ -277,18 +276,7 @@ class Edits:
         """Raises: ValueError, for tokens that there are not."""
         if token is None or (isinstance(token, slice) and token == slice(None)):
             return slice(None)
-        grid, count = self.original.grid, self.original.grid.tokens
-        if isinstance(token, str):
-            named = {"patches": range(grid.prefix, count)}
-            if "class" in self.original.pooling or getattr(self.original.module, "cls_token", None) is not None:
-                named["class"] = range(1)
-            check_name("a name of tokens", token[:40], sorted(named))
-            many = list(named[token])
-        elif isinstance(token, slice):
-            many = list(range(count)[token])
-        else:
-            given = list(token) if isinstance(token, Iterable) else [token]
-            many = list(check_indices("tokens", given, count))
+        many = find_tokens(self.original, token)
         if len({*many}) < max(1, len(many)):
             raise ValueError("tokens are one or more, each named once")
         return many
@@ -322,8 +310,8 @@ class Edits:
 def edit(vit: Vit) -> Edits:
     """Edits of a model's activations: say them, then use `.vit` as any other Vit. `with` is welcome and undoes nothing.
 
-    Warns: UneditedModelWarning, at the end of a `with` in which `record` or `record_many` ran the model itself although it had
-    edits, and nobody took `.vit`.
+    Warns: UneditedModelWarning, at the end of a `with` in which anything (`record`, `cache`, `relevance`, …) ran the model itself
+    although it had edits, or a `.vit` taken before some, and nobody took `.vit` with all of them.
 
     Raises: TypeError, for what is no Vit; ModelError, for a model without one attention over its patches in each block.
     """
@@ -337,4 +325,4 @@ def _place_of(at: Any) -> tuple[str, int, TokenChoice]:
 
 
 def _replacement(values: Tensor) -> Change:
-    return lambda chosen, whole, share: _for_images(values, chosen) * share
+    return lambda chosen, whole, share: for_images(values, chosen) * share

@@ -19,6 +19,8 @@ from vitcore.attention_capture import AttentionCall, AttentionCapture, Attention
 from vitcore.errors import check_name
 from vitcore.forward.block_attention import read_only
 from vitcore.forward.onednn_linear import with_onednn_linears
+from vitcore.forward.recordings.model_inputs import model_inputs_in_turn
+from vitcore.images import InputKind
 from vitcore.interventions.activation_sites import (
     check_activations_defined,
     check_indices,
@@ -27,7 +29,7 @@ from vitcore.interventions.activation_sites import (
     heads_of_call,
     is_index,
 )
-from vitcore.interventions.activations import Activations, one_by_one, to_model_inputs
+from vitcore.interventions.activations import Activations
 from vitcore.interventions.attention_edits import not_fused_error, with_fused_attention, within_context
 from vitcore.models.vit import Vit, class_by_name, no_classes_error
 from vitcore.module_swaps import with_forward_hooks, with_forward_pre_hooks, with_modules
@@ -40,15 +42,15 @@ WAYS = ("zero", "mean", "uniform")
 
 def head_ablation(
     vit: Vit, photos: Any, target: int | str | None = None, by: Ablation = "zero", mean: Activations | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None, *, inputs: InputKind | None = None,
 ) -> NDArray[np.float32]:  # fmt: skip
     """(L, H): how much the logit of a class changes without each head, ablated minus whole, in logits; the mean over photos.
 
     Below 0 the head spoke for the class. `target` is a class by index or name; None is each photo's own likeliest class. `by` puts
     zeros in the place of the head's output, or its mean: over all tokens of the photo, or, where `mean` is what
     `vitcore.mean_activations` gave, over those photos token by token; or it lets every token attend to all evenly ("uniform").
-    `photos` is as of `vitcore.cache`. `progress` is called with how many heads are done, of all photos, and of how many.
-    Raises: TypeError, for what is no Vit; ValueError, for a class or a way that there is not; PhotoError; ModelError.
+    `photos` and `inputs` are as of `vitcore.cache`. `progress` is called with how many heads are done, of all photos, and of how
+    many. Raises: TypeError, for what is no Vit; ValueError, for a class or a way that there is not; PhotoError; ModelError.
     """
     check_activations_defined(vit)
     check_name("what a head is ablated by", by, WAYS)
@@ -58,12 +60,12 @@ def head_ablation(
         if by == "mean" and mean is not None and ("z", layer) not in mean:
             raise ValueError(f"the mean holds no z of layer {layer}")
     with torch.inference_mode():
-        many, each = one_by_one(photos), vit.blocks * vit.heads
+        (count, each_input), each = model_inputs_in_turn(vit, photos, inputs), vit.blocks * vit.heads
         total = torch.zeros(vit.blocks, vit.heads)
-        for place, photo in enumerate(many):
-            tell = None if progress is None else partial(_tell, progress, place * each, len(many) * each)
-            total += _changes(vit, to_model_inputs(vit, photo), column, by, mean if by == "mean" else None, tell)
-        return read_only(total / len(many))
+        for place, x in enumerate(each_input):
+            tell = None if progress is None else partial(_tell, progress, place * each, count * each)
+            total += _changes(vit, x, column, by, mean if by == "mean" else None, tell)
+        return read_only(total / count)
 
 
 def _tell(progress: Callable[[int, int], None], before: int, total: int, done: int) -> None:

@@ -11,8 +11,10 @@ from typing import Any
 from torch import Tensor
 
 from vitcore.forward.layers import Layers, select_layers
+from vitcore.forward.recordings.model_inputs import model_inputs_in_turn
+from vitcore.images import InputKind
 from vitcore.interventions.activation_sites import check_activations_defined, parse_key
-from vitcore.interventions.activations import Activations, one_by_one
+from vitcore.interventions.activations import Activations
 from vitcore.interventions.activations import cache as keep_activations
 from vitcore.models.vit import Vit
 
@@ -21,28 +23,28 @@ MEAN_NAMES = ("k", "v", "z", "attn_out", "mlp_out")  # that `switch_off` can put
 
 def mean_activations(
     vit: Vit, photos: Any, names: Collection[str] = MEAN_NAMES, layers: Layers | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None, *, inputs: InputKind | None = None,
 ) -> Activations:  # fmt: skip
     """The mean over photos of activations, each of the shape that one photo's has (1, …); a photo is held in memory at a time.
 
-    Photos, names, layers and errors are as of `vitcore.cache`; `progress` is called with how many photos are done, and of how
-    many. What comes back can be given to `switch_off`, to `head_ablation` and to `edit(vit).patch`.
+    Photos, names, layers, `inputs` and errors are as of `vitcore.cache`; `progress` is called with how many photos are done, and
+    of how many. What comes back can be given to `switch_off`, to `head_ablation` and to `edit(vit).patch`.
     """
     check_activations_defined(vit)
     layers = select_layers(layers, vit.blocks)  # an iterator is at its end after a photo
-    many = one_by_one(photos)
+    count, each = model_inputs_in_turn(vit, photos, inputs)
     sums: dict[str, Tensor] = {}
     logits: Tensor | None = None
-    for done, photo in enumerate(many, start=1):
-        kept = keep_activations(vit, photo, names, layers)
+    for done, x in enumerate(each, start=1):
+        kept = keep_activations(vit, x, names, layers, inputs="normalised")
         logits = kept.logits if logits is None else logits + kept.logits
         for key in kept:
             sums[key] = kept[key] if key not in sums else sums[key] + kept[key]
         if progress is not None:
-            progress(done, len(many))
+            progress(done, count)
     assert logits is not None
-    values = {parse_key(key): partial(_same, total / len(many)) for key, total in sums.items()}
-    return Activations(vit.name, logits / len(many), vit.blocks, values)
+    values = {parse_key(key): partial(_same, total / count) for key, total in sums.items()}
+    return Activations(vit.name, logits / count, vit.blocks, values)
 
 
 def _same(value: Tensor) -> Tensor:

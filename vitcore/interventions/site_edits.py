@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from vitcore.interventions.activation_sites import Site
@@ -32,6 +33,29 @@ class SiteEdit:
         whole, edited = x[..., self.columns], x.clone()
         edited[:, self.tokens, self.columns] = self.change(whole[:, self.tokens], whole, 1 / len(self.site.parts))
         return edited
+
+
+def fitting_values(values: Any, count: int, width: int) -> Tensor:
+    """Values that fit (B, `count`, `width`), tokens and width, as a tensor. Raises: ValueError."""
+    try:
+        given = torch.as_tensor(values)
+    except (RuntimeError, ValueError, TypeError):  # no numbers, or rows of several lengths
+        raise ValueError(f"values are a tensor, an array or a number, not a {type(values).__name__} of something else") from None
+    rows = [1, 1, *given.shape][-2:]
+    if given.ndim > 3 or rows[0] not in (1, count) or rows[1] not in (1, width) or given.is_complex():
+        raise ValueError(
+            f"values are of a shape that ({count}, {width}), tokens and width, takes up, not {tuple(given.shape)} {given.dtype}"
+        )
+    if not bool(given.isfinite().all()):
+        raise ValueError("values hold some that are not numbers (NaN or infinite)")
+    return given if given.requires_grad else given.clone()
+
+
+def for_images(values: Tensor, chosen: Tensor) -> Tensor:
+    """Values for as many images as run, in their precision and on their device. Raises: ValueError."""
+    if values.ndim == 3 and len(values) not in (1, len(chosen)):
+        raise ValueError(f"an edit has values for {len(values)} images, and {len(chosen)} are run")
+    return values.to(chosen)
 
 
 def with_site_edits(module: Any, edits: Iterable[SiteEdit]) -> Any:

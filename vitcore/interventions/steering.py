@@ -17,22 +17,29 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vitcore.forward.onednn_linear import with_onednn_linears
-from vitcore.interventions.edits import TokenChoice, edit
+from vitcore.forward.recordings.model_inputs import to_model_inputs
+from vitcore.images import InputKind
+from vitcore.interventions.activation_sites import TokenChoice
+from vitcore.interventions.edits import edit
 from vitcore.interventions.mean_activations import mean_activations
 from vitcore.models.vit import Vit
 
 BATCH = 16  # scales that are run together
 
 
-def steering_direction(vit: Vit, towards: Any, away: Any, layer: int, by_token: bool = False) -> Tensor:
+def steering_direction(
+    vit: Vit, towards: Any, away: Any, layer: int, by_token: bool = False, *, inputs: InputKind | None = None
+) -> Tensor:
     """(T, D): the mean residual stream that leaves a layer on the photos `towards`, less that on the photos `away`.
 
-    Each is a photo or several, as `vitcore.cache` takes them. The tokens before the patches have differences of their own. All
-    patches have that of the mean patch, wherever things lie in the photos; with `by_token` each place has its own, so that a
-    scale of 1 on the one photo of `away` gives the pass of `towards`.
+    Each is a photo or several, as `vitcore.cache` takes them (`inputs`, too). The tokens before the patches have differences of
+    their own. All patches have that of the mean patch, wherever things lie in the photos; with `by_token` each place has its own,
+    so that a scale of 1 on the one photo of `away` gives the pass of `towards`.
     Raises: ValueError, for a layer that there is not; ModelError; PhotoError.
     """
-    means = [mean_activations(vit, photos, ["resid_post"], [layer])["resid_post", layer][0] for photos in (towards, away)]
+    means = [
+        mean_activations(vit, photos, ["resid_post"], [layer], inputs=inputs)["resid_post", layer][0] for photos in (towards, away)
+    ]
     direction = (means[0] - means[1]).reshape(vit.grid.tokens, -1)
     if not by_token:
         patches = direction[vit.grid.prefix :]
@@ -58,6 +65,7 @@ def steering_sweep(vit: Vit, x: Tensor, direction: Any, layer: int, scales: Sequ
 
     Raises: what `steer` raises; ValueError, for several inputs.
     """
+    x = to_model_inputs(vit, x, "normalised")
     if len(x) != 1:
         raise ValueError(f"one input is steered, not {len(x)}")
     values, out = torch.as_tensor(direction), []

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from vitcore.analysis.outlier_tokens import find_outlier_tokens
 from vitcore.errors import check_name
 from vitcore.forward.layers import Layers, select_layer, select_layers
+from vitcore.forward.recordings.model_inputs import to_model_inputs
 from vitcore.grid import Grid
-from vitcore.interventions.activation_sites import check_activations_defined, is_index
-from vitcore.interventions.activations import run_and_keep, to_model_inputs
+from vitcore.images import InputKind
+from vitcore.interventions.activation_sites import check_activations_defined, is_index, keys_of_names
+from vitcore.interventions.activations import run_and_keep
 from vitcore.models.vit import Vit
 
 STREAM = "resid_post"  # whose norms tell outlier tokens
@@ -67,11 +69,23 @@ class PatchTokens:
                 raise ValueError(f"{name} is from 0 to {count - 1}, not {given!r}")
 
 
+def check_tokens(tokens: Any) -> None:
+    """Raises: TypeError, for what `patch_tokens` did not give."""
+    if not isinstance(tokens, PatchTokens):
+        raise TypeError(f"tokens are what vitcore.patch_tokens gives, not {type(tokens).__name__}")
+
+
 def patch_tokens(
-    vit: Vit, photos: Any, kind: str = "residual", layers: Layers | None = None, *, mask_outliers: bool = False
+    vit: Vit,
+    photos: Any,
+    kind: str = "residual",
+    layers: Layers | None = None,
+    *,
+    mask_outliers: bool = False,
+    inputs: InputKind | None = None,
 ) -> PatchTokens:
     """Patch tokens of one photo, several (at most `MAX_PHOTOS`), or model inputs (B, 3, H, W), of these layers (default: all;
-    as `record` takes `maps`).
+    as `record` takes `maps`); `inputs` as of `vitcore.cache`.
 
     Each photo is one pass, beside which nothing is changed (`vitcore.cache`). `mask_outliers`: the patches that are outlier tokens
     of their photo after some layer, by `analysis.outlier_tokens` (arXiv 2309.16588), are left out of every fit and every match.
@@ -83,10 +97,10 @@ def patch_tokens(
     chosen = list(select_layers(layers, vit.blocks))
     if not chosen:
         raise ValueError("there is no layer among the layers")
-    inputs = to_model_inputs(vit, photos)
-    if len(inputs) > MAX_PHOTOS:
-        raise ValueError(f"{len(inputs)} photos are more than {MAX_PHOTOS}, the most that tokens are compared over")
-    each = [_one_photo(vit, inputs[i : i + 1], KINDS[kind], chosen, mask_outliers) for i in range(len(inputs))]
+    x = to_model_inputs(vit, photos, inputs)
+    if len(x) > MAX_PHOTOS:
+        raise ValueError(f"{len(x)} photos are more than {MAX_PHOTOS}, the most that tokens are compared over")
+    each = [_one_photo(vit, x[i : i + 1], KINDS[kind], chosen, mask_outliers) for i in range(len(x))]
     values, left_out = zip(*each, strict=True)
     return PatchTokens(vit.name, kind, tuple(chosen), vit.blocks, np.stack(values, 1), np.stack(left_out), vit.grid)
 
@@ -94,7 +108,9 @@ def patch_tokens(
 def _one_photo(vit: Vit, x: Any, name: str, layers: list[int], mask: bool) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """Tokens (S, N, D) of one model input, and which patches (N,) are to be left out."""
     prefix = vit.grid.prefix
-    kept = run_and_keep(vit, x, {name, STREAM}, range(vit.blocks)) if mask else run_and_keep(vit, x, [name], layers)
+    kept = run_and_keep(
+        vit, x, keys_of_names({name, STREAM}, range(vit.blocks), vit.blocks) if mask else [(name, one) for one in layers]
+    )
     values = np.stack([kept[name, layer][0, prefix:].flatten(1).cpu().numpy() for layer in layers])
     if not mask:
         return values, np.zeros(vit.grid.patches, bool)

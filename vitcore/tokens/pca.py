@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from vitcore.grid import Grid
 from vitcore.tokens.foreground import foreground_sign
 from vitcore.tokens.one_thread import one_blas_thread
-from vitcore.tokens.patch_tokens import PatchTokens
+from vitcore.tokens.patch_tokens import PatchTokens, check_tokens
 
 COLOUR_SLOPE = 2.0  # of the sigmoid, as DINOv3's notebook pca.ipynb has it
 
@@ -76,6 +76,7 @@ def pca(
     """
     from sklearn.decomposition import PCA
 
+    check_tokens(tokens)
     given, keep = tokens.of_layer(layer).astype(np.float64), ~tokens.left_out
     fitted = given[keep]
     if len(fitted) < 2 or components < 1:

@@ -85,7 +85,7 @@ def photo_vectors(vit: Vit, photos: Sequence[Photo], layer: int | None = None) -
     chosen, last, prefix = usual_layer(vit) if layer is None else select_layer(layer, vit.blocks), vit.blocks - 1, vit.grid.prefix
     crops = [crop_for_model(photo.image, vit.transform, vit.grid, photo.bands) for photo in photos]
     inputs = torch.cat([to_model_input(vit, crop.numbers) for crop in crops])
-    kept = run_and_keep(vit, inputs, [STREAM], sorted({chosen, last}))
+    kept = run_and_keep(vit, inputs, [(STREAM, one) for one in sorted({chosen, last})])
     end = kept[STREAM, last].cpu().numpy()
     whole = end[:, 0] if prefix and "class" in vit.pooling else end[:, prefix:].mean(1)
     return unit_tokens(np.concatenate([whole[:, None], kept[STREAM, chosen].cpu().numpy()[:, prefix:]], 1))

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from vitcore.errors import check_name
 from vitcore.tokens.foreground import foreground_side
 from vitcore.tokens.one_thread import one_blas_thread
-from vitcore.tokens.patch_tokens import PatchTokens
+from vitcore.tokens.patch_tokens import PatchTokens, check_tokens
 from vitcore.tokens.pca import pca
 from vitcore.tokens.similarity import unit_tokens
 
@@ -32,6 +32,7 @@ def segments(
     and where all are joined to all there is nothing to cut.
     Raises: ValueError, for a method or a layer that there is not, and for more segments than patches.
     """
+    check_tokens(tokens)
     check_name("method", method, METHODS)
     keep, unit = ~tokens.left_out, unit_tokens(tokens.of_layer(layer))
     labels = np.full(keep.shape, LEFT_OUT, np.int64)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.tokens.patch_tokens import PatchTokens
+from vitcore.tokens.patch_tokens import PatchTokens, check_tokens
 
 LEAST_NORM = 1e-8  # torch.nn.functional.cosine_similarity's
 
@@ -16,6 +16,7 @@ def cosine_similarity(tokens: PatchTokens, patch: int, photo: int = 0) -> NDArra
     Tokens are taken as they are, less no mean: where all share a large part, as after most last layers, all cosines are high.
     Raises: ValueError, for a photo or a patch that there is not.
     """
+    check_tokens(tokens)
     tokens.check_photo(photo, patch)
     unit = unit_tokens(tokens.values)
     return np.einsum("sd,sbnd->sbn", unit[:, photo, patch], unit)
@@ -42,6 +43,7 @@ def correspondences(tokens: PatchTokens, first: int = 0, second: int = 1, layer:
     also by a corner, would nearly always be its neighbour; so it may not. Patches that are left out are nobody's match, and in no
     cycle-consistent pair. Raises: ValueError, for photos or a layer that there are not, and where no patch is left to match.
     """
+    check_tokens(tokens)
     for photo in (first, second):
         tokens.check_photo(photo)
     unit = unit_tokens(tokens.of_layer(layer))

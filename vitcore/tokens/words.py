@@ -130,7 +130,7 @@ def _patches(vit: Vit, x: Tensor, text: NDArray[np.float32]) -> NDArray[np.float
     if vit.pooling != "class token" or not hasattr(vit.module, "forward_head") or not vit.is_global:
         return None
     last, grid = vit.blocks - 1, vit.grid
-    kept = run_and_keep(vit, x, ["v"], [last])
+    kept = run_and_keep(vit, x, [("v", last)])
     edits = edit(vit)
     edits.patch(Activations(vit.name, kept.logits, vit.blocks, {("z", last): lambda: kept["v", last]}), ("z", last))
     module = edits.vit.module

@@ -41,7 +41,7 @@ class FilmAccuracy(NamedTuple):
     photos: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Film:
     """A run's frames over S steps, for K photos; arrays are stacked along the steps."""
 
@@ -60,6 +60,9 @@ class Film:
     shared: bool = False  #: whether it was measured on the photos it learned from, and none were held out
     class_count: int = 0  #: that it chooses from, 0 where it is not known: a saved film names only classes that it shows
     imagenet: tuple[int, ...] = ()  #: ImageNet-1k's numbers of a saved film's classes, -1 where one is not known; none for others
+
+    def __repr__(self) -> str:
+        return f"<Film {self.title}: {len(self.steps)} frames of {len(self.photos)} photos; {', '.join(self.arrays)}>"
 
     def array_at(self, name: str, frame: int) -> NDArray[np.float32]:
         """An array of a frame, as float32."""

@@ -210,16 +210,14 @@ def test_what_there_is_not(names, layers, said):
 
 def test_inputs_that_are_none():
     vit = make_kind("plain")
-    for bad in (
-        torch.zeros(3, 32, 32),
-        torch.zeros(1, 3, 32, 40),
-        torch.zeros(1, 3, 32, 32, dtype=torch.uint8),
-        torch.zeros(0, 3, 32, 32),
-    ):
-        with pytest.raises(ValueError, match=r"model inputs are floats \(B, 3, 32, 32\)"):
-            vitcore.cache(vit, bad)
-    with pytest.raises(ValueError, match="no photo"):
-        vitcore.cache(vit, [])
+    for bad in (torch.zeros(1, 3, 32, 40), torch.zeros(1, 3, 32, 32, dtype=torch.uint8), torch.zeros(32, 32, 3), "photo.jpg"):
+        with pytest.raises(ValueError, match=r"normalised inputs are floats \(B, 3, 32, 32\)"):
+            vitcore.cache(vit, bad, inputs="normalised")
+    for none in ([], torch.zeros(0, 3, 32, 32)):
+        with pytest.raises(ValueError, match="no photo"):
+            vitcore.cache(vit, none)
+    with pytest.raises(ValueError, match="inputs is one of photos, normalised, not 'photo'; the nearest is 'photos'"):
+        vitcore.cache(vit, inputs_for(vit), inputs="photo")
     with pytest.raises(TypeError, match="vit is what"):
         vitcore.cache(vit.module, inputs_for(vit))
 

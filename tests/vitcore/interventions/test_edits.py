@@ -13,6 +13,7 @@ import torch.nn.functional as F
 import vitcore
 from tests.vitcore.interventions.conftest import answer, inputs_for, make_kind
 from vitcore.forward.logit_lens import logit_lens
+from vitcore.forward.predict import predict
 from vitcore.forward.relevance import relevance
 from vitcore.interventions.activation_sites import NAMES
 from vitcore.interventions.edits import READ_ONLY, UneditedModelWarning
@@ -324,10 +325,25 @@ def test_who_records_the_model_itself_and_never_the_edited_one_is_warned(make_vi
         thread.start()
         thread.join()
     assert not recwarn.list
-    for run in (vitcore.record, lambda vit, photo: list(vitcore.record_many(vit, [photo]))):
-        with pytest.warns(UneditedModelWarning, match="^tiny was recorded without its edits"), vitcore.edit(vit) as e:
-            e.head(0, 1).scale(0)
-            run(vit, noise)
+    with vitcore.edit(vit) as e:  # its own pass over another photo is no other's
+        e.head(0, 1).scale(0)
+        e.patch(from_=noise, at=("resid_post", 1))
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("run", [
+    vitcore.record, lambda vit, photo: list(vitcore.record_many(vit, [photo])), vitcore.cache, logit_lens, vitcore.head_ablation,
+    lambda vit, photo: vitcore.relevance(vit, photo, "chefer"), vitcore.patch_tokens, vitcore.mean_activations,
+    lambda vit, photo: vitcore.mean_distance(vit, [photo]),
+    lambda vit, photo: vitcore.steering_sweep(vit, torch.rand(1, 3, 32, 32), torch.ones(24), 1, [1.0]), predict,
+])  # fmt: skip
+@pytest.mark.parametrize("taken", ["never", "before the edit"])
+def test_whatever_runs_without_the_edits_is_told(make_vit, run, taken):
+    vit, noise = make_vit(), np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8)
+    with pytest.warns(UneditedModelWarning, match="^tiny ran without its edits.*e.vit, taken after them"), vitcore.edit(vit) as e:
+        used = vit if taken == "never" else e.vit
+        e.head(0, 1).scale(0)
+        run(used, noise)
 
 
 def test_an_error_within_an_edit_leaves_nothing_behind():
@@ -367,6 +383,9 @@ WRONG = {
     r"that \(17, 8\), tokens and width, takes up, not \(24,\)": lambda e: e.head(0, 0).replace(torch.zeros(24)),
     r"that \(2, 24\), tokens and width, takes up, not \(3, 24\)": lambda e: e.attn(0).add(torch.zeros(3, 24), token=[0, 1]),
     "values are a tensor, an array or a number, not a str": lambda e: e.attn(0).add("one"),
+    r"not numbers \(NaN": lambda e: e.resid(1).add(torch.full((24,), torch.nan)),
+    r"not numbers \(NaN or infinite\)": lambda e: e.head(0, 0).scale(float("inf")),
+    r"values hold some that are not": lambda e: e.mlp(0).replace(torch.full((24,), -torch.inf), token=0),
     '"pre" or "post" of a layer': lambda e: e.resid(0, at="mid"),
     "only attention can be uniform, not mlp_out": lambda e: e.mlp(0).uniform(),
     "at is": lambda e: e.patch(torch.zeros(1, 3, 32, 32), at="resid_post"),

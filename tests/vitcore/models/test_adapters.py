@@ -1,5 +1,6 @@
 """Adapters of PEFT: opened as peft itself merges them into their base, or refused in one sentence."""
 
+import copy
 import json
 
 import pytest
@@ -11,6 +12,8 @@ from safetensors.torch import load_file, save_file
 import vitcore
 from tests.checkpoints import load_quietly
 from vitcore.__main__ import main
+from vitcore.models.assembly.wrap import wrap_quietly
+from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersWarning
 from vitcore.models.model_cards import ModelError
 
 SHAPE = {"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 3, "image_size": 32, "patch_size": 8}
@@ -194,3 +197,31 @@ def test_modules_kept_whole(tmp_path):
     adapted(tmp_path, "classifier", {"target_modules": ["q_proj"], "modules_to_save": ["embeddings"]})
     with pytest.raises(ModelError, match=r"keeps vit\.embeddings\.patch_embeddings both alone and as a part of vit\.embeddings"):
         load_quietly(tmp_path / "adapter")
+
+
+@pytest.mark.parametrize("base", ["classifier", "backbone with a pooler", "Swin", "BEiT"])
+def test_a_module_with_adapters_is_wrapped_as_its_merge_and_stays_as_it_is(base):
+    """What is assumed of it, too; and as a file of that kind is opened."""
+    import peft
+
+    torch.manual_seed(0)
+    module = BASES[base]().eval()
+    both = peft.get_peft_model(copy.deepcopy(module), peft.LoraConfig(r=2, target_modules="all-linear", init_lora_weights=False))
+    before = {name: value.clone() for name, value in both.eval().state_dict().items()}
+    kept = wrap_quietly(both, name="adapted")
+    assert before.keys() == both.state_dict().keys()
+    assert all(torch.equal(value, before[name]) for name, value in both.state_dict().items())
+    merged = wrap_quietly(copy.deepcopy(both).merge_and_unload(), name="merged")
+    plain = wrap_quietly(module, name="plain")
+    x = torch.randn(1, 3, *kept.grid.image_px)
+    torch.testing.assert_close(kept.module(x), merged.module(x), rtol=1e-5, atol=1e-5)
+    assert not torch.allclose(kept.module(x), plain.module(x), atol=1e-3)
+    for one in (merged, plain):
+        assert (one.mean, one.std, repr(one.transform), one.assumed) == (kept.mean, kept.std, repr(kept.transform), kept.assumed)
+    assert {"normalise", "crop", "interpolation"} <= kept.assumed.keys()
+
+
+def test_crop_and_interpolation_are_those_of_transformers_own_processor_and_named():
+    with pytest.warns(AssumedAnswersWarning, match="crop=squash, interpolation=bilinear"):
+        swin = vitcore.wrap(BASES["Swin"]().eval(), name="swin")
+    assert "interpolation=bilinear" in repr(swin.transform)

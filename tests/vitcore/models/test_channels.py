@@ -125,8 +125,12 @@ def test_a_photo_is_no_picture_of_other_bands(tmp_path):
     for photo in ("assets/samples/castle.jpg", np.zeros((32, 32, 3), np.uint8), Image.new("RGB", (40, 40))):
         with pytest.raises(PhotoError, match="has not the 4 bands that the model reads"):
             vitcore.record(vit, photo)
-    with pytest.raises(ModelError, match="takes pictures of 4 bands"):
-        vitcore.relevance(vit, np.zeros((32, 32, 3), np.uint8), "input_gradient")
+        with pytest.raises(PhotoError, match="has not the 4 bands that the model reads"):
+            vitcore.relevance(vit, photo, "chefer")
+    assert vitcore.relevance(vit, np.random.default_rng(0).random((40, 60, 4), np.float32), "chefer").maps.shape == (
+        vit.grid.rows,
+        vit.grid.cols,
+    )
     with pytest.raises(ModelError, match="mean and std are 4 numbers"):
         vitcore.wrap(of_timm(4), mean=[0.5] * 3, std=[0.5] * 3)
 

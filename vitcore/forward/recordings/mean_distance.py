@@ -9,7 +9,7 @@ from vitcore.analysis.attention_distance import mean_interval
 from vitcore.errors import check_name
 from vitcore.forward.recordings.open_photos import SkippedPhoto
 from vitcore.forward.recordings.record_many import BATCH, CountDone, record_many
-from vitcore.images import PhotoError
+from vitcore.images import InputKind, PhotoError
 from vitcore.models.vit import Vit
 
 FIELDS = {"drop": "distance_px", "renormalise": "distance_renormalised_px"}  # by what is done with the class token
@@ -43,15 +43,16 @@ class MeanDistance:
 
 def mean_distance(
     vit: Vit, photos: Any, *, cls: Literal["drop", "renormalise"] = "drop", batch: int = BATCH, workers: int | None = None,
-    progress: bool | CountDone = True,
+    progress: bool | CountDone = True, inputs: InputKind | None = None,
 ) -> MeanDistance:  # fmt: skip
-    """Mean attention distance (L, H) over photos, which are those of `record_many`, and its 95 % interval.
+    """Mean attention distance (L, H) over photos, which are those of `record_many` (`inputs` as there), and its 95 % interval.
 
     cls: the class token's attention is dropped, as in the paper, or what is left is renormalised.
-    Warns: SkippedPhotosWarning. Raises: ValueError, for another `cls`; ModelError; PhotoError, where no photo can be opened.
+    Warns: SkippedPhotosWarning; UnclearInputsWarning. Raises: ValueError, for another `cls`; ModelError; PhotoError, where no
+    photo can be opened.
     """
     check_name("cls", cls, FIELDS)
-    stream = record_many(vit, photos, batch=batch, keep=(FIELDS[cls],), workers=workers, progress=progress)
+    stream = record_many(vit, photos, batch=batch, keep=(FIELDS[cls],), workers=workers, progress=progress, inputs=inputs)
     if stream.total == 0:
         raise PhotoError("There are no photos for a mean.")
     found = mean_interval(numbers.kept[FIELDS[cls]] for numbers in stream)

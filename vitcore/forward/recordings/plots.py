@@ -11,12 +11,20 @@ if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
 
 
+SETTINGS = {  # of each of `PICTURES`
+    "rollout": ("start", "fusion", "discard_ratio", "residual", "first_block", "convention"), "distance": ("cls",),
+    "predictions": ("count",),
+}  # fmt: skip
+
+
 def draw_recording(rec: "Recording", picture: str, **settings: Any) -> "Drawing":
     """One of `PICTURES` of a recording: "rollout" (settings of `Recording.rollout`), "distance" (`cls`), "predictions" (`count`).
 
-    Raises: ValueError, for a picture that there is not; whatever the numbers of the picture raise.
+    Raises: ValueError, for a picture or a setting that there is not; whatever the numbers of the picture raise.
     """
     check_name("a picture", picture, PICTURES)
+    for name in settings:
+        check_name(f"a setting of {picture}", name, SETTINGS[picture])
     return PICTURES[picture](rec, **settings)
 
 

@@ -19,8 +19,9 @@ from tqdm import tqdm
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion
 from vitcore.errors import check_name
 from vitcore.forward.recording import Recording, record_batch
-from vitcore.forward.recordings.open_photos import OpenedPhoto, SkippedPhoto, count_photos, list_photos, open_in_batches
-from vitcore.images import PhotoError
+from vitcore.forward.recordings.model_inputs import list_photos
+from vitcore.forward.recordings.open_photos import OpenedPhoto, SkippedPhoto, count_photos, open_in_batches
+from vitcore.images import InputKind, PhotoError
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit, check_vit, no_classes_error
 from vitcore.translation import say
@@ -75,20 +76,21 @@ class PhotoStream(Iterator[PhotoNumbers]):
 
 def record_many(
     vit: Vit, photos: Any, *, batch: int = BATCH, keep: Sequence[str] = ("distance_px", "rollout"), fusion: HeadFusion = "mean",
-    workers: int | None = None, progress: bool | CountDone = True,
+    workers: int | None = None, progress: bool | CountDone = True, inputs: InputKind | None = None,
 ) -> PhotoStream:  # fmt: skip
     """Run the model on many photos, `batch` at a time, and stream what is kept of each, in their order.
 
     `photos` is a folder, whose own pictures by Inside ViT are left out; an iterable of whatever `record` takes; an array or
-    tensor of photos (B, H, W, 3) or (B, 3, H, W); or a DataLoader of such batches. Tensors that the model's own transform
-    made are taken as they are, all other photos are cropped. `keep` names fields and methods of `Recording`: distance_px and
-    distance_renormalised_px and prefix_attention_share (L, H), norms (L, T), pooling_weights (T,), logits and probabilities (C,),
-    top_classes, attention_per_layer (L, T, T), rollout (rows, cols), rollout_per_layer (L, rows, cols); or "recording", all of
-    it with the whole photo. Numbers are `record`'s within float32's rounding. `workers` threads open photos ahead (0: none).
-    `progress` shows a bar on standard error, or is called with the photos so far and in all.
+    tensor (B, H, W, 3) or (B, 3, H, W); or a DataLoader of such batches. Floats (B, 3, H, W) of exactly the model's input size,
+    as its own transform makes them, are taken as they are, all other photos are cropped; `inputs` says what they are, "photos"
+    or "normalised", for all of them (None: see `recordings.model_inputs`). `keep` names fields and methods of `Recording`:
+    distance_px and distance_renormalised_px and prefix_attention_share (L, H), norms (L, T), pooling_weights (T,), logits and
+    probabilities (C,), top_classes, attention_per_layer (L, T, T), rollout (rows, cols), rollout_per_layer (L, rows, cols); or
+    "recording", all of it with the whole photo. Numbers are `record`'s within float32's rounding. `workers` threads open photos
+    ahead (0: none). `progress` shows a bar on standard error, or is called with the photos so far and in all.
 
     A photo that can't be opened is skipped and named, with its reason, in `PhotoStream.skipped`, and in a warning at the end.
-    Warns: SkippedPhotosWarning.
+    Warns: SkippedPhotosWarning; UnclearInputsWarning, for floats that could be either and are taken as normalised.
     Raises: ValueError, for what can't be kept; ModelError; PhotoError, where no photo can be opened. Those of photos come while
     they are read.
     """
@@ -103,7 +105,7 @@ def record_many(
         given = 0
         with ExitStack() as stack:
             count = _count_done(progress, stream.total, stack)
-            for some in open_in_batches(vit, listed, batch, workers, whole="recording" in keep):
+            for some in open_in_batches(vit, listed, batch, workers, "recording" in keep, inputs):
                 opened = [one for one in some if isinstance(one, OpenedPhoto)]
                 stream.skipped += [one for one in some if isinstance(one, SkippedPhoto)]
                 recordings = record_batch(vit, [(one.photo, one.crop) for one in opened], **settings) if opened else []

@@ -41,7 +41,7 @@ class RecordingFileError(RefusalError):
 def save_recording(rec: "Recording", file: str | Path) -> Path:
     """Write all of it, the whole photo too, into an NPZ file, and give the file's path; `Recording.load` reads it again.
 
-    A file that is there is replaced once the new one is whole.
+    A file that is there is replaced once the new one is whole. Raises: OSError, where it can't be written.
     """
     file, photo = Path(file), io.BytesIO()
     rec.photo.image.save(photo, "PNG", compress_level=1)
@@ -63,13 +63,18 @@ def save_recording(rec: "Recording", file: str | Path) -> Path:
         with growing.open("wb") as out:
             np.savez_compressed(out, about=np.array(json.dumps(about)), **arrays)
         growing.replace(file)
+    except OSError as error:
+        error.filename = str(file)  # not of its unfinished copy
+        raise
     finally:
         growing.unlink(missing_ok=True)
     return file
 
 
 def load_recording(file: str | Path) -> "Recording":
-    """The recording that `Recording.save` wrote, equal to it; no model is needed, and nothing in the file is run.
+    """The recording that `Recording.save` wrote; no model is needed, and nothing in the file is run.
+
+    Every array, name and setting in it is equal to what was saved, and so is its `key`; `==` is of one and the same object alone.
 
     Raises: RecordingFileError, for a file that holds none, is damaged or of a newer version; OSError, where there is no file.
     """

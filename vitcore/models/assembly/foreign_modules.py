@@ -50,6 +50,18 @@ def count_classes_again(module: Any) -> None:
         module.num_classes = layers[-1].out_features
 
 
+def with_adapters_merged(module: Any) -> nn.Module:
+    """The model inside PEFT's, with its adapters merged into its weights; the module itself where it has none that can be."""
+    if not hasattr(module, "merge_and_unload"):
+        return module
+    try:
+        merged: nn.Module = module.merge_and_unload()
+    except Exception as error:  # prompts, for example, are no change of weights
+        raise_mistake(error)
+        return module
+    return merged
+
+
 def inspect_module(module: nn.Module, name: str, normalise: Any = None, whole: nn.Module | None = None) -> Inspection:
     """What is in such a module of 32-bit floats, as `vitcore.inspect` finds it in a file; its tensors are given away.
 

@@ -24,6 +24,7 @@ from vitcore.models.assembly.foreign_modules import (
     timm_module_inside,
     unknown_class_error,
     vision_module,
+    with_adapters_merged,
 )
 from vitcore.models.assembly.frozen_copy import frozen_copy, unwrapped
 from vitcore.models.assembly.input_size import as_pair, check_fixed_size, check_size, resize_module
@@ -31,8 +32,9 @@ from vitcore.models.assembly.model_inside import holds_a_model, module_with_head
 from vitcore.models.assembly.random_state import restored_generators
 from vitcore.models.attention_structure import image_px_of_module
 from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersWarning, assumed_class_names, assumed_sentence
-from vitcore.models.checkpoint_inspection.open_questions import answer_text, mean_and_std
+from vitcore.models.checkpoint_inspection.open_questions import answer_text, crop_terms, mean_and_std
 from vitcore.models.formats.config_json import label_names
+from vitcore.models.formats.image_processor import likely_preprocessing
 from vitcore.models.model_cards import ModelCard, ModelError
 from vitcore.models.vit import Vit
 from vitcore.probabilities import Output
@@ -50,11 +52,13 @@ def wrap(
     The Vit holds a copy, which what is done with the module later does not change; the module itself is left as it is, bit for
     bit. Of DDP, FSDP (all processes call then), torch.compile and activation checkpoints the model inside is taken; hooks of
     the module are not run. In a class of your own (a LightningModule, an `nn.Sequential`) the one model inside is taken, with
-    the normalisation before it and the layers of a head after it; a class that does more is refused. A timm model that attends
+    the normalisation before it and the layers of a head after it; a class that does more is refused. Adapters of PEFT are merged
+    into the weights of the copy, where they can be, so such a module is read as its merged model is. A timm model that attends
     in another way, or not at all, is opened in part (`Vit.is_global`, `Vit.why_undefined`).
     labels: one name a class; mean, std: of red, green and blue, what pixels from 0 to 1 were normalised with; image_px: another
     input size (height, width), to which positions are resampled as timm does; device, dtype: None as the module's. Where the
-    module does not say how photos are cut, timm's way is taken: resized by bicubic interpolation, the middle cut out.
+    module does not say how photos are cut, timm's way is taken: resized by bicubic interpolation, the
+    middle cut out; of transformers' classes their image processor's, and it is named in `Vit.assumed`.
     Warns: AssumedAnswersWarning, where something is assumed that neither the module nor you say (`Vit.assumed`).
     Raises: TypeError, for what is no module; ModelError, one sentence, for one that can't be read.
     """
@@ -78,16 +82,25 @@ def wrap_quietly(
     where, numbers = None if device is None else find_device(device), None if dtype is None else find_dtype(dtype)
     with restored_generators(), torch.inference_mode(False), torch.no_grad():
         own = unwrapped(module)
-        inside = holds_a_model(own)
-        if inside or (library_of(own) and timm_module_inside(own) is own):
+        if holds_a_model(own) or (library_of(own) and timm_module_inside(own) is own):
             first = next(p for p in own.parameters() if p.is_floating_point())
             twin = frozen_copy(module, name, device="cpu", dtype=torch.float32, gather=gather)
-            vit = _inside(twin, name, labels, colours, image_px) if inside else _foreign(twin, name, labels, colours, image_px)
+            vit = _of_copy(with_adapters_merged(twin), name, labels, colours, image_px)
             place_module(vit.module, where or first.device, numbers or first.dtype)
             return vit
         named = labels if labels is not None else _label_names(own)
         twin = timm_module_inside(frozen_copy(module, name, device=where, dtype=numbers, gather=gather))
         return _timms(twin, name, named, colours, image_px)
+
+
+def _of_copy(twin: nn.Module, name: str, labels: Sequence[str] | None, colours: Colours | None, image_px: Any) -> Vit:
+    """The Vit of a copy of a module, of 32-bit floats on the CPU, that is no timm module from the start."""
+    if holds_a_model(twin):
+        return _inside(twin, name, labels, colours, image_px)
+    inner = timm_module_inside(twin)
+    if inner is twin and library_of(twin):
+        return _foreign(twin, name, labels, colours, image_px)
+    return _timms(inner, name, labels if labels is not None else _label_names(twin), colours, image_px)
 
 
 def _inside(twin: nn.Module, name: str, labels: Sequence[str] | None, colours: Colours | None, image_px: Any) -> Vit:
@@ -147,7 +160,6 @@ def _foreign(
         raise unknown_class_error(twin, name) from None
     _check_labels(ours, name, labels)
     facts = found.card(answers, labels=list(labels) if labels is not None else None)
-    assumed = {key: value for key, value in facts.get("assumed", {}).items() if key not in ("crop", "interpolation")}
     size = image_px_of_module(ours, found.configuration.known_answers.get("size", (224, 224)))
     if not trial:
         check_same_answer(twin, ours, size, name)
@@ -156,11 +168,11 @@ def _foreign(
         size = as_pair(image_px)
     return assemble(
         _card(ours, name), ours, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"), facts["output"],
-        assumed,
+        facts.get("assumed", {}),
     )  # fmt: skip
 
 
-def _of_transformers(twin: nn.Module, name: str, labels: Sequence[str] | None, colours: Colours | None, image_px: Any) -> Vit:
+def _of_transformers(twin: Any, name: str, labels: Sequence[str] | None, colours: Colours | None, image_px: Any) -> Vit:
     """The Vit of a copy of a module of transformers that is run as it is. Raises: ModelError."""
     import timm  # noqa: F401
     from timm.data import resolve_model_data_config
@@ -168,11 +180,13 @@ def _of_transformers(twin: nn.Module, name: str, labels: Sequence[str] | None, c
     ours = vision_module(twin, name)
     check_fixed_size(ours, name, image_px)
     named = labels if labels is not None else _label_names(twin) if ours.num_classes else None
-    config = resolve_model_data_config(ours)
-    assumed = assumed_class_names(ours) if named is None else {}
-    if colours is not None:
-        config |= {"mean": colours[0], "std": colours[1]}
-    else:
+    likely = {"crop": "center", "interpolation": "bicubic", **likely_preprocessing(str(twin.config.model_type))[0]}  # as of files
+    cut = {key: likely[key] for key in ("crop", "interpolation")}
+    config = {**resolve_model_data_config(ours), **crop_terms(cut["crop"]), "interpolation": cut["interpolation"]}
+    assumed = {**(assumed_class_names(ours) if named is None else {}), **cut}
+    if told := colours or likely.get("normalise"):
+        config |= {"mean": told[0], "std": told[1]}
+    if colours is None:
         assumed["normalise"] = answer_text((tuple(config["mean"]), tuple(config["std"])))
     if show_grey(ours, name):
         assumed["channels"] = GREY_RULE

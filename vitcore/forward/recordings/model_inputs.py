@@ -1,0 +1,212 @@
+"""Which arrays and tensors are photos, and which are inputs of the model, normalised already: one rule for every function.
+
+Floats with the bands first, of exactly the size that the model reads, (C, H, W) or a batch (B, C, H, W), are model inputs and
+taken as they are, as what the model's own transform makes, or a DataLoader of it. All else is a photo, which is resized and
+cropped: files, pictures, bytes, arrays (H, W, C), other sizes. Values prove one case to be the other: a photo's bytes over 255, as
+torchvision's `ToTensor` makes them, which are no bytes once the model's mean and deviation are taken away. What lies within 0 to 1
+and proves nothing is taken as model inputs, with a warning. `inputs="photos"` and `inputs="normalised"` say which they are.
+
+The first such array or tensor that a call is given decides for all of them, so that a batch is never read in two ways.
+Shapes: B images, C bands, H height, W width.
+"""
+
+import hashlib
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from vitcore.architectures.grey_input import input_channels
+from vitcore.errors import check_name
+from vitcore.forward.recording import to_model_input, told_of_passes
+from vitcore.images import Crop, InputKind, Photo, crop_for_model, open_photo, photo_from_image, photos_in_folder
+from vitcore.images.bands import as_model_numbers
+from vitcore.images.photo_arrays import as_numpy, batch_error, image_from_array, is_array, not_numbers_error
+from vitcore.models.vit import Vit, check_bands
+from vitcore.translation import say
+
+WHOLE_BYTE = 0.01  # of 255: how near a float that was made of bytes is to them again
+PROVING_BYTES = 16  # different bytes: fewer may be bytes by chance, as those of a drawing or of zeros
+LIBRARIES = tuple(str(Path(module.__file__ or "").parent) for module in (sys.modules["vitcore"], torch))
+
+
+class UnclearInputsWarning(UserWarning):
+    """Floats from 0 to 1 of the model's own input size were taken as normalised, and may be photos; `inputs` says which."""
+
+
+def has_input_shape(vit: Vit, source: Any) -> bool:
+    """Whether it is floats of the shape that the model reads, one image (C, H, W) or a batch (B, C, H, W)."""
+    if not is_array(source) or source.ndim not in (3, 4) or tuple(source.shape[-2:]) != vit.grid.image_px:
+        return False
+    is_float = source.is_floating_point() if isinstance(source, Tensor) else source.dtype.kind == "f"
+    return bool(is_float and source.shape[-3] in (vit.bands, input_channels(vit.module)))  # of a grey model: 3 and 1
+
+
+def input_kind(vit: Vit, source: Any, inputs: InputKind | None = None) -> InputKind:
+    """How to read such an array, a batch or not: what `inputs` says, else the rule above.
+
+    Warns: UnclearInputsWarning. Raises: ValueError, for another name, and for "normalised" of another shape.
+    """
+    if inputs is not None:
+        check_name("inputs", inputs, get_args(InputKind))
+        if inputs == "normalised" and not has_input_shape(vit, source):
+            given = f"{source.dtype} {tuple(source.shape)}" if is_array(source) else type(source).__name__
+            raise ValueError(
+                f"normalised inputs are floats (B, {vit.bands}, {', '.join(map(str, vit.grid.image_px))}), not {given}"
+            )
+        return inputs
+    values = as_numpy(source)
+    if not (values.size and values.min() >= 0 and values.max() <= 1):  # NaN is neither
+        return "normalised"
+    as_photo, as_input = _whole_bytes(255 * values), _whole_bytes(255 * _without_colours(vit, values))
+    proven = as_photo is not None and np.count_nonzero(np.bincount(as_photo.ravel(), minlength=256)) >= PROVING_BYTES
+    if as_input is None and proven:
+        return "photos"
+    same = not any(vit.mean) and all(one == 1 for one in vit.std)  # a normalisation that changes nothing
+    if not same and (as_input is None or (as_photo is not None and not proven)):
+        told = say("{name} was given floats from 0 to 1 of its own input size, which are taken as normalised. inputs=\"photos\" or "
+                   "inputs=\"normalised\" says what they are.", name=vit.display_name)  # fmt: skip
+        warnings.warn("".join(told), UnclearInputsWarning, stacklevel=_caller())
+    return "normalised"
+
+
+def _caller() -> int:
+    """The `stacklevel` of whoever called vitcore."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARIES):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def open_for_model(vit: Vit, source: Any, inputs: InputKind | None, name: str | None = None) -> tuple[Photo, Crop]:
+    """A photo and its crop; of a model input (C, H, W) both are the picture of it. Raises: PhotoError; ValueError; TypeError."""
+    if is_array(source) and source.ndim > 3:
+        raise batch_error(source, name or say("The photo"))
+    if isinstance(source, list | tuple):
+        raise TypeError("a photo is one path, picture or array, not several: record_many takes several")
+    if has_input_shape(vit, source) or inputs == "normalised":
+        if input_kind(vit, source, inputs) == "normalised":
+            return picture_of_input(vit, source, name or "picture")
+    elif inputs is not None:
+        check_name("inputs", inputs, get_args(InputKind))
+    photo = open_photo(source, name, vit.bands)
+    return photo, crop_for_model(photo.image, vit.transform, vit.grid, photo.bands)
+
+
+def picture_of_input(vit: Vit, source: Any, name: str) -> tuple[Photo, Crop]:
+    """A model input (C, H, W) as a photo and its crop: the pixels it was made of; where those are no bytes, floats beside them.
+
+    Raises: PhotoError, for numbers that are none.
+    """
+    values = _without_colours(vit, as_numpy(source)).astype(np.float32)
+    if not np.isfinite(values).all():
+        raise not_numbers_error(name)
+    values = np.ascontiguousarray(np.broadcast_to(values, (vit.bands, *values.shape[1:])).transpose(1, 2, 0))
+    high, wide = values.shape[:2]
+    box = (0.0, 0.0, float(wide), float(high))
+    if vit.bands != 3:
+        photo = open_photo(values, name, vit.bands)
+        return photo, Crop(np.asarray(photo.image), box, photo.bands)
+    pixels = _whole_bytes(255 * values)
+    if pixels is not None:
+        return photo_from_image(Image.fromarray(pixels), name), Crop(pixels, box)
+    values.flags.writeable = False
+    pixels = np.round(255 * values.clip(0, 1)).astype(np.uint8)
+    digest = hashlib.sha256(values.tobytes()).hexdigest()[:16]
+    return replace(photo_from_image(Image.fromarray(pixels), name), digest=digest, bands=values), Crop(pixels, box, values)
+
+
+def _without_colours(vit: Vit, values: NDArray) -> NDArray:
+    """A model input (…, C, H, W) before the model's mean and deviation were taken."""
+    count = values.shape[-3]
+    mean, std = (np.reshape(numbers[:count], (count, 1, 1)) for numbers in (vit.mean, vit.std))
+    return values * std + mean
+
+
+def _whole_bytes(values: NDArray) -> NDArray[np.uint8] | None:
+    whole = np.round(values)
+    near = bool((np.abs(values - whole) < WHOLE_BYTE).all())  # not where there is NaN
+    return whole.astype(np.uint8) if near and whole.min() >= 0 and whole.max() <= 255 else None
+
+
+def list_photos(photos: Any) -> Any:
+    """A folder's photos, a single photo as a list of one, and all else as it is.
+
+    Raises: PhotoError, for a folder without photos.
+    """
+    if isinstance(photos, str | Path) and Path(photos).is_dir():
+        return photos_in_folder(photos)
+    alone = isinstance(photos, str | Path | bytes | Photo | Image.Image) or hasattr(photos, "read")
+    return [photos] if alone or (is_array(photos) and photos.ndim < 4) else photos
+
+
+def split_batches(vit: Vit, photos: Iterable[Any], inputs: InputKind | None) -> Iterator[tuple[Any, InputKind | None]]:
+    """Single photos of what an iterable gives (photos, batches (B, …), or either with its labels), each with how it is to be read.
+
+    Raises: ValueError; warns: UnclearInputsWarning.
+    """
+    kind: InputKind | None = None
+    for item in photos:
+        first = item[0] if isinstance(item, tuple | list) and len(item) else item
+        if inputs is not None or (kind is None and has_input_shape(vit, first)):
+            kind = input_kind(vit, first, inputs)
+        for one in first if is_array(first) and first.ndim == 4 else (first,):
+            yield one, kind if has_input_shape(vit, one) else None
+
+
+def model_inputs_in_turn(vit: Vit, photos: Any, inputs: InputKind | None = None) -> tuple[int, Iterator[Tensor]]:
+    """How many photos or model inputs there are, and each as a model input (1, C, H, W), opened when it is asked for.
+
+    They are a photo (as of `record`), several, a folder, or model inputs (B, C, H, W): cast to the model's device and dtype.
+    Raises: ValueError, for none; PhotoError; TypeError.
+    """
+    listed = list_photos(photos)
+    many = list(split_batches(vit, [listed] if is_array(listed) else listed if hasattr(listed, "__iter__") else [listed], inputs))
+    if not many:
+        raise ValueError("there is no photo among the photos")
+    return len(many), (_model_input(vit, one, kind) for one, kind in many)
+
+
+def to_model_inputs(vit: Vit, photos: Any, inputs: InputKind | None = None) -> Tensor:
+    """Photos or model inputs as `model_inputs_in_turn` takes them, together: (B, C, H, W). Raises: ValueError; PhotoError;
+    TypeError."""
+    return torch.cat(list(model_inputs_in_turn(vit, photos, inputs)[1]))
+
+
+def pixels_for_model(vit: Vit, photo: Any) -> NDArray[np.uint8]:
+    """The pixels (H, W, 3) of a photo that the model sees; an array of uint8 of exactly that shape as it is. Raises: PhotoError."""
+    check_bands(vit, 3)
+    if isinstance(photo, np.ndarray) and photo.dtype == np.uint8 and photo.shape == (*vit.grid.image_px, 3):
+        return photo
+    return open_for_model(vit, photo, None)[1].pixels
+
+
+def to_inputs_of_pixels(vit: Vit, photos: Any, inputs: InputKind | None = None) -> Tensor:
+    """`to_model_inputs`, but that arrays (H, W, C) or (B, H, W, C) of exactly the model's input size are the pixels that it sees,
+    as `rec.model_input.pixels`: bytes, or floats from 0 to 1, not cropped again unless `inputs` is "photos"."""
+    own = is_array(photos) and photos.ndim in (3, 4) and tuple(photos.shape[-3:]) == (*vit.grid.image_px, vit.bands)
+    if inputs is not None or not own or not len(photos):
+        return to_model_inputs(vit, photos, inputs)
+    each = as_numpy(photos)
+    read = (lambda one: np.asarray(image_from_array(one, say("The photo")))) if vit.bands == 3 else as_model_numbers
+    return torch.cat([to_model_input(vit, read(one)) for one in (each if each.ndim == 4 else each[None])])
+
+
+def _model_input(vit: Vit, source: Any, kind: InputKind | None) -> Tensor:
+    if kind != "normalised":
+        _, crop = open_for_model(vit, source, "photos")
+        return to_model_input(vit, crop.numbers)
+    for tell in told_of_passes.get():
+        tell(vit)
+    x = torch.as_tensor(source).detach()[None].to(vit.device, vit.dtype)
+    if not bool(x.isfinite().all()):
+        raise not_numbers_error(say("The photo"))
+    return x if x.shape[1] == vit.bands else x.expand(-1, vit.bands, -1, -1)
