@@ -116,7 +116,7 @@ def test_by_keys(visit):
     expect(title(page)).to_contain_text("patch 118 (row 7, column 6)")
     expect(field(page, "patch")).to_have_value("118")
     at_rest(page)
-    page.keyboard.press("Shift+ArrowDown")
+    page.keyboard.press("Alt+ArrowDown")
     expect(field(page, "second_patch")).to_have_value("134")
     at_rest(page)
     page.keyboard.press("]")

@@ -5,6 +5,7 @@ import { headline, nameOf, tell } from "./explorer_words.js"
 import { fillIn } from "../text.js"
 import { heatOnPhoto, scaleTop } from "../overlay.js"
 import { framed, strokeTwice } from "../outlined.js"
+import { outlineRegion } from "../region.js"
 
 export function schedule(s) {
   s.frame ||= requestAnimationFrame(() => paint(s))
@@ -116,6 +117,7 @@ function outline(s) {
   box(s.st.second, COLOURS[1], 3, [6, 3])
   box(s.st.token, COLOURS[0], 3)
   if (s.peek) box(s.peek.token, "#4fc3d9", 2)
+  outlineRegion(ctx, s.region, grid, wide, high)
   if (s.hover !== null) box(s.shown?.[0] ?? s.hover, "#ffb000", 3)
 }
 

@@ -2,6 +2,7 @@
 
 import { digits, fillIn, percent } from "../text.js"
 import { outlierSentence } from "../outlined.js"
+import { regionSentence } from "../region.js"
 import { DECADES, answering, chosen, even, largest, least, place, read, standingOut } from "./explorer_read.js"
 
 const POINTS = matchMedia("(hover: hover)").matches // else nothing is pointed at before it is touched
@@ -25,7 +26,7 @@ export function tell(s) {
   q(".look h3").textContent = s.hover === null ? asked : title(s, fillIn(words.under, { token }))
   const most = largest(lit, grid.prefix)
   const facts = { most: nameOf(s, most), percent: percent(lit[most]), token, even: percent(1 / (grid.prefix + grid.rows * grid.cols)) }
-  q(".most").textContent = [fillIn(words[st.rolled ? "most rollout" : st.column ? "most column" : "most"], facts), ofSecond(s)].join(" ")
+  q(".most").textContent = s.region ? regionSentence(lit, grid.prefix, s.region, grid, { even: even(s), mean: st.column, words }) : [fillIn(words[st.rolled ? "most rollout" : st.column ? "most column" : "most"], facts), ofSecond(s)].join(" ")
   outlying(s)
   q(".pointed").textContent = pointed(s) || `${POINTS ? words.point : ""} ${words[data.style === "light" ? "no scale" : "hold"]}`
   s.tiles.forEach(({ value, button }, token) => {

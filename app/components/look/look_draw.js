@@ -3,6 +3,7 @@
 import { even, fetched, fill, largest, place, standingOut } from "../explorer/explorer_read.js"
 import { heatOnPhoto, scaleTop, there } from "../overlay.js"
 import { framed, strokeTwice } from "../outlined.js"
+import { outlineRegion } from "../region.js"
 import { strongest, numbersOf, painted, ringed, signedRow, lines } from "./look_read.js"
 import { tell } from "./look_words.js"
 
@@ -86,6 +87,7 @@ function outline(s) {
   if (s.patch === null && !s.data.early) box(s.data.middle, PINNED, [3, 3]) // the example of the pictures beside it
   if (s.st.patch !== null) box(s.st.patch, PINNED)
   if (s.hover !== null) box(s.hover, POINTED)
+  outlineRegion(ctx, s.region, grid, wide, high)
   const what = painted(s)
   if (!ringed(what, s.data)) return
   const [row, col] = s.patch === null ? [(grid.rows - 1) / 2, (grid.cols - 1) / 2] : place(grid.prefix + s.patch, grid)

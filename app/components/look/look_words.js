@@ -2,6 +2,7 @@
 
 import { drawBar, even, largest, place } from "../explorer/explorer_read.js"
 import { outlierSentence } from "../outlined.js"
+import { regionSentence } from "../region.js"
 import { digits, fillIn, minus, percent } from "../text.js"
 import { numbersOf, painted, ringed } from "./look_read.js"
 
@@ -44,6 +45,7 @@ function title(s) {
 
 function value({ hover, what, lit, data, ...s }) {
   const { grid, words } = data
+  if (s.region && what.kind !== "position") return regionSentence(lit, grid.prefix, s.region, grid, { even: even({ data }), words })
   const fixed = what.kind === "step" || Boolean(data.values) || (what.kind === "position" && what.patch !== hover)
   const at = hover !== null && fixed ? hover : largest(lit, grid.prefix) - grid.prefix
   const amount = lit[grid.prefix + at], facts = { token: nameOf({ data, ...s }, at) }

@@ -6,7 +6,7 @@ import { fullScreen, watchPointer } from "./full_screen.js"
 import { takeDrops } from "./photo_drop.js"
 
 const root = document.documentElement
-const OWN_ESCAPE = "[data-escape]" // a component that has something to undo first
+const OWN_ESCAPE = "[data-escape], [data-region]" // a component that has something to undo first
 const PHONE_PX = 640 // below it Streamlit stacks columns
 const DRAWER_PX = 768 // below it Streamlit lays the menu over the page
 const TOUCH_PX = 44 // a finger's target

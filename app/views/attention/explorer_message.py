@@ -23,7 +23,7 @@ TEXT_KEYS = (
     "over all", "facts", "far", "share", "outlier tokens", "measured", "times", "times or more", "no scale",
 )  # fmt: skip
 TITLE_KEYS = ("asks row", "asks column", "rolled row", "rolled column")  # of the photo, by what it is lit with
-KEYBOARD_KEYS = ("hold", "arrows", "shift", "brackets", "digits", "mean", "c", "r", "space", "strip")
+KEYBOARD_KEYS = ("hold", "arrows", "region", "shift", "brackets", "digits", "mean", "c", "r", "space", "strip")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -107,7 +107,7 @@ def _message_texts(visit: ExplorerVisit) -> dict[str, str]:
     text = visit.texts
     with_counts = {word: text.fill(word, heads=visit.vit.heads, block="{block}") for word in ("cards", "mean of heads")}
     titles = {word: outlier_masking.masked_title(text[word], visit.mask) for word in TITLE_KEYS}
-    own = {"mask": texts.prose("outliers")["mask"], "hold": texts.prose("common")["hold"]}
+    own = {"mask": texts.prose("outliers")["mask"], **{name: texts.prose("common")[name] for name in ("hold", "region", "region mean")}}
     return {word: text[word] for word in TEXT_KEYS} | with_counts | titles | own
 
 

@@ -145,4 +145,5 @@ def _answer(likeliest: list[Any]) -> list[tuple[str, float, str]]:
 
 
 def _words(text: texts.Prose, readout: str) -> dict[str, str]:
-    return {key: text[key] for key in TEXT_KEYS} | {"readout": text["the readout"].format(readout=readout)}
+    own = {"readout": text["the readout"].format(readout=readout), "region": texts.prose("common")["region"]}
+    return {key: text[key] for key in TEXT_KEYS} | own
