@@ -27,6 +27,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   s.shape = shape
   const photo = root.querySelector("img")
   if (photo.getAttribute("src") !== data.photo) photo.src = data.photo
+  root.toggleAttribute("data-lecture", Boolean(data.lecture))
   schedule(s)
   return () => {
     s.observer.disconnect()
@@ -46,6 +47,6 @@ function settle(s, root) {
     left.style.setProperty("--left-px", `${left.offsetHeight}px`)
     schedule(s)
   })
-  for (const part of [root, left]) s.observer.observe(part)
+  for (const part of [root, left, ...root.querySelectorAll(".right section")]) s.observer.observe(part)
   listen(s)
 }

@@ -2,7 +2,7 @@
 // and Down turn the page. Tells Python the size of type and phone.
 
 import { taken, typed } from "../keys.js"
-import { fullScreen, watchPointer } from "./full_screen.js"
+import { fullScreen, numberedPicture, watchPointer } from "./full_screen.js"
 import { takeDrops } from "./photo_drop.js"
 
 const root = document.documentElement
@@ -63,7 +63,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (scale !== data.scale || narrow !== data.narrow || high !== data.high) setTriggerValue("size", { scale, narrow, high })
   }
   s.key = event => {
-    if (event.key === "?" && !typed(event)) return setTriggerValue("keys", true)
+    if (event.key === "?" && !typed(event)) {
+      if (document.fullscreenElement) document.exitFullscreen() // it would cover them
+      return setTriggerValue("keys", true)
+    }
+    if (data.lecture && numberedPicture(event)) {
+      event.preventDefault()
+      return event.stopPropagation()
+    }
     if (!typed(event) && fullScreen(event)) return event.preventDefault()
     if (!data.lecture || taken(event)) return
     const path = event.composedPath()
