@@ -129,6 +129,7 @@ function putAway({ target }) {
 
 function closeDrawer() {
   if (window.innerWidth > DRAWER_PX) return
+  if (find(":st(popover-body)")) escape()
   find(":st(sidebar)[data-collapsed=false] :st(sidebar-collapse-button) button")?.click()
 }
 
@@ -136,8 +137,11 @@ function closeDrawer() {
 function outOfTheWay({ target }) {
   if (target.closest?.("[class*=st-key-ready_] button")) find(":st(main)")?.scrollTo({ top: 0, behavior: "instant" })
   if (!target.closest?.(":st(popover-body) a:st(page-link)")) return
-  document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", cancelable: true }))
+  escape()
 }
+
+// What Streamlit has opened over the page closes.
+const escape = () => document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", cancelable: true }))
 
 // What Streamlit says of the place under the pointer stays while the pointer rests there, over the page that a key has turned:
 // once something was done it is hidden, until the pointer moves, Tab goes on, or the sign itself is touched.
