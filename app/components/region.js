@@ -72,7 +72,9 @@ export function listenRegion(canvas, s, { grid, at, start, changed, flipped = ()
   })
   listen("pointermove", event => {
     if (!event.buttons) press = null // it was let go of beside the picture
-    if (press && press.from !== null && event.isPrimary) {
+    const moved = press && (event.clientX !== press.nowX || event.clientY !== press.nowY) // not the page below the pointer
+    if (moved && press.from !== null && event.isPrimary) {
+      Object.assign(press, { nowX: event.clientX, nowY: event.clientY })
       const to = at(event)
       if (to !== null && (press.drawn || (drags(event) && to !== press.from)) && !(s.region?.from === press.from && s.region.to === to)) {
         if (!press.drawn) canvas.dispatchEvent(new Event(DRAWN))

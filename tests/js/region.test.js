@@ -43,12 +43,16 @@ function stage(how = {}) {
 }
 
 test("a pointer draws a region out, and the next click lets go of it", () => {
-  const { s, send, seen } = stage()
+  const page = { down: 0 }, { s, send, seen } = stage({ at: ({ clientX, clientY }) => Math.floor((clientY - page.down) / 10) * 4 + Math.floor(clientX / 10) })
   send("pointerdown", { clientX: 8, clientY: 5 })
   assert.equal(send("pointermove", { clientX: 11, clientY: 5 }).stopped, false)
   assert.equal(s.region, null) // over an edge, but no further than a click slips
   assert.equal(send("pointermove", { clientX: 25, clientY: 15 }).stopped, true)
   assert.deepEqual([s.region, seen], [{ from: 0, to: 6 }, ["drawn"]])
+  page.down = 10 // the page moves below a pointer that rests
+  send("pointermove", { clientX: 25, clientY: 15 })
+  page.down = 0
+  assert.deepEqual(s.region, { from: 0, to: 6 })
   assert.equal(send("touchmove").kept, true)
   assert.equal(send("click", { clientX: 25, clientY: 15 }).stopped, true)
   assert.deepEqual(s.region, { from: 0, to: 6 })
@@ -69,7 +73,7 @@ test("a finger that moves the page draws nothing, and a pointer let go of elsewh
   assert.equal(send("touchmove").kept, false)
   send("pointermove", { clientX: 15, clientY: 15, pointerType: "touch", timeStamp: 200 })
   assert.equal(s.region, null)
-  send("pointermove", { clientX: 15, clientY: 15, pointerType: "touch", timeStamp: 400 }) // it had rested
+  send("pointermove", { clientX: 15, clientY: 16, pointerType: "touch", timeStamp: 400 }) // it had rested
   assert.deepEqual(s.region, { from: 0, to: 5 })
   send("pointercancel")
   assert.equal(s.region, null)
