@@ -1,6 +1,7 @@
 // Heat on a photo, as `vitcore/figures/heat_overlay.py` makes it, where a pointer is on it, and the bare photo while it is held down.
 
-const BARE_MS = 250 // a press so long is no click
+export const BARE_MS = 250 // a press so long is no click
+export const DRAWN = "drawn" // said by a press that draws a region out (`region.js`)
 export const LEAST_TOP = 2.5, TOWERS = 5, FEW = 40 // see there
 
 // A map's colours, a pixel a patch (of `source`: x, y, width, height; several fade into each other), and the photo's detail on top.
@@ -66,7 +67,7 @@ export function holding(element, show) {
     clearTimeout(timer)
     timer = setTimeout(() => turn((held = true)), BARE_MS)
   })
-  for (const name of ["pointerup", "pointercancel", "pointerleave", "blur"]) element.addEventListener(name, () => turn(false))
+  for (const name of ["pointerup", "pointercancel", "pointerleave", "blur", DRAWN]) element.addEventListener(name, () => turn(false))
   element.addEventListener("contextmenu", event => held && event.preventDefault())
   element.addEventListener("keydown", event => {
     if (event.key.toLowerCase() !== "p" || event.ctrlKey || event.metaKey || event.altKey) return

@@ -94,8 +94,10 @@ def test_a_nonsense_address_is_put_right(files, address, state):
 
 def pins(app: App) -> tuple:
     """What is pinned, by place in the sequence, and what the fields hold and are called."""
-    data, (first, second) = given(app)["state"], (app.at.number_input(key=key) for key in ("patch", "second_patch"))
-    return data["token"], data["second"], first.value, second.value, first.label, second.placeholder
+    data = given(app)["state"]
+    first_key = pinned_tokens.PATCH_INSTEAD if data["token"] < given(app)["grid"]["prefix"] else "patch"
+    first, second = (app.at.number_input(key=key) for key in (first_key, "second_patch"))
+    return data["token"], data["second"], first.value, second.value, first.placeholder, second.placeholder
 
 
 def pick(app: App, prefix: int = 1, **tokens: int | None) -> App:
@@ -110,19 +112,19 @@ def pick(app: App, prefix: int = 1, **tokens: int | None) -> App:
 def test_the_fields_hold_patches_and_name_a_token_that_is_none(files, kinds, offer):
     """The picture pins tokens by their places, which count those before the patches, too: 40 is patch 39 after a class token."""
     app = App("attention")
-    assert pins(app) == (137, None, 136, None, "Patch", "none")
-    assert pins(pick(app, token=40, second=180)) == (40, 180, 39, 179, "Patch", "none")
-    assert pins(pick(app, token=0)) == (0, 180, 39, 179, "Class token, or patch", "none")
-    assert app.at.query_params["token"] in ("0", ["0"]), "beside the patch that it stands in for"
-    assert pins(pick(app, second=0)) == (0, 0, 39, None, "Class token, or patch", "class token")
-    assert pins(app.set(second_patch=7)) == (0, 8, 39, 7, "Class token, or patch", "none")
-    assert pins(app.set(patch=5)) == (6, 8, 5, 7, "Patch", "none"), "a patch typed in is pinned"
-    assert pins(pick(pick(app, token=0), token=6, second=None)) == (6, None, 5, None, "Patch", "none"), "the same patch again"
+    assert pins(app) == (137, None, 136, None, "", "none")
+    assert pins(pick(app, token=40, second=180)) == (40, 180, 39, 179, "", "none")
+    assert pins(pick(app, token=0)) == (0, 180, None, 179, "class token", "none")
+    assert app.at.query_params["token"] in ("0", ["0"])
+    assert pins(pick(app, second=0)) == (0, 0, None, None, "class token", "class token")
+    assert pins(app.set(second_patch=7)) == (0, 8, None, 7, "class token", "none")
+    assert pins(app.set(**{pinned_tokens.PATCH_INSTEAD: 5})) == (6, 8, 5, 7, "", "none"), "a patch typed in is pinned"
+    assert pins(pick(pick(app, token=0), token=6, second=None)) == (6, None, 5, None, "", "none"), "the same patch again"
     assert not {"token", "second", "second_patch"} & {*app.at.query_params}
     offer({name: kinds[name] for name in ("no-class-token", "registers")})
     bare = App("attention", model="no-class-token", patch="3")
     assert pins(bare)[:3] == (3, None, 3) and "above the photo" not in bare.at.number_input(key="patch").help
-    assert pins(App("attention", model="registers", token="3"))[4] == "Register 2, or patch"
+    assert pins(App("attention", model="registers", token="3"))[4] == "register 2"
     assert pins(App("attention", model="registers", token="9"))[:3] == (9, None, 4)
 
 

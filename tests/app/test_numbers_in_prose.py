@@ -36,7 +36,8 @@ MAP_INTERVALS = (
 )  # fmt: skip
 REASONS = {
     "attention: rule spread is": "the base of bits",
-    "attention: key digits": "the keys of a keyboard", "attention: shared help": "the scale in units of an even share, as drawn",
+    "attention: key digits": "the keys of a keyboard", "lecture: key sheet": "the keys of a keyboard",
+    "attention: shared help": "the scale in units of an even share, as drawn",
     "bring: answer normalise half": "a setting by its value", "bring: answer crop center 0.95": "a setting by its value",
     "bring: answer crop center 0.9": "a setting by its value", "bring: answer crop center 0.875": "a setting by its value",
     **dict.fromkeys(("maptests: ranking how", "maptests: outlines how", *MAP_INTERVALS), "the level of every interval of maps"),

@@ -103,7 +103,7 @@ def test_by_mouse(visit, server):
     at_rest(page)
     assert all(a != b for a, b in zip(pixels(page), first, strict=True))
     page.get_by_role("button", name=re.compile("^class token")).click()
-    expect(field(page, "patch")).to_have_value(str(3 * SIDE + 5))
+    expect(field(page, "patch_instead")).to_have_value("")  # it names the class token
     expect(page).to_have_url(re.compile("[?&]token=0"))
     expect(title(page)).to_contain_text("Who attends to the class token")
 
@@ -116,7 +116,7 @@ def test_by_keys(visit):
     expect(title(page)).to_contain_text("patch 118 (row 7, column 6)")
     expect(field(page, "patch")).to_have_value("118")
     at_rest(page)
-    page.keyboard.press("Shift+ArrowDown")
+    page.keyboard.press("Alt+ArrowDown")
     expect(field(page, "second_patch")).to_have_value("134")
     at_rest(page)
     page.keyboard.press("]")

@@ -97,6 +97,25 @@ def test_a_link_opens_a_lecture_with_full_contrast_and_the_bar_gives_way_to_a_po
     assert page.locator(".st-key-components").bounding_box()["width"] > 1.5 * 300, "and controls with a width in pixels"
 
 
+def test_all_of_look_is_on_a_projectors_screen_and_numbers_fill_it_with_one_picture(visit):
+    page = at_rest(visit("?lecture=true", width=1920, height=1080))
+    page.locator(".heads .tile").first.wait_for()
+    names = ("patches", "filters", "positions", "distance", "rollout")
+    for name in names:
+        expect(page.locator(f"section.{name}")).to_be_in_viewport(ratio=1)
+    alone = page.locator("[data-alone]")
+    for key, name in (("3", 3), ("PageDown", 4), ("ArrowRight", 5), ("ArrowLeft", 4), ("4", None), ("2", 2), ("0", None), ("5", 5)):
+        page.keyboard.press(key)
+        expect(alone).to_have_count(int(name is not None))
+        if name is not None:
+            expect(page.locator(f"section.{names[name - 1]}")).to_have_attribute("data-alone", "")
+            box = alone.bounding_box()
+            assert box["width"] > 1800 and box["height"] > 1000
+    page.keyboard.press("PageDown")  # past the last: on with the lecture
+    expect(page).to_have_url(re.compile("/story"))
+    assert page.evaluate("document.fullscreenElement") is None
+
+
 def test_the_bar_leaves_the_longest_title_free(visit):
     page = at_rest(visit("positions?lecture=true", width=1280, height=800))
     for width in (1280, 1440, 1600):

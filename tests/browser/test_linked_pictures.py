@@ -30,7 +30,7 @@ def test_five_pictures_are_linked(visit, rec, subtests):
     page.wait_for_function(LANDED)
     for step in (
         what_the_class_token_used, a_patch_that_is_pointed_at_lights_up_everywhere, rollout_plays_through_the_layers,
-        a_click_pins_keys_walk_and_escape_lets_go, a_head_of_the_chart_draws_its_map_and_its_distance,
+        a_click_pins_keys_walk_and_escape_lets_go, a_region_says_what_it_gets, a_head_of_the_chart_draws_its_map_and_its_distance,
         a_section_opens_its_page_with_what_is_pinned,
     ):  # fmt: skip
         with subtests.test(step.__name__):
@@ -87,6 +87,29 @@ def a_click_pins_keys_walk_and_escape_lets_go(page: Page, rec: vitcore.Recording
     canvas(page).press("Escape")
     expect(page).not_to_have_url(re.compile("layer=|one_head="))
     expect(page.locator(".painted")).to_contain_text("Rollout")
+
+
+def a_region_says_what_it_gets(page: Page, rec: vitcore.Recording) -> None:
+    """Rows 2 to 4 and columns 3 to 6, drawn out by the mouse, then by keys."""
+    mask, said = rec.rollout(), page.locator(".pointed")
+    for row, col, touch in ((2, 3, page.mouse.down), (4, 6, page.mouse.up)):
+        box = canvas(page).bounding_box()
+        canvas(page).hover(position={"x": (col + 0.5) / 16 * box["width"], "y": (row + 0.5) / 16 * box["height"]})
+        touch()
+    share = mask[2:5, 3:7].sum()
+    expect(said).to_contain_text("Region of 12 patches:")
+    percent, times = (float(number) for number in re.findall(r"([\d.]+) (?:%|times)", said.inner_text()))
+    assert (percent, times) == pytest.approx((100 * share, share * rec.grid.tokens / 12), rel=0.05)
+    canvas(page).hover(position={"x": 5, "y": 5})
+    expect(said).to_contain_text("Region of 12 patches:")  # nothing else is pointed at
+    page.keyboard.press("Escape")
+    expect(said).not_to_contain_text("Region")
+    page.mouse.move(5, 5)
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+        canvas(page).press(f"Shift+{key}")
+    expect(said).to_contain_text("Region of 6 patches:")
+    page.keyboard.press("Escape")
+    expect(page.locator(".painted")).to_have_text("Rollout: what could reach the class token from each patch")
 
 
 def a_head_of_the_chart_draws_its_map_and_its_distance(page: Page, rec: vitcore.Recording) -> None:

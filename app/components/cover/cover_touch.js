@@ -183,7 +183,8 @@ export function wordsOf(s) {
   for (const button of q(".fills").querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset.fill === s.st.fill))
   q(".about").textContent = data.about
   q(".about").hidden = !data.about
-  q(".size").hidden = s.tool !== "brush" && s.tool !== "eraser"
+  q(".size").hidden = s.tool === "object" // the other stands in its place
+  q(".size input").disabled = s.tool === "rectangle"
   q(".threshold").hidden = s.tool !== "object"
   q(".size input").value = String(s.size)
   q(".size output").textContent = `${s.size}×${s.size}`

@@ -5,6 +5,7 @@ import { headline, nameOf, tell } from "./explorer_words.js"
 import { fillIn } from "../text.js"
 import { heatOnPhoto, scaleTop } from "../overlay.js"
 import { framed, strokeTwice } from "../outlined.js"
+import { outlineRegion } from "../region.js"
 
 export function schedule(s) {
   s.frame ||= requestAnimationFrame(() => paint(s))
@@ -28,7 +29,7 @@ export function paint(s) {
   s.root.toggleAttribute("data-escape", st.head !== null || st.rolled) // Escape goes back to the mean before it leaves a lecture
   if (!map) return
   const { grid, shared, log } = data
-  const shown = [answering(map, s.hover ?? st.token), ...(st.second === null ? [] : [answering(map, st.second)])]
+  const shown = [answering(map, (st.rolled ? null : s.hover) ?? st.token), ...(st.second === null ? [] : [answering(map, st.second)])]
   s.shown = shown
   s.values = shown.map((token, i) => s.buffers[i].map((row, head) => read(map, head, token, st.column, s.table, row)))
   const tops = s.values.map(rows => rows.map(row => row[largest(row, grid.prefix)]))
@@ -116,7 +117,8 @@ function outline(s) {
   box(s.st.second, COLOURS[1], 3, [6, 3])
   box(s.st.token, COLOURS[0], 3)
   if (s.peek) box(s.peek.token, "#4fc3d9", 2)
-  if (s.hover !== null) box(s.shown?.[0] ?? s.hover, "#ffb000", 3)
+  outlineRegion(ctx, s.region, grid, wide, high)
+  if (s.hover !== null) box((s.st.rolled ? s.hover : s.shown?.[0]) ?? s.hover, "#ffb000", 3)
 }
 
 const COLOURS = ["#ffffff", "#4fc3d9"]

@@ -6,6 +6,7 @@ import { clamp, fillIn } from "../text.js"
 import { label, say } from "./explorer_words.js"
 import { mapFor, prefetch, schedule } from "./explorer_draw.js"
 import { holding, placeOf } from "../overlay.js"
+import { listenRegion } from "../region.js"
 
 function make(tag, into, facts = {}) {
   const element = Object.assign(document.createElement(tag), facts)
@@ -156,6 +157,9 @@ export function listen(s) {
     s.hover = token
     schedule(s)
   }
+  const patchOf = token => (token === null || token < s.data.grid.prefix ? null : token - s.data.grid.prefix)
+  listenRegion(hit, s, { grid: () => s.data.grid, at: e => patchOf(at(e)), start: () => patchOf(s.st.token) ?? 0,
+    changed: () => { s.hover = null; schedule(s); say(s) } })
   hit.onpointermove = e => hover(at(e))
   hit.onpointerleave = () => hover(null)
   hit.onpointercancel = () => hover(null)
@@ -184,11 +188,11 @@ function pin(s, token, second) {
 }
 
 function pressed(s, e) {
-  if (e.ctrlKey || e.metaKey || e.altKey) return
+  if (e.ctrlKey || e.metaKey || (e.altKey && !STEPS[e.key])) return
   const { data, st } = s
   const onPhoto = e.target.classList.contains("hit")
   const layer = { "[": -1, "]": 1 }[e.key]
-  if (STEPS[e.key] && onPhoto) step(s, STEPS[e.key], e.shiftKey)
+  if (STEPS[e.key] && onPhoto) step(s, STEPS[e.key], e.altKey)
   else if (layer) change(s, { block: clamp(st.block + layer, data.maps.length) }, 200)
   else if (/^[0-9]$/.test(e.key) && Number(e.key) < data.heads) change(s, { head: Number(e.key), rolled: false }, 100)
   else if (e.key === "Escape" && (st.head !== null || st.rolled)) change(s, { head: null, rolled: false }, 100)

@@ -2,6 +2,7 @@
 
 import { digits, fillIn, percent } from "../text.js"
 import { outlierSentence } from "../outlined.js"
+import { regionSentence } from "../region.js"
 import { DECADES, answering, chosen, even, largest, least, place, read, standingOut } from "./explorer_read.js"
 
 const POINTS = matchMedia("(hover: hover)").matches // else nothing is pointed at before it is touched
@@ -22,10 +23,10 @@ export function tell(s) {
   const q = q => s.root.querySelector(q)
   const token = nameOf(s, shown[0])
   const asked = s.comparing ? words["compare now"] : title(s, token)
-  q(".look h3").textContent = s.hover === null ? asked : title(s, fillIn(words.under, { token }))
+  q(".look h3").textContent = s.hover === null || st.rolled ? asked : title(s, fillIn(words.under, { token }))
   const most = largest(lit, grid.prefix)
   const facts = { most: nameOf(s, most), percent: percent(lit[most]), times: digits(lit[most] / even(s)), token, even: percent(1 / (grid.prefix + grid.rows * grid.cols)) }
-  q(".most").textContent = [fillIn(words[st.rolled ? "most rollout" : st.column ? "most column" : "most"], facts), ofSecond(s)].join(" ")
+  q(".most").textContent = s.region ? regionSentence(lit, grid.prefix, s.region, grid, { even: even(s), mean: st.column, words }) : [fillIn(words[st.rolled ? "most rollout" : st.column ? "most column" : "most"], facts), ofSecond(s)].join(" ")
   outlying(s)
   q(".pointed").textContent = pointed(s) || `${POINTS ? words.point : ""} ${words[data.style === "light" ? "no scale" : "hold"]}`
   s.tiles.forEach(({ value, button }, token) => {
@@ -145,7 +146,7 @@ export function label(s) {
   const { data, st } = s
   const { words } = data
   const cards = data.cards[st.block] || []
-  s.root.querySelector(".all h3").textContent = fillIn(words.cards, { block: st.block, heads: data.heads })
+  s.root.querySelector(".all h3").textContent = fillIn(words[st.rolled ? "cards rolled" : "cards"], { block: st.block, heads: data.heads })
   s.cards.forEach((card, head) => {
     const facts = cards[head] && headline(s, cards[head])
     card.button.setAttribute("aria-pressed", String(!st.rolled && st.head === head))

@@ -72,7 +72,7 @@ export function buttons(s) {
   q("[data-act=turn]").hidden = !able || !source?.several
   q("[data-act=cover]").disabled = !able
   q("[data-act=cover]").setAttribute("aria-pressed", String(Boolean(s.brush)))
-  q("[data-act=clear]").hidden = !s.covered.size
+  q("[data-act=clear]").disabled = !s.covered.size
   s.root.classList.toggle("brushing", Boolean(able && s.brush))
   keep.disabled = !able || !source || source.kind === "photo" || s.keeping
   q(".layers input").disabled = q("[data-act=rollout]").disabled = !able

@@ -2,6 +2,7 @@
 
 import { drawBar, fill } from "../explorer/explorer_read.js"
 import { framed, strokeTwice } from "../outlined.js"
+import { outlineRegion, regionSentence } from "../region.js"
 import { canvasInPx, heatOnPhoto, scaleTop, there } from "../overlay.js"
 import { digits, fillIn } from "../text.js"
 import { alone, attended, rollout } from "./live_read.js"
@@ -69,9 +70,11 @@ function paint(s) {
   else drawHeat(s, ctx, wide, high)
   if (!s.bare) framed(ctx, [...s.covered], grid.rows, grid.cols, wide, high) // at once: the answer comes later
   if (patch !== null && !s.bare) outline(ctx, patch, grid, wide, high)
+  if (!s.bare) outlineRegion(ctx, s.region, grid, wide, high)
   drawBar(s.root.querySelector(".bar"), s.colours.bar)
   s.root.querySelector(".top").textContent = fillIn(words.times, { times: digits(top / even) })
   tell(s, patch)
+  if (s.region) s.root.querySelector(".pointed").textContent = regionSentence(values, from, s.region, grid, { even, words })
 }
 
 function outline(ctx, patch, { rows, cols }, wide, high) {

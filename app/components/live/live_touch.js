@@ -2,6 +2,7 @@
 
 import { taken } from "../keys.js"
 import { holding, placeOf } from "../overlay.js"
+import { listenRegion } from "../region.js"
 import { clamp } from "../text.js"
 import { buttons } from "./live_answer.js"
 import { clipAt, listenClip, stepTo } from "./live_clip.js"
@@ -26,6 +27,8 @@ export function listen(s) {
   q("[data-act=keep]").onclick = () => keep(s)
   q(".layers input").oninput = event => { s.layer = Number(event.target.value); schedule(s) }
   const wasHeld = holding(hit, bare => { s.bare = bare && !s.brush; schedule(s) })
+  listenRegion(hit, s, { grid: () => s.data.grid, at: event => patchAt(s, event), start: () => s.pinned ?? middleOf(s.data.grid),
+    flipped: () => s.mirrored, blocked: () => s.brush, changed: () => { s.hover = null; schedule(s) } })
   hit.addEventListener("pointermove", event => event.pointerType !== "touch" && point(s, s.brush ? null : patchAt(s, event)))
   hit.addEventListener("pointerleave", () => point(s, null))
   hit.addEventListener("click", event => {
@@ -42,6 +45,8 @@ export function listen(s) {
   listenCover(s, event => patchAt(s, event))
   takeDropped(s, signal)
 }
+
+const middleOf = ({ rows, cols }) => Math.floor(rows / 2) * cols + Math.floor(cols / 2)
 
 function point(s, patch) {
   if (s.hover === patch) return
@@ -61,7 +66,7 @@ function keys(s, event) {
   if (event.key === "Escape" && s.pinned !== null) s.pinned = null
   else if (event.key === "Enter" && s.brush && s.pinned !== null) coverPatch(s, s.pinned)
   else if (step) {
-    const at = s.pinned ?? Math.floor(rows / 2) * cols + Math.floor(cols / 2), across = s.mirrored ? -step[1] : step[1]
+    const at = s.pinned ?? middleOf(s.data.grid), across = s.mirrored ? -step[1] : step[1]
     s.pinned = clamp(Math.floor(at / cols) + step[0], rows) * cols + clamp((at % cols) + across, cols)
   } else return
   event.preventDefault()

@@ -27,6 +27,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   s.shape = shape
   const photo = root.querySelector("img")
   if (photo.getAttribute("src") !== data.photo) photo.src = data.photo
+  root.toggleAttribute("data-lecture", Boolean(data.lecture))
   schedule(s)
   return () => {
     s.observer.disconnect()
@@ -40,12 +41,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
 // Into these elements: the first ones, or others that Streamlit has put in their place.
 function settle(s, root) {
   s.observer?.disconnect()
-  Object.assign(s, { root, hover: null, over: null, step: null, playing: 0, flying: 0, flown: 0, shape: "" })
+  Object.assign(s, { root, hover: null, over: null, step: null, playing: 0, flying: 0, flown: 0, shape: "", wide: 0, tall: 0 })
   const left = root.querySelector(".left")
   s.observer = new ResizeObserver(() => {
-    left.style.setProperty("--left-px", `${left.offsetHeight}px`)
+    if (s.wide !== left.offsetWidth) Object.assign(s, { wide: left.offsetWidth, tall: 0 })
+    s.tall = Math.max(s.tall, left.offsetHeight) // the highest so far: the photo stays where it is while a line below it comes and goes
+    left.style.setProperty("--left-px", `${s.tall}px`)
     schedule(s)
   })
-  for (const part of [root, left]) s.observer.observe(part)
+  for (const part of [root, left, ...root.querySelectorAll(".right section")]) s.observer.observe(part)
   listen(s)
 }

@@ -3,6 +3,7 @@
 import { even, fetched, fill, largest, place, standingOut } from "../explorer/explorer_read.js"
 import { heatOnPhoto, scaleTop, there } from "../overlay.js"
 import { framed, strokeTwice } from "../outlined.js"
+import { outlineRegion } from "../region.js"
 import { strongest, numbersOf, painted, ringed, signedRow, lines } from "./look_read.js"
 import { tell } from "./look_words.js"
 
@@ -41,6 +42,11 @@ function paintSection(s, name, draw) {
   const section = s.root.querySelector(`section.${name}`)
   if (!s.data.early && !s.data.undefined[name] && section.clientWidth) draw(s, section) // a page that is left has no width
 }
+
+// In a lecture on a wide screen all five fit on it (`look.css`).
+const ALONE = ":fullscreen, :fullscreen [data-alone]"
+const WIDE = matchMedia("(min-width: 1280px) and (min-height: 700px)")
+const fitted = s => Boolean(s.data.lecture) && WIDE.matches
 
 // A canvas as large as it is shown, to be drawn on in CSS pixels: its context, width and height.
 function sized(canvas, high = canvas.clientHeight) {
@@ -86,6 +92,7 @@ function outline(s) {
   if (s.patch === null && !s.data.early) box(s.data.middle, PINNED, [3, 3]) // the example of the pictures beside it
   if (s.st.patch !== null) box(s.st.patch, PINNED)
   if (s.hover !== null) box(s.hover, POINTED)
+  outlineRegion(ctx, s.region, grid, wide, high)
   const what = painted(s)
   if (!ringed(what, s.data)) return
   const [row, col] = s.patch === null ? [(grid.rows - 1) / 2, (grid.cols - 1) / 2] : place(grid.prefix + s.patch, grid)
@@ -101,7 +108,8 @@ function patches(s, section) {
   const { data } = s, { grid } = data
   const image = imageOf(s, data.pixels)
   const base = section.querySelector(".base"), count = grid.prefix + grid.rows * grid.cols
-  const found = lines(count, base.clientWidth || 600, 8.8 * s.em)
+  const whole = section.matches(ALONE)
+  const found = lines(count, base.clientWidth || 600, whole ? 0.55 * window.innerHeight : (fitted(s) ? 5.5 : 8.8) * s.em, whole ? Infinity : 40)
   const high = Math.ceil(found.rows * found.side)
   for (const canvas of section.querySelectorAll(".sequence canvas")) canvas.style.height = high + "px" // before the image comes
   if (!image) return
@@ -211,6 +219,8 @@ function positions(s, section) {
   const { data } = s, { grid, positions: spec } = data, map = fetched(s, spec, s.again)
   const ratio = (grid.rows * grid.step[0]) / (grid.cols * grid.step[1])
   const one = section.querySelector(".one"), tiles = section.querySelector(".tiles")
+  const room = fitted(s) || section.matches(ALONE) ? section.querySelector(".body").clientHeight : Infinity
+  for (const canvas of [one, tiles]) canvas.style.maxWidth = room / ratio + "px"
   for (const canvas of [one, tiles]) canvas.style.height = canvas.clientWidth * ratio + "px"
   if (!map) return
   const patch = s.over?.position ?? s.patch ?? data.middle
@@ -245,7 +255,7 @@ function positions(s, section) {
 function distance(s, section) {
   const { data } = s, { px, prefix, uniform } = data.distance
   const canvas = section.querySelector("canvas"), chosen = painted(s)
-  const key = [chosen.kind, chosen.layer, chosen.head, canvas.clientWidth, devicePixelRatio, s.ink].join()
+  const key = [chosen.kind, chosen.layer, chosen.head, canvas.clientWidth, canvas.clientHeight, devicePixelRatio, s.ink].join()
   if (key === s.distanceDrawn) return
   s.distanceDrawn = key
   const { ctx, wide, high } = sized(canvas), [left, below, above] = [2.9 * s.em, 2.1 * s.em, 0.55 * s.em]

@@ -77,11 +77,11 @@ export function nearestDot(dots, x, y, within) {
   return best
 }
 
-/** How many lines a sequence takes at this width, so that its patches are together about `high` px high; and a patch's side.
- * @param {number} count @param {number} wide @param {number} high */
-export function lines(count, wide, high) {
+/** How many lines a sequence takes at this width, so that its patches are together about `high` px high; and a patch's side, `most` px at most.
+ * @param {number} count @param {number} wide @param {number} high @param {number} most */
+export function lines(count, wide, high, most = 40) {
   for (let rows = 1; ; rows++) {
-    const per = Math.ceil(count / rows), side = Math.min(wide / per, high / rows, 40)
+    const per = Math.ceil(count / rows), side = Math.min(wide / per, high / rows, most)
     if (rows * (wide / per) >= high || per === 1) return { rows, per, side }
   }
 }

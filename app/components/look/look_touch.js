@@ -3,6 +3,7 @@
 import { choose } from "../choices.js"
 import { fetched, place } from "../explorer/explorer_read.js"
 import { holding, placeOf } from "../overlay.js"
+import { listenRegion } from "../region.js"
 import { clamp, fillIn } from "../text.js"
 import { fly, schedule } from "./look_draw.js"
 import { nearestDot } from "./look_read.js"
@@ -92,6 +93,8 @@ export function listen(s) {
   const pin = patch => change(s, { patch: s.st.patch === patch ? null : patch })
   const hover = patch => ({ hover: patch })
   const wasHeld = holding(hit, bare => s.root.classList.toggle("bare", bare))
+  listenRegion(hit, s, { grid: () => s.data.grid, at: e => (s.data.undefined.rollout ? null : patchAt(e)), start: () => s.st.patch ?? s.data.middle, blocked: () => Boolean(s.data.undefined.rollout),
+    changed: () => { s.hover = null; schedule(s) } })
   points(hit, patchAt, hover, patch => !wasHeld() && pin(patch))
   points(q(".sequence .base"), e => {
     const { per, side } = s.sequence, box = e.currentTarget.getBoundingClientRect(), { clientX, clientY } = placeOf(e)

@@ -2,6 +2,7 @@
 
 import { drawBar, even, largest, place } from "../explorer/explorer_read.js"
 import { outlierSentence } from "../outlined.js"
+import { regionSentence } from "../region.js"
 import { digits, fillIn, minus, percent } from "../text.js"
 import { numbersOf, painted, ringed } from "./look_read.js"
 
@@ -36,14 +37,17 @@ function title(s) {
   q(".scale b").textContent = signed ? words.cosine : words[more ? "times or more" : "times"]
   bar(s, signed)
   const line = q(".outlying"), said = signed || !s.marks ? "" : outlierSentence(s.marks, grid, data.outliers, true)
-  line.hidden = !said
-  line.querySelector("span").textContent = said
+  line.hidden = !said && !data.outliers.patches.length
+  line.style.visibility = said ? "" : "hidden" // it keeps its place, so that pointing moves nothing
+  if (said) line.querySelector("span").textContent = said
+  s.outlying = said
   line.querySelector("button").setAttribute("aria-pressed", String(!!data.outliers.masked))
   listenTo(s)
 }
 
 function value({ hover, what, lit, data, ...s }) {
   const { grid, words } = data
+  if (s.region && what.kind !== "position") return regionSentence(lit, grid.prefix, s.region, grid, { even: even({ data }), words })
   const fixed = what.kind === "step" || Boolean(data.values) || (what.kind === "position" && what.patch !== hover)
   const at = hover !== null && fixed ? hover : largest(lit, grid.prefix) - grid.prefix
   const amount = lit[grid.prefix + at], facts = { token: nameOf({ data, ...s }, at) }
@@ -95,7 +99,7 @@ function captions(s, shown) {
 
 // For those who listen: after a choice has come to rest.
 function listenTo(s) {
-  const q = q => s.root.querySelector(q).textContent, words = [q(".painted"), q(".pointed"), q(".outlying span")].filter(Boolean).join(" ")
+  const q = q => s.root.querySelector(q).textContent, words = [q(".painted"), q(".pointed"), s.outlying].filter(Boolean).join(" ")
   if (s.hover !== null || s.over || s.playing || words === s.heard) return
   clearTimeout(s.saying)
   s.saying = setTimeout(() => (s.root.querySelector(".said").textContent = s.heard = words), 600)

@@ -1,9 +1,13 @@
-// Full screen for any picture of a page: the key F while it is pointed at or has the focus, else the largest in sight; F or Escape leaves it.
+// Full screen for any picture of a page, and by number for numbered ones in a lecture: the key F while it is pointed at or has the focus, else the largest in sight; F or Escape leaves it.
+
+import { taken } from "../keys.js"
 
 const WHOLE = "section, figure, li" // of a component: the smallest one around a picture is what a person means
 const PICTURE = "canvas, img, svg"
 const CHART = ":st(plotly-chart), :st(image)" // Streamlit's own, which are enlarged as they are
 const LEAST_PX = 120 // what is smaller is an icon or a colour bar
+const ALONE = "[data-alone]" // the numbered picture that is shown of its figure, while that fills the screen
+const WAYS = { ArrowRight: 1, ArrowDown: 1, PageDown: 1, ArrowLeft: -1, ArrowUp: -1, PageUp: -1 }
 const ROOM = 0.96 // of the screen
 const STYLE = `:fullscreen {
   --beside-picture: 2.75rem; --beside-photo: 8.5rem; box-sizing: border-box; margin: 0; padding: .5rem; overflow: auto;
@@ -34,10 +38,35 @@ export function fullScreen(event) {
   }
   const picture = pictureAmong([...event.composedPath(), ...under]) ?? pictureAmong(largestInSight())
   if (!picture?.requestFullscreen) return false
-  if (picture.getRootNode() instanceof ShadowRoot) dress(picture.getRootNode())
-  const whole = picture.matches(CHART) ? withTitle(picture) : picture
-  whole.requestFullscreen().catch(() => {}) // a browser may not allow it
+  fill(picture.matches(CHART) ? withTitle(picture) : picture)
   return true
+}
+
+/** In a lecture, of a page whose pictures are numbered: a number fills the screen with that picture, the same again or 0 leaves it, and from one
+ * picture arrow keys, Page Down and Page Up lead to the others. True where this key was one of them; past the last the page is turned.
+ * @param {KeyboardEvent} event */
+export function numberedPicture(event) {
+  const way = WAYS[event.key], digit = /^[0-9]$/.test(event.key)
+  if ((!way && !digit) || taken(event)) return false
+  const path = /** @type {any[]} */ (event.composedPath()), pictures = numberedPictures(), now = document.fullscreenElement ? pictures.findIndex(one => one.matches(ALONE)) : -1
+  if (way && (now < 0 || (event.key.startsWith("Arrow") && path.some(node => node.matches?.("input, canvas[tabindex]"))))) return false
+  const next = way ? now + way : Number(event.key) - 1
+  if (!pictures.length || (digit && next >= pictures.length)) return false
+  for (const [i, one] of pictures.entries()) one.toggleAttribute("data-alone", i === next && next !== now)
+  if (pictures[next] && next !== now) now < 0 && fill(pictures[next].closest("figure"))
+  else leave()
+  return next < pictures.length || event.key !== "PageDown"
+}
+
+const numberedPictures = () => [...document.querySelectorAll(":st(main) *")].flatMap(one => [...(one.shadowRoot?.querySelectorAll("[data-number]") ?? [])])
+
+// Of the screen, whatever has filled it below.
+const leave = () => document.fullscreenElement && document.exitFullscreen().then(leave)
+
+/** @param {any} picture */
+function fill(picture) {
+  if (picture.getRootNode() instanceof ShadowRoot) dress(picture.getRootNode())
+  picture.requestFullscreen?.().catch(() => {}) // a browser may not allow it
 }
 
 /** A chart of Streamlit's with its title, where both are in a block of their own; it is enlarged as it is, so that its words grow, too.
@@ -76,6 +105,9 @@ function largestInSight() {
 
 /** @param {AbortSignal} signal */
 export function watchPointer(signal) {
+  document.addEventListener("fullscreenchange", () => {
+    if (!document.fullscreenElement) for (const one of numberedPictures()) one.removeAttribute("data-alone")
+  }, { signal })
   document.addEventListener("pointermove", event => { under = event.composedPath() }, { signal, capture: true, passive: true })
 }
 

@@ -2,13 +2,13 @@
 // and Down turn the page. Tells Python the size of type and phone.
 
 import { taken, typed } from "../keys.js"
-import { fullScreen, watchPointer } from "./full_screen.js"
+import { fullScreen, numberedPicture, watchPointer } from "./full_screen.js"
 import { pageSize } from "./page_size.js"
 import { takeDrops } from "./photo_drop.js"
 import { makeRoom } from "./popover_room.js"
 
 const root = document.documentElement
-const OWN_ESCAPE = "[data-escape]" // a component that has something to undo first
+const OWN_ESCAPE = "[data-escape], [data-region]" // a component that has something to undo first
 const DRAWER_PX = 768 // below it Streamlit lays the menu over the page
 const TOUCH_PX = 44 // a finger's target
 const ANSWERED_MS = 10000 // the server's, on a slow line
@@ -64,7 +64,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (scale !== data.scale || narrow !== data.narrow || high !== data.high) setTriggerValue("size", { scale, narrow, high })
   }
   s.key = event => {
-    if (event.key === "?" && !typed(event)) return setTriggerValue("keys", true)
+    if (event.key === "?" && !typed(event)) {
+      if (document.fullscreenElement) document.exitFullscreen() // it would cover them
+      return setTriggerValue("keys", true)
+    }
+    if (data.lecture && numberedPicture(event)) {
+      event.preventDefault()
+      return event.stopPropagation()
+    }
     if (!typed(event) && fullScreen(event)) return event.preventDefault()
     if (!data.lecture || taken(event)) return
     const path = event.composedPath()
@@ -123,6 +130,7 @@ function putAway({ target }) {
 
 function closeDrawer() {
   if (window.innerWidth > DRAWER_PX) return
+  if (find(":st(popover-body)")) escape()
   find(":st(sidebar)[data-collapsed=false] :st(sidebar-collapse-button) button")?.click()
 }
 
@@ -130,8 +138,11 @@ function closeDrawer() {
 function outOfTheWay({ target }) {
   if (target.closest?.("[class*=st-key-ready_] button")) find(":st(main)")?.scrollTo({ top: 0, behavior: "instant" })
   if (!target.closest?.(":st(popover-body) a:st(page-link)")) return
-  document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", cancelable: true }))
+  escape()
 }
+
+// What Streamlit has opened over the page closes.
+const escape = () => document.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", cancelable: true }))
 
 // What Streamlit says of the place under the pointer stays while the pointer rests there, over the page that a key has turned:
 // once something was done it is hidden, until the pointer moves, Tab goes on, or the sign itself is touched.

@@ -2,6 +2,7 @@
 
 import { framed } from "../outlined.js"
 import { heatOnPhoto, holding, placeOf, there } from "../overlay.js"
+import { listenRegion, outlineRegion, regionSentence, regionSum } from "../region.js"
 import { clamp, digits, fillIn, minus } from "../text.js"
 import { drawable, inParts } from "./curtain.js"
 
@@ -27,6 +28,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
       s.bare = bare
       draw(canvas, s)
     })
+    // numbers of a map; a picture of patches in another order has no regions
+    const lacks = () => !s.data?.overlay || !s.data.values || Boolean(s.data.order) || (s.data.step ?? 1) > 1
+    listenRegion(canvas, s, { grid: () => s.data, at: e => slotAt(e, canvas, s), blocked: lacks, start: () => s.cursor ?? s.data.selected ?? 0, changed: () => {
+      s.hover = null
+      s.retell()
+      draw(canvas, s)
+    } })
   }
   if (s.data && s.data.selected !== data.selected) s.cursor = null
   s.data = data
@@ -51,10 +59,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
   for (const source of sources) load(source, s, () => draw(canvas, s))
   for (const old of [...s.pictures.keys()]) if (!sources.includes(old)) s.pictures.delete(old)
 
+  // the line below: the region, or what is pointed at, or what was chosen
+  s.retell = () => tell(caption, s.hover ?? slotOf(s.data.selected, s.data), s.data, s.region)
   const follow = slot => {
     if (slot === s.hover) return
     s.hover = slot
-    tell(caption, slot ?? slotOf(s.data.selected, s.data), s.data)
+    s.retell()
     draw(canvas, s)
   }
   const show = (slot, fromKeys) => {
@@ -88,7 +98,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     }
   }
   const choose = slot => setTriggerValue("picked", patchIn(slot, s.data))
-  tell(caption, s.hover ?? slotOf(data.selected, data), data)
+  s.retell()
   draw(canvas, s)
   return () => { leave(s); s.observer.disconnect() }
 }
@@ -146,9 +156,20 @@ export function slotAt(event, canvas, s) {
 }
 
 // The line below: of a second picture beside a first it is not seen as long as it only says what the first one's says, too.
-function tell(caption, slot, data) {
-  caption.textContent = describe(slot, data)
-  caption.toggleAttribute("data-hint", slot === null || slot === undefined)
+function tell(caption, slot, data, region) {
+  caption.textContent = region ? describeRegion(region, data) : describe(slot, data)
+  caption.toggleAttribute("data-hint", !region && (slot === null || slot === undefined))
+}
+
+/** What a region gets of each map: of shares also in even ones. */
+export function describeRegion(region, data) {
+  const { words, unit } = data
+  const said = ({ values, even }) => {
+    if (even) return regionSentence(values.map(value => value / 100), 0, region, data, { even: even / 100, words })
+    const { sum, count } = regionSum(values, 0, region, data)
+    return fillIn(words["region value"], { count, unit, value: minus(Number(sum.toPrecision(3))) })
+  }
+  return data.other ? data.other.names.map((name, i) => `${name}: ${said(i ? data.other : data)}`).join(" · ") : said(data)
 }
 
 export function describe(slot, data) {
@@ -205,6 +226,7 @@ function draw(canvas, s) {
   if (!s.bare && !other) framed(ctx, marks, rows, cols, canvas.clientWidth, high)
   const shown = slotOf(selected, s.data)
   if (!s.bare && shown !== null && shown !== undefined && shown >= 0) outline(ctx, at(shown), w, h, "#ffffff", 3)
+  if (!s.bare) outlineRegion(ctx, s.region, s.data, canvas.clientWidth, high)
   if (s.bare || s.hover === null) return
   const box = s.data.enlarge ? enlarged([...at(s.hover), w, h], canvas.clientWidth, high) : [...at(s.hover), w, h]
   if (s.data.enlarge) drawPatch(ctx, image, patchIn(s.hover, s.data), s.data, box)

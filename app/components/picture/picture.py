@@ -36,7 +36,7 @@ def picture(
     text = texts.prose("common")
     words = {"keys": text["keys"], "patch": text["cell"], "slot": text["slot"], "outlier": say("outlier token"),
              "hold": text["hold"], "times": text["times even"]}  # fmt: skip
-    words |= {name: text[name] for name in ("first row", "first column")}
+    words |= {name: text[name] for name in ("first row", "first column", "region", "region value")}
     data: dict[str, Any] = {
         "image": image, "rows": rows, "cols": cols, "cell": list(cell_px), "label": label, "selected": selected,
         "gutter": gutter_px, "order": order, "overlay": overlay, "detail": detail, "values": values, "unit": unit,

@@ -42,7 +42,7 @@ export function label(s) {
   const { st, data } = s, q = q => s.root.querySelector(q)
   for (const tile of s.root.querySelectorAll(".views .tile")) tile.setAttribute("aria-pressed", String(tile.dataset.view === st.view))
   q(".joins").setAttribute("aria-pressed", String(Boolean(st.lines)))
-  q(".threshold").hidden = st.view !== "foreground"
+  q(".threshold input").disabled = st.view !== "foreground"
   q(".threshold input").value = st.threshold
   q(".threshold output").textContent = minus(st.threshold.toFixed(1))
   s.tiles.forEach(({ button }, layer) => button.setAttribute("aria-pressed", String(layer === st.layer)))

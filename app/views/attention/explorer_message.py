@@ -19,11 +19,12 @@ TEXT_KEYS = (
     "layer", "mean", "rules", "keys", "weight", "rollout weight", "a thousandth", "own maximum", "largest", "one head",
     "mean of heads", "mean of one", "all layers", "asks row", "asks column", "rolled row", "rolled column", "most",
     "most column", "most rollout", "second row", "second column", "compare now", "point", "value", "pinned", "under", "cards",
+    "cards rolled",
     "word sink", "word outliers", "word even", "word local", "word global", "word mixed", "word positional",
     "over all", "facts", "far", "share", "outlier tokens", "measured", "times", "times or more", "no scale",
 )  # fmt: skip
 TITLE_KEYS = ("asks row", "asks column", "rolled row", "rolled column")  # of the photo, by what it is lit with
-KEYBOARD_KEYS = ("hold", "arrows", "shift", "brackets", "digits", "mean", "c", "r", "space", "strip")
+KEYBOARD_KEYS = ("hold", "arrows", "region", "shift", "brackets", "digits", "mean", "c", "r", "space", "strip")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -105,9 +106,11 @@ def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any
 def _message_texts(visit: ExplorerVisit) -> dict[str, str]:
     """The explorer's words; where the number of heads is in them, the page fills in the layer alone."""
     text = visit.texts
-    with_counts = {word: text.fill(word, heads=visit.vit.heads, block="{block}") for word in ("cards", "mean of heads")}
+    counted = ("cards", "cards rolled", "mean of heads")
+    with_counts = {word: text.fill(word, heads=visit.vit.heads, block="{block}") for word in counted}
     titles = {word: outlier_masking.masked_title(text[word], visit.mask) for word in TITLE_KEYS}
-    own = {"mask": texts.prose("outliers")["mask"], "hold": texts.prose("common")["hold"]}
+    common = texts.prose("common")
+    own = {"mask": texts.prose("outliers")["mask"]} | {name: common[name] for name in ("hold", "region", "region mean")}
     return {word: text[word] for word in TEXT_KEYS} | with_counts | titles | own
 
 

@@ -6,6 +6,7 @@ pages share, and gives way when a patch is chosen, here or on another page.
 
 import streamlit as st
 
+from app.components.page_style.page_style import scaled_px
 from app.components.pending_choices import choose
 from app.shell import query_controls, selection
 from app.shell.query_controls import rewrite_query_param
@@ -13,6 +14,7 @@ from app.texts import Prose
 from vitcore.grid import Grid
 
 SECOND_PATCH = "second_patch"
+PATCH_INSTEAD = "patch_instead"  # the field of the patch while a token that is none is pinned
 FIELDS = dict(zip(selection.PINNED_TOKENS, (selection.PATCH, SECOND_PATCH), strict=True))  # which token → the field of its patch
 
 
@@ -48,16 +50,27 @@ def read_address(grid: Grid) -> None:
 def patch_fields(grid: Grid, names: list[str], text: Prose) -> tuple[int, int | None]:
     """The fields of both, drawn; the tokens that are pinned, by their places. `names` are of the tokens before the patches."""
     first, second = (_prefix_token(name, grid.prefix) for name in FIELDS)
-    label = text["patch control"] if first is None else text["or patch"].format(name=names[first][0].upper() + names[first][1:])
     about = text["patch help" if grid.prefix else "patch help bare"]
-    patch = query_controls.patch_input(label, grid, width=165, help=about, on_change=_unpin_prefix_token, args=("token",))
+    if first is None:
+        place = grid.prefix + query_controls.patch_input(text["patch control"], grid, width=165, help=about)
+    else:  # an empty field names what is pinned; the patch of all pages waits for them
+        place = first
+        st.session_state[PATCH_INSTEAD] = None
+        st.number_input(text["patch control"], 0, grid.patches - 1, None, key=PATCH_INSTEAD, step=1, width=scaled_px(165),
+                        placeholder=names[first], help=about, on_change=_pin_typed_patch)  # fmt: skip
     other = query_controls.optional_number_input(
         text["second"], SECOND_PATCH, grid.patches, width=155,
         placeholder=text["none"] if second is None else names[second], help=text["second help"],
         on_change=_unpin_prefix_token, args=("second",),
     )  # fmt: skip
     _write_address(first, second)
-    return grid.prefix + patch if first is None else first, second if other is None else grid.prefix + other
+    return place, second if other is None else grid.prefix + other
+
+
+def _pin_typed_patch() -> None:
+    """A patch was typed into the empty field: it is pinned in place of the token that is none."""
+    if (patch := st.session_state[PATCH_INSTEAD]) is not None:
+        pin_token("token", patch, 0)
 
 
 def _unpin_prefix_token(name: str) -> None:

@@ -16,7 +16,7 @@ problem_place, picture_place = st.container(), st.container()
 model_row = st.container(horizontal=True, vertical_alignment="bottom")
 number_place, kind_row = st.container(), st.container()
 picture_row = st.container(horizontal=True, vertical_alignment="bottom")
-cards, rest = st.container(key="ready"), st.container()
+rest, cards = st.container(), st.container(key="ready")
 pair, settings = model_pickers.choose_pair(visit, model_row, problem_place)
 pictures: dict[str, Callable] = {
     "filters": chart_pairs.show_filters,

@@ -48,7 +48,8 @@ def live_message(visit: Visit) -> dict[str, Any]:
         "server": {"logits": _floats(rec.logits), "rollout": _floats(rec.rollout()), "answer": [
             {"label": label, "share": round(p, 4), "shown": percent(p)}
             for label, p in rec.top_classes(SHOWN_CLASSES, translated=True)]},
-        "colours": landing_figures.look_colours(visit.mode), "words": {key: text[key] for key in TEXT_KEYS},
+        "colours": landing_figures.look_colours(visit.mode),
+        "words": {key: text[key] for key in TEXT_KEYS} | {"region": texts.prose("common")["region"]},
     }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from app import texts
 from app.components.component_files import media_url
 from app.components.look.look import LABELS
+from app.shell import lecture_mode
 from app.state import landing_figures
 from app.state.recordings import attention_bytes, look_bytes, outlier_tokens
 from app.state.visit.visit import Visit
@@ -54,7 +55,7 @@ def look_message(visit: Visit, layer: int | None, masked: bool) -> dict[str, Any
         "rollout": "" if vit.is_global else why["rollout"],
     }
     return {
-        "early": False, "mode": visit.mode,
+        "early": False, "mode": visit.mode, "lecture": lecture_mode.is_on(),
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
         "photo": visit.photo_url, "detail": visit.detail_url, "answer": _answer(rec.top_classes(translated=True)),
         "pixels": media_url(look_bytes.input_png(rec), "image/png", "pixels") if cut else None,
@@ -145,4 +146,5 @@ def _answer(likeliest: list[Any]) -> list[tuple[str, float, str]]:
 
 
 def _words(text: texts.Prose, readout: str) -> dict[str, str]:
-    return {key: text[key] for key in TEXT_KEYS} | {"readout": text["the readout"].format(readout=readout)}
+    own = {"readout": text["the readout"].format(readout=readout), "region": texts.prose("common")["region"]}
+    return {key: text[key] for key in TEXT_KEYS} | own

@@ -1,0 +1,115 @@
+// A region of patches on a map: a rectangle drawn out by a pointer, a finger or Shift and the arrow keys, and what its patches get together.
+
+import { strokeTwice } from "./outlined.js"
+import { BARE_MS, DRAWN } from "./overlay.js"
+import { clamp, digits, fillIn, percent } from "./text.js"
+
+const DRAG_PX = 6 // a press that moves less is a click
+const STRETCHES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
+
+/** @typedef {{ from: number, to: number }} Region Two patches at opposite corners. */
+/** @typedef {{ rows: number, cols: number }} Grid */
+
+/** A region's first row and column, and how many it has of each.
+ * @param {Region} region @param {Grid} grid */
+export function extentOf({ from, to }, { cols }) {
+  const rows = [from, to].map(patch => Math.floor(patch / cols)), columns = [from, to].map(patch => patch % cols)
+  const row = Math.min(...rows), col = Math.min(...columns)
+  return { row, col, high: Math.abs(rows[0] - rows[1]) + 1, wide: Math.abs(columns[0] - columns[1]) + 1 }
+}
+
+/** The sum of a region's values; the first patch's is at index `first`.
+ * @param {ArrayLike<number>} values @param {number} first @param {Region} region @param {Grid} grid */
+export function regionSum(values, first, region, grid) {
+  const { row, col, high, wide } = extentOf(region, grid)
+  let sum = 0
+  for (let r = row; r < row + high; r++) for (let c = col; c < col + wide; c++) sum += values[first + r * grid.cols + c]
+  return { sum, count: high * wide }
+}
+
+/** Where maps are shares of a whole (`even`: a token's even share of it), what a region gets of it; `mean`: of shares of several wholes,
+ * what each of its patches has on average.
+ * @param {ArrayLike<number>} values @param {number} first @param {Region} region @param {Grid} grid
+ * @param {{ even: number, mean?: boolean, words: Record<string, string> }} how */
+export function regionSentence(values, first, region, grid, { even, mean = false, words }) {
+  const { sum, count } = regionSum(values, first, region, grid)
+  const times = digits(sum / count / even)
+  return fillIn(words[mean ? "region mean" : "region"], { count, percent: percent(mean ? sum / count : sum), times })
+}
+
+/** @param {CanvasRenderingContext2D} ctx @param {Region | null} region @param {Grid} grid @param {number} wide @param {number} high */
+export function outlineRegion(ctx, region, grid, wide, high) {
+  if (!region) return
+  const box = extentOf(region, grid), w = wide / grid.cols, h = high / grid.rows
+  strokeTwice(ctx, "#ffb000", 3, () => ctx.strokeRect(box.col * w, box.row * h, box.wide * w, box.high * h), { dash: [8, 4] })
+}
+
+/** Keeps `s.region`: the region that is held, or null. While there is one the map stays as it is: nothing is pointed at.
+ * `at(event)` is the patch under a pointer, `start()` that from which Shift and an arrow key begin; `flipped()`: the map is mirrored;
+ * `blocked()`: another tool has the pointer.
+ * @param {HTMLElement} canvas @param {any} s
+ * @param {{ grid: () => Grid, at: (event: any) => number | null, start: () => number, changed: () => void, flipped?: () => boolean, blocked?: () => boolean }} how */
+export function listenRegion(canvas, s, { grid, at, start, changed, flipped = () => false, blocked = () => false }) {
+  const figure = canvas.closest("figure")
+  let press = null // the pointer that is down, where it came down, and whether it has drawn a region since
+  const become = region => {
+    s.region = region && region.from !== region.to ? region : null
+    figure.toggleAttribute("data-region", Boolean(s.region))
+    changed()
+  }
+  const listen = (name, hear, options = {}) => canvas.addEventListener(name, hear, { capture: true, ...options })
+  const held = ({ timeStamp }) => press && timeStamp - press.since > BARE_MS
+  const drags = event => { // a finger that goes up or down at once moves the page
+    const across = Math.abs(event.clientX - press.x), down = Math.abs(event.clientY - press.y)
+    return Math.hypot(across, down) >= DRAG_PX && (event.pointerType !== "touch" || across > down || held(event))
+  }
+  const mine = event => { event.preventDefault(); event.stopImmediatePropagation() }
+  s.region = null
+  figure.removeAttribute("data-region")
+  listen("pointerdown", event => {
+    if (blocked() || event.button || !event.isPrimary) return
+    press = { from: at(event), x: event.clientX, y: event.clientY, since: event.timeStamp, drawn: false }
+  })
+  listen("pointermove", event => {
+    if (!event.buttons) press = null // it was let go of beside the picture
+    const moved = press && (event.clientX !== press.nowX || event.clientY !== press.nowY) // not the page below the pointer
+    if (moved && press.from !== null && event.isPrimary) {
+      Object.assign(press, { nowX: event.clientX, nowY: event.clientY })
+      const to = at(event)
+      if (to !== null && (press.drawn || (drags(event) && to !== press.from)) && !(s.region?.from === press.from && s.region.to === to)) {
+        if (!press.drawn) canvas.dispatchEvent(new Event(DRAWN))
+        press.drawn = true
+        become({ from: press.from, to })
+      }
+    }
+    if (s.region) event.stopImmediatePropagation()
+  })
+  listen("touchmove", event => { // else the page is moved
+    if (event.cancelable && (press?.drawn || held(event))) event.preventDefault()
+  }, { passive: false })
+  listen("pointercancel", () => { // the page is moved
+    if (press?.drawn) become(null)
+    press = null
+  })
+  listen("click", event => {
+    const drawn = press?.drawn
+    press = null
+    if (drawn) return mine(event)
+    if (!s.region) return
+    mine(event)
+    become(null)
+  })
+  listen("keydown", event => {
+    const step = STRETCHES[event.key]
+    if (!step || !event.shiftKey || event.altKey || event.ctrlKey || event.metaKey || blocked()) return
+    mine(event)
+    const { rows, cols } = grid(), { from, to } = s.region ?? { from: start(), to: start() }
+    const across = flipped() ? -step[1] : step[1]
+    become({ from, to: clamp(Math.floor(to / cols) + step[0], rows) * cols + clamp((to % cols) + across, cols) })
+  })
+  figure.addEventListener("keydown", event => {
+    if (event.key !== "Escape" || !s.region) return
+    mine(event)
+    become(null)
+  }, { capture: true })
+}

@@ -1,0 +1,98 @@
+// A region of patches: its rectangle, what it gets, and how a pointer, a finger and keys mark it and let go.
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { extentOf, listenRegion, regionSentence, regionSum } from "../../app/components/region.js"
+import { describeRegion } from "../../app/components/picture/picture.js"
+
+const GRID = { rows: 3, cols: 4 }
+const WORDS = { region: "{count}: {percent}, {times} times", "region mean": "{count}: each {percent}, {times} times", "region value": "{count}: {value} {unit}" }
+
+test("a region is the rectangle between its corners, whichever was first", () => {
+  for (const [from, to] of [[1, 7], [7, 1], [3, 5], [5, 3]]) assert.deepEqual(extentOf({ from, to }, GRID), { row: 0, col: 1, high: 2, wide: 3 })
+})
+
+test("a region gets the sum of its patches, the tokens before them left out", () => {
+  const values = Float64Array.from([0.5, ...Array.from({ length: 12 }, (_, i) => (i + 1) / 1000)])
+  const { sum, count } = regionSum(values, 1, { from: 0, to: 5 }, GRID)
+  assert.deepEqual([Math.round(1000 * sum), count], [1 + 2 + 5 + 6, 4])
+  const how = { even: 0.007, words: WORDS }
+  assert.equal(regionSentence(values, 1, { from: 0, to: 5 }, GRID, how), "4: 1.4 %, 0.5 times")
+  assert.equal(regionSentence(values, 1, { from: 0, to: 5 }, GRID, { ...how, mean: true }), "4: each 0.35 %, 0.5 times")
+})
+
+test("a picture says what a region gets of one map, of two maps, or of a map that is no share", () => {
+  const map = { ...GRID, values: Array(12).fill(2), even: 4, unit: "% of the total", words: WORDS }, region = { from: 0, to: 1 }
+  assert.equal(describeRegion(region, map), "2: 4 %, 0.5 times")
+  assert.equal(describeRegion(region, { ...map, other: { names: ["A", "B"], values: Array(12).fill(4), even: 4 } }), "A: 2: 4 %, 0.5 times · B: 2: 8 %, 1 times")
+  assert.equal(describeRegion(region, { ...map, even: null, unit: "logits", values: Array(12).fill(-0.25) }), "2: −0.5 logits")
+})
+
+/** A canvas of GRID, 10 px a patch, what is heard on it, and the figure around it. */
+function stage(how = {}) {
+  const heard = {}, s = /** @type {any} */ ({}), seen = []
+  const element = into => ({ addEventListener: (name, hear) => (into[name] = hear), toggleAttribute() {}, removeAttribute() {}, dispatchEvent: event => seen.push(event.type) })
+  const figure = element((heard.figure = {})), canvas = /** @type {any} */ ({ ...element(heard), closest: () => figure })
+  listenRegion(canvas, s, { grid: () => GRID, at: ({ clientX, clientY }) => Math.floor(clientY / 10) * 4 + Math.floor(clientX / 10), start: () => 5, changed: () => {}, ...how })
+  const send = (name, facts = {}, into = heard) => {
+    const event = { isPrimary: true, buttons: 1, button: 0, cancelable: true, stopped: false, kept: false, preventDefault() { this.kept = true }, stopImmediatePropagation() { this.stopped = true }, ...facts }
+    into[name](event)
+    return event
+  }
+  return { s, send, seen, press: (key, facts) => send("keydown", { key, ...facts }), escape: () => send("keydown", { key: "Escape" }, heard.figure) }
+}
+
+test("a pointer draws a region out, and the next click lets go of it", () => {
+  const page = { down: 0 }, { s, send, seen } = stage({ at: ({ clientX, clientY }) => Math.floor((clientY - page.down) / 10) * 4 + Math.floor(clientX / 10) })
+  send("pointerdown", { clientX: 8, clientY: 5 })
+  assert.equal(send("pointermove", { clientX: 11, clientY: 5 }).stopped, false)
+  assert.equal(s.region, null) // over an edge, but no further than a click slips
+  assert.equal(send("pointermove", { clientX: 25, clientY: 15 }).stopped, true)
+  assert.deepEqual([s.region, seen], [{ from: 0, to: 6 }, ["drawn"]])
+  page.down = 10 // the page moves below a pointer that rests
+  send("pointermove", { clientX: 25, clientY: 15 })
+  page.down = 0
+  assert.deepEqual(s.region, { from: 0, to: 6 })
+  assert.equal(send("touchmove").kept, true)
+  assert.equal(send("click", { clientX: 25, clientY: 15 }).stopped, true)
+  assert.deepEqual(s.region, { from: 0, to: 6 })
+  assert.equal(send("pointermove", { clientX: 35, clientY: 25, buttons: 0 }).stopped, true) // nothing is pointed at
+  assert.deepEqual(s.region, { from: 0, to: 6 })
+  send("pointerdown", { clientX: 5, clientY: 5 })
+  assert.equal(send("click", { clientX: 5, clientY: 5 }).stopped, true)
+  assert.equal(s.region, null)
+  send("pointerdown", { clientX: 5, clientY: 5 })
+  assert.equal(send("click", { clientX: 5, clientY: 5 }).stopped, false) // an ordinary one
+})
+
+test("a finger that moves the page draws nothing, and a pointer let go of elsewhere draws no further", () => {
+  const { s, send } = stage()
+  send("pointerdown", { clientX: 5, clientY: 5, timeStamp: 100 })
+  assert.equal(send("touchmove").kept, false)
+  send("pointermove", { clientX: 5, clientY: 15, pointerType: "touch" })
+  assert.equal(send("touchmove").kept, false)
+  send("pointermove", { clientX: 15, clientY: 15, pointerType: "touch", timeStamp: 200 })
+  assert.equal(s.region, null)
+  send("pointermove", { clientX: 15, clientY: 16, pointerType: "touch", timeStamp: 400 }) // it had rested
+  assert.deepEqual(s.region, { from: 0, to: 5 })
+  send("pointercancel")
+  assert.equal(s.region, null)
+  send("pointerdown", { clientX: 5, clientY: 5 })
+  send("pointermove", { clientX: 25, clientY: 5, buttons: 0 })
+  assert.equal(s.region, null)
+})
+
+test("Shift and arrow keys stretch a region within the map, Escape lets go of it", () => {
+  const { s, press, escape } = stage()
+  assert.equal(press("ArrowRight").stopped, false)
+  for (const key of ["ArrowRight", "ArrowDown", "ArrowDown"]) assert.equal(press(key, { shiftKey: true }).stopped, true)
+  assert.deepEqual(s.region, { from: 5, to: 10 })
+  assert.equal(escape().stopped, true)
+  assert.equal(s.region, null)
+  assert.equal(escape().stopped, false) // for what else it means
+  const mirrored = stage({ flipped: () => true })
+  mirrored.press("ArrowRight", { shiftKey: true })
+  assert.deepEqual(mirrored.s.region, { from: 5, to: 4 })
+  const brushing = stage({ blocked: () => true })
+  assert.equal(brushing.press("ArrowRight", { shiftKey: true }).stopped, false)
+})
