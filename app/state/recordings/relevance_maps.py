@@ -69,8 +69,9 @@ def relevance(rec: Recording, method: str, target: int, settings: Settings, _vit
     from app.state.models.loaded_models import memory_plan
     from vitcore.forward.relevance import relevance as compute
 
+    how: dict[str, Any] = dict(settings)
     with memory_cache.CACHE.reserve(memory_plan(_vit).gradient_bytes):
-        results = compute(_vit, rec.model_input.pixels, method, target, **dict(settings))
+        results = compute(_vit, rec.model_input.pixels, method, target, **how)
     results.maps.flags.writeable = False
     return results
 
