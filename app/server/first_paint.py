@@ -21,13 +21,17 @@ HEAD = Path(__file__).parents[1] / "static" / "head.html"
 PAGE_SIZE = Path(__file__).parents[1] / "components" / "page_style" / "page_size.js"  # stands in the head, too
 
 
+def head_html() -> str:
+    """The end of each page's head: `static/head.html` with Streamlit's selectors, and what tells the page's size."""
+    size = PAGE_SIZE.read_text(encoding="utf-8").replace("export ", "")
+    return fill_selectors(HEAD.read_text(encoding="utf-8")).replace("/* page_size.js */", size)
+
+
 @cache
 def index_html() -> str:
-    """Streamlit's page with `static/head.html` at the end of its head."""
+    """Streamlit's page with `head_html` at the end of its head."""
     page = (Path(get_static_dir()) / "index.html").read_text(encoding="utf-8")
-    size = PAGE_SIZE.read_text(encoding="utf-8").replace("export ", "")
-    head = fill_selectors(HEAD.read_text(encoding="utf-8")).replace("/* page_size.js */", size)
-    return page.replace("</head>", f"{head}</head>", 1)
+    return page.replace("</head>", f"{head_html()}</head>", 1)
 
 
 def _page(request: Request) -> Response:

@@ -9,7 +9,6 @@ from streamlit.file_util import get_static_dir
 
 from app.menu import PAGES
 from app.server import first_paint
-from app.streamlit_selectors import fill_selectors
 
 STREAMLITS = (Path(get_static_dir()) / "index.html").read_text(encoding="utf-8")
 
@@ -25,7 +24,8 @@ def asked(path: str, query: bytes = b""):
 
 
 def test_every_page_is_streamlits_with_our_styles_in_its_head(subtests):
-    styles = fill_selectors(first_paint.HEAD.read_text(encoding="utf-8"))
+    styles = first_paint.head_html()
+    assert "/* page_size.js */" not in styles and styles.count("function pageSize") == 1 and "export" not in styles
     for path in ("/", *(f"/{row.slug}" for row in PAGES[1:])):
         with subtests.test(path):
             answer = asked(path)

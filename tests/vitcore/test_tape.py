@@ -289,7 +289,7 @@ def test_blocks_are_named_as_python_names_places(make_vit, noise, maps, kept):
 
 @pytest.mark.parametrize("maps", [3, -4, [0, 3], "every", ["all"], 1.5, True, [None]])
 def test_other_blocks_are_refused_in_a_sentence(make_vit, noise, maps):
-    said = '^blocks are (from 0 to 2, or from -3 to -1|whole numbers, one or several, a slice or "all"), not'
+    said = '^blocks are (from 0 to 2, or from -3 to -1|whole numbers, one or several, a slice, "all" or "last"), not'
     with pytest.raises(ValueError, match=said):
         vitcore.record(make_vit(), noise(), maps=maps)
 

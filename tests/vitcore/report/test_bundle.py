@@ -174,7 +174,9 @@ def folder_of(tmp_path: Path, photos: dict[str, bytes]) -> list[str]:
 
 def test_the_shell_writes_into_a_folder_what_the_library_zips(mine, photos, archive, tmp_path, capsys):
     given = folder_of(tmp_path, photos | {"broken.jpg": b"not a photo"})
-    assert main(["report", *given, *mine, "--fusion", "max", "--discard", "0.25", "--out", str(tmp_path / "out")]) == 0
+    assert main(["report", *given, *mine, "--fusion", "max", "--discard", "0.25", "--out", str(tmp_path / "out")]) == 1, (
+        "one that was named is left out"
+    )
     said = capsys.readouterr()
     assert "broken.jpg is not a picture" in said.err and said.out.strip() == str(tmp_path / "out" / "index.html")
     here = {f.relative_to(tmp_path / "out").as_posix(): f for f in (tmp_path / "out").rglob("*") if f.is_file()}
