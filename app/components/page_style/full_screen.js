@@ -60,13 +60,24 @@ export function numberedPicture(event) {
 
 const numberedPictures = () => [...document.querySelectorAll(":st(main) *")].flatMap(one => [...(one.shadowRoot?.querySelectorAll("[data-number]") ?? [])])
 
+let left = Promise.resolve(), filling = 0 // what leaves the screen is waited for before it is filled again
+
 // Of the screen, whatever has filled it below.
-const leave = () => document.fullscreenElement && document.exitFullscreen().then(leave)
+function leave() {
+  left = left.then(async () => {
+    while (document.fullscreenElement && !filling) await document.exitFullscreen()
+  }).catch(() => {})
+}
 
 /** @param {any} picture */
 function fill(picture) {
   if (picture.getRootNode() instanceof ShadowRoot) dress(picture.getRootNode())
-  picture.requestFullscreen?.().catch(() => {}) // a browser may not allow it
+  filling++
+  left = left.then(() => picture.requestFullscreen()).catch(forgetAlone).finally(() => filling--) // a browser may not allow it
+}
+
+function forgetAlone() {
+  for (const one of numberedPictures()) one.removeAttribute("data-alone")
 }
 
 /** A chart of Streamlit's with its title, where both are in a block of their own; it is enlarged as it is, so that its words grow, too.
@@ -106,7 +117,7 @@ function largestInSight() {
 /** @param {AbortSignal} signal */
 export function watchPointer(signal) {
   document.addEventListener("fullscreenchange", () => {
-    if (!document.fullscreenElement) for (const one of numberedPictures()) one.removeAttribute("data-alone")
+    if (!document.fullscreenElement && !filling) forgetAlone()
   }, { signal })
   document.addEventListener("pointermove", event => { under = event.composedPath() }, { signal, capture: true, passive: true })
 }
