@@ -58,17 +58,18 @@ export function listenRegion(canvas, s, { grid, at, start, changed, flipped = ()
     changed()
   }
   const listen = (name, hear, options = {}) => canvas.addEventListener(name, hear, { capture: true, ...options })
-  const held = ({ timeStamp }) => press && timeStamp - press.since > BARE_MS
-  const drags = event => { // a finger that goes up or down at once moves the page
-    const across = Math.abs(event.clientX - press.x), down = Math.abs(event.clientY - press.y)
-    return Math.hypot(across, down) >= DRAG_PX && (event.pointerType !== "touch" || across > down || held(event))
+  const held = ({ timeStamp }) => press && !press.points && timeStamp - press.since > BARE_MS
+  const drags = event => {
+    if (Math.hypot(event.clientX - press.x, event.clientY - press.y) < DRAG_PX) return false
+    press.points ||= event.pointerType === "touch" && !held(event) // a finger that moves at once points at patches, or moves the page
+    return !press.points
   }
   const mine = event => { event.preventDefault(); event.stopImmediatePropagation() }
   s.region = null
   figure.removeAttribute("data-region")
   listen("pointerdown", event => {
     if (blocked() || event.button || !event.isPrimary) return
-    press = { from: at(event), x: event.clientX, y: event.clientY, since: event.timeStamp, drawn: false }
+    press = { from: at(event), x: event.clientX, y: event.clientY, since: event.timeStamp, drawn: false, points: false }
   })
   listen("pointermove", event => {
     if (!event.buttons) press = null // it was let go of beside the picture

@@ -71,9 +71,11 @@ test("a finger that moves the page draws nothing, and a pointer let go of elsewh
   assert.equal(send("touchmove").kept, false)
   send("pointermove", { clientX: 5, clientY: 15, pointerType: "touch" })
   assert.equal(send("touchmove").kept, false)
-  send("pointermove", { clientX: 15, clientY: 15, pointerType: "touch", timeStamp: 200 })
-  assert.equal(s.region, null)
-  send("pointermove", { clientX: 15, clientY: 16, pointerType: "touch", timeStamp: 400 }) // it had rested
+  for (const timeStamp of [200, 400]) send("pointermove", { clientX: 15, clientY: timeStamp / 20, pointerType: "touch", timeStamp })
+  assert.equal(send("touchmove", { timeStamp: 500 }).kept, false)
+  assert.equal(s.region, null) // it points at patches
+  send("pointerdown", { clientX: 5, clientY: 5, timeStamp: 100 })
+  send("pointermove", { clientX: 15, clientY: 16, pointerType: "touch", timeStamp: 400 }) // it has rested
   assert.deepEqual(s.region, { from: 0, to: 5 })
   send("pointercancel")
   assert.equal(s.region, null)

@@ -172,6 +172,7 @@ export function listen(s) {
   s.root.querySelector(".compare").onclick = () => {
     if (s.st.second !== null) change(s, { second: null })
     else s.comparing = !s.comparing
+    if (s.comparing) s.root.querySelector(".look h3").scrollIntoView({ block: "nearest" }) // it says what to do, above the photo
     label(s)
     schedule(s)
   }
