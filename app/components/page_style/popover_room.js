@@ -1,4 +1,5 @@
-// What a popover says is read beside its picture: where it would open over it, the page is scrolled until it has room below its button.
+// What a popover says is read beside its picture: where it would open over it, the page is scrolled until it has room below its button,
+// and back when it is closed.
 
 const OPENED_FRAMES = 60 // Streamlit's own opening takes a few
 const EDGE_PX = 16
@@ -24,4 +25,13 @@ function lift(main, button, body) {
   const left = main.scrollHeight - main.clientHeight - main.scrollTop
   if (left < by) document.documentElement.style.setProperty("--popover-room", `${by - left}px`) // at the page's end
   main.scrollBy({ top: by, behavior: "instant" }) // Streamlit opens it below as soon as there is room
+  const there = main.scrollTop
+  const closed = new MutationObserver(() => {
+    if (button.getAttribute("aria-expanded") === "true") return
+    closed.disconnect()
+    const stayed = main.scrollTop === there // else a person has scrolled since
+    document.documentElement.style.removeProperty("--popover-room")
+    if (stayed) main.scrollBy({ top: -by, behavior: "instant" })
+  })
+  closed.observe(button, { attributeFilter: ["aria-expanded"] })
 }
