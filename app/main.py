@@ -42,6 +42,6 @@ else:
     ]
     files = live_files.LiveFiles(worker_script, early_script, live_photo.early_photo)
     live = [*files.routes(), *live_models.LiveModels(waiting_uploads.is_of_visit).routes()]
-    files.prepare()
+    files.compress_ahead()
     routes = [*first_paint.routes(files.early_tag), *live]
     app = st.App(__file__, routes=routes, lifespan=open_file_limit.lifespan, middleware=guards)

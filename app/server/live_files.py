@@ -75,9 +75,10 @@ class EarlyPhoto(NamedTuple):
 class LiveFiles:
     """The files and their address; `worker` gives the worker's script, one module, and `early` that which begins it."""
 
-    def __init__(self, worker: Callable[[], str], early: Callable[[], str], photo: Callable[[], EarlyPhoto]) -> None:
+    def __init__(self, worker: Callable[[], str], early: Callable[[], str], photo: Callable[[], EarlyPhoto | None]) -> None:
         self.worker, self.early, self.make_photo = worker, early, photo
-        self.photo: EarlyPhoto | None = None  # as soon as it is made
+        self.photo: EarlyPhoto | None = None  # as soon as it can be made
+        self._making = threading.Lock()
 
     def routes(self) -> list[Route]:
         """One route for all of them."""
@@ -102,23 +103,29 @@ class LiveFiles:
             return Response(_content(source), media_type=kind, headers=headers | {"Content-Encoding": "identity"})
         return Response(compressed(source), media_type=kind, headers=headers | {"Content-Encoding": "gzip"})
 
-    def prepare(self) -> None:
-        """Compress the wasm and make the early photo while nobody asks for them: the first visitor would wait."""
-
-        def work() -> None:
-            compressed(RUNTIME / WASM)
-            self.photo = self.make_photo()
-
+    def compress_ahead(self) -> None:
+        """Compress the wasm while nobody asks for it: the first visitor would wait."""
         if not missing_files():
-            threading.Thread(target=work, name="prepare Live", daemon=True).start()
+            threading.Thread(target=compressed, args=(RUNTIME / WASM,), name="compress wasm", daemon=True).start()
+
+    def _prepare_photo(self) -> None:
+        """Make the early photo, for visitors to come, in a thread."""
+
+        def make() -> None:
+            with self._making:
+                self.photo = self.photo or self.make_photo()
+
+        if not self.photo and not self._making.locked():
+            threading.Thread(target=make, name="early photo of Live", daemon=True).start()
 
     def early_tag(self) -> str:
         """What begins the worker while the page Live is on its way: a script in the page's head; none where files are missing.
 
-        It names the early photo where that is made already.
+        It names the early photo where that is made already, and has it made for those who come later.
         """
         if missing_files():
             return ""
+        self._prepare_photo()
         worker = self.worker()
         at, told = address(worker), {"files": shipped_files(worker)}
         if self.photo:

@@ -17,6 +17,8 @@ import vitcore
 from app import texts
 from app.components.component_files import early_script, worker_script
 from app.server import first_paint, live_files
+from app.state.memory import memory_cache
+from app.state.models import loaded_models
 from app.state.photos import sample_photos
 from app.state.visit import live_photo
 from tests.conftest import ROOT
@@ -89,7 +91,11 @@ def test_the_worker_is_given_the_first_photo_once_it_is_made(client, monkeypatch
     """The address of each picture changes with it: a browser keeps it for good."""
     monkeypatch.setattr(live_files, "missing_files", list)
     first = r'<script async src=".+?" data-model=".+?" data-files=".+?" data-first="(.+?)">'
+    monkeypatch.setattr(client.files, "photo", None)
+    monkeypatch.setattr(memory_cache, "CACHE", memory_cache.MemoryCache())
+    assert client.files.make_photo() is None, "the first visitor's page would wait for it"
     assert re.search(first, client.get("/live").text) is None
+    loaded_models.loaded(DEFAULT_MODEL)
     monkeypatch.setattr(client.files, "photo", client.files.make_photo())
     photo = json.loads(html.unescape(re.search(first, client.get("/live").text)[1]))
     rec = vitcore.record(shipped, asset("samples/red-panda.jpg"))

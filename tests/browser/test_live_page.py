@@ -222,6 +222,7 @@ def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server,
 
 @pytest.mark.skipif(bool(missing_files()), reason="onnxruntime-web is not installed here: run `make live`")
 def test_the_first_photo_is_answered_before_the_page_asks_and_another_is_not(visit, server):
+    visit("positions").get_by_role("figure").first.wait_for(timeout=LONG_MS)  # a page has loaded the model
     for _ in range(LONG_MS // 100):
         if b"data-first=" in urlopen(f"{server}/live").read():  # the server has made it ready
             break

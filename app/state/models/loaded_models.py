@@ -74,6 +74,11 @@ def loaded(name: str) -> Vit:
     return vit if device == model_device.CPU else vit.to(device)
 
 
+def is_loaded(name: str) -> bool:
+    """Whether a model is in memory, by its `ModelRef`."""
+    return memory_cache.CACHE.peek(_cache_key(name)) is not None
+
+
 def _load_on_cpu(name: str) -> Vit:
     from vitcore.models import load_model
 

@@ -32,11 +32,13 @@ def live_key(vit: Vit, photo: Photo) -> str:
     return f"{vit.name} {photo.key}"
 
 
-def early_photo() -> EarlyPhoto:
-    """The photo that a visitor sees first, for the shipped model. It loads the model, which the first page needs anyway.
+def early_photo() -> EarlyPhoto | None:
+    """The photo that a visitor sees first, for the shipped model; None before a page has loaded it, which would wait for this.
 
     Raises: MemoryBudgetError.
     """
+    if not loaded_models.is_loaded(DEFAULT_MODEL):
+        return None
     vit, name = loaded_models.loaded(DEFAULT_MODEL), sample_photos.samples()[0]["id"]
     photo = sample_photos.open_sample(name, texts.DEFAULT, vit.bands)
     rec = recordings.recording(vit, photo)
