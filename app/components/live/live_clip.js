@@ -91,6 +91,7 @@ export async function stepTo(s, index) {
   freeze(s, true)
   const at = (clip.at = clamp(index, clip.count))
   showClip(s)
+  s.root.dataset.asked = "" // until the model is asked for this frame
   await clip.show(at)
   if (s.source !== source || clip.at !== at) return // another frame is asked for meanwhile
   s.stepped = true
