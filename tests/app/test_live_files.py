@@ -28,7 +28,7 @@ from vitcore.models.model_cards import DEFAULT_MODEL
 
 @pytest.fixture(scope="module")
 def client():
-    files = live_files.LiveFiles(worker_script, early_script, live_photo.early_photo)
+    files = live_files.LiveFiles(worker_script, early_script, lambda: None)  # whatever another test has loaded
     with TestClient(Starlette(routes=[*first_paint.routes(files.early_tag), *files.routes()])) as client:
         client.files = files
         yield client
@@ -91,12 +91,11 @@ def test_the_worker_is_given_the_first_photo_once_it_is_made(client, monkeypatch
     """The address of each picture changes with it: a browser keeps it for good."""
     monkeypatch.setattr(live_files, "missing_files", list)
     first = r'<script async src=".+?" data-model=".+?" data-files=".+?" data-first="(.+?)">'
-    monkeypatch.setattr(client.files, "photo", None)
     monkeypatch.setattr(memory_cache, "CACHE", memory_cache.MemoryCache())
-    assert client.files.make_photo() is None, "the first visitor's page would wait for it"
+    assert live_photo.early_photo() is None, "the first visitor's page would wait for it"
     assert re.search(first, client.get("/live").text) is None
     loaded_models.loaded(DEFAULT_MODEL)
-    monkeypatch.setattr(client.files, "photo", client.files.make_photo())
+    monkeypatch.setattr(client.files, "photo", live_photo.early_photo())
     photo = json.loads(html.unescape(re.search(first, client.get("/live").text)[1]))
     rec = vitcore.record(shipped, asset("samples/red-panda.jpg"))
     assert photo["name"] == "red-panda" and photo["key"] == f"{DEFAULT_MODEL} {sample_photos.sample_digest('red-panda')}"
