@@ -144,9 +144,14 @@ def decimal_or_dash(number: float, digits: int) -> str:
     return decimal(number, digits) if number == number else "–"
 
 
+def two_digits(number: float) -> str:
+    """A number with the two digits that count: 0.027, 5.9, 130."""
+    return f"{float(f'{number:.2g}'):g}"
+
+
 def percent_in_two_digits(share: float) -> str:
     """A share with the two digits that count: 5.9 %, 0.027 %, 100 %."""
-    return f"{float(f'{100 * share:.2g}'):g} %"
+    return f"{two_digits(100 * share)} %"
 
 
 def parts(said: object) -> Any:

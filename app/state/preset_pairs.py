@@ -6,13 +6,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from app.state.visit.second_model import ITSELF, OWN_SIZE, RANDOM
 from vitcore.assets import asset
-
-if TYPE_CHECKING:
-    pass
 
 PICTURES = asset("pairs")
 UNLISTED_MB = {"vit_base_patch16_224.orig_in21k_ft_in1k": 346}  # what is downloaded for models outside the menu

@@ -86,7 +86,7 @@ def swap_animation(model: str, key: str, squares: NDArray[np.float32], title: st
 
 
 def steering_animation(
-    model: str, key: str, towards: str, layer: int, farthest: int, words: Mapping[str, str], mode: Mode
+    model: str, key: str, towards: str, layer: int, farthest: int, title: str, mode: Mode
 ) -> bytes:  # fmt: skip
     """The rollout on the photo as it is steered towards another, by its key, in steps up to `farthest` per cent."""
     vit, rec = recordings.from_key(model, key, "mean")
@@ -98,7 +98,7 @@ def steering_animation(
         AnimationStep(picture, f"{scale} %", _answer(rec, one.logits))
         for picture, scale, one in zip(pictures, scales, passes, strict=True)
     ]
-    return step_animation(words["title"], frames, bar, mode=mode)
+    return step_animation(title, frames, bar, mode=mode)
 
 
 def deletion_animation(

@@ -30,7 +30,7 @@ def show_card(card: ModelCard, with_paper: bool = True) -> None:
     text, trained = texts.prose("common"), _training_facts(card.name)
     data = trained.get("data") or card.data
     maker = text["about maker"] if card.name == DEFAULT_MODEL else ""
-    sentences = [*accuracy_notes(card),
+    sentences = [*accuracy_notes(card).values(),
             text["about top1"].format(top1=card.top1) if card.top1 else text["about no classes"] if card.data else "",
             text.joined((maker, text["about data"].format(data=say(data)) if data else "")), say(trained.get("limits", "")),
             "" if card.teacher or trained or card.data else text["about none"]]  # fmt: skip
@@ -141,28 +141,28 @@ def localisation_score(name: str) -> LocalisationScore | None:
     return LocalisationScore(str(model), int(scores["photos"]), *aucs)
 
 
-def accuracy_notes(card: ModelCard) -> list[str]:
-    """What a reader of its pictures and answers must know: how well it names, and who taught it; [] where nothing is to be said."""
+def accuracy_notes(card: ModelCard) -> dict[str, str]:
+    """What a reader of its pictures and answers must know: how well it names ("species", "weak"), and who taught it ("taught").
+
+    What is not to be said is left out.
+    """
     text = texts.prose("common")
     taught = text["taught"].format(teacher=card.teacher) if card.teacher else ""
     attention_teacher = text["taught looker"].format(looker=card.looker) if card.looker else ""
     species = model_card_tables.species_sentence(_training_facts(card.name), text)
-    return [said for said in (species, weak_accuracy_warning(card), text.joined([taught, attention_teacher])) if said]
+    notes = {"species": species, "weak": weak_accuracy_warning(card), "taught": text.joined([taught, attention_teacher])}
+    return {name: said for name, said in notes.items() if said}
 
 
 def cautions(vit: Vit) -> tuple[str, ...]:
     """The same without marks, for a handout, whose reader has no app."""
-    return tuple(said.replace("**", "") for said in accuracy_notes(vit.card))
+    return tuple(said.replace("**", "") for said in accuracy_notes(vit.card).values())
 
 
 def show_short_notes(card: ModelCard) -> None:
     """The same in a few words, below the picker of the model: the only place but its card where the app says it."""
     text = texts.prose("common")
-    notes = {
-        "species": model_card_tables.species_sentence(_training_facts(card.name), text), "weak": weak_accuracy_warning(card),
-        "taught": card.teacher,
-    }  # fmt: skip
-    if said := " · ".join(text[f"short {name}"] for name, note in notes.items() if note):
+    if said := " · ".join(text[f"short {name}"] for name in accuracy_notes(card)):
         st.caption(said[0].upper() + said[1:])
 
 

@@ -45,7 +45,7 @@ def test_a_frame_for_each_step_of_every_page(kinds, offer):
     made = step_animations.cover_animation("registers", key, code, "mean", {"title": "t", "step": "{count}"}, "light")
     assert count_frames(made) == 3, "nothing, one patch, both"
     macaw = sample_photos.sample_digest("macaw")
-    steered = step_animations.steering_animation("registers", key, macaw, 1, 300, {"title": "t"}, "light")
+    steered = step_animations.steering_animation("registers", key, macaw, 1, 300, "t", "light")
     assert count_frames(steered) == 1 + step_animations.STEERING_STEPS
     made = step_animations.token_animation("registers", key, macaw, "residual", False, True, "t", "light")
     assert count_frames(made) == vit.blocks

@@ -62,7 +62,6 @@ def test_the_last_layer_by_name(tiny):
 
 def test_groups_of_tokens_by_name(tiny):
     other = torch.randn(1, 3, 32, 32, generator=torch.Generator().manual_seed(5))
-    classes = {"classes": (0, 1)}
     first, second = (int(tiny.module(x).argmax()) for x in (X, other))
     classes = {"classes": (first, second)} if first != second else {"classes": _two_answers(tiny, X, other)}
     by_name = vitcore.activation_patching(tiny, X, other, ["class", "patches", 3], **classes)

@@ -203,8 +203,11 @@ def distance(args: argparse.Namespace) -> None:
 
     files = list_photos(args.photo, args.images)
     vit = require_global_attention(load_from_flags(args), "mean attention distance")
-    measured = distributed.distributed_map(files, lambda mine: _distances(vit, mine, args, len(files) == 1), BLOCK_OF_PHOTOS)
-    reaches = [px for px in measured if px is not None]
+    measured = distributed.distributed_map(files, lambda mine: _distances(vit, mine, args.cls, len(files) == 1), BLOCK_OF_PHOTOS)
+    for file, one in zip(files, measured, strict=True) if distributed.is_main_process() else ():
+        if isinstance(one, str):
+            leave_out(args, file, one)
+    reaches = [one for one in measured if not isinstance(one, str)]
     if not reaches:
         raise UsageError("none of the photos could be read.")
     if not distributed.is_main_process():
@@ -218,25 +221,25 @@ def distance(args: argparse.Namespace) -> None:
     write_result(args, vit, "distance", fig, {"distance_px": px, **interval}, **answer)
 
 
-def _distances(vit: Vit, files: Sequence[Path], args: argparse.Namespace, alone: bool) -> list[NDArray[np.float32] | None]:
-    """Distances (L, H) of each photo; None, saying so, for a damaged one among others."""
+def _distances(vit: Vit, files: Sequence[Path], cls: str, alone: bool) -> list[NDArray[np.float32] | str]:
+    """Distances (L, H) of each photo; for a damaged one among others, why it is left out."""
     from vitcore.forward.recordings.mean_distance import FIELDS
     from vitcore.forward.recordings.record_many import SkippedPhotosWarning, record_many
     from vitcore.images import PhotoError
 
     warnings.filterwarnings("ignore", category=SkippedPhotosWarning)  # each is said here, in a line of its own
-    found: list[NDArray[np.float32] | None] = [None] * len(files)
-    stream = record_many(vit, [photo_or_stdin(file) for file in files], batch=BLOCK_OF_PHOTOS, keep=(FIELDS[args.cls],))
+    found: list[NDArray[np.float32] | str] = [""] * len(files)
+    stream = record_many(vit, [photo_or_stdin(file) for file in files], batch=BLOCK_OF_PHOTOS, keep=(FIELDS[cls],))
     try:
         for one in stream:
-            found[one.index] = one.kept[FIELDS[args.cls]]
+            found[one.index] = one.kept[FIELDS[cls]]
             for note in one.notes:
                 print(f"{one.name}: {note}", file=sys.stderr)
     except PhotoError:  # none of this process's could be opened
         if alone:
             raise
     for skipped in stream.skipped:
-        leave_out(args, files[skipped.index], skipped.reason)
+        found[skipped.index] = skipped.reason
     return found
 
 

@@ -128,7 +128,8 @@ def steer(args: argparse.Namespace, vit: Vit) -> None:
     layer = select_layer(vit.blocks // 2 if args.layer is None else args.layer, vit.blocks)
     rec, other = record_photo(vit, args.photo, fusions=()), record_photo(vit, args.towards, fusions=())
     x, y = (to_model_input(vit, one.model_input.numbers) for one in (rec, other))
-    logits = steering_sweep(vit, x, steering_direction(vit, towards=y, away=x, layer=layer), layer, scales)
+    direction = steering_direction(vit, towards=y, away=x, layer=layer, inputs="normalised")
+    logits = steering_sweep(vit, x, direction, layer, scales)
     chances = probabilities(logits, rec.output)
     places = {"own": int(rec.logits.argmax()), "other": int(other.logits.argmax())}
     rows = [

@@ -8,7 +8,7 @@ from vitcore.figures.drawing import Drawing, HoverGrid, Outline, RasterLayer, pi
 from vitcore.figures.heat_overlay import fine_detail, heat_colour_scale, heat_on_photo, scale_top
 from vitcore.figures.theme import Mode
 from vitcore.grid import Grid
-from vitcore.translation import percent, say
+from vitcore.translation import percent, say, two_digits
 
 LONGER_SIDE_PX = 768  # the drawing's longer side, before the browser scales it
 
@@ -57,9 +57,7 @@ def heat_figure(
     )  # fmt: skip
 
 
-def largest_value(
-    values: NDArray, unit: str, signed: bool = False, even_share: float | None = None, after: str = ""
-) -> str:  # fmt: skip
+def largest_value(values: NDArray, unit: str, signed: bool = False, even_share: float | None = None, after: str = "") -> str:
     """The largest of a map's `values` in words, in `unit` and in times an `even_share`, if any; `after` a subtitle."""
     most = values.flat[int(np.abs(values).argmax())] if signed else values.max()
     facts = {"value": f"{most:.3g}".replace("-", "−"), "unit": unit}
@@ -68,7 +66,7 @@ def largest_value(
     elif not even_share:
         told = say("Largest: {value} {unit}", **facts)
     else:
-        told = say("Largest: {value} {unit}, {times}× an even share", **facts, times=f"{float(f'{most / even_share:.2g}'):g}")
+        told = say("Largest: {value} {unit}, {times}× an even share", **facts, times=two_digits(most / even_share))
     return " · ".join(filter(None, (after, told)))
 
 

@@ -14,7 +14,7 @@ from PIL import Image, ImageFilter
 
 from vitcore.figures.theme import DETAIL, HEAT, ON_PHOTO, PHOTO_SHARE, SEQUENTIAL, ColourScale, Mode, diverging_scale, lut
 from vitcore.grid import Grid
-from vitcore.translation import say
+from vitcore.translation import say, two_digits
 
 LUMA = np.array([0.2126, 0.7152, 0.0722], np.float32)  # Rec. 709: how bright red, green and blue are
 BLUR = 0.4  # of a patch's side: what is coarser is left to the heat
@@ -115,7 +115,7 @@ def heat_colour_scale(
         bar = ColourScale(colours=HEAT, low=0, high=top / one if one else MIN_TOP_IN_EVEN_SHARES, unit=told)
     if top < largest:
         return replace(bar, unit=say("{unit}, or more", unit=bar.unit))
-    shown = f"{largest / (one or 1):.2g}"
-    if not tell_largest or shown == f"{bar.high:.2g}":
+    shown = two_digits(largest / (one or 1))
+    if not tell_largest or shown == two_digits(bar.high):
         return bar
     return replace(bar, unit=say("{unit} (largest: {most})", unit=bar.unit, most=shown))

@@ -106,11 +106,10 @@ def _load(
 ) -> Vit:
     if image_px is not None:
         check_size(image_px)
-    if base is not None and str(base).startswith(HUB_PREFIX):
-        base = fetch_hub_folder(str(base), progress)
 
     def opened(path: Path, called: str = "") -> Vit:
-        return open_inspected(inspect(path, like=like, base=base), answers, None, image_px, called, positions_by)
+        where = fetch_hub_folder(str(base), progress) if str(base).startswith(HUB_PREFIX) else base
+        return open_inspected(inspect(path, like=like, base=where), answers, None, image_px, called, positions_by)
 
     if str(name).startswith(HUB_PREFIX):
         return opened(fetch_hub_folder(str(name), progress), str(name))

@@ -33,7 +33,6 @@ class MethodRow(NamedTuple):
     name: str
     deletion: float
     insertion: float
-    gap: float
     place: float | None
 
 
@@ -182,10 +181,7 @@ def _bytes(vit: Vit) -> int:
 def method_rows(one: PhotoDeletion) -> list[MethodRow]:
     """The table of a photo, the best method first."""
     curves = one.curves
-    return [
-        MethodRow(name, curves[name].deletion, curves[name].insertion, curves[name].gap, one.places.get(name))
-        for name in one.ranked
-    ]
+    return [MethodRow(name, curves[name].deletion, curves[name].insertion, one.places.get(name)) for name in one.ranked]
 
 
 @lru_cache(maxsize=8)

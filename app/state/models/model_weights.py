@@ -17,7 +17,6 @@ from vitcore.analysis.model_similarity import subspace_overlap
 from vitcore.analysis.position_embeddings import MirrorSymmetry
 from vitcore.analysis.position_embeddings import correlation_with_distance as correlation_with_distance
 from vitcore.analysis.position_embeddings import matching_patch as matching_patch
-from vitcore.analysis.position_embeddings import most_similar_pair as most_similar_pair
 from vitcore.figures.positions import similarity_mosaic
 from vitcore.figures.theme import encode_image
 from vitcore.grid import Grid
@@ -188,6 +187,14 @@ def row_and_column_cosines(model: str) -> tuple[float, float]:
     cosine = position_similarity(model)
     assert cosine is not None, "only asked for models that have positions"
     return position_embeddings.row_and_column_cosines(cosine, loaded_models.loaded(model).grid)
+
+
+@memory_cache.cached
+def most_similar_pair(model: str) -> tuple[int, int, float] | None:
+    """The two positions that are most alike, and their cosine; None of one position."""
+    cosine = position_similarity(model)
+    assert cosine is not None, "only asked for models that have positions"
+    return position_embeddings.most_similar_pair(cosine) if len(cosine) > 1 else None
 
 
 @memory_cache.cached

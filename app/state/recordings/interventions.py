@@ -145,7 +145,7 @@ def head_drops(rec: Recording, by: str, _vit: Vit, _progress: Progress) -> NDArr
     mean = _gallery_mean(_vit, ["z"]) if by == "mean" else None
     with memory_cache.CACHE.reserve(2 * loaded_models.memory_plan(_vit).pass_bytes):
         x = to_model_input(_vit, rec.model_input.numbers)
-        return -head_ablation(_vit, x, int(rec.logits.argmax()), by, mean, _progress)  # type: ignore[arg-type]
+        return -head_ablation(_vit, x, int(rec.logits.argmax()), by, mean, _progress, inputs="normalised")  # type: ignore[arg-type]
 
 
 def drops_at_hand(rec: Recording, by: str) -> NDArray[np.float32] | None:
@@ -197,7 +197,7 @@ def _patched(rec: Recording, other: Recording, groups: list, vit: Vit, progress:
 
     x, y = (to_model_input(vit, one.model_input.numbers) for one in (rec, other))
     with memory_cache.CACHE.reserve(2 * loaded_models.memory_plan(vit).pass_bytes):
-        return activation_patching(vit, x, y, groups, progress=progress)
+        return activation_patching(vit, x, y, groups, progress=progress, inputs="normalised")
 
 
 @memory_cache.cached
@@ -208,7 +208,7 @@ def _direction(rec: Recording, other: Recording, layer: int, _vit: Vit) -> NDArr
 
     x, y = (to_model_input(_vit, one.model_input.numbers) for one in (rec, other))
     with memory_cache.CACHE.reserve(2 * loaded_models.memory_plan(_vit).pass_bytes):
-        found: NDArray[np.float32] = steering_direction(_vit, towards=y, away=x, layer=layer).cpu().numpy()
+        found: NDArray[np.float32] = steering_direction(_vit, towards=y, away=x, layer=layer, inputs="normalised").cpu().numpy()
     return found
 
 

@@ -47,7 +47,7 @@ def _tokens_of_photo(rec: Recording, kind: str) -> PatchTokens:
     from vitcore.tokens.patch_tokens import patch_tokens
 
     vit = loaded_models.loaded(rec.model)
-    return patch_tokens(vit, to_model_input(vit, rec.model_input.numbers), kind)
+    return patch_tokens(vit, to_model_input(vit, rec.model_input.numbers), kind, inputs="normalised")
 
 
 def _tokens_of_both(rec: Recording, other: Recording, kind: str, mask: bool) -> PatchTokens:

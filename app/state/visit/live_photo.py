@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from app import texts
 from app.server.live_files import EarlyPhoto
+from app.state.memory import memory_cache
 from app.state.models import live_graph, loaded_models
 from app.state.photos import sample_photos
 from app.state.recordings import look_bytes, recordings
@@ -33,12 +35,18 @@ def live_key(vit: Vit, photo: Photo) -> str:
 
 
 def early_photo() -> EarlyPhoto | None:
-    """The photo that a visitor sees first, for the shipped model; None before a page has loaded it, which would wait for this.
+    """The photo that a visitor sees first, for the shipped model.
 
-    Raises: MemoryBudgetError.
+    None before a page has loaded it, which would wait for this, and where there is no room for a pass.
     """
     if not loaded_models.is_loaded(DEFAULT_MODEL):
         return None
+    with contextlib.suppress(memory_cache.MemoryBudgetError):
+        return _photo_for_the_worker()
+    return None
+
+
+def _photo_for_the_worker() -> EarlyPhoto:
     vit, name = loaded_models.loaded(DEFAULT_MODEL), sample_photos.samples()[0]["id"]
     photo = sample_photos.open_sample(name, texts.DEFAULT, vit.bands)
     rec = recordings.recording(vit, photo)

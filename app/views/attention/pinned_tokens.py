@@ -61,7 +61,7 @@ def patch_fields(grid: Grid, names: list[str], text: Prose) -> tuple[int, int | 
     other = query_controls.optional_number_input(
         text["second"], SECOND_PATCH, grid.patches, width=155,
         placeholder=text["none"] if second is None else names[second], help=text["second help"],
-        on_change=_unpin_prefix_token, args=("second",),
+        on_change=_unpin_second_token,
     )  # fmt: skip
     _write_address(first, second)
     return place, second if other is None else grid.prefix + other
@@ -73,9 +73,9 @@ def _pin_typed_patch() -> None:
         pin_token("token", patch, 0)
 
 
-def _unpin_prefix_token(name: str) -> None:
-    """A patch was typed into a field: it is pinned in place of the token that is none."""
-    st.session_state[f"_{name}"] = None
+def _unpin_second_token() -> None:
+    """A second patch was typed: it is pinned in place of the token that is none."""
+    st.session_state["_second"] = None
 
 
 def _prefix_token(name: str, prefix: int) -> int | None:

@@ -28,7 +28,7 @@ if cosine is None:
 if getattr(vit.module, "positions_at", "stem") == "blocks":
     st.caption(text["every block"])
 with aside(key="aside_found"):
-    position_sentences.show_grid_sentences(vit.name, cosine, text)
+    position_sentences.show_grid_sentences(vit.name, text)
 with lead(), st.container(key="positions"):  # below each other where one would be too narrow to read: `page_style.css`
     left, right = st.columns([3, 2], gap="large")
 with right:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
 
 
-def show_grid_sentences(model: str, cosine: NDArray, text: Prose) -> None:
-    """The most similar pair of all positions (N, N); whether those of one row or column are more alike than others as far apart."""
-    if len(cosine) > 1:
-        one, another, most = model_weights.most_similar_pair(cosine)
+def show_grid_sentences(model: str, text: Prose) -> None:
+    """The most similar pair of all positions; whether those of one row or column are more alike than others as far apart."""
+    if pair := model_weights.most_similar_pair(model):
+        one, another, most = pair
         st.markdown(text["most similar pair"].format(one=one, other=another, cosine=decimal(most, 3)))
     in_line, others = model_weights.row_and_column_cosines(model)
     if in_line == in_line:

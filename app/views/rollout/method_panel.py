@@ -28,7 +28,7 @@ from vitcore.figures.paper_style import paper_style_note, paper_style_photo
 from vitcore.figures.relevance import relevance_scale_top
 from vitcore.figures.theme import pixels_to_data_uri
 from vitcore.grid import Grid
-from vitcore.translation import translated_labels
+from vitcore.translation import translated_labels, two_digits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -117,7 +117,7 @@ def _strongest_patch(visit: RolloutVisit, method_map: MethodMap, prefix: str) ->
     ]
     label = translated_labels(visit.recording.labels)[visit.target_class] if visit.target_class is not None else ""
     share, even = method_map.shown_values.flat[patch], method_map.even_share(visit.grid)
-    facts = {"share": f"{share:.3g}", "times": f"{float(f'{share / even:.2g}'):g}" if even else "", "unit": method_map.unit}
+    facts = {"share": f"{share:.3g}", "times": two_digits(share / even) if even else "", "unit": method_map.unit}
     st.markdown(sentence.format(patch=patch, row=row, col=col, label=texts.escape_markdown(label), **facts))
     if method_map.method.asks_class:
         return

@@ -173,13 +173,12 @@ def show_steering(visit: Visit, other: Recording, title: str) -> None:
     plot(figures.predictions(top, visit.mode, text["steered answer"]), "steered", text["steered answer"])
     with st.container(horizontal=True):
         explain(text["steer how"], text["steer limits"], text["steer source"])
-        words = {"title": text["film steer"].format(photo=title, layer=layer)}
         downloads(
             lambda: figures.predictions(top, visit.mode, text["steered answer"]), "steered", subjects=(*visit.subjects, title),
             file_stem=f"steered after layer {layer}", logits_before=rec.logits, logits_after=logits, scale_percent=scale,
             animation=partial(
-                step_animations.steering_animation, vit.name, visit.photo.key, other.photo.key, layer, scale or FARTHEST, words,
-                visit.mode,
+                step_animations.steering_animation, vit.name, visit.photo.key, other.photo.key, layer, scale or FARTHEST,
+                text["film steer"].format(photo=title, layer=layer), visit.mode,
             ),
         )  # fmt: skip
     copy_link.add_to_handout(**steering_query_params())

@@ -28,7 +28,7 @@ from vitcore.architectures.grey_input import input_channels
 from vitcore.errors import check_name
 from vitcore.forward.recording import to_model_input, told_of_passes
 from vitcore.images import Crop, InputKind, Photo, crop_for_model, open_photo, photo_from_image, photos_in_folder
-from vitcore.images.bands import as_model_numbers
+from vitcore.images.bands import as_model_numbers, bands_last
 from vitcore.images.photo_arrays import as_numpy, batch_error, image_from_array, is_array, not_numbers_error
 from vitcore.models.vit import Vit, check_bands
 from vitcore.translation import say
@@ -92,11 +92,8 @@ def open_for_model(vit: Vit, source: Any, inputs: InputKind | None, name: str | 
         raise batch_error(source, name or say("The photo"))
     if isinstance(source, list | tuple):
         raise TypeError("a photo is one path, picture or array, not several: record_many takes several")
-    if has_input_shape(vit, source) or inputs == "normalised":
-        if input_kind(vit, source, inputs) == "normalised":
-            return picture_of_input(vit, source, name or "picture")
-    elif inputs is not None:
-        check_name("inputs", inputs, get_args(InputKind))
+    if (inputs is not None or has_input_shape(vit, source)) and input_kind(vit, source, inputs) == "normalised":
+        return picture_of_input(vit, source, name or "picture")
     photo = open_photo(source, name, vit.bands)
     return photo, crop_for_model(photo.image, vit.transform, vit.grid, photo.bands)
 
@@ -196,7 +193,11 @@ def to_inputs_of_pixels(vit: Vit, photos: Any, inputs: InputKind | None = None) 
     if inputs is not None or not own or not len(photos):
         return to_model_inputs(vit, photos, inputs)
     each = as_numpy(photos)
-    read = (lambda one: np.asarray(image_from_array(one, say("The photo")))) if vit.bands == 3 else as_model_numbers
+    name = say("The photo")
+
+    def read(one: NDArray) -> NDArray:
+        return np.asarray(image_from_array(one, name)) if vit.bands == 3 else as_model_numbers(bands_last(one, vit.bands, name))
+
     return torch.cat([to_model_input(vit, read(one)) for one in (each if each.ndim == 4 else each[None])])
 
 

@@ -63,7 +63,7 @@ def shape_fields_of_model(name: str) -> dict[str, Any]:
     if not isinstance(trained.module, timm.models.VisionTransformer):
         return {}
     block, (high, wide) = module.blocks[0], module.patch_embed.patch_size
-    if high != wide:
+    if high != wide or not (hasattr(block, "attn") and hasattr(block.mlp, "fc1")):  # parallel parts, gated MLPs
         return {}
     width = int(module.embed_dim)
     return {

@@ -1,15 +1,15 @@
 """An inspection with what its file's own settings say: known where a name means one thing, likely where it may mean another."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vitcore.errors import shown_name
 from vitcore.models.checkpoint_inspection.lookalikes import of_unit_pixels
-from vitcore.models.checkpoint_inspection.open_questions import crop_terms
+from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, crop_terms, parse_answer
 from vitcore.models.checkpoint_inspection.saved_settings.find_settings import Settings, find_settings
 from vitcore.models.formats.config_json import CheckpointConfiguration
+from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
 if TYPE_CHECKING:
@@ -30,24 +30,26 @@ def with_saved_settings(found: "Inspection", tree: Mapping[str, Any], beside: Ch
     for key, values in settings.terms.items():
         if key not in asked:
             continue
-        fitting = [value for value in values if not asked[key].choices or value in asked[key].choices]
-        fitting = [value for value in fitting if key != "eps" or (isinstance(value, float) and 0 < value < 1)]
+        fitting = {answer: name for value, name in values.items() if (answer := _fitting(asked[key], value)) is not None}
         if len(fitting) != 1:
-            notes += [_several(values)] if len(fitting) > 1 else []
-        elif key in PROVEN:
-            answers[key] = fitting[0]
-            read.append(values[fitting[0]])
+            notes += [_several(values)] if fitting else []
+            continue
+        [(answer, name)] = fitting.items()
+        if key in PROVEN:
+            answers[key] = answer
+            read.append(name)
         else:
-            found = found.with_likely({key: fitting[0]}, say("as {field} in the file says", field=shown_name(values[fitting[0]])))
+            found = found.with_likely({key: answer}, say("as {field} in the file says", field=shown_name(name)))
     if "normalise" in asked:
         bands = len(asked["normalise"].likely[0])
         colours = {numbers: name for numbers, name in settings.colours.items() if len(numbers[0]) in (1, bands)}
         if len(colours) > 1:
             notes.append(_several(colours))
         for numbers, name in colours.items() if len(colours) == 1 else ():
-            unit, of_bytes = of_unit_pixels(*numbers)
+            rounded, of_bytes = of_unit_pixels(*numbers)
+            unit = rounded if of_bytes else numbers
             mean, std = (part * (bands // len(part)) for part in unit)
-            if of_bytes or len(numbers[0]) != bands or not all(map(math.isfinite, (*mean, *std))):
+            if of_bytes or len(numbers[0]) != bands:
                 found = found.with_likely({"normalise": (mean, std)}, say("as {field} in the file says", field=shown_name(name)))
             else:
                 answers["normalise"] = (mean, std)
@@ -57,6 +59,14 @@ def with_saved_settings(found: "Inspection", tree: Mapping[str, Any], beside: Ch
     notes += said
     read += [settings.class_names[labels]] if labels else []
     return _with_known(found, answers, labels, read, notes)
+
+
+def _fitting(question: OpenQuestion, value: Any) -> Any:
+    """A saved value as an answer to a question; None where it is none."""
+    try:
+        return parse_answer(question, value)
+    except ModelError:
+        return None
 
 
 def _class_names(found: "Inspection", settings: Settings) -> tuple[tuple[str, ...] | None, list[str]]:

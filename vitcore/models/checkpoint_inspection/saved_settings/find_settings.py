@@ -124,9 +124,8 @@ def _class_names(value: Any, numbers: bool) -> tuple[str, ...] | None:
         if isinstance(said, Mapping):
             if all(isinstance(one, str) for one in said.values()) and label_names(said) is None:
                 return None  # all like LABEL_1
-            said = {number: name for name, number in said.items()} if numbers else dict(said)
-            if not numbers and all(isinstance(one, int) for one in said.values()):
-                said = {number: name for name, number in said.items()}
+            flipped = numbers or all(isinstance(one, int) for one in said.values())
+            said = {number: name for name, number in said.items()} if flipped else dict(said)
         if not all(isinstance(one, str) for one in (said.values() if isinstance(said, dict) else said)):
             return None
         return tuple(names_in_order(said)) or None
