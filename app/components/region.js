@@ -44,7 +44,7 @@ export function outlineRegion(ctx, region, grid, wide, high) {
   strokeTwice(ctx, "#ffb000", 3, () => ctx.strokeRect(box.col * w, box.row * h, box.wide * w, box.high * h), { dash: [8, 4] })
 }
 
-/** Keeps `s.region`: the region that is held, or null. While there is one the map stays as it is: nothing is pointed at.
+/** Keeps `s.region`: the region that is held, or null; `s.fitRegion()` lets go of it where the map is another. While there is one the map stays as it is: nothing is pointed at.
  * `at(event)` is the patch under a pointer, `start()` that from which Shift and an arrow key begin; `flipped()`: the map is mirrored;
  * `blocked()`: another tool has the pointer.
  * @param {HTMLElement} canvas @param {any} s
@@ -52,7 +52,10 @@ export function outlineRegion(ctx, region, grid, wide, high) {
 export function listenRegion(canvas, s, { grid, at, start, changed, flipped = () => false, blocked = () => false }) {
   const figure = canvas.closest("figure")
   let press = null // the pointer that is down, where it came down, and whether it has drawn a region since
+  const shape = () => `${grid().rows} ${grid().cols}`
+  let drawnOn = ""
   const become = region => {
+    drawnOn = shape()
     s.region = region && region.from !== region.to ? region : null
     figure.toggleAttribute("data-region", Boolean(s.region))
     changed()
@@ -66,9 +69,14 @@ export function listenRegion(canvas, s, { grid, at, start, changed, flipped = ()
   }
   const mine = event => { event.preventDefault(); event.stopImmediatePropagation() }
   s.region = null
+  s.fitRegion = () => {
+    if (s.region && (blocked() || drawnOn !== shape())) become(null)
+  }
   figure.removeAttribute("data-region")
   listen("pointerdown", event => {
-    if (blocked() || event.button || !event.isPrimary) return
+    if (event.button || !event.isPrimary) return
+    press = null
+    if (blocked()) return s.fitRegion()
     press = { from: at(event), x: event.clientX, y: event.clientY, since: event.timeStamp, drawn: false, points: false }
   })
   listen("pointermove", event => {

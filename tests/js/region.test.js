@@ -84,6 +84,23 @@ test("a finger that moves the page draws nothing, and a pointer let go of elsewh
   assert.equal(s.region, null)
 })
 
+test("a region goes where the map is another, and where another tool takes the pointer", () => {
+  let grid = GRID, blocked = false
+  const { s, send, press } = stage({ grid: () => grid, blocked: () => blocked })
+  press("ArrowRight", { shiftKey: true })
+  s.fitRegion()
+  assert.deepEqual(s.region, { from: 5, to: 6 }) // the same map
+  grid = { rows: 2, cols: 2 }
+  s.fitRegion()
+  assert.equal(s.region, null)
+  grid = GRID
+  press("ArrowRight", { shiftKey: true })
+  blocked = true
+  send("pointerdown", { clientX: 5, clientY: 5 })
+  assert.equal(send("pointermove", { clientX: 25, clientY: 5 }).stopped, false) // the stroke is the other tool's
+  assert.equal(s.region, null)
+})
+
 test("Shift and arrow keys stretch a region within the map, Escape lets go of it", () => {
   const { s, press, escape } = stage()
   assert.equal(press("ArrowRight").stopped, false)

@@ -16,6 +16,7 @@ function make(tag, into, facts = {}) {
 
 // Cards, tiles and the strip for this many heads, blocks and prefix tokens.
 export function build(s) {
+  s.fitRegion()
   const { data, root } = s
   const { grid, heads, names } = data
   const tokens = grid.prefix + grid.rows * grid.cols

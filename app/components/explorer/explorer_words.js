@@ -25,7 +25,8 @@ export function tell(s) {
   const asked = s.comparing ? words["compare now"] : title(s, token)
   q(".look h3").textContent = s.hover === null || st.rolled ? asked : title(s, fillIn(words.under, { token }))
   const most = largest(lit, grid.prefix)
-  const facts = { most: nameOf(s, most), percent: percent(lit[most]), times: digits(lit[most] / even(s)), token, even: percent(1 / (grid.prefix + grid.rows * grid.cols)) }
+  const times = value => digits(value / even(s))
+  const facts = { most: nameOf(s, most), percent: percent(lit[most]), times: times(lit[most]), token, even: percent(even(s)) }
   q(".most").textContent = s.region ? regionSentence(lit, grid.prefix, s.region, grid, { even: even(s), mean: st.column, words }) : [fillIn(words[st.rolled ? "most rollout" : st.column ? "most column" : "most"], facts), ofSecond(s)].join(" ")
   outlying(s)
   q(".pointed").textContent = pointed(s) || `${POINTS ? words.point : ""} ${words[data.style === "light" ? "no scale" : "hold"]}`
@@ -33,7 +34,6 @@ export function tell(s) {
     value.textContent = percent(lit[token])
     button.style.backgroundSize = `${Math.round(100 * Math.min(1, lit[token]))}% 100%`
   })
-  const times = value => digits(value / even(s))
   q(".look .scale b").textContent = fillIn(words[lit[most] > s.top ? "times or more" : "times"], { what: words[st.rolled ? "rollout weight" : "weight"], ...facts })
   const [low, high] = q(".look .scale").querySelectorAll("span")
   low.textContent = data.log ? times(s.top / 10 ** DECADES) : "0"

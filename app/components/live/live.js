@@ -41,6 +41,7 @@ function settle(s, root, data) {
 
 // Another model: nothing of the last one stays.
 function restart(s) {
+  s.fitRegion()
   s.worker?.terminate()
   stopSource(s)
   clearTimeout(s.lost)

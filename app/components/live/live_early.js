@@ -24,7 +24,11 @@
       const answer = await fetch(url(name))
       return createImageBitmap(await answer.blob(), { colorSpaceConversion: "none", premultiplyAlpha: "none" })
     }))
-    const answer = new Promise(done => early.worker.addEventListener("message", ({ data }) => data.kind === "frame" && !data.id && done(data)))
+    const answer = new Promise(done => early.worker.addEventListener("message", function hear({ data }) {
+      if (data.kind !== "frame" || data.id) return
+      early.worker.removeEventListener("message", hear)
+      done(data)
+    }))
     early.worker.postMessage({ kind: "frame", id: 0, covered: [], off: [], spec, bitmap: pictures[0], sharp: pictures[1] })
     early.photo = { key, pictures, answer }
   }

@@ -91,7 +91,9 @@ async function openClip(s, file) {
 export async function openPhoto(s) {
   const { pixels, photo, key } = s.data
   try {
-    const [bitmap, sharp] = s.early?.key === key ? s.early.pictures : await Promise.all([pixels, photo].map(async url => {
+    const { early } = s, given = early?.key === key ? early.pictures : null
+    if (given) early.pictures = null // the next time they may have been closed
+    const [bitmap, sharp] = given ?? await Promise.all([pixels, photo].map(async url => {
       const answer = await fetch(url)
       return createImageBitmap(await answer.blob(), { colorSpaceConversion: "none", premultiplyAlpha: "none" })
     }))

@@ -18,6 +18,7 @@ function make(tag, into, facts = {}) {
 }
 
 export function build(s) {
+  s.fitRegion()
   const { data, root } = s, { grid, words } = data, q = q => root.querySelector(q)
   const style = getComputedStyle(root), css = name => style.getPropertyValue(name).trim()
   Object.assign(s, { ink: css("--st-text-color"), soft: style.color, line: css("--st-border-color"), accent: css("--st-primary-color"), font: `${Math.max(12, Math.round(0.8 * parseFloat(style.fontSize)))}px ${css("--st-font")}`, em: parseFloat(style.fontSize), barOf: null,
@@ -93,7 +94,7 @@ export function listen(s) {
   const pin = patch => change(s, { patch: s.st.patch === patch ? null : patch })
   const hover = patch => ({ hover: patch })
   const wasHeld = holding(hit, bare => s.root.classList.toggle("bare", bare))
-  listenRegion(hit, s, { grid: () => s.data.grid, at: e => (s.data.undefined.rollout ? null : patchAt(e)), start: () => s.st.patch ?? s.data.middle, blocked: () => Boolean(s.data.undefined.rollout),
+  listenRegion(hit, s, { grid: () => s.data.grid, at: patchAt, start: () => s.st.patch ?? s.data.middle, blocked: () => Boolean(s.data.undefined.rollout),
     changed: () => { s.hover = null; schedule(s) } })
   points(hit, patchAt, hover, patch => !wasHeld() && pin(patch))
   points(q(".sequence .base"), e => {

@@ -33,7 +33,7 @@ export const pictureAmong = path => path.find(node => node instanceof Element &&
 export function fullScreen(event) {
   if (event.key.toLowerCase() !== "f" || event.ctrlKey || event.metaKey || event.altKey) return false
   if (document.fullscreenElement) {
-    document.exitFullscreen()
+    leave()
     return true
   }
   const picture = pictureAmong([...event.composedPath(), ...under]) ?? pictureAmong(largestInSight())
@@ -48,6 +48,7 @@ export function fullScreen(event) {
 export function numberedPicture(event) {
   const way = WAYS[event.key], digit = /^[0-9]$/.test(event.key)
   if ((!way && !digit) || taken(event)) return false
+  if (way && !document.fullscreenElement) return false
   const path = /** @type {any[]} */ (event.composedPath()), pictures = numberedPictures(), now = document.fullscreenElement ? pictures.findIndex(one => one.matches(ALONE)) : -1
   if (way && (now < 0 || (event.key.startsWith("Arrow") && path.some(node => node.matches?.("input, canvas[tabindex]"))))) return false
   const next = way ? now + way : Number(event.key) - 1
@@ -62,8 +63,8 @@ const numberedPictures = () => [...document.querySelectorAll(":st(main) *")].fla
 
 let left = Promise.resolve(), filling = 0 // what leaves the screen is waited for before it is filled again
 
-// Of the screen, whatever has filled it below.
-function leave() {
+/** Of the screen, whatever has filled it below. */
+export function leave() {
   left = left.then(async () => {
     while (document.fullscreenElement && !filling) await document.exitFullscreen()
   }).catch(() => {})

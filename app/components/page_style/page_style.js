@@ -2,7 +2,7 @@
 // and Down turn the page. Tells Python the size of type and phone.
 
 import { taken, typed } from "../keys.js"
-import { fullScreen, numberedPicture, watchPointer } from "./full_screen.js"
+import { fullScreen, leave, numberedPicture, watchPointer } from "./full_screen.js"
 import { pageSize } from "./page_size.js"
 import { takeDrops } from "./photo_drop.js"
 import { makeRoom } from "./popover_room.js"
@@ -65,7 +65,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   s.key = event => {
     if (event.key === "?" && !typed(event)) {
-      if (document.fullscreenElement) document.exitFullscreen() // it would cover them
+      if (document.fullscreenElement) leave() // it would cover them
       return setTriggerValue("keys", true)
     }
     if (data.lecture && numberedPicture(event)) {

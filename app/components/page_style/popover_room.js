@@ -22,7 +22,7 @@ function lift(main, button, body) {
   const lacks = bottom + body.offsetHeight + EDGE_PX - window.innerHeight
   const by = Math.min(lacks, top - EDGE_PX)
   if (by <= 0) return
-  const left = main.scrollHeight - main.clientHeight - main.scrollTop
+  const before = main.scrollTop, left = main.scrollHeight - main.clientHeight - main.scrollTop
   if (left < by) document.documentElement.style.setProperty("--popover-room", `${by - left}px`) // at the page's end
   main.scrollBy({ top: by, behavior: "instant" }) // Streamlit opens it below as soon as there is room
   const there = main.scrollTop
@@ -31,7 +31,7 @@ function lift(main, button, body) {
     closed.disconnect()
     const stayed = main.scrollTop === there // else a person has scrolled since
     document.documentElement.style.removeProperty("--popover-room")
-    if (stayed) main.scrollBy({ top: -by, behavior: "instant" })
+    if (stayed) main.scrollTo({ top: before, behavior: "instant" })
   })
   closed.observe(button, { attributeFilter: ["aria-expanded"] })
 }

@@ -31,13 +31,14 @@ export default function ({ data, parentElement, setTriggerValue }) {
     // numbers of a map; a picture of patches in another order has no regions
     const lacks = () => !s.data?.overlay || !s.data.values || Boolean(s.data.order) || (s.data.step ?? 1) > 1
     listenRegion(canvas, s, { grid: () => s.data, at: e => slotAt(e, canvas, s), blocked: lacks, start: () => s.cursor ?? s.data.selected ?? 0, changed: () => {
-      s.hover = null
+      s.show(null)
       s.retell()
       draw(canvas, s)
     } })
   }
   if (s.data && s.data.selected !== data.selected) s.cursor = null
   s.data = data
+  s.fitRegion()
   // all of it and its line fit on the screen, below a page's title and controls: on a projector, a phone on its side
   const slots = slotsOf(data)
   parentElement.querySelector("figure").toggleAttribute("data-counted", Boolean(data.counted))
@@ -74,7 +75,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     for (const other of groups.get(s.data.group) ?? []) if (other !== follow) other(slot)
   }
   leave(s)
-  s.follow = follow
+  Object.assign(s, { follow, show })
   if (data.group) groups.set(data.group, (groups.get(data.group) ?? new Set()).add(follow))
   s.group = data.group
   canvas.onpointermove = e => show(slotAt(e, canvas, s), false)
