@@ -165,6 +165,18 @@ def test_the_outline_is_what_is_cut(tmp_path, photo):
     assert np.array_equal(cut, np.asarray(resize_and_crop(photo, vit.transform)))
 
 
+def test_of_two_files_transformers_own_comes_first(tmp_path, photo):
+    fields = {"image_processor_type": "ViTImageProcessor", "size": 224}
+    here = folder(tmp_path, {**fields, "image_mean": [0.1] * 3})
+    (here / "processor_config.json").write_text('{"processor_class": "CLIPProcessor"}')  # names no settings of pictures
+    assert load_model.load(here).mean == (0.1,) * 3
+    (here / "processor_config.json").write_text(json.dumps({"image_processor": {**fields, "image_mean": [0.9] * 3}}))
+    with pytest.warns(UserWarning, match=r"preprocessor_config\.json has settings that are not followed here: image_mean=\[0\.1"):
+        vit = load_model.load(here)
+    theirs = T.AutoImageProcessor.from_pretrained(here)(photo, return_tensors="pt").pixel_values[0]
+    assert (normalised(vit, photo) - theirs).abs().max() <= 2 * STEP
+
+
 NO_FIELDS = [
     {"size": "x"}, {"size": {"height": 0, "width": 0}}, {"size": 10**9}, {"image_std": [0, 0, 0]}, {"rescale_factor": 0},
     {"crop_size": {"height": -1, "width": 5}, "do_center_crop": True}, {"image_mean": [1]}, {"image_mean": None},

@@ -72,16 +72,16 @@ def read_preprocessing(folder: Path, model: str) -> tuple[dict[str, Any], list[s
     `resize`: [height, width], the shorter side, or None; `crop`: [height, width] or None; `interpolation`: Pillow's name;
     `mean` and `std` are of values from 0 to 1, rescaling included.
     """
-    file = next((file for file in (folder / name for name in PROCESSOR_FILES) if file.is_file()), None)
-    if file is None:
+    own, whole = (read_json_object(folder / name) if (folder / name).is_file() else {} for name in PROCESSOR_FILES)
+    said = whole.get("image_processor") or own  # of a processor of text and pictures, which comes first
+    if not said:
         return {}, []
-    said = read_json_object(file)
-    said = said.get("image_processor", said)  # of a processor of text and pictures
     kind = said.get("image_processor_type") or said.get("feature_extractor_type") or PROCESSOR_BY_MODEL_TYPE.get(model, "")
     name = next((kind.removesuffix(ending) for ending in CLASS_NAME_ENDINGS if kind.endswith(ending)), kind)
     unfollowed = [] if name in DEFAULTS else [f"image_processor_type={kind[:60] or '?'}"]
     known = DEFAULTS.get(name, DEFAULTS["ViT"])
     unfollowed += [f for f, v in said.items() if f not in FOLLOWED_FIELDS | IGNORED_FIELDS and v not in (None, False, [], {})]
+    unfollowed += [f"{f}={str(v)[:40]}" for f, v in own.items() if f in FOLLOWED_FIELDS and said.get(f, known[f]) != v]
     return _input({**known, **said}, unfollowed), unfollowed
 
 
