@@ -23,7 +23,7 @@ HEAD_GROUPS = re.compile(
 )
 NO_HEAD_GROUPS = re.compile(r"fc_norm|head_drop|head_norm|logit_(scale|bias)|\w*(predict(or|ion)|project|decoder|dino|ibot)\w*")
 HARMLESS = re.compile(r"(.*\.)?\w*(loss|criterion|metric|logit_scale|logit_bias|acc|auroc|f1|queue|centre|center)\w*(\.|$)")
-PRE_TRAINING = re.compile(r"(.*\.)?\w*head\.(mlp|last_layer)\b")  # DINO's and iBOT's heads compare views of a photo
+PRE_TRAINING = re.compile(r"(.*\.)?(\w*head\.(mlp|last_layer)|(student|teacher)_\w*head)\b")  # DINO's, iBOT's: views compared
 POOLER = "pooler.dense."  # transformers': beside a head it may stand before it, or not be used
 BATCH_NORM = {"weight", "bias", "running_mean", "running_var", "num_batches_tracked"}
 
@@ -59,7 +59,7 @@ def find_head_beside(names: Iterable[str]) -> tuple[dict[str, str], tuple[str, .
     if not heads:
         return {}, ()
     if len(heads) < len(groups):
-        return {}, tuple(left)
+        return {}, tuple(sorted(left, key=lambda name: name.partition(".")[0] not in heads))
     inner = [name.partition(".")[2] if len(heads) == 1 and "." in name else name for name in left]
     return {FOREIGN_HEAD + short: name for short, name in zip(inner, left, strict=True)}, ()
 

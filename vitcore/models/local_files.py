@@ -105,7 +105,7 @@ def load_weights_into(module: Any, file: Path, as_it_is: bool = False) -> None:
 
     tree = weight_files.read_weights_tree(file)
     if as_it_is:
-        module.load_state_dict(checkpoint_layout.read_tensors(checkpoint_layout.whole_model(tree, file.name)), assign=True)
+        module.load_state_dict(checkpoint_layout.read_tensors(checkpoint_layout.whole_models(tree, file.name)[0]), assign=True)
         return
     if not hasattr(module, "patch_embed"):  # a network without patches, saved by ourselves under its own names
         own = {name: weight for name, weight in tree.items() if isinstance(weight, LazyTensor)}

@@ -70,6 +70,26 @@ def llama():
     return save({"model.embed_tokens.weight": torch.zeros(9, 4), "model.layers.0.self_attn.q_proj.weight": torch.zeros(4, 4)})
 
 
+def frozen():
+    out = io.BytesIO()
+    torch.jit.save(torch.jit.freeze(torch.jit.trace(torch.nn.Linear(3, 2).eval(), torch.ones(1, 3))), out)
+    return out.getvalue()
+
+
+def spectrograms():
+    import transformers as T
+
+    shape = {"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 64}
+    return bytes_of(T.ASTModel(T.ASTConfig(**shape, max_length=32, num_mel_bins=32)).state_dict())
+
+
+def beit():
+    import transformers as T
+
+    shape = {"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 64, "image_size": 32}
+    return bytes_of(T.BeitModel(T.BeitConfig(**shape)).state_dict())
+
+
 def one_less_of(state, name):
     return {k: v for k, v in state.items() if k != name}
 
@@ -116,7 +136,34 @@ BAD = {
         lambda s: changed(s, patch_embed__proj__weight=torch.ones(64, 3, 2, 8, 8)),
         "its patches are 2×8×8, of several",
     ),
-    "shared out": (".pt", lambda s: bytes_of({"module": {k: torch.empty(0) for k in s}}), "without values, which are shared out"),
+    "shared out": (".pt", lambda s: bytes_of({"module": {k: torch.empty(0) for k in s}}), "in pieces, which are shared out"),
+    "shared out and flat": (
+        ".pt",
+        lambda s: bytes_of({"backbone._fsdp_wrapped_module._flat_param": torch.ones(9)}),
+        "in pieces, which",
+    ),
+    "frozen": (".pt", lambda s: frozen(), "is a frozen TorchScript program"),
+    "an optimiser": (".pt", lambda s: bytes_of(torch.optim.SGD([torch.ones(2)]).state_dict()), "holds the state of an optimiser"),
+    "a schedule": (".pt", lambda s: bytes_of({"last_epoch": 3, "_step_count": 4}), "holds the state of a schedule"),
+    "random numbers": (".pth", lambda s: bytes_of({"python": 1, "cpu": torch.ones(9)}), "holds the states of random number"),
+    "joblib": (".pkl", lambda s: pickle.dumps({"a": "joblib.numpy_pickle"}), "in joblib format"),
+    "sound by one channel": (".bin", lambda s: spectrograms(), "as models of sound have (AST)"),
+    "another class of transformers": (".bin", lambda s: beit(), "such as blocks.0.lambda_1: put its config.json beside it"),
+    "pruned heads": (
+        ".pt",
+        lambda s: changed(
+            s,
+            blocks__1__attn__qkv__weight=torch.ones(96, 64),
+            blocks__1__attn__qkv__bias=torch.ones(96),
+            blocks__1__attn__proj__weight=torch.ones(64, 32),
+        ),
+        "attention is 32, 64 wide",
+    ),
+    "positions of no grid": (
+        ".pt",
+        lambda s: changed(one_less_of(s, "cls_token"), pos_embed=torch.ones(1, 17, 64)),
+        "those of 17 patches, which form no grid",
+    ),
     "another's blocks": (
         ".pt",
         lambda s: save({k.replace("norm1", "in_norm"): w for k, w in s.items()}),

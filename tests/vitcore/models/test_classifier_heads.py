@@ -180,6 +180,11 @@ LEFT_OUT = {
     "of an unknown name": (lambda: Wrapped(of_timm(), bottleneck=nn.Linear(WIDE, 3)), "bottleneck.weight"),
     "a norm beside": (lambda: Wrapped(of_timm(), norm=nn.LayerNorm(WIDE), fc=nn.Linear(WIDE, 3)), "norm.weight"),
     "two heads": (lambda: Wrapped(of_timm(), head_of_age=nn.Linear(WIDE, 9), head_of_kind=nn.Linear(WIDE, 3)), "head_of_age"),
+    "beside CLIP": (
+        lambda: T.CLIPForImageClassification(T.CLIPConfig(vision_config=OF_TRANSFORMERS | {"hidden_size": WIDE})),
+        "classifier.weight",
+    ),
+    "beside a text": (lambda: Wrapped(of_timm(), text=nn.Embedding(5, 9), classifier=nn.Linear(WIDE, 3)), "classifier.weight"),
     "of another width": (lambda: with_head(nn.Linear(3 * WIDE, 3)), "head.weight"),
 }
 
@@ -216,6 +221,13 @@ def test_heads_of_a_pre_training_are_no_classes(tmp_path):
     for head in ("head.mlp.0.weight", "head.last_layer.weight_v", "projection_head.layers.0.weight", "predictor.0.weight"):
         torch.save(state | {head: torch.ones(WIDE, WIDE)}, tmp_path / "a.pth")
         assert load_model.load(tmp_path / "a.pth").labels == (), head
+
+
+def test_layers_over_a_picture_are_no_classifier(tmp_path):
+    state = {f"vit.{name}": w for name, w in of_timm().state_dict().items()}
+    torch.save(state | {"out.conv.weight": torch.ones(3, 8, 1, 1), "encoder1.weight": torch.ones(8, WIDE)}, tmp_path / "a.pth")
+    with pytest.warns(UserWarning, match=r"beside the model are not used here \(out\.conv\.weight"):
+        assert load_model.load(tmp_path / "a.pth").labels == ()
 
 
 def test_layers_of_a_head_are_proven_by_names_and_shapes():

@@ -112,6 +112,21 @@ def test_timms_clip_gives_features_and_its_fine_tuned_ones_classes(tmp_path):
         assert (vit.output, len(vit.labels)) == (output, 7 if classes == 7 else 0)
 
 
+def test_timms_clip_is_told_by_its_tensors_too(tmp_path):
+    torch.save(timm.create_model("eva02_base_patch16_clip_224", depth=1, num_classes=512).state_dict(), tmp_path / "bare.pth")
+    vit = vitcore.load(tmp_path / "bare.pth")
+    assert vit.output == vit.assumed["output"] == "features" and not vit.labels
+
+
+def test_a_head_beside_a_predictor_compares_views(tmp_path):
+    """As MoCo v3 saves both encoders: the head is a projection of its training."""
+    state = {f"module.base_encoder.{name}": w for name, w in
+             timm.create_model("vit_tiny_patch16_224", depth=1, num_classes=9).state_dict().items()}  # fmt: skip
+    torch.save({"state_dict": state | {"module.predictor.0.weight": torch.ones(9, 9)}}, tmp_path / "a.pth")
+    vit = vitcore.load(tmp_path / "a.pth")
+    assert vit.output == "features" and not vit.labels and "output" not in vit.assumed
+
+
 @pytest.mark.parametrize(("classes", "likely"), [(1, "sigmoid"), (3, "softmax")])
 def test_a_file_that_does_not_say_is_asked(classes, likely, tmp_path, photo_file):
     module = lively(timm.create_model("vit_tiny_patch16_224", depth=1, img_size=32, num_classes=classes))

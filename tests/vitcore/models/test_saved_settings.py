@@ -151,6 +151,40 @@ def test_files_beside_the_weights_come_first(tmp_path):
     assert "mean, std in the file says something else" in said and "classes in the file says something else" in said
 
 
+def test_the_architecture_that_is_named_answers_where_its_tensors_fit(tmp_path):
+    import timm
+
+    named = timm.create_model("vit_base_patch32_clip_quickgelu_224", num_classes=2).eval()
+    args = argparse.Namespace(model="vit_base_patch32_clip_quickgelu_224", img_size=None, mean=None, interpolation="")
+    torch.save({"arch": args.model, "state_dict": named.state_dict(), "args": args}, tmp_path / "a.pth")
+    vit, _ = opened(tmp_path / "a.pth")
+    assert vit.assumed["activation"] == "quick_gelu" and "arch in the file says" in vit.assumed_because["activation"]
+    x = torch.randn(1, 3, 224, 224)
+    torch.testing.assert_close(vit.module(x), named(x), rtol=0, atol=1e-4)
+    other = timm_vit(embed_dim=128, num_heads=2, depth=1, num_classes=2)
+    torch.save({"arch": args.model, "state_dict": other.state_dict()}, tmp_path / "b.pth")
+    assert opened(tmp_path / "b.pth")[0].assumed["activation"] == "gelu"
+
+
+def test_the_size_of_the_input_that_is_named(module, tmp_path):
+    import timm
+
+    rotary = timm.create_model("vit_small_patch16_dinov3", depth=1, img_size=96, num_classes=2).eval()
+    torch.save({"state_dict": rotary.state_dict(), "args": argparse.Namespace(img_size=96)}, tmp_path / "a.pth")
+    vit, _ = opened(tmp_path / "a.pth")
+    assert vit.grid.image_px == (96, 96) and "output" in vit.assumed
+    assert "img_size" in dict(inspect(tmp_path / "a.pth").facts)["read from the file"]
+    table = {**module.state_dict(), "pos_embed": torch.randn(1, 25, 128)}  # 25 tokens: 4×6 patches, or 5×5 without a class token
+    torch.save({"state_dict": table, "input_size": (3, 32, 48)}, tmp_path / "b.pth")
+    vit, _ = opened(tmp_path / "b.pth")
+    assert (vit.grid.rows, vit.grid.cols) == (4, 6) and "input_size" in vit.assumed_because["grid"]
+
+
+def test_an_average_of_some_weights_without_names_is_named(module, tmp_path):
+    torch.save({"model": module.state_dict(), "ema": {"shadow_params": [torch.ones(4, 128)]}}, tmp_path / "a.pth")
+    assert "are not used here (ema.shadow_params)" in opened(tmp_path / "a.pth")[1]
+
+
 def cyclic() -> dict[str, Any]:
     inner: dict[str, Any] = {"classes": []}
     inner["inner"] = inner

@@ -172,6 +172,8 @@ NESTED: dict[str, Callable[[dict[str, Tensor]], Any]] = {
     "moments of Adam": lambda s: {"exp_avg": {k: v + 1 for k, v in s.items()}, "weights": s},
     "average": lambda s: {"model": {k: v + 1 for k, v in s.items()}, "model_ema": s},
     "timm's average": lambda s: {"state_dict": {k: v + 1 for k, v in s.items()}, "state_dict_ema": s},
+    "average without names": lambda s: {"model": {k: v + 1 for k, v in s.items()}, "ema": {"shadow_params": list(s.values())}},
+    "Paddle": lambda s: {k: (v.T if v.ndim == 2 else v).numpy() for k, v in s.items()},
     "DINO": lambda s: {
         "student": {f"module.backbone.{k}": v + 1 for k, v in s.items()} | {"module.head.mlp.0.weight": torch.ones(2, 2)},
         "teacher": {f"backbone.{k}": v for k, v in s.items()} | {"head.last_layer.weight_g": torch.ones(2, 1)},

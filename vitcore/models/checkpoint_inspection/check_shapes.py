@@ -12,6 +12,7 @@ from torch import Tensor
 
 from vitcore.errors import shown_name
 from vitcore.models.checkpoint_inspection.differences import shape_text
+from vitcore.models.formats.containers.file_errors import shared_out_error
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.model_cards import ModelError
 
@@ -39,8 +40,7 @@ DIMENSIONS = (  # of timm's names: how many each has
 def check_values(weights: Mapping[str, LazyTensor], file: str) -> None:
     """That all have values, and those are weights. Raises: ModelError, naming the first that is not."""
     if len(weights) > 1 and all(weight.shape == (0,) for weight in weights.values()):
-        raise ModelError("{name} holds its weights without values, which are shared out among the processes of a training (FSDP, "
-                         "DeepSpeed): make one file of all of them.", name=file)  # fmt: skip
+        raise shared_out_error(file)
     scaled = {name.rpartition(".")[0] for name in weights if SCALE.search(name)}
     for name, weight in weights.items():
         eight_bits = weight.dtype is not None and weight.dtype.is_floating_point and weight.dtype.itemsize == 1
@@ -70,6 +70,12 @@ def check_shapes(state: Mapping[str, Tensor], file: str) -> None:
                          name=file, block=max(numbers), count=len(numbers))  # fmt: skip
     widths = {w.shape[0] for name, w in state.items() if name.endswith(".norm1.weight")}
     width = max(widths, default=MIN_WIDTH)
+    inner = {w.shape[0] // 3 for name, w in state.items() if name.endswith(".attn.qkv.weight")}
+    if len(inner) > 1 and inner == {
+        w.shape[-1] for name, w in state.items() if re.fullmatch(r"blocks\.\d+\.attn\.proj\.weight", name)
+    }:
+        raise ModelError("{name} has blocks whose attention is {widths} wide, as after some of its heads were pruned, which is not "
+                         "opened here.", name=file, widths=", ".join(map(str, sorted(inner)[:4])))  # fmt: skip
     normed = [w.shape[0] for name, w in state.items() if re.fullmatch(r"blocks\.\d+\.attn\.[qk]_norm\.weight", name)]
     kernel, table = state.get("patch_embed.proj.weight"), state.get("pos_embed")
     if (
@@ -85,8 +91,8 @@ def check_shapes(state: Mapping[str, Tensor], file: str) -> None:
 
 def _form_error(file: str, name: str, dtype: torch.dtype | None) -> ModelError:
     if dtype is None:
-        return ModelError("{name} holds {tensor} without plain values, as quantised, sparse or empty models do: save the weights "
-                          "as 16- or 32-bit floats.", name=file, tensor=shown_name(name))  # fmt: skip
+        return ModelError("{name} holds {tensor} without plain values, as quantised, sparse, distributed or empty models do: save "
+                          "the weights as 16- or 32-bit floats.", name=file, tensor=shown_name(name))  # fmt: skip
     return ModelError("{name} holds {tensor} as {kind}, as quantised models do: save the weights as 16- or 32-bit floats.",
                       name=file, tensor=shown_name(name), kind=str(dtype).removeprefix("torch."))  # fmt: skip
 

@@ -248,7 +248,9 @@ def _grid(
         counts.reverse()
     if told and told[0] * told[1] in counts:
         return told, [], True
-    ways = [way for n in counts for way in _grid_shapes(n)] or [(1, counts[0])]
+    ways = [way for n in counts for way in _grid_shapes(n)]
+    if not ways:
+        raise ModelError("Its positions are those of {count} patches, which form no grid of rows and columns.", count=counts[0])
     squares = [way for way in ways if way[0] == way[1]]
     if table.is_meta:
         first = sorted(ways, key=lambda way: (way[0] * way[1] != counts[0], abs(math.log(way[0] / way[1])), way))

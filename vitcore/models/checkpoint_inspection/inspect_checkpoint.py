@@ -18,23 +18,14 @@ import torch
 
 from vitcore.architectures.classifier_head import read_head, with_timm_head
 from vitcore.architectures.meta_device import meta_device
-from vitcore.errors import misfit_reason
+from vitcore.errors import misfit_reason, shown_name
 from vitcore.models import local_files
 from vitcore.models.checkpoint_inspection import lookalikes
 from vitcore.models.checkpoint_inspection.check_shapes import check_shapes, check_values
 from vitcore.models.checkpoint_inspection.differences import TensorDifferences, fit_to_module, tensor_differences
 from vitcore.models.checkpoint_inspection.infer_architecture import InferredArchitecture, infer_architecture
 from vitcore.models.checkpoint_inspection.inspection import Inspection, part_label
-from vitcore.models.checkpoint_inspection.open_questions import (
-    CROPS,
-    INTERPOLATIONS,
-    NORMALISATIONS,
-    OpenQuestion,
-    crop_terms,
-    head_questions,
-    normalise_question,
-    output_question,
-)
+from vitcore.models.checkpoint_inspection.open_questions import CROPS, INTERPOLATIONS, OpenQuestion, crop_terms, normalise_question
 from vitcore.models.checkpoint_inspection.saved_settings.apply_settings import with_saved_settings
 from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import imagenet_class_names
 from vitcore.models.checkpoint_inspection.timm_architectures import (
@@ -43,6 +34,7 @@ from vitcore.models.checkpoint_inspection.timm_architectures import (
     family_of_tensors,
     has_other_names,
     may_be_rotary,
+    named_architecture,
     rotary_architectures,
 )
 from vitcore.models.formats import checkpoint_layout, config_json, dinov3, google_npz, timm_names
@@ -54,6 +46,8 @@ from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.state_dict import CheckpointFormat, StateDict, tensor_shapes
 from vitcore.models.model_cards import ModelError
 
+PRE_TRAINING = re.compile(r"(^|\.)(predictor|momentum_encoder|encoder_k)\.")  # beside a model: BYOL's, MoCo's
+OF_TRANSFORMERS = re.compile(r"\.attention\.(attention|self|output)\.|\.layernorm_(before|after)\.|\.self_attn\.[qkv]_proj\.")
 PLAIN_FAMILIES = ("vision_transformer", "eva", "vision_transformer_hybrid", "deit", "beit")  # whose tensors are read one by one
 THROUGH_TRANSFORMERS = CheckpointFormat("transformers", ("",), lambda state: state)  # its own class reads the names
 
@@ -85,15 +79,15 @@ def _inspect_tree(
     path: Path, file: Path, tree: Mapping[str, Any], configured: CheckpointConfiguration, part: str | None, like: str | None
 ) -> Inspection:
     if configured.transformers:
-        whole = checkpoint_layout.whole_model(tree, file.name)
+        whole = checkpoint_layout.whole_models(tree, file.name)[0]
         if like is not None:
             lookalikes.preparation_like(like, tensor_shapes(whole.weights), file.name)  # refuses: these are no tensors of timm's
         told = _through_transformers(path, file, whole, configured.transformers, configured)
         _chosen([told.part], part, file)
         return told
     if configured.timm:
-        whole = checkpoint_layout.without_wrappers(checkpoint_layout.whole_model(tree, file.name))
-        return _inspection(path, file, _chosen([whole], part, file), configured, like)
+        models = [checkpoint_layout.without_wrappers(model) for model in checkpoint_layout.whole_models(tree, file.name)]
+        return _inspection(path, file, _chosen(models, part, file), configured, like)
     try:
         found = _inspection(path, file, _chosen(checkpoint_layout.find_models(tree, file.name), part, file), configured, like)
         if not found.problems:
@@ -102,7 +96,14 @@ def _inspect_tree(
         if (other := _other_architecture(path, file, tree, part, configured, like)) is None:
             raise
         return other
-    return _other_architecture(path, file, tree, part, configured, like) or found
+    if other := _other_architecture(path, file, tree, part, configured, like):
+        return other
+    unknown = configured == CheckpointConfiguration() and found.differences.unexpected
+    if unknown and any(OF_TRANSFORMERS.search(name) for name in found.part.weights):
+        raise ModelError("{name} has tensors of transformers that no plain ViT of it has, such as {tensor}: put its config.json "
+                         "beside it, and transformers itself opens it.", name=file.name,
+                         tensor=shown_name(found.differences.unexpected[0]))  # fmt: skip
+    return found
 
 
 def _other_architecture(
@@ -114,7 +115,7 @@ def _other_architecture(
     """
     if configured != CheckpointConfiguration():
         return None
-    whole = checkpoint_layout.without_wrappers(checkpoint_layout.whole_model(tree, file.name))
+    whole = checkpoint_layout.without_wrappers(checkpoint_layout.whole_models(tree, file.name)[0])
     shapes = tensor_shapes(whole.weights)
     for one in (whole, *checkpoint_layout.with_linear_head(whole, classifier_names())):
         if named := architectures_with_tensors(tensor_shapes(one.weights)):
@@ -156,7 +157,7 @@ def _through_transformers(
 
 def inspect_described(file: Path, said: Mapping[str, Any]) -> Inspection:
     """The inspection of weights whose card holds what their config.json said. Raises: ModelError."""
-    whole = checkpoint_layout.whole_model(weight_files.read_weights_tree(file), file.name)
+    [whole, *_] = checkpoint_layout.whole_models(weight_files.read_weights_tree(file), file.name)
     return _through_transformers(file, file, whole, said, CheckpointConfiguration())
 
 
@@ -205,14 +206,6 @@ def _rotary(
     return found
 
 
-def _colours_of(architecture: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """How timm's weights of an architecture are mostly used to have their photos normalised."""
-    import timm
-
-    found = timm.get_pretrained_cfg(architecture)
-    return (tuple(found.mean), tuple(found.std)) if found else NORMALISATIONS["imagenet"]
-
-
 def _inspection(
     path: Path, file: Path, chosen: tuple[checkpoint_layout.CheckpointModel, tuple[str, ...]], configured: CheckpointConfiguration,
     like: str | None = None, by_name: bool = True, named: Mapping[str, dict[str, Any]] | None = None,
@@ -220,8 +213,13 @@ def _inspection(
     """named: the architectures of timm's that have the file's tensors, the likeliest first, which is that of `configured`."""
     part, names = chosen
     check_values(part.weights, file.name)
+    if "pool" not in configured.known_answers:
+        part = checkpoint_layout.without_unsure_head(part)
     raw = tensor_shapes(part.weights)
-    told = _told_by_names(part, raw)
+    told, by_tensors = _told_by_names(part, raw), bool(named) or not configured.timm
+    if not configured.known_answers and "embeddings.distillation_token" in raw and raw[part.format.anchors[0]].shape[1] == 1:
+        raise ModelError("{name} has one channel and a distillation token, as models of sound have (AST), whose patches overlap. "
+                         "If it sees photos, put its config.json beside it.", name=file.name)  # fmt: skip
     if part.format is timm_names.TIMM and not part.is_whole:
         raw = with_timm_head(raw)
     rotary = dict(named or _rotary(part, raw, configured, file))
@@ -239,7 +237,7 @@ def _inspection(
     if part.format in dinov3.FORMATS and not configured.timm:
         configured = replace(configured, timm=dinov3.describe_dinov3(raw, state, known))
     if configured.timm:
-        inferred = _named_architecture(part, raw, configured.timm, known, tuple(rotary))
+        inferred = named_architecture(part, raw, configured.timm, known, tuple(rotary), by_tensors)
     else:
         inferred = _with_values(part, state, known, file)
         if rotary:
@@ -282,6 +280,8 @@ def _told_by_names(part: checkpoint_layout.CheckpointModel, raw: StateDict) -> d
     """What names of tensors tell beyond their shapes, by `OpenQuestion.key`."""
     told: dict[str, Any] = {"heads": google_npz.head_count(raw)} if part.format is google_npz.FORMAT else {}
     told |= {} if part.format.title == timm_names.TIMM.title else {"norm_place": "before"}  # as all other libraries have it
+    if any(PRE_TRAINING.search(name) for name in part.left_out):  # its head compares views of a photo
+        told["output"] = "features"
     if part.format.projection and any(re.search(part.format.projection, name) for name in raw):
         told["output"] = "features"
     if any(re.search(r"\.mlp\.(w12|weights_in|gate_proj)\.", name) for name in raw):  # DINOv2's and DINOv3's own
@@ -292,29 +292,6 @@ def _told_by_names(part: checkpoint_layout.CheckpointModel, raw: StateDict) -> d
     if any("pre_logits" in name for name in raw):  # the paper's, in every library
         told["head_activation"] = "tanh"
     return told
-
-
-def _named_architecture(
-    part: checkpoint_layout.CheckpointModel, raw: StateDict, shape: Mapping[str, Any], known: Mapping[str, Any],
-    rotary: tuple[str, ...],
-) -> InferredArchitecture:  # fmt: skip
-    """One of timm's architectures that is known by name, and what is asked of it."""
-    named = dict(shape)
-    asked = head_questions(named, known)
-    if "normalise" not in known:
-        colours = _colours_of(str(shape["timm"]))
-        asked.append(OpenQuestion("normalise", colours, tuple(NORMALISATIONS.values())))
-    if len(rotary) > 1:
-        asked.append(OpenQuestion("architecture", rotary[0], rotary))
-    if shape.get("num_classes") == 1 and "output" not in known:
-        asked.append(output_question(1))
-    if part.format in dinov3.FORMATS and "heads" not in known and not any(n.endswith(".periods") for n in raw):
-        width = named["embed_dim"]
-        can = tuple(n for n in range(1, width + 1) if width % (4 * n) == 0)
-        asked.append(OpenQuestion("heads", named["num_heads"], can, (("width", width),)))
-    if part.format in dinov3.FORMATS and named["num_classes"]:
-        asked.append(OpenQuestion("pool", "token", ("token", "avg")))
-    return InferredArchitecture(named, (1, 1), None, tuple(asked))
 
 
 def _class_names_question(classes: int, configured: CheckpointConfiguration, known: Mapping[str, Any]) -> tuple[OpenQuestion, ...]:

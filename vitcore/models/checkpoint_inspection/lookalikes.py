@@ -7,7 +7,7 @@ answers vaguer (the entropy of its classes is higher), though that proves nothin
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +31,7 @@ MEAN_OF_COLOURS = re.compile(
 DEVIATION = {"mean": "std", "mu": "sigma"}
 SILENT = 1e-3  # of a norm's weights: trained ones before attention are hundreds of times larger
 LARGEST_OF_UNIT = 2.0  # means and deviations of pixels from 0 to 1 lie below, those of 0 to 255 above
+ACTIVATIONS_OF_TIMM = {"GELU": "gelu", "QuickGELU": "quick_gelu", "GELUTanh": "gelu_tanh", "SiLU": "silu", "ReLU": "relu"}
 OTHERS_SIZE = re.compile(r"pos_embed$|^head\.|^fc\.|rel_pos|mask_token")  # tensors that differ with the input's size, and the head
 
 
@@ -89,6 +90,26 @@ def preparation_like(name: str, state: StateDict, file: str) -> dict[str, Any]:
     return _answers(config)
 
 
+def answers_of_architecture(name: str, states: Iterable[StateDict]) -> dict[str, Any]:
+    """The answers of timm's architecture `name`, where one of these states (or their shapes) has its tensors; else {}.
+
+    How photos were prepared is that of the weights that timm has of it, from which a training mostly begins.
+    """
+    import timm
+
+    module = next((made for state in states if (made := _made_with_shapes(name, state)) is not None), None)
+    if module is None:
+        return {}
+    config, block = timm.get_pretrained_cfg(name), next(iter(getattr(module, "blocks", [])), None)
+    attn, mlp, norm = (getattr(block, part, None) for part in ("attn", "mlp", "norm1"))
+    act = getattr(mlp, "act", None)
+    kind = "gelu_tanh" if getattr(act, "approximate", "") == "tanh" else ACTIVATIONS_OF_TIMM.get(type(act).__name__)
+    found = {"architecture": name.partition(".")[0], "pool": getattr(module, "global_pool", None), "activation": kind,
+             "heads": getattr(attn, "num_heads", None), "eps": getattr(norm, "eps", None),
+             **(_answers(config) if config else {})}  # fmt: skip
+    return {key: answer for key, answer in found.items() if answer is not None}
+
+
 def with_likely_answers(questions: Sequence[OpenQuestion], answers: Mapping[str, Any], why: str) -> tuple[OpenQuestion, ...]:
     """The questions with other likely answers, and the reason for them."""
     return tuple(
@@ -142,21 +163,27 @@ def _named(stem: str) -> list[tuple[str, Any]]:
 
 def _has_shapes(name: str, config: Any, state: StateDict, any_classes: bool = False) -> bool:
     """Whether a state has the tensors of timm's model, but for those that depend on the input's size."""
-    import timm
-
     head = state.get("head.weight")
     if not any_classes and head is not None and head.shape[0] != config.num_classes:
         return False
     if not any_classes and name.partition(".")[0] in architectures_with_tensors(state):
         return True
+    return _made_with_shapes(name, state) is not None
+
+
+def _made_with_shapes(name: str, state: StateDict) -> Any:
+    """timm's model, without memory, where a state has its tensors, but for those that depend on the input's size; else None."""
+    import timm
+
     try:
         with meta_device():
-            theirs = timm.create_model(name, pretrained=False).state_dict()
+            module: Any = timm.create_model(name, pretrained=False)
     except Exception as error:  # an architecture that can't be built without memory
         log_traceback(error)
-        return False
-    ours, other = ({key: tuple(w.shape) for key, w in one.items() if not OTHERS_SIZE.search(key)} for one in (state, theirs))
-    return ours == other
+        return None
+    ours, other = ({key: tuple(w.shape) for key, w in one.items() if not OTHERS_SIZE.search(key)}
+                   for one in (state, module.state_dict()))  # fmt: skip
+    return module if ours == other else None
 
 
 def _answers(config: Any) -> dict[str, Any]:

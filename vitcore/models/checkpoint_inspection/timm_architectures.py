@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +18,12 @@ from torch import Tensor
 
 from vitcore.architectures.meta_device import meta_device
 from vitcore.assets import asset
-from vitcore.models.checkpoint_inspection.infer_architecture import BLOCK_NAMES, block_count
+from vitcore.models.checkpoint_inspection.infer_architecture import BLOCK_NAMES, InferredArchitecture, block_count
+from vitcore.models.checkpoint_inspection.open_questions import NORMALISATIONS, OpenQuestion, head_questions, output_question
+from vitcore.models.formats import dinov3
+from vitcore.models.formats.checkpoint_layout import CheckpointModel
+from vitcore.models.formats.config_json import embeds_texts
+from vitcore.models.formats.state_dict import StateDict
 
 ROTARY_FAMILIES = re.compile(r"dinov3|_rope_|_pe_(core|spatial|lang)_|^eva02_|^beit(v2)?_|_\d+x2_")
 PARALLEL = "blocks.0.attns.0.attn.qkv.weight"  # of two attentions side by side (arXiv 2203.09795)
@@ -89,6 +95,39 @@ def family_of_tensors(state: Mapping[str, Tensor]) -> str:
     shares = {family: len(names & known) / max(1, len(names)) for family, known in _patterns().items()}
     best = max(shares, key=lambda family: (shares[family], -len(_patterns()[family])), default="")
     return best if len(names) >= MIN_NAMES and shares.get(best, 0) >= ALIKE else ""
+
+
+def named_architecture(
+    part: CheckpointModel, raw: StateDict, shape: Mapping[str, Any], known: Mapping[str, Any],
+    rotary: tuple[str, ...], by_tensors: bool,
+) -> InferredArchitecture:  # fmt: skip
+    """One of timm's architectures that is known by name, or by its tensors alone, and what is asked of it."""
+    named = dict(shape)
+    asked = head_questions(named, known)
+    if "normalise" not in known:
+        colours = _colours_of(str(shape["timm"]))
+        asked.append(OpenQuestion("normalise", colours, tuple(NORMALISATIONS.values())))
+    if len(rotary) > 1:
+        asked.append(OpenQuestion("architecture", rotary[0], rotary))
+    classes = int(shape.get("num_classes") or 0)
+    if "output" not in known and (classes == 1 or (classes and by_tensors)):
+        texts = embeds_texts({"architecture": shape["timm"]}, classes)
+        asked.append(replace(output_question(classes), likely="features") if texts else output_question(classes))
+    if part.format in dinov3.FORMATS and "heads" not in known and not any(n.endswith(".periods") for n in raw):
+        width = named["embed_dim"]
+        can = tuple(n for n in range(1, width + 1) if width % (4 * n) == 0)
+        asked.append(OpenQuestion("heads", named["num_heads"], can, (("width", width),)))
+    if part.format in dinov3.FORMATS and named["num_classes"]:
+        asked.append(OpenQuestion("pool", "token", ("token", "avg")))
+    return InferredArchitecture(named, (1, 1), None, tuple(asked))
+
+
+def _colours_of(architecture: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """How timm's weights of an architecture are mostly used to have their photos normalised."""
+    import timm
+
+    found = timm.get_pretrained_cfg(architecture)
+    return (tuple(found.mean), tuple(found.std)) if found else NORMALISATIONS["imagenet"]
 
 
 def tensor_digest(shapes: Mapping[str, tuple[int, ...]], classifier: Sequence[str]) -> str:

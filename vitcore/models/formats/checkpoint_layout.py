@@ -13,6 +13,7 @@ from typing import Any
 from vitcore.architectures.classifier_head import find_head_beside, is_no_head, with_timm_head
 from vitcore.errors import log_traceback, shown_name
 from vitcore.models.formats import dinov3, google_npz, openclip, timm_names, torchvision_vit, transformers_clip, transformers_vit
+from vitcore.models.formats.containers.file_errors import no_model_error, no_weights_error, shared_out_error
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.containers.reparametrised import with_whole_weights
 from vitcore.models.formats.libraries import jeonsworld, lukemelas, monai, openmmlab, vit_pytorch
@@ -30,11 +31,13 @@ SOUND_MODEL_NAMES = re.compile(
 )  # AST's: its patches overlap (2104.01778)
 HEAD_OF_FORMATS = re.compile(r"(heads?|(cls_|distillation_)?classifier|visual_projection|visual\.head)\.|proj$")
 ROOT_HEAD = re.compile(r"(fc|linear|linear_head|cls_head|classification_head|mlp_head|last_linear|clf|logits)\d*\.")
-FIRST = re.compile(r"(?<![a-z])(ema|swa|best)(?![a-z])|teacher|averag|target")
-LAST = re.compile(r"student|momentum|(?<![a-z])(last|latest)(?![a-z])")
+FIRST = re.compile(r"(?<![a-z])(ema|swa|best)(?![a-z])|teacher|averag|target|shadow")
+LAST = re.compile(r"student|momentum|collected|(?<![a-z])(last|latest)(?![a-z])")
 NO_MODELS = re.compile(r"optim\w*|(max_)?exp_(avg|inf)\w*|momentum_buffer|grad(ient)?s?")  # what a training keeps of each weight
 ROOFS = {"module", "model", "net", "network", "student", "teacher"}
 WRAPPERS = re.compile(r"(?<![^.])(_orig_mod|_checkpoint_wrapped_module|_fsdp_wrapped_module|_forward_module)\.")
+RUNNING = re.compile(r"running_(mean|var)$")  # no parameters
+FLAT = re.compile(r"(^|[._])flat_param")
 COUNTERS = re.compile(r"(.*\.)?(initted|\w*steps?|n_averaged|num_updates|epoch)")
 LOGIT_SCALE = re.compile(r"(.*\.)?\w*logit_(scale|bias)\w*")
 MOST_HEAD_TENSORS, OF_BLOCKS = 16, re.compile(r"(block|layer)s?\.\d+\.\w+\.")  # what has more, or blocks, is another part
@@ -93,18 +96,23 @@ class CheckpointModel:
 
 def find_models(tree: Mapping[str, Any], file: str) -> list[CheckpointModel]:
     """All models in a file, the likeliest first. Raises: ModelError, saying what the file holds instead."""
-    if any(SOUND_MODEL_NAMES.fullmatch(name) for _, weights in weight_mappings(tree) for name in weights):
+    mappings, lists = _named_and_lists(tree)
+    if any(SOUND_MODEL_NAMES.fullmatch(name) for _, weights in mappings for name in weights):
         raise ModelError(
             "{name} is a model of sound: it reads overlapping patches of a spectrogram, not those of a photo.", name=file
         )
-    models = [part for path, weights in weight_mappings(tree) for part in _models(path, weights)]
+    models = [replace(part, left_out=(*part.left_out, *lists)) for path, weights in mappings for part in _models(path, weights)]
     if models:
         return sorted(models, key=_rank)
-    names = [name for _, weights in weight_mappings(tree) for name in weights]
+    names = [name for _, weights in mappings for name in weights]
+    if error := no_model_error(file, tree):
+        raise error
+    if any(FLAT.search(name) for name in names):
+        raise shared_out_error(file)
     if any(LANGUAGE_MODEL_NAMES.search(name) for name in names):
         raise ModelError("{name} is a language model: it reads words, not patches of a photo.", name=file)
     if not names:
-        raise ModelError("{name} holds no named weights.", name=file)
+        raise no_weights_error(file)
     raise ModelError(
         "{name} holds {count} {count:tensor|tensors}, but no Vision Transformer in a supported layout (timm, transformers, "
         "torchvision, OpenCLIP, vit-pytorch, ViT-pytorch, PyTorch-Pretrained-ViT, OpenMMLab, MONAI, Google's .npz); the "
@@ -115,12 +123,15 @@ def find_models(tree: Mapping[str, Any], file: str) -> list[CheckpointModel]:
     )
 
 
-def whole_model(tree: Mapping[str, Any], file: str) -> CheckpointModel:
-    """All weights of a file whose architecture is named beside it, under their own names. Raises: ModelError, if it has none."""
-    path, weights = max(weight_mappings(tree), key=lambda roof: len(roof[1]), default=((), {}))
-    if not weights:
-        raise ModelError("{name} holds no named weights.", name=file)
-    return CheckpointModel(" · ".join(path), timm_names.TIMM, weights, (), is_whole=True)
+def whole_models(tree: Mapping[str, Any], file: str) -> list[CheckpointModel]:
+    """All weights of a file whose architecture is named beside it, under their own names, the likeliest first: where it holds
+    several models, all that have as many tensors. Raises: ModelError, if it has none."""
+    found = weight_mappings(tree)
+    most = max((len(weights) for _, weights in found), default=0)
+    if not most:
+        raise no_model_error(file, tree) or no_weights_error(file)
+    models = [CheckpointModel(" · ".join(path), timm_names.TIMM, weights, (), is_whole=True) for path, weights in found]
+    return sorted((model for model in models if len(model.weights) == most), key=_rank)
 
 
 def without_wrappers(part: CheckpointModel) -> CheckpointModel:
@@ -130,6 +141,16 @@ def without_wrappers(part: CheckpointModel) -> CheckpointModel:
         first = f"{firsts.pop()}."
         weights, roof = {name[len(first) :]: weight for name, weight in weights.items()}, roof + first
     return replace(part, name=" · ".join(filter(None, (part.name, roof))), weights=weights)
+
+
+def without_unsure_head(part: CheckpointModel) -> CheckpointModel:
+    """The part without the classifier beside transformers' CLIP, which reads the class token, normed, or the mean of the patches,
+    not normed: no tensor tells."""
+    head = tuple(name for name in part.weights if name.startswith("classifier."))
+    if part.format is not transformers_clip.CLIP or not head:
+        return part
+    weights = {name: weight for name, weight in part.weights.items() if name not in head}
+    return replace(part, weights=weights, unread_head=head, left_out=part.left_out + head)
 
 
 def with_linear_head(part: CheckpointModel, classifiers: Iterable[str]) -> Iterator[CheckpointModel]:
@@ -151,15 +172,42 @@ def read_tensors(part: CheckpointModel) -> StateDict:
     return {name: weight.values().float() for name, weight in part.weights.items()}
 
 
-def weight_mappings(tree: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], dict[str, LazyTensor]]]:
-    """Every mapping that holds weights, with the way there; what torch wraps a module in is left out of their names."""
+def weight_mappings(tree: Mapping[str, Any]) -> list[tuple[tuple[str, ...], dict[str, LazyTensor]]]:
+    """Every mapping that holds weights, with the way there; what torch wraps a module in is left out of their names.
+
+    A list of tensors has the names of the weights that have its shapes in its order, as averages over a training are kept.
+    """
+    return _named_and_lists(tree)[0]
+
+
+def _named_and_lists(tree: Mapping[str, Any]) -> tuple[list[tuple[tuple[str, ...], dict[str, LazyTensor]]], tuple[str, ...]]:
+    """The same, and the ways to lists of matrices that have no names, which may be averages of a part of the weights."""
+    named, lists, unnamed = [], [], []
+    by_shapes: dict[tuple[tuple[int, ...], ...], tuple[dict[str, LazyTensor], list[str]]] = {}
+    for path, weights in _mappings(tree, ()):
+        if all(name.isdecimal() for name in weights):
+            lists.append((path, weights))
+            continue
+        named.append((path, weights))
+        names = [n for n, w in weights.items() if w.dtype is not None and w.dtype.is_floating_point and not RUNNING.search(n)]
+        by_shapes.setdefault(tuple(weights[name].shape for name in names), (weights, names))
+    for path, tensors in lists:
+        weights, names = by_shapes.get(tuple(tensor.shape for tensor in tensors.values()), ({}, []))
+        if names:
+            named.append((path, weights | dict(zip(names, tensors.values(), strict=True))))
+        elif any(len(w.shape) > 1 and w.dtype is not None and w.dtype.is_floating_point for w in tensors.values()):
+            unnamed.append(".".join(path))
+    return named, tuple(unnamed)
+
+
+def _mappings(tree: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, LazyTensor]]]:
     weights = {name: value for name, value in tree.items() if isinstance(value, LazyTensor)}
     if weights:
         plain = {WRAPPERS.sub("", name): value for name, value in weights.items()}
         yield path, with_whole_weights(plain if len(plain) == len(weights) else weights)
     for name, value in tree.items():
         if isinstance(value, Mapping) and not NO_MODELS.fullmatch(name):
-            yield from weight_mappings(value, (*path, name))
+            yield from _mappings(value, (*path, name))
 
 
 def _models(path: tuple[str, ...], weights: dict[str, LazyTensor]) -> Iterator[CheckpointModel]:
@@ -207,6 +255,8 @@ def _head_beside(prefix: str, weights: Mapping[str, LazyTensor]) -> tuple[dict[s
     own = [name for name in weights if name.startswith(prefix) and ROOT_HEAD.match(name[len(prefix) :])]
     for roof, names in ((prefix, own), *_around(prefix, weights)):  # of a subclass whose head has another name; else beside it
         head, unread = find_head_beside(_steps_after(roof, prefix, names))
+        if unread and any(len(weights[roof + name].shape) > 2 for name in _of_first_group(unread) if roof + name in weights):
+            return {}, ()  # no classifier, but layers over a picture
         if head or unread:
             whole = dict(zip(_steps_after(roof, prefix, names), names, strict=True))
             return {new: whole[name] for new, name in head.items()}, tuple(whole[name] for name in unread)
@@ -225,6 +275,10 @@ def _group(name: str) -> str:
     """The first step of a tensor's name that is no wrapper's: what lies beside a model is a part of its own."""
     steps = [step for step in name.split(".")[:-1] if step not in ROOFS]
     return steps[0] if steps else name
+
+
+def _of_first_group(names: tuple[str, ...]) -> list[str]:
+    return [name for name in names if name.partition(".")[0] == names[0].partition(".")[0]]
 
 
 def _steps_after(roof: str, prefix: str, names: Iterable[str]) -> list[str]:

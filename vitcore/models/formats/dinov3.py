@@ -111,5 +111,10 @@ TITLE = "DINOv3"
 FORMATS = (
     CheckpointFormat(TITLE, ("rope_embed.periods", "patch_embed.proj.weight"), convert, likely={"normalise": "imagenet"}),
     CheckpointFormat(TITLE, ("storage_tokens", "patch_embed.proj.weight"), convert, likely={"normalise": "imagenet"}),
-    CheckpointFormat("transformers (DINOv3)", ("embeddings.patch_embeddings.weight",), convert, likely={"normalise": "imagenet"}),
+    CheckpointFormat(
+        "transformers (DINOv3)",
+        ("embeddings.patch_embeddings.weight", "embeddings.cls_token"),
+        convert,
+        likely={"normalise": "imagenet"},
+    ),
 )

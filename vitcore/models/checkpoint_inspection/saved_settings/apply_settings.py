@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vitcore.errors import shown_name
-from vitcore.models.checkpoint_inspection.lookalikes import of_unit_pixels
+from vitcore.models.checkpoint_inspection.lookalikes import answers_of_architecture, of_unit_pixels
 from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, crop_terms, parse_answer
 from vitcore.models.checkpoint_inspection.saved_settings.find_settings import Settings, find_settings
 from vitcore.models.formats.config_json import CheckpointConfiguration
+from vitcore.models.formats.state_dict import tensor_shapes
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
@@ -25,8 +26,9 @@ def with_saved_settings(found: "Inspection", tree: Mapping[str, Any], beside: Ch
     """
     settings = find_settings(tree)
     asked = {q.key: q for q in (*found.questions, *found.inferred.optional_questions)}
+    found, sized = _of_saved_size(_like_saved_model(found, settings, asked), settings, asked)
     answers: dict[str, Any] = {}
-    read, notes = [], []
+    read, notes = list(sized), []
     for key, values in settings.terms.items():
         if key not in asked:
             continue
@@ -59,6 +61,35 @@ def with_saved_settings(found: "Inspection", tree: Mapping[str, Any], beside: Ch
     notes += said
     read += [settings.class_names[labels]] if labels else []
     return _with_known(found, answers, labels, read, notes)
+
+
+def _like_saved_model(found: "Inspection", settings: Settings, asked: Mapping[str, OpenQuestion]) -> "Inspection":
+    """The inspection with the answers of timm's architecture that the file names, where it has the file's tensors, as likely."""
+    for architecture, name in settings.architectures.items():
+        raw = tensor_shapes(found.part.weights)
+        states = (raw,) if found.part.is_whole else (raw, found.part.with_timm_names(dict(raw)))
+        told = {key: parsed for key, answer in answers_of_architecture(architecture, states).items()
+                if key in asked and (parsed := _fitting(asked[key], answer)) is not None}  # fmt: skip
+        if told:
+            return found.with_likely(told, say("as for timm's {name}, which {field} in the file says", name=architecture,
+                                               field=shown_name(name)))  # fmt: skip
+    return found
+
+
+def _of_saved_size(found: "Inspection", settings: Settings, asked: Mapping[str, OpenQuestion]) -> tuple["Inspection", list[str]]:
+    """The inspection with the input's size that is in the file, as a likely grid, or where no tensor depends on it as told."""
+    if len(settings.sizes) != 1:
+        return found, []
+    [(size, name)] = settings.sizes.items()
+    if "grid" in asked and (
+        grid := _fitting(asked["grid"], [px // step for px, step in zip(size, found.inferred.step_px, strict=True)])
+    ):
+        return found.with_likely({"grid": grid}, say("as {field} in the file says", field=shown_name(name))), []
+    patch = found.inferred.architecture.get("patch_size", 16)
+    rotary = found.rotary and not any("pos_embed" in one for one in found.part.weights)
+    if not rotary or found.configuration.preprocessed_px or not isinstance(patch, int) or any(px % patch for px in size):
+        return found, []
+    return replace(found, configuration=replace(found.configuration, preprocessed_px=size, positions_by="timm")), [name]
 
 
 def _fitting(question: OpenQuestion, value: Any) -> Any:

@@ -32,6 +32,21 @@ TERMS = {  # by the question that they answer
     "activation": {"hiddenact", "actlayer", "activation"},
     "eps": {"layernormeps", "normeps", "lneps"},
 }  # fmt: skip
+MODELS = {
+    "arch",
+    "architecture",
+    "model",
+    "modelname",
+    "modelarch",
+    "backbone",
+    "backbonename",
+    "encoder",
+    "encodername",
+    "timmmodel",
+}
+MODEL_NAME = re.compile(r"(?:(?:hf[-_]hub:)?timm/)?(\w{3,80})(\.\w{1,80})?")
+SIZES = {"imgsize", "inputsize", "imagesize"}
+MOST_MODELS, MAX_SIDE_PX = 4, 4096
 PROBLEMS = {"multi_label_classification": "sigmoid", "regression": "features", "single_label_classification": "softmax"}
 MOST_NESTED, MOST_SETTINGS, MOST_TEXT = 6, 20_000, 2 * 10**6
 MOST_NAMES, MOST_BANDS = 50_000, 64
@@ -44,6 +59,8 @@ class Settings:
     class_names: dict[tuple[str, ...], str] = field(default_factory=dict)
     colours: dict[tuple[tuple[float, ...], tuple[float, ...]], str] = field(default_factory=dict)
     terms: dict[str, dict[Any, str]] = field(default_factory=dict)  # by `OpenQuestion.key`
+    architectures: dict[str, str] = field(default_factory=dict)  # names that timm has
+    sizes: dict[tuple[int, int], str] = field(default_factory=dict)  # of the input: height and width, px
 
     def note(self, key: str, value: Any, name: str) -> None:
         """Keep an answer to a question."""
@@ -65,7 +82,26 @@ def find_settings(tree: Mapping[str, Any]) -> Settings:
                 if short in names_of_term and isinstance(value, str | int | float) and not isinstance(value, bool):
                     found.note(key, ACTIVATIONS.get(str(value), value) if key == "activation" else value, name)
         _note_preparation(found, plain)
+        _note_model(found, plain)
     return found
+
+
+def _note_model(found: Settings, plain: Mapping[str, tuple[str, Any]]) -> None:
+    """What the model is called where timm has one of that name, and the size of its input."""
+    for short, (name, value) in plain.items():
+        if (
+            short in MODELS
+            and isinstance(value, str)
+            and (m := MODEL_NAME.fullmatch(value))
+            and len(found.architectures) < MOST_MODELS
+        ):
+            import timm
+
+            if timm.is_model(m[1]):
+                found.architectures.setdefault(f"{m[1]}{m[2] or ''}", name)
+        sides = [value] if isinstance(value, int) else list(value)[-2:] if isinstance(value, list | tuple) else []
+        if short in SIZES and sides and all(type(side) is int and 0 < side <= MAX_SIDE_PX for side in sides):
+            found.sizes.setdefault((sides[0], sides[-1]), name)
 
 
 def _mappings(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -1,7 +1,9 @@
 """Sentences about files that can't be decoded, or would have to be run."""
 
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
@@ -21,6 +23,35 @@ def damaged_file_error(file: Path, reason: object) -> ModelError:
         reason = say("what is packed in it can't be unpacked")
     short = (str(reason).splitlines() or [""])[0][:160].rstrip(".")
     return ModelError("{name} is damaged or incomplete: {reason}.", name=file.name, reason=short or type(reason).__name__)
+
+
+def no_weights_error(file: str) -> ModelError:
+    """The sentence about a file in which no tensor has a name."""
+    return ModelError("{name} holds no named weights.", name=file)
+
+
+def shared_out_error(file: str) -> ModelError:
+    """The sentence about a file of one process of many."""
+    return ModelError("{name} holds weights in pieces, which are shared out among the processes of a training (FSDP, DeepSpeed): "
+                      "make one file of all of them.", name=file)  # fmt: skip
+
+
+def no_model_error(file: str, tree: Mapping[str, Any]) -> ModelError | None:
+    """The sentence about what a training saves beside its model, by the names in it; None where it may be something else."""
+    names = set(tree)
+    if {"state", "param_groups"} <= names:
+        what = say("the state of an optimiser")
+    elif {"last_epoch", "_step_count"} <= names:
+        what = say("the state of a schedule of learning rates")
+    elif ("cpu" in names and {"python", "numpy"} & names) or "random_state" in names:
+        what = say("the states of random number generators")
+    elif any(name.endswith(".TrainingArguments") for name in names):
+        what = say("the settings of a training")
+    else:
+        return None
+    return ModelError(
+        "{name} holds {what}, and no model: open the file of its weights, which lies beside it.", name=file, what=what
+    )
 
 
 def too_large_tensor_error(file: Path, tensor: str) -> ModelError:

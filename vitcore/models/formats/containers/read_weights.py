@@ -68,6 +68,8 @@ def read_weights(file: Path) -> Mapping[str, Any]:
         raise ModelError("{name} is JSON text, and not the file itself: download that.", name=file.name)
     if start[8:9] == b"{":  # whatever the length of its header reads like
         return _safetensors(file, start, size)
+    if b"joblib.numpy_pickle" in start:  # its arrays lie between the parts of a pickle
+        raise _other_format_error(file, "joblib")
     if start[:1] == b"\x80":  # the pickle of torch.save before torch 1.6
         return read_old_file(file)
     if archive := "tar" if start[257:262] == b"ustar" else _kind(start, ARCHIVES):

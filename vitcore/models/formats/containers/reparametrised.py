@@ -1,6 +1,7 @@
-"""Weights that a training keeps as several tensors, which torch puts together before each pass: weight norm and pruning.
+"""Weights that a training keeps as several tensors, which torch puts together before each pass, and those that Paddle transposes.
 
 Weight norm (arXiv 1602.07868): W = g · v / |v|, the length being that of each row, as the shape of g says. Pruning: W = W₀ · mask.
+Paddle: a linear layer's weight is (numbers in, numbers out), which that of queries, keys and values tells.
 """
 
 import re
@@ -20,6 +21,9 @@ PARTS = (  # names of the two tensors, and of the weight that they make
 
 def with_whole_weights(weights: Mapping[str, LazyTensor]) -> dict[str, LazyTensor]:
     """The tensors with such pairs as the weight that they make, which is computed when it is read."""
+    made = [w.shape for name, w in weights.items() if name.endswith("attn.qkv.weight")]
+    if made and all(len(shape) == 2 and shape[1] == 3 * shape[0] for shape in made):
+        weights = {name: _transposed(w) if len(w.shape) == 2 else w for name, w in weights.items()}
     found = dict(weights)
     for name, first in weights.items():
         for pattern, to, whole in PARTS:
@@ -35,6 +39,10 @@ def _fit(first: LazyTensor, second: LazyTensor, masked: bool) -> bool:
     if masked:
         return second.shape == first.shape
     return len(second.shape) == len(first.shape) > 1 and second.shape == (first.shape[0], *[1] * (len(first.shape) - 1))
+
+
+def _transposed(weight: LazyTensor) -> LazyTensor:
+    return LazyTensor(weight.shape[::-1], lambda: weight.values().T.contiguous(), weight.file, weight.dtype)
 
 
 def _made(first: LazyTensor, second: LazyTensor, masked: bool) -> LazyTensor:

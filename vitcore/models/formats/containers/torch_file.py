@@ -17,7 +17,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcore.models.formats.containers.file_errors import damaged_file_error, needs_code_error, too_large_tensor_error
+from vitcore.models.formats.containers.file_errors import (
+    damaged_file_error,
+    needs_code_error,
+    no_model_error,
+    no_weights_error,
+    too_large_tensor_error,
+)
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor, torch_dtype
 from vitcore.models.formats.containers.pickle_objects import PlainArray, Storage, Stub, TensorPlace
 from vitcore.models.formats.containers.unpickle import NeedsCodeError, read_pickle
@@ -63,6 +69,9 @@ def read_archive(file: Path, entries: list[zipfile.ZipInfo]) -> Mapping[str, Any
 
     if is_program and isinstance(held, Stub):
         held = dict(_attributes(held))
+        if not held:
+            raise ModelError("{name} is a frozen TorchScript program, whose weights have lost their names: in Python, save the "
+                             "state_dict() of the module that it was made of.", name=file.name)  # fmt: skip
     return _tree(held, modules, file, sizes, read)
 
 
@@ -103,7 +112,7 @@ def read_old_file(file: Path) -> Mapping[str, Any]:
 
 def _error(file: Path, error: Exception) -> ModelError:
     if isinstance(error, NeedsCodeError):
-        return needs_code_error(file, str(error))
+        return no_model_error(file.name, {str(error): ()}) or needs_code_error(file, str(error))
     named = isinstance(error, (OSError, zipfile.BadZipFile, zlib.error))
     return damaged_file_error(file, error if named else say("its pickle can't be decoded"))
 
@@ -156,7 +165,7 @@ def _tree(held: Any, modules: list[str], file: Path, sizes: Callable[[str], int]
         raise needs_code_error(file, held.name)
     held = _numbered(held)
     if not isinstance(held, dict):
-        raise ModelError("{name} holds no named weights.", name=file.name)
+        raise no_weights_error(file.name)
     found: list[LazyTensor] = []
     tree = _with_tensors(held, file, sizes, read, found, set())
     if modules and not found:
@@ -215,8 +224,9 @@ def _holds_tensors(tree: Mapping[str, Any]) -> bool:
 
 
 def _numbered(held: Any) -> Any:
-    """The dictionaries of a list or tuple by their places in it; anything else as it is."""
-    return {i: one for i, one in enumerate(held) if isinstance(one, dict)} if isinstance(held, list | tuple) else held
+    """The dictionaries and tensors of a list or tuple by their places in it; anything else as it is."""
+    parts = isinstance(held, list | tuple)
+    return {i: one for i, one in enumerate(held) if isinstance(one, dict | TensorPlace)} if parts else held
 
 
 def _lazy(name: str, place: TensorPlace, file: Path, sizes: Callable[[str], int], read: ReadBytes) -> LazyTensor:
