@@ -159,10 +159,15 @@ BAD = {
         ),
         "attention is 32, 64 wide",
     ),
+    "positions of one patch more": (
+        ".pt",
+        lambda s: changed(one_less_of(s, "cls_token"), pos_embed=torch.ones(1, 65, 64)),
+        "65 positions, one more than 8×8 patches have",
+    ),
     "positions of no grid": (
         ".pt",
-        lambda s: changed(one_less_of(s, "cls_token"), pos_embed=torch.ones(1, 17, 64)),
-        "those of 17 patches, which form no grid",
+        lambda s: changed(one_less_of(s, "cls_token"), pos_embed=torch.ones(1, 19, 64)),
+        "those of 19 patches, which form no grid",
     ),
     "another's blocks": (
         ".pt",

@@ -174,6 +174,11 @@ def test_the_size_of_the_input_that_is_named(module, tmp_path):
     vit, _ = opened(tmp_path / "a.pth")
     assert vit.grid.image_px == (96, 96) and "output" in vit.assumed
     assert "img_size" in dict(inspect(tmp_path / "a.pth").facts)["read from the file"]
+    other = timm.create_model("convnext_atto", num_classes=2).eval()
+    torch.save(
+        {"state_dict": other.state_dict(), "args": argparse.Namespace(model="convnext_atto", img_size=96)}, tmp_path / "c.pth"
+    )
+    torch.testing.assert_close(opened(tmp_path / "c.pth")[0].module(x := torch.randn(1, 3, 224, 224)), other(x), rtol=0, atol=1e-4)
     table = {**module.state_dict(), "pos_embed": torch.randn(1, 25, 128)}  # 25 tokens: 4×6 patches, or 5×5 without a class token
     torch.save({"state_dict": table, "input_size": (3, 32, 48)}, tmp_path / "b.pth")
     vit, _ = opened(tmp_path / "b.pth")

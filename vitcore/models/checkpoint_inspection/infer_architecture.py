@@ -162,13 +162,8 @@ def _attention(block: Mapping[str, tuple[int, ...]], width: int) -> dict[str, An
         inferred["attn_width"] = inner
     if "attn.proj.bias" not in block:
         inferred["proj_bias"] = False
-    for name, term in (
-        ("attn.q_norm.weight", "qk_norm"),
-        ("attn.norm.weight", "scale_attn_norm"),
-        ("mlp.norm.weight", "scale_mlp_norm"),
-    ):
-        if name in block:
-            inferred[term] = True
+    terms = {"attn.q_norm.weight": "qk_norm", "attn.norm.weight": "scale_attn_norm", "mlp.norm.weight": "scale_mlp_norm"}
+    inferred |= {term: True for name, term in terms.items() if name in block}
     if "norm1.bias" not in block:
         return inferred | {"norm": "rms"}
     return inferred
@@ -239,9 +234,8 @@ def _grid(
     told = (size[0] // step[0], size[1] // step[1]) if size else None
     if "pos_embed" not in state:
         near = max(1, 224 // step[0]), max(1, 224 // step[1])
-        return (
-            (told, [], True) if told else (None, [near, *(s for s in ((7, 7), (14, 14), (16, 16), (24, 24)) if s != near)], False)
-        )
+        usual = [side for side in ((7, 7), (14, 14), (16, 16), (24, 24)) if side != near]
+        return (told, [], True) if told else (None, [near, *usual], False)
     table = state["pos_embed"]
     counts = [n for n in dict.fromkeys([table.shape[1] - prefix, table.shape[1]]) if n > 0]
     if registers:  # they came after positions (arXiv 2309.16588)
@@ -251,6 +245,10 @@ def _grid(
     ways = [way for n in counts for way in _grid_shapes(n)]
     if not ways:
         raise ModelError("Its positions are those of {count} patches, which form no grid of rows and columns.", count=counts[0])
+    side = math.isqrt(counts[0] - 1)
+    if not prefix and side * side == counts[0] - 1:  # ViTPose adds the first to all others
+        raise ModelError("It has no class token, and {count} positions, one more than {side}×{side} patches have. What that one is "
+                         "for is not known.", count=counts[0], side=side)  # fmt: skip
     squares = [way for way in ways if way[0] == way[1]]
     if table.is_meta:
         first = sorted(ways, key=lambda way: (way[0] * way[1] != counts[0], abs(math.log(way[0] / way[1])), way))
@@ -323,11 +321,8 @@ def _pooling_question(inferred: Mapping[str, Any], known: Mapping[str, Any]) -> 
     features = not inferred["num_classes"] and inferred.get("global_pool") == "token"  # of a mean there may be no trace, either
     if not (inferred.get("global_pool") == "avg" or features) or "pool" in known:
         return []
-    return [
-        OpenQuestion(
-            "pool", inferred["global_pool"], tuple(pool for pool in POOLINGS if pool != "token" or inferred["class_token"])
-        )
-    ]
+    pools = tuple(pool for pool in POOLINGS if pool != "token" or inferred["class_token"])
+    return [OpenQuestion("pool", inferred["global_pool"], pools)]
 
 
 def _colours(inferred: Mapping[str, Any], likely: Mapping[str, Any]) -> str:

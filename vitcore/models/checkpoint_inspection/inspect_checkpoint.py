@@ -79,12 +79,12 @@ def _inspect_tree(
     path: Path, file: Path, tree: Mapping[str, Any], configured: CheckpointConfiguration, part: str | None, like: str | None
 ) -> Inspection:
     if configured.transformers:
-        whole = checkpoint_layout.whole_models(tree, file.name)[0]
+        whole, *others = checkpoint_layout.whole_models(tree, file.name)
         if like is not None:
             lookalikes.preparation_like(like, tensor_shapes(whole.weights), file.name)  # refuses: these are no tensors of timm's
         told = _through_transformers(path, file, whole, configured.transformers, configured)
         _chosen([told.part], part, file)
-        return told
+        return replace(told, parts=(*told.parts, *(model.name for model in others)))
     if configured.timm:
         models = [checkpoint_layout.without_wrappers(model) for model in checkpoint_layout.whole_models(tree, file.name)]
         return _inspection(path, file, _chosen(models, part, file), configured, like)
@@ -217,7 +217,8 @@ def _inspection(
         part = checkpoint_layout.without_unsure_head(part)
     raw = tensor_shapes(part.weights)
     told, by_tensors = _told_by_names(part, raw), bool(named) or not configured.timm
-    if not configured.known_answers and "embeddings.distillation_token" in raw and raw[part.format.anchors[0]].shape[1] == 1:
+    kernel = raw.get("embeddings.patch_embeddings.projection.weight", torch.empty(0))
+    if not configured.known_answers and "embeddings.distillation_token" in raw and kernel.shape[1:2] == (1,):
         raise ModelError("{name} has one channel and a distillation token, as models of sound have (AST), whose patches overlap. "
                          "If it sees photos, put its config.json beside it.", name=file.name)  # fmt: skip
     if part.format is timm_names.TIMM and not part.is_whole:

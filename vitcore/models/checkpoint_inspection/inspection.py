@@ -44,9 +44,7 @@ class Inspection:
     known_output: Output = "softmax"  #: where it is not asked
     rotary: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  #: architectures of timm's that may be meant
     vision_part: Any = None  #: of a model that transformers itself makes: a `VisionPart`
-    flat_patches: bool = (
-        False  #: whether a layer over a patch's numbers embeds it, and not a convolution, whose kernel has its sides
-    )
+    flat_patches: bool = False  #: whether a layer over a patch's numbers embeds it, not a convolution, whose kernel has its sides
     built: list[tuple[dict[str, Any], Any]] = field(default_factory=list)  #: an architecture and its module without memory, unused
     read_from_file: tuple[str, ...] = ()  #: settings beside the weights, by their names there
 

@@ -102,10 +102,13 @@ def named_architecture(
     rotary: tuple[str, ...], by_tensors: bool,
 ) -> InferredArchitecture:  # fmt: skip
     """One of timm's architectures that is known by name, or by its tensors alone, and what is asked of it."""
+    import timm
+
     named = dict(shape)
     asked = head_questions(named, known)
     if "normalise" not in known:
-        colours = _colours_of(str(shape["timm"]))
+        config = timm.get_pretrained_cfg(str(shape["timm"]))
+        colours = (tuple(config.mean), tuple(config.std)) if config else NORMALISATIONS["imagenet"]
         asked.append(OpenQuestion("normalise", colours, tuple(NORMALISATIONS.values())))
     if len(rotary) > 1:
         asked.append(OpenQuestion("architecture", rotary[0], rotary))
@@ -120,14 +123,6 @@ def named_architecture(
     if part.format in dinov3.FORMATS and named["num_classes"]:
         asked.append(OpenQuestion("pool", "token", ("token", "avg")))
     return InferredArchitecture(named, (1, 1), None, tuple(asked))
-
-
-def _colours_of(architecture: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """How timm's weights of an architecture are mostly used to have their photos normalised."""
-    import timm
-
-    found = timm.get_pretrained_cfg(architecture)
-    return (tuple(found.mean), tuple(found.std)) if found else NORMALISATIONS["imagenet"]
 
 
 def tensor_digest(shapes: Mapping[str, tuple[int, ...]], classifier: Sequence[str]) -> str:

@@ -26,9 +26,7 @@ CHECKPOINT_FORMATS = (
     google_npz.FORMAT, *vit_pytorch.VIT_PYTORCH, lukemelas.FORMAT, *openmmlab.OPENMMLAB, *monai.MONAI,
 )  # fmt: skip
 LANGUAGE_MODEL_NAMES = re.compile(r"(^|\.)(embed_tokens|wte|word_embeddings|tok_embeddings|token_embd|lm_head|shared)\.weight$")
-SOUND_MODEL_NAMES = re.compile(
-    r"(^|\.)(audio_spectrogram_transformer\..*|v\.dist_token)"
-)  # AST's: its patches overlap (2104.01778)
+SOUND_MODEL_NAMES = re.compile(r"(^|\.)(audio_spectrogram_transformer\..*|v\.dist_token)")  # AST's (arXiv 2104.01778)
 HEAD_OF_FORMATS = re.compile(r"(heads?|(cls_|distillation_)?classifier|visual_projection|visual\.head)\.|proj$")
 ROOT_HEAD = re.compile(r"(fc|linear|linear_head|cls_head|classification_head|mlp_head|last_linear|clf|logits)\d*\.")
 FIRST = re.compile(r"(?<![a-z])(ema|swa|best)(?![a-z])|teacher|averag|target|shadow")
@@ -98,9 +96,8 @@ def find_models(tree: Mapping[str, Any], file: str) -> list[CheckpointModel]:
     """All models in a file, the likeliest first. Raises: ModelError, saying what the file holds instead."""
     mappings, lists = _named_and_lists(tree)
     if any(SOUND_MODEL_NAMES.fullmatch(name) for _, weights in mappings for name in weights):
-        raise ModelError(
-            "{name} is a model of sound: it reads overlapping patches of a spectrogram, not those of a photo.", name=file
-        )
+        raise ModelError("{name} is a model of sound: it reads overlapping patches of a spectrogram, not those of a photo.",
+                         name=file)  # fmt: skip
     models = [replace(part, left_out=(*part.left_out, *lists)) for path, weights in mappings for part in _models(path, weights)]
     if models:
         return sorted(models, key=_rank)
@@ -113,14 +110,9 @@ def find_models(tree: Mapping[str, Any], file: str) -> list[CheckpointModel]:
         raise ModelError("{name} is a language model: it reads words, not patches of a photo.", name=file)
     if not names:
         raise no_weights_error(file)
-    raise ModelError(
-        "{name} holds {count} {count:tensor|tensors}, but no Vision Transformer in a supported layout (timm, transformers, "
-        "torchvision, OpenCLIP, vit-pytorch, ViT-pytorch, PyTorch-Pretrained-ViT, OpenMMLab, MONAI, Google's .npz); the "
-        "first is {first}.",
-        name=file,
-        count=len(names),
-        first=repr(names[0][:60]),
-    )
+    raise ModelError("{name} holds {count} {count:tensor|tensors}, but no Vision Transformer in a supported layout (timm, "
+                     "transformers, torchvision, OpenCLIP, vit-pytorch, ViT-pytorch, PyTorch-Pretrained-ViT, OpenMMLab, MONAI, "
+                     "Google's .npz); the first is {first}.", name=file, count=len(names), first=repr(names[0][:60]))  # fmt: skip
 
 
 def whole_models(tree: Mapping[str, Any], file: str) -> list[CheckpointModel]:
@@ -232,13 +224,8 @@ def _models(path: tuple[str, ...], weights: dict[str, LazyTensor]) -> Iterator[C
             known = {prefix + n for n in inside} | set(beside.values())
             both = {n: weights[whole] for n, whole in beside.items()} | inside
             both = timm_names.with_timm_eva_names(both) if format is timm_names.TIMM else both
-            yield CheckpointModel(
-                " · ".join((*path, prefix) if prefix else path),
-                format,
-                both,
-                tuple(n for n in weights if n not in known),
-                unread_head=unread,
-            )
+            place, left = " · ".join((*path, prefix) if prefix else path), tuple(n for n in weights if n not in known)
+            yield CheckpointModel(place, format, both, left, unread_head=unread)
 
 
 def _beside(format: CheckpointFormat, prefix: str, weights: Mapping[str, LazyTensor]) -> dict[str, str]:
@@ -255,7 +242,8 @@ def _head_beside(prefix: str, weights: Mapping[str, LazyTensor]) -> tuple[dict[s
     own = [name for name in weights if name.startswith(prefix) and ROOT_HEAD.match(name[len(prefix) :])]
     for roof, names in ((prefix, own), *_around(prefix, weights)):  # of a subclass whose head has another name; else beside it
         head, unread = find_head_beside(_steps_after(roof, prefix, names))
-        if unread and any(len(weights[roof + name].shape) > 2 for name in _of_first_group(unread) if roof + name in weights):
+        first = unread[0].partition(".")[0] if unread else ""
+        if any(len(weights[name].shape) > 2 for name in names if first and name[len(roof) :].partition(".")[0] == first):
             return {}, ()  # no classifier, but layers over a picture
         if head or unread:
             whole = dict(zip(_steps_after(roof, prefix, names), names, strict=True))
@@ -275,10 +263,6 @@ def _group(name: str) -> str:
     """The first step of a tensor's name that is no wrapper's: what lies beside a model is a part of its own."""
     steps = [step for step in name.split(".")[:-1] if step not in ROOFS]
     return steps[0] if steps else name
-
-
-def _of_first_group(names: tuple[str, ...]) -> list[str]:
-    return [name for name in names if name.partition(".")[0] == names[0].partition(".")[0]]
 
 
 def _steps_after(roof: str, prefix: str, names: Iterable[str]) -> list[str]:

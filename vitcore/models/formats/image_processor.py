@@ -26,8 +26,6 @@ ENABLED_BY_DEFAULT = {
     "rescale_factor": 1 / 255,
     "do_center_crop": False,
 }
-
-
 NEEDED = {"do_resize": ("size",), "do_rescale": ("rescale_factor",), "do_normalize": ("image_mean", "image_std"),
           "do_center_crop": ("crop_size",)}  # fmt: skip
 

@@ -8,6 +8,7 @@ from vitcore.errors import shown_name
 from vitcore.models.checkpoint_inspection.lookalikes import answers_of_architecture, of_unit_pixels
 from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, crop_terms, parse_answer
 from vitcore.models.checkpoint_inspection.saved_settings.find_settings import Settings, find_settings
+from vitcore.models.checkpoint_inspection.timm_architectures import ROTARY_FAMILIES
 from vitcore.models.formats.config_json import CheckpointConfiguration
 from vitcore.models.formats.state_dict import tensor_shapes
 from vitcore.models.model_cards import ModelError
@@ -81,13 +82,14 @@ def _of_saved_size(found: "Inspection", settings: Settings, asked: Mapping[str, 
     if len(settings.sizes) != 1:
         return found, []
     [(size, name)] = settings.sizes.items()
-    if "grid" in asked and (
-        grid := _fitting(asked["grid"], [px // step for px, step in zip(size, found.inferred.step_px, strict=True)])
-    ):
+    sides = [px // step for px, step in zip(size, found.inferred.step_px, strict=True)]
+    if "grid" in asked and (grid := _fitting(asked["grid"], sides)):
         return found.with_likely({"grid": grid}, say("as {field} in the file says", field=shown_name(name))), []
-    patch = found.inferred.architecture.get("patch_size", 16)
-    rotary = found.rotary and not any("pos_embed" in one for one in found.part.weights)
-    if not rotary or found.configuration.preprocessed_px or not isinstance(patch, int) or any(px % patch for px in size):
+    rotary = found.rotary and ROTARY_FAMILIES.search(str(found.inferred.architecture.get("timm")))
+    if not rotary or any("pos_embed" in one or "relative_position" in one for one in found.part.weights):
+        return found, []
+    patch = next((w.shape[-1] for n, w in found.part.weights.items() if n.endswith("patch_embed.proj.weight")), max(size) + 1)
+    if any(px % patch for px in size):
         return found, []
     return replace(found, configuration=replace(found.configuration, preprocessed_px=size, positions_by="timm")), [name]
 

@@ -32,18 +32,7 @@ TERMS = {  # by the question that they answer
     "activation": {"hiddenact", "actlayer", "activation"},
     "eps": {"layernormeps", "normeps", "lneps"},
 }  # fmt: skip
-MODELS = {
-    "arch",
-    "architecture",
-    "model",
-    "modelname",
-    "modelarch",
-    "backbone",
-    "backbonename",
-    "encoder",
-    "encodername",
-    "timmmodel",
-}
+MODELS = {"arch", "architecture", "model", "modelname", "modelarch", "backbone", "backbonename", "encoder", "encodername"}
 MODEL_NAME = re.compile(r"(?:(?:hf[-_]hub:)?timm/)?(\w{3,80})(\.\w{1,80})?")
 SIZES = {"imgsize", "inputsize", "imagesize"}
 MOST_MODELS, MAX_SIDE_PX = 4, 4096
@@ -89,16 +78,12 @@ def find_settings(tree: Mapping[str, Any]) -> Settings:
 def _note_model(found: Settings, plain: Mapping[str, tuple[str, Any]]) -> None:
     """What the model is called where timm has one of that name, and the size of its input."""
     for short, (name, value) in plain.items():
-        if (
-            short in MODELS
-            and isinstance(value, str)
-            and (m := MODEL_NAME.fullmatch(value))
-            and len(found.architectures) < MOST_MODELS
-        ):
+        named = MODEL_NAME.fullmatch(value) if short in MODELS and isinstance(value, str) else None
+        if named and len(found.architectures) < MOST_MODELS:
             import timm
 
-            if timm.is_model(m[1]):
-                found.architectures.setdefault(f"{m[1]}{m[2] or ''}", name)
+            if timm.is_model(named[1]):
+                found.architectures.setdefault(f"{named[1]}{named[2] or ''}", name)
         sides = [value] if isinstance(value, int) else list(value)[-2:] if isinstance(value, list | tuple) else []
         if short in SIZES and sides and all(type(side) is int and 0 < side <= MAX_SIDE_PX for side in sides):
             found.sizes.setdefault((sides[0], sides[-1]), name)

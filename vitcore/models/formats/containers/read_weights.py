@@ -30,17 +30,9 @@ OTHER_FILES = {
     b"%PDF": "PDF",
 }  # fmt: skip
 PACKED_FILES = {"model.weights.h5": "Keras (.keras)", "archive_format": "torch.export"}  # entries of ZIP archives that tell
-ARCHIVES = {
-    b"\x1f\x8b": "gzip",
-    b"7z\xbc\xaf": "7-Zip",
-    b"Rar!": "RAR",
-    b"\xfd7zXZ": "xz",
-    b"BZh": "bzip2",
-    b"\x28\xb5\x2f\xfd": "Zstandard",
-}
+ARCHIVES = {b"\x1f\x8b": "gzip", b"7z\xbc\xaf": "7-Zip", b"Rar!": "RAR", b"\xfd7zXZ": "xz", b"BZh": "bzip2",
+            b"\x28\xb5\x2f\xfd": "Zstandard"}  # fmt: skip
 PHOTOS = {b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF8": "GIF", b"II*\0": "TIFF", b"MM\0*": "TIFF"}
-
-
 SAFETENSORS_TYPES = {
     "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64,
     "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8, "BOOL": torch.bool, "F8_E4M3": torch.float8_e4m3fn,

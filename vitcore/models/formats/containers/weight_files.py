@@ -13,13 +13,9 @@ from vitcore.models.model_cards import ModelError, missing_file_error
 from vitcore.translation import say
 
 ADAPTER_FILES = ("adapter_model.safetensors", "adapter_model.bin")  # PEFT's, beside which a base may lie
-PREFERRED_FILES = (
-    "model.safetensors",
-    "pytorch_model.bin",
-    "open_clip_model.safetensors",
-    "open_clip_pytorch_model.bin",
-    "model.pth",
-)  # as timm
+PREFERRED_FILES = (  # as timm
+    "model.safetensors", "pytorch_model.bin", "open_clip_model.safetensors", "open_clip_pytorch_model.bin", "model.pth",
+)  # fmt: skip
 OTHER_FOLDERS = {  # by a file that such a folder holds
     "*.msgpack": "Flax", "tf_model.h5": "Keras (HDF5)", "*.keras": "Keras (.keras)", "saved_model.pb": "TensorFlow",
     "_METADATA": "Orbax", "_CHECKPOINT_METADATA": "Orbax", "*.onnx": "ONNX", "*.gguf": "GGUF",
