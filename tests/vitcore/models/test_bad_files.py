@@ -159,6 +159,7 @@ BAD = {
         ),
         "attention is 32, 64 wide",
     ),
+    "SAM": (".pth", lambda s: changed(s, pos_embed=torch.ones(1, 4, 4, 64)), "as image encoders of SAM and ViTDet have"),
     "positions of one patch more": (
         ".pt",
         lambda s: changed(one_less_of(s, "cls_token"), pos_embed=torch.ones(1, 65, 64)),

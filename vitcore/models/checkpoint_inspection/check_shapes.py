@@ -61,6 +61,9 @@ def check_shapes(state: Mapping[str, Tensor], file: str) -> None:
         if name == "patch_embed.proj.weight" and w.ndim == 5:
             raise ModelError("{name} is a model of videos or volumes: its patches are {shape}, of several frames or slices.",
                              name=file, shape=shape_text(tuple(w.shape[2:])))  # fmt: skip
+        if name == "pos_embed" and w.ndim == 4:
+            raise ModelError("{name} has positions by rows and columns, as image encoders of SAM and ViTDet have, whose blocks "
+                             "attend in windows: transformers' folder of such a model can be opened.", name=file)  # fmt: skip
         known = next((sizes for pattern, sizes in DIMENSIONS if pattern.fullmatch(name)), None)
         if (known and w.ndim not in known) or (name.endswith("_token") and w.shape[:1] != (1,)) or not w.numel():
             raise _shape_error(file, name, tuple(w.shape))
