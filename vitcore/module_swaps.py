@@ -16,19 +16,13 @@ ForwardPreHook = Callable[[nn.Module, tuple[Any, ...]], Any]  # as `register_for
 def with_modules(module: nn.Module, /, **parts: nn.Module) -> Any:
     """A shallow copy of `module` whose parts of these names (dotted: "blocks.3.mlp") are these; all else, weights included, is
     the original's."""
-    children: dict[str, Any] = dict(module._modules)
-    inner: dict[str, dict[str, nn.Module]] = {}
-    for name, part in parts.items():
-        first, _, rest = name.partition(".")
-        if rest:
-            inner.setdefault(first, {})[rest] = part
-        else:
-            children[name] = part
-    children |= {first: with_modules(children[first], **rests) for first, rests in inner.items()}
     clone = copy.copy(module)
+    children: dict[str, Any] = dict(module._modules)
     clone._modules = children
-    for name in parts:  # a part that the model has as None (timm's EVA: its patch dropout) may be no module: it would hide this one
-        clone.__dict__.pop(name, None)
+    for name in sorted(parts):  # a part comes before what is in it
+        first, _, rest = name.partition(".")
+        children[first] = with_modules(children[first], **{rest: parts[name]}) if rest else parts[name]
+        clone.__dict__.pop(name, None)  # what the model has as None (timm's EVA: its patch dropout) may be no module, and hide it
     return clone
 
 

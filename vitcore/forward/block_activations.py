@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
 from vitcore.forward.block_attention import read_only
 from vitcore.forward.layers import select_layer
-from vitcore.forward.onednn_linear import with_onednn_linears
+from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.recording import to_model_input
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
@@ -124,7 +124,7 @@ def _with_watched_block(vit: Vit, block: int, in_out: InOut) -> Any:
 
     path = f"blocks.{block}"
     hooks = {f"{path}.{name}".rstrip("."): note(name) for name in ("", *PARTS, *inner)}
-    module = with_forward_hooks(with_onednn_linears(vit.module), **hooks)
+    module = with_forward_hooks(with_faster_modules(vit.module), **hooks)
     if hasattr(original.attn, "fused_attn"):
         module.get_submodule(f"{path}.attn").fused_attn = True  # the copy's: queries and keys are seen there
     return with_modules(module, blocks=module.blocks[: block + 1])

@@ -21,8 +21,8 @@ from vitcore.attention_capture import AttentionCapture
 from vitcore.errors import check_name
 from vitcore.forward.block_attention import BlockAttention, read_only, weights_buffer
 from vitcore.forward.layers import Layers, are_layers, select_layer, select_layers
-from vitcore.forward.onednn_linear import with_inplace_gelu, with_onednn_linears
-from vitcore.forward.query_key import QueryKey
+from vitcore.forward.onednn_linear import with_faster_modules
+from vitcore.forward.query_key import QueryKey, QueryKeyReducer
 from vitcore.forward.recordings import kept_attention, labelled_arrays, plots, recording_file
 from vitcore.forward.recordings.image_batches import EachImage
 from vitcore.grid import Grid
@@ -116,12 +116,8 @@ class Recording:
         if fusion not in self.fused:
             raise KeyError(f"heads were not fused by {fusion!r}: record(vit, image, fusions=[{fusion!r}]) does")
         first = select_layer(int(first_block), len(self.distance_px), "blocks") * self.steps if first_block else 0
-        return self.grid.to_map(run(self.fused[fusion], self._start(start), prefix=self.grid.prefix, first_block=first, **settings))
-
-    def _start(self, token: int | None) -> int | NDArray[np.float32]:
-        if token is not None and not 0 <= token < self.grid.tokens:
-            raise IndexError(f"a token is from 0 to {self.grid.tokens - 1}, not {token}")
-        return self.pooling_weights if token is None else token
+        begin = self.pooling_weights if start is None else start
+        return self.grid.to_map(run(self.fused[fusion], begin, prefix=self.grid.prefix, first_block=first, **settings))
 
 
 def record(
@@ -141,10 +137,9 @@ def record(
     Raises: TypeError, for what is no Vit or no photo; ValueError, for what there is not; PhotoError; ModelError.
     """
     check_vit(vit)
-    fusions = tuple(fusions)
+    fusions, blocks = tuple(fusions), ()
     for fusion in sorted({*fusions} - {*HEAD_FUSIONS}):
         check_name("fusion", fusion, HEAD_FUSIONS)
-    blocks: tuple[int, ...] = ()
     if are_layers(maps):
         if not vit.is_global:
             raise ModelError(vit.why_undefined(say("attention of single heads")))
@@ -167,21 +162,17 @@ def record_batch(
 
     Without `attention` only the photo and the logits of a recording mean anything. Raises: ModelError.
     """
-    kind, buffer = BlockAttention, None
+    kind, buffer = BlockAttention, weights_buffer(vit)
     if vit.structure.axes:
         from vitcore.forward.recordings.axial_attention import AxialAttention
 
         kind = AxialAttention
-    elif vit.is_global:
-        buffer = weights_buffer(vit)
-    watchers = [kind(vit, maps, fusions, exact, store == "query_key" and vit.is_global, buffer) for _ in photos]
-    watch = watchers[0] if len(watchers) == 1 else EachImage(watchers)
-    watched = attention and vit.is_global
-    module = vit.module if exact else with_onednn_linears(vit.module)
-    norms: list[Tensor] = []
+    lean, watched, norms = store == "query_key" and vit.is_global, attention and vit.is_global, list[Tensor]()
+    watchers = [kind(vit, buffer, maps, fusions, exact, QueryKeyReducer() if lean else None) for _ in photos]
+    module = with_faster_modules(vit.module, not exact, watched)
     if watched:
-        hook = lambda block, inputs, out: norms.append(out.float().norm(dim=-1).flatten(1))  # noqa: E731
-        module = with_block_hooks(with_inplace_gelu(module), hook)
+        module = with_block_hooks(module, lambda block, inputs, out: norms.append(out.float().norm(dim=-1).flatten(1)))
+    watch = watchers[0] if len(watchers) == 1 else EachImage(watchers)
     with torch.inference_mode(), AttentionCapture(watch) if watched else nullcontext():
         logits = module(torch.cat([to_model_input(vit, crop.numbers) for _, crop in photos]))
     for one in watchers if watched else ():

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vitcore.forward.block_attention import read_only
-from vitcore.forward.onednn_linear import with_onednn_linears
+from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.recordings.model_inputs import to_model_inputs
 from vitcore.images import InputKind
 from vitcore.interventions.activation_sites import TokenChoice, check_activations_defined, find_tokens
@@ -85,7 +85,7 @@ def activation_patching(
         raise ValueError("activations go from one photo to one other")
     groups = _groups(vit, tokens)
     with torch.inference_mode():
-        model = with_onednn_linears(vit.module)
+        model = with_faster_modules(vit.module)
         passes = [_streams(vit, model, x) for x in both]
         column, other_column = (
             int(logits.argmax()) if one is None else one for one, (_, logits) in zip(asked, passes, strict=True)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent, additive_mask
 from vitcore.errors import check_name
 from vitcore.forward.block_attention import read_only
-from vitcore.forward.onednn_linear import with_onednn_linears
+from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.recordings.model_inputs import model_inputs_in_turn
 from vitcore.images import InputKind
 from vitcore.interventions.activation_sites import (
@@ -96,7 +96,7 @@ def _changes(
     vit: Vit, x: Tensor, target: int | None, by: Ablation, mean: Activations | None, tell: Callable[[int], None] | None
 ) -> Tensor:
     """(L, H) for one model input (1, 3, H, W); `tell` is told how many heads are done."""
-    model, given = with_onednn_linears(vit.module), {}
+    model, given = with_faster_modules(vit.module), {}
 
     def note(layer: int) -> Any:
         return lambda block, inputs, output: given.update({layer: inputs[0]})
