@@ -43,24 +43,20 @@ def crop_for_model(image: Image.Image, transform: Callable, grid: Grid, bands: N
 
 def resize_and_crop(image: Image.Image, transform: Callable) -> Image.Image:
     """The transform's resize and crop, as a picture."""
-    high, wide = _pair(_sized_steps(transform)[-1].size)
-    for step in transform.transforms:  # type: ignore[attr-defined]
+    steps = transform.transforms  # type: ignore[attr-defined]
+    for step in steps[: steps.index(_sized_steps(transform)[-1]) + 1]:
         image = step(image)
-        if not isinstance(image, Image.Image):
-            raise TypeError("the transform turned the picture into a tensor before it was cropped")
-        if image.size == (wide, high):
-            break
+    if not isinstance(image, Image.Image):
+        raise TypeError("the transform turned the picture into a tensor before it was cropped")
     return image
 
 
 def crop_box(size: tuple[int, int], transform: Callable, grid: Grid) -> tuple[float, float, float, float]:
     """The part of a (width, height) photo that survives: left, top, right, bottom in its own pixels."""
-    wide, high = size
-    steps = _sized_steps(transform)
-    if len(steps) == 1 and "Crop" not in type(steps[-1]).__name__:  # squashed
+    (wide, high), (crop_h, crop_w), (first, *others) = size, grid.image_px, _sized_steps(transform)
+    if not others and "Crop" not in type(first).__name__:  # squashed
         return 0.0, 0.0, float(wide), float(high)
-    scale_h, scale_w = _scales(steps[0], wide, high) if len(steps) > 1 else (1.0, 1.0)
-    crop_h, crop_w = grid.image_px
+    scale_h, scale_w = _scales(first, wide, high) if others else (1.0, 1.0)
     half_w, half_h = min(crop_w / scale_w, wide) / 2, min(crop_h / scale_h, high) / 2
     return wide / 2 - half_w, high / 2 - half_h, wide / 2 + half_w, high / 2 + half_h
 
@@ -70,16 +66,11 @@ def _sized_steps(transform: Callable) -> list[Any]:
     return [step for step in transform.transforms if getattr(step, "size", None) is not None]  # type: ignore[attr-defined]
 
 
-def _pair(size: Any) -> tuple[int, int]:
-    """Height and width of a step's `size`."""
-    return (size, size) if isinstance(size, int) else (int(size[0]), int(size[-1]))
-
-
 def _scales(resize: Any, wide: int, high: int) -> tuple[float, float]:
     """What height and width are multiplied by in the first resize of torchvision's or timm's transform."""
-    target = resize.size
-    if isinstance(target, int) or len(target) == 1:
-        return (_pair(target)[0] / min(wide, high),) * 2
+    target = np.ravel(resize.size).tolist()
+    if len(target) == 1:
+        return (target[0] / min(wide, high),) * 2
     each = target[0] / high, target[1] / wide
     if type(resize).__name__ == "ResizeKeepRatio":  # timm's, for targets that are not square
         return (max(each) if not getattr(resize, "longest", 0) else min(each),) * 2
