@@ -7,6 +7,7 @@ T tokens = prefix + N patches.
 import functools
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -151,12 +152,12 @@ class FusedHeadsReducer:
             more(into, most(weights, 0), out=into)
 
 
+@dataclass(eq=False)
 class PoolingReducer:
     """Where a model reads its answer: of its attention pool the events, whose query is no token; of others by their kind."""
 
-    def __init__(self, vit: Vit) -> None:
-        self.vit = vit
-        self.row: Tensor | None = None
+    vit: Vit
+    row: Tensor | None = None  #: of the last event, over the tokens that are read
 
     def add(self, event: AttentionEvent) -> None:
         self.row = event.weights().detach().float().mean((0, 1, 2)).cpu()

@@ -31,12 +31,8 @@ class OneDnnLinear(nn.Module):
         return torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "none", [], "")
 
 
-class _GeluInPlace(nn.Module):
+class _GeluInPlace(nn.GELU):
     """GELU that overwrites its argument: no fresh memory for what is the largest array of a pass."""
-
-    def __init__(self, approximate: str) -> None:
-        super().__init__()
-        self.approximate = approximate
 
     def forward(self, x: Tensor) -> Tensor:
         """GELU of x, in x."""
@@ -46,8 +42,8 @@ class _GeluInPlace(nn.Module):
 def with_faster_modules(part: Any, linears: bool = True, inplace_gelu: bool = False) -> Any:
     """Copy of a model for inference, or the model itself where nothing is exchanged. Not for gradients.
 
-    linears: by oneDNN, where it is faster than PyTorch's choice; results then differ in float32's last digits.
-    inplace_gelu: that of timm's own MLP, where nothing else reads what it takes.
+    `linears` are oneDNN's where it is faster than PyTorch's choice; results then differ in float32's last digits. With
+    `inplace_gelu` so is the GELU of timm's own MLP, where nothing else reads what it takes.
     """
     import timm  # noqa: F401
     from timm.layers import Mlp

@@ -24,6 +24,7 @@ from vitcore.forward.layers import Layers, are_layers, select_layer, select_laye
 from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.query_key import QueryKey, QueryKeyReducer
 from vitcore.forward.recordings import kept_attention, labelled_arrays, plots, recording_file
+from vitcore.forward.recordings.axial_attention import AxialAttention
 from vitcore.forward.recordings.image_batches import EachImage
 from vitcore.grid import Grid
 from vitcore.images import Crop, InputKind, Photo, PhotoSource, crop_for_model, open_photo
@@ -129,21 +130,20 @@ def record(
 
     `maps` names the blocks whose heads are kept whole: one or several, negative ones counted from the last, a slice, or "all";
     `fusions` the ways heads are fused. If `exact`, the model's own attention kernel computes its output and logits are
-    bit-identical to a run that nobody watches; otherwise the weights are computed once and used for both, and on a CPU linear
-    layers are those that are faster on this one (`forward.onednn_linear`): quicker, with logits within float32's rounding.
-    `store="query_key"` holds fused heads in half precision and, where they tell all, each block's queries and keys: L·T·2D
-    numbers instead of L·H·T², from which `query_key.recompute_heads` and `recompute_fused_heads` make the rest.
+    bit-identical to a run that nobody watches; otherwise weights are computed once for both, linear layers are those that are
+    faster on this CPU (`forward.onednn_linear`), and logits are within float32's rounding. `store="query_key"` holds fused
+    heads in half precision and, where they tell all, each block's queries and keys: L·T·2D numbers instead of L·H·T², from
+    which `query_key.recompute_heads` and `recompute_fused_heads` make the rest.
     `inputs`: whether floats of the model's own input size are "photos" or "normalised" (None: see `recordings.model_inputs`).
     Raises: TypeError, for what is no Vit or no photo; ValueError, for what there is not; PhotoError; ModelError.
     """
     check_vit(vit)
-    fusions, blocks = tuple(fusions), ()
+    fusions = tuple(fusions)
     for fusion in sorted({*fusions} - {*HEAD_FUSIONS}):
         check_name("fusion", fusion, HEAD_FUSIONS)
-    if are_layers(maps):
-        if not vit.is_global:
-            raise ModelError(vit.why_undefined(say("attention of single heads")))
-        blocks = select_layers(maps, vit.blocks, "blocks")
+    if (wanted := are_layers(maps)) and not vit.is_global:
+        raise ModelError(vit.why_undefined(say("attention of single heads")))
+    blocks = select_layers(maps, vit.blocks, "blocks") if wanted else ()
     if inputs or isinstance(image, np.ndarray | Tensor | list | tuple):
         from vitcore.forward.recordings.model_inputs import open_for_model
 
@@ -162,12 +162,9 @@ def record_batch(
 
     Without `attention` only the photo and the logits of a recording mean anything. Raises: ModelError.
     """
-    kind, buffer = BlockAttention, weights_buffer(vit)
-    if vit.structure.axes:
-        from vitcore.forward.recordings.axial_attention import AxialAttention
-
-        kind = AxialAttention
-    lean, watched, norms = store == "query_key" and vit.is_global, attention and vit.is_global, list[Tensor]()
+    watched, norms = attention and vit.is_global, list[Tensor]()
+    lean, buffer = store == "query_key" and vit.is_global, weights_buffer(vit)
+    kind = AxialAttention if vit.structure.axes else BlockAttention
     watchers = [kind(vit, buffer, maps, fusions, exact, QueryKeyReducer() if lean else None) for _ in photos]
     module = with_faster_modules(vit.module, not exact, watched)
     if watched:
@@ -194,5 +191,5 @@ def to_model_input(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32]) ->
         tell(vit)
     check_bands(vit, pixels.shape[-1])
     x = torch.from_numpy(np.array(pixels)).permute(2, 0, 1).float().div_(255 if pixels.dtype == np.uint8 else 1)
-    mean, std = (torch.tensor(v).view(-1, 1, 1) for v in (vit.mean, vit.std))
-    return ((x - mean) / std).unsqueeze(0).to(vit.device, vit.dtype)
+    mean, std = torch.tensor([vit.mean, vit.std]).view(2, -1, 1, 1)
+    return ((x - mean) / std).unsqueeze(0).to(vit.weight)

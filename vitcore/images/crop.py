@@ -34,11 +34,8 @@ def crop_for_model(image: Image.Image, transform: Callable, grid: Grid, bands: N
 
     bands: those of a photo that has others than three (`Photo.bands`); each is cut as the picture is.
     """
-    if bands is not None:
-        from vitcore.images.bands import cut_bands
-
-        bands = cut_bands(bands, transform)
-    return Crop(np.asarray(resize_and_crop(image, transform)), crop_box(image.size, transform, grid), bands)
+    cut = None if bands is None else cut_bands(bands, transform)
+    return Crop(np.asarray(resize_and_crop(image, transform)), crop_box(image.size, transform, grid), cut)
 
 
 def resize_and_crop(image: Image.Image, transform: Callable) -> Image.Image:
@@ -49,6 +46,14 @@ def resize_and_crop(image: Image.Image, transform: Callable) -> Image.Image:
     if not isinstance(image, Image.Image):
         raise TypeError("the transform turned the picture into a tensor before it was cropped")
     return image
+
+
+def cut_bands(bands: NDArray[np.float32], transform: Callable) -> NDArray[np.float32]:
+    """Each band resized and cropped as the picture is, read-only."""
+    each = (resize_and_crop(Image.fromarray(np.ascontiguousarray(band)), transform) for band in np.moveaxis(bands, -1, 0))
+    cut = np.stack([np.asarray(band) for band in each], -1)
+    cut.flags.writeable = False
+    return cut
 
 
 def crop_box(size: tuple[int, int], transform: Callable, grid: Grid) -> tuple[float, float, float, float]:

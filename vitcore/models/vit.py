@@ -86,18 +86,19 @@ class Vit:
         return self.card.called or self.card.name
 
     @property
+    def weight(self) -> "torch.Tensor":
+        """The first of its weights: what it is given is `.to` this one, on its device and in its dtype."""
+        return next(p for p in self.module.parameters() if p.is_floating_point())
+
+    @property
     def device(self) -> "torch.device":
         """Where its weights are, and its passes are made."""
-        return self._weight.device
+        return self.weight.device
 
     @property
     def dtype(self) -> "torch.dtype":
         """What its patches are embedded in: float32, bfloat16 or float16."""
-        return self._weight.dtype
-
-    @property
-    def _weight(self) -> "torch.Tensor":
-        return next(p for p in self.module.parameters() if p.is_floating_point())
+        return self.weight.dtype
 
     def to(self, device: "torch.device | str | None" = None, dtype: "torch.dtype | str | None" = None) -> "Vit":
         """This model on another device ("auto": the accelerator, if there is one) or in another dtype; it stays as it is itself.

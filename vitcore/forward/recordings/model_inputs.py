@@ -207,7 +207,7 @@ def _model_input(vit: Vit, source: Any, kind: InputKind | None) -> Tensor:
         return to_model_input(vit, crop.numbers)
     for tell in told_of_passes.get():
         tell(vit)
-    x = torch.as_tensor(source).detach()[None].to(vit.device, vit.dtype)
+    x = torch.as_tensor(source).detach()[None].to(vit.weight)
     if not bool(x.isfinite().all()):
         raise not_numbers_error(say("The photo"))
     return x if x.shape[1] == vit.bands else x.expand(-1, vit.bands, -1, -1)
