@@ -12,7 +12,7 @@ from vitcore.attention_capture import AttentionCall, SoftmaxCall
 from vitcore.forward.block_attention import DistanceReducer, FusedHeadsReducer, PoolingReducer, weights_buffer
 from vitcore.forward.query_key import QueryKeyReducer
 from vitcore.forward.recordings.axial_attention import AxialAttention
-from vitcore.module_swaps import with_forward_hooks, with_modules
+from vitcore.module_swaps import with_hooks, with_modules
 
 PIECES = [slice(0, 2), slice(2, 3)]  # of three heads
 
@@ -87,7 +87,7 @@ def test_a_copy_is_watched_and_the_model_is_not(make_module):
     own = module.blocks[1].register_forward_hook(lambda part, inputs, output: seen.append("own"))
     names = ("blocks.1", "blocks.1.mlp.fc2")
     hooks = {name: (lambda part, inputs, output, name=name: seen.append(name)) for name in names}
-    watched = with_forward_hooks(module, **hooks)
+    watched = with_hooks(module, "out", **hooks)
     with torch.inference_mode():
         assert torch.equal(watched(x), module(x))
     assert seen == ["blocks.1.mlp.fc2", "own", "blocks.1", "own"]

@@ -20,7 +20,7 @@ from vitcore.forward.recording import to_model_input
 from vitcore.grid import Grid
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
-from vitcore.module_swaps import with_forward_pre_hooks, with_modules
+from vitcore.module_swaps import with_hooks, with_modules
 from vitcore.translation import say
 
 PIXEL_FILLS = ("mean", "blur", "noise", "neighbour")
@@ -129,7 +129,7 @@ def without_tokens(vit: Vit, kept: Tensor) -> Any:
         if given[0].shape[1] != vit.grid.prefix + kept.shape[1]:
             raise ModelError(_keeps_all(vit))
 
-    return with_forward_pre_hooks(with_modules(vit.module, patch_drop=_KeepPatches(vit, kept)), **{"blocks.0": check})
+    return with_hooks(with_modules(vit.module, patch_drop=_KeepPatches(vit, kept)), "in", **{"blocks.0": check})
 
 
 class _KeepPatches(nn.Module):

@@ -39,11 +39,8 @@ def heat_figure(
     style: str = "heat", top: float | None = None, even_share: float | None = None, signed_unit: str | None = None,
     mode: Mode = "light", subtitle: str = "", query_patch: int | None = None, height_px: int = 580,
 ) -> Drawing:  # fmt: skip
-    """(rows, cols) values on the photo with their colour bar up to `top` (default: `scale_top`); the pointer tells what `write` makes
-    of each.
-
-    Values with signs have a `signed_unit`. Style "paper": as `paper_style_figure`.
-    """
+    """(rows, cols) values on the photo, their colour bar up to `top` (default: `scale_top`), and what `write` makes of each for the
+    pointer. Values with signs have a `signed_unit`. Style "paper": as `paper_style_figure`."""
     told = say("row {row}, column {col}: {value}")
     text = [[told.format(row=r, col=c, value=write(value)) for c, value in enumerate(row)] for r, row in enumerate(values)]
     photo, size = resize_for_figure(pixels), (float(grid.cols), float(grid.rows))
@@ -64,11 +61,8 @@ def largest_value(values: NDArray, unit: str, signed: bool = False, even_share: 
     """The largest of a map's `values` in words, in `unit` and in times an `even_share`, if any; `after` a subtitle."""
     most = values.flat[int(np.abs(values).argmax())] if signed else values.max()
     facts = {"value": f"{most:.3g}".replace("-", "−"), "unit": unit}
-    if signed:
-        told = say("Farthest from 0: {value} {unit}", **facts)
-    elif not even_share:
-        told = say("Largest: {value} {unit}", **facts)
-    else:
+    told = say("Farthest from 0: {value} {unit}", **facts) if signed else say("Largest: {value} {unit}", **facts)
+    if even_share and not signed:
         told = say("Largest: {value} {unit}, {times}× an even share", **facts, times=two_digits(most / even_share))
     return " · ".join(filter(None, (after, told)))
 

@@ -42,10 +42,10 @@ class BlockAttention:
     ) -> None:  # fmt: skip
         self.vit, self.exact, self.query_key, self.buffer = vit, exact, query_key, buffer
         self.calls = 0  # of attention over all tokens
-        tokens, axes, device = vit.grid.tokens, vit.structure.axes, vit.device
-        steps, heads = (vit.blocks * len(axes), 1) if axes else (vit.blocks, vit.heads)
+        structure, tokens, device = vit.structure, vit.grid.tokens, vit.device
+        steps, heads = (structure.blocks * len(structure.axes), 1) if structure.axes else (structure.blocks, structure.heads)
         self.fused = {name: FusedHeadsReducer(name, steps, heads, tokens, device) for name in fusions}
-        self.maps = {block: torch.empty(vit.heads, tokens, tokens, dtype=torch.float16, device=device) for block in maps}
+        self.maps = {block: torch.empty(structure.heads, tokens, tokens, dtype=torch.float16, device=device) for block in maps}
         self.distance, self.pool = DistanceReducer(vit), PoolingReducer(vit)
 
     def __call__(self, event: AttentionEvent) -> Tensor | None:
@@ -81,7 +81,7 @@ class BlockAttention:
             "fused": {name: read_only(one.matrices.to(kept)) for name, one in self.fused.items()},
             "maps": {block: read_only(one) for block, one in self.maps.items()},
             "pooling_weights": read_only(self.pool.weights()),
-            "query_key": self.query_key.of_all_blocks(self.vit.blocks) if self.query_key else (),
+            "query_key": self.query_key.of_all_blocks(self.vit.structure.blocks) if self.query_key else (),
         }  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def _weights_of_heads(event: AttentionEvent, buffer: Tensor) -> Iterator[tuple[s
 
 def weights_buffer(vit: Vit) -> Tensor:
     """Room for the weights (heads, T, T) of as many heads as are read at once; watchers of one pass share it."""
-    heads, tokens = vit.heads // vit.structure.calls, vit.grid.tokens
+    heads, tokens = vit.structure.heads // vit.structure.calls, vit.grid.tokens
     of_a_head = 4 * tokens**2
     most = max(1, AT_ONCE_BYTES // of_a_head, min(4, 2 * AT_ONCE_BYTES // of_a_head))
     at_once = math.ceil(heads / max(1, math.ceil(heads / most)))  # the same number each time if it can be
@@ -111,8 +111,8 @@ class DistanceReducer:
     """Mean distance of every head (arXiv 2010.11929 App. D.7), and its share of attention on prefix tokens."""
 
     def __init__(self, vit: Vit) -> None:
-        self.grid = vit.grid
-        self.sums = torch.zeros(vit.blocks, vit.grid.patches, vit.heads, 2, device=vit.device)  # distances weighed, and weights
+        self.grid, shape = vit.grid, (vit.structure.blocks, vit.grid.patches, vit.structure.heads, 2)
+        self.sums = torch.zeros(shape, device=vit.device)  # over patches: distances weighed, and weights
 
     def add(self, block: int, heads: slice, weights: Tensor) -> None:
         patches = weights[:, self.grid.prefix :, self.grid.prefix :]
@@ -121,10 +121,8 @@ class DistanceReducer:
     def distances(self) -> tuple[Tensor, Tensor, Tensor]:
         """(L, H) each: mean distance with what prefix tokens get dropped, renormalised, and the share that they get."""
         walked, left = self.sums.unbind(-1)
-        if not self.grid.prefix:
-            left = torch.ones((), device=walked.device)
-        renormalised = (walked / left.clamp(min=1e-12)).mean(1)
-        return walked.mean(1), renormalised, (1 - left.expand_as(walked).mean(1)).clamp(min=0)
+        left = left if self.grid.prefix else torch.ones_like(left)
+        return walked.mean(1), (walked / left.clamp(min=1e-12)).mean(1), (1 - left.mean(1)).clamp(min=0)
 
 
 @functools.lru_cache(maxsize=8)

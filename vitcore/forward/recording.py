@@ -99,10 +99,9 @@ class Recording:
     def rollout(self, start: int | None = None, fusion: str = "mean", **settings: Any) -> NDArray[np.float64]:
         """Rollout of a token (default: where the answer is read) on the grid, (rows, cols).
 
-        Settings are those of `analysis.rollout.rollout`: discard_ratio (of the weights between patches), residual, first_block, and
-        convention ("vit-explain" discards as that code does, and its largest value is 1). Axial attention is followed
-        through both of a block's steps, each with its residual. But for vit-explain's, a map sums to 1 less the share of
-        tokens that are not patches.
+        Settings are those of `analysis.rollout.rollout`: discard_ratio (of the weights between patches), residual, first_block and
+        convention. Axial attention is followed through both of a block's steps, each with its residual. A map sums to 1 less the
+        share of tokens that are not patches; the largest value of one by "vit-explain" is 1.
         Raises: KeyError, for a fusion that was not recorded; IndexError, for a token that there is not; ModelError, where
         rollout is not defined.
         """
@@ -143,14 +142,14 @@ def record(
         check_name("fusion", fusion, HEAD_FUSIONS)
     if (wanted := are_layers(maps)) and not vit.is_global:
         raise ModelError(vit.why_undefined(say("attention of single heads")))
-    blocks = select_layers(maps, vit.blocks, "blocks") if wanted else ()
+    blocks = select_layers(maps, vit.structure.blocks, "blocks") if wanted else ()
     if inputs or isinstance(image, np.ndarray | Tensor | list | tuple):
         from vitcore.forward.recordings.model_inputs import open_for_model
 
         opened = open_for_model(vit, image, inputs)
     else:
         photo = open_photo(image, bands=vit.bands)
-        opened = photo, crop_for_model(photo.image, vit.transform, vit.grid, photo.bands)
+        opened = photo, crop_for_model(photo.image, vit.transform, photo.bands)
     return record_batch(vit, [opened], maps=blocks, fusions=fusions, exact=exact, store=store)[0]
 
 

@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.grid import Grid
-
 
 @dataclass(frozen=True, eq=False)
 class Crop:
@@ -29,13 +27,13 @@ class Crop:
         return f"<Crop: {high}×{wide} px of {tuple(round(side, 1) for side in self.box)}>"
 
 
-def crop_for_model(image: Image.Image, transform: Callable, grid: Grid, bands: NDArray[np.float32] | None = None) -> Crop:
+def crop_for_model(image: Image.Image, transform: Callable, bands: NDArray[np.float32] | None = None) -> Crop:
     """Resize and crop with the geometric part of timm's own transform (everything before its tensor step).
 
     bands: those of a photo that has others than three (`Photo.bands`); each is cut as the picture is.
     """
     cut = None if bands is None else cut_bands(bands, transform)
-    return Crop(np.asarray(resize_and_crop(image, transform)), crop_box(image.size, transform, grid), cut)
+    return Crop(np.asarray(resize_and_crop(image, transform)), crop_box(image.size, transform), cut)
 
 
 def resize_and_crop(image: Image.Image, transform: Callable) -> Image.Image:
@@ -56,12 +54,13 @@ def cut_bands(bands: NDArray[np.float32], transform: Callable) -> NDArray[np.flo
     return cut
 
 
-def crop_box(size: tuple[int, int], transform: Callable, grid: Grid) -> tuple[float, float, float, float]:
+def crop_box(size: tuple[int, int], transform: Callable) -> tuple[float, float, float, float]:
     """The part of a (width, height) photo that survives: left, top, right, bottom in its own pixels."""
-    (wide, high), (crop_h, crop_w), (first, *others) = size, grid.image_px, _sized_steps(transform)
-    if not others and "Crop" not in type(first).__name__:  # squashed
+    (wide, high), steps = size, _sized_steps(transform)
+    if len(steps) == 1 and "Crop" not in type(steps[0]).__name__:  # squashed
         return 0.0, 0.0, float(wide), float(high)
-    scale_h, scale_w = _scales(first, wide, high) if others else (1.0, 1.0)
+    crop_h, crop_w = np.broadcast_to(steps[-1].size, 2).tolist()
+    scale_h, scale_w = _scales(steps[0], wide, high) if len(steps) > 1 else (1.0, 1.0)
     half_w, half_h = min(crop_w / scale_w, wide) / 2, min(crop_h / scale_h, high) / 2
     return wide / 2 - half_w, high / 2 - half_h, wide / 2 + half_w, high / 2 + half_h
 

@@ -121,8 +121,7 @@ def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
     if image.width * image.height > MAX_PIXELS:
         _read_jpeg_smaller(image, notes)
     check_size(*image.size, name)
-    frames = getattr(image, "n_frames", 1)
-    if frames > 1 and image.format in ("GIF", "WEBP", "PNG", "TIFF"):
+    if (frames := getattr(image, "n_frames", 1)) > 1 and image.format in ("GIF", "WEBP", "PNG", "TIFF"):
         notes.append(say("{frames} frames: the first one is shown.", frames=frames))
     turned = image.getexif().get(0x0112) in range(2, 9)  # asked before loading: Pillow turns TIFFs while it loads them
     image = ImageOps.exif_transpose(image)

@@ -95,7 +95,7 @@ def open_for_model(vit: Vit, source: Any, inputs: InputKind | None, name: str | 
     if (inputs is not None or has_input_shape(vit, source)) and input_kind(vit, source, inputs) == "normalised":
         return picture_of_input(vit, source, name or "picture")
     photo = open_photo(source, name, vit.bands)
-    return photo, crop_for_model(photo.image, vit.transform, vit.grid, photo.bands)
+    return photo, crop_for_model(photo.image, vit.transform, photo.bands)
 
 
 def picture_of_input(vit: Vit, source: Any, name: str) -> tuple[Photo, Crop]:

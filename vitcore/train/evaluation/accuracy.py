@@ -118,6 +118,6 @@ def _batches(vit: Vit, photos: Photos, batch: int, skip_broken: bool) -> Iterato
                     raise
                 continue
             rows.append(i)
-            inputs.append(to_model_input(vit, crop_for_model(image, vit.transform, vit.grid).pixels))
+            inputs.append(to_model_input(vit, crop_for_model(image, vit.transform).pixels))
         if rows:
             yield np.array(rows), torch.cat(inputs)
