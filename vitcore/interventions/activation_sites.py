@@ -130,12 +130,10 @@ def find_tokens(vit: Vit, token: Any) -> list[int]:
     if isinstance(token, str):
         named = tokens_by_name(vit)
         check_name("a name of tokens", token[:40], sorted(named))
-        many = list(named[token])
-    elif isinstance(token, slice):
-        many = list(range(vit.grid.tokens)[token])
-    else:
-        many = list(check_indices("tokens", list(token) if isinstance(token, Iterable) else [token], vit.grid.tokens))
-    return many
+        return list(named[token])
+    if isinstance(token, slice):
+        return list(range(vit.grid.tokens)[token])
+    return list(check_indices("tokens", list(token) if isinstance(token, Iterable) else [token], vit.grid.tokens))
 
 
 def check_activations_defined(vit: Vit) -> None:
