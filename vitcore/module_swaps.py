@@ -4,52 +4,37 @@ Forward hooks on the model would be seen by every thread that runs it; a copy be
 """
 
 import copy
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 from torch import nn
 
 ForwardHook = Callable[[nn.Module, tuple[Any, ...], Any], Any]  # as `nn.Module.register_forward_hook` takes it
-ForwardPreHook = Callable[[nn.Module, tuple[Any, ...]], Any]  # as `register_forward_pre_hook` takes it
+Side = Literal["in", "out"]
 
 
 def with_modules(module: nn.Module, /, **parts: nn.Module) -> Any:
     """A shallow copy of `module` whose parts of these names (dotted: "blocks.3.mlp") are these; all else, weights included, is
     the original's."""
-    children: dict[str, Any] = dict(module._modules)
-    inner: dict[str, dict[str, nn.Module]] = {}
-    for name, part in parts.items():
-        first, _, rest = name.partition(".")
-        if rest:
-            inner.setdefault(first, {})[rest] = part
-        else:
-            children[name] = part
-    children |= {first: with_modules(children[first], **rests) for first, rests in inner.items()}
     clone = copy.copy(module)
+    children: dict[str, Any] = dict(module._modules)
     clone._modules = children
-    for name in parts:  # a part that the model has as None (timm's EVA: its patch dropout) may be no module: it would hide this one
-        clone.__dict__.pop(name, None)
+    for name in sorted(parts):  # a part comes before what is in it
+        first, _, rest = name.partition(".")
+        children[first] = with_modules(children[first], **{rest: parts[name]}) if rest else parts[name]
+        clone.__dict__.pop(name, None)  # what the model has as None (timm's EVA: its patch dropout) may be no module, and hide it
     return clone
 
 
-def with_forward_hooks(module: nn.Module, /, **hooks: ForwardHook) -> Any:
-    """A copy of `module` whose parts of these names (dotted) have forward hooks, called after those of the original."""
-    return _with_hooks(module, "_forward_hooks", nn.Module.register_forward_hook, hooks)
-
-
-def with_forward_pre_hooks(module: nn.Module, /, **hooks: ForwardPreHook) -> Any:
-    """A copy of `module` whose parts of these names (dotted) have hooks on what goes in, called after those of the original."""
-    return _with_hooks(module, "_forward_pre_hooks", nn.Module.register_forward_pre_hook, hooks)
-
-
-def _with_hooks(module: nn.Module, held: str, register: Callable[..., Any], hooks: Mapping[str, Callable[..., Any]]) -> Any:
+def with_hooks(module: nn.Module, side: Side, /, **hooks: Callable[..., Any]) -> Any:
+    """A copy whose parts of these names (dotted) have hooks on what goes "in" or comes "out", called after the original's."""
     parts = {name: copy.copy(module.get_submodule(name)) for name in hooks}
     for name, part in parts.items():
-        setattr(part, held, getattr(part, held).copy())
-        register(part, hooks[name])
+        part._forward_hooks, part._forward_pre_hooks = part._forward_hooks.copy(), part._forward_pre_hooks.copy()
+        (part.register_forward_pre_hook if side == "in" else part.register_forward_hook)(hooks[name])
     return with_modules(module, **parts)
 
 
 def with_block_hooks(module: Any, hook: ForwardHook) -> Any:
     """A copy of a model whose blocks have a forward hook."""
-    return with_forward_hooks(module, **{f"blocks.{block}": hook for block in range(len(module.blocks))})
+    return with_hooks(module, "out", **{f"blocks.{block}": hook for block in range(len(module.blocks))})

@@ -10,6 +10,7 @@ A word that follows a count has the forms of its language, in CLDR's order (unic
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from numbers import Integral, Real
@@ -28,7 +29,9 @@ def say(sentence: str, **facts: object) -> str:
     """The sentence in the reader's language, with its facts filled in."""
     words = table()
     there, language = words.get(sentence, sentence), getattr(words, "language", "en") if sentence in words else "en"
-    return Said(fill(there, facts, language) if facts else there, sentence, facts)
+    said = Said(fill(there, facts, language) if facts else there)
+    said.sentence, said.facts = sentence, facts
+    return said
 
 
 def translated_labels(labels: Labels, numbers: Sequence[int] = ()) -> Labels:
@@ -51,11 +54,6 @@ class Said(str):
     sentence: str
     facts: Mapping[str, Any]
 
-    def __new__(cls, text: str, sentence: str = "", facts: Mapping[str, Any] | None = None) -> "Said":
-        made = super().__new__(cls, text)
-        made.sentence, made.facts = sentence, facts or {}
-        return made
-
     def __str__(self) -> str:
         return self
 
@@ -77,16 +75,15 @@ def plural_categories(language: str) -> tuple[str, ...]:
 def fill(sentence: str, facts: Mapping[str, Any], language: str = "en") -> str:
     """A sentence of that language with its facts filled in, and the forms that its counts ask for.
 
-    A count is a number, or one as it is written: "1,000"; what is neither takes the last form. A number that is given a format has
-    the minus sign of print.
-    Raises: KeyError, for a fact that is missing.
+    A count is a number, or one as it is written: "1,000"; what is neither takes the last form. A number with a format has the
+    minus sign of print. Raises: KeyError, for a fact that is missing.
     """
     return _Forms(language).vformat(sentence, (), facts)
 
 
+@dataclass
 class _Forms(Formatter):
-    def __init__(self, language: str) -> None:
-        self.language = language
+    language: str
 
     def format_field(self, value: Any, spec: str) -> str:
         forms = spec.split("|")

@@ -6,7 +6,7 @@ The setting is the visitor's, not a page's: it stays from page to page, and the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -109,21 +109,19 @@ def outliers_of_patches(patches: list[int], count: int, grid: Grid) -> MapOutlie
     )
 
 
-def sentence_of_frames(found: Sequence[MapOutliers], after: Iterable[list[int]] | None, count_after: int, grid: Grid) -> str:
-    """What is said of patches framed in maps of a photo as it is, and in those `after` a change, which has `count_after` outliers.
+def sentence_of_frames(found: Sequence[MapOutliers], after: Sequence[MapOutliers], grid: Grid) -> str:
+    """What is said of patches framed in maps of a photo as it is, and in those `after` a change, if there is one.
 
-    Once where it is the same of both, or where there is no `after` (None).
+    Once where it is the same of both.
     """
-    before = _sentence_of_all((one.patches for one in found), found[0].total, grid)
-    later = before if after is None else _sentence_of_all(after, count_after, grid)
+    before, later = (
+        outliers_of_patches(sorted({*chain(*(one.patches for one in maps))}), maps[0].total, grid).sentence
+        for maps in (found, after or found)
+    )
     if before == later:
         return before
     text, both = texts.prose("common"), {"before": before, "after": later}
     return text.joined(text[f"outliers {when}"].format(said=said) for when, said in both.items() if said)
-
-
-def _sentence_of_all(framed: Iterable[list[int]], count: int, grid: Grid) -> str:
-    return outliers_of_patches(sorted({*chain(*framed)}), count, grid).sentence
 
 
 def browser_facts(patches: list[int], masked: bool) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def plain(vit: load_model.Vit, image: Image.Image) -> Callable[[], object]:
 
     def run() -> object:
         with torch.inference_mode():
-            return vit.module(to_model_input(vit, crop_for_model(image, vit.transform, vit.grid).pixels))
+            return vit.module(to_model_input(vit, crop_for_model(image, vit.transform).pixels))
 
     return run
 

@@ -20,7 +20,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import vitcore
-from vitcore.forward.onednn_linear import onednn_is_faster, with_onednn_linears
+from vitcore.forward.onednn_linear import onednn_is_faster, with_faster_modules
 from vitcore.forward.recording import Recording, record, to_model_input
 from vitcore.forward.recordings.record_many import BATCH, record_many
 
@@ -51,7 +51,7 @@ def timed(run: Callable[[], object]) -> tuple[float, float]:
 def ratios(vit: vitcore.Vit, photos: int, pairs: int) -> list[str]:
     """A row for each way: what it takes a photo, and over plain timm."""
     pixels = pixels_of(vit, photos)
-    inputs, module = torch.cat([to_model_input(vit, one) for one in pixels]), with_onednn_linears(vit.module)
+    inputs, module = torch.cat([to_model_input(vit, one) for one in pixels]), with_faster_modules(vit.module)
 
     def plain() -> None:
         with torch.inference_mode():

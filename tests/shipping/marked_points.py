@@ -34,7 +34,7 @@ def read_points(text: str) -> dict[str, dict[str, tuple[float, float]]]:
 
 def patch_of_point(vit: Vit, photo: Photo, x: float, y: float) -> int | None:
     """The patch that holds a place of the photo (parts of its width and height); None where the model does not see it."""
-    left, top, right, bottom = crop_for_model(photo.image, vit.transform, vit.grid, photo.bands).box
+    left, top, right, bottom = crop_for_model(photo.image, vit.transform, photo.bands).box
     col = (x * photo.image.width - left) / (right - left) * vit.grid.cols
     row = (y * photo.image.height - top) / (bottom - top) * vit.grid.rows
     return int(row) * vit.grid.cols + int(col) if 0 <= row < vit.grid.rows and 0 <= col < vit.grid.cols else None

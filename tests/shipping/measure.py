@@ -119,9 +119,7 @@ def teacher_hidden_state_errors(vit: Vit, teacher: str, photos: list[bytes]) -> 
     side = vit.grid.image_px[0]
     recipe = Recipe(task="layers", teacher=teacher, image_px=side, patch_px=vit.grid.patch_px, width=module.embed_dim,
                     blocks=vit.blocks, heads=vit.heads)  # fmt: skip
-    inputs = (
-        to_model_input(vit, crop_for_model(open_photo(photo).image, vit.transform, vit.grid).pixels) for photo in tqdm(photos)
-    )
+    inputs = (to_model_input(vit, crop_for_model(open_photo(photo).image, vit.transform).pixels) for photo in tqdm(photos))
     errors = hidden_state_errors(LayerDistillation(module, recipe), inputs)
     return {"photos": len(photos), "blocks": [round(e, 4) for e in errors], "mean": round(float(np.mean(errors)), 4)}
 

@@ -11,7 +11,6 @@ from torchvision import transforms
 
 from tests import files
 from vitcore import images
-from vitcore.grid import Grid
 from vitcore.images import (
     Photo,
     PhotoError,
@@ -264,10 +263,10 @@ GEOMETRIES = [
 def test_the_crop_box_is_where_the_pixels_come_from(size):
     for geometry in GEOMETRIES:
         high, wide = geometry[:2]
-        transform, grid = transform_for(*geometry), Grid(high // 8, wide // 8, 8)
+        transform = transform_for(*geometry)
         pixels = np.asarray(resize_and_crop(coordinates(size), transform)).astype(float)
         assert pixels.shape == (high, wide, 3)
-        left, top, right, bottom = crop_box(size, transform, grid)
+        left, top, right, bottom = crop_box(size, transform)
         x = left + (np.arange(wide) + 0.5) / wide * (right - left)
         y = top + (np.arange(high) + 0.5) / high * (bottom - top)
         inner = slice(3, -3)  # resampling has less to look at near an edge
@@ -286,7 +285,7 @@ def test_the_crop_box_is_where_the_pixels_come_from(size):
 ])  # fmt: skip
 def test_which_part_of_the_photo_is_seen_in_words(size, share, mode, parts):
     photo = Image.new("RGB", size)
-    said = crop_sentence(photo, crop_for_model(photo, transform_for(64, 64, share, mode), Grid(8, 8, 8)))
+    said = crop_sentence(photo, crop_for_model(photo, transform_for(64, 64, share, mode)))
     assert said.startswith(f"The photo has {size[0]} × {size[1]} pixels") and all(part in said for part in parts)
     assert ("scaled to 64 × 64" in said) == (min(size) != 64) and ("cut off" in said) == (len(parts) == 2 and mode == "center")
     assert ("proportions are changed" in said) == (mode == "squash")
@@ -294,14 +293,14 @@ def test_which_part_of_the_photo_is_seen_in_words(size, share, mode, parts):
 
 def test_a_crop_box_by_hand():
     # 400×300: the short side becomes 64/0.5 = 128 px, of which the middle 64 survive: half of 300 px, both ways
-    assert crop_box((400, 300), transform_for(64, 64, 0.5, "center"), Grid(8, 8, 8)) == (125, 75, 275, 225)
-    assert crop_box((400, 300), transform_for(64, 64, 1.0, "squash"), Grid(8, 8, 8)) == (0, 0, 400, 300)
+    assert crop_box((400, 300), transform_for(64, 64, 0.5, "center")) == (125, 75, 275, 225)
+    assert crop_box((400, 300), transform_for(64, 64, 1.0, "squash")) == (0, 0, 400, 300)
 
 
 @pytest.mark.parametrize("crop_pct", [1.0, 0.875])
 def test_what_is_seen_is_what_timms_transform_gives(crop_pct, photo):
-    transform, grid = transform_for(64, 96, crop_pct, "center"), Grid(8, 12, 8)
-    seen = crop_for_model(photo.image, transform, grid)
+    transform = transform_for(64, 96, crop_pct, "center")
+    seen = crop_for_model(photo.image, transform)
     assert seen.pixels.dtype == np.uint8 and seen.pixels.shape == (64, 96, 3)
     mean, std = (np.array(v) for v in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
     normal = (seen.pixels / 255 - mean) / std
@@ -312,7 +311,7 @@ def test_what_is_seen_is_what_timms_transform_gives(crop_pct, photo):
 
 def test_the_sharp_picture_shows_the_same_part():
     photo = Photo(coordinates((512, 400)), "coordinates", "0")
-    seen = crop_for_model(photo.image, transform_for(64, 96, 0.875, "center"), Grid(8, 12, 8))
+    seen = crop_for_model(photo.image, transform_for(64, 96, 0.875, "center"))
     large = sharp_crop(photo, seen, 480)
     assert large.shape == (320, 480, 3)
     small = large.reshape(64, 5, 96, 5, 3).mean((1, 3))
@@ -322,7 +321,7 @@ def test_the_sharp_picture_shows_the_same_part():
 
 def test_the_outline_is_the_crop():
     photo = Photo(files.flat((200, 200, 200), (300, 150)), "flat", "0")
-    seen = crop_for_model(photo.image, transform_for(64, 64, 1.0, "center"), Grid(8, 8, 8))
+    seen = crop_for_model(photo.image, transform_for(64, 64, 1.0, "center"))
     assert seen.box == (75, 0, 225, 150)
     drawn = outline_crop(photo, seen, 300)
     assert drawn.size == (300, 150)

@@ -10,7 +10,7 @@ from vitcore.forward import onednn_linear
 from vitcore.forward.block_activations import trace_token
 from vitcore.forward.compare_models import record_tokens
 from vitcore.forward.logit_lens import logit_lens
-from vitcore.forward.onednn_linear import OneDnnLinear, with_onednn_linears
+from vitcore.forward.onednn_linear import OneDnnLinear, with_faster_modules
 from vitcore.forward.predict import predict, predict_without_positions
 from vitcore.forward.recording import record, to_model_input
 from vitcore.train.data.photos import Photos
@@ -71,19 +71,19 @@ def test_the_model_keeps_its_layers_and_shares_its_weights(by, make_vit):
     by(True)
     module = make_vit().module
     before = {name: type(part) for name, part in module.named_modules()}
-    copied = with_onednn_linears(module)
+    copied = with_faster_modules(module)
     assert {name: type(part) for name, part in module.named_modules()} == before
     parts = dict(copied.named_modules())
     assert all(isinstance(parts[name], OneDnnLinear) for name, kind in before.items() if kind is nn.Linear)
     assert [id(p) for p in copied.parameters()] == [id(p) for p in module.parameters()]
     by(False)
-    assert with_onednn_linears(module) is module
+    assert with_faster_modules(module) is module
 
 
 def test_layers_of_other_numbers_stay_pytorch_s(by, make_vit):
     by(True)
     module = make_vit().module.to(torch.bfloat16)
-    assert with_onednn_linears(module) is module
+    assert with_faster_modules(module) is module
 
 
 @pytest.mark.parametrize("onednn", [False, True])

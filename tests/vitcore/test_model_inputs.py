@@ -75,6 +75,19 @@ def test_bytes_over_255_are_photos_and_a_word_decides(reader, noise):
         np.testing.assert_allclose(reader(vit, floats, inputs="normalised"), vit.module(floats), atol=1e-5)
 
 
+@pytest.mark.filterwarnings("error::vitcore.forward.recordings.model_inputs.UnclearInputsWarning")
+def test_an_array_is_read_as_a_whole(noise):
+    """Its first picture alone, all of one grey, would prove nothing; its last may be of numbers that no photo has."""
+    vit = wrapped(**HALF)
+    grey, noisy = np.full((32, 32, 3), 51, np.uint8), np.asarray(noise(1, (32, 32)))
+    x = np.stack([grey, noisy]).transpose(0, 3, 1, 2).astype(np.float32) / 255
+    photos = [vitcore.record(vit, one).logits for one in (grey, noisy)]
+    np.testing.assert_allclose(many(vit, x), photos, atol=1e-5)
+    np.testing.assert_allclose(vitcore.cache(vit, x, ["resid_post"]).logits, photos, atol=1e-5)
+    mixed = np.stack([x[1], x[1] - 2])
+    np.testing.assert_allclose(many(vit, mixed), vit.module(torch.from_numpy(mixed)), atol=1e-5)
+
+
 def test_what_proves_nothing_is_told(reader):
     vit = wrapped(**HALF)
     unclear = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))

@@ -8,7 +8,7 @@ import vitcore
 from vitcore.forward import onednn_linear
 
 HOME = Path(vitcore.__file__).parent
-MOST_LINES = 805  # of the functions that run: to be read in one sitting
+MOST_LINES = 700  # of the functions that run: to be read in one sitting
 
 
 def lines_of(code) -> range:

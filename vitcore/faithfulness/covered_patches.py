@@ -15,12 +15,12 @@ from PIL import Image, ImageFilter
 from torch import Tensor, nn
 
 from vitcore.errors import check_name
-from vitcore.forward.onednn_linear import with_onednn_linears
+from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.recording import to_model_input
 from vitcore.grid import Grid
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
-from vitcore.module_swaps import with_forward_pre_hooks, with_modules
+from vitcore.module_swaps import with_hooks, with_modules
 from vitcore.translation import say
 
 PIXEL_FILLS = ("mean", "blur", "noise", "neighbour")
@@ -59,7 +59,7 @@ def answers_without(
     masks = [patch_mask(vit.grid, patches) for patches in patch_sets]
     if fill == "removed":
         return _answers_without_tokens(vit, pixels, masks, batch, on_progress)
-    layer, run, out = _layer(pixels, vit.grid, fill, seed), with_onednn_linears(vit.module), []
+    layer, run, out = _layer(pixels, vit.grid, fill, seed), with_faster_modules(vit.module), []
     with torch.inference_mode():
         for first in range(0, len(masks), batch):
             painted = [_paint(pixels, vit.grid, mask, layer) for mask in masks[first : first + batch]]
@@ -112,7 +112,7 @@ def _answers_without_tokens(
             for first in range(0, len(which), batch):
                 part = which[first : first + batch]
                 kept = torch.from_numpy(np.stack([np.flatnonzero(~masks[i]) for i in part])).to(vit.device)
-                run = with_onednn_linears(without_tokens(vit, kept))
+                run = with_faster_modules(without_tokens(vit, kept))
                 out |= dict(zip(part, run(x.expand(len(part), -1, -1, -1)).float().cpu().numpy(), strict=True))
                 on_progress(len(out), len(masks))
     return np.stack([out[i] for i in range(len(masks))]) if masks else np.empty((0, 0), np.float32)
@@ -129,7 +129,7 @@ def without_tokens(vit: Vit, kept: Tensor) -> Any:
         if given[0].shape[1] != vit.grid.prefix + kept.shape[1]:
             raise ModelError(_keeps_all(vit))
 
-    return with_forward_pre_hooks(with_modules(vit.module, patch_drop=_KeepPatches(vit, kept)), **{"blocks.0": check})
+    return with_hooks(with_modules(vit.module, patch_drop=_KeepPatches(vit, kept)), "in", **{"blocks.0": check})
 
 
 class _KeepPatches(nn.Module):

@@ -97,7 +97,7 @@ def record_covered(
         photo, crop = image.photo, image.model_input
     else:
         photo = open_photo(image)
-        crop = crop_for_model(photo.image, vit.transform, vit.grid)
+        crop = crop_for_model(photo.image, vit.transform)
     grid, mask = vit.grid, patch_mask(vit.grid, covered)
     kept = np.arange(grid.patches)
     if fill == "removed":

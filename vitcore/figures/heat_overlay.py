@@ -81,9 +81,8 @@ def _each(pixels: NDArray, shape: tuple[int, ...], how: np.ufunc) -> NDArray:
 
 def _enlarged(patches: NDArray, size: tuple[int, ...]) -> NDArray:
     """(rows, cols, …) as (H, W, …): the pixels of a patch are all alike."""
-    for axis in (0, 1):
-        patches = patches.repeat(np.diff([*_starts(size[axis], patches.shape[axis]), size[axis]]), axis)
-    return patches
+    high, wide = (np.diff(_starts(side, count), append=side) for side, count in zip(size, patches.shape, strict=False))
+    return patches.repeat(high, 0).repeat(wide, 1)
 
 
 def scale_top(values: NDArray, even_share: float | None = None) -> float:
@@ -101,18 +100,16 @@ def heat_colour_scale(
     values: NDArray, top: float, even_share: float | None = None, signed_unit: str | None = None, mode: Mode = "light",
     tell_largest: bool = True,
 ) -> ColourScale:  # fmt: skip
-    """The colour bar of a map on a photo: amounts in times an `even_share` of all tokens, or the map's mean.
+    """The colour bar of a map on a photo: amounts in times an `even_share` of all tokens, or the map's mean; signed from −`top`.
 
-    A map with signs has one in its `signed_unit`, from −`top` to `top`. Where it ends above the largest value, it says that
-    value, unless not `tell_largest`.
+    Where it ends above the largest value, it says that value, unless not `tell_largest`.
     """
-    largest, one = float(np.abs(values).max()), 1.0
+    one = float(values.mean()) if even_share is None else even_share
+    unit = say("times the map's mean") if even_share is None else say("times an even share of all tokens")
+    bar = ColourScale(colours=HEAT, low=0, high=top / one if one else MIN_TOP_IN_EVEN_SHARES, unit=unit)
     if signed_unit is not None:
-        bar = ColourScale(colours=diverging_scale(mode) + ON_PHOTO, low=-top, high=top, unit=signed_unit)
-    else:
-        one = float(values.mean()) if even_share is None else even_share
-        told = say("times the map's mean") if even_share is None else say("times an even share of all tokens")
-        bar = ColourScale(colours=HEAT, low=0, high=top / one if one else MIN_TOP_IN_EVEN_SHARES, unit=told)
+        one, bar = 1.0, ColourScale(colours=diverging_scale(mode) + ON_PHOTO, low=-top, high=top, unit=signed_unit)
+    largest = float(np.abs(values).max())
     if top < largest:
         return replace(bar, unit=say("{unit}, or more", unit=bar.unit))
     shown = two_digits(largest / (one or 1))

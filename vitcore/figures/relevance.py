@@ -12,7 +12,6 @@ from vitcore.figures.attention import heat_figure, largest_value, resize_for_fig
 from vitcore.figures.attention_explorer import map_label
 from vitcore.figures.drawing import Drawing, RasterLayer, picture_axes
 from vitcore.figures.heat_overlay import fine_detail, heat_colour_scale, heat_on_photo, scale_top
-from vitcore.figures.paper_style import paper_style_figure
 from vitcore.figures.theme import ColourScale, Mode, mosaic
 from vitcore.grid import Grid
 from vitcore.translation import say
@@ -30,15 +29,10 @@ def relevance(
     Style "paper" draws amounts as Fig. 6 does, without a scale; what is `signed` is always drawn as "heat", on a scale that
     reaches as far as `min_top`. Amounts are counted in times an `even_share` of all tokens (default: the map's mean).
     """
-    told = say("row {row}, column {col}: {value}")
-    text = [[told.format(row=r, col=c, value=f"{values[r, c]:.3g}") for c in range(grid.cols)] for r in range(grid.rows)]
-    subtitle = largest_value(values, unit, signed, even_share, after=subtitle)
-    if style == "paper" and not signed:
-        return paper_style_figure(values, resize_for_figure(pixels), grid, title, mode, subtitle, query_patch, text)
     return heat_figure(
-        values, pixels, grid, title, top=relevance_scale_top(values, signed, min_top, even_share),
-        signed_unit=unit if signed else None, even_share=even_share, mode=mode, subtitle=subtitle,
-        query_patch=query_patch, hover_text=text,
+        values, pixels, grid, title, lambda value: f"{value:.3g}", style="heat" if signed else style,
+        top=relevance_scale_top(values, signed, min_top, even_share), signed_unit=unit if signed else None, even_share=even_share,
+        mode=mode, subtitle=largest_value(values, unit, signed, even_share, after=subtitle), query_patch=query_patch,
     )  # fmt: skip
 
 

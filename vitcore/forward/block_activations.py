@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
 from vitcore.forward.block_attention import read_only
 from vitcore.forward.layers import select_layer
-from vitcore.forward.onednn_linear import with_onednn_linears
+from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.recording import to_model_input
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
-from vitcore.module_swaps import ForwardHook, with_forward_hooks, with_modules
+from vitcore.module_swaps import ForwardHook, with_hooks, with_modules
 from vitcore.translation import say
 
 Array = NDArray[np.float32]
@@ -124,7 +124,7 @@ def _with_watched_block(vit: Vit, block: int, in_out: InOut) -> Any:
 
     path = f"blocks.{block}"
     hooks = {f"{path}.{name}".rstrip("."): note(name) for name in ("", *PARTS, *inner)}
-    module = with_forward_hooks(with_onednn_linears(vit.module), **hooks)
+    module = with_hooks(with_faster_modules(vit.module), "out", **hooks)
     if hasattr(original.attn, "fused_attn"):
         module.get_submodule(f"{path}.attn").fused_attn = True  # the copy's: queries and keys are seen there
     return with_modules(module, blocks=module.blocks[: block + 1])
@@ -155,7 +155,7 @@ def patch_embeddings(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32]) 
     if embeds is None:
         return vit.module.patch_embed(x).reshape(patches, -1).float().cpu().numpy()
     made: list[Tensor] = []  # NaFlexViT adds positions on the way: what its projection makes
-    with_forward_hooks(embeds, proj=lambda proj, inputs, output: made.append(output))(x)
+    with_hooks(embeds, "out", proj=lambda proj, inputs, output: made.append(output))(x)
     tokens = made[0].flatten(2).transpose(1, 2) if made[0].ndim == 4 else made[0]
     return tokens.reshape(patches, -1).float().cpu().numpy()
 
@@ -168,7 +168,7 @@ def project_patch(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32], pat
     if embed is None or not isinstance(proj, nn.Conv2d) or proj.kernel_size != proj.stride or proj.groups != 1:
         return None
     seen: list[Tensor] = []
-    watched = with_forward_hooks(embed, proj=lambda proj, inputs, output: seen.append(inputs[0]))
+    watched = with_hooks(embed, "out", proj=lambda proj, inputs, output: seen.append(inputs[0]))
     grid = vit.patches or vit.grid
     made = watched(to_model_input(vit, pixels)).reshape(grid.patches, -1)
     (high, wide), (row, col) = proj.kernel_size, grid.row_col(patch)

@@ -7,7 +7,8 @@ T tokens = prefix + N patches.
 import functools
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import torch
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from vitcore.analysis.rollout import HeadFusion
 from vitcore.attention_capture import AttentionCall, AttentionEvent, additive_mask, zero_if_fully_masked
 from vitcore.grid import Grid
 from vitcore.models.vit import Vit, check_heads
+
+if TYPE_CHECKING:
+    from vitcore.forward.query_key import QueryKeyReducer
 
 # Of weights: as many heads are read at once, or four in twice as much; measured best on 2 cores.
 AT_ONCE_BYTES = 9 * 2**20
@@ -29,30 +33,26 @@ POOLING_WEIGHTS: dict[str, tuple[tuple[float, ...], float]] = {  # of the first 
 class BlockAttention:
     """The watcher of a pass over one image: hands each block's attention to reducers, and answers with it unless `exact`.
 
-    `maps` are the blocks whose heads are kept; with `query_key` so are queries and keys, and fused heads in half precision.
+    `maps` are the blocks whose heads are kept; fused heads are in half precision beside queries and keys.
     """
 
     def __init__(
-        self, vit: Vit, maps: Iterable[int] = (), fusions: Iterable[HeadFusion] = ("mean",), exact: bool = False,
-        query_key: bool = False, buffer: Tensor | None = None,
+        self, vit: Vit, buffer: Tensor, maps: Iterable[int] = (), fusions: Iterable[HeadFusion] = ("mean",), exact: bool = False,
+        query_key: "QueryKeyReducer | None" = None,
     ) -> None:  # fmt: skip
-        self.vit, self.exact, self.buffer = vit, exact, buffer
+        self.vit, self.exact, self.query_key, self.buffer = vit, exact, query_key, buffer
         self.calls = 0  # of attention over all tokens
-        steps, heads = (vit.blocks * len(vit.structure.axes), 1) if vit.structure.axes else (vit.blocks, vit.heads)
-        self.fused = {name: FusedHeadsReducer(name, steps, heads, vit.grid.tokens, query_key, vit.device) for name in fusions}
-        tokens = vit.grid.tokens
-        self.maps = {block: torch.empty(vit.heads, tokens, tokens, dtype=torch.float16, device=vit.device) for block in maps}
-        self.distance, self.pool, self.query_key = DistanceReducer(vit), PoolingReducer(vit), None
-        if query_key:
-            from vitcore.forward.query_key import QueryKeyReducer
-
-            self.query_key = QueryKeyReducer()
+        structure, tokens, device = vit.structure, vit.grid.tokens, vit.device
+        steps, heads = (structure.blocks * len(structure.axes), 1) if structure.axes else (structure.blocks, structure.heads)
+        self.fused = {name: FusedHeadsReducer(name, steps, heads, tokens, device) for name in fusions}
+        self.maps = {block: torch.empty(structure.heads, tokens, tokens, dtype=torch.float16, device=device) for block in maps}
+        self.distance, self.pool = DistanceReducer(vit), PoolingReducer(vit)
 
     def __call__(self, event: AttentionEvent) -> Tensor | None:
         *_, heads, queries, keys = event.shape
         if queries != self.vit.grid.tokens:
             self.pool.add(event)
-        if self.buffer is None or (queries, keys) != self.buffer.shape[1:]:
+        if (queries, keys) != self.buffer.shape[1:]:
             return None
         block, call = divmod(self.calls, self.vit.structure.calls)
         check_heads(self.vit, block, heads)
@@ -67,7 +67,7 @@ class BlockAttention:
                 fused.add(block, place, weights)
             if out is not None and value is not None:
                 out[0, :, some] = torch.bmm(weights.to(out.dtype), value[0, some]).transpose(0, 1)
-        if self.query_key is not None and isinstance(event, AttentionCall):
+        if self.query_key and isinstance(event, AttentionCall):
             self.query_key.add(block, event)
         self.calls += 1
         return None if out is None else out.transpose(1, 2)  # laid out as the fused kernel leaves it
@@ -75,12 +75,13 @@ class BlockAttention:
     def fields(self) -> dict[str, Any]:
         """Those of a `Recording` that are made of attention."""
         far, renormalised, share = map(read_only, self.distance.distances())
+        kept = torch.float16 if self.query_key else torch.float32
         return {
             "distance_px": far, "distance_renormalised_px": renormalised, "prefix_attention_share": share,
-            "fused": {name: read_only(one.matrices) for name, one in self.fused.items()},
+            "fused": {name: read_only(one.matrices.to(kept)) for name, one in self.fused.items()},
             "maps": {block: read_only(one) for block, one in self.maps.items()},
             "pooling_weights": read_only(self.pool.weights()),
-            "query_key": self.query_key.of_all_blocks(self.vit.blocks) if self.query_key is not None else (),
+            "query_key": self.query_key.of_all_blocks(self.vit.structure.blocks) if self.query_key else (),
         }  # fmt: skip
 
 
@@ -99,10 +100,10 @@ def _weights_of_heads(event: AttentionEvent, buffer: Tensor) -> Iterator[tuple[s
 
 def weights_buffer(vit: Vit) -> Tensor:
     """Room for the weights (heads, T, T) of as many heads as are read at once; watchers of one pass share it."""
-    heads, tokens = vit.heads // vit.structure.calls, vit.grid.tokens
+    heads, tokens = vit.structure.heads // vit.structure.calls, vit.grid.tokens
     of_a_head = 4 * tokens**2
     most = max(1, AT_ONCE_BYTES // of_a_head, min(4, 2 * AT_ONCE_BYTES // of_a_head))
-    at_once = math.ceil(heads / math.ceil(heads / most))  # the same number each time if it can be
+    at_once = math.ceil(heads / max(1, math.ceil(heads / most)))  # the same number each time if it can be
     return torch.empty(at_once, tokens, tokens, device=vit.device)
 
 
@@ -110,9 +111,8 @@ class DistanceReducer:
     """Mean distance of every head (arXiv 2010.11929 App. D.7), and its share of attention on prefix tokens."""
 
     def __init__(self, vit: Vit) -> None:
-        self.grid = vit.grid
-        # over patches: distances weighed, and weights
-        self.sums = torch.zeros(vit.blocks, vit.grid.patches, vit.heads, 2, device=vit.device)
+        self.grid, shape = vit.grid, (vit.structure.blocks, vit.grid.patches, vit.structure.heads, 2)
+        self.sums = torch.zeros(shape, device=vit.device)  # over patches: distances weighed, and weights
 
     def add(self, block: int, heads: slice, weights: Tensor) -> None:
         patches = weights[:, self.grid.prefix :, self.grid.prefix :]
@@ -121,10 +121,8 @@ class DistanceReducer:
     def distances(self) -> tuple[Tensor, Tensor, Tensor]:
         """(L, H) each: mean distance with what prefix tokens get dropped, renormalised, and the share that they get."""
         walked, left = self.sums.unbind(-1)
-        if not self.grid.prefix:
-            left = torch.ones((), device=walked.device)
-        renormalised = (walked / left.clamp(min=1e-12)).mean(1)
-        return walked.mean(1), renormalised, (1 - left.expand_as(walked).mean(1)).clamp(min=0)
+        left = left if self.grid.prefix else torch.ones_like(left)
+        return walked.mean(1), (walked / left.clamp(min=1e-12)).mean(1), (1 - left.mean(1)).clamp(min=0)
 
 
 @functools.lru_cache(maxsize=8)
@@ -136,34 +134,28 @@ def _far_and_ones(grid: Grid, device: torch.device) -> Tensor:
 
 
 class FusedHeadsReducer:
-    """`matrices` (L, T, T): the heads of every block fused; float16 where `half`, of sums in float32."""
+    """`matrices` (L, T, T): the heads of every block fused."""
 
-    def __init__(
-        self, fusion: HeadFusion, blocks: int, heads: int, tokens: int, half: bool = False, device: torch.device | None = None
-    ) -> None:
-        self.fusion, self.heads = fusion, heads
-        self.matrices = torch.empty((blocks, tokens, tokens), dtype=torch.float16 if half else torch.float32, device=device)
-        self.sums = torch.empty(tokens, tokens, device=device) if half else None
+    def __init__(self, fusion: HeadFusion, blocks: int, heads: int, tokens: int, device: torch.device | None = None) -> None:
+        self.fusion = fusion
+        self.matrices = torch.full((blocks, tokens, tokens), float(fusion == "min"), device=device)  # all weights are from 0 to 1
         self.shares = torch.full((1, heads), 1 / max(1, heads), device=device)
 
     def add(self, block: int, heads: slice, weights: Tensor) -> None:
-        into, first = self.matrices[block] if self.sums is None else self.sums, heads.start == 0
+        into = self.matrices[block]
         if self.fusion == "mean":
-            flat = into.view(1, -1)
-            torch.addmm(flat, self.shares[:, : len(weights)], weights.reshape(len(weights), -1), beta=0 if first else 1, out=flat)
+            into.view(1, -1).addmm_(self.shares[:, : len(weights)], weights.reshape(len(weights), -1))
         else:
             most, more = (torch.amax, torch.maximum) if self.fusion == "max" else (torch.amin, torch.minimum)
-            most(weights, 0, out=into) if first else more(into, most(weights, 0), out=into)
-        if self.sums is not None and heads.stop == self.heads:
-            self.matrices[block] = self.sums
+            more(into, most(weights, 0), out=into)
 
 
+@dataclass(eq=False)
 class PoolingReducer:
     """Where a model reads its answer: of its attention pool the events, whose query is no token; of others by their kind."""
 
-    def __init__(self, vit: Vit) -> None:
-        self.vit = vit
-        self.row: Tensor | None = None
+    vit: Vit
+    row: Tensor | None = None  #: of the last event, over the tokens that are read
 
     def add(self, event: AttentionEvent) -> None:
         self.row = event.weights().detach().float().mean((0, 1, 2)).cpu()

@@ -28,7 +28,7 @@ from vitcore.analysis.relevance import absolute_shares, difference_points, rank_
 from vitcore.forward.block_attention import read_only
 from vitcore.forward.layers import select_layer
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
-from vitcore.forward.onednn_linear import with_inplace_gelu, with_onednn_linears
+from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.recording import Recording, record, to_model_input
 from vitcore.images import Photo
 from vitcore.models.model_cards import ModelError
@@ -166,7 +166,8 @@ def tokens_of_recording(vit: Vit, rec: Recording) -> TokenRecording:
     if not vit.is_global:
         raise ModelError(vit.why_undefined(say("a comparison of blocks")))
     states: list[Tensor] = []
-    _keeping_tokens(with_inplace_gelu(with_onednn_linears(vit.module)), states)(to_model_input(vit, rec.model_input.numbers))
+    module = with_faster_modules(vit.module, inplace_gelu=True)
+    _keeping_tokens(module, states)(to_model_input(vit, rec.model_input.numbers))
     return TokenRecording(rec, _stack_patches(states, vit.grid.prefix))
 
 

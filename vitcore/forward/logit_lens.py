@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vitcore.forward.onednn_linear import with_onednn_linears
+from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.recordings.model_inputs import to_inputs_of_pixels
 from vitcore.images import InputKind, PhotoSource
 from vitcore.models.model_cards import ModelError
@@ -46,5 +46,5 @@ def logit_lens(vit: Vit, photo: PhotoSource, *, inputs: InputKind | None = None)
         states.extend([output] if states else [inputs[0], output])
         return torch.cat(states) if len(states) == vit.blocks + 1 else None  # (L + 1, T, D)
 
-    module = with_block_hooks(with_onednn_linears(vit.module), collect)
+    module = with_block_hooks(with_faster_modules(vit.module), collect)
     return module(x).float().cpu().numpy()

@@ -31,51 +31,33 @@ class OneDnnLinear(nn.Module):
         return torch.ops.mkldnn._linear_pointwise(x, self.weight, self.bias, "none", [], "")
 
 
-class _GeluInPlace(nn.Module):
+class _GeluInPlace(nn.GELU):
     """GELU that overwrites its argument: no fresh memory for what is the largest array of a pass."""
-
-    def __init__(self, approximate: str) -> None:
-        super().__init__()
-        self.approximate = approximate
 
     def forward(self, x: Tensor) -> Tensor:
         """GELU of x, in x."""
         return torch.ops.aten.gelu_(x, approximate=self.approximate)
 
 
-def with_onednn_linears(module: nn.Module) -> Any:
-    """Copy of a model for inference with oneDNN's linear layers, where they are faster than PyTorch's; else the model itself.
+def with_faster_modules(part: Any, linears: bool = True, inplace_gelu: bool = False) -> Any:
+    """Copy of a model for inference, or the model itself where nothing is exchanged. Not for gradients.
 
-    Results differ from the model's in float32's last digits. Not for gradients.
+    `linears` are oneDNN's where it is faster than PyTorch's choice; results then differ in float32's last digits. With
+    `inplace_gelu` so is the GELU of timm's own MLP, where nothing else reads what it takes.
     """
-    computable = any(type(part) is nn.Linear and _is_computable(part) for part in module.modules())
-    return _with_linears(module) if computable and onednn_is_faster() else module
-
-
-def _is_computable(linear: nn.Linear) -> bool:
-    """Whether oneDNN's layers of 32-bit floats on the CPU can take the place of this one."""
-    return linear.weight.dtype == torch.float32 and linear.weight.device.type == "cpu"
-
-
-def _with_linears(part: Any) -> Any:
-    """A copy of a part whose linear layers, at any depth, are oneDNN's; a part without any that it can compute as it is."""
-    if type(part) is nn.Linear:
-        return OneDnnLinear(part) if _is_computable(part) and not _is_hooked(part) else part
-    parts = {name: _with_linears(child) for name, child in part._modules.items() if child is not None}
-    others = {name: child for name, child in parts.items() if child is not part._modules[name]}
-    return with_modules(part, **others) if others else part
-
-
-def with_inplace_gelu(module: Any) -> Any:
-    """Copy of a model, not for gradients, whose blocks' GELU works in place: in timm's own MLP nothing else reads what it takes."""
     import timm  # noqa: F401
     from timm.layers import Mlp
 
-    mlps: dict[str, Any] = {f"blocks.{i}.mlp": getattr(block, "mlp", None) for i, block in enumerate(module.blocks)}
-    plain: dict[str, Any] = {
-        name: mlp for name, mlp in mlps.items() if type(mlp) is Mlp and type(mlp.act) is nn.GELU and not _is_hooked(mlp)
+    if linears and type(part) is nn.Linear:
+        computable = part.weight.dtype == torch.float32 and part.weight.device.type == "cpu" and not _is_hooked(part)
+        return OneDnnLinear(part) if computable and onednn_is_faster() else part
+    faster: dict[str, Any] = {
+        name: child and with_faster_modules(child, linears, inplace_gelu) for name, child in part._modules.items()
     }
-    return with_modules(module, **{f"{name}.act": _GeluInPlace(mlp.act.approximate) for name, mlp in plain.items()})
+    if inplace_gelu and type(part) is Mlp and type(part.act) is nn.GELU and not _is_hooked(part):
+        faster["act"] = _GeluInPlace(part.act.approximate)
+    changed = {name: child for name, child in faster.items() if child is not part._modules[name]}
+    return with_modules(part, **changed) if changed else part
 
 
 def _is_hooked(part: nn.Module) -> bool:

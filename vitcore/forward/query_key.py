@@ -74,8 +74,8 @@ def recompute_fused_heads(query_key: Sequence[QueryKey], fusion: HeadFusion) -> 
     if not query_key:
         raise KeyError(fusion)
     heads, tokens = query_key[0].queries.shape[:2]
-    fused = FusedHeadsReducer(fusion, len(query_key), heads, tokens, half=True)
+    fused = FusedHeadsReducer(fusion, len(query_key), heads, tokens)
     for block, one in enumerate(query_key):
         for head, weights in one.weights():
             fused.add(block, head, weights)
-    return read_only(fused.matrices)
+    return read_only(fused.matrices.half())

@@ -21,9 +21,10 @@ from vitcore.attention_capture import AttentionCapture
 from vitcore.errors import check_name
 from vitcore.forward.block_attention import BlockAttention, read_only, weights_buffer
 from vitcore.forward.layers import Layers, are_layers, select_layer, select_layers
-from vitcore.forward.onednn_linear import with_inplace_gelu, with_onednn_linears
-from vitcore.forward.query_key import QueryKey
+from vitcore.forward.onednn_linear import with_faster_modules
+from vitcore.forward.query_key import QueryKey, QueryKeyReducer
 from vitcore.forward.recordings import kept_attention, labelled_arrays, plots, recording_file
+from vitcore.forward.recordings.axial_attention import AxialAttention
 from vitcore.forward.recordings.image_batches import EachImage
 from vitcore.grid import Grid
 from vitcore.images import Crop, InputKind, Photo, PhotoSource, crop_for_model, open_photo
@@ -98,10 +99,9 @@ class Recording:
     def rollout(self, start: int | None = None, fusion: str = "mean", **settings: Any) -> NDArray[np.float64]:
         """Rollout of a token (default: where the answer is read) on the grid, (rows, cols).
 
-        Settings are those of `analysis.rollout.rollout`: discard_ratio (of the weights between patches), residual, first_block, and
-        convention ("vit-explain" discards as that code does, and its largest value is 1). Axial attention is followed
-        through both of a block's steps, each with its residual. But for vit-explain's, a map sums to 1 less the share of
-        tokens that are not patches.
+        Settings are those of `analysis.rollout.rollout`: discard_ratio (of the weights between patches), residual, first_block and
+        convention. Axial attention is followed through both of a block's steps, each with its residual. A map sums to 1 less the
+        share of tokens that are not patches; the largest value of one by "vit-explain" is 1.
         Raises: KeyError, for a fusion that was not recorded; IndexError, for a token that there is not; ModelError, where
         rollout is not defined.
         """
@@ -116,12 +116,8 @@ class Recording:
         if fusion not in self.fused:
             raise KeyError(f"heads were not fused by {fusion!r}: record(vit, image, fusions=[{fusion!r}]) does")
         first = select_layer(int(first_block), len(self.distance_px), "blocks") * self.steps if first_block else 0
-        return self.grid.to_map(run(self.fused[fusion], self._start(start), prefix=self.grid.prefix, first_block=first, **settings))
-
-    def _start(self, token: int | None) -> int | NDArray[np.float32]:
-        if token is not None and not 0 <= token < self.grid.tokens:
-            raise IndexError(f"a token is from 0 to {self.grid.tokens - 1}, not {token}")
-        return self.pooling_weights if token is None else token
+        begin = self.pooling_weights if start is None else start
+        return self.grid.to_map(run(self.fused[fusion], begin, prefix=self.grid.prefix, first_block=first, **settings))
 
 
 def record(
@@ -133,10 +129,10 @@ def record(
 
     `maps` names the blocks whose heads are kept whole: one or several, negative ones counted from the last, a slice, or "all";
     `fusions` the ways heads are fused. If `exact`, the model's own attention kernel computes its output and logits are
-    bit-identical to a run that nobody watches; otherwise the weights are computed once and used for both, and on a CPU linear
-    layers are those that are faster on this one (`forward.onednn_linear`): quicker, with logits within float32's rounding.
-    `store="query_key"` holds fused heads in half precision and, where they tell all, each block's queries and keys: L·T·2D
-    numbers instead of L·H·T², from which `query_key.recompute_heads` and `recompute_fused_heads` make the rest.
+    bit-identical to a run that nobody watches; otherwise weights are computed once for both, linear layers are those that are
+    faster on this CPU (`forward.onednn_linear`), and logits are within float32's rounding. `store="query_key"` holds fused
+    heads in half precision and, where they tell all, each block's queries and keys: L·T·2D numbers instead of L·H·T², from
+    which `query_key.recompute_heads` and `recompute_fused_heads` make the rest.
     `inputs`: whether floats of the model's own input size are "photos" or "normalised" (None: see `recordings.model_inputs`).
     Raises: TypeError, for what is no Vit or no photo; ValueError, for what there is not; PhotoError; ModelError.
     """
@@ -144,18 +140,16 @@ def record(
     fusions = tuple(fusions)
     for fusion in sorted({*fusions} - {*HEAD_FUSIONS}):
         check_name("fusion", fusion, HEAD_FUSIONS)
-    blocks: tuple[int, ...] = ()
-    if are_layers(maps):
-        if not vit.is_global:
-            raise ModelError(vit.why_undefined(say("attention of single heads")))
-        blocks = select_layers(maps, vit.blocks, "blocks")
+    if (wanted := are_layers(maps)) and not vit.is_global:
+        raise ModelError(vit.why_undefined(say("attention of single heads")))
+    blocks = select_layers(maps, vit.structure.blocks, "blocks") if wanted else ()
     if inputs or isinstance(image, np.ndarray | Tensor | list | tuple):
         from vitcore.forward.recordings.model_inputs import open_for_model
 
         opened = open_for_model(vit, image, inputs)
     else:
         photo = open_photo(image, bands=vit.bands)
-        opened = photo, crop_for_model(photo.image, vit.transform, vit.grid, photo.bands)
+        opened = photo, crop_for_model(photo.image, vit.transform, photo.bands)
     return record_batch(vit, [opened], maps=blocks, fusions=fusions, exact=exact, store=store)[0]
 
 
@@ -167,21 +161,14 @@ def record_batch(
 
     Without `attention` only the photo and the logits of a recording mean anything. Raises: ModelError.
     """
-    kind, buffer = BlockAttention, None
-    if vit.structure.axes:
-        from vitcore.forward.recordings.axial_attention import AxialAttention
-
-        kind = AxialAttention
-    elif vit.is_global:
-        buffer = weights_buffer(vit)
-    watchers = [kind(vit, maps, fusions, exact, store == "query_key" and vit.is_global, buffer) for _ in photos]
-    watch = watchers[0] if len(watchers) == 1 else EachImage(watchers)
-    watched = attention and vit.is_global
-    module = vit.module if exact else with_onednn_linears(vit.module)
-    norms: list[Tensor] = []
+    watched, norms = attention and vit.is_global, list[Tensor]()
+    lean, buffer = store == "query_key" and vit.is_global, weights_buffer(vit)
+    kind = AxialAttention if vit.structure.axes else BlockAttention
+    watchers = [kind(vit, buffer, maps, fusions, exact, QueryKeyReducer() if lean else None) for _ in photos]
+    module = with_faster_modules(vit.module, not exact, watched)
     if watched:
-        hook = lambda block, inputs, out: norms.append(out.float().norm(dim=-1).flatten(1))  # noqa: E731
-        module = with_block_hooks(with_inplace_gelu(module), hook)
+        module = with_block_hooks(module, lambda block, inputs, out: norms.append(out.float().norm(dim=-1).flatten(1)))
+    watch = watchers[0] if len(watchers) == 1 else EachImage(watchers)
     with torch.inference_mode(), AttentionCapture(watch) if watched else nullcontext():
         logits = module(torch.cat([to_model_input(vit, crop.numbers) for _, crop in photos]))
     for one in watchers if watched else ():
@@ -203,5 +190,5 @@ def to_model_input(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32]) ->
         tell(vit)
     check_bands(vit, pixels.shape[-1])
     x = torch.from_numpy(np.array(pixels)).permute(2, 0, 1).float().div_(255 if pixels.dtype == np.uint8 else 1)
-    mean, std = (torch.tensor(v).view(-1, 1, 1) for v in (vit.mean, vit.std))
-    return ((x - mean) / std).unsqueeze(0).to(vit.device, vit.dtype)
+    mean, std = torch.tensor([vit.mean, vit.std]).view(2, -1, 1, 1)
+    return ((x - mean) / std).unsqueeze(0).to(vit.weight)

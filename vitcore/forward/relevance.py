@@ -181,8 +181,6 @@ def _dense(vit: Vit, attention: Sequence[Tensor]) -> list[NDArray]:
 
 def _rollout(vit: Vit, x: Tensor, start: int | None = None, fusion: HeadFusion = "mean", **settings: Any) -> NDArray:
     """Rollout, as `Recording.rollout` has it."""
-    if start is not None and not 0 <= start < vit.grid.tokens:
-        raise IndexError(f"a token is from 0 to {vit.grid.tokens - 1}, not {start}")
     with torch.no_grad():
         _, weights, pool = _run_with_weights(vit, x)
     fused = np.stack([fuse_heads(w, fusion) for w in _dense(vit, weights)])

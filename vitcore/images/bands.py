@@ -6,7 +6,7 @@ model is given floats as they are, and of integers the share of the largest that
 
 import hashlib
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitcore.images.colour_conversion import to_8_bits
-from vitcore.images.crop import resize_and_crop
 from vitcore.images.photo import Photo, PhotoSource, read_photo_file
 from vitcore.images.photo_arrays import as_numpy, is_array, not_numbers_error
 from vitcore.images.photo_formats import MAX_PIXELS, PhotoError, check_size
@@ -23,14 +22,6 @@ from vitcore.images.tiff_bands import read_all_bands
 from vitcore.translation import say
 
 Bands = NDArray[np.float32]
-
-
-def cut_bands(bands: Bands, transform: Callable) -> Bands:
-    """Each band resized and cropped as the picture is, read-only."""
-    each = (resize_and_crop(Image.fromarray(np.ascontiguousarray(band)), transform) for band in np.moveaxis(bands, -1, 0))
-    cut = np.stack([np.asarray(band) for band in each], -1)
-    cut.flags.writeable = False
-    return cut
 
 
 def open_bands(source: PhotoSource, name: str | None, count: int, shown: Sequence[int] | None) -> Photo:

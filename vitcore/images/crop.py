@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.grid import Grid
-
 
 @dataclass(frozen=True, eq=False)
 class Crop:
@@ -29,38 +27,40 @@ class Crop:
         return f"<Crop: {high}×{wide} px of {tuple(round(side, 1) for side in self.box)}>"
 
 
-def crop_for_model(image: Image.Image, transform: Callable, grid: Grid, bands: NDArray[np.float32] | None = None) -> Crop:
+def crop_for_model(image: Image.Image, transform: Callable, bands: NDArray[np.float32] | None = None) -> Crop:
     """Resize and crop with the geometric part of timm's own transform (everything before its tensor step).
 
     bands: those of a photo that has others than three (`Photo.bands`); each is cut as the picture is.
     """
-    if bands is not None:
-        from vitcore.images.bands import cut_bands
-
-        bands = cut_bands(bands, transform)
-    return Crop(np.asarray(resize_and_crop(image, transform)), crop_box(image.size, transform, grid), bands)
+    cut = None if bands is None else cut_bands(bands, transform)
+    return Crop(np.asarray(resize_and_crop(image, transform)), crop_box(image.size, transform), cut)
 
 
 def resize_and_crop(image: Image.Image, transform: Callable) -> Image.Image:
     """The transform's resize and crop, as a picture."""
-    high, wide = _pair(_sized_steps(transform)[-1].size)
-    for step in transform.transforms:  # type: ignore[attr-defined]
+    steps = transform.transforms  # type: ignore[attr-defined]
+    for step in steps[: steps.index(_sized_steps(transform)[-1]) + 1]:
         image = step(image)
-        if not isinstance(image, Image.Image):
-            raise TypeError("the transform turned the picture into a tensor before it was cropped")
-        if image.size == (wide, high):
-            break
+    if not isinstance(image, Image.Image):
+        raise TypeError("the transform turned the picture into a tensor before it was cropped")
     return image
 
 
-def crop_box(size: tuple[int, int], transform: Callable, grid: Grid) -> tuple[float, float, float, float]:
+def cut_bands(bands: NDArray[np.float32], transform: Callable) -> NDArray[np.float32]:
+    """Each band resized and cropped as the picture is, read-only."""
+    each = (resize_and_crop(Image.fromarray(np.ascontiguousarray(band)), transform) for band in np.moveaxis(bands, -1, 0))
+    cut = np.stack([np.asarray(band) for band in each], -1)
+    cut.flags.writeable = False
+    return cut
+
+
+def crop_box(size: tuple[int, int], transform: Callable) -> tuple[float, float, float, float]:
     """The part of a (width, height) photo that survives: left, top, right, bottom in its own pixels."""
-    wide, high = size
-    steps = _sized_steps(transform)
-    if len(steps) == 1 and "Crop" not in type(steps[-1]).__name__:  # squashed
+    (wide, high), steps = size, _sized_steps(transform)
+    if len(steps) == 1 and "Crop" not in type(steps[0]).__name__:  # squashed
         return 0.0, 0.0, float(wide), float(high)
+    crop_h, crop_w = np.broadcast_to(steps[-1].size, 2).tolist()
     scale_h, scale_w = _scales(steps[0], wide, high) if len(steps) > 1 else (1.0, 1.0)
-    crop_h, crop_w = grid.image_px
     half_w, half_h = min(crop_w / scale_w, wide) / 2, min(crop_h / scale_h, high) / 2
     return wide / 2 - half_w, high / 2 - half_h, wide / 2 + half_w, high / 2 + half_h
 
@@ -70,16 +70,11 @@ def _sized_steps(transform: Callable) -> list[Any]:
     return [step for step in transform.transforms if getattr(step, "size", None) is not None]  # type: ignore[attr-defined]
 
 
-def _pair(size: Any) -> tuple[int, int]:
-    """Height and width of a step's `size`."""
-    return (size, size) if isinstance(size, int) else (int(size[0]), int(size[-1]))
-
-
 def _scales(resize: Any, wide: int, high: int) -> tuple[float, float]:
     """What height and width are multiplied by in the first resize of torchvision's or timm's transform."""
-    target = resize.size
-    if isinstance(target, int) or len(target) == 1:
-        return (_pair(target)[0] / min(wide, high),) * 2
+    target = np.ravel(resize.size).tolist()
+    if len(target) == 1:
+        return (target[0] / min(wide, high),) * 2
     each = target[0] / high, target[1] / wide
     if type(resize).__name__ == "ResizeKeepRatio":  # timm's, for targets that are not square
         return (max(each) if not getattr(resize, "longest", 0) else min(each),) * 2

@@ -27,6 +27,7 @@ from vitcore.images.photo_formats import (
     register_heif,
     without_pillow_warnings,
 )
+from vitcore.images.photo_refusals import decoding_error, reading_error
 from vitcore.images.tiff_bands import TIFF_STARTS, read_bands
 from vitcore.translation import say
 
@@ -53,9 +54,8 @@ PhotoSource = Photo | Image.Image | str | Path | bytes | BinaryIO | NDArray[np.g
 
 
 def open_photo(source: "PhotoSource", name: str | None = None, bands: int = 3, shown: Sequence[int] | None = None) -> Photo:
-    """A photo from a path, bytes, a file object, a PIL image, or an array or tensor; a `Photo` as it is.
+    """A photo from a path, bytes, a file object, a PIL image, or an array or tensor (see `photo_arrays`); a `Photo` as it is.
 
-    Arrays are (H, W, 3) or (3, H, W), of uint8 or of floats from 0 to 1 (see `photo_arrays`).
     bands: how many numbers a pixel has, if not three (see `bands`), of which the three that are `shown` are the picture (default:
     the first three, of two the first in grey).
     Raises: PhotoError, with one sentence that says what is wrong; TypeError, for what is no photo.
@@ -75,8 +75,6 @@ def open_photo(source: "PhotoSource", name: str | None = None, bands: int = 3, s
         with without_pillow_warnings():  # the limits are ours, and damage is told once
             image, notes = _decode(data, name)
     except Exception as error:  # decoders raise whatever they like on damaged files
-        from vitcore.images.photo_refusals import decoding_error
-
         raise decoding_error(error, data, name) from None
     return Photo(image, name, hashlib.sha256(data).hexdigest()[:16], tuple(notes))
 
@@ -89,8 +87,6 @@ def read_photo_file(source: Any, name: str | None) -> tuple[bytes, str]:
             with Path(source).open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
         except (OSError, ValueError) as error:
-            from vitcore.images.photo_refusals import reading_error
-
             raise reading_error(error, source, own_name) from None
     else:
         data, own_name = _read_bytes_or_file(source)
@@ -125,11 +121,9 @@ def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
     if image.width * image.height > MAX_PIXELS:
         _read_jpeg_smaller(image, notes)
     check_size(*image.size, name)
-    frames = getattr(image, "n_frames", 1)
-    if frames > 1 and image.format in ("GIF", "WEBP", "PNG", "TIFF"):
+    if (frames := getattr(image, "n_frames", 1)) > 1 and image.format in ("GIF", "WEBP", "PNG", "TIFF"):
         notes.append(say("{frames} frames: the first one is shown.", frames=frames))
     turned = image.getexif().get(0x0112) in range(2, 9)  # asked before loading: Pillow turns TIFFs while it loads them
-    image.load()
     image = ImageOps.exif_transpose(image)
     if turned:
         notes.append(say("The photo was turned upright, as its EXIF orientation says."))

@@ -3,7 +3,7 @@
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from PIL import Image
 
@@ -41,9 +41,8 @@ def without_pillow_warnings() -> Iterator[None]:
     finally:
         with _opening:
             ours = _passing_over.pop()
-            if not _passing_over:
-                with suppress(ValueError):  # a test or a notebook has put its own filters in place
-                    warnings.filters.remove(ours)  # type: ignore[attr-defined]
+            if not _passing_over and ours in warnings.filters:  # a test or a notebook may have put its own in place
+                warnings.filters.remove(ours)  # type: ignore[attr-defined]
 
 
 def register_heif() -> None:

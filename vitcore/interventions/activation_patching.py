@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vitcore.forward.block_attention import read_only
-from vitcore.forward.onednn_linear import with_onednn_linears
+from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.recordings.model_inputs import to_model_inputs
 from vitcore.images import InputKind
 from vitcore.interventions.activation_sites import TokenChoice, check_activations_defined, find_tokens
 from vitcore.interventions.head_ablation import MOST_NUMBERS, SkippedBlock, class_index
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
-from vitcore.module_swaps import with_forward_hooks, with_modules
+from vitcore.module_swaps import with_block_hooks, with_modules
 from vitcore.translation import translated_labels
 
 LEAST_GAP = 1e-6  # in logits: two passes that do not differ by more have no answers to tell apart
@@ -85,8 +85,8 @@ def activation_patching(
         raise ValueError("activations go from one photo to one other")
     groups = _groups(vit, tokens)
     with torch.inference_mode():
-        model = with_onednn_linears(vit.module)
-        passes = [_streams(vit, model, x) for x in both]
+        model = with_faster_modules(vit.module)
+        passes = [_streams(model, x) for x in both]
         column, other_column = (
             int(logits.argmax()) if one is None else one for one, (_, logits) in zip(asked, passes, strict=True)
         )
@@ -129,15 +129,11 @@ def _check_answers(vit: Vit, column: int, other_column: int, own: float, others:
                          name=vit.display_name, label=labels[column], other=labels[other_column])  # fmt: skip
 
 
-def _streams(vit: Vit, model: Any, x: Tensor) -> tuple[list[Tensor], Tensor]:
+def _streams(model: Any, x: Tensor) -> tuple[list[Tensor], Tensor]:
     """What leaves each layer, (1, …, D), and the logits (classes,)."""
-    left: dict[int, Tensor] = {}
-
-    def note(layer: int) -> Any:
-        return lambda block, inputs, output: left.update({layer: output})
-
-    logits = with_forward_hooks(model, **{f"blocks.{layer}": note(layer) for layer in range(vit.blocks)})(x)
-    return [left[layer] for layer in range(vit.blocks)], logits[0].float()
+    left: list[Tensor] = []
+    logits = with_block_hooks(model, lambda block, inputs, output: left.append(output))(x)
+    return left, logits[0].float()
 
 
 class _Given(nn.Module):

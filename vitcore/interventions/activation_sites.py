@@ -7,7 +7,7 @@ MLP.
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from torch import nn
@@ -16,6 +16,7 @@ from vitcore.errors import check_name
 from vitcore.forward.layers import select_layer
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit, check_vit
+from vitcore.module_swaps import Side
 from vitcore.translation import say
 
 HOOKS = {  # by our name: what follows `blocks.3.` in theirs
@@ -64,7 +65,7 @@ class Site:
     (z) their heads side by side."""
 
     parts: tuple[str, ...]
-    side: Literal["in", "out"]
+    side: Side
 
 
 def canonical_name(name: Any) -> str:
@@ -129,12 +130,10 @@ def find_tokens(vit: Vit, token: Any) -> list[int]:
     if isinstance(token, str):
         named = tokens_by_name(vit)
         check_name("a name of tokens", token[:40], sorted(named))
-        many = list(named[token])
-    elif isinstance(token, slice):
-        many = list(range(vit.grid.tokens)[token])
-    else:
-        many = list(check_indices("tokens", list(token) if isinstance(token, Iterable) else [token], vit.grid.tokens))
-    return many
+        return list(named[token])
+    if isinstance(token, slice):
+        return list(range(vit.grid.tokens)[token])
+    return list(check_indices("tokens", list(token) if isinstance(token, Iterable) else [token], vit.grid.tokens))
 
 
 def check_activations_defined(vit: Vit) -> None:
@@ -202,7 +201,7 @@ def mlp_width(vit: Vit, layer: int) -> int:
     return int(vit.module.get_submodule(find_site(vit, "mlp_post", layer).parts[0]).in_features)
 
 
-def _parts_of_block(block: Any) -> dict[str, tuple[tuple[str, ...], Literal["in", "out"]]]:
+def _parts_of_block(block: Any) -> dict[str, tuple[tuple[str, ...], Side]]:
     """The parts of a block where each activation is, by the layout of timm's classes; of resid_mid where its last summand is."""
     if hasattr(block, "attns"):  # ParallelThingsBlock: several attentions side by side, then several MLPs
         attns, ffns = range(len(block.attns)), range(len(block.ffns))

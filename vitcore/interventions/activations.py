@@ -39,7 +39,7 @@ from vitcore.interventions.derived_activations import (
     scale_of_norm,
 )
 from vitcore.models.vit import Vit, check_blocks, check_heads
-from vitcore.module_swaps import ForwardHook, with_forward_hooks
+from vitcore.module_swaps import ForwardHook, with_hooks
 
 DEFAULT_NAMES = ("resid_pre", "q", "k", "v", "pattern", "z", "attn_out", "mlp_out", "resid_post")
 OF_CALLS = ("q", "k", "v", "scores", "pattern")
@@ -170,7 +170,7 @@ def _watched(vit: Vit, sites: Mapping[Key, Site], seen: Seen) -> Any:
 
         return hook
 
-    return with_forward_hooks(vit.module, **{part: note(kept) for part, kept in places.items()})
+    return with_hooks(vit.module, "out", **{part: note(kept) for part, kept in places.items()})
 
 
 def _computed(vit: Vit, name: str, layer: int, seen: Seen, calls: list[AttentionEvent]) -> Callable[[], Tensor]:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent, additive_mask
 from vitcore.errors import check_name
 from vitcore.forward.block_attention import read_only
-from vitcore.forward.onednn_linear import with_onednn_linears
+from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.recordings.model_inputs import model_inputs_in_turn
 from vitcore.images import InputKind
 from vitcore.interventions.activation_sites import (
@@ -32,7 +32,7 @@ from vitcore.interventions.activation_sites import (
 from vitcore.interventions.activations import Activations
 from vitcore.interventions.attention_edits import not_fused_error, with_fused_attention, within_context
 from vitcore.models.vit import Vit, class_by_name, no_classes_error
-from vitcore.module_swaps import with_forward_hooks, with_forward_pre_hooks, with_modules
+from vitcore.module_swaps import with_block_hooks, with_hooks, with_modules
 
 MOST_NUMBERS = 2**22  # that blocks hand on together (images · T · D): more of them are no faster on CPUs
 
@@ -96,12 +96,8 @@ def _changes(
     vit: Vit, x: Tensor, target: int | None, by: Ablation, mean: Activations | None, tell: Callable[[int], None] | None
 ) -> Tensor:
     """(L, H) for one model input (1, 3, H, W); `tell` is told how many heads are done."""
-    model, given = with_onednn_linears(vit.module), {}
-
-    def note(layer: int) -> Any:
-        return lambda block, inputs, output: given.update({layer: inputs[0]})
-
-    whole = with_forward_hooks(model, **{f"blocks.{layer}": note(layer) for layer in range(vit.blocks)})(x)[0].float()
+    model, given = with_faster_modules(vit.module), list[Tensor]()
+    whole = with_block_hooks(model, lambda block, inputs, output: given.append(inputs[0]))(x)[0].float()
     column = int(whole.argmax()) if target is None else target
     at_once = max(1, MOST_NUMBERS // vit.structure.numbers)
     changes, done = torch.empty(vit.blocks, vit.heads), 0
@@ -126,7 +122,7 @@ def _spread(model: Any, layer: int, resid_pre: Tensor, count: int) -> Any:
     def pre_hook(block: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         return resid_pre.expand(count, -1, -1), *inputs[1:]
 
-    return with_forward_pre_hooks(model, **{f"blocks.{layer}": pre_hook})
+    return with_hooks(model, "in", **{f"blocks.{layer}": pre_hook})
 
 
 def _without_heads(vit: Vit, model: Any, layer: int, heads: list[int], by: Ablation, means: Tensor | None) -> Any:
@@ -147,7 +143,7 @@ def _without_heads(vit: Vit, model: Any, layer: int, heads: list[int], by: Ablat
 
         return pre_hook
 
-    return with_forward_pre_hooks(model, **{part: ablate(i) for i, part in enumerate(find_site(vit, "z", layer).parts)})
+    return with_hooks(model, "in", **{part: ablate(i) for i, part in enumerate(find_site(vit, "z", layer).parts)})
 
 
 def _attending_evenly(vit: Vit, model: Any, layer: int, heads: list[int]) -> Any:

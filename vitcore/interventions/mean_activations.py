@@ -13,9 +13,8 @@ from torch import Tensor
 from vitcore.forward.layers import Layers, select_layers
 from vitcore.forward.recordings.model_inputs import model_inputs_in_turn
 from vitcore.images import InputKind
-from vitcore.interventions.activation_sites import check_activations_defined, parse_key
-from vitcore.interventions.activations import Activations
-from vitcore.interventions.activations import cache as keep_activations
+from vitcore.interventions.activation_sites import check_activations_defined, keys_of_names, parse_key
+from vitcore.interventions.activations import Activations, run_and_keep
 from vitcore.models.vit import Vit
 
 MEAN_NAMES = ("k", "v", "z", "attn_out", "mlp_out")  # that `switch_off` can put the mean of in their place
@@ -31,12 +30,12 @@ def mean_activations(
     of how many. What comes back can be given to `switch_off`, to `head_ablation` and to `edit(vit).patch`.
     """
     check_activations_defined(vit)
-    layers = select_layers(layers, vit.blocks)  # an iterator is at its end after a photo
+    asked = keys_of_names(names, select_layers(layers, vit.blocks), vit.blocks)
     count, each = model_inputs_in_turn(vit, photos, inputs)
     sums: dict[str, Tensor] = {}
     logits: Tensor | None = None
     for done, x in enumerate(each, start=1):
-        kept = keep_activations(vit, x, names, layers, inputs="normalised")
+        kept = run_and_keep(vit, x, asked)
         logits = kept.logits if logits is None else logits + kept.logits
         for key in kept:
             sums[key] = kept[key] if key not in sums else sums[key] + kept[key]

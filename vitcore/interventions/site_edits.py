@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcore.interventions.activation_sites import Site
-from vitcore.module_swaps import with_forward_hooks, with_forward_pre_hooks
+from vitcore.module_swaps import with_hooks
 
 Tokens = list[int] | slice
 # What is chosen (B, t, n) and all tokens of it (B, T, n), and the share that one part has of a sum: what replaces what is chosen.
@@ -66,7 +66,7 @@ def with_site_edits(module: Any, edits: Iterable[SiteEdit]) -> Any:
             by_part.setdefault((one.site.side, part), []).append(one)
     before = {part: partial(_edit_input, mine) for (side, part), mine in by_part.items() if side == "in"}
     after = {part: partial(_edit_output, mine) for (side, part), mine in by_part.items() if side == "out"}
-    return with_forward_hooks(with_forward_pre_hooks(module, **before), **after)
+    return with_hooks(with_hooks(module, "in", **before), "out", **after)
 
 
 def _edit_input(edits: list[SiteEdit], part: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:

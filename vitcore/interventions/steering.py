@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vitcore.forward.onednn_linear import with_onednn_linears
+from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.recordings.model_inputs import to_model_inputs
 from vitcore.images import InputKind
 from vitcore.interventions.activation_sites import TokenChoice
@@ -74,6 +74,6 @@ def steering_sweep(vit: Vit, x: Tensor, direction: Any, layer: int, scales: Sequ
         edits = edit(vit)
         edits.resid(layer).add(some[:, None, None] * values)
         with torch.inference_mode():
-            run = with_onednn_linears(edits.vit.module)
+            run = with_faster_modules(edits.vit.module)
             out.append(run(x.expand(len(some), *x.shape[1:])).float().cpu().numpy())
     return np.concatenate(out) if out else np.empty((0, len(vit.labels)), np.float32)

@@ -86,18 +86,19 @@ class Vit:
         return self.card.called or self.card.name
 
     @property
+    def weight(self) -> "torch.Tensor":
+        """The first of its weights: what it is given is `.to` this one, on its device and in its dtype."""
+        return next(p for p in self.module.parameters() if p.is_floating_point())
+
+    @property
     def device(self) -> "torch.device":
         """Where its weights are, and its passes are made."""
-        return self._weight.device
+        return self.weight.device
 
     @property
     def dtype(self) -> "torch.dtype":
         """What its patches are embedded in: float32, bfloat16 or float16."""
-        return self._weight.dtype
-
-    @property
-    def _weight(self) -> "torch.Tensor":
-        return next(p for p in self.module.parameters() if p.is_floating_point())
+        return self.weight.dtype
 
     def to(self, device: "torch.device | str | None" = None, dtype: "torch.dtype | str | None" = None) -> "Vit":
         """This model on another device ("auto": the accelerator, if there is one) or in another dtype; it stays as it is itself.
@@ -174,15 +175,14 @@ def check_bands(vit: Vit, given: int) -> None:
 
 def check_heads(vit: Vit, block: int, heads: int) -> None:
     """Raises: ModelError, for attention in other blocks, or of more or fewer heads, than were seen when the model was opened."""
-    if block >= vit.blocks or heads != vit.heads // (1 if vit.structure.axes else vit.structure.calls):
+    if block >= vit.structure.blocks or heads != vit.structure.heads // (1 if vit.structure.axes else vit.structure.calls):
         raise ModelError("the attention of {name} is not one call of {heads} {heads:head|heads} in each block",
-                         name=vit.display_name, heads=vit.heads)  # fmt: skip
+                         name=vit.display_name, heads=vit.structure.heads)  # fmt: skip
 
 
 def check_blocks(vit: Vit, calls: int) -> None:
     """Raises: ModelError, where so many calls are not those of all blocks."""
-    block = calls // vit.structure.calls
-    if block != vit.blocks:
+    if (block := calls // vit.structure.calls) != vit.structure.blocks:
         raise ModelError("{name} attends over all its tokens in only {block} of its {blocks} blocks",
                          name=vit.display_name, block=block, blocks=vit.blocks)  # fmt: skip
 

@@ -83,7 +83,7 @@ def photo_vectors(vit: Vit, photos: Sequence[Photo], layer: int | None = None) -
 
     check_activations_defined(vit)
     chosen, last, prefix = usual_layer(vit) if layer is None else select_layer(layer, vit.blocks), vit.blocks - 1, vit.grid.prefix
-    crops = [crop_for_model(photo.image, vit.transform, vit.grid, photo.bands) for photo in photos]
+    crops = [crop_for_model(photo.image, vit.transform, photo.bands) for photo in photos]
     inputs = torch.cat([to_model_input(vit, crop.numbers) for crop in crops])
     kept = run_and_keep(vit, inputs, [(STREAM, one) for one in sorted({chosen, last})])
     end = kept[STREAM, last].cpu().numpy()

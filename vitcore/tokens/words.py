@@ -115,7 +115,7 @@ def match_words(vit: Vit, tower: TextTower, photo: Any, words: Sequence[str], te
         raise ModelError("{name} answers with classes, and words need the features of a picture.", name=vit.display_name)
     text = tower.encode([template.format(word) for word in asked])
     opened = open_photo(photo, bands=vit.bands)
-    x = to_model_input(vit, crop_for_model(opened.image, vit.transform, vit.grid, opened.bands).numbers)
+    x = to_model_input(vit, crop_for_model(opened.image, vit.transform, opened.bands).numbers)
     features = vit.module(x).float().cpu().numpy()
     if features.shape[-1] != text.shape[-1]:
         raise ValueError(f"pictures have {features.shape[-1]} numbers and words {text.shape[-1]}: the towers are of two models")

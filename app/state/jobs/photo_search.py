@@ -124,7 +124,7 @@ def _picture(source: str | Path | bytes, name: str, patch: int | None, vit: Vit)
         photo = open_photo(source, name, bands=vit.bands)
     except PhotoError:
         return b""
-    picture = Image.fromarray(sharp_crop(photo, crop_for_model(photo.image, vit.transform, vit.grid, photo.bands), PICTURE_PX))
+    picture = Image.fromarray(sharp_crop(photo, crop_for_model(photo.image, vit.transform, photo.bands), PICTURE_PX))
     if patch is not None:
         grid = vit.grid
         row, col = divmod(patch, grid.cols)

@@ -19,6 +19,8 @@ from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES
 from vitcore.translation import decimal, percent
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from vitcore.train.film_files import Film
 
 COMPONENTS_SHOWN = 28  # components, as in the paper's Figure 7
@@ -26,6 +28,7 @@ CURVE_POINTS = 240  # points of a curve
 TILES_PX = 450  # the similarity tiles are small here, and drawn twice a second
 RIGHT = {"top 1": "top1", "top 5": "top5", "colours": "val_colours", "few-shot": "few_shot"}  # what measures how much is right
 Figures = dict[str, "Drawing"]
+Curves = dict[str, "tuple[NDArray, NDArray]"]  # steps and values, by the field of the log
 
 
 def weight_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
@@ -95,47 +98,42 @@ def _masked_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
 
 def curve_titles(log: list[dict[str, Any]], at: int | None = None) -> dict[str, str]:
     """Titles of the run's curves: what was measured last at step `at` (None: the run's last), or first after it, and when."""
-    text = texts.prose("learn")
+    return _titles(_log_curves(log), at)
 
-    def titled(key: str, field: str, **facts: str) -> dict[str, str]:
-        steps, values = training_film.log_curve(log, field)
-        if not len(steps):
-            return {}
-        place = len(steps) - 1 if at is None else max(int(np.searchsorted(steps, at, "right")) - 1, 0)
-        return {key: text[f"{key} title"].format(value=values[place], step=int(steps[place]), **facts)}
 
-    name = next((name for name, field in RIGHT.items() if len(training_film.log_curve(log, field)[0])), "top 1")
-    return titled("loss", "loss") | titled("accuracy", RIGHT[name], name=text[name]) | titled("rate", "lr")
+def _log_curves(log: list[dict[str, Any]]) -> Curves:
+    return {field: training_film.log_curve(log, field) for field in ("loss", "val_loss", "lr", *RIGHT.values())}
+
+
+def _titles(curves: Curves, at: int | None = None) -> dict[str, str]:
+    """The titles of those curves that were measured."""
+    text, titles = texts.prose("learn"), {}
+    name = next((name for name, field in RIGHT.items() if len(curves[field][0])), "top 1")
+    for key, field in {"loss": "loss", "accuracy": RIGHT[name], "rate": "lr"}.items():
+        steps, values = curves[field]
+        if len(steps):
+            place = len(steps) - 1 if at is None else max(int(np.searchsorted(steps, at, "right")) - 1, 0)
+            titles[key] = text[f"{key} title"].format(value=values[place], step=int(steps[place]), name=text[name])
+    return titles
 
 
 def curve_figures(log: list[dict[str, Any]], mode: Any, last: int = 0, log_steps: bool = False) -> Figures:
     """The run's curves, those that were measured: loss, accuracy, learning rate."""
+    text, curves = texts.prose("learn"), _log_curves(log)
 
-    text = texts.prose("learn")
+    def line(name: str, field: str, kind: str = "line", points: int = CURVE_POINTS) -> TrainingCurve:
+        curve = curves[field] if kind == "dots" else training_film.bin_curve(*curves[field], points, log_steps)
+        return TrainingCurve(name, *curve, kind)
 
-    def line(name: str, field: str, kind: str = "line") -> TrainingCurve:
-        steps, values = training_film.log_curve(log, field)
-        if kind != "dots":
-            steps, values = training_film.bin_curve(steps, values, CURVE_POINTS, log_steps)
-        return TrainingCurve(name, steps, values, kind)
-
-    common: dict[str, Any] = {"mode": mode, "last": last, "log_steps": log_steps}
-    titles = curve_titles(log)
-    steps, loss = training_film.log_curve(log, "loss")
-    drawn: Figures = {}
-    if len(loss):
-        mean = training_film.bin_curve(steps, loss, CURVE_POINTS // 8, log_steps)
-        lines = [
-            line(text["each step"], "loss", "raw"),
-            TrainingCurve(text["mean"], *mean),
-            line(text["validation"], "val_loss", "dots"),
-        ]
-        drawn["loss"] = figures.training_curves(lines, titles["loss"], text["loss unit"], **common)
-    right = [line(text[name], field, "dots") for name, field in RIGHT.items()]
-    right = [one for one in right if len(one.steps)]
-    if right:
-        drawn["accuracy"] = figures.training_curves(right, titles["accuracy"], text["right unit"], limits=(0, 102), **common)
-    rate = line(text["learning rate"], "lr")
-    if len(rate.steps):
-        drawn["rate"] = figures.training_curves([rate], titles["rate"], rate.name, **common)
-    return drawn
+    mean = line(text["mean"], "loss", points=CURVE_POINTS // 8)
+    lines = {
+        "loss": [line(text["each step"], "loss", "raw"), mean, line(text["validation"], "val_loss", "dots")],
+        "accuracy": [line(text[name], field, "dots") for name, field in RIGHT.items()],
+        "rate": [line(text["learning rate"], "lr")],
+    }
+    units = {"loss": text["loss unit"], "accuracy": text["right unit"], "rate": text["learning rate"]}
+    limits = {"accuracy": (0, 102)}
+    return {
+        key: figures.training_curves(lines[key], title, units[key], mode, None, last, log_steps, limits=limits.get(key))
+        for key, title in _titles(curves).items()
+    }

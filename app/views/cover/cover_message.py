@@ -35,6 +35,7 @@ def cover_message(visit: CoverVisit) -> dict[str, Any]:
     left = {"rollout": after.rollout, "class_attention": after.class_attention} if after else {}
     found = {name: outlier_masking.outliers_in_map(visit, values) for name, values in before.items()}
     marks = {name: covered_photos.marked_patches(values, after.outliers) for name, values in left.items()} if after else {}
+    framed = [outlier_masking.outliers_of_patches(one, len(after.outliers), grid) for one in marks.values()] if after else []
     wanted = covered_photos.map_values(rec, visit.map_name, outlier_masking.applies_to(visit), vit)
     layer = covered_photos.layer_png(rec, visit.fill if visit.fill in LAYERS else "mean")
     return {
@@ -45,9 +46,7 @@ def cover_message(visit: CoverVisit) -> dict[str, Any]:
         "object": map_values(wanted), "colours": landing_figures.look_colours(visit.mode),
         "maps": {name: _map(visit, before[name], left.get(name), found[name].patches, marks.get(name, [])) for name in before},
         "answer": [class_row(*row) for row in rows], "told": covered if isinstance(covered, str) else told(visit, covered),
-        "outlying": outlier_masking.sentence_of_frames(
-            [*found.values()], marks.values() if after else None, len(after.outliers) if after else 0, grid
-        ),
+        "outlying": outlier_masking.sentence_of_frames([*found.values()], framed, grid),
         "words": {key: text[key] for key in TEXT_KEYS},
     }  # fmt: skip
 

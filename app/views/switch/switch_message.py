@@ -39,7 +39,7 @@ def switch_message(visit: SwitchVisit) -> dict[str, Any]:
     marks = []
     if after is not None and left is not None and not outlier_masking.is_on():
         marks = covered_photos.marked_patches(left, after.outliers)
-    outlying = outlier_masking.sentence_of_frames([found], [marks] if after else None, len(after.outliers) if after else 0, grid)
+    framed = [outlier_masking.outliers_of_patches(marks, len(after.outliers), grid)] if after else []
     return {
         "state": {"off": visit.off, "by": visit.by, "map": visit.map_name, "scan": "" if visit.drops is None else every_head.TRIED},
         "choices": {"by": _options(visit, "switch_by", interventions.REPLACEMENTS), "map": _options(visit, "switch_map", MAPS)},
@@ -48,7 +48,8 @@ def switch_message(visit: SwitchVisit) -> dict[str, Any]:
         "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)},
         "photo": visit.photo_url, "detail": visit.detail_url,
         "colours": landing_figures.look_colours(visit.mode), "map": _map(visit, found, marks), "scan": _scan(visit),
-        "answer": [class_row(*row) for row in rows], "told": switches_sentence(visit), "outlying": outlying,
+        "answer": [class_row(*row) for row in rows], "told": switches_sentence(visit),
+        "outlying": outlier_masking.sentence_of_frames([found], framed, grid),
         "words": {key: text[key] for key in TEXT_KEYS} | {"by help": text["switch_by help"]},
     }  # fmt: skip
 

@@ -6,7 +6,7 @@ import torch
 
 import vitcore
 from tests.vitcore.interventions.conftest import answer, inputs_for, make_kind
-from vitcore.module_swaps import with_forward_hooks
+from vitcore.module_swaps import with_hooks
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 KINDS = ("plain", "registers", "rotary", "mean", "BEiT", "attention beside MLP", "two attentions", "rectangle")
@@ -17,7 +17,7 @@ def test_steering_is_a_vector_added_by_a_plain_hook(kind):
     vit = make_kind(kind)
     x, layer, weights = inputs_for(vit)[:1], vit.blocks - 2, [one.clone() for one in vit.module.parameters()]
     direction = torch.randn(vit.grid.tokens, vit.structure.numbers // vit.structure.positions)
-    plain = with_forward_hooks(vit.module, **{f"blocks.{layer}": lambda block, given, out: out - 1.5 * direction})
+    plain = with_hooks(vit.module, "out", **{f"blocks.{layer}": lambda block, given, out: out - 1.5 * direction})
     assert torch.equal(answer(vitcore.steer(vit, direction, layer, 0), x), answer(vit, x)), "scale 0 changes nothing"
     with torch.no_grad():
         torch.testing.assert_close(answer(vitcore.steer(vit, direction, layer, -1.5), x), plain(x), **CLOSE)

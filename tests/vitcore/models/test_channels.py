@@ -139,7 +139,7 @@ def test_bands_are_cut_as_their_picture_is_and_those_to_show_are_told():
     vit = opened_quietly(of_timm(4), image_px=32)
     values = (0.25 + np.random.default_rng(0).random((40, 60, 4)) / 2).astype(np.float32)  # resizing overshoots nowhere
     photo = open_photo(values, bands=4, shown=(3, 1, 0))
-    crop = crop_for_model(photo.image, vit.transform, vit.grid, photo.bands)
+    crop = crop_for_model(photo.image, vit.transform, photo.bands)
     assert crop.bands.shape == (32, 32, 4)
     np.testing.assert_allclose(crop.bands[..., (3, 1, 0)], crop.pixels / 255, atol=0.01)
     assert vitcore.record(vit, photo).photo is photo

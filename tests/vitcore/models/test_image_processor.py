@@ -159,7 +159,7 @@ def test_what_does_not_matter_is_not_said(fields, tmp_path, recwarn):
 def test_the_outline_is_what_is_cut(tmp_path, photo):
     """A crop without a resize: the box in the photo holds the very pixels that are shown."""
     vit = load_model.load(folder(tmp_path, FIELDS["a crop alone"]))
-    left, top, right, bottom = crop_box(photo.size, vit.transform, vit.grid)
+    left, top, right, bottom = crop_box(photo.size, vit.transform)
     assert (right - left, bottom - top) == (224, 224)
     cut = np.asarray(photo.crop((int(left), int(top), int(left) + 224, int(top) + 224)))
     assert np.array_equal(cut, np.asarray(resize_and_crop(photo, vit.transform)))

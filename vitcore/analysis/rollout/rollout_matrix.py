@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.analysis.rollout.discarded_weights import discard_weakest
-from vitcore.analysis.rollout.token_rollout import check_first, check_residual, rollout_step, start_row
+from vitcore.analysis.rollout.token_rollout import check_rollout, rollout_step, start_row
 from vitcore.analysis.rollout_options import HEAD_FUSIONS, HeadFusion
 
 
@@ -20,7 +20,7 @@ def fuse_heads(weights: NDArray, fusion: HeadFusion = "mean") -> NDArray:
 
 def transition_matrix(fused: NDArray, prefix: int = 1, discard_ratio: float = 0.0, residual: float = 0.5) -> NDArray[np.float64]:
     """(L, T, T) fused attention as matrices whose rows sum to 1: (1−residual)·A + residual·I, rows normalised."""
-    check_residual(residual)
+    check_rollout(residual=residual)
     a = np.array(discard_weakest(fused, discard_ratio, prefix), np.float64)
     sums = a.sum(-1, keepdims=True)
     a /= np.where(sums > 0, sums, 1)
@@ -34,7 +34,7 @@ def rollout_matrix(
     fused: NDArray, *, prefix: int = 1, discard_ratio: float = 0.0, residual: float = 0.5, first_block: int = 0
 ) -> NDArray[np.float64]:
     """Rollout (T, T) of every token at once: the whole matrix product."""
-    check_first(first_block, len(fused))
+    check_rollout(first_block, len(fused))
     product = np.eye(fused.shape[-1])
     for matrix in fused[first_block:]:
         product = transition_matrix(matrix, prefix, discard_ratio, residual) @ product
@@ -51,7 +51,7 @@ def rollout_per_layer(
     before `first_block` are the token itself, which has gathered nothing yet. Every row sums to 1. A start that is a
     distribution (a pool's weights) is the same for every row: the one the whole model reads with.
     """
-    check_first(first_block, len(fused))
+    check_rollout(first_block, len(fused))
     rows = np.tile(start_row(start, fused.shape[-1]), (len(fused), 1))
     for block in range(len(fused) - 1, first_block - 1, -1):  # every row that has this block in it takes it at once
         rows[block:] = rollout_step(rows[block:], fused[block], prefix, discard_ratio, residual)

@@ -19,7 +19,7 @@ def rollout_step(row: NDArray, fused: NDArray, prefix: int, discard_ratio: float
 
     The product is taken in the precision of `fused`, in float32 of half precision, so that nothing is copied.
     """
-    check_residual(residual)
+    check_rollout(residual=residual)
     weights, tokens = discard_weakest(fused, discard_ratio, prefix) if discard_ratio else fused, fused.shape[-1]
     weights = weights.astype(np.result_type(weights, np.float32), copy=False)
     moved, stays = np.zeros(np.shape(row)), np.empty(tokens)
@@ -53,29 +53,25 @@ def rollout(
         if is_vit_explain(convention):
             return vit_explain_rollout(fused, start, prefix=prefix, discard_ratio=discard_ratio, residual=residual,
                                        first_block=first_block)  # fmt: skip
-    check_first(first_block, len(fused))
+    check_rollout(first_block, len(fused))
     row = start_row(start, fused.shape[-1])
-    for matrix in fused[: first_block - 1 if first_block else None : -1]:
+    for matrix in fused[first_block:][::-1]:
         row = rollout_step(row, matrix, prefix, discard_ratio, residual)
     return row
 
 
 def start_row(start: int | NDArray, tokens: int) -> NDArray[np.float64]:
-    """A token's index as a distribution over tokens; a distribution as it is."""
+    """A token's index as a distribution over tokens; a distribution as it is. Raises: IndexError, for a token that there is not."""
     if not isinstance(start, int | np.integer):
         return np.asarray(start, np.float64)
-    row = np.zeros(tokens)
-    row[start] = 1
-    return row
+    if not 0 <= start < tokens:
+        raise IndexError(f"a token is from 0 to {tokens - 1}, not {start}")
+    return np.eye(1, tokens, start)[0]
 
 
-def check_first(first_block: int, blocks: int) -> None:
-    """Raises: ValueError, for a block that there is not."""
+def check_rollout(first_block: int = 0, blocks: int = 1, residual: float = 0.5) -> None:
+    """Raises: ValueError, for a block that there is not, and for what is no weight of the identity."""
     if not 0 <= first_block < blocks:
         raise ValueError(f"the first block is from 0 to {blocks - 1}, not {first_block}")
-
-
-def check_residual(residual: float) -> None:
-    """Raises: ValueError, for what is no weight of the identity."""
     if not 0 <= residual <= 1:
         raise ValueError(f"the residual weight is from 0 to 1, not {residual}")

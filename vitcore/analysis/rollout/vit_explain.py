@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.analysis.rollout.discarded_weights import discard_weakest_of_all
-from vitcore.analysis.rollout.token_rollout import check_first, check_residual, start_row
+from vitcore.analysis.rollout.token_rollout import check_rollout, start_row
 from vitcore.analysis.rollout_options import CONVENTIONS
 
 
@@ -25,10 +25,9 @@ def vit_explain_rollout(
     class token's weight of itself (`vit_rollout.py`; `vit_grad_rollout.py` discards that, too). The identity is added to what is
     left, which need not sum to 1; then column j, not row j, is divided by the sum of row j.
     """
-    check_first(first_block, len(fused))
-    check_residual(residual)
+    check_rollout(first_block, len(fused), residual)
     row = start_row(start, fused.shape[-1])
-    for matrix in fused[: first_block - 1 if first_block else None : -1]:
+    for matrix in fused[first_block:][::-1]:
         weights = discard_weakest_of_all(matrix, discard_ratio, keep_first)
         sums = (1 - residual) * weights.sum(-1) + residual
         row = ((1 - residual) * row @ weights + residual * row) / np.where(sums > 0, sums, 1)

@@ -65,12 +65,10 @@ def attention_on_photo(
 
     The scale counts in times an `even_share` of all tokens (default: the map's mean). A `query_patch` that was asked is outlined.
     """
-    told = say("row {row}, column {col}: {value}")
-    text = [[told.format(row=r, col=c, value=percent(shares[r, c], 2)) for c in range(grid.cols)] for r in range(grid.rows)]
     subtitle = largest_value(100 * shares, say("% of the total"), even_share=even_share and 100 * even_share, after=subtitle)
     return heat_figure(
-        shares, photo, grid, title, top=top, even_share=even_share, mode=mode, subtitle=subtitle,
-        query_patch=query_patch, hover_text=text, height_px=480,
+        shares, photo, grid, title, lambda share: percent(share, 2), top=top, even_share=even_share, mode=mode, subtitle=subtitle,
+        query_patch=query_patch, height_px=480,
     )  # fmt: skip
 
 

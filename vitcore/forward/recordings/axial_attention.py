@@ -5,7 +5,6 @@ Heads are fused in each of the two steps, spread over all patches. Shapes: H hea
 
 import torch
 
-from vitcore.architectures.axial_vit import combine_axis_attention, spread_axis_attention
 from vitcore.attention_capture import AttentionEvent
 from vitcore.forward.block_attention import BlockAttention
 from vitcore.models.vit import check_heads
@@ -19,6 +18,8 @@ class AxialAttention(BlockAttention):
     row_weights: torch.Tensor
 
     def __call__(self, event: AttentionEvent) -> None:
+        from vitcore.architectures.axial_vit import combine_axis_attention, spread_axis_attention
+
         grid, axes = self.vit.grid, self.vit.structure.axes
         block, step = divmod(self.calls, len(axes))
         lines, length = (grid.rows, grid.cols) if axes[step] == "row" else (grid.cols, grid.rows)

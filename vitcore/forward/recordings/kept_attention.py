@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.analysis.rollout import rollout_per_layer as roll_out_per_layer
+from vitcore.analysis.rollout import start_row
 from vitcore.forward.layers import select_layer
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ def head_maps(rec: "Recording", block: int, token: int | None = None) -> NDArray
     block = select_layer(block, len(rec.distance_px), "blocks")
     if block not in rec.maps:
         raise KeyError(f"the heads of block {block} were not kept: record(vit, image, maps=[{block}]) keeps them")
-    start, weights = rec._start(token), rec.maps[block].astype(np.float32)  # (H, T, T)
-    return rec.grid.to_map(weights[:, token] if token is not None else np.einsum("t,htk->hk", start, weights))
+    start = start_row(rec.pooling_weights if token is None else token, rec.grid.tokens).astype(np.float32)
+    return rec.grid.to_map(np.einsum("t,htk->hk", start, rec.maps[block].astype(np.float32)))
 
 
 def attention_per_layer(rec: "Recording", fusion: str = "mean") -> NDArray[np.float32]:

@@ -13,7 +13,7 @@ Shapes: B images, C bands, H height, W width.
 import hashlib
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -63,15 +63,16 @@ def input_kind(vit: Vit, source: Any, inputs: InputKind | None = None) -> InputK
                 f"normalised inputs are floats (B, {vit.bands}, {', '.join(map(str, vit.grid.image_px))}), not {given}"
             )
         return inputs
-    values = as_numpy(source)
-    if not (values.size and values.min() >= 0 and values.max() <= 1):  # NaN is neither
+    pictures = as_numpy(source) if source.ndim == 4 else as_numpy(source)[None]  # read one by one: there may be many
+    if not (len(pictures) and all(one.min() >= 0 and one.max() <= 1 for one in pictures)):  # NaN is neither
         return "normalised"
-    as_photo, as_input = _whole_bytes(255 * values), _whole_bytes(255 * _without_colours(vit, values))
-    proven = as_photo is not None and np.count_nonzero(np.bincount(as_photo.ravel(), minlength=256)) >= PROVING_BYTES
-    if as_input is None and proven:
+    as_photo = [_different_bytes(255 * one) for one in pictures]
+    as_input = all(_different_bytes(255 * _without_colours(vit, one)) for one in pictures)
+    proven = all(as_photo) and len(set[int]().union(*as_photo)) >= PROVING_BYTES
+    if proven and not as_input:
         return "photos"
     same = not any(vit.mean) and all(one == 1 for one in vit.std)  # a normalisation that changes nothing
-    if not same and (as_input is None or (as_photo is not None and not proven)):
+    if not same and (not as_input or (all(as_photo) and not proven)):
         told = say("{name} was given floats from 0 to 1 of its own input size, which are taken as normalised. inputs=\"photos\" or "
                    "inputs=\"normalised\" says what they are.", name=vit.display_name)  # fmt: skip
         warnings.warn("".join(told), UnclearInputsWarning, stacklevel=_caller())
@@ -95,7 +96,7 @@ def open_for_model(vit: Vit, source: Any, inputs: InputKind | None, name: str | 
     if (inputs is not None or has_input_shape(vit, source)) and input_kind(vit, source, inputs) == "normalised":
         return picture_of_input(vit, source, name or "picture")
     photo = open_photo(source, name, vit.bands)
-    return photo, crop_for_model(photo.image, vit.transform, vit.grid, photo.bands)
+    return photo, crop_for_model(photo.image, vit.transform, photo.bands)
 
 
 def picture_of_input(vit: Vit, source: Any, name: str) -> tuple[Photo, Crop]:
@@ -134,6 +135,12 @@ def _whole_bytes(values: NDArray) -> NDArray[np.uint8] | None:
     return whole.astype(np.uint8) if near and whole.min() >= 0 and whole.max() <= 255 else None
 
 
+def _different_bytes(values: NDArray) -> set[int]:
+    """The bytes that these numbers are; none where they are no bytes."""
+    whole = _whole_bytes(values)
+    return set() if whole is None else set(np.unique(whole).tolist())
+
+
 def list_photos(photos: Any) -> Any:
     """A folder's photos, a single photo as a list of one, and all else as it is.
 
@@ -145,13 +152,13 @@ def list_photos(photos: Any) -> Any:
     return [photos] if alone or (is_array(photos) and photos.ndim < 4) else photos
 
 
-def split_batches(vit: Vit, photos: Iterable[Any], inputs: InputKind | None) -> Iterator[tuple[Any, InputKind | None]]:
+def split_batches(vit: Vit, photos: Any, inputs: InputKind | None) -> Iterator[tuple[Any, InputKind | None]]:
     """Single photos of what an iterable gives (photos, batches (B, …), or either with its labels), each with how it is to be read.
 
     Raises: ValueError; warns: UnclearInputsWarning.
     """
     kind: InputKind | None = None
-    for item in photos:
+    for item in [photos] if is_array(photos) else photos:
         first = item[0] if isinstance(item, tuple | list) and len(item) else item
         if inputs is not None or (kind is None and has_input_shape(vit, first)):
             kind = input_kind(vit, first, inputs)
@@ -166,7 +173,7 @@ def model_inputs_in_turn(vit: Vit, photos: Any, inputs: InputKind | None = None)
     Raises: ValueError, for none; PhotoError; TypeError.
     """
     listed = list_photos(photos)
-    many = list(split_batches(vit, [listed] if is_array(listed) else listed if hasattr(listed, "__iter__") else [listed], inputs))
+    many = list(split_batches(vit, listed if hasattr(listed, "__iter__") else [listed], inputs))
     if not many:
         raise ValueError("there is no photo among the photos")
     return len(many), (_model_input(vit, one, kind) for one, kind in many)
@@ -207,7 +214,7 @@ def _model_input(vit: Vit, source: Any, kind: InputKind | None) -> Tensor:
         return to_model_input(vit, crop.numbers)
     for tell in told_of_passes.get():
         tell(vit)
-    x = torch.as_tensor(source).detach()[None].to(vit.device, vit.dtype)
+    x = torch.as_tensor(source).detach()[None].to(vit.weight)
     if not bool(x.isfinite().all()):
         raise not_numbers_error(say("The photo"))
     return x if x.shape[1] == vit.bands else x.expand(-1, vit.bands, -1, -1)

@@ -36,8 +36,8 @@ class ModelInside:
     """
 
     module: Any
-    colours: tuple[tuple[float, ...], tuple[float, ...]] | None
-    takes_bytes: bool
+    colours: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    takes_bytes: bool = False
     output: Output | None = None
     trial: tuple[nn.Module, Tensor, Tensor] | None = None
 

@@ -28,7 +28,7 @@ from vitcore.models.assembly.foreign_modules import (
 )
 from vitcore.models.assembly.frozen_copy import frozen_copy, unwrapped
 from vitcore.models.assembly.input_size import as_pair, check_fixed_size, check_size, resize_module
-from vitcore.models.assembly.model_inside import holds_a_model, module_with_head, take_model_inside
+from vitcore.models.assembly.model_inside import ModelInside, holds_a_model, module_with_head, take_model_inside
 from vitcore.models.assembly.random_state import restored_generators
 from vitcore.models.attention_structure import image_px_of_module
 from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersWarning, assumed_class_names, assumed_sentence
@@ -94,18 +94,11 @@ def wrap_quietly(
 
 
 def _of_copy(twin: nn.Module, name: str, labels: Sequence[str] | None, colours: Colours | None, image_px: Any) -> Vit:
-    """The Vit of a copy of a module, of 32-bit floats on the CPU, that is no timm module from the start."""
-    if holds_a_model(twin):
-        return _inside(twin, name, labels, colours, image_px)
-    inner = timm_module_inside(twin)
-    if inner is twin and library_of(twin):
-        return _foreign(twin, name, labels, colours, image_px)
-    return _timms(inner, name, labels if labels is not None else _label_names(twin), colours, image_px)
+    """The Vit of a copy of a module, of 32-bit floats on the CPU, that is no timm module from the start.
 
-
-def _inside(twin: nn.Module, name: str, labels: Sequence[str] | None, colours: Colours | None, image_px: Any) -> Vit:
-    """The Vit of the model in a copy of a module of one's own, which may normalise pictures before it and have a head after it."""
-    found = take_model_inside(twin, name)
+    A module of one's own may normalise pictures before the model in it, and have a head after it.
+    """
+    found = take_model_inside(twin, name) if holds_a_model(twin) else ModelInside(twin)
     if colours is not None and found.colours is not None:
         raise ModelError("{name} normalises pictures itself: leave out mean and std.", name=name)
     inner, colours = timm_module_inside(found.module), colours or found.colours

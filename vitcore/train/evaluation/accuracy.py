@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from tqdm import tqdm
 
-from vitcore.forward.onednn_linear import with_onednn_linears
+from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.recording import to_model_input
 from vitcore.images import PhotoError, crop_for_model
 from vitcore.models.load_model import Vit, wordnet_ids
@@ -74,7 +74,7 @@ def _ask_batches(
     vit: Vit, photos: Photos, batch: int, skip_broken: bool, ask: Callable[[Any, Tensor], Tensor], empty: NDArray
 ) -> tuple[NDArray[np.int64], NDArray]:
     """Which photos could be opened, (n,), and what `ask` reads of the module and each of them; `empty` where none could."""
-    module = with_onednn_linears(vit.module)
+    module = with_faster_modules(vit.module)
     found = [(rows, ask(module, x).cpu().numpy()) for rows, x in _batches(vit, photos, batch, skip_broken)]
     if not found:
         return np.zeros(0, np.int64), empty
@@ -118,6 +118,6 @@ def _batches(vit: Vit, photos: Photos, batch: int, skip_broken: bool) -> Iterato
                     raise
                 continue
             rows.append(i)
-            inputs.append(to_model_input(vit, crop_for_model(image, vit.transform, vit.grid).pixels))
+            inputs.append(to_model_input(vit, crop_for_model(image, vit.transform).pixels))
         if rows:
             yield np.array(rows), torch.cat(inputs)

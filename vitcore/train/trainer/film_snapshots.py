@@ -44,7 +44,7 @@ def _predicted(masked: MaskedPatches, vit: Vit, photos: list[Photo]) -> tuple[ND
     """Predicted mean colours (K, N, 3) in bytes, and what does not change: fate and source of each patch, true colours."""
     from vitcore.images import crop_for_model
 
-    pixels = torch.cat([to_model_input(vit, crop_for_model(photo.image, vit.transform, vit.grid).pixels) for photo in photos])
+    pixels = torch.cat([to_model_input(vit, crop_for_model(photo.image, vit.transform).pixels) for photo in photos])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)  # the same patches at every step
         fate = corrupt_patches(len(pixels), vit.grid.patches, masked.recipe.masked_share)

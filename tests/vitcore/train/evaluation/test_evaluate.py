@@ -29,7 +29,7 @@ def photos(labels, classes, seed=0, name="photos"):
 
 
 def one_by_one(vit, some):
-    return [to_model_input(vit, crop_for_model(some.open(i), vit.transform, vit.grid).pixels) for i in range(len(some))]
+    return [to_model_input(vit, crop_for_model(some.open(i), vit.transform).pixels) for i in range(len(some))]
 
 
 def test_accuracy_is_that_of_a_loop_whatever_the_batch(vit):

@@ -14,7 +14,7 @@ from typing import Any
 from vitcore.models.checkpoint_inspection.open_questions import INTERPOLATIONS, crop_answer, mean_and_std
 from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import names_in_order
 from vitcore.models.formats.checkpoint_layout import NO_MODELS
-from vitcore.models.formats.config_json import ACTIVATIONS, label_names
+from vitcore.models.formats.config_json import ACTIVATIONS, label_names, outputs_said
 
 CLASS_LISTS = {
     "classes", "classnames", "classname", "labels", "labelnames", "names", "categories", "classlabels", "targetnames", "classlist",
@@ -36,7 +36,6 @@ MODELS = {"arch", "architecture", "model", "modelname", "modelarch", "backbone",
 MODEL_NAME = re.compile(r"(?:(?:hf[-_]hub:)?timm/)?(\w{3,80})(\.\w{1,80})?")
 SIZES = {"imgsize", "inputsize", "imagesize"}
 MOST_MODELS, MAX_SIDE_PX = 4, 4096
-PROBLEMS = {"multi_label_classification": "sigmoid", "regression": "features", "single_label_classification": "softmax"}
 MOST_NESTED, MOST_SETTINGS, MOST_TEXT = 6, 20_000, 2 * 10**6
 MOST_NAMES, MOST_BANDS = 50_000, 64
 
@@ -116,8 +115,8 @@ def _note_preparation(found: Settings, plain: Mapping[str, tuple[str, Any]]) -> 
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1 and isinstance(mode, str):
         found.note("crop", crop_answer(mode, float(value)), name)
     name, value = plain.get("problemtype", ("", None))
-    if isinstance(value, str) and value in PROBLEMS:
-        found.note("output", PROBLEMS[value], name)
+    if output := outputs_said({"problem_type": value}):
+        found.note("output", output, name)
 
 
 def _parsed(value: Any) -> Any:
