@@ -174,6 +174,14 @@ def test_the_head_is_one_row_with_a_photo_of_ones_own_and_what_copy_link_says(vi
             }"""), "it is seen whole"  # fmt: skip
 
 
+def test_a_pointer_opens_the_menu_at_the_upper_right(visit, subtests):
+    for width in (1440, 390):
+        with subtests.test(width):
+            page = at_rest(visit("patches", width=width))
+            page.get_by_test_id("stMainMenuButton").click()
+            expect(page.get_by_test_id("stMainMenuPopover")).to_be_visible()
+
+
 def test_a_question_mark_shows_the_keys_unless_somebody_types(visit):
     page = at_rest(visit("train", width=1440, height=900))
     page.keyboard.press("?")
