@@ -216,6 +216,15 @@ def test_a_picture_fills_a_projector(visit, slug):
     assert row["longest"] >= LEAST_LONGEST and row["cut"] == 0, row
 
 
+def test_the_photo_of_the_explorer_is_as_high_as_the_full_screen_allows(visit):
+    page = at_rest(visit("attention?lecture=true", width=1920, height=1080))
+    canvas(page).hover()
+    page.keyboard.press("f")
+    page.wait_for_function("document.fullscreenElement")
+    at_rest(page)
+    assert 0.88 * 1080 < canvas(page).bounding_box()["height"] < 1080
+
+
 SHORT = ["attention", "compare", "cover", "learn", "positions", "quiz", "story", "switch"]
 
 
