@@ -269,7 +269,7 @@ def test_ones_own_photos_and_when_none_can_be_read(tiny_app, blank_pictures):
 def test_the_zip_of_ones_own_photos_begins_with_the_photo_that_is_looked_at(tiny_app, blank_pictures):
     app = tiny_app("report", which="own").upload("my cat.jpg", saved(corners(), "JPEG")).fine()
     assert not app.at.get_by_key("begin").disabled
-    assert folders(app.press("begin")) == {"my cat"}
+    assert folders(app.press("begin")) == {"my-cat"}
 
 
 def test_a_zip_of_many_photos(tiny_app, three):

@@ -228,7 +228,9 @@ def test_the_photo_of_the_explorer_is_as_high_as_the_full_screen_allows(visit):
 SHORT = ["attention", "compare", "cover", "learn", "positions", "quiz", "story", "switch"]
 
 
-@pytest.mark.parametrize(("slug", "size"), [*((slug, (1280, 720)) for slug in SHORT), ("positions", (1024, 768)), ("story", (1024, 768))])
+@pytest.mark.parametrize(
+    ("slug", "size"), [*((slug, (1280, 720)) for slug in SHORT), ("positions", (1024, 768)), ("story", (1024, 768))]
+)
 def test_pictures_hold_most_of_a_short_screen(visit, slug, size):
     row = figures(at_rest(visit(slug, width=size[0], height=size[1])).evaluate(LOOK), 0)
     assert row["share"] >= LEAST_SHARE and row["cut"] == 0, row
