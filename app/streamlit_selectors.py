@@ -24,7 +24,8 @@ TEST_IDS = {
     "sidebar-user-content": "stSidebarUserContent", "skeleton": "stSkeleton",
     "slider": "stSlider", "slider-tick-bar": "stSliderTickBar", "spinner": "stSpinner", "status-widget": "stStatusWidget",
     "tab-panel": "stTabPanel",
-    "theme-dark": "stMainMenuItem-theme-Dark", "theme-light": "stMainMenuItem-theme-Light", "toolbar": "stToolbar",
+    "theme-dark": "stMainMenuItem-theme-Dark", "theme-light": "stMainMenuItem-theme-Light",
+    "theme-system": "stMainMenuItem-theme-System", "toolbar": "stToolbar",
     "tooltip-content": "stTooltipContent",
     "tooltip-icon": "stTooltipIcon", "vertical-block": "stVerticalBlock", "widget-label": "stWidgetLabel",
 }  # fmt: skip

@@ -131,4 +131,5 @@ def _sidebar(row: PageRow, text: texts.Prose, pages: dict[str, StreamlitPage]) -
             with st.popover(text["class"], key="for_class"):
                 for one in (one for one in PAGES if not one.room):
                     st.page_link(pages[one.slug], label=text[one.slug], icon=one.icon)
+                st.page_link(pages["live"], label=texts.prose("poll")["poll"], icon=":material/how_to_vote:")
                 lecture_mode.keys_button(texts.prose("lecture"), "desk_keys", type="tertiary")

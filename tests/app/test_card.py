@@ -169,7 +169,7 @@ def test_sentences_follow_the_numbers():
 
 def test_what_the_model_was_taught_is_said_below_its_picker_and_on_its_card_alone():
     """Every page says it as often as a page that shows nothing of the model: none repeats it."""
-    marks = ("taught, not found", "weak at naming", "cats from dogs", "a second teacher")
+    marks = ("taught by another model", "weak at naming", "cats from dogs", "a second teacher")
 
     def often(slug: str) -> list[int]:
         app = App(slug).fine()

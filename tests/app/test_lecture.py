@@ -66,6 +66,11 @@ def test_a_question_mark_shows_the_keys_of_the_app_once():
     assert sheet not in [m.value for m in app.run().fine().at.markdown]
 
 
+def test_what_is_for_a_class_leads_to_the_poll():
+    links = App("train").fine().at.get("page_link")
+    assert [link.proto.page for link in links if link.label == texts.prose("poll", "en")["poll"]] == ["live"]
+
+
 def test_a_link_opens_a_lecture():
     app = App("overview", "dark", lecture="true").fine()
     usual = {"scale": 1, "narrow": 0, "high": 0}

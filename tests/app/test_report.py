@@ -63,11 +63,11 @@ def test_what_was_covered_and_where_the_photo_was_steered_come_along_into_the_ha
     assert (app.values()["covered"], app.values()["fill"]) == (code, "blur")
     assert f"3 of {tiny.grid.patches} patches are covered. Covered with: Blur" in shown(app)
     app.set(ask=True).set(patch=5, pin=2).fine()
-    told = f"With: rollout of patch 5 · patch 2 pinned · 3 of {tiny.grid.patches} patches are covered."
+    told = f"Settings changed: rollout of patch 5 · patch 2 pinned · 3 of {tiny.grid.patches} patches are covered."
     assert told in app.sentences("markdown")
     app.press("defaults")
     assert numbers(app)["settings"]["patch"] is numbers(app)["settings"]["pin"] is None and "are covered" not in shown(app)
-    assert "With: " not in app.text("markdown")
+    assert "Settings changed: " not in app.text("markdown")
 
     app = tiny_app("switch", photo="cat", steer="150", steer_layer="1", second_photo="Espresso").fine().go("report").fine()
     said, values = shown(app), app.values()
@@ -266,6 +266,12 @@ def test_ones_own_photos_and_when_none_can_be_read(tiny_app, blank_pictures):
     assert folders(app) == {"one", "two"} and "text.jpg" in app.text("warning")
 
 
+def test_the_zip_of_ones_own_photos_begins_with_the_photo_that_is_looked_at(tiny_app, blank_pictures):
+    app = tiny_app("report", which="own").upload("my cat.jpg", saved(corners(), "JPEG")).fine()
+    assert not app.at.get_by_key("begin").disabled
+    assert folders(app.press("begin")) == {"my-cat"}
+
+
 def test_a_zip_of_many_photos(tiny_app, three):
     app = tiny_app("report", discard="40").fine().press("begin")
     assert folders(app) == {"cat", "crab"}, "the damaged one is left out"
@@ -339,5 +345,5 @@ def test_nothing_here_needs_a_heavy_import_early():
 def test_the_handout_says_what_the_app_says_of_the_model():
     """Who reads it has no app that warns: what was taught, by whom, and that the answer is weak."""
     said = html.unescape(shown(App("report", photo="cat").fine()))
-    assert "Taught, not found" in said and "the same layer of ViT-Ti/16" in said and "Weak at naming" in said
+    assert "Taught by another model" in said and "the same layer of ViT-Ti/16" in said and "Weak at naming" in said
     assert 'class="caution"' in said

@@ -174,6 +174,47 @@ def test_the_head_is_one_row_with_a_photo_of_ones_own_and_what_copy_link_says(vi
             }"""), "it is seen whole"  # fmt: skip
 
 
+def test_a_pointer_opens_the_menu_at_the_upper_right(visit, subtests):
+    for width in (1440, 390):
+        with subtests.test(width):
+            page = at_rest(visit("patches", width=width))
+            page.get_by_test_id("stMainMenuButton").click()
+            expect(page.get_by_test_id("stMainMenuPopover")).to_be_visible()
+
+
+def test_a_link_shows_its_theme_in_this_tab_and_keeps_what_its_reader_chose(visit, server):
+    page = at_rest(visit("distance?layer=3"))
+    shown, copy = page.locator("html"), page.get_by_role("button", name="Copy link")
+    copy.click()
+    expect(page.get_by_text("Copied.")).to_be_visible()
+    assert "theme" not in page.evaluate("navigator.clipboard.readText()"), "the screen asks for it"
+    page.get_by_role("button", name="Dark", exact=True).click()
+    expect(shown).to_have_attribute("data-mode", "dark")
+    at_rest(page)
+    copy.click()
+    page.wait_for_function("navigator.clipboard.readText().then(link => link.includes('theme=dark'))")
+    link = page.evaluate("navigator.clipboard.readText()")
+    page.get_by_role("button", name="Light", exact=True).click()  # what this reader wants
+    expect(shown).to_have_attribute("data-mode", "light")
+    page = page.context.new_page()
+    page.goto(link)
+    shown = page.locator("html")
+    for there in (None, "filters", "distance"):  # this tab, also on other pages and loaded again
+        if there:
+            at_rest(page).goto(f"{server}/{there}")
+        expect(shown).to_have_attribute("data-mode", "dark")
+        assert "theme" not in at_rest(page).url
+    other = page.context.new_page()
+    other.goto(f"{server}/distance")
+    at_rest(other)
+    expect(other.locator("html")).to_have_attribute("data-mode", "light")
+    page.get_by_role("button", name="Light", exact=True).click()  # chosen here: the link has said enough
+    expect(shown).to_have_attribute("data-mode", "light")
+    at_rest(page).reload()
+    at_rest(page)
+    expect(shown).to_have_attribute("data-mode", "light")
+
+
 def test_a_question_mark_shows_the_keys_unless_somebody_types(visit):
     page = at_rest(visit("train", width=1440, height=900))
     page.keyboard.press("?")

@@ -216,10 +216,24 @@ def test_a_picture_fills_a_projector(visit, slug):
     assert row["longest"] >= LEAST_LONGEST and row["cut"] == 0, row
 
 
-@pytest.mark.parametrize("slug", ["attention", "compare", "cover", "learn", "positions", "quiz", "story", "switch"])
-def test_pictures_hold_most_of_a_short_screen(visit, slug):
-    row = figures(at_rest(visit(slug, width=1280, height=720)).evaluate(LOOK), 0)
-    assert row["share"] >= LEAST_SHARE, row
+def test_the_photo_of_the_explorer_is_as_high_as_the_full_screen_allows(visit):
+    page = at_rest(visit("attention?lecture=true", width=1920, height=1080))
+    canvas(page).hover()
+    page.keyboard.press("f")
+    page.wait_for_function("document.fullscreenElement")
+    at_rest(page)
+    assert 0.88 * 1080 < canvas(page).bounding_box()["height"] < 1080
+
+
+SHORT = ["attention", "compare", "cover", "learn", "positions", "quiz", "story", "switch"]
+
+
+@pytest.mark.parametrize(
+    ("slug", "size"), [*((slug, (1280, 720)) for slug in SHORT), ("positions", (1024, 768)), ("story", (1024, 768))]
+)
+def test_pictures_hold_most_of_a_short_screen(visit, slug, size):
+    row = figures(at_rest(visit(slug, width=size[0], height=size[1])).evaluate(LOOK), 0)
+    assert row["share"] >= LEAST_SHARE and row["cut"] == 0, row
 
 
 @pytest.mark.parametrize(("slug", "width", "height"), [("rollout", 1280, 720), ("paper", 1280, 720), ("rollout", 1440, 900)])

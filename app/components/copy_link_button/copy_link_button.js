@@ -49,8 +49,10 @@ function intoThePage(said) {
   if (over > 0) said.style.left = `${-over}px`
 }
 
-// The same link in every language: a photo by its id.
+// The same link in every language: a photo by its id. Light or dark is said where it is not what the screen asks for.
 function plain(url, ids) {
+  const { mode } = document.documentElement.dataset
+  if (mode !== (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) url.searchParams.set("theme", mode)
   for (const key of ["photo", "scene"]) {
     const id = ids[url.searchParams.get(key)]
     if (id) url.searchParams.set(key, id)

@@ -63,7 +63,8 @@ def _map(visit: CoverVisit, before: NDArray, after: NDArray | None, marks: list[
     """A map before and after on one colour scale, and the outlier tokens that hold much of each, where they are not masked."""
     top = covered_photos.common_top(before, after, visit.grid)
     return {
-        "before": map_values(before), "after": None if after is None else map_values(after), "top": top, "scale": percent(top),
+        "before": map_values(before), "after": None if after is None else map_values(after), "top": top,
+        "scale": percent(top).replace("%", visit.texts["percent of all"]),
         "outliers": {"before": marks, "after": [] if outlier_masking.is_on() else left},
     }  # fmt: skip
 

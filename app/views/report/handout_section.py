@@ -12,7 +12,7 @@ from app.components.page_style.page_style import scaled_px
 from app.shell import copy_link, photo_picker, query_controls
 from app.state import reports
 from app.state.jobs import report_zip
-from app.state.photos import sample_photos
+from app.state.photos import sample_photos, uploaded_photo
 from app.state.recordings import recordings
 from app.state.visit.visit import Visit
 from app.views.report import cause_controls
@@ -127,7 +127,8 @@ def show_zip(text: texts.Prose, vit: Vit, settings: ReportSettings) -> None:
     photos = sample_photos.sample_files()
     if which == "own":
         files = st.file_uploader(text["files"], photo_picker.FILE_TYPES, True, key="batch", max_upload_size=25)
-        photos = [(file.name, file.getvalue()) for file in files or ()]
+        mine = uploaded_photo.current()  # the one that is looked at, until others are brought
+        photos = [(file.name, file.getvalue()) for file in files] if files else [(mine[1], mine[0])] if mine else []
         st.caption(text.fill("most", count=report_zip.MAX_PHOTOS))
     job = report_zip.current_job() or _start_button(text, vit, settings, photos, which == "samples")
     if job is None:

@@ -38,7 +38,7 @@ def _ask_pixel_count(story: StoryVisit) -> tuple[dict[str, Any], int]:
 
 def _channels_and_crop(story: StoryVisit) -> None:
     """What the model gets: the colour channels of which part of the photo; the rest of the story is about that alone."""
-    with st.container(horizontal=True, gap="small"):
+    with st.container(horizontal=True, gap="small", key="channels", wrap=False):
         for name, shown in zip(("red", "green", "blue"), colour_channels(story.recording.model_input.pixels), strict=True):
             st.image(shown, story.texts[name], width=scaled_px(80), alt=story.texts[f"{name} channel"])
     st.caption(crop_sentence(story.photo.image, story.recording.model_input))

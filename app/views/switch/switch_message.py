@@ -64,7 +64,8 @@ def _map(visit: SwitchVisit, found: outlier_masking.MapOutliers, marks: list[int
     before, left = visit.map_before, visit.map_after
     top = covered_photos.common_top(before, left, visit.grid)
     return {
-        "title": visit.texts[f"switch_map.{visit.map_name}"], "before": map_values(before), "top": top, "scale": percent(top),
+        "title": visit.texts[f"switch_map.{visit.map_name}"], "before": map_values(before), "top": top,
+        "scale": percent(top).replace("%", visit.texts["percent of all"]),
         "after": None if left is None else map_values(left), "outliers": {"before": found.patches, "after": marks},
     }  # fmt: skip
 
