@@ -1,9 +1,7 @@
 """The pictures of one frame of a film: filters, positions, distances, attention on a photo, answers, and what was masked."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +14,8 @@ from vitcore.analysis.position_embeddings import correlation_with_distance, posi
 from vitcore.figures.charts.training_figures import TrainingCurve
 from vitcore.figures.drawing import Drawing
 from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES
+from vitcore.train.film_files import Film
 from vitcore.translation import decimal, percent
-
-if TYPE_CHECKING:
-    from vitcore.train.film_files import Film
 
 COMPONENTS_SHOWN = 28  # components, as in the paper's Figure 7
 CURVE_POINTS = 240  # points of a curve

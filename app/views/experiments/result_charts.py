@@ -1,10 +1,7 @@
 """Charts of an experiment: our runs, what the paper itself prints of the same thing, and the pictures that were learned from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -15,11 +12,9 @@ from app.state.training import runs, training_preview
 from app.texts import Prose
 from vitcore import figures
 from vitcore.experiments.experiment import Experiment
+from vitcore.experiments.results_csv import Results
 from vitcore.paper import charts
 from vitcore.translation import say
-
-if TYPE_CHECKING:
-    from vitcore.experiments.results_csv import Results
 
 HEIGHT_PX = 500  # of both charts, side by side
 
