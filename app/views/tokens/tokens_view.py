@@ -1,7 +1,5 @@
 """The page Tokens below its title: the two photos, and below them the controls that keep what is chosen in the address."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

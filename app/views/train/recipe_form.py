@@ -198,11 +198,6 @@ def kind_fields(preset: str, kind: str) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value != getattr(usual, name)}
 
 
-def offered_kinds(preset: str) -> list[str]:
-    """The kinds that can learn what the preset teaches."""
-    return [kind for kind in KINDS if _fits_preset(preset, kind)]
-
-
 def _fits_preset(preset: str, kind: str) -> bool:
     try:
         with_changes(PRESETS[preset](), kind_fields(preset, kind))
@@ -218,7 +213,7 @@ def kind_recipe(preset: str, kind: str) -> Recipe:
 
 def kind_menu(preset: str, text: texts.Prose) -> str:
     """The menu of kinds, and what follows from the one that is chosen."""
-    offered = offered_kinds(preset)
+    offered = [kind for kind in KINDS if _fits_preset(preset, kind)]
     if st.session_state.get("kind", PLAIN_VIT) not in offered:
         st.session_state["kind"] = PLAIN_VIT
     others = [{kind: texts.prose("train", lang)[f"kind {kind}"] for kind in offered} for lang in texts.LANGUAGES]
