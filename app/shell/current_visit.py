@@ -24,12 +24,9 @@ LAST_BLOCK = 10**6  # the block that is asked for, to be given the last one ther
 
 
 def load_visit(
-    text: Prose,
-    block: int | None = None,
-    needs_attention: bool = False,
-    record: Callable[..., vitcore.Recording] = recordings.recording,
-    needs_colours: bool = False,
-) -> Visit:
+    text: Prose, block: int | None = None, needs_attention: bool = False,
+    record: Callable[..., vitcore.Recording] = recordings.recording, needs_colours: bool = False,
+) -> Visit:  # fmt: skip
     """The model, the photo and the recording that the page with these texts shows; says what went wrong and what was done.
 
     `record` makes the recording. `needs_attention`: of attention over one grid; the page says why and stops where there is

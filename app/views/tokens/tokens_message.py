@@ -58,10 +58,7 @@ def tokens_message(visit: TokensVisit) -> dict[str, Any]:
     made = token_features.component_bytes(*both, visit.source, mask, visit.whiten)
     cut = visit.method == "normalised_cut"
     return {
-        "state": {
-            "patch": visit.patch, "layer": visit.layer, "view": visit.view, "threshold": visit.threshold, "mask": visit.mask,
-            "lines": visit.lines,
-        },
+        "state": {name: getattr(visit, name) for name in ("patch", "layer", "view", "threshold", "mask", "lines")},
         "mode": visit.mode, "blocks": vit.blocks, "middle": grid.middle, "second": visit.second_title, "cut": cut,
         "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)},
         "photos": [visit.photo_url, media_url(recordings.input_picture(visit.second)[1], "image/jpeg", "second")],

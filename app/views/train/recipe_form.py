@@ -10,7 +10,7 @@ import streamlit as st
 
 from app import texts
 from app.components.page_style.page_style import scaled_px
-from app.shell.query_controls import select_menu
+from app.shell.query_controls import word_menu
 from app.state.training import training_preview
 from app.texts import escape_markdown
 from vitcore.train.presets import PRESETS
@@ -71,9 +71,8 @@ def source_input(text: texts.Prose) -> str:
 
 def preset_menu(text: texts.Prose, **options: Any) -> str:
     """Which recipe to start from."""
-    names = {name: text[f"preset {name}"] for name in PRESETS}
-    others = [{name: texts.prose("train", lang)[f"preset {name}"] for name in PRESETS} for lang in texts.LANGUAGES]
-    return select_menu(text["preset"], names, "preset", others, help=text["preset help"], **options)
+    words = {name: f"preset {name}" for name in PRESETS}
+    return word_menu(text["preset"], text, words, "preset", help=text["preset help"], **options)
 
 
 def preset_description(name: str) -> dict[str, str]:
@@ -216,8 +215,7 @@ def kind_menu(preset: str, text: texts.Prose) -> str:
     offered = [kind for kind in KINDS if _fits_preset(preset, kind)]
     if st.session_state.get("kind", PLAIN_VIT) not in offered:
         st.session_state["kind"] = PLAIN_VIT
-    others = [{kind: texts.prose("train", lang)[f"kind {kind}"] for kind in offered} for lang in texts.LANGUAGES]
-    kind = select_menu(text["kind"], {kind: text[f"kind {kind}"] for kind in offered}, "kind", others, help=text["kind help"])
+    kind = word_menu(text["kind"], text, {kind: f"kind {kind}" for kind in offered}, "kind", help=text["kind help"])
     st.caption(text[f"kind {kind} about"])
     if kind != PLAIN_VIT:
         wanted = ", ".join(f"`--{name.replace('_', '-')} {value}`" for name, value in kind_fields(preset, kind).items())

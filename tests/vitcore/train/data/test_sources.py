@@ -19,6 +19,7 @@ import torch
 from PIL import Image
 
 from tests.files import BLUE, GREEN, RED, corners, flat, oriented, png_of_size, saved
+from tests.hub import point_at
 from vitcore.images import PhotoError
 from vitcore.train.data.photo_sources import DataError, open_photo_source, require_classes
 from vitcore.train.data.photo_tensors import open_batches
@@ -406,18 +407,6 @@ def serve():
     for server in servers:
         server.shutdown()
         server.server_close()
-
-
-def point_at(address, folder, monkeypatch):
-    from huggingface_hub import constants
-
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(constants, "ENDPOINT", address)
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}")
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / "cache"))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda _: None)
-    monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda _: None)
 
 
 @pytest.fixture
