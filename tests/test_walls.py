@@ -297,19 +297,16 @@ def test_every_cache_is_bounded(subtests):
             assert theirs or path not in CACHING or any(name.endswith("lru_cache") for name in calls)
 
 
-@pytest.mark.parametrize(
-    ("source", "found"),
-    [
-        ("@cache\ndef f(x): ...", ["cache"]),
-        ("@functools.cache\ndef f(*, x): ...", ["cache"]),
-        ("@lru_cache(maxsize=None)\ndef f(x): ...", ["lru_cache(maxsize=None)"]),
-        ("@st.cache_data\ndef f(): ...", ["cache_data"]),
-        ("@st.cache_resource(show_spinner=False)\ndef f(): ...", ["st.cache_resource(show_spinner=False)"]),
-        ("f = functools.cache(g)", ["functools.cache(g)"]),
-        ("f = st.cache_data(g)", ["st.cache_data(g)"]),
-        ("@lru_cache\ndef f(x): ...\n@cache\ndef g(): ...\n@st.cache_data(ttl=9)\ndef h(x): ...", []),
-    ],
-)
+@pytest.mark.parametrize(("source", "found"), [
+    ("@cache\ndef f(x): ...", ["cache"]),
+    ("@functools.cache\ndef f(*, x): ...", ["cache"]),
+    ("@lru_cache(maxsize=None)\ndef f(x): ...", ["lru_cache(maxsize=None)"]),
+    ("@st.cache_data\ndef f(): ...", ["cache_data"]),
+    ("@st.cache_resource(show_spinner=False)\ndef f(): ...", ["st.cache_resource(show_spinner=False)"]),
+    ("f = functools.cache(g)", ["functools.cache(g)"]),
+    ("f = st.cache_data(g)", ["st.cache_data(g)"]),
+    ("@lru_cache\ndef f(x): ...\n@cache\ndef g(): ...\n@st.cache_data(ttl=9)\ndef h(x): ...", []),
+])  # fmt: skip
 def test_the_wall_of_caches_sees_one_without_a_bound(tmp_path, source, found):
     file = tmp_path / "page.py"
     file.write_text(source)
