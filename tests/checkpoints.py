@@ -15,8 +15,7 @@ PHOTO = torch.Generator().manual_seed(5)
 
 def load_quietly(path: Path, **more) -> vitcore.Vit:
     """As `vitcore.load`, with no word of what is worth a warning."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return vitcore.load(path, **more)
 
 

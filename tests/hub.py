@@ -70,4 +70,5 @@ def point_at(address, folder, monkeypatch):
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / "cache"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda _: None)  # no waiting between tries
+    for part in ("file_download", "utils._http"):  # no waiting between tries
+        monkeypatch.setattr(f"huggingface_hub.{part}.time.sleep", lambda _: None)

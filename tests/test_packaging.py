@@ -12,7 +12,7 @@ from functools import cache
 import pytest
 from packaging.version import Version
 
-from tests.conftest import ROOT, kept_by_git
+from tests.conftest import ROOT, contrast, kept_by_git, luminance
 from tests.rooms import nodes
 
 PIN = re.compile(r"([A-Za-z0-9_.-]+)==([0-9][\w.]*)")
@@ -200,18 +200,6 @@ def test_streamlit_knows_every_option_and_the_app_keeps_to_itself():
              "server.maxUploadSize": 500}  # fmt: skip
     assert asked.items() <= settings.items()
     assert [key for key, value in settings.items() if re.search(r"//|https?:", str(value))] == []
-
-
-def luminance(colour: str) -> float:
-    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-def contrast(a: str, b: str) -> float:
-    """WCAG 2.2 contrast ratio of two `#RRGGBB` colours."""
-    low, high = sorted((luminance(a), luminance(b)))
-    return (high + 0.05) / (low + 0.05)
 
 
 def mixed(top: str, bottom: str, share: float) -> str:

@@ -93,29 +93,19 @@ def test_figures_see_arrays_and_a_grid(subtests):
             assert outside(inside(names, "vitcore"), "vitcore.grid", "vitcore.figures", "vitcore.translation") == set()
 
 
-ROOMS = {  # what each may import of vitcore, and no more
+NOTHING = (
+    "assets.py attention_capture.py csv_and_npz.py distributed.py file_names.py grid.py probabilities.py translation.py "
+    "architectures/axial_resnet.py architectures/axial_vit.py architectures/classifier_head.py architectures/grey_input.py "
+    "architectures/head_layers.py architectures/meta_device.py architectures/paper_models.py "
+    "architectures/position_ablations.py forward/layers.py module_swaps.py models/torchvision_ops.py"
+).split()  # files that import nothing of vitcore
+ROOMS = dict.fromkeys(NOTHING, "") | {  # what each may import of vitcore, and no more
     "__main__.py": "cli.commands errors",
-    "assets.py": "",
-    "attention_capture.py": "",
-    "csv_and_npz.py": "",
-    "distributed.py": "",
     "errors.py": "translation",
-    "file_names.py": "",
-    "grid.py": "",
     "images": "errors grid images translation",
     "outlier_sentences.py": "grid translation",
-    "probabilities.py": "",
-    "translation.py": "",
-    "architectures/axial_resnet.py": "",
-    "architectures/axial_vit.py": "",
     "architectures/build_model.py": "architectures",
-    "architectures/classifier_head.py": "",
-    "architectures/grey_input.py": "",
-    "architectures/head_layers.py": "",
-    "architectures/meta_device.py": "",
     "architectures/model_summary.py": "architectures.grey_input",
-    "architectures/paper_models.py": "",
-    "architectures/position_ablations.py": "",
     "architectures/vit_variants.py": "architectures.grey_input",
     "forward/block_attention.py": "analysis attention_capture forward.query_key grid models.vit",
     "forward/block_activations.py":
@@ -124,12 +114,10 @@ ROOMS = {  # what each may import of vitcore, and no more
     "forward/compare_models.py":
         "analysis forward.block_attention forward.layers forward.mask_outliers module_swaps forward.onednn_linear "
         "forward.recording images models.assembly.random_state models.model_cards models.vit translation",
-    "forward/layers.py": "",
     "forward/logit_lens.py":
         "module_swaps forward.onednn_linear forward.recordings images models.assembly.random_state models.model_cards models.vit "
         "translation",
     "forward/mask_outliers.py": "analysis forward.recording",
-    "module_swaps.py": "",
     "forward/onednn_linear.py": "module_swaps",
     "forward/predict.py": "forward.onednn_linear forward.recording models.assembly.random_state models.embeddings models.vit",
     "forward/query_key.py": "analysis attention_capture forward.block_attention",
@@ -171,7 +159,6 @@ ROOMS = {  # what each may import of vitcore, and no more
         "architectures errors models.attention_structure models.local_files models.model_cards models.torchvision_ops models.vit "
         "translation",
     "models/random_weights.py": "models.load_model",
-    "models/torchvision_ops.py": "",
     "models/transformers_models":
         "architectures.grey_input architectures.meta_device attention_capture errors models.model_cards models.torchvision_ops "
         "models.transformers_models module_swaps translation",
@@ -265,37 +252,16 @@ def keeps(path: Path) -> list[str]:
     return [f.name for f in functions if "memory_cache.cached" in map(written, f.decorator_list)]
 
 
-CACHING = [
-    ROOT / "app" / name
-    for name in ("state/photos/sample_photos.py", "state/training/films.py", "state/training/training_estimate.py", "texts.py")
-]  # small things, by their number
-KEEPING = [
-    ROOT / "app" / "state" / f"{name}.py"
-    for name in (
-        "reports",
-        "jobs/map_tests",
-        "jobs/photo_search",
-        "photos/photo_collections",
-        "photos/sample_photos",
-        "models/live_graph",
-        "models/loaded_models",
-        "recordings/model_comparisons",
-        "models/model_weights",
-        "recordings/attention_bytes",
-        "recordings/look_bytes",
-        "recordings/block_activations",
-        "recordings/covered_photos",
-        "recordings/interventions",
-        "recordings/outlier_tokens",
-        "recordings/recordings",
-        "recordings/relevance_maps",
-        "recordings/token_features",
-        "recordings/photo_patches",
-        "training/films",
-        "training/runs",
-        "training/training_preview",
-    )
-]  # by bytes
+CACHING = [ROOT / "app" / f"{name}.py" for name in (
+    "state/photos/sample_photos state/training/films state/training/training_estimate texts"
+).split()]  # small things, by their number  # fmt: skip
+KEEPING = [ROOT / "app" / "state" / f"{name}.py" for name in (
+    "reports jobs/map_tests jobs/photo_search photos/photo_collections photos/sample_photos models/live_graph "
+    "models/loaded_models recordings/model_comparisons models/model_weights recordings/attention_bytes "
+    "recordings/look_bytes recordings/block_activations recordings/covered_photos recordings/interventions "
+    "recordings/outlier_tokens recordings/recordings recordings/relevance_maps recordings/token_features "
+    "recordings/photo_patches training/films training/runs training/training_preview"
+).split()]  # by bytes  # fmt: skip
 
 
 def test_only_the_state_caches(subtests):
@@ -331,19 +297,16 @@ def test_every_cache_is_bounded(subtests):
             assert theirs or path not in CACHING or any(name.endswith("lru_cache") for name in calls)
 
 
-@pytest.mark.parametrize(
-    ("source", "found"),
-    [
-        ("@cache\ndef f(x): ...", ["cache"]),
-        ("@functools.cache\ndef f(*, x): ...", ["cache"]),
-        ("@lru_cache(maxsize=None)\ndef f(x): ...", ["lru_cache(maxsize=None)"]),
-        ("@st.cache_data\ndef f(): ...", ["cache_data"]),
-        ("@st.cache_resource(show_spinner=False)\ndef f(): ...", ["st.cache_resource(show_spinner=False)"]),
-        ("f = functools.cache(g)", ["functools.cache(g)"]),
-        ("f = st.cache_data(g)", ["st.cache_data(g)"]),
-        ("@lru_cache\ndef f(x): ...\n@cache\ndef g(): ...\n@st.cache_data(ttl=9)\ndef h(x): ...", []),
-    ],
-)
+@pytest.mark.parametrize(("source", "found"), [
+    ("@cache\ndef f(x): ...", ["cache"]),
+    ("@functools.cache\ndef f(*, x): ...", ["cache"]),
+    ("@lru_cache(maxsize=None)\ndef f(x): ...", ["lru_cache(maxsize=None)"]),
+    ("@st.cache_data\ndef f(): ...", ["cache_data"]),
+    ("@st.cache_resource(show_spinner=False)\ndef f(): ...", ["st.cache_resource(show_spinner=False)"]),
+    ("f = functools.cache(g)", ["functools.cache(g)"]),
+    ("f = st.cache_data(g)", ["st.cache_data(g)"]),
+    ("@lru_cache\ndef f(x): ...\n@cache\ndef g(): ...\n@st.cache_data(ttl=9)\ndef h(x): ...", []),
+])  # fmt: skip
 def test_the_wall_of_caches_sees_one_without_a_bound(tmp_path, source, found):
     file = tmp_path / "page.py"
     file.write_text(source)
@@ -406,33 +369,17 @@ def test_what_imports_its_parts_is_there_before_the_first_visitor():
     assert whole and whole <= imports(ROOT / "app" / "main.py")
 
 
+FIRST_FRAME = [ROOT / "app" / f"{name}.py" for name in (
+    "main menu texts server/first_paint shell/navigation shell/current_visit shell/query_controls "
+    "state/photos/sample_photos state/visit/current_model state/recordings/recordings state/training/runs"
+).split()]  # fmt: skip
+
+
 def test_the_first_frame_needs_nothing_heavy(subtests):
-    for path, case in each(
-        subtests,
-        [
-            ROOT / "app" / name
-            for name in (
-                "main.py",
-                "menu.py",
-                "texts.py",
-                "server/first_paint.py",
-                "shell/navigation.py",
-                "shell/current_visit.py",
-                "shell/query_controls.py",
-                "state/photos/sample_photos.py",
-                "state/visit/current_model.py",
-                "state/recordings/recordings.py",
-                "state/training/runs.py",
-            )
-        ],
-    ):
+    heavy = *HEAVY, "vitcore.models.load_model", "vitcore.forward.recording", "vitcore.figures"
+    for path, case in each(subtests, FIRST_FRAME):
         with case:
-            assert (
-                inside(
-                    imports(path, early=True), *HEAVY, "vitcore.models.load_model", "vitcore.forward.recording", "vitcore.figures"
-                )
-                == set()
-            )
+            assert inside(imports(path, early=True), *heavy) == set()
 
 
 def test_names_of_the_package_arrive_when_asked_for(monkeypatch):

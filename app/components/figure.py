@@ -66,6 +66,11 @@ def figure(
             downloads(lambda: fig, key, note, subjects=subjects, file_stem=file_stem, animation=animation, **arrays)
 
 
+def remember(key: str) -> Callable[[Any], None]:
+    """For `on_click`: keeps what was touched. Not a function of the page: Streamlit keeps it, and with it all that the page has."""
+    return partial(st.session_state.__setitem__, key)
+
+
 def plot(
     fig: Drawing, key: str, alt: str, on_click: Callable[[Any], None] | None = None, fills_screen: bool = False
 ) -> None:  # fmt: skip

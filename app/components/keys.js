@@ -1,4 +1,14 @@
-// Which keys a page may take for its own.
+// Which keys a page may take for its own, and where the arrow keys lead.
+
+import { clamp } from "./text.js"
+
+/** How many rows down and columns to the right each leads. @type {Record<string, number[]>} */
+export const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
+
+/** The patch that a step leads to; at the rim of the grid it goes no further.
+ * @param {number} patch @param {number[]} step @param {{ rows: number, cols: number }} grid */
+export const neighbour = (patch, [down, right], { rows, cols }) =>
+  clamp(Math.floor(patch / cols) + down, rows) * cols + clamp((patch % cols) + right, cols)
 
 const OPEN = ":st(popover-body), [role=dialog], [role=listbox], [role=menu]" // Escape closes these, not a lecture
 const TEXT = "input:not([type=range], [type=checkbox], [type=radio], [role=combobox]), textarea, [contenteditable=true]"

@@ -1,11 +1,11 @@
 // A region of patches on a map: a rectangle drawn out by a pointer, a finger or Shift and the arrow keys, and what its patches get together.
 
+import { ARROWS, neighbour } from "./keys.js"
 import { strokeTwice } from "./outlined.js"
 import { BARE_MS, DRAWN } from "./overlay.js"
-import { clamp, digits, fillIn, percent } from "./text.js"
+import { digits, fillIn, percent } from "./text.js"
 
 const DRAG_PX = 6 // a press that moves less is a click
-const STRETCHES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 
 /** @typedef {{ from: number, to: number }} Region Two patches at opposite corners. */
 /** @typedef {{ rows: number, cols: number }} Grid */
@@ -109,12 +109,11 @@ export function listenRegion(canvas, s, { grid, at, start, changed, flipped = ()
     become(null)
   })
   listen("keydown", event => {
-    const step = STRETCHES[event.key]
+    const step = ARROWS[event.key]
     if (!step || !event.shiftKey || event.altKey || event.ctrlKey || event.metaKey || blocked()) return
     mine(event)
-    const { rows, cols } = grid(), { from, to } = s.region ?? { from: start(), to: start() }
-    const across = flipped() ? -step[1] : step[1]
-    become({ from, to: clamp(Math.floor(to / cols) + step[0], rows) * cols + clamp((to % cols) + across, cols) })
+    const { from, to } = s.region ?? { from: start(), to: start() }
+    become({ from, to: neighbour(to, [step[0], flipped() ? -step[1] : step[1]], grid()) })
   })
   figure.addEventListener("keydown", event => {
     if (event.key !== "Escape" || !s.region) return

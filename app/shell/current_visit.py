@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+import vitcore
 from app import texts
 from app.components import page_theme
 from app.shell import photo_picker
@@ -18,22 +18,15 @@ from app.state.recordings import recordings
 from app.state.visit import current_model, current_photo
 from app.state.visit.visit import Visit
 from app.texts import Prose, escape_markdown
-from vitcore.models.vit import check_bands
-
-if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
-    from vitcore.models.load_model import Vit
+from vitcore.models.vit import Vit, check_bands
 
 LAST_BLOCK = 10**6  # the block that is asked for, to be given the last one there is
 
 
 def load_visit(
-    text: Prose,
-    block: int | None = None,
-    needs_attention: bool = False,
-    record: Callable[..., Recording] = recordings.recording,
-    needs_colours: bool = False,
-) -> Visit:
+    text: Prose, block: int | None = None, needs_attention: bool = False,
+    record: Callable[..., vitcore.Recording] = recordings.recording, needs_colours: bool = False,
+) -> Visit:  # fmt: skip
     """The model, the photo and the recording that the page with these texts shows; says what went wrong and what was done.
 
     `record` makes the recording. `needs_attention`: of attention over one grid; the page says why and stops where there is

@@ -5,7 +5,7 @@ The browser does so where it has not heard of the other page yet: its window get
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -25,9 +25,10 @@ class PageSwitch(NamedTuple):
     address: dict[str, str]
 
 
-def request_page(slug: str, address: Mapping[str, str] | None = None) -> None:
+def request_page(slug: str, address: Mapping[str, str] | None = None, **chosen: Any) -> None:
     """From a control's callback: draw another page in place of this one, before any of its controls; the address holds these
-    parameters and no others."""
+    parameters and no others. `chosen` are values of controls there, by their keys."""
+    st.session_state.update(chosen)
     st.session_state[SWITCH_STATE] = PageSwitch(st.session_state[DRAWN_PAGE_STATE], slug, dict(address or {}))
 
 

@@ -15,14 +15,8 @@ from app.streamlit_selectors import fill_selectors
 from app.texts import escape_markdown
 from vitcore.images import MAX_BYTES, MAX_JPEG_PIXELS, MAX_PIXELS
 
-FILE_TYPES = [
-    "image",
-    "heic",
-    "heif",
-    "avif",
-    "npy",
-    "npz",
-]  # the file picker's filter; what can be shown is for `open_photo` to say
+# The file picker's filter; what can be shown is for `open_photo` to say
+FILE_TYPES = ["image", "heic", "heif", "avif", "npy", "npz"]
 SECOND_PHOTO = "second_photo"
 LIKELY_SECOND = ("cat", "red-panda")  # the first of them that isn't the first photo is shown at first
 SECOND_FILE = "second_file"  # the uploader of the second photo

@@ -94,16 +94,18 @@ def select_menu(
     """A menu of names by what they name, bound to the URL; `other_languages` are the names a link in another language may hold."""
     given = st.query_params.get(key)
     if given is not None and given not in names.values():
-        matching = [
-            name
-            for there in [{name: name for name in names}, *(other_languages or [])]
-            for name in names
-            if there.get(name) == given
-        ]
+        in_all = [{name: name for name in names}, *(other_languages or [])]
+        matching = [name for there in in_all for name in names if there.get(name) == given]
         if matching:
             rewrite_query_param(key, matching[0], names[matching[0]])
     shown = _scaled_width(more) | {"format_func": lambda name: names.get(name, name)}
     return st.selectbox(label, list(names), key=key, bind="query-params", **shown)
+
+
+def word_menu(label: str, text: texts.Prose, words: dict[str, str], key: str, **more: Any) -> str:
+    """A menu of what the page's own texts name: `words` are their keys by what they name."""
+    others = [{name: texts.prose(text.page, lang)[word] for name, word in words.items()} for lang in texts.LANGUAGES]
+    return select_menu(label, {name: text[word] for name, word in words.items()}, key, others, **more)
 
 
 def _scaled_width(options: dict[str, Any]) -> dict[str, Any]:

@@ -9,19 +9,17 @@ from __future__ import annotations
 import base64
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+import vitcore
 from vitcore.assets import asset
 from vitcore.figures.heat_overlay import darkened_lut, fine_detail
 from vitcore.figures.theme import HEAT, ON_PHOTO, SEQUENTIAL, Mode, diverging_scale, file_to_data_uri, lut
 from vitcore.translation import translated_labels
-
-if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
 
 PICTURE_FILE = asset("first/picture.json")
 
@@ -32,7 +30,7 @@ def precomputed_picture(model: str | None, photo: str | None) -> dict[str, Any] 
     return spec if (model, photo) == (spec["model"], spec["photo"]) else None
 
 
-def rollout_picture(rec: Recording, photo: str, readout: str, image: Image.Image) -> dict[str, Any]:
+def rollout_picture(rec: vitcore.Recording, photo: str, readout: str, image: Image.Image) -> dict[str, Any]:
     """Rollout on the photo as `components.look` draws it before there is a model: addresses, colours, shares of the patches."""
     grid = rec.grid
     return {

@@ -3,8 +3,6 @@
 `python -m tests.shipping.preset_pair_pictures` makes the pictures in `assets/pairs/` anew.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import vitcore
 from app.components.component_files import media_url
 from app.state.recordings import attention_bytes
-
-if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
 
 BYTES = "application/octet-stream"
 
 
 def attention_urls(
-    rec: Recording, blocks: int, layer: int | None, queries: list[int] | None, column: bool = False
+    rec: vitcore.Recording, blocks: int, layer: int | None, queries: list[int] | None, column: bool = False
 ) -> list[dict[str, Any] | None]:
     """Where each block's attention is, None for what isn't at hand. `queries`: the tokens that are sent (None: all).
 
@@ -31,13 +29,13 @@ def attention_urls(
     return urls
 
 
-def rollout_url(rec: Recording, queries: list[int] | None, column: bool = False) -> dict[str, Any]:
+def rollout_url(rec: vitcore.Recording, queries: list[int] | None, column: bool = False) -> dict[str, Any]:
     """Where rollout of these tokens is (None: of all)."""
     data = attention_bytes.rollout_bytes(rec, tuple(queries) if queries else None, column and bool(queries))
     return {"url": media_url(data, BYTES, "rollout"), "queries": queries}
 
 
-def exact_url(rec: Recording, block: int | None, tokens: tuple[int, ...], column: bool = False) -> dict[str, Any]:
+def exact_url(rec: vitcore.Recording, block: int | None, tokens: tuple[int, ...], column: bool = False) -> dict[str, Any]:
     """Where the weights of these pinned tokens are as they were computed; `block` None: of rollout."""
     data = attention_bytes.exact_rows(rec, block, tokens, column)
     return {"url": media_url(data, BYTES, "exact"), "block": block, "tokens": [*tokens], "column": column}

@@ -55,19 +55,15 @@ def measured_sentences(card: ModelCard, trained: dict[str, Any], text: texts.Pro
     model, teacher = (trained.get(key, {}) for key in ("measured", "teacher_measured_alike"))
     sentences = []
     if "pets" in model and "pets" in teacher:
+        of_teacher = species_recognition(trained, "teacher_measured_alike")
         each = [
             text[f"false cats {photo_set(trained, which)['use']}"].format(
-                called=photo_set(trained, which)["called"],
-                photos=found["false_cats"]["photos"],
+                called=photo_set(trained, which)["called"], photos=found["false_cats"]["photos"], teacher=card.teacher,
                 share=percent(found["false_cats"]["called_so"] / 100),
-                teacher=card.teacher,
-                teacher_share=percent(
-                    species_recognition(trained, "teacher_measured_alike")[which]["false_cats"]["called_so"] / 100
-                ),
+                teacher_share=percent(of_teacher[which]["false_cats"]["called_so"] / 100),
             )
-            for which, found in species_recognition(trained).items()
-            if "cats" in found
-        ]
+            for which, found in species_recognition(trained).items() if "cats" in found
+        ]  # fmt: skip
         cats, dogs = (teacher["pets"][kind] for kind in ("cats", "dogs"))
         beside = text["species beside"].format(teacher=card.teacher, cats=cats["called_so"], cat_photos=cats["photos"],
                                                dogs=dogs["called_so"], dog_photos=dogs["photos"])  # fmt: skip
@@ -110,15 +106,8 @@ def show_tables(card: ModelCard, trained: dict[str, Any], text: texts.Prose) -> 
         counts["pets"] = tests["cats"]["photos"] + tests["dogs"]["photos"]
     photo_sentences = [text["measured of"].format(photos=count, of=say(photo_set(trained, which)["of"]))
             for which, count in counts.items() if photo_set(trained, which)]  # fmt: skip
-    st.markdown(
-        text.joined(
-            [
-                text["measured uses"] if kinds else "",
-                *photo_sentences,
-                _harder_photos_sentence([pair for _, *pair in sets[:2]], text),
-            ]
-        )
-    )
+    harder = _harder_photos_sentence([pair for _, *pair in sets[:2]], text)
+    st.markdown(text.joined([text["measured uses"] if kinds else "", *photo_sentences, harder]))
 
 
 def show_training_commands(trained: dict[str, Any]) -> None:

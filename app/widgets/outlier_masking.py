@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import streamlit as st
 from numpy.typing import NDArray
 
+import vitcore
 from app import texts
 from app.state.recordings import outlier_tokens
 from app.state.visit.visit import Visit
 from vitcore.grid import Grid
 from vitcore.outlier_sentences import masked_outliers_sentence, outlier_count_phrase, outlier_sentence, outlier_sentence_about
-
-if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
 
 QUERY_KEY = "mask_outliers"  # in the address
 OLD_QUERY_KEYS = ("b_mask_outliers",)  # what links from before had for one side of the rollout lab
@@ -71,7 +69,7 @@ def applies_to(visit: Visit) -> bool:
     return is_on() and visit.vit.is_global and bool(_outlier_count(visit))
 
 
-def recording_to_show(visit: Visit) -> Recording:
+def recording_to_show(visit: Visit) -> vitcore.Recording:
     """The recording that this visitor's maps are read from: with outlier tokens masked, where that is set."""
     return outlier_tokens.mask_outliers(visit.recording) if applies_to(visit) else visit.recording
 
@@ -80,7 +78,7 @@ def _outlier_count(visit: Visit) -> int:
     return len(outlier_tokens.find_outliers(visit.recording).patches)
 
 
-def distances_to_show(visit: Visit) -> tuple[Recording, str]:
+def distances_to_show(visit: Visit) -> tuple[vitcore.Recording, str]:
     """The recording whose distances are to be shown, and what is said of outlier tokens: masked where all heads are at hand."""
     rec = visit.recording
     if not applies_to(visit):

@@ -152,3 +152,12 @@ def files(monkeypatch):
     ):
         monkeypatch.setattr(f"app.{module}.media_url", add)
     return kept
+
+
+@pytest.fixture(scope="module")
+def server():
+    """The address of an app in a process of its own."""
+    from served import served
+
+    with served() as address:
+        yield address

@@ -35,15 +35,8 @@ def local(monkeypatch):
 
 
 def test_a_name_that_is_not_this_machine_is_refused(local):
-    own = (
-        "localhost:8501",
-        "LOCALHOST",
-        "127.0.0.1:8501",
-        "[::1]:8501",
-        "192.168.1.7:8501",
-        "[fe80::1%25eth0]:80",
-        "a.localhost:1",
-    )
+    own = ("localhost:8501", "LOCALHOST", "127.0.0.1:8501", "[::1]:8501", "192.168.1.7:8501", "[fe80::1%25eth0]:80",
+           "a.localhost:1")  # fmt: skip
     foreign = ("evil.example:8501", "localhost.evil.example", "127.0.0.1.evil.example", "", "a@localhost", "localhost/x",
                "localhost:x", "2130706433.example", "lab-7:8501")  # fmt: skip
     assert [host for host in own if ask(host)] == []

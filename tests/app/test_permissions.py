@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from files import corners, saved
-from served import Visit, served
+from served import Visit
 from trained import a_run
 from visitor import MAIN, App
 
@@ -105,12 +105,6 @@ def test_a_model_outside_the_menu_is_downloaded_in_local_mode_only(monkeypatch, 
 
 
 # Messages made by hand
-
-
-@pytest.fixture(scope="module")
-def server():
-    with served() as address:
-        yield address
 
 
 @pytest.fixture

@@ -11,19 +11,13 @@ import numpy as np
 import pytest
 from files import corners, saved
 from PIL import Image
-from served import Visit, served
+from served import Visit
 from streamlit.runtime import Runtime
 
 from app.state.memory import media_files, memory_cache, visitors
 from vitcore.images import Photo
 
 MINE = saved(corners((300, 200)), "PNG")
-
-
-@pytest.fixture(scope="module")
-def server():
-    with served() as address:
-        yield address
 
 
 @pytest.fixture

@@ -96,8 +96,7 @@ def fault(path: Path) -> str:
     log.addHandler(mistakes)
     log.propagate, done, said = False, [], ""
     try:
-        with within(60), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with within(60), warnings.catch_warnings(action="ignore"):
             vit = load_model.load(path)
             with torch.inference_mode():
                 vit.module(torch.zeros(1, vit.bands, *vit.grid.image_px))

@@ -41,8 +41,7 @@ def save_models(folder: Path) -> list[tuple[str, Path]]:
 
 def open_ours(name: str, file: Path) -> object:
     """As a person opens a file that nobody has described; where its name tells nothing, photos of the gallery are asked."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return vitcore.load(file)
 
 

@@ -322,12 +322,16 @@ def heat(page: Page) -> np.ndarray:
 
 def changed(page: Page, before: Any, look: Callable[[Page], Any] = drawn) -> Any:
     """Its pixels, or what else there is to look at, once they differ."""
-    for _ in range(LONG_MS // 100):
-        now = look(page)
-        if not np.array_equal(now, before):
-            return now
-        page.wait_for_timeout(100)
-    raise AssertionError("the picture did not change")
+    return settled(page, lambda: look(page), lambda now: not np.array_equal(now, before))
+
+
+def settled(page: Page, read: Callable[[], Any], answers: Callable[[Any], bool]) -> Any:
+    """What is read once it `answers` what is asked of it."""
+    for _ in range(LONG_MS // 50):
+        if answers(found := read()):
+            return found
+        page.wait_for_timeout(50)
+    raise AssertionError(found)
 
 
 def shows_the_photo_while_held(page: Page, where: str) -> None:

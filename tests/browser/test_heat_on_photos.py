@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from looking import LONG_MS, at_rest, in_both, pixels
+from looking import at_rest, in_both, pixels, settled
 from PIL import Image
 from playwright.sync_api import Page, expect
 from scipy.stats import spearmanr
@@ -34,11 +34,7 @@ def apart(one: np.ndarray, other: np.ndarray) -> float:
 
 def comes_near(page: Page, picture: np.ndarray, most: float) -> None:
     """What is drawn becomes this picture, however busy the machine is."""
-    for _ in range(LONG_MS // 100):
-        if apart(pixels(page.locator(GATHERED)), picture) < most:
-            return
-        page.wait_for_timeout(100)
-    raise AssertionError(apart(pixels(page.locator(GATHERED)), picture))
+    settled(page, lambda: apart(pixels(page.locator(GATHERED)), picture), lambda distance: distance < most)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-import time
 from pathlib import Path
 from urllib.parse import urlparse
 from urllib.request import urlopen
@@ -11,7 +10,7 @@ from urllib.request import urlopen
 import numpy as np
 import pytest
 from conftest import FLAGS, _on_path
-from looking import LISTEN, LONG_MS, at_rest, in_both, resize, serious, too_wide
+from looking import LISTEN, LONG_MS, at_rest, in_both, resize, serious, settled, too_wide
 from PIL import Image
 from playwright.sync_api import expect
 
@@ -46,22 +45,9 @@ def seen(page) -> dict:
     return found | numbers | {"image": Image.fromarray(pixels[..., :3])}
 
 
-def settled(page, figure, answers) -> dict:
-    """What is seen once it `answers` what is asked of it."""
-    for _ in range(LONG_MS // 50):
-        if answers(found := seen(page)):
-            return found
-        page.wait_for_timeout(50)
-    raise AssertionError(figure.inner_text())
-
-
 def seen_with(page, what: str, expected: list[int]) -> dict:
     """What is seen once these patches are covered (or these heads are off), and the frame that says so has been answered."""
-    for _ in range(LONG_MS // 100):
-        if sorted((found := seen(page))[what]) == expected:
-            return found
-        page.wait_for_timeout(100)
-    raise AssertionError(found[what])
+    return settled(page, lambda: seen(page), lambda found: sorted(found[what]) == expected)
 
 
 def covers(page, figure, shipped) -> None:
@@ -121,10 +107,7 @@ def walks(page, figure, shipped, folder: Path) -> None:
         expect(place).to_have_text(f"{(at, 1)[at == 3] + 1} of 3")
         gif.seek((at, 1)[at == 3])
         expected = np.asarray(gif.convert("RGB"))
-        for _ in range(LONG_MS // 100):
-            if np.array_equal(np.asarray((found := seen(page))["image"]), expected):
-                break
-            page.wait_for_timeout(100)
+        found = settled(page, lambda: seen(page), lambda found: np.array_equal(np.asarray(found["image"]), expected))  # noqa: B023
         agrees(shipped, found, Image.fromarray(expected))
     with page.expect_download() as download:
         figure.locator("[data-act=film]").click()
@@ -132,7 +115,7 @@ def walks(page, figure, shipped, folder: Path) -> None:
     assert film.name == "live-attention.webm"
     download.value.save_as(film)
     figure.locator("input[type=file]").set_input_files(film)
-    settled(page, figure, lambda one: one["width"] == 960 and place.is_visible())  # frame and heat side by side
+    settled(page, lambda: seen(page), lambda one: one["width"] == 960 and place.is_visible())  # frame and heat side by side
     coarse = lambda square: np.asarray(square.convert("RGB").resize((8, 8)), float)  # noqa: E731
     middles, found, count = [coarse(photo.crop((40, 0, 200, 160))) for photo in photos], [], int(place.inner_text().split()[-1])
     figure.locator(".scrubber").fill("1")
@@ -140,7 +123,7 @@ def walks(page, figure, shipped, folder: Path) -> None:
     for at in range(count):
         figure.locator(".scrubber").fill(str(at))
         expect(place).to_have_text(f"{at + 1} of {count}")
-        answer = settled(page, figure, lambda one: str(one["id"]) == figure.get_attribute("data-asked"))
+        answer = settled(page, lambda: seen(page), lambda one: str(one["id"]) == figure.get_attribute("data-asked"))
         found.append(np.argmin([np.abs(coarse(answer["image"].crop((0, 0, 480, 480))) - middle).mean() for middle in middles]))
     assert list(dict.fromkeys(found)) == [0, 1, 2] and sorted(found) == found, found
     figure.locator(".scrubber").fill("0")
@@ -191,11 +174,7 @@ def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server,
     walks(page, figure, shipped, camera.parent)
     before = frames()
     figure.locator("[data-source=camera]").click()
-    for _ in range(LONG_MS // 100):
-        if frames() > before + 3:
-            break
-        page.wait_for_timeout(100)
-    assert frames() > before + 3
+    settled(page, frames, lambda count: count > before + 3)
     figure.locator(".hit").focus()
     page.keyboard.press(" ")
     expect(figure.locator("[data-act=freeze]")).to_have_attribute("aria-pressed", "true")
@@ -221,11 +200,9 @@ def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server,
 
 @pytest.mark.skipif(bool(missing_files()), reason="onnxruntime-web is not installed here: run `make live`")
 def test_the_first_photo_is_answered_before_the_page_asks_and_another_is_not(visit, server):
-    visit("positions").get_by_role("figure").first.wait_for(timeout=LONG_MS)  # a page has loaded the model
-    for _ in range(LONG_MS // 100):
-        if b"data-first=" in urlopen(f"{server}/live").read():  # the server has made it ready
-            break
-        time.sleep(0.1)
+    page = visit("positions")
+    page.get_by_role("figure").first.wait_for(timeout=LONG_MS)  # a page has loaded the model
+    settled(page, lambda: urlopen(f"{server}/live").read(), lambda html: b"data-first=" in html)  # the server has made it ready
     page = visit("live", new=True)
     figure, checked = page.locator("figure:has(.hit)"), "differ from the server's by at most 0.0000"
     expect(figure.locator(".checked")).to_contain_text(checked)
@@ -235,6 +212,20 @@ def test_the_first_photo_is_answered_before_the_page_asks_and_another_is_not(vis
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(figure).to_have_attribute("data-frames", "2")
+    held: list = []  # a slow line: the page is here before the photo that was asked for early
+    pictures = re.compile(r"\.(png|jpg)$")
+    page.route(pictures, lambda route: held.append(route) if route.request.resource_type == "fetch" else route.continue_())
+    page.goto(f"{server}/live")
+    figure.wait_for()
+    page.wait_for_function("!window.insideVitLive")
+    page.wait_for_timeout(500)
+    names = sorted(route.request.url.rpartition("-")[2] for route in held)
+    assert names == ["pixels.png", "sharp.jpg"], "the photo is fetched once"
+    for route in held:
+        route.continue_()
+    expect(figure.locator(".checked")).to_contain_text(checked)
+    assert page.workers[0].evaluate("latest.id") == 0, "and answered once"
+    page.unroute(pictures)
     page.goto(f"{server}/live?photo=cat")
     expect(figure.locator(".checked")).to_contain_text(checked)
     assert page.workers[0].evaluate("latest.id") == 1

@@ -33,8 +33,7 @@ def base_files(home: Path) -> list[Path]:
     lightning = {"pytorch-lightning_version": "2.0", "hyper_parameters": {"lr": 0.1}, "optimizer_states": [{"state": {}}],
                  "state_dict": {f"model.{n}": w for n, w in state.items()}}  # fmt: skip
     torch.save(lightning, home / "lightning.ckpt")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         torch.jit.trace(module, torch.zeros(1, 3, 32, 32), check_trace=False).save(str(home / "program.pt"))
     to_google(module, home / "google.npz")
     registers = timm_vit(**SHAPE, reg_tokens=2, init_values=1.0, qk_norm=True, no_embed_class=True, global_pool="avg", fc_norm=True)

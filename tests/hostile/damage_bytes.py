@@ -43,8 +43,7 @@ def damage_bytes(data: bytes, rng: random.Random) -> bytes:
 def damage_zip(data: bytes, rng: random.Random) -> bytes:
     """An entry dropped, twice there, of other bytes, name or packing; a wrong CRC; sizes in the directory that are not so."""
     out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new, warnings.catch_warnings(action="ignore"):
         entries = old.infolist()
         chosen = rng.choice([e for e in entries if e.filename.endswith(("data.pkl", ".npy"))] if rng.random() < 0.7 else entries)
         method = rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA))
@@ -89,58 +88,21 @@ def damage_npy(data: bytes, rng: random.Random) -> bytes:
     out = io.BytesIO()
     if rng.random() < 0.4:
         records = np.zeros(array.shape, [("a", "<f4"), ("b", "V3")])
-        other = rng.choice(
-            (
-                array.astype(object),
-                records,
-                array.astype("U5"),
-                np.asfortranarray(array),
-                array.view("V4"),
-                array[..., :0],
-                array.astype(">f4"),
-                array.astype("datetime64[s]"),
-                array.astype("c8"),
-                array.astype("f2"),
-                array.view("V2"),
-                np.zeros((), array.dtype),
-                array[None] if array.ndim < 20 else array,
-            )
-        )
+        other = rng.choice((
+            array.astype(object), records, array.astype("U5"), np.asfortranarray(array), array.view("V4"), array[..., :0],
+            array.astype(">f4"), array.astype("datetime64[s]"), array.astype("c8"), array.astype("f2"), array.view("V2"),
+            np.zeros((), array.dtype), array[None] if array.ndim < 20 else array,
+        ))  # fmt: skip
         np.lib.format.write_array(out, other, allow_pickle=True)
         return out.getvalue()
-    shape = rng.choice(
-        (
-            str(tuple(rng.choice(HUGE) for _ in range(rng.randrange(5)))),
-            "(1, None)",
-            "('a',)",
-            "[3]",
-            "(3.0,)",
-            "()",
-            "(True,)",
-            "(" * 200 + ")" * 200,
-            str((1,) * 70),
-            "(0, 1000000000000)",
-            str(array.shape),
-        )
-    )
-    kind = rng.choice(
-        (
-            "'<f4'",
-            "'<f4'",
-            "'|O'",
-            "'<f8'",
-            "'V1000000000'",
-            "'V0'",
-            "'S0'",
-            "[('a', '<f4')]",
-            "'<f4",
-            "None",
-            "'<c16'",
-            "'<M8[s]'",
-            "[('a', '<f4', (1000000000,))]",
-            "'<U1000000'",
-        )
-    )
+    shape = rng.choice((
+        str(tuple(rng.choice(HUGE) for _ in range(rng.randrange(5)))), "(1, None)", "('a',)", "[3]", "(3.0,)", "()", "(True,)",
+        "(" * 200 + ")" * 200, str((1,) * 70), "(0, 1000000000000)", str(array.shape),
+    ))  # fmt: skip
+    kind = rng.choice((
+        "'<f4'", "'<f4'", "'|O'", "'<f8'", "'V1000000000'", "'V0'", "'S0'", "[('a', '<f4')]", "'<f4", "None", "'<c16'",
+        "'<M8[s]'", "[('a', '<f4', (1000000000,))]", "'<U1000000'",
+    ))  # fmt: skip
     header = f"{{'descr': {kind}, 'fortran_order': {rng.choice(('False', 'True', '3', 'None'))}, 'shape': {shape}, }}"
     header = rng.choice((header, header, header, header[:-2], "__import__('os').getcwd()", "{" * 9999))
     version = rng.choice(((1, 0), (1, 0), (2, 0), (3, 0), (9, 9)))

@@ -77,8 +77,7 @@ def with_other_tensors(file: Path, rng: random.Random) -> bytes:
     if not pickled:
         return save({n: w.contiguous().clone() for n, w in state.items()})
     out = io.BytesIO()
-    with contextlib.suppress(Exception), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):
         torch.save(rng.choice(({"model": state}, state, {"a": {"b": {"c": state}}})), out, _use_new_zipfile_serialization=not old)
         return out.getvalue()
     return b"\x80\x02."
@@ -107,30 +106,13 @@ def _other(name: str, state: dict[str, torch.Tensor], rng: random.Random, pickle
         state.pop(name) if len(state) > 1 else None
         return None
     if kind == 1:
-        state[
-            rng.choice(
-                (
-                    name.replace("blocks.1", "blocks.99999999999"),
-                    name.replace("blocks.1", "blocks.390"),
-                    name + ".x",
-                    "a." + name,
-                    name.replace("blocks", "stages"),
-                    "head.3.weight",
-                    "\n" + name,
-                    name.replace("1", "-1"),
-                    name.replace("1", "١"),
-                    name.upper(),
-                    "rope_embed.periods",
-                    "head.fc.weight",
-                    "storage_tokens",
-                    "visual.proj",
-                    "blocks.0.attn.q_bias",
-                    "blocks.0.gamma_1",
-                    "fc.0.weight",
-                    "lora_A.weight",
-                )
-            )
-        ] = w
+        renamed = rng.choice((
+            name.replace("blocks.1", "blocks.99999999999"), name.replace("blocks.1", "blocks.390"), name + ".x", "a." + name,
+            name.replace("blocks", "stages"), "head.3.weight", "\n" + name, name.replace("1", "-1"), name.replace("1", "١"),
+            name.upper(), "rope_embed.periods", "head.fc.weight", "storage_tokens", "visual.proj", "blocks.0.attn.q_bias",
+            "blocks.0.gamma_1", "fc.0.weight", "lora_A.weight",
+        ))  # fmt: skip
+        state[renamed] = w
         return None
     if kind == 2:
         return state[rng.choice(sorted(state))]

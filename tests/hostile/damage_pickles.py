@@ -132,34 +132,17 @@ def _rebuilt(w: torch.Tensor, key: str, rng: random.Random | None) -> tuple[Any,
     if rng and kind == 4:
         reference = (*reference[:2], rng.choice(("0", "1", "999", "../version", 0, None, b"0", "")), *reference[3:])
     if rng and kind == 5:
-        reference = rng.choice(
-            (
-                ("storage",),
-                "storage",
-                3,
-                None,
-                (),
-                ("module", torch.nn.Linear, "x", "y"),
-                (*reference, ("k", 0, 1)),
-                reference[:4],
-                ("storage", torch.IntStorage, *reference[2:]),
-                ("storage", dict, *reference[2:]),
-            )
-        )
+        reference = rng.choice((
+            ("storage",), "storage", 3, None, (), ("module", torch.nn.Linear, "x", "y"), (*reference, ("k", 0, 1)), reference[:4],
+            ("storage", torch.IntStorage, *reference[2:]), ("storage", dict, *reference[2:]),
+        ))  # fmt: skip
     if rng and kind == 6:
         args = rng.choice((args[:3], [], [*args, 1, 2, 3], [args[0]], [None] * 6))
     if rng and kind == 7:
-        function = rng.choice(
-            (
-                torch._utils._rebuild_parameter,
-                torch._utils._rebuild_qtensor,
-                torch._utils._rebuild_sparse_tensor,
-                torch._utils._rebuild_meta_tensor_no_storage,
-                torch._utils._rebuild_tensor,
-                torch.zeros,
-                dict,
-            )
-        )
+        function = rng.choice((
+            torch._utils._rebuild_parameter, torch._utils._rebuild_qtensor, torch._utils._rebuild_sparse_tensor,
+            torch._utils._rebuild_meta_tensor_no_storage, torch._utils._rebuild_tensor, torch.zeros, dict,
+        ))  # fmt: skip
     if rng and kind == 8:
         reference = (
             "storage",

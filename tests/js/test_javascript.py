@@ -74,6 +74,7 @@ def test_what_streamlit_gets_is_one_module():
     assert "export function taken" in (COMPONENTS / "keys.js").read_text(encoding="utf-8")
     whole = {file.name for file in files if file.stem in (file.parent.name, "keys")}  # what Streamlit gets, and the file itself
     assert [name for name, text in bundles.items() if name in whole and text.count("\nfunction taken(") == 1] == [
-            "keys.js", "live.js", "multiple_choice.js", "page_style.js", "player.js", "stepper.js"
+            "cover.js", "explorer.js", "keys.js", "live.js", "look.js", "multiple_choice.js", "page_style.js", "picture.js",
+            "player.js", "stepper.js", "switches.js", "tokens.js",
         ]  # fmt: skip
     assert mistakes({"twice": "const a = 1, b = 2\nfunction b() {}"}) == "twice Identifier 'b' has already been declared\n"

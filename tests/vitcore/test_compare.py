@@ -211,21 +211,18 @@ def test_figures_share_their_scales(tiny, other, photo):
     assert scale.low == -scale.high
 
 
-@pytest.mark.parametrize(
-    ("one", "two", "said"),
-    [
-        ([1, 1, 5, 5], [2, 2, 2, 2], "A attends farther in layers 2–3, B in layers 0–1."),
-        ([1, 5, 1, 5], [2, 2, 2, 2], "A attends farther in layers 1, 3, B in layers 0, 2."),
-        ([3, 3], [2, 2], "A attends farther in layers 0–1, the other in none."),
-        ([2, 2], [2, 3], "B attends farther in layer 1, the other in none."),
-        ([2, 2], [2, 2], "both attend equally far in every layer."),
-        (
-            [1, 9],
-            [2, 2, 2, 2],
-            "(at the same depth, counted as the layers of B), A attends farther in layers 2–3, B in layers 0–1.",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("one", "two", "said"), [
+    ([1, 1, 5, 5], [2, 2, 2, 2], "A attends farther in layers 2–3, B in layers 0–1."),
+    ([1, 5, 1, 5], [2, 2, 2, 2], "A attends farther in layers 1, 3, B in layers 0, 2."),
+    ([3, 3], [2, 2], "A attends farther in layers 0–1, the other in none."),
+    ([2, 2], [2, 3], "B attends farther in layer 1, the other in none."),
+    ([2, 2], [2, 2], "both attend equally far in every layer."),
+    (
+        [1, 9],
+        [2, 2, 2, 2],
+        "(at the same depth, counted as the layers of B), A attends farther in layers 2–3, B in layers 0–1.",
+    ),
+])  # fmt: skip
 def test_which_of_two_models_reaches_farther_in_which_layers(one, two, said, make_vit):
     """Worked out by hand; shares of the width, so that inputs of two sizes can be compared."""
     vits = tuple(make_vit(depth=len(px), img_size=side) for px, side in ((one, 32), (two, 64)))

@@ -22,8 +22,7 @@ HALF, IMAGENET = NORMALISE, {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224
 def wrapped(channels=3, **colours):
     torch.manual_seed(0)
     module = timm.models.VisionTransformer(**{**TINY, "num_classes": 10}, in_chans=channels).eval()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return vitcore.wrap(module, name="tiny", **colours)
 
 
@@ -68,8 +67,7 @@ def test_bytes_over_255_are_photos_and_a_word_decides(reader, noise):
     pixels = np.stack([np.asarray(noise(i, (32, 32))) for i in range(2)])
     floats = torch.from_numpy(pixels.copy()).permute(0, 3, 1, 2) / 255  # as ToTensor makes them
     expected = np.stack([vitcore.record(vit, Image.fromarray(one)).logits for one in pixels])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         np.testing.assert_allclose(reader(vit, floats), expected, atol=1e-5)
         np.testing.assert_allclose(reader(vit, floats, inputs="photos"), expected, atol=1e-5)
         np.testing.assert_allclose(reader(vit, floats, inputs="normalised"), vit.module(floats), atol=1e-5)
@@ -103,14 +101,12 @@ def test_relevance_and_the_rest_read_alike(noise):
     photos = [noise(1, (40, 50)), WHITE]
     for method in ("rollout", "chefer", "integrated_gradients"):
         settings = {"steps": 2} if method == "integrated_gradients" else {}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             of_tensors, of_photos = (vitcore.relevance(vit, one, method, **settings).maps for one in (x, photos))
             alone = vitcore.relevance(vit, x[0], method, **settings).maps
         np.testing.assert_allclose(of_tensors, of_photos, atol=1e-6)
         assert of_photos.shape == (2, 4, 4) and np.allclose(alone, of_photos[0], atol=1e-6)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         mean = vitcore.mean_distance(vit, x, progress=False, inputs="normalised").mean_px
         np.testing.assert_allclose(mean, vitcore.mean_distance(vit, photos, progress=False).mean_px, atol=1e-4)
         ablated, of_photos = (vitcore.head_ablation(vit, one) for one in (x, photos))
@@ -164,8 +160,7 @@ def test_the_logit_lens_takes_photos_and_floats_mean_0_to_1(shipped, photo_file)
 def test_numbers_that_are_none_are_refused(reader):
     x = torch.full((2, 3, 32, 32), 2.0)
     x[:, 0, 0, 0] = torch.nan
-    with pytest.raises(PhotoError, match="pixels that are not numbers"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with pytest.raises(PhotoError, match="pixels that are not numbers"), warnings.catch_warnings(action="ignore"):
         reader(wrapped(**HALF), x)
 
 

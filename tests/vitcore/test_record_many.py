@@ -208,8 +208,7 @@ def test_progress_is_counted(tiny, noise):
 
 
 def test_the_mean_distance_has_student_s_interval(folder, tiny):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         found = mean_distance(tiny, folder, progress=False, batch=2)
     each = np.stack([record(tiny, photo).distance_px for photo in photos_in_folder(folder)]).astype(float)
     low, high = stats.t.interval(0.95, 4, each.mean(0), stats.sem(each))

@@ -31,16 +31,8 @@ def tiff(values, end="<", planes=False, tile=0, compression=1, strips=1, cut=0):
     data = [part.tobytes() for part in parts]
     places = np.cumsum([8, *map(len, data)]).tolist()
     sizes = list(map(len, data))
-    tags = {
-        256: [wide],
-        257: [high],
-        258: [bits] * bands,
-        259: [compression],
-        262: [2],
-        277: [bands],
-        284: [1 + planes],
-        339: [kind] * bands,
-    }
+    tags = {256: [wide], 257: [high], 258: [bits] * bands, 259: [compression], 262: [2], 277: [bands], 284: [1 + planes]}
+    tags |= {339: [kind] * bands}
     tags |= (
         {322: [tile], 323: [tile], 324: places[:-1], 325: sizes}
         if tile

@@ -1,7 +1,5 @@
 """The shell's verb `quiz`: ten questions on the pictures of a photo and a model, as a page to print or as JSON."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

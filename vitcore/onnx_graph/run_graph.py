@@ -1,7 +1,5 @@
 """What an ONNX graph says of a picture, computed without a runtime: to compare a graph with the model that it was made of."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

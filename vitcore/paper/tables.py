@@ -4,8 +4,6 @@ The files are `assets/paper/*.csv`; each row names its table. Accuracies are in 
 TPUv3-core-days (Table 2). Figures 4, 8, 9, 12 and 13 are printed as curves only: no numbers of theirs are here.
 """
 
-from __future__ import annotations
-
 import csv
 import itertools
 import math

@@ -4,8 +4,6 @@ Lines are {"batch": n} before a size is timed, {"profile": …, "device": …} w
 largest batch is looked for, and {"problem": …} (`vitcore.translation.parts`) where something ends it or only that.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import sys

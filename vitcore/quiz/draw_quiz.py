@@ -12,9 +12,8 @@ from vitcore.quiz.quiz_data import QuizMaterial, seeded_generator
 QUESTION_COUNT = 10
 SEED_COUNT = 1000  # quizzes there are of a photo and a model
 QuestionMaker = Callable[[QuizMaterial, Generator], Question | None]
-QUESTION_KINDS: tuple[
-    tuple[str, QuestionMaker, int], ...
-] = (  # what it is drawn by, never to be renamed; how often one quiz may ask it
+QuestionKind = tuple[str, QuestionMaker, int]  # what it is drawn by, never to be renamed; how often one quiz may ask it
+QUESTION_KINDS: tuple[QuestionKind, ...] = (
     ("pixels.crop", patch_questions.outlined_patch_question, 2),
     ("pixels.number", patch_questions.patch_number_question, 2),
     ("weights.component", weight_questions.first_component_question, 1),

@@ -39,13 +39,9 @@ class ReportBundle:
     """A shelf being filled: `render_photo` a photo, `add_photo` it, and `close` when all are in."""
 
     def __init__(
-        self,
-        vit: Vit,
-        output: OutputFolder,
-        settings: ReportSettings = DEFAULT_SETTINGS,
-        lang: str = "en",
+        self, vit: Vit, output: OutputFolder, settings: ReportSettings = DEFAULT_SETTINGS, lang: str = "en",
         model_facts: ModelFacts | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.settings = settings.fit_to_model(vit.grid, vit.blocks, vit.heads)
         self.vit, self.shelf, self.lang = vit, output, lang
         self.side = model_facts or collect_model_facts(vit)

@@ -228,12 +228,9 @@ def _ranges(numbers: list[int]) -> str:
 
 
 def comparison_handout(
-    comparison: Comparison,
-    vits: tuple[Vit, Vit],
-    names: ModelNames | None = None,
-    origin: ReportOrigin | None = None,
+    comparison: Comparison, vits: tuple[Vit, Vit], names: ModelNames | None = None, origin: ReportOrigin | None = None,
     command: str = "",
-) -> bytes:
+) -> bytes:  # fmt: skip
     """The handout of two models as the bytes of a self-contained HTML file; `names` are what they are called in it."""
     origin = origin or ReportOrigin()
     names = names or (vits[0].name, vits[1].name)
@@ -253,12 +250,8 @@ def comparison_handout(
         tops=[rec.top_classes(translated=True) for rec in recs],
         on=common_grid_sentence(comparison.grid),
         tokens_on=common_grid_sentence(comparison.cka_grid),
-        said={
-            "maps": maps,
-            "tokens": token_similarity_sentence(comparison),
-            "answers": prediction_agreement_sentence(comparison),
-            "distances": attention_distance_sentence(px, vits),
-        },
+        said={"maps": maps, "tokens": token_similarity_sentence(comparison), "answers": prediction_agreement_sentence(comparison)}
+        | {"distances": attention_distance_sentence(px, vits)},
         models=[_facts(vit) for vit in vits],
         versions=[*package_versions().items(), (say("Made"), origin.made or current_time_text())],
         credits=[

@@ -19,15 +19,9 @@ from vitcore.report.report_pictures import ReportPicture, model_pictures, photo_
 from vitcore.report.report_settings import DEFAULT_SETTINGS, ReportOrigin, ReportSettings, query_token_words, report_command
 from vitcore.translation import percent, say
 
-WIDE = {
-    "layers": "whole",
-    "attention": "whole beside",
-    "heads": "whole",
-    "pinned": "whole",
-    "distance": "whole beside",
-    "switched": "whole beside",
-    "deletion": "whole beside",
-}  # pictures that take both columns
+# Pictures that take both columns
+WIDE = dict.fromkeys(("layers", "heads", "pinned"), "whole")
+WIDE |= dict.fromkeys(("attention", "distance", "switched", "deletion"), "whole beside")
 HANDOUT_SOURCES = (
     "Dosovitskiy et al., An Image is Worth 16×16 Words, ICLR 2021. arXiv 2010.11929: Fig. 1, 6, 7, App. D.7, D.8",
     "Abnar & Zuidema, Quantifying Attention Flow in Transformers, ACL 2020. arXiv 2005.00928",
@@ -35,13 +29,9 @@ HANDOUT_SOURCES = (
 
 
 def handout(
-    vit: Vit,
-    rec: Recording,
-    settings: ReportSettings = DEFAULT_SETTINGS,
-    origin: ReportOrigin | None = None,
-    model_facts: ModelFacts | None = None,
-    more: Sequence[ReportPicture] = (),
-) -> bytes:
+    vit: Vit, rec: Recording, settings: ReportSettings = DEFAULT_SETTINGS, origin: ReportOrigin | None = None,
+    model_facts: ModelFacts | None = None, more: Sequence[ReportPicture] = (),
+) -> bytes:  # fmt: skip
     """The handout as the bytes of a self-contained HTML file; `rec` holds the fusion and the layer's maps asked for.
 
     `model_facts` is `look_at(vit)`, for callers that have it already; `more` are pictures of what the answer rests on.

@@ -6,17 +6,15 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion
 from vitcore.forward.layers import select_layer
 from vitcore.grid import Grid
 from vitcore.models.model_cards import DEFAULT_MODEL
+from vitcore.models.vit import Vit
 from vitcore.translation import say
-
-if TYPE_CHECKING:
-    from vitcore.models.load_model import Vit
 
 
 @dataclass(frozen=True, kw_only=True)

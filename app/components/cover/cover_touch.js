@@ -2,12 +2,12 @@
 
 import { showChange } from "../before_after/before_after.js"
 import { choose } from "../choices.js"
+import { ARROWS, neighbour } from "../keys.js"
 import { holding, placeOf } from "../overlay.js"
 import { clamp, fillIn, percent } from "../text.js"
 import { changed, decodePatches, encodePatches, objectPatches, rectanglePatches, stepBack, strokePatches } from "./cover_read.js"
 import { scheduleCover } from "./cover_draw.js"
 
-const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 const TOOL_KEYS = { b: "brush", e: "eraser", r: "rectangle", o: "object" }
 
 export function listenCover(s) {
@@ -144,7 +144,7 @@ function pressedKey(s, e) {
   const { grid } = s.data, letter = e.key.toLowerCase(), move = ARROWS[e.key]
   const at = s.cursor ?? s.hover ?? Math.floor(grid.rows / 2) * grid.cols + Math.floor(grid.cols / 2)
   if (move) {
-    const next = clamp(Math.floor(at / grid.cols) + move[0], grid.rows) * grid.cols + clamp((at % grid.cols) + move[1], grid.cols)
+    const next = neighbour(at, move, grid)
     s.cursor = next
     if (e.shiftKey && (s.tool === "brush" || s.tool === "eraser")) { begin(s, at); drag(s, next); end(s) }
     point(s, next)

@@ -55,7 +55,6 @@ function adopt(s, data) {
   const photo = s.root.querySelector("img")
   if (photo.getAttribute("src") !== data.photo) photo.src = data.photo
   if (s.detail?.getAttribute("src") !== data.detail) s.detail = Object.assign(new Image(), { onload: () => schedule(s), src: data.detail })
-  s.root.classList.toggle("few", data.heads <= 4)
   s.root.classList.toggle("many", data.heads > 4)
   s.root.classList.toggle("outliers", data.outliers.patches.length > 0 && !data.outliers.masked)
   arrange(s)

@@ -1,8 +1,9 @@
 // The explorer's parts, made once for a model, and what they do when touched: by mouse, by keys, by a finger.
 
-import { decodeTable, palettes, place, smallMap } from "./explorer_read.js"
+import { decodeTable, palettes, smallMap } from "./explorer_read.js"
 import { choose, commit } from "../choices.js"
 import { clamp, fillIn } from "../text.js"
+import { ARROWS, neighbour } from "../keys.js"
 import { label, say } from "./explorer_words.js"
 import { mapFor, prefetch, schedule } from "./explorer_draw.js"
 import { holding, placeOf } from "../overlay.js"
@@ -124,7 +125,7 @@ function enter(s, cell) {
 
 // One stop for the Tab key; arrows move inside.
 function rove(s, e, cell) {
-  const step = STEPS[e.key]
+  const step = ARROWS[e.key]
   if (!step) return
   e.preventDefault()
   e.stopPropagation()
@@ -141,8 +142,6 @@ function change(s, what, delay = 0) {
   schedule(s)
   say(s)
 }
-
-const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 
 export function listen(s) {
   const hit = s.root.querySelector(".hit")
@@ -190,11 +189,11 @@ function pin(s, token, second) {
 }
 
 function pressed(s, e) {
-  if (e.ctrlKey || e.metaKey || (e.altKey && !STEPS[e.key])) return
+  if (e.ctrlKey || e.metaKey || (e.altKey && !ARROWS[e.key])) return
   const { data, st } = s
   const onPhoto = e.target.classList.contains("hit")
   const layer = { "[": -1, "]": 1 }[e.key]
-  if (STEPS[e.key] && onPhoto) step(s, STEPS[e.key], e.altKey)
+  if (ARROWS[e.key] && onPhoto) step(s, ARROWS[e.key], e.altKey)
   else if (layer) change(s, { block: clamp(st.block + layer, data.maps.length) }, 200)
   else if (/^[0-9]$/.test(e.key) && Number(e.key) < data.heads) change(s, { head: Number(e.key), rolled: false }, 100)
   else if (e.key === "Escape" && (st.head !== null || st.rolled)) change(s, { head: null, rolled: false }, 100)
@@ -206,14 +205,10 @@ function pressed(s, e) {
   e.stopPropagation()
 }
 
-function step(s, [down, right], second) {
+function step(s, arrow, second) {
   const { grid } = s.data
   const from = second ? s.st.second ?? s.st.token : s.st.token
-  let next = grid.prefix
-  if (from >= grid.prefix) {
-    const [row, col] = place(from, grid)
-    next += clamp(row + down, grid.rows) * grid.cols + clamp(col + right, grid.cols)
-  }
+  const next = grid.prefix + (from < grid.prefix ? 0 : neighbour(from - grid.prefix, arrow, grid))
   s.hover = null
   change(s, second ? { second: next } : { token: next }, 250)
 }

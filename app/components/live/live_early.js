@@ -15,21 +15,24 @@
     worker.onerror = end
     worker.postMessage({ kind: "load", files: { library: at("library"), wasm: at("wasm"), graph: at("graph"), weights: at("weights"), named: named.named } })
     page.insideVitLive = early
-    if (photo && (!asked.get("photo") || asked.get("photo") === photo.name)) ask(early, photo).catch(() => {}) // the page asks again
+    if (photo && (!asked.get("photo") || asked.get("photo") === photo.name)) ask(early, photo)
   }
 
-  /** The photo is given to the worker, and kept for the page; `answer` is the frame that comes of it. */
-  async function ask(early, { key, spec, pixels, sharp }) {
-    const pictures = await Promise.all([pixels, sharp].map(async name => {
+  /** The photo, fetched for the worker and the page, and the frame that comes of it: promises, for the page may be here before them. */
+  function ask(early, { key, spec, pixels, sharp }) {
+    const pictures = Promise.all([pixels, sharp].map(async name => {
       const answer = await fetch(url(name))
       return createImageBitmap(await answer.blob(), { colorSpaceConversion: "none", premultiplyAlpha: "none" })
     }))
-    const answer = new Promise(done => early.worker.addEventListener("message", function hear({ data }) {
-      if (data.kind !== "frame" || data.id) return
-      early.worker.removeEventListener("message", hear)
-      done(data)
+    const answer = pictures.then(([bitmap, sharp]) => new Promise(done => {
+      early.worker.addEventListener("message", function hear({ data }) {
+        if (data.kind !== "frame" || data.id) return
+        early.worker.removeEventListener("message", hear)
+        done(data)
+      })
+      early.worker.postMessage({ kind: "frame", id: 0, covered: [], off: [], spec, bitmap, sharp })
     }))
-    early.worker.postMessage({ kind: "frame", id: 0, covered: [], off: [], spec, bitmap: pictures[0], sharp: pictures[1] })
+    answer.catch(() => {}) // the page asks again
     early.photo = { key, pictures, answer }
   }
 }

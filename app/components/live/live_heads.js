@@ -1,10 +1,8 @@
 // Live's switches of heads: a cell a head, layers side by side; what is off hands nothing to the projection (`switch_off`, "zero").
 
-import { taken } from "../keys.js"
-import { clamp, fillIn } from "../text.js"
+import { ARROWS, neighbour, taken } from "../keys.js"
+import { fillIn } from "../text.js"
 import { changed } from "./live_cover.js"
-
-const HEAD_STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }
 
 /** The grid of this model's heads; a head is `layer · heads + head`. @param {any} s */
 export function buildHeads(s) {
@@ -37,9 +35,9 @@ function cell(s, board, layer, head) {
   button.style.gridArea = `${head + 2} / ${layer + 2}`
   button.onclick = () => switchHeads(s, [layer * heads + head])
   button.onkeydown = event => {
-    const step = HEAD_STEPS[event.key]
+    const step = ARROWS[event.key]
     if (!step || taken(event)) return
-    const to = clamp(layer + step[0], blocks) * heads + clamp(head + step[1], heads)
+    const to = neighbour(layer * heads + head, [step[1], step[0]], { rows: blocks, cols: heads }) // a layer is a column
     for (const other of board.querySelectorAll("button")) other.tabIndex = other.dataset.head === String(to) ? 0 : -1
     board.querySelector(`[data-head="${to}"]`).focus()
     event.preventDefault()

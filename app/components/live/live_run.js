@@ -113,6 +113,7 @@ function askedEarly(s) {
   s.early = null
   if (!same) return false
   const id = nextId(s)
-  early.answer.then(message => worker === s.worker && hear(s, { ...message, id }))
+  const again = () => { s.waiting = 0; frameNow(s) } // it could not be fetched early
+  early.answer.then(message => worker === s.worker && hear(s, { ...message, id }), () => worker === s.worker && again())
   return true
 }

@@ -93,10 +93,11 @@ export async function openPhoto(s) {
   try {
     const { early } = s, given = early?.key === key ? early.pictures : null
     if (given) early.pictures = null // the next time they may have been closed
-    const [bitmap, sharp] = given ?? await Promise.all([pixels, photo].map(async url => {
+    const fetched = () => Promise.all([pixels, photo].map(async url => {
       const answer = await fetch(url)
       return createImageBitmap(await answer.blob(), { colorSpaceConversion: "none", premultiplyAlpha: "none" })
     }))
+    const [bitmap, sharp] = await (given?.catch(fetched) ?? fetched())
     if (s.data.key === key && !s.end.signal.aborted) adoptSource(s, { kind: "photo", bitmap, sharp, key })
   } catch {
     say(s, "broken", { reason: "photo" })

@@ -1,6 +1,6 @@
 // What Live's parts do when touched: by mouse, by keys, by a finger, and by a file that is dropped on them.
 
-import { taken } from "../keys.js"
+import { ARROWS, neighbour, taken } from "../keys.js"
 import { holding, placeOf } from "../overlay.js"
 import { listenRegion } from "../region.js"
 import { clamp } from "../text.js"
@@ -11,8 +11,6 @@ import { film } from "./live_film.js"
 import { schedule } from "./live_draw.js"
 import { resume } from "./live_run.js"
 import { openCamera, openFile, openPhoto } from "./live_source.js"
-
-const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 
 export function listen(s) {
   const { root } = s, q = q => root.querySelector(q), hit = q(".hit"), chooser = q("input[type=file]"), signal = s.end.signal
@@ -61,13 +59,12 @@ function patchAt(s, event) {
 }
 
 function keys(s, event) {
-  const { rows, cols } = s.data.grid, step = STEPS[event.key]
+  const step = ARROWS[event.key], { grid } = s.data
   if (event.altKey || event.ctrlKey || event.metaKey) return
   if (event.key === "Escape" && s.pinned !== null) s.pinned = null
   else if (event.key === "Enter" && s.brush && s.pinned !== null) coverPatch(s, s.pinned)
   else if (step) {
-    const at = s.pinned ?? middleOf(s.data.grid), across = s.mirrored ? -step[1] : step[1]
-    s.pinned = clamp(Math.floor(at / cols) + step[0], rows) * cols + clamp((at % cols) + across, cols)
+    s.pinned = neighbour(s.pinned ?? middleOf(grid), [step[0], s.mirrored ? -step[1] : step[1]], grid)
   } else return
   event.preventDefault()
   event.stopPropagation()

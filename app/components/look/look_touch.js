@@ -1,7 +1,8 @@
 // The Look page's parts, made once for a model and a photo, and what they do when touched: by mouse, by keys, by a finger.
 
 import { choose } from "../choices.js"
-import { fetched, place } from "../explorer/explorer_read.js"
+import { fetched } from "../explorer/explorer_read.js"
+import { ARROWS, neighbour } from "../keys.js"
 import { holding, placeOf } from "../overlay.js"
 import { listenRegion } from "../region.js"
 import { clamp, fillIn } from "../text.js"
@@ -9,7 +10,6 @@ import { fly, schedule } from "./look_draw.js"
 import { nearestDot } from "./look_read.js"
 
 const PLAY_MS = 4000, NEAR_PX = 14
-const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 
 function make(tag, into, facts = {}) {
   const element = Object.assign(document.createElement(tag), facts)
@@ -131,10 +131,9 @@ function pressed(s, e) {
   if (e.ctrlKey || e.metaKey || e.altKey || e.target.matches("input")) return
   const { data, st } = s, { grid } = data
   const layer = { "[": -1, "]": 1 }[e.key], last = data.blocks - 1
-  if (STEPS[e.key] && e.target.matches(".hit")) {
-    const [row, col] = place(grid.prefix + (st.patch ?? data.middle), grid), [down, right] = st.patch === null ? [0, 0] : STEPS[e.key]
+  if (ARROWS[e.key] && e.target.matches(".hit")) {
     s.hover = null
-    change(s, { patch: clamp(row + down, grid.rows) * grid.cols + clamp(col + right, grid.cols) }, 250)
+    change(s, { patch: st.patch === null ? data.middle : neighbour(st.patch, ARROWS[e.key], grid) }, 250)
   } else if (layer && !data.undefined.rollout) change(s, { layer: clamp((st.layer ?? last + 1) + layer, data.blocks) }, 200)
   else if (/^[0-9]$/.test(e.key) && Number(e.key) < data.heads && !data.undefined.rollout) change(s, { head: Number(e.key), layer: st.layer ?? last }, 100)
   else if (e.key === "Escape" && st.patch !== null) change(s, { patch: null }, 100)

@@ -1,9 +1,10 @@
 // The picture a person can point at: draws patches on a canvas, answers hover itself, sends clicks to Python.
 
+import { ARROWS, neighbour } from "../keys.js"
 import { framed } from "../outlined.js"
 import { heatOnPhoto, holding, placeOf, there } from "../overlay.js"
 import { listenRegion, outlineRegion, regionSentence, regionSum } from "../region.js"
-import { clamp, digits, fillIn, minus } from "../text.js"
+import { digits, fillIn, minus } from "../text.js"
 import { drawable, inParts } from "./curtain.js"
 
 const states = new WeakMap()
@@ -85,14 +86,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (!s.wasHeld() && slot !== null) choose(slot)
   }
   canvas.onkeydown = e => {
-    const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[e.key]
+    const step = ARROWS[e.key]
     if (step) {
       e.preventDefault()
       const from = s.cursor ?? slotOf(s.data.selected, s.data) ?? 0
-      const { rows, cols } = slotsOf(s.data)
-      const row = clamp(Math.floor(from / cols) + step[0], rows)
-      const col = clamp((from % cols) + step[1], cols)
-      show(row * cols + col, true)
+      show(neighbour(from, step, slotsOf(s.data)), true)
     } else if ((e.key === "Enter" || e.key === " ") && s.cursor !== null) {
       e.preventDefault()
       choose(s.cursor)

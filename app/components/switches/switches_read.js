@@ -1,5 +1,6 @@
 // The switches' parts that need no browser: what is off as text, where the arrow keys lead, colours of drops.
 
+import { ARROWS } from "../keys.js"
 import { minus } from "../text.js"
 
 /** @typedef {{ name: string, kind: string, layer: number, head: number }} Switch */
@@ -28,7 +29,7 @@ export const columnOf = (one, heads) => (one.kind === "head" ? one.head : one.ki
 /** The switch that an arrow key leads to from one of a layer; itself at the rim.
  * @param {Switch} from @param {string} key @param {Switch[]} all @param {number} heads @returns {Switch} */
 export function ledTo(from, key, all, heads) {
-  const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[key] ?? [0, 0]
+  const steps = ARROWS[key] ?? [0, 0]
   const wanted = [from.layer + steps[0], columnOf(from, heads) + steps[1]]
   return all.find(one => one.layer === wanted[0] && columnOf(one, heads) === wanted[1]) ?? from
 }

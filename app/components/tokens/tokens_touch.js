@@ -2,13 +2,13 @@
 
 import { choose, commit } from "../choices.js"
 import { palettes, smallMap } from "../explorer/explorer_read.js"
+import { ARROWS, neighbour } from "../keys.js"
 import { holding, placeOf } from "../overlay.js"
 import { clamp } from "../text.js"
 import { bar, FADE_MS, schedule, tokensOf } from "./tokens_draw.js"
 import { label } from "./tokens_words.js"
 
 const PLAY_MS = 800
-const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }
 
 export function build(s) {
   const { grid, blocks } = s.data, ratio = (grid.cols * grid.step[1]) / (grid.rows * grid.step[0])
@@ -86,10 +86,9 @@ export function listen(s) {
 function pressed(s, e) {
   if (e.ctrlKey || e.metaKey || e.altKey || e.target.matches("input")) return
   const { data: { grid, blocks, middle }, st } = s, onPhoto = e.target.matches(".photo0 .hit"), layer = { "[": -1, "]": 1 }[e.key]
-  if (STEPS[e.key] && onPhoto) {
-    const from = st.patch ?? middle, [down, right] = st.patch === null ? [0, 0] : STEPS[e.key]
+  if (ARROWS[e.key] && onPhoto) {
     s.hover = null
-    change(s, { patch: clamp(Math.floor(from / grid.cols) + down, grid.rows) * grid.cols + clamp((from % grid.cols) + right, grid.cols) }, 250)
+    change(s, { patch: st.patch === null ? middle : neighbour(st.patch, ARROWS[e.key], grid) }, 250)
   } else if (layer) change(s, { layer: clamp(st.layer + layer, blocks) }, 200)
   else if (e.key === "Escape" && st.patch !== null) change(s, { patch: null }, 100)
   else if (e.key === " " && e.target.matches(".hit")) play(s)

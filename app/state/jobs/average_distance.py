@@ -63,11 +63,8 @@ def add_photos(model: Vit, photos: list[tuple[str, bytes]], job: AverageDistance
             if job.run_number != run_number:  # stopped while this photo was looked at, or the page looks at it again
                 return
             if px is not None:
-                job.sums_px, job.squares_px, job.averaged_count = (
-                    job.sums_px + px,
-                    job.squares_px + px[1] ** 2,
-                    job.averaged_count + 1,
-                )
+                job.sums_px, job.squares_px = job.sums_px + px, job.squares_px + px[1] ** 2
+                job.averaged_count += 1
             else:
                 job.problems.append(str(problem))
             job.done_count = place

@@ -144,10 +144,9 @@ def _make_room_for_model(name: str) -> None:
     try:
         planned = size_of_timm_model(name)
     except ModelError:  # it may be a file with a name of timm's; what is wrong with it, loading it says
-        planned = None
-    if planned is None:
         return
-    _reserve(name, planned.weights_bytes, planned.pass_bytes)
+    if planned is not None:
+        _reserve(name, planned.weights_bytes, planned.pass_bytes)
 
 
 def _reserve(name: str, weights: int, one_photo: int = 0) -> None:
@@ -157,12 +156,8 @@ def _reserve(name: str, weights: int, one_photo: int = 0) -> None:
         with memory_cache.CACHE.reserve(max(need, loading)):
             pass
     except memory_cache.MemoryBudgetError:
-        raise ModelError(_too_large_sentence(name, need)) from None
-
-
-def _too_large_sentence(name: str, need: int) -> str:
-    said = texts.prose("common")["no room model"]
-    return said.format(name=name, need=need / memory_cache.GB, limit=memory_cache.memory_budget() / memory_cache.GB)
+        facts = {"need": need / memory_cache.GB, "limit": memory_cache.memory_budget() / memory_cache.GB}
+        raise ModelError(texts.prose("common")["no room model"].format(name=name, **facts)) from None
 
 
 def memory_plan(vit: Vit) -> ModelSize:

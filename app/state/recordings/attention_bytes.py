@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+import vitcore
 from app.state.memory import memory_cache
 from app.state.recordings import outlier_tokens
 from vitcore.analysis import head_descriptions
@@ -18,15 +19,12 @@ from vitcore.analysis.rollout import rollout_matrix, transition_matrix
 from vitcore.grid import Grid
 from vitcore.translation import percent
 
-if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
-
 MAX_BYTES = 800_000  # of attention at once; of more, the browser is given some queries only
 ANSWER = -1  # in place of a token: where the answer is read
 THUMBNAIL_CELLS = 16  # cells a side of a thumbnail, at most
 
 
-def query_stride(rec: Recording, heads: int) -> int:
+def query_stride(rec: vitcore.Recording, heads: int) -> int:
     """Every how many rows and columns a patch's attention is sent, for `heads` heads at once: 1 for small models."""
     grid, most = rec.grid, max(rec.grid.rows, rec.grid.cols)
     if heads * grid.tokens**2 <= MAX_BYTES:
@@ -35,39 +33,39 @@ def query_stride(rec: Recording, heads: int) -> int:
     return next((step for step in range(2, most) if len(_lattice(rec, step)) <= room), most)
 
 
-def sent_queries(rec: Recording, pinned: tuple[int, ...], heads: int) -> list[int] | None:
+def sent_queries(rec: vitcore.Recording, pinned: tuple[int, ...], heads: int) -> list[int] | None:
     """The tokens whose attention in `heads` heads is sent: None for all, else a lattice that fits, prefix and pinned."""
     step = query_stride(rec, heads)
     return None if step == 1 else sorted({*range(rec.grid.prefix), *pinned, *_lattice(rec, step)})
 
 
-def _lattice(rec: Recording, step: int) -> set[int]:
+def _lattice(rec: vitcore.Recording, step: int) -> set[int]:
     grid = rec.grid
     rows, cols = range(step // 2, grid.rows, step), range(step // 2, grid.cols, step)
     return {grid.prefix + grid.patch(r, c) for r in rows for c in cols}
 
 
 @memory_cache.cached
-def all_blocks(rec: Recording) -> dict[int, bytes]:
+def all_blocks(rec: vitcore.Recording) -> dict[int, bytes]:
     """Each block's attention, all heads × queries × keys, of a recording that kept all blocks and is small enough to send."""
     return {block: encode_weights(maps).tobytes() for block, maps in rec.maps.items()}
 
 
 @memory_cache.cached
-def of_tokens(rec: Recording, block: int, tokens: tuple[int, ...], column: bool) -> bytes:
+def of_tokens(rec: vitcore.Recording, block: int, tokens: tuple[int, ...], column: bool) -> bytes:
     """Attention of some tokens (heads × those × all): what they attend to, or who attends to them."""
     maps, some = rec.maps[block], list(tokens)
     return encode_weights(maps[:, :, some].swapaxes(1, 2) if column else maps[:, some]).tobytes()
 
 
-def token_weights(rec: Recording, block: int, token: int, column: bool) -> NDArray[np.float32]:
+def token_weights(rec: vitcore.Recording, block: int, token: int, column: bool) -> NDArray[np.float32]:
     """What each head gives from a token to all, or with `column` from all to it: (heads, tokens), not cached."""
     maps = rec.maps[block]
     return (maps[:, :, token] if column else maps[:, token]).astype("float32")
 
 
 @memory_cache.cached
-def exact_rows(rec: Recording, block: int | None, tokens: tuple[int, ...], column: bool) -> bytes:
+def exact_rows(rec: vitcore.Recording, block: int | None, tokens: tuple[int, ...], column: bool) -> bytes:
     """Weights of a few tokens, tokens × heads × all in float32: what is pinned is not rounded to a byte.
 
     `block` None: of rollout, tokens × 1 × all. A token may be `ANSWER`.
@@ -84,7 +82,7 @@ def exact_rows(rec: Recording, block: int | None, tokens: tuple[int, ...], colum
 
 
 @memory_cache.cached
-def describe_heads(rec: Recording, blocks: tuple[int, ...]) -> dict[int, list[HeadDescription]]:
+def describe_heads(rec: vitcore.Recording, blocks: tuple[int, ...]) -> dict[int, list[HeadDescription]]:
     """Every head's numbers and words, by block."""
     from vitcore.analysis.head_descriptions import describe_heads
 
@@ -112,7 +110,7 @@ def _head_card(head: HeadDescription, grid: Grid, named: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def head_cards(rec: Recording, named: int) -> dict[int, list[dict[str, Any]]]:
+def head_cards(rec: vitcore.Recording, named: int) -> dict[int, list[dict[str, Any]]]:
     """The cards of the heads of each block whose maps were kept; `named` tokens before the patches have a name each."""
     found = describe_heads(rec, tuple(rec.maps))
     return {block: [_head_card(head, rec.grid, named) for head in heads] for block, heads in found.items()}
@@ -143,13 +141,13 @@ def coding_range() -> CodingRange:
     return CodingRange(SPAN, WORST, LEAST)
 
 
-def thumbnail_shape(rec: Recording) -> tuple[int, int]:
+def thumbnail_shape(rec: vitcore.Recording) -> tuple[int, int]:
     """Rows and columns of a thumbnail."""
     return min(rec.grid.rows, THUMBNAIL_CELLS), min(rec.grid.cols, THUMBNAIL_CELLS)
 
 
 @memory_cache.cached
-def thumbnails(rec: Recording, token: int, column: bool) -> bytes:
+def thumbnails(rec: vitcore.Recording, token: int, column: bool) -> bytes:
     """Thumbnails of a token's attention, blocks × heads (or × their mean, where only some blocks were kept) × cells."""
     whole = len(rec.maps) == len(rec.distance_px)
     stacks = (rec.maps[b] for b in sorted(rec.maps)) if whole else (mean[None] for mean in rec.attention_per_layer())
@@ -170,14 +168,14 @@ def _downsample(maps: NDArray, rows: int, cols: int) -> NDArray:
 
 
 @memory_cache.cached
-def rollout_bytes(rec: Recording, tokens: tuple[int, ...] | None, column: bool) -> bytes:
+def rollout_bytes(rec: vitcore.Recording, tokens: tuple[int, ...] | None, column: bool) -> bytes:
     """Rollout (mean heads, residual 0.5) of all tokens, tokens × tokens; or that of some, from or to them."""
     if tokens is None:
         return encode_weights(rollout_matrix(rec.fused["mean"], prefix=rec.grid.prefix)).tobytes()
     return encode_weights(rollout_rows(rec, tokens, column)).tobytes()
 
 
-def rollout_rows(rec: Recording, tokens: tuple[int, ...], column: bool) -> NDArray[np.float64]:
+def rollout_rows(rec: vitcore.Recording, tokens: tuple[int, ...], column: bool) -> NDArray[np.float64]:
     """The same of some tokens as numbers, tokens × all, not cached."""
     fused, prefix = rec.fused["mean"], rec.grid.prefix
     some = np.eye(rec.grid.tokens)[list(tokens)]  # a few vectors through all blocks cost less than all matrices

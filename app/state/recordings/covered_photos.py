@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+import vitcore
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
 from app.state.recordings import outlier_tokens, relevance_maps
@@ -17,12 +18,9 @@ from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.figures.heat_overlay import scale_top
 from vitcore.figures.theme import encode_image
 from vitcore.grid import Grid
+from vitcore.models.vit import Vit
 from vitcore.probabilities import probabilities
 from vitcore.translation import decimal, percents, translated_labels
-
-if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
-    from vitcore.models.load_model import Vit
 
 CODE = re.compile("([1-9][0-9]{0,2})x([1-9][0-9]{0,2})-([A-Za-z0-9_-]{1,4000})")  # rows × columns, and a bit a patch as base64url
 CLASS_ATTENTION = "class_attention"
@@ -89,7 +87,7 @@ def _bytes(text: str) -> bytes:
 
 
 @memory_cache.cached
-def covered_pass(rec: Recording, code: str, fill: str, mask_outliers: bool, _vit: Vit) -> ChangedPass:
+def covered_pass(rec: vitcore.Recording, code: str, fill: str, mask_outliers: bool, _vit: Vit) -> ChangedPass:
     """One forward pass without some patches; `mask_outliers`: its outlier tokens are masked in both maps. Raises: ModelError."""
     from vitcore.faithfulness.covered_recording import record_covered
 
@@ -101,14 +99,14 @@ def covered_pass(rec: Recording, code: str, fill: str, mask_outliers: bool, _vit
 
 
 @memory_cache.cached
-def layer_png(rec: Recording, fill: str) -> bytes:
+def layer_png(rec: vitcore.Recording, fill: str) -> bytes:
     """What shows in place of patches under a fill that is the same for any set of them, as a PNG of the model's input."""
     from vitcore.faithfulness.covered_patches import cover_patches
 
     return encode_image(cover_patches(rec.model_input.pixels, rec.grid, range(rec.grid.patches), fill))[0]
 
 
-def covered_pixels(rec: Recording, code: str, fill: str) -> NDArray[np.uint8]:
+def covered_pixels(rec: vitcore.Recording, code: str, fill: str) -> NDArray[np.uint8]:
     """What the model is shown, (H, W, 3); white where tokens are removed."""
     from vitcore.faithfulness.covered_patches import cover_patches
 
@@ -127,7 +125,7 @@ def why_not_removable(vit: Vit) -> str:
     return why_not_removable(vit)
 
 
-def answer_rows(rec: Recording, logits: NDArray[np.float32]) -> list[AnswerRow]:
+def answer_rows(rec: vitcore.Recording, logits: NDArray[np.float32]) -> list[AnswerRow]:
     """The likeliest classes before and after, by their larger probability; empty for a model without classes."""
     if not rec.labels:
         return []
@@ -138,7 +136,7 @@ def answer_rows(rec: Recording, logits: NDArray[np.float32]) -> list[AnswerRow]:
     return sorted(rows, key=lambda row: -max(row.before, row.after))
 
 
-def answer_change(rec: Recording, logits: NDArray[np.float32], text: Prose) -> str:
+def answer_change(rec: vitcore.Recording, logits: NDArray[np.float32], text: Prose) -> str:
     """What became of the answer, in a page's words: of its likeliest class; of features, how alike they are (cosine)."""
     rows = answer_rows(rec, logits)
     if not rows:
@@ -172,7 +170,7 @@ def map_names(vit: Vit) -> list[str]:
     ]
 
 
-def map_values(rec: Recording, name: str, mask_outliers: bool, vit: Vit) -> NDArray[np.float64]:
+def map_values(rec: vitcore.Recording, name: str, mask_outliers: bool, vit: Vit) -> NDArray[np.float64]:
     """A map (rows, cols) by name; of attention, outlier tokens can be masked. `CLASS_ATTENTION`: of the last layer."""
     shown = outlier_tokens.mask_outliers(rec) if mask_outliers else rec
     if name == "rollout":
@@ -191,7 +189,7 @@ def first_patches(values: NDArray[np.float64], count: int, first: str, seed: int
     return encode_patches(chosen, grid)
 
 
-def covering_effect(rec: Recording, code: str, fill: str, vit: Vit) -> CoveringEffect:
+def covering_effect(rec: vitcore.Recording, code: str, fill: str, vit: Vit) -> CoveringEffect:
     """What covering a set of patches does to the likeliest class. Raises: ModelError."""
     before, after = (probabilities(one, rec.output) for one in (rec.logits, covered_pass(rec, code, fill, False, vit).logits))
     likeliest, labels = int(before.argmax()), translated_labels(rec.labels)
@@ -199,7 +197,7 @@ def covering_effect(rec: Recording, code: str, fill: str, vit: Vit) -> CoveringE
 
 
 @memory_cache.cached
-def chance_probability(rec: Recording, count: int, fill: str, _vit: Vit) -> float:
+def chance_probability(rec: vitcore.Recording, count: int, fill: str, _vit: Vit) -> float:
     """Mean probability of the likeliest class without `count` patches by chance, over `CHANCE_ORDERS` draws."""
     from vitcore.faithfulness.covered_patches import answers_without
     from vitcore.faithfulness.deletion import patch_order

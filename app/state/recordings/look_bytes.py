@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+import vitcore
 from app.state.memory import memory_cache
 from app.state.models import loaded_models, model_weights
 from app.state.recordings import attention_bytes, photo_patches, recordings
@@ -13,9 +14,6 @@ from vitcore.analysis.attention_as_bytes import encode_signed, encode_weights
 from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.figures.theme import encode_image, mosaic
 from vitcore.grid import Grid
-
-if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
 
 MAX_COMPONENTS = 28  # of the filters, as the paper's Figure 7 has them
 COMPONENT_COLUMNS = 14
@@ -43,7 +41,7 @@ def filter_sheet(model: str) -> FilterSheet | None:
 
 
 @memory_cache.cached
-def component_parts(rec: Recording, count: int) -> bytes | None:
+def component_parts(rec: vitcore.Recording, count: int) -> bytes | None:
     """How much of each patch's embedding each of the first components makes, N × `count` signed bytes.
 
     None where the filters do not read patches, as those of a hybrid's root.
@@ -59,14 +57,14 @@ def component_parts(rec: Recording, count: int) -> bytes | None:
 
 
 @memory_cache.cached
-def embedding_bytes(rec: Recording) -> tuple[bytes, int]:
+def embedding_bytes(rec: vitcore.Recording) -> tuple[bytes, int]:
     """Patch embeddings, N × D signed bytes on the scale of the largest, and D."""
     embeddings = recordings.patch_embeddings(rec)
     return encode_signed(embeddings).tobytes(), embeddings.shape[1]
 
 
 @memory_cache.cached
-def input_png(rec: Recording) -> bytes:
+def input_png(rec: vitcore.Recording) -> bytes:
     """The pixels that the model sees, a PNG."""
     return encode_image(rec.model_input.pixels)[0]
 
@@ -80,24 +78,24 @@ def position_rows(model: str, patches: tuple[int, ...] | None) -> bytes:
 
 
 @memory_cache.cached
-def rollout_steps(rec: Recording) -> bytes:
+def rollout_steps(rec: vitcore.Recording) -> bytes:
     """Rollout from where the answer is read after each block, L × N in float32: exact, for the largest is named."""
     return rec.rollout_per_layer().astype("float32").tobytes()
 
 
 @memory_cache.cached
-def readout_heads(rec: Recording, block: int) -> bytes:
+def readout_heads(rec: vitcore.Recording, block: int) -> bytes:
     """What each head of a block gives each token where the answer is read from more tokens than one, H × T codes."""
     maps = rec.maps[block].astype(np.float32)
     return encode_weights(np.einsum("t,htk->hk", rec.pooling_weights, maps)).tobytes()
 
 
-def even_distance_px(rec: Recording) -> float:
+def even_distance_px(rec: vitcore.Recording) -> float:
     """The mean distance of a head that attends to every patch alike."""
     return uniform_distance_px(rec.grid)
 
 
-def reads_class_token(rec: Recording) -> bool:
+def reads_class_token(rec: vitcore.Recording) -> bool:
     """Whether the answer is read at the first token alone."""
     return rec.grid.prefix > 0 and float(rec.pooling_weights[0]) == 1.0
 
@@ -111,6 +109,6 @@ def sampled_positions(grid: Grid) -> tuple[list[int], tuple[int, int]]:
     return [grid.patch(row, col) for row in rows for col in cols], (len(rows), len(cols))
 
 
-def sent_patches(rec: Recording, pinned: int | None) -> list[int] | None:
+def sent_patches(rec: vitcore.Recording, pinned: int | None) -> list[int] | None:
     """The tokens whose rows of a T × T matrix are sent: None for all, else a lattice and the pinned."""
     return attention_bytes.sent_queries(rec, () if pinned is None else (rec.grid.prefix + pinned,), 1)

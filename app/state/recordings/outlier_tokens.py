@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+import vitcore
 from app.state.memory import memory_cache
 from vitcore.analysis.outlier_tokens import ONE_IN as ONE_IN
 from vitcore.analysis.outlier_tokens import SCORE as SCORE
@@ -16,9 +16,6 @@ from vitcore.analysis.outlier_tokens import OutlierTokens, mask_keys, share_on_t
 from vitcore.analysis.relevance import rank_correlation
 from vitcore.figures.charts.token_norms import norm_heat_maps as frames
 from vitcore.figures.theme import pixels_to_data_uri
-
-if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +38,13 @@ class MaskingEffect:
         return self.outlier_share / self.even_outlier_share
 
 
-def mask_weights(rec: Recording, weights: NDArray) -> NDArray:
+def mask_weights(rec: vitcore.Recording, weights: NDArray) -> NDArray:
     """Attention weights (…, T) with the photo's outlier tokens masked."""
     return mask_keys(weights, find_outliers(rec).tokens)
 
 
 @memory_cache.cached
-def find_outliers(rec: Recording) -> OutlierTokens:
+def find_outliers(rec: vitcore.Recording) -> OutlierTokens:
     """The outlier tokens of a photo."""
     from vitcore.forward.mask_outliers import outliers_in_recording
 
@@ -55,7 +52,7 @@ def find_outliers(rec: Recording) -> OutlierTokens:
 
 
 @memory_cache.cached
-def attention_share(rec: Recording) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def attention_share(rec: vitcore.Recording) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Share (L,) of the attention, mean of heads, that goes to outlier tokens: of all patches, and of where the answer is read."""
     tokens, fused = find_outliers(rec).tokens, rec.attention_per_layer()
     patches = (np.arange(len(tokens)) >= rec.grid.prefix) / rec.grid.patches
@@ -63,7 +60,7 @@ def attention_share(rec: Recording) -> tuple[NDArray[np.float64], NDArray[np.flo
 
 
 @memory_cache.cached
-def masking_effect(rec: Recording, source: str, block: int) -> MaskingEffect:
+def masking_effect(rec: vitcore.Recording, source: str, block: int) -> MaskingEffect:
     """What masking outlier tokens changes in the attention of all "patches" or of the "answer" in a block, or in "rollout"."""
     outliers, grid = find_outliers(rec).patches, rec.grid
     before, after = (_attention_map(one, source, block) for one in (rec, mask_outliers(rec)))
@@ -73,7 +70,7 @@ def masking_effect(rec: Recording, source: str, block: int) -> MaskingEffect:
     )  # fmt: skip
 
 
-def _attention_map(rec: Recording, source: str, block: int) -> NDArray:
+def _attention_map(rec: vitcore.Recording, source: str, block: int) -> NDArray:
     """What all patches together, or the answer's token, attend to in a block, or rollout of the latter: (rows, cols)."""
     if source == "rollout":
         return rec.rollout()
@@ -83,19 +80,19 @@ def _attention_map(rec: Recording, source: str, block: int) -> NDArray:
 
 
 @memory_cache.cached
-def norm_heat_maps(rec: Recording) -> str:
+def norm_heat_maps(rec: vitcore.Recording) -> str:
     """The norms after each block as frames on one scale, one below another, a data address."""
     strip = frames(find_outliers(rec), rec.grid)
     return pixels_to_data_uri(strip.reshape(-1, *strip.shape[2:]))
 
 
-def mask_outliers(rec: Recording) -> Recording:
+def mask_outliers(rec: vitcore.Recording) -> vitcore.Recording:
     """The recording with its outlier tokens masked as keys. Heads that it has not kept or fused can't be made of it any more."""
     return _mask_outliers(rec, tuple(rec.maps), tuple(rec.fused))
 
 
 @memory_cache.cached
-def _mask_outliers(rec: Recording, blocks: tuple[int, ...], fusions: tuple[str, ...]) -> Recording:
+def _mask_outliers(rec: vitcore.Recording, blocks: tuple[int, ...], fusions: tuple[str, ...]) -> vitcore.Recording:
     from vitcore.forward.mask_outliers import mask_outlier_tokens
 
     return mask_outlier_tokens(rec)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
+import vitcore
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
 from vitcore.analysis import patches
@@ -14,15 +13,12 @@ from vitcore.analysis.patches import identical_patches as identical_patches
 from vitcore.analysis.patches import normalise_pixels
 from vitcore.analysis.patches import shuffle_order as shuffle_order
 from vitcore.grid import Grid
+from vitcore.models.vit import Vit
 from vitcore.probabilities import probabilities, top_classes
 from vitcore.translation import translated_labels
 
-if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
-    from vitcore.models.load_model import Vit
 
-
-def split_patches(rec: Recording, grid: Grid) -> NDArray[np.uint8]:
+def split_patches(rec: vitcore.Recording, grid: Grid) -> NDArray[np.uint8]:
     """(N, P, P, 3) patches of what the model sees."""
     return patches.split_patches(rec.model_input.pixels, grid)
 
@@ -32,14 +28,14 @@ def normalise_patch(patch: NDArray, vit: Vit) -> NDArray[np.float64]:
     return normalise_pixels(patch, vit.mean, vit.std)
 
 
-def top_answers(rec: Recording, seed: int) -> list[list[tuple[str, float]]]:
+def top_answers(rec: vitcore.Recording, seed: int) -> list[list[tuple[str, float]]]:
     """Top 5 for the photo, for its patches shuffled, and for patches shuffled with their positions, as they are read."""
     labels = translated_labels(rec.labels)
     return [top_classes(one, labels, output=rec.output) for one in _shuffled_logits(rec, seed)]
 
 
 @memory_cache.cached
-def _shuffled_logits(rec: Recording, seed: int) -> list[NDArray[np.float32]]:
+def _shuffled_logits(rec: vitcore.Recording, seed: int) -> list[NDArray[np.float32]]:
     """(classes,) logits for the photo, for its patches shuffled, and for patches shuffled with their positions."""
     from vitcore.forward.predict import predict
     from vitcore.models import load_model
@@ -55,7 +51,7 @@ def _shuffled_logits(rec: Recording, seed: int) -> list[NDArray[np.float32]]:
 
 
 @memory_cache.cached
-def top_probabilities(rec: Recording, seed: int) -> tuple[float, float, float | None]:
+def top_probabilities(rec: vitcore.Recording, seed: int) -> tuple[float, float, float | None]:
     """The probability of the photo's likeliest class: in order, patches shuffled, all patches at one position (or None)."""
     from vitcore.forward.predict import predict, predict_without_positions
     from vitcore.models import load_model

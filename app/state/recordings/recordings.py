@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+import vitcore
 from app import texts
 from app.state.memory import memory_cache
 from app.state.models import loaded_models, model_weights
@@ -17,16 +18,13 @@ from app.state.photos import sample_photos, uploaded_photo
 from vitcore.analysis import filters, patches
 from vitcore.assets import samples
 from vitcore.images import Photo, outline_crop, sharp_crop
-
-if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
-    from vitcore.models.load_model import Vit
+from vitcore.models.vit import Vit
 
 KEEP_MAPS_MB = 48  # all heads of all blocks are kept when they fit in this; else one block at a time
 
 
 @memory_cache.cached
-def _recording(model: str, key: str, all_blocks: bool, _photo: Photo, _record: Any = None) -> Recording:
+def _recording(model: str, key: str, all_blocks: bool, _photo: Photo, _record: Any = None) -> vitcore.Recording:
     """What one forward pass left: all there is of a small model; else what the rest can be made of again."""
     from vitcore.forward.recording import record
 
@@ -38,7 +36,7 @@ def _recording(model: str, key: str, all_blocks: bool, _photo: Photo, _record: A
 
 
 @memory_cache.cached
-def _heads(rec: Recording, block: int) -> NDArray[np.float16]:
+def _heads(rec: vitcore.Recording, block: int) -> NDArray[np.float16]:
     """The maps of one block of a large model."""
     from vitcore.forward.query_key import recompute_heads
     from vitcore.forward.recording import record
@@ -49,7 +47,7 @@ def _heads(rec: Recording, block: int) -> NDArray[np.float16]:
 
 
 @memory_cache.cached
-def _fused(rec: Recording, fusion: Any) -> NDArray[Any]:
+def _fused(rec: vitcore.Recording, fusion: Any) -> NDArray[Any]:
     """All blocks' heads of a large model, fused in another way than by their mean."""
     from vitcore.forward.query_key import recompute_fused_heads
     from vitcore.forward.recording import record
@@ -60,7 +58,7 @@ def _fused(rec: Recording, fusion: Any) -> NDArray[Any]:
 
 
 @memory_cache.cached
-def patch_embeddings(rec: Recording) -> NDArray[np.float32]:
+def patch_embeddings(rec: vitcore.Recording) -> NDArray[np.float32]:
     """Patch embeddings (N, D) of what the model sees."""
     from vitcore.forward.block_activations import patch_embeddings
 
@@ -68,20 +66,20 @@ def patch_embeddings(rec: Recording) -> NDArray[np.float32]:
 
 
 @memory_cache.cached
-def shifted_patch_embeddings(rec: Recording, px: int) -> NDArray[np.float32]:
+def shifted_patch_embeddings(rec: vitcore.Recording, px: int) -> NDArray[np.float32]:
     """The same (N, D), each patch cut `px` pixels further to the right; what is pushed out comes in on the other side."""
     from vitcore.forward.block_activations import patch_embeddings
 
     return patch_embeddings(loaded_models.loaded(rec.model), np.roll(rec.model_input.numbers, -px, axis=1))
 
 
-def input_picture(rec: Recording) -> tuple[Image.Image, bytes]:
+def input_picture(rec: vitcore.Recording) -> tuple[Image.Image, bytes]:
     """What the model sees at the photo's own sharpness: a picture, and the same as a JPEG file."""
     return _input_picture(rec.model, rec.photo, rec)
 
 
 @memory_cache.cached
-def _input_picture(model: str, photo: Photo, _rec: Recording) -> tuple[Image.Image, bytes]:
+def _input_picture(model: str, photo: Photo, _rec: vitcore.Recording) -> tuple[Image.Image, bytes]:
     from vitcore.figures.attention import resize_for_figure
     from vitcore.figures.theme import encode_image
 
@@ -98,7 +96,7 @@ class RebuiltInput(NamedTuple):
 
 
 @memory_cache.cached
-def rebuild_input(rec: Recording, count: int) -> RebuiltInput:
+def rebuild_input(rec: vitcore.Recording, count: int) -> RebuiltInput:
     """What the model sees, its patches projected on the first `count` components of its filters and back."""
     components, grid = model_weights.filter_components(rec.model), loaded_models.loaded(rec.model).patches or rec.grid
     assert components is not None, "only asked for models that have filters"
@@ -108,14 +106,14 @@ def rebuild_input(rec: Recording, count: int) -> RebuiltInput:
 
 
 @memory_cache.cached
-def outlined_photo(rec: Recording) -> bytes:
+def outlined_photo(rec: vitcore.Recording) -> bytes:
     """The whole photo with what the model sees outlined, as a JPEG file."""
     file = BytesIO()
     outline_crop(rec.photo, rec.model_input).save(file, "JPEG", quality=95)
     return file.getvalue()
 
 
-def recording(model: Vit, photo: Photo, block: int | None = None, record: Any = None) -> Recording:
+def recording(model: Vit, photo: Photo, block: int | None = None, record: Any = None) -> vitcore.Recording:
     """What one forward pass left behind (`record` makes it); with the maps of `block` among it, where one is named."""
     all_blocks = 2 * model.blocks * model.heads * model.grid.tokens**2 <= KEEP_MAPS_MB * 2**20
     rec = _recording(model.name, photo.key, all_blocks, photo, record)
@@ -124,12 +122,12 @@ def recording(model: Vit, photo: Photo, block: int | None = None, record: Any = 
     return replace(rec, maps={block: _heads(rec, block)})
 
 
-def sample_recording(model: Vit, name: str) -> Recording:
+def sample_recording(model: Vit, name: str) -> vitcore.Recording:
     """What one pass on a photo of the gallery left, by the photo's name."""
     return recording(model, sample_photos.open_sample(name, texts.language(), model.bands))
 
 
-def second_recording(model: Vit, chosen: str) -> Recording:
+def second_recording(model: Vit, chosen: str) -> vitcore.Recording:
     """What one pass on a page's second photo left: one of the gallery by its name, or an upload of this visitor's by its id."""
     own = uploaded_photo.open_current(uploaded_photo.KINDS[chosen], model.bands) if chosen in uploaded_photo.KINDS else None
     return sample_recording(model, chosen) if own is None else recording(model, own)
@@ -147,7 +145,7 @@ def input_picture_from_key(model: str, key: str) -> Image.Image:
     return input_picture(rec)[0]
 
 
-def from_key(model: str, key: str, fusion: str) -> tuple[Vit, Recording]:
+def from_key(model: str, key: str, fusion: str) -> tuple[Vit, vitcore.Recording]:
     """A model and what it saw in a photo, by what they are kept under: for a download, which no visitor's page waits for."""
     vit = loaded_models.loaded(model)
     photo = uploaded_photo.open_by_key(key, vit.bands)
@@ -157,7 +155,7 @@ def from_key(model: str, key: str, fusion: str) -> tuple[Vit, Recording]:
     return vit, with_fusion(vit, recording(vit, photo), fusion)
 
 
-def with_fusion(model: Vit, rec: Recording, fusion: str) -> Recording:
+def with_fusion(model: Vit, rec: vitcore.Recording, fusion: str) -> vitcore.Recording:
     """The recording with its heads fused in this way, too."""
     if fusion in rec.fused:
         return rec

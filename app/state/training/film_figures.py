@@ -1,11 +1,10 @@
 """The pictures of one frame of a film: filters, positions, distances, attention on a photo, answers, and what was masked."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app import texts
 from vitcore import figures
@@ -16,19 +15,15 @@ from vitcore.analysis.position_embeddings import correlation_with_distance, posi
 from vitcore.figures.charts.training_figures import TrainingCurve
 from vitcore.figures.drawing import Drawing
 from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES
+from vitcore.train.film_files import Film
 from vitcore.translation import decimal, percent
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from vitcore.train.film_files import Film
 
 COMPONENTS_SHOWN = 28  # components, as in the paper's Figure 7
 CURVE_POINTS = 240  # points of a curve
 TILES_PX = 450  # the similarity tiles are small here, and drawn twice a second
 RIGHT = {"top 1": "top1", "top 5": "top5", "colours": "val_colours", "few-shot": "few_shot"}  # what measures how much is right
-Figures = dict[str, "Drawing"]
-Curves = dict[str, "tuple[NDArray, NDArray]"]  # steps and values, by the field of the log
+Figures = dict[str, Drawing]
+Curves = dict[str, tuple[NDArray, NDArray]]  # steps and values, by the field of the log
 
 
 def weight_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:

@@ -1,10 +1,8 @@
 """Films of trainings, cached: the recordings that ship, those of runs, and the figures of each frame."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
@@ -16,9 +14,7 @@ from vitcore.analysis.training_film import EmergedStructure, frames_of_emergence
 from vitcore.assets import asset
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.train import run_folder
-
-if TYPE_CHECKING:
-    from vitcore.train.film_files import Film, FilmAccuracy
+from vitcore.train.film_files import Film, FilmAccuracy
 
 RECORDINGS = asset("recordings")
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import vitcore
 from app import texts
 from app.server.live_files import EarlyPhoto
 from app.state.memory import memory_cache
 from app.state.models import live_graph, loaded_models
 from app.state.photos import sample_photos
 from app.state.recordings import look_bytes, recordings
+from vitcore.images import Photo
 from vitcore.models.model_cards import DEFAULT_MODEL
-
-if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
-    from vitcore.images import Photo
-    from vitcore.models.vit import Vit
+from vitcore.models.vit import Vit
 
 
-def live_spec(vit: Vit, rec: Recording) -> dict[str, Any]:
+def live_spec(vit: Vit, rec: vitcore.Recording) -> dict[str, Any]:
     """A model's grid, layers, crop and colours, and where its answer is read, as the worker needs them."""
     grid = rec.grid
     return {

@@ -23,6 +23,7 @@ TEXT_KEYS = (
     "word sink", "word outliers", "word even", "word local", "word global", "word mixed", "word positional",
     "over all", "facts", "far", "share", "outlier tokens", "measured", "times", "times or more", "no scale",
 )  # fmt: skip
+CHOSEN = ("token", "second", "head", "column", "rolled", "mask")  # as the visitor did, and may in the picture
 TITLE_KEYS = ("asks row", "asks column", "rolled row", "rolled column")  # of the photo, by what it is lit with
 KEYBOARD_KEYS = ("hold", "arrows", "region", "shift", "brackets", "digits", "mean", "c", "r", "space", "strip")
 
@@ -57,15 +58,7 @@ def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any
     rows, cols = attention_bytes.thumbnail_shape(rec)
     all_blocks_kept = len(rec.maps) == vit.blocks
     return {
-        "state": {
-            "token": visit.token,
-            "second": visit.second,
-            "block": visit.layer,
-            "head": visit.head,
-            "column": visit.column,
-            "rolled": visit.rolled,
-            "mask": visit.mask,
-        },
+        "state": {name: getattr(visit, name) for name in CHOSEN} | {"block": visit.layer},
         "heads": vit.heads,
         "names": prefix_token_labels(visit),
         "spoken": prefix_tokens_in_sentence(visit),
@@ -74,22 +67,15 @@ def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any
         "class": "class token" in prefix_kinds,
         "outliers": outlier_masking.browser_facts(outliers, visit.mask)
         | {"counted": [text.fill("outliers here", count=count) for count in range(1, len(outliers) + 1)]},
-        "style": visit.style,
-        "log": visit.log,
-        "shared": visit.shared,
+        **{name: getattr(visit, name) for name in ("style", "log", "shared")},
         "maps": maps,
         "exact": attention_urls.exact_url(rec, visit.layer, pinned, visit.column),
         "exact_rollout": attention_urls.exact_url(rec, None, pinned[:1], visit.column) if visit.rolled else None,
         "photo": visit.photo_url,
         "detail": visit.detail_url,
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
-        "atlas": {
-            "url": media_url(strip, "application/octet-stream", "strip"),
-            "rows": rows,
-            "cols": cols,
-            "whole": all_blocks_kept,
-            "heads": vit.heads if all_blocks_kept else 1,
-        },
+        "atlas": {"url": media_url(strip, attention_urls.BYTES, "strip"), "rows": rows, "cols": cols}
+        | {"whole": all_blocks_kept, "heads": vit.heads if all_blocks_kept else 1},
         "rollout": attention_urls.rollout_url(rec, queries, visit.column) if visit.rolled else None,
         "cards": attention_bytes.head_cards(rec, len(prefix_kinds)),
         "colours": {name: base64.b64encode(table.tobytes()).decode() for name, table in colours.items()},

@@ -18,13 +18,8 @@ from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES
 from vitcore.translation import percent
 
 DIRECTIONS = ("gives", "gets")
-TARGETS = {
-    "block": selection.LAYER,
-    "head": selection.HEAD,
-    "column": "direction",
-    "rolled": "rolled",
-    "mask": outlier_masking.STATE_KEY,
-}
+TARGETS = {"block": selection.LAYER, "head": selection.HEAD, "column": "direction", "rolled": "rolled",
+           "mask": outlier_masking.STATE_KEY}  # fmt: skip
 
 
 @st.fragment

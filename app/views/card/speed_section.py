@@ -90,12 +90,8 @@ def _show_progress(text: Prose) -> None:
     measurement = speed_measurement.running_measurement()
     if measurement is None:
         st.rerun()
-    facts = {
-        "model": texts.escape_markdown(measurement.title),
-        "batch": measurement.batch,
-        "done": measurement.done_count,
-        "sizes": measurement.size_count,
-    }
+    facts = {"model": texts.escape_markdown(measurement.title), "batch": measurement.batch}
+    facts |= {"done": measurement.done_count, "sizes": measurement.size_count}
     if measurement.search_memory_gb:
         sentence = text["looking"].format(gb=f"{measurement.search_memory_gb:g}", **facts)
     else:

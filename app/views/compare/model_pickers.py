@@ -56,12 +56,10 @@ def _load_pair(visit: Visit, requested: str, settings: DeltaGenerator) -> ModelP
             current_visit.show_model_problem(sentence, second_model.forget_variant_problem, "variant_again")
             requested, other = second_model.RANDOM, loaded_models.load_variant(first, second_model.RANDOM)
         second = replace(visit, vit=other, recording=model_comparisons.recording_with_tokens(other, photo))
-        both = first.is_global and other.is_global
-        comparison = (
-            model_comparisons.compare(first.name, other.name, photo.key, (first, other), photo, outlier_masking.is_on())
-            if both
-            else None
-        )
+        comparison = None
+        if first.is_global and other.is_global:
+            both, masked = (first, other), outlier_masking.is_on()
+            comparison = model_comparisons.compare(first.name, other.name, photo.key, both, photo, masked)
     except memory_cache.MemoryBudgetError:
         st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
         st.stop()
@@ -127,12 +125,8 @@ def _second_help(text: texts.Prose) -> str:
     downloadable = sorted((card for card in model_menu.menu().values() if card.download_mb), key=lambda card: card.download_mb)
     if not downloadable:
         return text["b help"]
-    facts = {
-        "least": f"{downloadable[0].download_mb:.0f}",
-        "small": downloadable[0].title,
-        "most": f"{downloadable[-1].download_mb:.0f}",
-        "large": downloadable[-1].title,
-    }
+    small, large = downloadable[0], downloadable[-1]
+    facts = {"least": f"{small.download_mb:.0f}", "small": small.title, "most": f"{large.download_mb:.0f}", "large": large.title}
     return text.joined((text["b help"], text["b downloads"].format(**facts)))
 
 

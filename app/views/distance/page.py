@@ -63,14 +63,8 @@ with chart:
 photos = visit.subjects[0] if images == 1 else f"{images} photos"
 with st.container(horizontal=True):
     explain(text["how"], text["limits"])
-    downloads(
-        lambda: fig,
-        "distance",
-        text["how"],
-        subjects=(photos, visit.subjects[1]),
-        distance_px=distance_px,
-        prefix_share=table.share,
-    )
+    downloads(lambda: fig, "distance", text["how"], subjects=(photos, visit.subjects[1]), distance_px=distance_px,
+              prefix_share=table.share)  # fmt: skip
 with st.expander(text["more"]):
     st.markdown(text["paper"])
     named += distance_sentences.show_details(table, cls, text)

@@ -1,26 +1,22 @@
 """Charts of an experiment: our runs, what the paper itself prints of the same thing, and the pictures that were learned from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app.components import page_theme
-from app.components.figure import plot
+from app.components.figure import plot, remember
 from app.shell.page_switch import request_page
 from app.state.training import runs, training_preview
 from app.texts import Prose
 from vitcore import figures
 from vitcore.experiments.experiment import Experiment
+from vitcore.experiments.results_csv import Results
 from vitcore.paper import charts
 from vitcore.translation import say
 
-if TYPE_CHECKING:
-    from vitcore.experiments.results_csv import Results
-
+CLICKED = "_experiment_run"  # the run that was clicked last; a mean over seeds belongs to none
 HEIGHT_PX = 500  # of both charts, side by side
 
 
@@ -37,13 +33,8 @@ def show_training_pictures(results: Results, text: Prose) -> None:
         return
     with st.expander(text["drawn"], icon=":material/draw:"):
         st.markdown(text["fair"])
-        plot(
-            figures.synthetic_pictures(
-                *training_preview.draw_examples(data), training_preview.class_titles(data), mode=page_theme.current()
-            ),
-            "drawn",
-            text["drawn alt"],
-        )
+        examples, titles = training_preview.draw_examples(data), training_preview.class_titles(data)
+        plot(figures.synthetic_pictures(*examples, titles, mode=page_theme.current()), "drawn", text["drawn alt"])
 
 
 def show_our_runs(experiment: Experiment, results: Results, measure: str, text: Prose) -> None:
@@ -53,7 +44,7 @@ def show_our_runs(experiment: Experiment, results: Results, measure: str, text: 
     drawn = chart_from_results(experiment, results, measure, page_theme.current())
     title = say(experiment.title)
     plot(replace(drawn, title=text["ours"].format(title=title), height_px=HEIGHT_PX), f"experiment_{experiment.name}",
-         text["alt"].format(title=title), remember_run)  # fmt: skip
+         text["alt"].format(title=title), remember(CLICKED))  # fmt: skip
 
 
 def show_paper_numbers(experiment: Experiment, text: Prose) -> None:
@@ -77,14 +68,9 @@ PAGE_ICONS = {"filters": ":material/blur_on:", "positions": ":material/grid_on:"
          "rollout": ":material/center_focus_strong:"}  # fmt: skip
 
 
-def remember_run(run: str) -> None:
-    """Remember the run that was clicked; a mean over seeds belongs to none."""
-    st.session_state["_experiment_run"] = run
-
-
 def show_clicked_run(text: Prose) -> None:
     """The run that was clicked, and the pages that look inside its model."""
-    run = st.session_state.get("_experiment_run")
+    run = st.session_state.get(CLICKED)
     if not run:
         st.caption(text["click"])
         return
@@ -95,9 +81,7 @@ def show_clicked_run(text: Prose) -> None:
             return
         with st.container(horizontal=True):
             for slug, icon in PAGE_ICONS.items():
-                st.button(text[f"open {slug}"], key=f"open_{slug}", icon=icon, on_click=_request_page, args=(slug, run))
-
-
-def _request_page(slug: str, run: str) -> None:
-    st.session_state["model"] = f"runs/{run}"
-    request_page(slug, {"model": f"runs/{run}"})
+                model = {"model": f"runs/{run}"}
+                st.button(
+                    text[f"open {slug}"], key=f"open_{slug}", icon=icon, on_click=request_page, args=(slug, model), kwargs=model
+                )

@@ -1,9 +1,7 @@
 """Each sentence that was tested with its verdict as a stamp, the effect, and the paper's size; then how that was made."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import streamlit as st
 
@@ -12,10 +10,8 @@ from app.components.figure import file_button
 from app.components.page_style.page_style import scaled_px
 from app.texts import Prose
 from vitcore.experiments.experiment import Experiment
+from vitcore.experiments.results_csv import Results
 from vitcore.translation import say
-
-if TYPE_CHECKING:
-    from vitcore.experiments.results_csv import Results
 
 Colour = Literal["green", "red", "gray"]
 BADGES: dict[str, tuple[Colour, str]] = {

@@ -147,11 +147,7 @@ def _training_curves(key: str, film: Film, step: int, mode: Any, text: texts.Pro
 def _curve_sentences(film: Film, text: texts.Prose) -> str:
     """How to read the curves of a training; "" where it kept none."""
     measured = any("val_loss" in record or "top1" in record for record in film.log)
-    points = (
-        text["points shared" if film.shared else "points"].format(photos=film_sentences.held_out_photos(film, text))
-        if measured
-        else ""
-    )
+    points = text["points shared" if film.shared else "points"].format(photos=film_sentences.held_out_photos(film, text))
     later = ", ".join(f"{step:,}" for step in film.steps_of_new_loss_terms()) if film.task == "layers" else ""
     changing = text["curves layers"].format(steps=later) if later else ""
-    return text.joined((text["curves"], points, changing)) if film.log else ""
+    return text.joined((text["curves"], points if measured else "", changing)) if film.log else ""

@@ -1,7 +1,5 @@
 """A link as a QR code that phones read from a projector: black on white in either theme, with the quiet zone that readers need."""
 
-from __future__ import annotations
-
 import io
 from functools import lru_cache
 

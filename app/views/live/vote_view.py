@@ -1,7 +1,5 @@
 """A phone's part of a poll: the question, the photo to tap a patch on, and the vote that it has given."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from app import texts

@@ -25,13 +25,8 @@ def show_summary(outliers: OutlierTokens, grid: Grid, text: Prose) -> None:
         st.markdown(text["none"].format(least=least, times=f"{largest[layer]:.1f}", layer=layer))
         return
     start = int(outliers.first[outliers.patches].min())
-    facts = {
-        "count": len(outliers.patches),
-        "all": grid.patches,
-        "first": start,
-        "patches": _patch_list(outliers.patches.tolist(), text),
-    }
-    sentence = text.fill("some", **facts, times=f"{largest[start]:.0f}")
+    sentence = text.fill("some", count=len(outliers.patches), all=grid.patches, first=start, times=f"{largest[start]:.0f}",
+                         patches=_patch_list(outliers.patches.tolist(), text))  # fmt: skip
     if start:
         sentence += " " + text["before"].format(before=start - 1, times=f"{largest[start - 1]:.1f}")
     corners, rim = grid.on_border(outliers.patches)
@@ -61,13 +56,8 @@ def show_prefix_norms(outliers: OutlierTokens, names: tuple[str, ...], text: Pro
 
 def show_layer(outliers: OutlierTokens, block: int, text: Prose) -> None:
     """What holds after one layer."""
-    high = outliers.high[block]
-    facts = {
-        "block": block,
-        "cut": f"{outliers.thresholds[block]:.3g}",
-        "median": f"{outliers.medians[block]:.3g}",
-        "all": len(high),
-    }
+    high, cut, median = outliers.high[block], outliers.thresholds[block], outliers.medians[block]
+    facts = {"block": block, "cut": f"{cut:.3g}", "median": f"{median:.3g}", "all": len(high)}
     if high.any():
         low, most = outliers.times[block][high].min(), outliers.times[block][high].max()
         st.markdown(text.fill("layer some", count=int(high.sum()), low=f"{low:.3g}", most=f"{most:.3g}", **facts))

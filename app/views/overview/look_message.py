@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import vitcore
 from app import texts
 from app.components.component_files import media_url
 from app.components.look.look import LABELS
@@ -13,9 +14,6 @@ from app.state.recordings import attention_bytes, look_bytes, outlier_tokens
 from app.state.visit.visit import Visit
 from app.widgets import attention_urls, outlier_masking
 from vitcore.translation import percent, say
-
-if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
 
 TEXT_KEYS = (
     *LABELS, "mean", "head", "stop", "patch", "mean of heads", "one head", "painted rollout", "painted step", "painted attention",
@@ -74,7 +72,7 @@ def _state(patch: int | None, layer: int | None, head: int | None, masked: bool)
     return {"patch": patch, "layer": layer, "head": head, "mask": masked}
 
 
-def _attention(rec: Recording, visit: Visit, layer: int | None) -> dict[str, Any]:
+def _attention(rec: vitcore.Recording, visit: Visit, layer: int | None) -> dict[str, Any]:
     """Where each block's attention is, None for what isn't at hand, and where rollout is."""
     vit, patch = visit.vit, visit.patch
     pinned = () if patch is None else (rec.grid.prefix + patch,)
@@ -88,7 +86,7 @@ def _attention(rec: Recording, visit: Visit, layer: int | None) -> dict[str, Any
     }  # fmt: skip
 
 
-def _exact(rec: Recording, layer: int | None, pinned: tuple[int, ...]) -> dict[str, Any] | None:
+def _exact(rec: vitcore.Recording, layer: int | None, pinned: tuple[int, ...]) -> dict[str, Any] | None:
     """Where the weights that lie on the photo at rest are, exact; rollout to where the answer is read is so already."""
     if layer is None:
         return attention_urls.exact_url(rec, None, pinned) if pinned else None
@@ -96,17 +94,17 @@ def _exact(rec: Recording, layer: int | None, pinned: tuple[int, ...]) -> dict[s
     return attention_urls.exact_url(rec, layer, pinned or (answer,))
 
 
-def _readouts(rec: Recording, blocks: int) -> list[dict[str, Any] | None]:
+def _readouts(rec: vitcore.Recording, blocks: int) -> list[dict[str, Any] | None]:
     found = {block: look_bytes.readout_heads(rec, block) for block in rec.maps}
     return [{"url": media_url(found[b], attention_urls.BYTES, f"readout{b}")} if b in found else None for b in range(blocks)]
 
 
-def _embedding(rec: Recording) -> dict[str, Any]:
+def _embedding(rec: vitcore.Recording) -> dict[str, Any]:
     data, dims = look_bytes.embedding_bytes(rec)
     return {"url": media_url(data, attention_urls.BYTES, "embedding"), "dims": dims}
 
 
-def _filters(rec: Recording, sheet: look_bytes.FilterSheet) -> dict[str, Any]:
+def _filters(rec: vitcore.Recording, sheet: look_bytes.FilterSheet) -> dict[str, Any]:
     parts = look_bytes.component_parts(rec, sheet.shown)
     return {
         "sheet": {"url": media_url(sheet.png, "image/png", "filters"), "count": sheet.shown, "cols": sheet.cols},
@@ -130,7 +128,7 @@ def _positions(visit: Visit) -> dict[str, Any] | None:
     return {"url": media_url(data, attention_urls.BYTES, "positions"), "queries": tokens, "tiles": tiles, "side": side}
 
 
-def _distance(rec: Recording) -> dict[str, Any]:
+def _distance(rec: vitcore.Recording) -> dict[str, Any]:
     """Every head's mean distance, what it gives to tokens that are no patches, and the distance of even attention."""
     return {
         "px": [[round(float(value), 2) for value in heads] for heads in rec.distance_px],

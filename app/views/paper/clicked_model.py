@@ -9,17 +9,13 @@ from app.texts import Prose
 from vitcore.models.model_cards import MODEL_CARDS
 from vitcore.paper.tables import table_rows
 
+CLICKED = "_paper_model"  # the model that was clicked last
 HYBRID_MODELS = {"R50x1+ViT-B/16": "vit_base_r50_s16_384.orig_in21k_ft_in1k"}
-
-
-def remember_model(model: str) -> None:
-    """Remember the model that was clicked."""
-    st.session_state["_paper_model"] = model
 
 
 def show_model(text: Prose) -> None:
     """What Tables 1 and 6 say of the model that was clicked, and a button that opens it, where the menu has it."""
-    clicked = st.session_state.get("_paper_model")
+    clicked = st.session_state.get(CLICKED)
     if not clicked:
         st.caption(text["click"])
         return
@@ -36,15 +32,10 @@ def show_model(text: Prose) -> None:
         name = name_in_menu(clicked)
         if name and (permissions.allows("downloads") or name in model_menu.menu()):
             st.caption(text["not these weights"])
-            st.button(text["open"].format(model=clicked), key="open_model", icon=":material/open_in_new:", on_click=_open_model,
-                      args=(name,))  # fmt: skip
+            st.button(text["open"].format(model=clicked), key="open_model", icon=":material/open_in_new:", on_click=request_page,
+                      args=("overview",), kwargs={"model": name})  # fmt: skip
         else:
             st.caption(text["not in menu"].format(model=clicked))
-
-
-def _open_model(name: str) -> None:
-    st.session_state["model"] = name
-    request_page("overview")
 
 
 def name_in_menu(model: str) -> str | None:

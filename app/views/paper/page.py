@@ -7,17 +7,15 @@ import streamlit as st
 
 from app import texts
 from app.components import page_theme
-from app.components.figure import explain, lead, plot, setters
+from app.components.figure import explain, lead, plot, remember, setters
 from app.shell import lecture_mode, query_controls
 from app.views.paper import chart_sentences, clicked_model
 from vitcore.paper import charts, tables
 
 PARTS = ("data", "compute", "art", "vtab", "positions", "optimiser", "models", "settings", "curves")
 text = texts.prose("paper")
-in_all_languages = [{name: texts.prose("paper", lang)[f"part.{name}"] for name in PARTS} for lang in texts.LANGUAGES]
-names = {name: text[f"part.{name}"] for name in PARTS}
 with setters():
-    part = query_controls.select_menu(text["part"], names, "part", in_all_languages, width=240)
+    part = query_controls.word_menu(text["part"], text, {name: f"part.{name}" for name in PARTS}, "part", width=240)
 chart = lead()
 
 mode = page_theme.current()
@@ -52,7 +50,7 @@ if part in DATASETS:
 if part in DRAWN:
     title, details = chart_sentences.chart_finding(part, dataset, text)
     drawn = DRAWN[part](dataset, mode) if dataset else DRAWN[part](mode=mode)
-    touch = clicked_model.remember_model if part in ("data", "compute") else None
+    touch = remember(clicked_model.CLICKED) if part in ("data", "compute") else None
     with chart:
         plot(replace(drawn, title=title), f"paper_{part}", text[f"alt {part}"], touch, fills_screen=lecture_mode.is_on())
         explain("\n\n".join([details, f"{text['intro']} {text[f'how {part}']}"]), text[f"limits {part}"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -49,9 +50,7 @@ def _covered_settings(visit: Visit) -> CauseSettings:
     code = covered_photos.encode_patches(covered_photos.decode_patches(given or "", grid), grid)
     why = covered_photos.why_not_removable(visit.vit)
     fill = query_controls.button_row(text, FILL, [one for one in COVER_FILLS if one != "removed" or not why])
-    if not code:
-        return {}
-    return {COVERED: code} | ({FILL: fill} if fill != COVER_FILLS[0] else {})
+    return {COVERED: code} | ({FILL: fill} if fill != COVER_FILLS[0] else {}) if code else {}
 
 
 def _switched_settings(visit: Visit) -> CauseSettings:
@@ -60,9 +59,7 @@ def _switched_settings(visit: Visit) -> CauseSettings:
     by = query_controls.button_row(text, BY, list(interventions.REPLACEMENTS), help=text["switch_by help"])
     known = [one.name for one in interventions.components(visit.vit, by)]
     code = interventions.encode_components(interventions.decode_components(off or "", known))
-    if not code:
-        return {}
-    return {OFF: code} | ({BY: by} if by != "zero" else {})
+    return {OFF: code} | ({BY: by} if by != "zero" else {}) if code else {}
 
 
 def _steered_settings(visit: Visit) -> CauseSettings:
@@ -71,9 +68,7 @@ def _steered_settings(visit: Visit) -> CauseSettings:
     layer = query_controls.slider(text["steer layer"], STEER_LAYER, 0, blocks - 1, blocks // 2, width=200)
     label = text["steer by"].format(photo=second.title)
     scale = query_controls.slider(label, STEER, -FARTHEST, FARTHEST, 0, width=200, help=text["steer help"])
-    if not scale:
-        return {}
-    return {STEER: str(scale), STEER_LAYER: str(layer), photo_picker.SECOND_PHOTO: second.photo}
+    return {STEER: str(scale), STEER_LAYER: str(layer), photo_picker.SECOND_PHOTO: second.photo} if scale else {}
 
 
 def _deleted_settings(visit: Visit) -> CauseSettings:
@@ -89,7 +84,11 @@ def in_address(chosen: CauseSettings) -> dict[str, str]:
 
 def cause_pictures(visit: Visit, chosen: CauseSettings) -> list[ReportPicture]:
     """What can be drawn at once: patches deleted only where this was computed, or ships."""
-    return [*_covered(visit, chosen), *_switched(visit, chosen), *_steered(visit, chosen), *_deletion(visit, chosen)]
+    found: list[ReportPicture] = []
+    for drawn in (_covered, _switched, _steered, _deletion):
+        with contextlib.suppress(ModelError):  # the page that it is from says why
+            found += drawn(visit, chosen)
+    return found
 
 
 def _covered(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
@@ -99,10 +98,7 @@ def _covered(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
     if COVERED not in chosen:
         return
     text, rec, code, fill = texts.prose("cover"), visit.recording, chosen[COVERED], chosen.get(FILL, COVER_FILLS[0])
-    try:
-        after = covered_photos.covered_pass(rec, code, fill, outlier_masking.is_on(), visit.vit)
-    except ModelError:
-        return  # the page that it is from says why
+    after = covered_photos.covered_pass(rec, code, fill, outlier_masking.is_on(), visit.vit)
     before = outlier_masking.recording_to_show(visit).rollout()
     tiles, scale = step_animations.maps_on_photo(rec, (before, after.rollout))
     count, total = covered_photos.count_patches(code, rec.grid), rec.grid.patches
@@ -130,11 +126,7 @@ def _steered(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
         return
     text, rec, second = texts.prose("switch"), visit.recording, chosen[photo_picker.SECOND_PHOTO]
     scale, layer = int(chosen[STEER]), int(chosen[STEER_LAYER])
-    try:
-        other = recordings.second_recording(visit.vit, second)
-        logits = interventions.steered_logits(rec, other, layer, scale, visit.vit)
-    except ModelError:
-        return  # the page that it is from says why
+    logits = interventions.steered_logits(rec, recordings.second_recording(visit.vit, second), layer, scale, visit.vit)
     title = photo_titles.titles_by_id(texts.language(), [second])[second]
     top = replace(rec, logits=logits).top_classes(5, translated=True)
     facts = f"{text['steer layer']} {layer}", f"{text['steer by'].format(photo=title)}: {scale}"
@@ -152,10 +144,7 @@ def _switched(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
     if OFF not in chosen:
         return
     text, rec = texts.prose("switch"), visit.recording
-    try:
-        after = interventions.switched_pass(rec, chosen[OFF], chosen.get(BY, "zero"), outlier_masking.is_on(), visit.vit)
-    except ModelError:
-        return  # the page that it is from says why
+    after = interventions.switched_pass(rec, chosen[OFF], chosen.get(BY, "zero"), outlier_masking.is_on(), visit.vit)
     before = outlier_masking.recording_to_show(visit).rollout()
     tiles, scale = step_animations.maps_on_photo(rec, (before, after.rollout))
     by = text[f"switch_by.{chosen.get(BY, 'zero')}"]

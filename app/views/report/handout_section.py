@@ -160,10 +160,8 @@ def _start_button(
 
 def _show_progress(text: texts.Prose, job: report_zip.ZipJob) -> None:
     """Go on while somebody watches; a touch of anything on the page begins the photo in hand again."""
-    bar, stop = (
-        st.progress(job.done_count / job.photo_count, text.fill("working", done=job.done_count, count=job.photo_count)),
-        st.empty(),
-    )
+    bar = st.progress(job.done_count / job.photo_count, text.fill("working", done=job.done_count, count=job.photo_count))
+    stop = st.empty()
     stop.button(text["stop"], icon=":material/stop:", key="stop_batch", on_click=job.stop)
     for done in report_zip.add_reports(job):
         bar.progress(done / job.photo_count, text.fill("working", done=done, count=job.photo_count))

@@ -72,11 +72,10 @@ def method_panel(
         above, row, below = st.container(), st.container(horizontal=True, vertical_alignment="bottom"), st.container()
     with row:
         defined = relevance_maps.defined_methods(visit.vit.is_global)
-        methods = {name: text[f"method.{name}"] for name in defined}
-        others = [{m: texts.prose(text.page, lang)[f"method.{m}"] for m in defined} for lang in texts.LANGUAGES]
+        words = {name: f"method.{name}" for name in defined}
         usual = "chefer" if prefix and visit.target_class is not None else "rollout"
         place_of_usual = list(defined).index(usual) if visit.vit.is_global else int(not prefix)
-        name = query_controls.select_menu(text[f"{prefix}method"], methods, f"{prefix}method", others, index=place_of_usual)
+        name = query_controls.word_menu(text[f"{prefix}method"], text, words, f"{prefix}method", index=place_of_usual)
         method = defined[name]
         box = st.popover(text["settings"], icon=":material/tune:", key=f"{prefix}settings")
     if method.asks_class and visit.target_class is None:

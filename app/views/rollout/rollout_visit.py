@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
+import vitcore
 from app import texts
 from app.components.page_style.page_style import scaled_px
 from app.shell import lecture_mode, photo_titles, query_controls
@@ -15,11 +16,8 @@ from app.state.jobs import map_tests
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown
 from app.widgets import model_card
+from vitcore.models.vit import Vit
 from vitcore.translation import percent, speaking, translated_labels
-
-if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
-    from vitcore.models.load_model import Vit
 
 BUILD_UP_ANCHOR = "build-up"  # where on the page it is
 
@@ -105,7 +103,7 @@ def _class_of_link(given: str, labels: tuple[str, ...]) -> str | None:
     return None
 
 
-def _class_menu(text: texts.Prose, vit: Vit, rec: Recording) -> int | None:
+def _class_menu(text: texts.Prose, vit: Vit, rec: vitcore.Recording) -> int | None:
     """The class that is asked: the likeliest unless one is chosen; a link may name it by its name or its number."""
     if not vit.labels:
         return None
@@ -123,7 +121,7 @@ def _class_menu(text: texts.Prose, vit: Vit, rec: Recording) -> int | None:
     return [*shown].index(chosen) if chosen in shown else int(rec.logits.argmax())
 
 
-def _top_class_buttons(rec: Recording, target: int | None) -> None:
+def _top_class_buttons(rec: vitcore.Recording, target: int | None) -> None:
     """The five likeliest classes, to be asked at a touch."""
     if target is None:
         return

@@ -1,9 +1,7 @@
 """Steps 8 and 9 of the story: the answer as it is made block after block, and the answer."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
@@ -19,9 +17,6 @@ from vitcore.figures.story_steps import logit_lens, logits_and_probabilities
 from vitcore.outlier_sentences import outlier_sentence
 from vitcore.translation import translated_labels
 
-if TYPE_CHECKING:
-    pass
-
 
 def _draw_depth(story: StoryVisit) -> None:
     share = block_activations.logit_lens(story.recording, story.vit)
@@ -34,14 +29,8 @@ def _draw_depth(story: StoryVisit) -> None:
             best = int(share[block + 1].argmax())
             words = f"{translated_labels(story.vit.labels)[best]} {100 * share[block + 1, best]:.0f}\u00a0%"
         name = story.fill_text("layer named", number=block)
-        tiles.append(
-            {
-                "image": image,
-                "name": name,
-                "words": words,
-                "alt": story.texts.joined((story.fill_text("depth alt", number=block), outlier_sentence(marks, story.grid))),
-            }
-        )
+        alt = story.texts.joined((story.fill_text("depth alt", number=block), outlier_sentence(marks, story.grid)))
+        tiles.append({"image": image, "name": name, "words": words, "alt": alt})
     st.markdown(f"##### {story.fill_text('depth title')}")
     layer_pictures(tiles, key="story_depth", label=story.fill_text("depth title"))
     count = len(outlier_tokens.find_outliers(story.recording).patches)
@@ -73,13 +62,8 @@ def _ask_leading_class(story: StoryVisit) -> tuple[dict[str, Any], int]:
         return {}, 0
     (first, last, since), blocks, labels = leading, story.vit.blocks, translated_labels(story.vit.labels)
     pictured = story.texts["pictured"].format(layer=since - 1) if since else ""  # the pictures count layers from 0
-    facts = {
-        "label": texts.escape_markdown(labels[last]),
-        "since": since,
-        "first": texts.escape_markdown(labels[first]),
-        "pictured": pictured,
-    }
-    return facts, 0 if since <= 1 else 1 if since <= blocks - 2 else 2
+    facts = {"label": texts.escape_markdown(labels[last]), "first": texts.escape_markdown(labels[first])}
+    return facts | {"since": since, "pictured": pictured}, 0 if since <= 1 else 1 if since <= blocks - 2 else 2
 
 
 def _draw_answer(story: StoryVisit) -> None:
@@ -89,13 +73,8 @@ def _draw_answer(story: StoryVisit) -> None:
         plot(drawn, "story_answer", story.texts["answer alt"])
         photo_titles.imagenet_name_caption([label for label, _ in story.recording.top_classes(translated=True)])
         return
-    row = vector_row(
-        story.texts["pooled"],
-        "y",
-        story.recording.logits,
-        unit=story.fill_text("of many", count=story.recording.logits.size),
-        sign="",
-    )
+    many = story.fill_text("of many", count=story.recording.logits.size)
+    row = vector_row(story.texts["pooled"], "y", story.recording.logits, unit=many, sign="")
     vectors([row], key="story_pooled", label=story.texts["pooled"], flat=True)
 
 

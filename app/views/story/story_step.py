@@ -49,33 +49,14 @@ class StoryVisit(Visit):
         (high, wide), (row, col) = grid.image_px, grid.row_col(self.patch)
         side, across = grid.step_px
         return {
-            "high": high,
-            "wide": wide,
-            "pixels": f"{high * wide:,}",
-            "all": f"{high * wide * 3:,}",
-            "side": side,
-            "across": across,
-            "patches": grid.patches,
-            "rows": grid.rows,
-            "cols": grid.cols,
-            "numbers": side * across * 3,
-            "patch": self.patch,
-            "row": row,
-            "col": col,
-            "token": self.token,
-            "tokens": grid.tokens,
-            "prefix": grid.prefix,
-            "width": self.embeddings.shape[1],
-            "heads": self.vit.heads,
-            "layers": self.vit.blocks,
-            "layer": self.layer,
-            "head": self.head,
-            "last": self.vit.blocks - 1,
-            "classes": f"{len(self.vit.labels):,}",
-            "readout": self.texts[self.vit.pooling],
-            "value": self.patch_pixels[self.patch].flat[0],
+            "high": high, "wide": wide, "pixels": f"{high * wide:,}", "all": f"{high * wide * 3:,}", "side": side, "across": across,
+            "patches": grid.patches, "rows": grid.rows, "cols": grid.cols, "numbers": side * across * 3, "patch": self.patch,
+            "row": row, "col": col, "token": self.token, "tokens": grid.tokens, "prefix": grid.prefix,
+            "width": self.embeddings.shape[1], "heads": self.vit.heads, "layers": self.vit.blocks, "layer": self.layer,
+            "head": self.head, "last": self.vit.blocks - 1, "classes": f"{len(self.vit.labels):,}",
+            "readout": self.texts[self.vit.pooling], "value": self.patch_pixels[self.patch].flat[0],
             "given": decimal(self.normalised_patch.flat[0], 2),
-        }
+        }  # fmt: skip
 
     @cached_property
     def activations(self) -> Any:

@@ -22,11 +22,8 @@ def _draw_projection(story: StoryVisit) -> None:
         rows = [("features", "x_{p}", projected.x_p.ravel()), ("embedding", "x_{p} E", projected.embedding)]
         vectors([_vector_row(story, *row) for row in rows], key="story_products", label=story.texts["embedding"], flat=True)
     else:
-        plot(
-            patch_projection(projected.x_p, projected.filters, projected.bias, story.mode),
-            "story_products",
-            story.fill_text("projection alt"),
-        )
+        drawn = patch_projection(projected.x_p, projected.filters, projected.bias, story.mode)
+        plot(drawn, "story_products", story.fill_text("projection alt"))
 
 
 def _vector_row(story: StoryVisit, name: str, formula: str, values: Any, sign: str = "") -> dict[str, Any]:

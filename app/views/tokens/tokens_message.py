@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import vitcore
 from app import texts
 from app.components.component_files import media_url
 from app.components.tokens.tokens import LABELS, VIEWS
@@ -12,9 +13,6 @@ from app.state import landing_figures
 from app.state.recordings import outlier_tokens, recordings, relevance_maps, token_features
 from app.state.visit.visit import Visit
 from app.widgets import attention_urls, outlier_masking
-
-if TYPE_CHECKING:
-    from vitcore.forward.recording import Recording
 
 TEXT_KEYS = (
     *(label for label in LABELS if label not in ("mask", *VIEWS)), "stop", "layer", "patch", "two sentences", "title colours",
@@ -30,7 +28,7 @@ class TokensVisit(Visit):
     `mask`: outlier tokens are left out; `lines` join matches.
     """
 
-    second: Recording
+    second: vitcore.Recording
     second_title: str
     source: str
     view: str
@@ -42,7 +40,7 @@ class TokensVisit(Visit):
     lines: bool
 
     @property
-    def both(self) -> tuple[Recording, Recording]:
+    def both(self) -> tuple[vitcore.Recording, vitcore.Recording]:
         """The recordings of both photos."""
         return self.recording, self.second
 
@@ -60,10 +58,7 @@ def tokens_message(visit: TokensVisit) -> dict[str, Any]:
     made = token_features.component_bytes(*both, visit.source, mask, visit.whiten)
     cut = visit.method == "normalised_cut"
     return {
-        "state": {
-            "patch": visit.patch, "layer": visit.layer, "view": visit.view, "threshold": visit.threshold, "mask": visit.mask,
-            "lines": visit.lines,
-        },
+        "state": {name: getattr(visit, name) for name in ("patch", "layer", "view", "threshold", "mask", "lines")},
         "mode": visit.mode, "blocks": vit.blocks, "middle": grid.middle, "second": visit.second_title, "cut": cut,
         "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)},
         "photos": [visit.photo_url, media_url(recordings.input_picture(visit.second)[1], "image/jpeg", "second")],
@@ -85,7 +80,7 @@ def _segments(visit: TokensVisit, mask: bool) -> str:
     return _url(token_features.segment_bytes(*visit.both, visit.source, mask, visit.method, count), "segments")
 
 
-def _vector_urls(rec: Recording, kind: str, place: int) -> list[str]:
+def _vector_urls(rec: vitcore.Recording, kind: str, place: int) -> list[str]:
     return [_url(data, f"tokens{place}_{layer}") for layer, data in enumerate(token_features.unit_token_bytes(rec, kind))]
 
 

@@ -1,7 +1,5 @@
 """The page Tokens below its title: the two photos, and below them the controls that keep what is chosen in the address."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 
@@ -68,11 +66,8 @@ def _controls(visit: Visit) -> TokensVisit:
     text, vit = visit.texts, visit.vit
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="tokens_controls"):
         second = photo_picker.second_photo_menu(visit, text["second photo"])
-        names = {kind: text[f"kind {kind}"] for kind in token_features.KINDS}
-        there = [
-            {kind: texts.prose("tokens", lang)[f"kind {kind}"] for kind in token_features.KINDS} for lang in texts.LANGUAGES
-        ]  # fmt: skip
-        kind = query_controls.select_menu(text["kind"], names, "tokens_of", there, width=200, help=text["kind help"])
+        words = {kind: f"kind {kind}" for kind in token_features.KINDS}
+        kind = query_controls.word_menu(text["kind"], text, words, "tokens_of", width=200, help=text["kind help"])
         layer = query_controls.layer_slider(text["layer control"], vit, DEPTH * vit.blocks // 4, width=200)
         patch = query_controls.optional_number_input(text["patch control"], selection.PATCH, visit.grid.patches, width=120)
         with st.popover(text["settings"], icon=":material/tune:"):

@@ -10,7 +10,7 @@ import streamlit as st
 
 from app import texts
 from app.components.page_style.page_style import scaled_px
-from app.shell.query_controls import select_menu
+from app.shell.query_controls import word_menu
 from app.state.training import training_preview
 from app.texts import escape_markdown
 from vitcore.train.presets import PRESETS
@@ -71,9 +71,8 @@ def source_input(text: texts.Prose) -> str:
 
 def preset_menu(text: texts.Prose, **options: Any) -> str:
     """Which recipe to start from."""
-    names = {name: text[f"preset {name}"] for name in PRESETS}
-    others = [{name: texts.prose("train", lang)[f"preset {name}"] for name in PRESETS} for lang in texts.LANGUAGES]
-    return select_menu(text["preset"], names, "preset", others, help=text["preset help"], **options)
+    words = {name: f"preset {name}" for name in PRESETS}
+    return word_menu(text["preset"], text, words, "preset", help=text["preset help"], **options)
 
 
 def preset_description(name: str) -> dict[str, str]:
@@ -198,11 +197,6 @@ def kind_fields(preset: str, kind: str) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value != getattr(usual, name)}
 
 
-def offered_kinds(preset: str) -> list[str]:
-    """The kinds that can learn what the preset teaches."""
-    return [kind for kind in KINDS if _fits_preset(preset, kind)]
-
-
 def _fits_preset(preset: str, kind: str) -> bool:
     try:
         with_changes(PRESETS[preset](), kind_fields(preset, kind))
@@ -218,11 +212,10 @@ def kind_recipe(preset: str, kind: str) -> Recipe:
 
 def kind_menu(preset: str, text: texts.Prose) -> str:
     """The menu of kinds, and what follows from the one that is chosen."""
-    offered = offered_kinds(preset)
+    offered = [kind for kind in KINDS if _fits_preset(preset, kind)]
     if st.session_state.get("kind", PLAIN_VIT) not in offered:
         st.session_state["kind"] = PLAIN_VIT
-    others = [{kind: texts.prose("train", lang)[f"kind {kind}"] for kind in offered} for lang in texts.LANGUAGES]
-    kind = select_menu(text["kind"], {kind: text[f"kind {kind}"] for kind in offered}, "kind", others, help=text["kind help"])
+    kind = word_menu(text["kind"], text, {kind: f"kind {kind}" for kind in offered}, "kind", help=text["kind help"])
     st.caption(text[f"kind {kind} about"])
     if kind != PLAIN_VIT:
         wanted = ", ".join(f"`--{name.replace('_', '-')} {value}`" for name, value in kind_fields(preset, kind).items())

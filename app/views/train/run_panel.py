@@ -53,13 +53,10 @@ def _panel(run_id: str, live: bool, text: texts.Prose) -> None:
         run = replace(run, message="", problems=())
     if run.message:
         st.error(texts.escape_markdown(run.message), icon=":material/error:")
-    if (
-        permissions.allows("paths")
-        and run.state in ("failed", "broken off")
-        and (printed := training_processes.printed_output(run_id))
-    ):
-        st.caption(text["printed"])
-        copyable_text(printed, key="printed")
+    if permissions.allows("paths") and run.state in ("failed", "broken off"):
+        if printed := training_processes.printed_output(run_id):
+            st.caption(text["printed"])
+            copyable_text(printed, key="printed")
     _curves(run, text)
     if run.problems:
         with st.expander(text.fill("left out", count=len(run.problems)), icon=":material/broken_image:"):
@@ -132,12 +129,7 @@ def _delete_dialog(run_id: str, text: texts.Prose) -> None:
 
 
 def _run_metrics(run: runs.RunStatus, text: texts.Prose) -> None:
-    loss, right, rate, left = (
-        run.last_value("loss"),
-        run.last_value("top1", "val_colours"),
-        run.last_value("lr"),
-        run.seconds_left,
-    )
+    loss, right, rate = run.last_value("loss"), run.last_value("top1", "val_colours"), run.last_value("lr")
     top = text["top 1 shared" if run.validates_on_training_photos else "top 1"]
     metrics = {
         text["loss"]: "–" if loss is None else f"{loss:.3f}",
@@ -146,7 +138,7 @@ def _run_metrics(run: runs.RunStatus, text: texts.Prose) -> None:
         text["images a second"]: f"{run.images_per_s:.3g}" if run.images_per_s else "–",
     }
     if run.is_live:
-        metrics[text["time left"]] = "–" if left is None else runs.readable_time(left)
+        metrics[text["time left"]] = "–" if run.seconds_left is None else runs.readable_time(run.seconds_left)
     with st.grid(min_column_width=scaled_px(130)):
         for label, value in metrics.items():
             st.metric(label, value)
@@ -161,12 +153,9 @@ def _curves(run: runs.RunStatus, text: texts.Prose) -> None:
     for place, name in zip(st.columns(len(drawn)), drawn, strict=True):
         with place:
             chart(chart_spec(drawn[name]), key=f"watch_{name}", alt=texts.prose("learn")[f"{name} alt"])
-    points = (
-        text["points shared" if run.validates_on_training_photos else "points"]
-        if run.last_value("top1", "val_loss", "few_shot") is not None
-        else ""
-    )
-    explain(f"{text['how']} {points}".strip(), text["limits"])
+    points = text["points shared" if run.validates_on_training_photos else "points"]
+    measured = run.last_value("top1", "val_loss", "few_shot") is not None
+    explain(f"{text['how']} {points}" if measured else text["how"], text["limits"])
 
 
 def _run_links(run: runs.RunStatus, text: texts.Prose) -> None:

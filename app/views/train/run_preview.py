@@ -95,11 +95,8 @@ def _cost(preset: str, recipe: Recipe, size: tuple[int, float], classes: int, te
 def _photo_count_sentence(photo_count: training_estimate.PhotoCount, recipe: Recipe, text: texts.Prose) -> str:
     if not photo_count.is_counted:
         return "" if photo_count.problem else text.fill("uncounted", classes=photo_count.classes)
-    held = (
-        text["held"].format(count=photo_count.held_out)
-        if photo_count.held_out and not photo_count.validates_on_training_photos
-        else ""
-    )
+    is_held_out = photo_count.held_out and not photo_count.validates_on_training_photos
+    held = text["held"].format(count=photo_count.held_out) if is_held_out else ""
     epochs = recipe.steps * recipe.batch / max(photo_count.photos, 1)
     counted = text.fill(
         "counted", photos=f"{photo_count.photos:,}", held=held, classes=f"{photo_count.classes:,}",

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 import pytest
 from PIL import Image
 
+from tests.conftest import contrast
 from vitcore import figures
 from vitcore.figures.drawing import Drawing, HoverGrid, RasterLayer
 from vitcore.figures.theme import (
@@ -114,17 +115,6 @@ def test_a_scale_bar():
     assert (marker.cmin, marker.cmax, marker.colorbar.title.text) == (-1, 1, "cosine")
     assert list(marker.colorbar.tickvals) == [-1, 0, 1]
     assert marker.colorscale[0][1] == "rgb({},{},{})".format(*lut(DIVERGING)[0]) and marker.colorscale[-1][0] == 1
-
-
-def luminance(code):
-    channels = [int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-def contrast(a, b):
-    low, high = sorted((luminance(a), luminance(b)))
-    return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("mode, page", PAPER_COLOUR.items())

@@ -98,6 +98,12 @@ def one_less(state, name):
     return save(one_less_of(state, name))
 
 
+def wider_norms(state):
+    shapes = {"qkv": (96, 64), "proj": (64, 32), "q_norm": (128,), "k_norm": (128,)}
+    wider = {f"blocks__{i}__attn__{name}__weight": torch.ones(*shape) for i in (0, 1) for name, shape in shapes.items()}
+    return changed(state, blocks__1__norm1__weight=torch.ones(128), **wider)
+
+
 BAD = {
     "empty": (".pth", lambda s: b"", "is empty"),
     "text": (".pth", lambda s: b"weights\n" * 99, "is not a model file"),
@@ -121,20 +127,14 @@ BAD = {
     "another zip": (".pth", lambda s: repacked(npz(), 0, {"readme.txt": b"hi"}), "ZIP archive without weights"),
     "a folder in a zip": (".zip", lambda s: repacked(npz(), 0, {"m/model.safetensors": b"hi"}), "is an archive (ZIP): unpack it"),
     "what a hub answered": (
-        ".safetensors",
-        lambda s: b'{"error":"Access to this model is restricted"}',
-        "is JSON text, and not the",
+        ".safetensors", lambda s: b'{"error":"Access to this model is restricted"}', "is JSON text, and not the",
     ),
     "Flax": (".msgpack", lambda s: b"\x81\xa6params" + bytes(99), "is in Flax (msgpack) format"),
     "sound": (
-        ".pt",
-        lambda s: save({f"v.{k}": w for k, w in s.items()} | {"v.dist_token": torch.ones(1, 1, 64)}),
-        "a model of sound",
+        ".pt", lambda s: save({f"v.{k}": w for k, w in s.items()} | {"v.dist_token": torch.ones(1, 1, 64)}), "a model of sound",
     ),
     "videos": (
-        ".pt",
-        lambda s: changed(s, patch_embed__proj__weight=torch.ones(64, 3, 2, 8, 8)),
-        "its patches are 2×8×8, of several",
+        ".pt", lambda s: changed(s, patch_embed__proj__weight=torch.ones(64, 3, 2, 8, 8)), "its patches are 2×8×8, of several",
     ),
     "shared out": (".pt", lambda s: bytes_of({"module": {k: torch.empty(0) for k in s}}), "in pieces, which are shared out"),
     "shared out and flat": (
@@ -171,9 +171,7 @@ BAD = {
         "those of 19 patches, which form no grid",
     ),
     "another's blocks": (
-        ".pt",
-        lambda s: save({k.replace("norm1", "in_norm"): w for k, w in s.items()}),
-        "hold other tensors than those",
+        ".pt", lambda s: save({k.replace("norm1", "in_norm"): w for k, w in s.items()}), "hold other tensors than those",
     ),
     "zip bomb": (".pth", lambda s: repacked(bytes_of(s), 8, {"archive/data/bomb": bytes(75 * 10**6)}), "would grow"),
     "bomb of zeros": (".npz", lambda s: npz(a=np.zeros(70_000_000, np.uint8)), "would grow"),
@@ -187,29 +185,15 @@ BAD = {
     "unexpected": (".pt", lambda s: changed(s, blocks__0__adapter__weight=torch.ones(3)), "unexpected: blocks.0.adapter.weight"),
     "one tensor more": (".pt", lambda s: changed(s, extra__weight=torch.ones(3)), "1 tensor does not fit (unexpected: extra"),
     "a long name": (".pt", lambda s: changed(s, **{"a" * 9000 + "\x1b[1m": torch.ones(3)}), "…aaa"),
-    "QK norms that are wider": (
-        ".pt",
-        lambda s: changed(
-            s,
-            blocks__1__norm1__weight=torch.ones(128),
-            **{
-                f"blocks__{i}__attn__{name}__weight": torch.ones(*shape)
-                for i in (0, 1)
-                for name, shape in (("qkv", (96, 64)), ("proj", (64, 32)), ("q_norm", (128,)), ("k_norm", (128,)))
-            },
-        ),
-        "tensors do not fit",
-    ),
+    "QK norms that are wider": (".pt", wider_norms, "tensors do not fit"),
     "a narrow model": (".pt", lambda s: save({k: w[..., :3].clone() for k, w in s.items()}), "which no such tensor"),
     "half of DINOv3": (
-        ".pt",
-        lambda s: changed(one_less_of(s, "cls_token"), rope_embed__periods=torch.ones(16)),
-        "cls_token is missing",
+        ".pt", lambda s: changed(one_less_of(s, "cls_token"), rope_embed__periods=torch.ones(16)), "cls_token is missing",
     ),
     "a block missing": (".pt", lambda s: changed(s, blocks__4__norm1__weight=torch.ones(64)), "missing: blocks.2"),
     "no blocks": (".pt", lambda s: save({k: v for k, v in s.items() if "blocks" not in k}), "no blocks"),
     "gray photos": (".pt", lambda s: changed(s, patch_embed__proj__weight=torch.ones(64, 65)), "three colours"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", BAD)

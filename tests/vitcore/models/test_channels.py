@@ -38,8 +38,7 @@ def test_a_grey_model_answers_as_its_own_module(tmp_path, way):
     )
     expected = module(X).logits if "transformers" in way else module(X)
     torch.save(module.state_dict(), tmp_path / "grey.pth")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         if way == "file":
             vit = vitcore.load(tmp_path / "grey.pth", answers={"normalise": "0.5/0.25"})
             assert (vit.mean, vit.std) == ((0.5,) * 3, (0.25,) * 3)
@@ -82,8 +81,7 @@ def test_filters_of_one_channel_are_grey(tmp_path):
     np.testing.assert_allclose(kernel.sum(1), module.patch_embed.proj.weight[:, 0], atol=1e-6)
     assert (kernel[:, 0] == kernel[:, 2]).all()
     network = timm.create_model("resnet18", in_chans=1, num_classes=3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         vit = vitcore.wrap(network, image_px=64)
     np.testing.assert_allclose(root_kernel(vit).sum(1), network.conv1.weight[:, 0], atol=1e-6)
 
@@ -159,8 +157,7 @@ def test_filters_of_other_bands_are_grey_pictures_side_by_side(tmp_path):
 
 
 def opened_quietly(module, **more):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return vitcore.wrap(module, **more)
 
 

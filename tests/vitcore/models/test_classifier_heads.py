@@ -270,8 +270,7 @@ def test_the_papers_own_name_proves_its_tanh(layer, tmp_path):
 
 def test_a_logit_lens_reads_through_a_batch_norm(tmp_path):
     _, file = saved(READ["batch norm inside"][0], tmp_path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         head = load_model.load(file).module.head
     tokens = torch.randn(2, 5, WIDE)
     assert torch.allclose(head(tokens)[1, 3], head(tokens[1, 3:4])[0], atol=1e-6)

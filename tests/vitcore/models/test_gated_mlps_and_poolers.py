@@ -22,8 +22,7 @@ TRANSFORMERS = {"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads"
 def answers_equal(file, module, answers):
     """The model opened with these answers answers as the module does, and so does the same once its card is written."""
     x = torch.randn(2, 3, 32, 32)
-    with warnings.catch_warnings(), torch.inference_mode():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"), torch.inference_mode():
         inspection = vitcore.inspect(file)
         torch.testing.assert_close(vitcore.load(file, answers=answers).module(x), module(x), rtol=0, atol=1e-5)
         inspection.write_card(inspection.card(answers))
@@ -75,8 +74,7 @@ def test_openclips_mlp_head(tmp_path):
     module = open_clip.model.CLIP(16, vision, text).eval()
     lively(module.visual)
     torch.save(module.state_dict(), tmp_path / "a.pt")
-    with warnings.catch_warnings(), torch.inference_mode():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"), torch.inference_mode():
         vit = vitcore.load(tmp_path / "a.pt", answers={"heads": 3})
         x = torch.randn(1, 3, 224, 224)
         torch.testing.assert_close(vit.module(x), module.visual(x), rtol=0, atol=1e-4)

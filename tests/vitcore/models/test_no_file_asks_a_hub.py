@@ -115,8 +115,7 @@ def test_no_card_asks_a_hub(asked, weights, tmp_path, architecture):
 
 def _open_every_way(path) -> None:
     """As `vitcore.load`, `vitcore.inspect` and the app's page open it; whether it can be opened is for other tests."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         for way in (vitcore.load, vitcore.inspect, lambda it: vitcore.inspect(it).model()):
             try:
                 way(path)

@@ -154,8 +154,7 @@ def test_what_a_module_says_is_taken_and_what_nobody_says_is_a_guess():
     (lambda: of_transformers("BertConfig BertModel", vocab_size=50), {}, "not built as a plain Vision Transformer"),
 ])  # fmt: skip
 def test_what_can_not_be_wrapped_is_said_in_a_sentence(make, settings, said):
-    with pytest.raises(ModelError, match=said) as caught, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with pytest.raises(ModelError, match=said) as caught, warnings.catch_warnings(action="ignore"):
         vitcore.wrap(make(), name="mine", **settings)
     assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
     with pytest.raises(TypeError, match="Module"):
@@ -327,7 +326,6 @@ def test_opening_a_model_draws_no_random_number(tmp_path):
     said = '{"architecture": "vit_tiny_patch16_224", "model_args": {"depth": 1, "img_size": 32}, "num_classes": 1000}'
     (tmp_path / "named" / "config.json").write_text(said)
     before = random_states()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         vitcore.load(tmp_path / "bare.pth"), vitcore.load(tmp_path / "named"), vitcore.load()
     assert random_states() == before

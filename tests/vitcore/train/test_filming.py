@@ -85,8 +85,7 @@ def test_a_training_ends_as_it_does_without_a_film(make_module, film):
     vit = make_module(proj_drop_rate=0.1, attn_drop_rate=0.1)
     alone = trained(vit, None)
     writer = film()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         beside = trained(vit, writer)
     assert len(film_files.film_of_run(writer.folder.path).steps) == 6
     for name, state in alone.pop("states").items():
@@ -153,8 +152,7 @@ def test_a_disk_that_is_full_and_warnings_that_are_errors_end_nothing(make_modul
 
     monkeypatch.setattr(run_folder, "replace_atomically", full)
     monkeypatch.setattr("vitcore.train.film.film_writer.save_frame", full)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         assert not writer.frame(make_module(), 1, last=True)
     assert "No space left" in caplog.text
 

@@ -1,7 +1,5 @@
 """The verb `test` and its flags: tables on the terminal, as JSON, as CSV, or as charts."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

@@ -1,18 +1,13 @@
 """The shell's verb for the paper's experiments: list them, run one, and say what its results tell of the paper's finding."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from vitcore.experiments.results_csv import RESULTS_FOLDER
-
-if TYPE_CHECKING:
-    from vitcore.experiments.experiment import Experiment
-    from vitcore.experiments.results_csv import Results
+from vitcore.experiments.experiment import Experiment
+from vitcore.experiments.results_csv import RESULTS_FOLDER, Results
 
 
 def add_experiment_verb(verbs: Any) -> None:

@@ -1,7 +1,5 @@
 """The shell's verbs `train`, `export` and `runs`; a recipe's fields are the flags."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import inspect

@@ -1,7 +1,5 @@
 """An experiment drawn: a curve through the means over seeds with their intervals, and each seed's run as a dot of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

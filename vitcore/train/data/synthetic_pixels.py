@@ -3,8 +3,6 @@
 On pixels only sums, products, roots and rounding are used, which every machine does alike: the same bytes everywhere.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

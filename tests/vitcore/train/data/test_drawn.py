@@ -33,14 +33,11 @@ def test_options_are_in_the_name():
     require_classes(train)
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ("colours=3", "no option 'colours'"), ("classes=ten", "is a number, not 'ten'"), ("px=8", "16 to 256, not 8"),
-        ("difficulty=1.5", "0 to 1, not 1.5"), ("difficulty=nan", "0 to 1, not nan"), ("classes=1", "2 to 100"),
-        ("classes=20,photos=19", "20 to"), ("px", "is a number, not ''"), ("px=32.5", "is a number"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "said"), [
+    ("colours=3", "no option 'colours'"), ("classes=ten", "is a number, not 'ten'"), ("px=8", "16 to 256, not 8"),
+    ("difficulty=1.5", "0 to 1, not 1.5"), ("difficulty=nan", "0 to 1, not nan"), ("classes=1", "2 to 100"),
+    ("classes=20,photos=19", "20 to"), ("px", "is a number, not ''"), ("px=32.5", "is a number"),
+])  # fmt: skip
 def test_a_bad_option_is_one_sentence(options, said):
     with pytest.raises(DataError) as caught:
         open_photo_source(f"drawn:{options}")

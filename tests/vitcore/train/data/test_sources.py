@@ -19,6 +19,7 @@ import torch
 from PIL import Image
 
 from tests.files import BLUE, GREEN, RED, corners, flat, oriented, png_of_size, saved
+from tests.hub import point_at
 from vitcore.images import PhotoError
 from vitcore.train.data.photo_sources import DataError, open_photo_source, require_classes
 from vitcore.train.data.photo_tensors import open_batches
@@ -104,17 +105,14 @@ def test_nothing_is_held_out_when_nothing_is_to_be(animals):
     assert "below 1" in refusal(animals, holdout=1.0)
 
 
-@pytest.mark.parametrize(
-    ("folders", "learned", "held_out"),
-    [
-        ({"train/a": 3, "train/b": 2, "val/b": 2}, [0, 0, 0, 1, 1], [1, 1]),
-        ({"train/a": 3, "train/b": 2, "validation/b": 2}, [0, 0, 0, 1, 1], [1, 1]),
-        ({"train/a": 3, "train/b": 2, "test/b": 2}, [0, 0, 0, 1, 1], [1, 1]),
-        ({"train/a": 10, "train/b": 10, "test": 5}, [0] * 9 + [1] * 9, [0, 1]),  # an unlabelled test folder is not for validation
-        ({"a": 4, "train": 4}, [0] * 3 + [1] * 3, [0, 1]),  # a class may be called train
-        ({"a/2019/may": 2, "b": 2}, [0, 1], [0, 1]),  # deeper folders belong to the first
-    ],
-)
+@pytest.mark.parametrize(("folders", "learned", "held_out"), [
+    ({"train/a": 3, "train/b": 2, "val/b": 2}, [0, 0, 0, 1, 1], [1, 1]),
+    ({"train/a": 3, "train/b": 2, "validation/b": 2}, [0, 0, 0, 1, 1], [1, 1]),
+    ({"train/a": 3, "train/b": 2, "test/b": 2}, [0, 0, 0, 1, 1], [1, 1]),
+    ({"train/a": 10, "train/b": 10, "test": 5}, [0] * 9 + [1] * 9, [0, 1]),  # an unlabelled test folder is not for validation
+    ({"a": 4, "train": 4}, [0] * 3 + [1] * 3, [0, 1]),  # a class may be called train
+    ({"a/2019/may": 2, "b": 2}, [0, 1], [0, 1]),  # deeper folders belong to the first
+])  # fmt: skip
 def test_folders_are_splits_or_classes(tmp_path, folders, learned, held_out):
     for folder, n in folders.items():
         write(tmp_path / folder, n)
@@ -123,12 +121,9 @@ def test_folders_are_splits_or_classes(tmp_path, folders, learned, held_out):
     assert sorted(train.labels) == learned and sorted(validation.labels) == held_out
 
 
-@pytest.mark.parametrize(
-    ("folders", "words"),
-    [
-        ({"train/a": 2, "train/b": 2, "val/zebra": 2}, "zebra"), ({"": 1, "a": 2}, "beside"), ({}, "is empty"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("folders", "words"), [
+    ({"train/a": 2, "train/b": 2, "val/zebra": 2}, "zebra"), ({"": 1, "a": 2}, "beside"), ({}, "is empty"),
+])  # fmt: skip
 def test_folders_that_are_refused(tmp_path, folders, words):
     for folder, n in folders.items():
         write(tmp_path / folder, n)
@@ -221,14 +216,11 @@ def parquet(file, columns, names=None):
     return file
 
 
-@pytest.mark.parametrize(
-    ("labels", "splits", "classes", "learned", "held_out"),
-    [
-        ([3, 11] * 10, None, ("3", "11"), [0, 1] * 9, [0, 1]),
-        (["b", "a", "b", "a", "c"], ["train"] * 3 + ["val", "validation"], ("a", "b", "c"), [1, 0, 1], [0, 2]),
-        ([2, -1, 7, 7], ["train", "train", "test", "other"], ("2", "7"), [0, -1], [1]),
-    ],
-)
+@pytest.mark.parametrize(("labels", "splits", "classes", "learned", "held_out"), [
+    ([3, 11] * 10, None, ("3", "11"), [0, 1] * 9, [0, 1]),
+    (["b", "a", "b", "a", "c"], ["train"] * 3 + ["val", "validation"], ("a", "b", "c"), [1, 0, 1], [0, 2]),
+    ([2, -1, 7, 7], ["train", "train", "test", "other"], ("2", "7"), [0, -1], [1]),
+])  # fmt: skip
 def test_labels_and_splits_of_rows(tmp_path, labels, splits, classes, learned, held_out):
     columns = {"image": encoded(len(labels)), "label": labels} | ({"split": splits} if splits else {})
     train, validation = open_photo_source(str(parquet(tmp_path / "a.parquet", columns)))
@@ -274,14 +266,11 @@ def test_unlabelled_rows_and_missing_images(tmp_path):
         train.open(3)
 
 
-@pytest.mark.parametrize(
-    ("columns", "words"),
-    [
-        ({"text": ["x"]}, "no column `image`; it has text"), ({"image": ["x.png"]}, "string, not the bytes"),
-        ({"image": encoded(1), "label": [0.5]}, "double"), ({"image": pa.array([], pa.binary())}, "holds no photos"),
-        ({"image": encoded(3), "label": [1, 0, 3]}, "a label 3 that is none of its 3 classes"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("columns", "words"), [
+    ({"text": ["x"]}, "no column `image`; it has text"), ({"image": ["x.png"]}, "string, not the bytes"),
+    ({"image": encoded(1), "label": [0.5]}, "double"), ({"image": pa.array([], pa.binary())}, "holds no photos"),
+    ({"image": encoded(3), "label": [1, 0, 3]}, "a label 3 that is none of its 3 classes"),
+])  # fmt: skip
 def test_rows_that_are_refused(tmp_path, columns, words):
     assert words in refusal(
         parquet(tmp_path / "a.parquet", columns, ["ant", "bee", "cow"] if 3 in columns.get("label", ()) else None)
@@ -406,18 +395,6 @@ def serve():
     for server in servers:
         server.shutdown()
         server.server_close()
-
-
-def point_at(address, folder, monkeypatch):
-    from huggingface_hub import constants
-
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(constants, "ENDPOINT", address)
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/resolve/{revision}/{filename}")
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / "cache"))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda _: None)
-    monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda _: None)
 
 
 @pytest.fixture

@@ -16,15 +16,12 @@ from vitcore.train.recipe import Recipe
 SMALL = Recipe(image_px=16, patch_px=8, width=24, blocks=2, heads=3, steps=110, warmup_steps=10, lr_peak=0.5)
 
 
-@pytest.mark.parametrize(
-    ("changes", "rates"),
-    [
-        ({}, {0: 0.05, 4: 0.25, 9: 0.5, 10: 0.5, 35: 0.25 * (1 + math.cos(math.pi / 4)), 60: 0.25, 110: 0}),
-        ({"decay": "linear"}, {10: 0.5, 35: 0.375, 60: 0.25, 85: 0.125, 109: 0.005, 110: 0}),
-        ({"decay": "constant"}, {109: 0.5}),
-        ({"decay": "linear", "steps": 100, "hold": 0.7}, {10: 0.5, 69: 0.5, 85: 0.25, 100: 0}),
-    ],
-)
+@pytest.mark.parametrize(("changes", "rates"), [
+    ({}, {0: 0.05, 4: 0.25, 9: 0.5, 10: 0.5, 35: 0.25 * (1 + math.cos(math.pi / 4)), 60: 0.25, 110: 0}),
+    ({"decay": "linear"}, {10: 0.5, 35: 0.375, 60: 0.25, 85: 0.125, 109: 0.005, 110: 0}),
+    ({"decay": "constant"}, {109: 0.5}),
+    ({"decay": "linear", "steps": 100, "hold": 0.7}, {10: 0.5, 69: 0.5, 85: 0.25, 100: 0}),
+])  # fmt: skip
 def test_the_rate_follows_its_formula(changes, rates):
     recipe = replace(SMALL, **changes)
     assert {step: learning_rate(recipe, step) for step in rates} == pytest.approx(rates)
