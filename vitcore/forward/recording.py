@@ -98,12 +98,11 @@ class Recording:
     def rollout(self, start: int | None = None, fusion: str = "mean", **settings: Any) -> NDArray[np.float64]:
         """Rollout of a token (default: where the answer is read) on the grid, (rows, cols).
 
-        Settings are those of `analysis.rollout.rollout`: discard_ratio (of the weights between patches), residual, first_block, and
-        convention ("vit-explain" discards as that code does, and its largest value is 1). Axial attention is followed
-        through both of a block's steps, each with its residual. But for vit-explain's, a map sums to 1 less the share of
-        tokens that are not patches.
-        Raises: KeyError, for a fusion that was not recorded; IndexError, for a token that there is not; ModelError, where
-        rollout is not defined.
+        Settings are those of `analysis.rollout.rollout`: discard_ratio (of the weights between patches), residual, first_block,
+        and convention ("vit-explain" discards as that code does, and its largest value is 1). Axial attention is followed through
+        both of a block's steps, each with its residual. But for vit-explain's, a map sums to 1 less the share of tokens that are
+        not patches. Raises: ValueError, for a fusion that there is not; KeyError, for one that was not recorded; IndexError, for a
+        token that there is not; ModelError, where rollout is not defined.
         """
         return self._roll_out(rollout, start, fusion, **settings)
 
@@ -114,6 +113,7 @@ class Recording:
             raise ModelError("{name} does not attend over all patches of one grid in every block, so rollout is not defined "
                              "for it.", name=self.model)  # fmt: skip
         if fusion not in self.fused:
+            check_name("fusion", fusion, HEAD_FUSIONS)
             raise KeyError(f"heads were not fused by {fusion!r}: record(vit, image, fusions=[{fusion!r}]) does")
         first = select_layer(int(first_block), len(self.distance_px), "blocks") * self.steps if first_block else 0
         return self.grid.to_map(run(self.fused[fusion], self._start(start), prefix=self.grid.prefix, first_block=first, **settings))
@@ -135,9 +135,9 @@ def record(
     `fusions` the ways heads are fused. If `exact`, the model's own attention kernel computes its output and logits are
     bit-identical to a run that nobody watches; otherwise the weights are computed once and used for both, and on a CPU linear
     layers are those that are faster on this one (`forward.onednn_linear`): quicker, with logits within float32's rounding.
-    `store="query_key"` holds fused heads in half precision and, where they tell all, each block's queries and keys: L·T·2D
-    numbers instead of L·H·T², from which `query_key.recompute_heads` and `recompute_fused_heads` make the rest.
-    `inputs`: whether floats of the model's own input size are "photos" or "normalised" (None: see `recordings.model_inputs`).
+    `store="query_key"` holds fused heads in half precision and, where they tell all, each block's queries and keys: L·T·2D numbers
+    instead of L·H·T², from which `query_key.recompute_heads` and `recompute_fused_heads` make the rest. `inputs`: whether floats
+    of the model's own input size are "photos" or "normalised". None: bytes over 255 are photos.
     Raises: TypeError, for what is no Vit or no photo; ValueError, for what there is not; PhotoError; ModelError.
     """
     check_vit(vit)
