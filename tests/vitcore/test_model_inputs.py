@@ -86,6 +86,18 @@ def test_an_array_is_read_as_a_whole(noise):
     np.testing.assert_allclose(many(vit, mixed), vit.module(torch.from_numpy(mixed)), atol=1e-5)
 
 
+def test_bytes_over_255_are_told_where_the_normalisation_is_assumed(reader, noise):
+    vit = wrapped()
+    floats = torch.from_numpy(np.asarray(noise(1, (32, 32)))).permute(2, 0, 1)[None] / 255
+    assert "normalise" in vit.assumed
+    with pytest.warns(
+        UnclearInputsWarning, match="tiny was given bytes over 255, which are taken as photos and normalised"
+    ) as told:
+        found = reader(vit, floats)
+    np.testing.assert_allclose(found, reader(vit, floats, inputs="photos"), atol=1e-6)
+    assert all(one.filename == __file__ for one in told)
+
+
 def test_what_proves_nothing_is_told(reader):
     vit = wrapped(**HALF)
     unclear = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))

@@ -54,6 +54,7 @@ def test_each_photo_s_numbers_are_those_of_record(folder, make_vit, kind, worker
             expected = getattr(rec, name)
             expected = expected() if callable(expected) else expected
             np.testing.assert_allclose(getattr(one, name), expected, rtol=1e-5, atol=1e-5, err_msg=name)
+        assert {*NUMBERS, "index", "name"} <= {*dir(one)}, "completion shows what is kept"
         assert [label for label, _ in one.top_classes] == [label for label, _ in rec.top_classes()]
 
 

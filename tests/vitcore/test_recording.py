@@ -208,6 +208,10 @@ def test_nothing_is_kept_that_nobody_asked_for(tiny, noise):
     rec = record(tiny, noise(), maps=[2], fusions=())
     assert list(rec.maps) == [2] and rec.fused == {}
     assert record(tiny, noise()).maps == {} and list(record(tiny, noise()).fused) == ["mean"]
+    with pytest.raises(KeyError, match=r"fusions=\['max'\]"):
+        record(tiny, noise()).rollout(fusion="max")
+    with pytest.raises(ValueError, match="fusion is one of mean, max, min, not 'median'"):
+        record(tiny, noise()).rollout(fusion="median")
 
 
 def test_what_is_kept_does_not_change_what_is_seen(tiny, noise):

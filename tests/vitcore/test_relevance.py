@@ -286,7 +286,7 @@ def test_a_model_without_a_head_has_no_class(make_vit):
 @pytest.mark.parametrize("given, said", [
     ({"method": "gradcam"}, "method is one of rollout.*not 'gradcam'; the nearest is 'grad_cam'$"),
     ({"target": 10}, "class from 0 to 9"), ({"target": -1}, "class from 0 to 9"),
-    ({"target": (1, 2)}, "or 1 of them"), ({"method": "chefer", "steps": 3}, "chefer has no setting steps"),
+    ({"target": (1, 2)}, r"one an image \(1\), not"), ({"method": "chefer", "steps": 3}, "chefer has no setting steps"),
     ({"method": "integrated_gradients", "steps": 0}, "steps are 1 to"),
     ({"method": "integrated_gradients", "baseline": "pink"}, "baseline is one of mean, black, white"),
     ({"pixels": np.full((32, 32, 3), 255.0)}, "values from 255 to 255: floats of a photo are from 0 to 1"),

@@ -16,7 +16,7 @@ from vitcore.errors import check_name
 from vitcore.faithfulness.covered_patches import BATCH, Progress, answers_without, no_progress, reads_patches
 from vitcore.forward.recordings.model_inputs import pixels_for_model
 from vitcore.images import PhotoSource
-from vitcore.models.vit import Vit, no_classes_error
+from vitcore.models.vit import Vit, class_index
 from vitcore.probabilities import probabilities
 
 STEPS = 10
@@ -51,20 +51,21 @@ class DeletionCurve:
 
 
 def deletion_curves(
-    vit: Vit, photo: PhotoSource, maps: Mapping[str, NDArray], *, target: int | None = None, fill: str = "removed",
+    vit: Vit, photo: PhotoSource, maps: Mapping[str, NDArray], *, target: int | str | None = None, fill: str = "removed",
     steps: int = STEPS, seed: int = 0, batch: int = BATCH, on_progress: Progress = no_progress,
 ) -> dict[str, DeletionCurve]:  # fmt: skip
     """One curve for each map (rows, cols) of a photo, cropped as `record` does, or of the pixels that the model sees, an array
     (H, W, 3) of uint8 of exactly its input size: patches go in the order of the map's values.
 
-    `target` is a class by its index (default: the likeliest); `fill` as of `covered_patches.answers_without`. Equal values
-    go in an order drawn from `seed`. All maps are run together, each set of patches once, and `on_progress` hears how many of the
-    sets are done. Where the answer is read from patches, removal leaves one.
-    Raises: ModelError, for a model without classes or whose tokens can't be removed; ValueError, for a map of another shape;
-    PhotoError.
+    `target` is a class by its index or its name (default: the likeliest); `fill` as of `covered_patches.answers_without`. Equal
+    values go in an order drawn from `seed`. All maps are run together, each set of patches once, and `on_progress` hears how many
+    of the sets are done. Where the answer is read from patches, removal leaves one.
+    Raises: TypeError, for maps without names; ModelError, for a model without classes or whose tokens can't be removed, and for
+    a name that none or several of its classes have; ValueError, for a map of another shape; PhotoError.
     """
-    if not vit.labels:
-        raise no_classes_error(vit)
+    if not isinstance(maps, Mapping):
+        raise TypeError(f'maps are arrays by name, {{"rollout": rec.rollout()}}, not {type(maps).__name__}')
+    asked_class = class_index(vit, target)
     orders = {name: _order(vit, name, values, seed) for name, values in maps.items()}
     counts = _counts(vit, fill, steps)
     both = [order for one in orders.values() for order in (one, one[::-1])]
@@ -72,9 +73,7 @@ def deletion_curves(
     place = {patches: i for i, patches in enumerate(dict.fromkeys(asked))}
     logits = answers_without(vit, pixels_for_model(vit, photo), [sorted(one) for one in place], fill, seed, batch, on_progress)
     values = probabilities(logits, vit.output)[[place[one] for one in asked]]
-    chosen = int(values[0].argmax()) if target is None else target
-    if not 0 <= chosen < len(vit.labels):
-        raise ValueError(f"target is a class from 0 to {len(vit.labels) - 1}, not {target}")
+    chosen = int(values[0].argmax()) if asked_class is None else asked_class
     whole, rest = values[0, chosen], values[1:, chosen].reshape(len(orders), 2, len(counts) - 1)
     shares = np.array(counts) / vit.grid.patches
     return {

@@ -102,8 +102,8 @@ class Recording:
         Settings are those of `analysis.rollout.rollout`: discard_ratio (of the weights between patches), residual, first_block and
         convention. Axial attention is followed through both of a block's steps, each with its residual. A map sums to 1 less the
         share of tokens that are not patches; the largest value of one by "vit-explain" is 1.
-        Raises: KeyError, for a fusion that was not recorded; IndexError, for a token that there is not; ModelError, where
-        rollout is not defined.
+        Raises: ValueError, for a fusion that there is not; KeyError, for one that was not recorded; IndexError, for a token that
+        there is not; ModelError, where rollout is not defined.
         """
         return self._roll_out(rollout, start, fusion, **settings)
 
@@ -114,6 +114,7 @@ class Recording:
             raise ModelError("{name} does not attend over all patches of one grid in every block, so rollout is not defined "
                              "for it.", name=self.model)  # fmt: skip
         if fusion not in self.fused:
+            check_name("fusion", fusion, HEAD_FUSIONS)
             raise KeyError(f"heads were not fused by {fusion!r}: record(vit, image, fusions=[{fusion!r}]) does")
         first = select_layer(int(first_block), len(self.distance_px), "blocks") * self.steps if first_block else 0
         begin = self.pooling_weights if start is None else start
@@ -132,8 +133,8 @@ def record(
     bit-identical to a run that nobody watches; otherwise weights are computed once for both, linear layers are those that are
     faster on this CPU (`forward.onednn_linear`), and logits are within float32's rounding. `store="query_key"` holds fused
     heads in half precision and, where they tell all, each block's queries and keys: L·T·2D numbers instead of L·H·T², from
-    which `query_key.recompute_heads` and `recompute_fused_heads` make the rest.
-    `inputs`: whether floats of the model's own input size are "photos" or "normalised" (None: see `recordings.model_inputs`).
+    which `query_key.recompute_heads` and `recompute_fused_heads` make the rest. `inputs`: whether floats of the model's own
+    input size are "photos" or "normalised". None: bytes over 255 are photos (see `recordings.model_inputs`).
     Raises: TypeError, for what is no Vit or no photo; ValueError, for what there is not; PhotoError; ModelError.
     """
     check_vit(vit)

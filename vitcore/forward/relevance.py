@@ -29,7 +29,7 @@ from vitcore.forward.recordings.model_inputs import to_inputs_of_pixels
 from vitcore.grid import Grid
 from vitcore.images import InputKind, PhotoSource
 from vitcore.models.model_cards import ModelError
-from vitcore.models.vit import Vit, check_blocks, check_heads, check_vit, class_by_name, no_classes_error
+from vitcore.models.vit import Vit, check_blocks, check_heads, check_vit, class_index
 from vitcore.module_swaps import with_modules
 from vitcore.translation import say
 
@@ -120,16 +120,15 @@ def relevance(
 
 def _targets(vit: Vit, inputs: list[Tensor], target: int | str | Sequence[int | str] | None) -> tuple[int, ...]:
     """The class of each image."""
-    if not vit.labels:
-        raise no_classes_error(vit)
+    class_index(vit, None)  # has it classes?
     if target is None:
         with torch.no_grad():
             return tuple(int(vit.module(x)[0].argmax()) for x in inputs)
-    asked: Any = [target] * len(inputs) if isinstance(target, str) or not hasattr(target, "__iter__") else target
-    given = tuple(class_by_name(vit.labels, c) if isinstance(c, str) else int(c) if hasattr(c, "__index__") else -1 for c in asked)
-    if len(given) != len(inputs) or not all(0 <= c < len(vit.labels) for c in given):
-        raise ValueError(f"target is a class from 0 to {len(vit.labels) - 1}, or {len(inputs)} of them, not {target}")
-    return given
+    asked = [target] * len(inputs) if isinstance(target, str) or not hasattr(target, "__iter__") else list(target)
+    given = [index for one in asked if (index := class_index(vit, one)) is not None]
+    if len(given) != len(inputs):
+        raise ValueError(f"targets are one class for all images, or one an image ({len(inputs)}), not {target}")
+    return tuple(given)
 
 
 class _WeightsWithGradients:

@@ -20,9 +20,9 @@ from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.recordings.model_inputs import to_model_inputs
 from vitcore.images import InputKind
 from vitcore.interventions.activation_sites import TokenChoice, check_activations_defined, find_tokens
-from vitcore.interventions.head_ablation import MOST_NUMBERS, SkippedBlock, class_index
+from vitcore.interventions.head_ablation import MOST_NUMBERS, SkippedBlock
 from vitcore.models.model_cards import ModelError
-from vitcore.models.vit import Vit
+from vitcore.models.vit import Vit, class_index
 from vitcore.module_swaps import with_block_hooks, with_modules
 from vitcore.translation import translated_labels
 

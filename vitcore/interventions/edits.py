@@ -27,6 +27,7 @@ from vitcore.errors import check_name
 from vitcore.forward.layers import select_layer
 from vitcore.forward.recording import told_of_passes
 from vitcore.forward.recordings.model_inputs import to_model_inputs
+from vitcore.images import InputKind
 from vitcore.interventions.activation_sites import (
     MADE_OF,
     NAMES,
@@ -201,12 +202,13 @@ class Edits:
         for layer in range(vit.blocks):
             self._edit_attention("hidden", layer, None, tokens, None)
 
-    def patch(self, from_: Any, at: tuple[Any, ...], head: int | None = None) -> None:
+    def patch(self, from_: Any, at: tuple[Any, ...], head: int | None = None, *, inputs: InputKind | None = None) -> None:
         """Put an activation of another pass in the place of this one's.
 
         `from_` is what `vitcore.cache` gave, or a photo or photos that the model as it was given runs on; `at` is (name, layer) or
         (name, layer, tokens); `head` limits q, k, v, z and pattern to a head. Of several images in `from_` each goes to the image
-        of its place. Raises: ValueError; ModelError; PhotoError.
+        of its place. `inputs`: whether tensors in `from_` are "photos" or "normalised", as of `vitcore.cache`.
+        Raises: ValueError, also for `inputs` of what `vitcore.cache` gave; ModelError; PhotoError.
         """
         name, layer, token = _place_of(at)
         layer = select_layer(layer, self.original.blocks)
@@ -216,7 +218,9 @@ class Edits:
             if name not in OF_HEADS:
                 raise ValueError(f"{name} is not divided into heads")
         tokens = self._tokens(token)
-        source = from_ if isinstance(from_, Activations) else self._run_unedited(from_, name, layer)
+        if isinstance(from_, Activations) and inputs is not None:
+            raise ValueError("from_ holds activations already: inputs is of photos and tensors")
+        source = from_ if isinstance(from_, Activations) else self._run_unedited(from_, name, layer, inputs)
         if (name, layer) not in source:
             raise ValueError(f"from_ holds no {name} of layer {layer}: keep it with vitcore.cache")
         given = source[name, layer]
@@ -231,10 +235,10 @@ class Edits:
             else:
                 self._edit_attention(name, layer, one, tokens, of_head)
 
-    def _run_unedited(self, photos: Any, name: str, layer: int) -> Activations:
+    def _run_unedited(self, photos: Any, name: str, layer: int, inputs: InputKind | None) -> Activations:
         told = told_of_passes.set(())  # it is meant
         try:
-            return run_and_keep(self.original, to_model_inputs(self.original, photos), [(name, layer)])
+            return run_and_keep(self.original, to_model_inputs(self.original, photos, inputs), [(name, layer)])
         finally:
             told_of_passes.reset(told)
 

@@ -21,17 +21,10 @@ from vitcore.forward.block_attention import read_only
 from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.recordings.model_inputs import model_inputs_in_turn
 from vitcore.images import InputKind
-from vitcore.interventions.activation_sites import (
-    check_activations_defined,
-    check_indices,
-    find_site,
-    head_width,
-    heads_of_call,
-    is_index,
-)
+from vitcore.interventions.activation_sites import check_activations_defined, find_site, head_width, heads_of_call
 from vitcore.interventions.activations import Activations
 from vitcore.interventions.attention_edits import not_fused_error, with_fused_attention, within_context
-from vitcore.models.vit import Vit, class_by_name, no_classes_error
+from vitcore.models.vit import Vit, class_index
 from vitcore.module_swaps import with_block_hooks, with_hooks, with_modules
 
 MOST_NUMBERS = 2**22  # that blocks hand on together (images · T · D): more of them are no faster on CPUs
@@ -70,18 +63,6 @@ def head_ablation(
 
 def _tell(progress: Callable[[int, int], None], before: int, total: int, done: int) -> None:
     progress(before + done, total)
-
-
-def class_index(vit: Vit, target: int | str | None) -> int | None:
-    """The index of a class by index or name; None stays.
-
-    Raises: ValueError; ModelError, for a model without classes and for a name that none or several have.
-    """
-    if not vit.labels:
-        raise no_classes_error(vit)
-    if target is None or is_index(target):
-        return None if target is None else check_indices("classes", [target], len(vit.labels))[0]
-    return class_by_name(vit.labels, str(target))
 
 
 class SkippedBlock(nn.Module):

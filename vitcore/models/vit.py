@@ -192,6 +192,22 @@ def no_classes_error(vit: Vit) -> ModelError:
     return ModelError("{name} has no classification head, so it has no class to explain.", name=vit.display_name)
 
 
+def class_index(vit: Vit, target: int | str | None) -> int | None:
+    """The index of a class by index or name; None stays.
+
+    Raises: ValueError; ModelError, for a model without classes and for a name that none or several have.
+    """
+    if not vit.labels:
+        raise no_classes_error(vit)
+    if isinstance(target, str):
+        return class_by_name(vit.labels, target)
+    if target is None:
+        return None
+    if isinstance(target, bool) or not hasattr(target, "__index__") or not 0 <= target.__index__() < len(vit.labels):
+        raise ValueError(f"a target is a class from 0 to {len(vit.labels) - 1}, or its name, not {target!r}")
+    return target.__index__()
+
+
 def class_by_name(labels: Sequence[str], name: str) -> int:
     """The index of the class of this name; capitals, underscores and hyphens make no difference.
 

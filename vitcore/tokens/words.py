@@ -16,8 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from vitcore.forward.recording import to_model_input
-from vitcore.images import crop_for_model, open_photo
+from vitcore.forward.recordings.model_inputs import to_model_inputs
+from vitcore.images import InputKind
 from vitcore.interventions.activations import Activations, run_and_keep
 from vitcore.interventions.edits import edit
 from vitcore.models.model_cards import ModelError
@@ -100,13 +100,16 @@ def load_text_tower(vit: Vit) -> TextTower:
 
 @torch.inference_mode(False)
 @torch.no_grad()
-def match_words(vit: Vit, tower: TextTower, photo: Any, words: Sequence[str], template: str = TEMPLATE) -> WordMatch:
+def match_words(
+    vit: Vit, tower: TextTower, photo: Any, words: Sequence[str], template: str = TEMPLATE, *, inputs: InputKind | None = None
+) -> WordMatch:
     """Cosines of a photo and its patches with words, each put into a `template`, and zero-shot answers among them.
 
     A picture's vector is the model's own answer (features). A patch's is its own token after the last layer, taken through the same
     last norm and projection as the class token; in the last layer each token reads itself alone, since what it gathers from others
     hides what it is (MaskCLIP, arXiv 2112.01071 §3.2). The model was not taught to compare patches with words.
-    Raises: ValueError, for no words and for a tower of another width; PhotoError; ModelError, for a model with classes.
+    `photo` and `inputs` are as of `vitcore.cache`, one photo.
+    Raises: ValueError, for no words, several photos and a tower of another width; PhotoError; ModelError, for a model with classes.
     """
     asked = tuple(word.strip() for word in words if word.strip())
     if not asked:
@@ -114,8 +117,9 @@ def match_words(vit: Vit, tower: TextTower, photo: Any, words: Sequence[str], te
     if vit.labels:
         raise ModelError("{name} answers with classes, and words need the features of a picture.", name=vit.display_name)
     text = tower.encode([template.format(word) for word in asked])
-    opened = open_photo(photo, bands=vit.bands)
-    x = to_model_input(vit, crop_for_model(opened.image, vit.transform, opened.bands).numbers)
+    x = to_model_inputs(vit, photo, inputs)
+    if len(x) != 1:
+        raise ValueError(f"words are compared with one photo, not {len(x)}")
     features = vit.module(x).float().cpu().numpy()
     if features.shape[-1] != text.shape[-1]:
         raise ValueError(f"pictures have {features.shape[-1]} numbers and words {text.shape[-1]}: the towers are of two models")

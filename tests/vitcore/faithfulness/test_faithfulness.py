@@ -197,8 +197,14 @@ def test_curves_refuse_what_is_no_map_and_equal_values_are_drawn(make_vit):
     for wrong, match in ((np.zeros((3, 4)), "a map is"), (np.full((4, 4), np.nan), "no numbers")):
         with pytest.raises(ValueError, match=match):
             deletion_curves(vit, pixels, {"m": wrong})
-    with pytest.raises(ValueError, match="target is a class"):
+    with pytest.raises(ValueError, match="a target is a class from 0 to 9, or its name, not 10"):
         deletion_curves(vit, pixels, {"m": np.eye(4)}, target=10)
+    with pytest.raises(ModelError, match="No class has the name nosuch"):
+        deletion_curves(vit, pixels, {"m": np.eye(4)}, target="nosuch")
+    with pytest.raises(TypeError, match=r"maps are arrays by name, .*, not ndarray"):
+        deletion_curves(vit, pixels, np.eye(4))
+    by_name, by_index = (deletion_curves(vit, pixels, {"m": np.eye(4)}, steps=2, target=one)["m"] for one in ("c", np.int64(2)))
+    assert by_name.target == by_index.target == 2 and (by_name.strongest_first == by_index.strongest_first).all()
     with pytest.raises(ModelError, match="no classification head"):
         deletion_curves(replace(vit, labels=()), pixels, {"m": np.eye(4)})
     flat = {seed: deletion_curves(vit, pixels, {"m": np.zeros((4, 4))}, seed=seed)["m"].strongest_first for seed in (0, 1)}

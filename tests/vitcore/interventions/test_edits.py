@@ -324,11 +324,28 @@ def test_who_records_the_model_itself_and_never_the_edited_one_is_warned(make_vi
         thread = threading.Thread(target=vitcore.record, args=(vit, noise))  # of somebody else
         thread.start()
         thread.join()
-    assert not recwarn.list
+    assert not [one for one in recwarn if one.category is UneditedModelWarning]
     with vitcore.edit(vit) as e:  # its own pass over another photo is no other's
         e.head(0, 1).scale(0)
         e.patch(from_=noise, at=("resid_post", 1))
-    assert not recwarn.list
+    assert not [one for one in recwarn if one.category is UneditedModelWarning]
+
+
+def test_a_patch_reads_tensors_as_it_is_told(noise):
+    vit = replace(make_kind("plain"), mean=(0.5,) * 3, std=(0.25,) * 3)
+    floats = torch.from_numpy(np.asarray(noise(4, (32, 32)))).permute(2, 0, 1)[None] / 255
+    x = inputs_for(vit, 1, seed=3)
+    found = {}
+    for kind in ("photos", "normalised"):
+        e = vitcore.edit(vit)
+        e.patch(floats, at=("resid_post", 1), inputs=kind)
+        found[kind] = answer(e.vit, x)
+        torch.testing.assert_close(
+            found[kind], vitcore.cache(vit, floats, ["resid_post"], 1, inputs=kind).logits, atol=1e-5, rtol=0
+        )
+    assert (found["photos"] - found["normalised"]).abs().max() > 1e-3
+    with pytest.raises(ValueError, match="inputs is of photos and tensors"):
+        e.patch(vitcore.cache(vit, x, ["z"], 1), at=("z", 1), inputs="photos")
 
 
 @pytest.mark.parametrize("run", [

@@ -11,6 +11,7 @@ from tests.vitcore.interventions.conftest import inputs_for, make_kind
 from tests.vitcore.interventions.test_edits import answer, projection
 from vitcore.interventions import head_ablation as ablation
 from vitcore.models.model_cards import ModelError
+from vitcore.models.vit import class_index
 
 SOME = ("plain", "projections fused", "two attentions")
 
@@ -76,10 +77,10 @@ def test_photos_and_classes_by_name(tiny, photo_file, noise):
 
 
 @pytest.mark.parametrize(("given", "said"), [
-    ({"target": 10}, "classes are from 0 to 9, not 10"),
-    ({"target": -1}, "classes are from 0 to 9, not -1"),
+    ({"target": 10}, "a target is a class from 0 to 9, or its name, not 10"),
+    ({"target": -1}, "a target is a class from 0 to 9, or its name, not -1"),
     ({"target": "clas 3"}, "No class is named clas 3; the nearest are: class 3, "),
-    ({"target": 1.5}, "No class .*1.5"),
+    ({"target": 1.5}, "a target is a class .*1.5"),
     ({"by": "median"}, "what a head is ablated by is one of zero, mean, uniform, not 'median'"),
 ])  # fmt: skip
 def test_what_there_is_not(given, said):
@@ -89,8 +90,8 @@ def test_what_there_is_not(given, said):
 
 def test_a_name_of_two_classes_and_a_model_without_classes(shipped, make_vit):
     with pytest.raises(ValueError, match="2 classes are named crane: give one by its index, 134, 517"):
-        ablation.class_index(shipped, "crane")
-    assert ablation.class_index(shipped, "tabby") == 281 == ablation.class_index(shipped, "Tabby")
+        class_index(shipped, "crane")
+    assert class_index(shipped, "tabby") == 281 == class_index(shipped, "Tabby")
     features = make_vit(num_classes=0)
     with pytest.raises(ModelError, match="no class to explain"):
         vitcore.head_ablation(features, inputs_for(features))

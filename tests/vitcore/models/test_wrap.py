@@ -137,7 +137,13 @@ def test_what_a_module_says_is_taken_and_what_nobody_says_is_a_guess():
     told = vitcore.wrap(clip)
     assert (told.mean, told.std) == ((0.1, 0.2, 0.3), (0.4, 0.5, 0.6)) and not told.assumed
     with pytest.warns(AssumedAnswersWarning, match="normalise=imagenet"):
-        assert vitcore.wrap(timm_vit(num_classes=1000)).assumed == {"class_names": "imagenet", "normalise": "imagenet"}
+        vit = vitcore.wrap(timm_vit(num_classes=1000))
+    cut = {"crop": "center 0.875", "interpolation": "bicubic"}  # timm's, where nobody says
+    assert vit.assumed == {"class_names": "imagenet", "normalise": "imagenet"} | cut
+    assert vit.transform.transforms[0].size == 36 and vit.grid.image_px == (32, 32), "what is said is what is done: 32 / 0.875"
+    said = timm_vit()
+    said.pretrained_cfg = {"mean": (0.5,) * 3, "std": (0.5,) * 3, "crop_pct": 1.0, "interpolation": "bilinear"}
+    assert not vitcore.wrap(said, labels=list("abcdefghij")).assumed
 
 
 @pytest.mark.parametrize(("make", "settings", "said"), [

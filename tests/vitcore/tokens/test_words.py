@@ -72,6 +72,10 @@ def test_open_clips_tower_and_what_can_t_be_done():
     model = open_clip.model.CLIP(embed_dim=20, vision_cfg=vision, text_cfg=text).eval()
     vit, tower = vitcore.wrap(model), text_tower(model, ids)
     found = match_words(vit, tower, open_photo(PHOTO), [" cat ", "", "dog"])
+    x = vit.transform(open_photo(PHOTO).image)
+    np.testing.assert_allclose(match_words(vit, tower, x, ["cat", "dog"]).picture, found.picture, atol=1e-5)
+    with pytest.raises(ValueError, match="words are compared with one photo, not 2"):
+        match_words(vit, tower, [PHOTO, PHOTO], WORDS)
     assert found.words == ("cat", "dog") and found.probabilities.sum() == pytest.approx(1, abs=1e-5)
     with torch.inference_mode():
         plain = model.encode_text(ids(["cat", "dog"]), normalize=True).numpy()

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from vitcore.train.evaluation.choose_split import SplitPhotos
 
 DATA_HELP = "a folder of class folders, .parquet files, cifar10, cifar100, hf:owner/name, drawn, digits, or samples"
+SHOTS = (1, 5, 10, 25)
+SHOTS_HELP = "photos a class (default: of 1 5 10 25 those that every class has)"
 SPLIT_HELP = "the photos asked about (default: the validation photos that DATA has or a run held out of it, else all)"
 
 
@@ -22,7 +24,7 @@ def add_evaluation_verbs(verbs: Any) -> None:
     judge = verbs.add_parser("evaluate", help="top-1 and top-5 accuracy of a model on labelled photos")
     judge.set_defaults(run=evaluate)
     shots = verbs.add_parser("few-shot", help="few-shot linear accuracy of a model's features (§4.1)")
-    shots.add_argument("--shots", type=int, nargs="+", default=[1, 5, 10, 25], help="photos a class (default 1 5 10 25)")
+    shots.add_argument("--shots", type=int, nargs="+", help=SHOTS_HELP)
     shots.set_defaults(run=few_shot)
     for verb in (judge, shots):
         verb.add_argument("--model", default=DEFAULT_MODEL, help=f"a name, a file or a run (default {DEFAULT_MODEL})")
@@ -58,12 +60,21 @@ def few_shot(args: argparse.Namespace) -> None:
     if asked.split == "validation" and asked.other is not None:
         learned, train_x = extract_readable_features(vit, asked.other)
         used, of = used + len(learned), of + len(asked.other)
-        accuracies = few_shot_accuracy(train_x, asked.other.labels[learned], x, labels, tuple(args.shots))
+        train_y = asked.other.labels[learned]
+        accuracies = few_shot_accuracy(train_x, train_y, x, labels, _shots(args, train_y))
     else:
-        accuracies = {shots: few_shot_over_draws(x, labels, shots).mean_accuracy for shots in args.shots}
+        accuracies = {shots: few_shot_over_draws(x, labels, shots).mean_accuracy for shots in _shots(args, labels, asked=1)}
     counts = {"photos": used, "left_out": of - used, "outside_split": len(asked.photos) + asked.outside_split - of}
     facts = {"model": vit.name, "data": args.data, "split": asked.split, **counts}
     _print(args, facts | {f"{shots}-shot": round(100 * share, 2) for shots, share in accuracies.items()})
+
+
+def _shots(args: argparse.Namespace, labels: Any, asked: int = 0) -> tuple[int, ...]:
+    """The shots that were named, or of the usual ones those that every class has, beside photos that are asked about."""
+    import numpy as np
+
+    most = min(np.unique(labels, return_counts=True)[1], default=0) - asked
+    return tuple(args.shots or [shots for shots in SHOTS if shots <= most] or SHOTS[:1])
 
 
 def _open_photos(args: argparse.Namespace) -> SplitPhotos:

@@ -4,7 +4,8 @@ Floats with the bands first, of exactly the size that the model reads, (C, H, W)
 taken as they are, as what the model's own transform makes, or a DataLoader of it. All else is a photo, which is resized and
 cropped: files, pictures, bytes, arrays (H, W, C), other sizes. Values prove one case to be the other: a photo's bytes over 255, as
 torchvision's `ToTensor` makes them, which are no bytes once the model's mean and deviation are taken away. What lies within 0 to 1
-and proves nothing is taken as model inputs, with a warning. `inputs="photos"` and `inputs="normalised"` say which they are.
+and proves nothing is taken as model inputs, with a warning; such bytes are warned of where the model's mean and deviation are
+assumed. `inputs="photos"` and `inputs="normalised"` say which they are.
 
 The first such array or tensor that a call is given decides for all of them, so that a batch is never read in two ways.
 Shapes: B images, C bands, H height, W width.
@@ -39,7 +40,7 @@ LIBRARIES = tuple(str(Path(module.__file__ or "").parent) for module in (sys.mod
 
 
 class UnclearInputsWarning(UserWarning):
-    """Floats from 0 to 1 of the model's own input size were taken as normalised, and may be photos; `inputs` says which."""
+    """Floats from 0 to 1 of the model's own input size may be photos or normalised, and nobody said which; `inputs` does."""
 
 
 def has_input_shape(vit: Vit, source: Any) -> bool:
@@ -70,21 +71,23 @@ def input_kind(vit: Vit, source: Any, inputs: InputKind | None = None) -> InputK
     as_input = all(_different_bytes(255 * _without_colours(vit, one)) for one in pictures)
     proven = all(as_photo) and len(set[int]().union(*as_photo)) >= PROVING_BYTES
     if proven and not as_input:
+        if "normalise" in vit.assumed:  # a model may have learned of such floats as they are
+            _warn_unclear(say("{name} was given bytes over 255, which are taken as photos and normalised as is assumed. "
+                              "inputs=\"photos\" or inputs=\"normalised\" says what they are.", name=vit.display_name))  # fmt: skip
         return "photos"
     same = not any(vit.mean) and all(one == 1 for one in vit.std)  # a normalisation that changes nothing
     if not same and (not as_input or (all(as_photo) and not proven)):
-        told = say("{name} was given floats from 0 to 1 of its own input size, which are taken as normalised. inputs=\"photos\" or "
-                   "inputs=\"normalised\" says what they are.", name=vit.display_name)  # fmt: skip
-        warnings.warn("".join(told), UnclearInputsWarning, stacklevel=_caller())
+        _warn_unclear(say("{name} was given floats from 0 to 1 of its own input size, which are taken as normalised. "
+                          "inputs=\"photos\" or inputs=\"normalised\" says what they are.", name=vit.display_name))  # fmt: skip
     return "normalised"
 
 
-def _caller() -> int:
-    """The `stacklevel` of whoever called vitcore."""
-    frame, level = sys._getframe(1), 1
+def _warn_unclear(told: str) -> None:
+    """A warning at the line that called vitcore."""
+    frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARIES):
         frame, level = frame.f_back, level + 1
-    return level
+    warnings.warn("".join(told), UnclearInputsWarning, stacklevel=level)
 
 
 def open_for_model(vit: Vit, source: Any, inputs: InputKind | None, name: str | None = None) -> tuple[Photo, Crop]:

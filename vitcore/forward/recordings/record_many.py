@@ -51,6 +51,9 @@ class PhotoNumbers:
     notes: tuple[str, ...]  #: what was changed to open it
     kept: Mapping[str, Any] = field(repr=False)
 
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.kept]
+
     def __getattr__(self, name: str) -> Any:
         if name in KEEPABLE and name in self.kept:
             return self.kept[name]
@@ -78,16 +81,18 @@ def record_many(
     vit: Vit, photos: Any, *, batch: int = BATCH, keep: Sequence[str] = ("distance_px", "rollout"), fusion: HeadFusion = "mean",
     workers: int | None = None, progress: bool | CountDone = True, inputs: InputKind | None = None,
 ) -> PhotoStream:  # fmt: skip
-    """Run the model on many photos, `batch` at a time, and stream what is kept of each, in their order.
+    """Run the model on many photos, `batch` at a time, and stream what is kept of each, in their order: `index`, `name` and each
+    name of `keep` as an attribute, `one.rollout`.
 
-    `photos` is a folder, whose own pictures by Inside ViT are left out; an iterable of whatever `record` takes; an array or
-    tensor (B, H, W, 3) or (B, 3, H, W); or a DataLoader of such batches. Floats (B, 3, H, W) of exactly the model's input size,
-    as its own transform makes them, are taken as they are, all other photos are cropped; `inputs` says what they are, "photos"
-    or "normalised", for all of them (None: see `recordings.model_inputs`). `keep` names fields and methods of `Recording`:
-    distance_px and distance_renormalised_px and prefix_attention_share (L, H), norms (L, T), pooling_weights (T,), logits and
-    probabilities (C,), top_classes, attention_per_layer (L, T, T), rollout (rows, cols), rollout_per_layer (L, rows, cols); or
-    "recording", all of it with the whole photo. Numbers are `record`'s within float32's rounding. `workers` threads open photos
-    ahead (0: none). `progress` shows a bar on standard error, or is called with the photos so far and in all.
+    `photos` is a folder, whose own pictures by Inside ViT are left out; an iterable of whatever `record` takes; an array or tensor
+    (B, H, W, 3) or (B, 3, H, W); or a DataLoader of such batches. Floats (B, 3, H, W) of exactly the model's input size, as its
+    own transform makes them, are taken as they are; bytes over 255, as `ToTensor` alone makes them, and all else are photos, which
+    are cropped and normalised. `inputs` says what they are, "photos" or "normalised", for all of them. `keep` names fields and
+    methods of `Recording`: distance_px and distance_renormalised_px and prefix_attention_share (L, H), norms (L, T),
+    pooling_weights (T,), logits and probabilities (C,), top_classes, attention_per_layer (L, T, T), rollout (rows, cols),
+    rollout_per_layer (L, rows, cols); or "recording", all of it with the whole photo. Numbers are `record`'s within float32's
+    rounding. `workers` threads open photos ahead (0: none). `progress` shows a bar on standard error, or is called with the photos
+    so far and in all.
 
     A photo that can't be opened is skipped and named, with its reason, in `PhotoStream.skipped`, and in a warning at the end.
     Warns: SkippedPhotosWarning; UnclearInputsWarning, for floats that could be either and are taken as normalised.

@@ -32,7 +32,7 @@ from vitcore.models.assembly.model_inside import ModelInside, holds_a_model, mod
 from vitcore.models.assembly.random_state import restored_generators
 from vitcore.models.attention_structure import image_px_of_module
 from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersWarning, assumed_class_names, assumed_sentence
-from vitcore.models.checkpoint_inspection.open_questions import answer_text, crop_terms, mean_and_std
+from vitcore.models.checkpoint_inspection.open_questions import answer_text, crop_answer, crop_terms, mean_and_std
 from vitcore.models.formats.config_json import label_names
 from vitcore.models.formats.image_processor import likely_preprocessing
 from vitcore.models.model_cards import ModelCard, ModelError
@@ -58,7 +58,7 @@ def wrap(
     labels: one name a class; mean, std: of red, green and blue, what pixels from 0 to 1 were normalised with; image_px: another
     input size (height, width), to which positions are resampled as timm does; device, dtype: None as the module's. Where the
     module does not say how photos are cut, timm's way is taken: resized by bicubic interpolation, the
-    middle cut out; of transformers' classes their image processor's, and it is named in `Vit.assumed`.
+    middle cut out; of transformers' classes their image processor's. Either is named in `Vit.assumed`.
     Warns: AssumedAnswersWarning, where something is assumed that neither the module nor you say (`Vit.assumed`).
     Raises: TypeError, for what is no module; ModelError, one sentence, for one that can't be read.
     """
@@ -126,6 +126,10 @@ def _timms(module: Any, name: str, labels: Sequence[str] | None, colours: Colour
         config |= {"mean": colours[0], "std": colours[1]}
     elif not (said.get("mean") and said.get("std")):
         assumed["normalise"] = answer_text((tuple(config["mean"]), tuple(config["std"])))
+    if not (said.get("crop_pct") or said.get("crop_mode")):
+        assumed["crop"] = crop_answer(config["crop_mode"], config["crop_pct"])
+    if not said.get("interpolation"):
+        assumed["interpolation"] = config["interpolation"]
     if show_grey(module, name):
         assumed["channels"] = GREY_RULE
     config["input_size"] = (3, *_input_px(module, name, config["input_size"][1:], image_px))

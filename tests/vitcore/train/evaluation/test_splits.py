@@ -70,6 +70,9 @@ def test_validation_photos_of_its_own_are_asked_about_and_all_are_both(vit, said
         assert (found["split"], found["photos"], total(found)) == (split, photos, 26)
     found = said("few-shot", "--data", tmp_path / "photos", "--shots", "1")
     assert (found["split"], found["photos"]) == ("validation", 26)
+    shots = lambda *given: [key for key in said("few-shot", "--data", tmp_path / "photos", *given) if key.endswith("-shot")]  # noqa: E731
+    assert shots() == ["1-shot", "5-shot", "10-shot"], "of the usual ones those that every class has"
+    assert shots("--split", "train") == ["1-shot", "5-shot"], "a photo at least of each class is asked about"
 
 
 def test_a_run_is_judged_on_what_it_did_not_see(vit, said, tmp_path, monkeypatch, capsys):
