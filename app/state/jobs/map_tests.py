@@ -194,10 +194,11 @@ def shipped_ranking(fill: str) -> list[MethodScore]:
 
 def ranking_sentences(fill: str, method: str = "") -> tuple[str, str]:
     """Which method is best over the gallery, and which place `method` has; "" for the best itself."""
-    from vitcore.faithfulness.method_ranking import rank_sentence, ranking_sentence
+    from vitcore.faithfulness.method_ranking import best_method, rank_sentence, ranking_sentence
 
     scores = shipped_ranking(fill)
-    return ranking_sentence(scores, fill), rank_sentence(scores, method) if scores[0].name != method else ""
+    is_best = best_method(scores)[0] == method
+    return ranking_sentence(scores, fill), "" if is_best else rank_sentence(scores, method)
 
 
 def deletion_drawing(one: PhotoDeletion, insertion: bool, mode: Mode, narrow: bool) -> Drawing:

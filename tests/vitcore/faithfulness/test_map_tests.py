@@ -15,14 +15,23 @@ from vitcore.__main__ import main
 from vitcore.assets import asset
 from vitcore.faithfulness import map_tables
 from vitcore.faithfulness.covered_patches import answers_without
-from vitcore.faithfulness.deletion import deletion_curves, random_order_maps
-from vitcore.faithfulness.method_maps import CHANCE, MAPS, MIDDLE, drawn_by
-from vitcore.faithfulness.method_ranking import add_random_orders, photo_deletion, rank_methods, rank_sentence, ranking_sentence
+from vitcore.faithfulness.deletion import DeletionCurve, deletion_curves, random_order_maps
+from vitcore.faithfulness.map_charts import deletion_chart
+from vitcore.faithfulness.method_maps import CHANCE, MAPS, MIDDLE, NO_METHODS, drawn_by, map_title
+from vitcore.faithfulness.method_ranking import (
+    PhotoDeletion,
+    add_random_orders,
+    photo_deletion,
+    rank_methods,
+    rank_sentence,
+    ranking_sentence,
+)
 from vitcore.faithfulness.photo_masks import photos_with_masks
 from vitcore.faithfulness.plausibility import EVEN, agreement, bootstrap_interval, mass, pixel_auc, plausibility, pointing
 from vitcore.faithfulness.stability import CHANGES, compress, stability_test
 from vitcore.faithfulness.weight_randomisation import mean_tests, randomisation_tests, unchanged_sentence
 from vitcore.images import PhotoError
+from vitcore.figures.charts.map_tests import PLAIN
 from vitcore.models import load_model
 
 GRADIENT_METHODS = ("gradient_rollout", "chefer", "integrated_gradients", "grad_cam")
@@ -108,6 +117,31 @@ def test_agreement_with_a_mask_by_hand():
 
 
 def test_tables_come_back_as_they_went(named):
+def test_a_baseline_is_never_called_best(named):
+    """The middle of the picture and chance orders win here; only methods have places, and the baseline that wins is named."""
+    assert set(NO_METHODS) == {CHANCE, MIDDLE} == set(PLAIN), "a chart draws them apart"
+    shares = np.array([0, 0.5, 1])
+    fall = {MIDDLE: (0.9, 0.1), CHANCE: (0.8, 0.2), "rollout": (0.7, 0.3), "chefer": (0.6, 0.4)}
+    results = [
+        PhotoDeletion(photo=str(i), label="a", fill="mean", places={}, curves={
+            name: DeletionCurve(shares=shares, strongest_first=np.array([1, low - i / 50, 0]), target=0, fill="mean",
+                                weakest_first=np.array([1, high + i / 50, 0]))
+            for name, (high, low) in fall.items()})
+        for i in range(3)
+    ]  # fmt: skip
+    assert [one.best for one in results] == ["rollout"] * 3 and results[0].ranked[:2] == [MIDDLE, CHANCE]
+    scores = rank_methods(results)
+    said = ranking_sentence(scores, "mean")
+    assert said.startswith("Best over 3 photos (patches in the mean colour): rollout.")
+    assert said.endswith("middle of the picture is not significantly worse.")
+    assert rank_sentence(scores, "chefer").startswith("Place 2 of 2: ") and not rank_sentence(scores, MIDDLE)
+    for insertion in (False, True):
+        names = [label.text for label in deletion_chart(results[0], insertion).labels]
+        assert [map_title("rollout") in name for name in names if "<b>" in name] == [True]
+    (found,) = photo_deletion(named, record(named, noise_for(named)), (MIDDLE,), steps=2, random_orders=0).curves
+    assert found == MIDDLE and ranking_sentence([scores[0]], "mean").startswith("Only middle of the picture was tested")
+
+
     rec, names = record(named, noise_for(named)), ("rollout", "chefer")
     one = photo_deletion(named, rec, names, steps=4, random_orders=4)
     text = map_tables.deletion_csv([one], "vitcore test x")
@@ -191,7 +225,8 @@ def test_the_tables_that_ship_are_this_model_s(shipped):
         assert kept.curves[name].gap == pytest.approx(curve.gap, abs=0.01)
     scores = rank_methods(by_fill["removed"])
     assert ranking_sentence(scores, "removed").startswith(f"Best over {len(gallery)} photos (patches removed): ")
-    assert rank_sentence(scores, scores[2].name).startswith(f"Place 3 of {len(scores)}: ")
+    methods = [score.name for score in scores if score.name != MIDDLE]
+    assert rank_sentence(scores, methods[2]).startswith(f"Place 3 of {len(methods)}: ")
     with (asset("maps") / "plausibility.csv").open(encoding="utf-8") as file:
         made_by = next(file)
         rows = {row["method"]: row for row in csv.DictReader(file)}
