@@ -55,7 +55,8 @@ def shipped_tests() -> ShippedTests:
             for name in ("deletion", "weights", "stability", "plausibility")}  # fmt: skip
     return ShippedTests(
         tuple(map_tables.read_deletion(text["deletion"])), map_tables.read_weights(text["weights"]),
-        map_tables.read_stability(text["stability"]), map_tables.read_plausibility(text["plausibility"]),
+        {photo: test.correlations for photo, test in map_tables.read_stability(text["stability"]).items()},
+        map_tables.read_plausibility(text["plausibility"]),
         {name: map_tables.made_by(table) for name, table in text.items()},
     )  # fmt: skip
 

@@ -13,6 +13,7 @@ from tests.vitcore.faithfulness.conftest import noise_for
 from vitcore import figures, record
 from vitcore.__main__ import main
 from vitcore.assets import asset
+from vitcore.cli.map_tests import run_tests
 from vitcore.faithfulness import map_tables
 from vitcore.faithfulness.covered_patches import answers_without
 from vitcore.faithfulness.deletion import DeletionCurve, deletion_curves, random_order_maps
@@ -30,8 +31,8 @@ from vitcore.faithfulness.photo_masks import photos_with_masks
 from vitcore.faithfulness.plausibility import EVEN, agreement, bootstrap_interval, mass, pixel_auc, plausibility, pointing
 from vitcore.faithfulness.stability import CHANGES, compress, stability_test
 from vitcore.faithfulness.weight_randomisation import mean_tests, randomisation_tests, unchanged_sentence
-from vitcore.images import PhotoError
 from vitcore.figures.charts.map_tests import PLAIN
+from vitcore.images import PhotoError
 from vitcore.models import load_model
 
 GRADIENT_METHODS = ("gradient_rollout", "chefer", "integrated_gradients", "grad_cam")
@@ -116,7 +117,6 @@ def test_agreement_with_a_mask_by_hand():
     assert low == pytest.approx(0.4, abs=0.03) and high == pytest.approx(0.6, abs=0.03)
 
 
-def test_tables_come_back_as_they_went(named):
 def test_a_baseline_is_never_called_best(named):
     """The middle of the picture and chance orders win here; only methods have places, and the baseline that wins is named."""
     assert set(NO_METHODS) == {CHANCE, MIDDLE} == set(PLAIN), "a chart draws them apart"
@@ -142,6 +142,7 @@ def test_a_baseline_is_never_called_best(named):
     assert found == MIDDLE and ranking_sentence([scores[0]], "mean").startswith("Only middle of the picture was tested")
 
 
+def test_tables_come_back_as_they_went(named):
     rec, names = record(named, noise_for(named)), ("rollout", "chefer")
     one = photo_deletion(named, rec, names, steps=4, random_orders=4)
     text = map_tables.deletion_csv([one], "vitcore test x")
@@ -157,9 +158,11 @@ def test_a_baseline_is_never_called_best(named):
     np.testing.assert_allclose(again.correlations, tests["x"]["chefer"].correlations, atol=1e-4)
     assert again.parts == tests["x"]["chefer"].parts
     stable = stability_test(named, rec, names)
-    assert map_tables.read_stability(map_tables.stability_csv({"x": stable}, ""))["x"]["rollout"] == pytest.approx(
-        stable.correlations["rollout"], abs=1e-4
-    )
+    back = map_tables.read_stability(map_tables.stability_csv({"x": stable}, ""))["x"]
+    assert (back.target, back.other) == (stable.target, stable.other)
+    assert back.probabilities == pytest.approx(dict(stable.probabilities), abs=1e-4)
+    for name in names:
+        assert back.correlations[name] == pytest.approx(stable.correlations[name], abs=1e-4)
 
 
 @pytest.fixture
@@ -208,6 +211,30 @@ def test_the_verb_writes_tables_that_say_the_same_as_its_json(named, masked_phot
         with pytest.raises(SystemExit):
             main(["test", "x.jpg", *wrong])
     assert main(["test"]) == 2 and "name a photo" in capsys.readouterr().err
+
+
+def test_the_verb_goes_on_where_it_was_stopped(named, masked_photos, monkeypatch, capsys):
+    monkeypatch.setattr(load_model, "load", lambda *_, **__: named)
+    photos, out, recorded = masked_photos / "images", masked_photos / "out", []
+    argv = ["test", str(photos), "--methods", "rollout,middle", "--orders", "2", "--csv", str(out)]
+    monkeypatch.setattr(run_tests, "record_photo", lambda vit, file: recorded.append(file.name) or record(vit, file))
+    assert main(argv) == 0 and recorded == ["0.png", "1.png"]
+    whole = {file.name: file.read_text() for file in out.iterdir()}
+    kept = [line for line in whole["stability.csv"].splitlines(keepends=True) if not line.startswith("1.png")]
+    (out / "stability.csv").write_text("".join(kept))  # it was stopped between two tables of the last photo
+    recorded.clear()
+    assert main([*argv, "--resume"]) == 0 and recorded == ["1.png"]
+    assert {file.name: file.read_text() for file in out.iterdir()} == whole
+    recorded.clear()
+    capsys.readouterr()
+    assert main([*argv, "--resume", "--json"]) == 0 and not recorded
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["deletion"]) == len(found["weights"]) == len(found["stability"]) == 2
+    assert found["stability"]["1.png"]["class"] in named.labels
+    assert main([*argv, "--resume", "--seed", "1"]) == 2 and "another command" in capsys.readouterr().err
+    assert main([*argv[:-2], "--resume"]) == 2 and "--csv FOLDER" in capsys.readouterr().err
+    assert main(["test", str(photos), str(photos / "0.png"), "--methods", "middle", "--tests", "weights", "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)["weights"]) == ["0.png", "1.png", "0.png-2"], "photos named alike"
 
 
 def test_the_tables_that_ship_are_this_model_s(shipped):
