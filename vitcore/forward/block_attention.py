@@ -50,9 +50,11 @@ class BlockAttention:
 
     def __call__(self, event: AttentionEvent) -> Tensor | None:
         *_, heads, queries, keys = event.shape
-        if queries != self.vit.grid.tokens:
+        done = self.calls == self.vit.blocks * self.vit.structure.calls
+        is_pool = queries != self.vit.grid.tokens or (done and queries == 1)  # of one patch that is left, both have one query
+        if is_pool:
             self.pool.add(event)
-        if self.buffer is None or (queries, keys) != self.buffer.shape[1:]:
+        if is_pool or self.buffer is None or (queries, keys) != self.buffer.shape[1:]:
             return None
         block, call = divmod(self.calls, self.vit.structure.calls)
         check_heads(self.vit, block, heads)
