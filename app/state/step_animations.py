@@ -138,15 +138,15 @@ def cover_animation(model: str, key: str, code: str, fill: str, words: Mapping[s
 
 
 def token_animation(
-    model: str, key: str, second_key: str, kind: str, mask: bool, whiten: bool, title: str, mode: Mode
+    model: str, key: str, second_key: str, shown: token_features.TokenView, title: str, mode: Mode
 ) -> bytes:  # fmt: skip
-    """The colours of the patch tokens of two photos side by side, layer by layer; both are named by their keys."""
+    """The patch tokens of two photos side by side as the page shows them, layer by layer; both are named by their keys."""
     vit, rec = recordings.from_key(model, key, "mean")
     both = rec, recordings.from_key(model, second_key, "mean")[1]
     grid, details = rec.grid, [fine_detail(recordings.input_picture(one)[0].resize((448, 448)), rec.grid) for one in both]
     frames = []
     for layer in range(vit.blocks):
-        colours = token_features.components_of_layer(*both, kind, mask, whiten, layer)[0]
+        colours = token_features.shown_colours(*both, shown, layer)
         sides = [
             colours_on_photo(one.reshape(grid.rows, grid.cols, 3), detail) for one, detail in zip(colours, details, strict=True)
         ]

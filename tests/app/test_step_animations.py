@@ -7,7 +7,7 @@ from PIL import Image
 
 from app.state import step_animations
 from app.state.photos import sample_photos
-from app.state.recordings import interventions, recordings
+from app.state.recordings import interventions, recordings, token_features
 from vitcore.faithfulness.method_ranking import photo_deletion
 
 
@@ -47,7 +47,8 @@ def test_a_frame_for_each_step_of_every_page(kinds, offer):
     macaw = sample_photos.sample_digest("macaw")
     steered = step_animations.steering_animation("registers", key, macaw, 1, 300, "t", "light")
     assert count_frames(steered) == 1 + step_animations.STEERING_STEPS
-    made = step_animations.token_animation("registers", key, macaw, "residual", False, True, "t", "light")
-    assert count_frames(made) == vit.blocks
+    for view, method in (("colours", "kmeans"), ("foreground", "kmeans"), ("segments", "kmeans"), ("segments", "normalised_cut")):
+        shown = token_features.TokenView("residual", False, True, view, 0.0, method, 3)
+        assert count_frames(step_animations.token_animation("registers", key, macaw, shown, "t", "light")) == vit.blocks
     squares = np.random.default_rng(0).normal(size=(vit.blocks, vit.grid.rows, vit.grid.cols)).astype(np.float32)
     assert count_frames(step_animations.swap_animation("registers", key, squares, "t", "u", 1.0, "light")) == vit.blocks

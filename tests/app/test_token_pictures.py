@@ -1,6 +1,7 @@
 """The page Tokens without a browser: what its picture is given equals the library's numbers, masked and unmasked."""
 
 import io
+from functools import partial
 
 import numpy as np
 import pytest
@@ -64,6 +65,27 @@ def test_the_download_draws_what_the_page_shows(monkeypatch):
         each = pixels.reshape(16, pixels.shape[0] // 16, 16, -1, 3).mean((1, 3)).reshape(256, 3)
         differences = each - each[:1], (colours - colours[:1].astype(float)) * token_features.PHOTO_SHARE
         assert np.abs(differences[0] - differences[1]).max() < 3, "the detail has one mean in every patch"
+
+
+@pytest.mark.parametrize(("view", "method"), [("foreground", "kmeans"), ("segments", "kmeans"), ("segments", "normalised_cut")])
+def test_the_download_is_of_the_view_that_is_chosen(files, monkeypatch, view, method):
+    taken = {}
+    monkeypatch.setattr("app.views.tokens.tokens_view.downloads", lambda make, key, **rest: taken.update(rest, make=make))
+    app = App("tokens", layer=str(LAYER), tokens_view=TEXT[f"tokens_view.{view}"], grouping=TEXT[f"grouping.{method}"]).fine()
+    data, cut = given(app), method == "normalised_cut"
+    read = lambda key, kind: np.frombuffer(files[data[key]], kind).reshape(12, 2, 256)[LAYER]  # noqa: E731
+    labels = read("first", np.float32) > 0 if view == "foreground" else read("segments", np.int8)
+    means = np.stack(
+        [photo.grid.cut(photo.model_input.pixels).mean((1, 2)) for photo in map(partial(vitcore.record, vitcore.load()), PHOTOS)]
+    )
+    for label in np.unique(labels):
+        colours, own = taken["colours"][labels == label].astype(float), means[labels == label]
+        if view == "segments" and not cut:
+            assert len(np.unique(colours, axis=0)) == 1, "a segment has one colour"
+        else:
+            np.testing.assert_allclose(colours, own if label else token_features.DIMMED * own, atol=1)
+    title = taken["make"]().title
+    assert title == TEXT[f"title {'cut' if cut else view}"].format(layer=LAYER), "and is called so"
 
 
 def test_a_second_photo_is_never_the_first_and_what_a_model_lacks_is_said(kinds, offer):

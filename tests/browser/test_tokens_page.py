@@ -11,6 +11,17 @@ import vitcore
 from vitcore.assets import asset
 
 SIDE, LAYER, PATCH = 16, 9, 136
+# Controls of a row that lie on each other, or stand out of the row, with all that is drawn in them.
+LAID_OVER = """row => {
+  const drawn = e => [e, ...e.querySelectorAll("*")].map(e => e.getBoundingClientRect())
+  const boxes = [...row.children].map(e => ({ name: e.className, all: drawn(e) }))
+  const between = (a, b, from, to) => Math.min(a[to], b[to]) - Math.max(a[from], b[from]) > 1
+  const meet = (a, b) => between(a, b, "left", "right") && between(a, b, "top", "bottom")
+  const over = (one, two) => one.all.some(a => two.all.some(b => meet(a, b)))
+  const pairs = boxes.flatMap((one, i) => boxes.slice(i + 1).filter(two => over(one, two)).map(two => `${one.name} on ${two.name}`))
+  const right = row.getBoundingClientRect().right + 1
+  return [...pairs, ...boxes.filter(({ all }) => all.some(b => b.right > right)).map(({ name }) => name)].join(", ")
+}"""
 
 
 def ready(page: Page) -> Page:
@@ -55,6 +66,11 @@ def test_two_photos_answer_each_other(visit, server, tokens, subtests):
     expect(told(page)).to_contain_text(f"In layer {LAYER}, the components shown hold")
     page.mouse.move(*place(page, PATCH))
     expect(told(page)).to_have_text(said_of(forth, PATCH))
+    height = page.locator("figure .row").bounding_box()["height"]
+    assert height < 40, "one row, where there is room"
+    for width in (1280, 1100, 900, page.viewport_size["width"]):
+        assert not resize(page, width, 900).locator("figure .row").evaluate(LAID_OVER), width
+        page.mouse.move(*place(page, PATCH))
     expect(page.locator(".photo1 h3")).to_have_text("Similarity to patch 136 (row 8, column 8)")
     ends = [float(text) for text in page.locator("figure .scale span").all_inner_texts()]
     assert ends == pytest.approx([np.sort(cosines)[SIDE * SIDE // 2], cosines.max()], abs=0.011)

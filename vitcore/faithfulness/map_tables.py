@@ -18,9 +18,10 @@ from vitcore.faithfulness.plausibility import MEASURES, PlausibilityScore
 from vitcore.faithfulness.stability import CHANGES, CLASS, StabilityTest
 from vitcore.faithfulness.weight_randomisation import RandomisationTest
 
-DELETION = ("photo", "class", "fill", "method", "deletion", "insertion", "place", "target", "shares", "strongest_first",
-            "weakest_first")  # fmt: skip
-STABILITY = ("photo", "method", *CHANGES, CLASS)
+CURVE = ("shares", "strongest_first", "weakest_first")
+DELETION = ("photo", "class", "fill", "method", "deletion", "insertion", "place", "target", *CURVE)
+PROBABILITIES = {change: f"probability_{change}" for change in ("photo", *CHANGES)}
+STABILITY = ("photo", "method", *CHANGES, CLASS, "target", "other", *PROBABILITIES.values())
 
 
 class PhotoMeans(NamedTuple):
@@ -32,13 +33,14 @@ class PhotoMeans(NamedTuple):
 
 
 def deletion_csv(results: Iterable[PhotoDeletion], made_by: str) -> str:
-    """One row for each photo, fill and method; the method "chance" has no place."""
-    rows = [
-        (one.photo, one.label, one.fill, name, _number(curve.deletion), _number(curve.insertion),
-         _number(one.places.get(name, np.nan)), curve.target,
-         *map(_numbers, (curve.shares, curve.strongest_first, curve.weakest_first)))
-        for one in results for name, curve in one.curves.items()
-    ]  # fmt: skip
+    """One row for each photo, fill and method; the method "chance" has no place. Areas are of the curves as they are written."""
+    rows = []
+    for one in results:
+        for name, curve in one.curves.items():
+            row = dict(zip(CURVE, map(_numbers, (curve.shares, curve.strongest_first, curve.weakest_first)), strict=True))
+            written = _curve({**row, "target": str(curve.target), "fill": one.fill})
+            rows.append((one.photo, one.label, one.fill, name, _number(written.deletion), _number(written.insertion),
+                         _number(one.places.get(name, np.nan)), curve.target, *row.values()))  # fmt: skip
     return _table(DELETION, rows, made_by)
 
 
@@ -74,18 +76,25 @@ def read_weights(text: str) -> dict[str, dict[str, RandomisationTest]]:
 def stability_csv(tests: Mapping[str, StabilityTest], made_by: str) -> str:
     """One row for each photo and method: rank correlation with the map of the changed photo, and of another class."""
     rows = [
-        (photo, name, *(_number(values[change]) for change in STABILITY[2:]))
+        (photo, name, *(_number(values[change]) for change in (*CHANGES, CLASS)), test.target, test.other,
+         *(_number(test.probabilities[change]) for change in PROBABILITIES))
         for photo, test in tests.items() for name, values in test.correlations.items()
     ]  # fmt: skip
     return _table(STABILITY, rows, made_by)
 
 
-def read_stability(text: str) -> dict[str, dict[str, dict[str, float]]]:
-    """Correlations by photo, method and change."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
+def read_stability(text: str) -> dict[str, StabilityTest]:
+    """What `stability_csv` wrote: tests by photo."""
+    correlations: dict[str, dict[str, dict[str, float]]] = {}
+    last: dict[str, dict[str, str]] = {}
     for row in _rows(text):
-        found.setdefault(row["photo"], {})[row["method"]] = {change: _value(row[change]) for change in STABILITY[2:]}
-    return found
+        last[row["photo"]] = row
+        correlations.setdefault(row["photo"], {})[row["method"]] = {change: _value(row[change]) for change in (*CHANGES, CLASS)}
+    return {
+        photo: StabilityTest(target=int(row["target"]), other=int(row["other"]), correlations=correlations[photo],
+                             probabilities={change: float(row[column]) for change, column in PROBABILITIES.items()})
+        for photo, row in last.items()
+    }  # fmt: skip
 
 
 def plausibility_csv(scores: Sequence[PlausibilityScore], made_by: str) -> str:
@@ -129,9 +138,7 @@ def _rows(text: str) -> Iterator[dict[str, str]]:
 
 
 def _curve(row: Mapping[str, str]) -> DeletionCurve:
-    shares, first, last = (
-        np.array([float(one) for one in row[name].split()]) for name in ("shares", "strongest_first", "weakest_first")
-    )
+    shares, first, last = (np.array([float(one) for one in row[name].split()]) for name in CURVE)
     return DeletionCurve(shares=shares, strongest_first=first, weakest_first=last, target=int(row["target"]), fill=row["fill"])
 
 

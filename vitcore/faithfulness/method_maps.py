@@ -16,6 +16,7 @@ OF_ATTENTION = ("class_attention", "last_layer_attention")
 MIDDLE = "middle"
 MAPS = (*METHODS, *OF_ATTENTION, MIDDLE)
 CHANCE = "chance"  # beside the maps: the mean of orders by chance
+NO_METHODS = (CHANCE, MIDDLE)  # baselines: never called best, and given no place
 TITLES = {name: method.title for name, method in METHODS.items()} | {
     "class_attention": "class attention", "last_layer_attention": "class attention, last layer", MIDDLE: "middle of the picture",
     CHANCE: "by chance",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from vitcore.analysis.attention_distance import mean_interval
 from vitcore.faithfulness.covered_patches import BATCH, Progress, no_progress
 from vitcore.faithfulness.deletion import RANDOM_ORDERS, STEPS, DeletionCurve, deletion_curves, place_among, random_order_maps
-from vitcore.faithfulness.method_maps import CHANCE, MAPS, map_title, method_maps
+from vitcore.faithfulness.method_maps import CHANCE, MAPS, NO_METHODS, map_title, method_maps
 from vitcore.forward.recording import Recording, record
 from vitcore.models.vit import Vit
 from vitcore.translation import say
@@ -35,6 +35,11 @@ class PhotoDeletion:
     def ranked(self) -> list[str]:
         """The curves' names, the largest gap of insertion and deletion first."""
         return sorted(self.curves, key=lambda name: -self.curves[name].gap)
+
+    @property
+    def best(self) -> str:
+        """The first of them that is a method; "" where baselines alone were tested."""
+        return next((name for name in self.ranked if name not in NO_METHODS), "")
 
 
 def photo_deletion(
@@ -149,26 +154,27 @@ def rank_methods(results: Sequence[PhotoDeletion]) -> list[MethodScore]:
     return sorted(scores, key=lambda score: -score.gap)
 
 
-def best_method_sentence(scores: Sequence[MethodScore]) -> tuple[str, str]:
-    """The best method's name and the best of those whose interval of paired differences with it holds 0, "" for none.
+def best_method(scores: Sequence[MethodScore]) -> tuple[str, str]:
+    """The best method's name and the best, method or baseline, that is not significantly worse, "" for none.
 
-    Differences are paired by photo (Student's t, 95 %), so that hard photos do not hide them.
+    Differences are paired by photo (Student's t, 95 %), so that hard photos do not hide them: worse is what they keep above 0.
     """
-    best, *others = scores
+    best = (_methods(scores) or scores)[0]
+    others = [one for one in scores if one is not best]
     if len(best.gaps) < 2:
         return best.name, others[0].name if others else ""
     for other in others:
-        low, high = t_interval(best.gaps - other.gaps)
-        if low <= 0 <= high:
+        if t_interval(best.gaps - other.gaps)[0] <= 0:
             return best.name, other.name
     return best.name, ""
 
 
 def ranking_sentence(scores: Sequence[MethodScore], fill: str) -> str:
     """Which method is best, on which measure and over how many photos, and whether another can be told from it."""
-    best, tied = best_method_sentence(scores)
-    low, high = scores[0].interval
-    facts = {"photos": len(scores[0].gaps), "fill": say(FILL_TITLES[fill]), "best": map_title(best), "gap": f"{scores[0].gap:.2f}",
+    best, tied = best_method(scores)
+    score = next(one for one in scores if one.name == best)
+    low, high = score.interval
+    facts = {"photos": len(score.gaps), "fill": say(FILL_TITLES[fill]), "best": map_title(best), "gap": f"{score.gap:.2f}",
              "low": f"{low:.2f}", "high": f"{high:.2f}"}  # fmt: skip
     if len(scores) == 1:
         return say(
@@ -192,12 +198,17 @@ def ranking_sentence(scores: Sequence[MethodScore], fill: str) -> str:
 
 
 def rank_sentence(scores: Sequence[MethodScore], name: str) -> str:
-    """Which place one method has in a ranking; "" where it is not in it."""
-    for place, score in enumerate(scores, start=1):
+    """Which place one method has among the methods of a ranking; "" where it is not in it, and for a baseline."""
+    methods = _methods(scores)
+    for place, score in enumerate(methods, start=1):
         if score.name == name:
-            facts = {"method": map_title(name), "place": place, "count": len(scores), "gap": f"{score.gap:.2f}"}
+            facts = {"method": map_title(name), "place": place, "count": len(methods), "gap": f"{score.gap:.2f}"}
             return say("Place {place} of {count}: {method}, at {gap}.", **facts)
     return ""
+
+
+def _methods(scores: Sequence[MethodScore]) -> list[MethodScore]:
+    return [score for score in scores if score.name not in NO_METHODS]
 
 
 def t_interval(values: NDArray[np.float64]) -> tuple[float, float]:

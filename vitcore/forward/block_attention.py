@@ -50,9 +50,10 @@ class BlockAttention:
 
     def __call__(self, event: AttentionEvent) -> Tensor | None:
         *_, heads, queries, keys = event.shape
-        if queries != self.vit.grid.tokens:
+        done = self.calls == self.vit.structure.blocks * self.vit.structure.calls  # where one patch is left, its pool alone comes then
+        if is_pool := queries != self.vit.grid.tokens or (done and queries == 1):
             self.pool.add(event)
-        if (queries, keys) != self.buffer.shape[1:]:
+        if is_pool or (queries, keys) != self.buffer.shape[1:]:
             return None
         block, call = divmod(self.calls, self.vit.structure.calls)
         check_heads(self.vit, block, heads)

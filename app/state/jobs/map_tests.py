@@ -55,7 +55,8 @@ def shipped_tests() -> ShippedTests:
             for name in ("deletion", "weights", "stability", "plausibility")}  # fmt: skip
     return ShippedTests(
         tuple(map_tables.read_deletion(text["deletion"])), map_tables.read_weights(text["weights"]),
-        map_tables.read_stability(text["stability"]), map_tables.read_plausibility(text["plausibility"]),
+        {photo: test.correlations for photo, test in map_tables.read_stability(text["stability"]).items()},
+        map_tables.read_plausibility(text["plausibility"]),
         {name: map_tables.made_by(table) for name, table in text.items()},
     )  # fmt: skip
 
@@ -194,10 +195,11 @@ def shipped_ranking(fill: str) -> list[MethodScore]:
 
 def ranking_sentences(fill: str, method: str = "") -> tuple[str, str]:
     """Which method is best over the gallery, and which place `method` has; "" for the best itself."""
-    from vitcore.faithfulness.method_ranking import rank_sentence, ranking_sentence
+    from vitcore.faithfulness.method_ranking import best_method, rank_sentence, ranking_sentence
 
     scores = shipped_ranking(fill)
-    return ranking_sentence(scores, fill), rank_sentence(scores, method) if scores[0].name != method else ""
+    is_best = best_method(scores)[0] == method
+    return ranking_sentence(scores, fill), "" if is_best else rank_sentence(scores, method)
 
 
 def deletion_drawing(one: PhotoDeletion, insertion: bool, mode: Mode, narrow: bool) -> Drawing:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 KINDS = ("residual", "keys", "queries", "values", "mlp_out")
 METHODS = ("kmeans", "normalised_cut")
 MOST_SEGMENTS = 8  # that have a colour of their own
+LEFT_OUT, DIMMED = 40, 0.2  # a grey, and a share of brightness: as in the browser
 
 
 class ComponentBytes(NamedTuple):
@@ -38,6 +39,28 @@ class ComponentBytes(NamedTuple):
     first: bytes
     shares: list[float]
     outlier_shares: list[float]  # of all variance, what the photos' outlier tokens hold where they are not left out
+
+
+class TokenView(NamedTuple):
+    """What patches are coloured by: tokens of a kind, and the picture's settings."""
+
+    kind: str
+    mask: bool  # outlier tokens are left out
+    whiten: bool
+    view: str  # "colours", "foreground" or "segments"
+    threshold: float
+    method: str
+    count: int
+
+    @property
+    def cut(self) -> bool:
+        """Whether segments are one object and the rest."""
+        return self.method == METHODS[1]
+
+    @property
+    def title(self) -> str:
+        """The words that it has on the page."""
+        return "cut" if self.cut and self.view == "segments" else self.view
 
 
 @memory_cache.cached
@@ -122,13 +145,43 @@ def match_bytes(rec: Recording, other: Recording, kind: str, mask: bool) -> byte
     return np.array(rows, np.float32).tobytes()
 
 
-@memory_cache.cached
-def segment_bytes(rec: Recording, other: Recording, kind: str, mask: bool, method: str, count: int) -> bytes:
+def segment_bytes(rec: Recording, other: Recording, shown: TokenView) -> bytes:
     """Segments of both photos at every layer, L × 2 × N signed bytes; −1 for patches that are left out."""
+    return _segment_bytes(rec, other, shown.kind, shown.mask, shown.method, 0 if shown.cut else shown.count)
+
+
+@memory_cache.cached
+def _segment_bytes(rec: Recording, other: Recording, kind: str, mask: bool, method: str, count: int) -> bytes:
     from vitcore.tokens.segments import segments
 
     tokens = _tokens_of_both(rec, other, kind, mask)
     return np.stack([segments(tokens, layer, method, count=count) for layer in tokens.layers]).astype(np.int8).tobytes()
+
+
+def shown_colours(rec: Recording, other: Recording, shown: TokenView, layer: int) -> NDArray[np.uint8]:
+    """Colours (2, N, 3) of the patches of both photos as the page shows them.
+
+    Where an object is told from the rest, patches have their own mean colour, the rest's is dark.
+    """
+    if shown.view == "colours":
+        return components_of_layer(rec, other, shown.kind, shown.mask, shown.whiten, layer)[0]
+    if shown.view == "foreground":
+        first = components_of_layer(rec, other, shown.kind, shown.mask, shown.whiten, layer)[1]
+        return _object_colours(rec, other, shown, first > shown.threshold)
+    labels = np.frombuffer(segment_bytes(rec, other, shown), np.int8).reshape(-1, 2, rec.grid.patches)[layer]
+    if shown.cut:
+        return _object_colours(rec, other, shown, labels == 1)
+    return np.where(labels[..., None] < 0, np.uint8(LEFT_OUT), np.uint8(segment_colours())[labels])
+
+
+def _object_colours(rec: Recording, other: Recording, shown: TokenView, is_object: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    found = []
+    for one, inside in zip((rec, other), is_object, strict=True):
+        inside = inside.copy()
+        inside[left_out(one, shown.mask)] = False
+        means = one.grid.cut(one.model_input.pixels).mean((1, 2))
+        found.append(np.where(inside[:, None], means, DIMMED * means))
+    return np.round(found).astype(np.uint8)
 
 
 def matched_points(kind: str, layer: int, model: Vit) -> MatchedShare | None:

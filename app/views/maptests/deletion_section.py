@@ -71,22 +71,22 @@ def _best(scores: dict[str, float], text: texts.Prose) -> tuple[str, str]:
 
     Where shown digits of methods are alike, they are tied.
     """
-    from vitcore.faithfulness.method_maps import CHANCE, MIDDLE, map_title
+    from vitcore.faithfulness.method_maps import NO_METHODS, map_title
 
     shown = {name: f"{abs(score):.2f}" for name, score in scores.items()}
-    methods = [name for name in scores if name not in (CHANCE, MIDDLE)]
+    methods = [name for name in scores if name not in NO_METHODS]
     most = shown[max(methods, key=lambda name: scores[name])]
     best = [name for name in methods if shown[name] == most]
     names = text.listed(map_title(name) for name in best)
-    others = text.listed(f"{map_title(name)} {shown[name]}" for name in (CHANCE, MIDDLE) if name in shown)
+    others = text.listed(f"{map_title(name)} {shown[name]}" for name in NO_METHODS if name in shown)
     return text["score beside"].format(score=most, others=others), text["tied"].format(names=names) if len(best) > 1 else names
 
 
 def _animation(visit: Visit, found: PhotoDeletion, kind: str) -> Callable[[], bytes]:
     """Patches as they go, or come, in the order of the method that is best on this photo."""
-    from vitcore.faithfulness.method_maps import CHANCE, map_title
+    from vitcore.faithfulness.method_maps import map_title
 
-    text, best = visit.texts, next(name for name in found.ranked if name != CHANCE)
+    text, best = visit.texts, found.best
     words = {"title": text[f"film {kind}"].format(method=map_title(best)), "step": text[f"film step {kind}"]}
     return partial(
         step_animations.deletion_animation, visit.vit.name, visit.photo.key, found, best, kind == "insertion", words, visit.mode

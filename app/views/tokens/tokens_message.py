@@ -45,6 +45,13 @@ class TokensVisit(Visit):
         return self.recording, self.second
 
     @property
+    def shown(self) -> token_features.TokenView:
+        """What patches are coloured by."""
+        return token_features.TokenView(
+            self.source, self.is_masked, self.whiten, self.view, self.threshold, self.method, self.count
+        )  # fmt: skip
+
+    @property
     def is_masked(self) -> bool:
         """Whether there are outlier tokens that are left out."""
         return self.mask and any(len(outlier_tokens.find_outliers(one).patches) for one in self.both)
@@ -56,10 +63,9 @@ def tokens_message(visit: TokensVisit) -> dict[str, Any]:
     found = [outlier_tokens.find_outliers(one).patches.tolist() for one in both]
     mask = visit.is_masked
     made = token_features.component_bytes(*both, visit.source, mask, visit.whiten)
-    cut = visit.method == "normalised_cut"
     return {
         "state": {name: getattr(visit, name) for name in ("patch", "layer", "view", "threshold", "mask", "lines")},
-        "mode": visit.mode, "blocks": vit.blocks, "middle": grid.middle, "second": visit.second_title, "cut": cut,
+        "mode": visit.mode, "blocks": vit.blocks, "middle": grid.middle, "second": visit.second_title, "cut": visit.shown.cut,
         "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)},
         "photos": [visit.photo_url, media_url(recordings.input_picture(visit.second)[1], "image/jpeg", "second")],
         "details": [visit.detail_url, media_url(relevance_maps.fine_detail(visit.second), "image/jpeg", "second_detail")],
@@ -67,17 +73,12 @@ def tokens_message(visit: TokensVisit) -> dict[str, Any]:
         "colours": _url(made.colours, "components"), "first": _url(made.first, "first_component"), "shares": made.shares,
         "outlier_shares": made.outlier_shares if any(found) else [],
         "matches": _url(token_features.match_bytes(*both, visit.source, mask), "matches"),
-        "segments": _segments(visit, mask) if visit.view == "segments" else None,
+        "segments": _url(token_features.segment_bytes(*both, visit.shown), "segments") if visit.view == "segments" else None,
         "out": [token_features.left_out(one, mask) for one in both], "unmasked": [[], []] if mask else found,
         "outliers": outlier_masking.browser_facts(found[0], bool(mask and found[0])),
         "share": token_features.PHOTO_SHARE, "segment_colours": token_features.segment_colours(),
         "palettes": landing_figures.look_colours(visit.mode), "words": _words(visit.texts),
     }  # fmt: skip
-
-
-def _segments(visit: TokensVisit, mask: bool) -> str:
-    count = 0 if visit.method == "normalised_cut" else visit.count
-    return _url(token_features.segment_bytes(*visit.both, visit.source, mask, visit.method, count), "segments")
 
 
 def _vector_urls(rec: vitcore.Recording, kind: str, place: int) -> list[str]:

@@ -88,18 +88,19 @@ def _controls(visit: Visit) -> TokensVisit:
 
 
 def download_button(visit: TokensVisit) -> None:
-    """The principal components of the layer that is chosen."""
-    both, grid, mode, layer, mask = visit.both, visit.grid, visit.mode, visit.layer, visit.is_masked
-    colours, first, share = token_features.components_of_layer(*both, visit.source, mask, visit.whiten, layer)
+    """The picture as it is shown of the layer that is chosen, and its principal components."""
+    both, grid, mode, layer, shown = visit.both, visit.grid, visit.mode, visit.layer, visit.shown
+    _, first, share = token_features.components_of_layer(*both, visit.source, shown.mask, visit.whiten, layer)
+    colours = token_features.shown_colours(*both, shown, layer)
     photos = [recordings.input_picture(one)[0] for one in both]
     names = (visit.recording.photo.name, visit.second_title)
-    title = outlier_masking.masked_title(visit.texts["title colours"].format(layer=layer), mask)
+    title = outlier_masking.masked_title(visit.texts[f"title {shown.title}"].format(layer=layer), shown.mask)
     moving = partial(
-        step_animations.token_animation, visit.vit.name, visit.photo.key, visit.second.photo.key, visit.source, mask, visit.whiten,
-        visit.texts["film title"], mode,
+        step_animations.token_animation, visit.vit.name, visit.photo.key, visit.second.photo.key, shown,
+        visit.texts[f"film {shown.title}"], mode,
     )  # fmt: skip
     downloads(
         lambda: figures.token_colours(colours, photos, grid, names, title, mode), "tokens", subjects=visit.subjects,
-        file_stem=f"token colours layer {layer}", colours=colours, first_component=first, share_of_variance=share,
+        file_stem=f"token {shown.title} layer {layer}", colours=colours, first_component=first, share_of_variance=share,
         animation=moving,
     )  # fmt: skip

@@ -49,6 +49,18 @@ def test_attention_without_tokens_is_plain_pytorchs(make_vit):
     assert found[1] == found[7] == 0
 
 
+def test_one_patch_left_is_read_alone(vit):
+    """An attention pool has then as many queries as a block."""
+    rec, left = record(vit, noise_for(vit)), 5
+    gone = [patch for patch in range(vit.grid.patches) if patch != left]
+    covered = record_covered(vit, rec, gone, "removed")
+    np.testing.assert_allclose(covered.logits, answers_without(vit, rec.model_input.pixels, [gone], "removed")[0], atol=1e-5)
+    for drawn in (covered.rollout(), covered.class_attention()):
+        assert drawn.ravel().nonzero()[0].tolist() == [left]
+    if vit.pooling == "attention pool":
+        assert covered.recording.pooling_weights == pytest.approx([1])
+
+
 def test_nothing_left_is_the_floor_or_is_refused(vit):
     every = range(vit.grid.patches)
     if reads_patches(vit):

@@ -13,15 +13,25 @@ from tests.vitcore.faithfulness.conftest import noise_for
 from vitcore import figures, record
 from vitcore.__main__ import main
 from vitcore.assets import asset
+from vitcore.cli.map_tests import run_tests
 from vitcore.faithfulness import map_tables
 from vitcore.faithfulness.covered_patches import answers_without
-from vitcore.faithfulness.deletion import deletion_curves, random_order_maps
-from vitcore.faithfulness.method_maps import CHANCE, MAPS, MIDDLE, drawn_by
-from vitcore.faithfulness.method_ranking import add_random_orders, photo_deletion, rank_methods, rank_sentence, ranking_sentence
+from vitcore.faithfulness.deletion import DeletionCurve, deletion_curves, random_order_maps
+from vitcore.faithfulness.map_charts import deletion_chart
+from vitcore.faithfulness.method_maps import CHANCE, MAPS, MIDDLE, NO_METHODS, drawn_by, map_title
+from vitcore.faithfulness.method_ranking import (
+    PhotoDeletion,
+    add_random_orders,
+    photo_deletion,
+    rank_methods,
+    rank_sentence,
+    ranking_sentence,
+)
 from vitcore.faithfulness.photo_masks import photos_with_masks
 from vitcore.faithfulness.plausibility import EVEN, agreement, bootstrap_interval, mass, pixel_auc, plausibility, pointing
 from vitcore.faithfulness.stability import CHANGES, compress, stability_test
 from vitcore.faithfulness.weight_randomisation import mean_tests, randomisation_tests, unchanged_sentence
+from vitcore.figures.charts.map_tests import PLAIN
 from vitcore.images import PhotoError
 from vitcore.models import load_model
 
@@ -107,6 +117,31 @@ def test_agreement_with_a_mask_by_hand():
     assert low == pytest.approx(0.4, abs=0.03) and high == pytest.approx(0.6, abs=0.03)
 
 
+def test_a_baseline_is_never_called_best(named):
+    """The middle of the picture and chance orders win here; only methods have places, and the baseline that wins is named."""
+    assert set(NO_METHODS) == {CHANCE, MIDDLE} == set(PLAIN), "a chart draws them apart"
+    shares = np.array([0, 0.5, 1])
+    fall = {MIDDLE: (0.9, 0.1), CHANCE: (0.8, 0.2), "rollout": (0.7, 0.3), "chefer": (0.6, 0.4)}
+    results = [
+        PhotoDeletion(photo=str(i), label="a", fill="mean", places={}, curves={
+            name: DeletionCurve(shares=shares, strongest_first=np.array([1, low - i / 50, 0]), target=0, fill="mean",
+                                weakest_first=np.array([1, high + i / 50, 0]))
+            for name, (high, low) in fall.items()})
+        for i in range(3)
+    ]  # fmt: skip
+    assert [one.best for one in results] == ["rollout"] * 3 and results[0].ranked[:2] == [MIDDLE, CHANCE]
+    scores = rank_methods(results)
+    said = ranking_sentence(scores, "mean")
+    assert said.startswith("Best over 3 photos (patches in the mean colour): rollout.")
+    assert said.endswith("middle of the picture is not significantly worse.")
+    assert rank_sentence(scores, "chefer").startswith("Place 2 of 2: ") and not rank_sentence(scores, MIDDLE)
+    for insertion in (False, True):
+        names = [label.text for label in deletion_chart(results[0], insertion).labels]
+        assert [map_title("rollout") in name for name in names if "<b>" in name] == [True]
+    (found,) = photo_deletion(named, record(named, noise_for(named)), (MIDDLE,), steps=2, random_orders=0).curves
+    assert found == MIDDLE and ranking_sentence([scores[0]], "mean").startswith("Only middle of the picture was tested")
+
+
 def test_tables_come_back_as_they_went(named):
     rec, names = record(named, noise_for(named)), ("rollout", "chefer")
     one = photo_deletion(named, rec, names, steps=4, random_orders=4)
@@ -123,9 +158,11 @@ def test_tables_come_back_as_they_went(named):
     np.testing.assert_allclose(again.correlations, tests["x"]["chefer"].correlations, atol=1e-4)
     assert again.parts == tests["x"]["chefer"].parts
     stable = stability_test(named, rec, names)
-    assert map_tables.read_stability(map_tables.stability_csv({"x": stable}, ""))["x"]["rollout"] == pytest.approx(
-        stable.correlations["rollout"], abs=1e-4
-    )
+    back = map_tables.read_stability(map_tables.stability_csv({"x": stable}, ""))["x"]
+    assert (back.target, back.other) == (stable.target, stable.other)
+    assert back.probabilities == pytest.approx(dict(stable.probabilities), abs=1e-4)
+    for name in names:
+        assert back.correlations[name] == pytest.approx(stable.correlations[name], abs=1e-4)
 
 
 @pytest.fixture
@@ -176,6 +213,30 @@ def test_the_verb_writes_tables_that_say_the_same_as_its_json(named, masked_phot
     assert main(["test"]) == 2 and "name a photo" in capsys.readouterr().err
 
 
+def test_the_verb_goes_on_where_it_was_stopped(named, masked_photos, monkeypatch, capsys):
+    monkeypatch.setattr(load_model, "load", lambda *_, **__: named)
+    photos, out, recorded = masked_photos / "images", masked_photos / "out", []
+    argv = ["test", str(photos), "--methods", "rollout,middle", "--orders", "2", "--csv", str(out)]
+    monkeypatch.setattr(run_tests, "record_photo", lambda vit, file: recorded.append(file.name) or record(vit, file))
+    assert main(argv) == 0 and recorded == ["0.png", "1.png"]
+    whole = {file.name: file.read_text() for file in out.iterdir()}
+    kept = [line for line in whole["stability.csv"].splitlines(keepends=True) if not line.startswith("1.png")]
+    (out / "stability.csv").write_text("".join(kept))  # it was stopped between two tables of the last photo
+    recorded.clear()
+    assert main([*argv, "--resume"]) == 0 and recorded == ["1.png"]
+    assert {file.name: file.read_text() for file in out.iterdir()} == whole
+    recorded.clear()
+    capsys.readouterr()
+    assert main([*argv, "--resume", "--json"]) == 0 and not recorded
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["deletion"]) == len(found["weights"]) == len(found["stability"]) == 2
+    assert found["stability"]["1.png"]["class"] in named.labels
+    assert main([*argv, "--resume", "--seed", "1"]) == 2 and "another command" in capsys.readouterr().err
+    assert main([*argv[:-2], "--resume"]) == 2 and "--csv FOLDER" in capsys.readouterr().err
+    assert main(["test", str(photos), str(photos / "0.png"), "--methods", "middle", "--tests", "weights", "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)["weights"]) == ["0.png", "1.png", "0.png-2"], "photos named alike"
+
+
 def test_the_tables_that_ship_are_this_model_s(shipped):
     """One photo's curves are computed anew; the ranking's sentence is made of the table."""
     table = map_tables.read_deletion((asset("maps") / "deletion.csv").read_text(encoding="utf-8"))
@@ -191,7 +252,8 @@ def test_the_tables_that_ship_are_this_model_s(shipped):
         assert kept.curves[name].gap == pytest.approx(curve.gap, abs=0.01)
     scores = rank_methods(by_fill["removed"])
     assert ranking_sentence(scores, "removed").startswith(f"Best over {len(gallery)} photos (patches removed): ")
-    assert rank_sentence(scores, scores[2].name).startswith(f"Place 3 of {len(scores)}: ")
+    methods = [score.name for score in scores if score.name != MIDDLE]
+    assert rank_sentence(scores, methods[2]).startswith(f"Place 3 of {len(methods)}: ")
     with (asset("maps") / "plausibility.csv").open(encoding="utf-8") as file:
         made_by = next(file)
         rows = {row["method"]: row for row in csv.DictReader(file)}

@@ -33,6 +33,8 @@ def add_test_verb(verbs: Any) -> None:
     verb.add_argument("--orders", type=int, default=50, help="random orders to compare with (default 50)")
     verb.add_argument("--seed", type=int, default=0, help="of random orders, random weights and the bootstrap (default 0)")
     verb.add_argument("--csv", type=Path, metavar="FOLDER", help="write the tables there, one file a test")
+    verb.add_argument("--resume", action="store_true",
+                      help="go on with the tables in the --csv folder: photos that they hold are not tested again")  # fmt: skip
     verb.add_argument("--out", type=Path, metavar="FOLDER", help="write the charts there, as PNG")
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
     add_device_flags(verb)
@@ -48,6 +50,8 @@ def run(args: argparse.Namespace) -> None:
         raise UsageError("name a photo or a folder of photos, or photos with masks by --masks.")
     if args.orders < 0:
         raise UsageError("--orders is 0 or more.")
+    if args.resume and not args.csv:
+        raise UsageError("--resume goes on with the tables of --csv FOLDER.")
     vit = load_from_flags(args)
     found = run_on_photos(vit, args) if args.photo else FoundOnPhotos()
     scores = run_on_masks(vit, args) if args.masks else []

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vitcore.cli.photos import UsageError, leave_out, list_photos, record_photo
+from vitcore.file_names import unused_name
 
 if TYPE_CHECKING:
     from vitcore.faithfulness.method_ranking import PhotoDeletion
@@ -30,6 +31,11 @@ class FoundOnPhotos:
     weights: dict[str, dict[str, RandomisationTest]] = field(default_factory=dict)
     stability: dict[str, StabilityTest] = field(default_factory=dict)
 
+    @property
+    def photos(self) -> set[str]:
+        """Photos of which something was found."""
+        return {one.photo for one in self.deletion} | self.weights.keys() | self.stability.keys()
+
 
 def run_on_photos(vit: Vit, args: argparse.Namespace) -> FoundOnPhotos:
     """Every test on every photo; a damaged one is named and left out. Raises: UsageError, where all are; ModelError."""
@@ -42,20 +48,45 @@ def run_on_photos(vit: Vit, args: argparse.Namespace) -> FoundOnPhotos:
     _expect_incomplete()
     args.fill = args.fill or (("mean",) if why_not_removable(vit) else ("removed",))
     args.methods = args.methods or MAPS
-    found = FoundOnPhotos()
-    for file in tqdm(list_photos(args.photo), unit="photo", file=sys.stderr):
+    files, names = list_photos(args.photo), list[str]()
+    for file in files:
+        names.append(unused_name(file.name, names))  # photos of two folders may be named alike
+    found = _found_before(args, names) if args.resume else FoundOnPhotos()
+    for file, name in zip(tqdm(files, unit="photo", file=sys.stderr), names, strict=True):
+        if name in found.photos:
+            continue
         try:
-            _run_on_one(vit, record_photo(vit, file), args, found)
+            _run_on_one(vit, record_photo(vit, file), name, args, found)
         except PhotoError as error:
             leave_out(args, file, str(error))
         if args.csv:
             write_tables(found, [], args)  # what is there stays, should the rest be stopped
-    if not (found.deletion or found.weights or found.stability):
+    if not found.photos:
         raise UsageError("none of the photos could be read.")
     return found
 
 
-def _run_on_one(vit: Vit, rec: Recording, args: argparse.Namespace, found: FoundOnPhotos) -> None:
+def _found_before(args: argparse.Namespace, names: list[str]) -> FoundOnPhotos:
+    """Photos that every table of this command holds; one photo's rows are written to one table after the other.
+
+    Raises: UsageError, for a table that another command made.
+    """
+    from vitcore.faithfulness import map_tables
+
+    read = {"deletion": map_tables.read_deletion, "weights": map_tables.read_weights, "stability": map_tables.read_stability}
+    tables: dict[str, Any] = {}
+    for test in args.tests:
+        file = args.csv / f"{test}.csv"
+        text = file.read_text(encoding="utf-8") if file.is_file() else ""
+        if text and map_tables.made_by(text) != _command(args):
+            raise UsageError(f"{file} was made by another command: {map_tables.made_by(text)}")
+        tables[test] = read[test](text)
+    whole = set(names).intersection(*(FoundOnPhotos(**{test: table}).photos for test, table in tables.items()))
+    curves = [one for one in tables.pop("deletion", []) if one.photo in whole]
+    return FoundOnPhotos(curves, **{test: {name: table[name] for name in table if name in whole} for test, table in tables.items()})
+
+
+def _run_on_one(vit: Vit, rec: Recording, name: str, args: argparse.Namespace, found: FoundOnPhotos) -> None:
     from tqdm import tqdm
 
     from vitcore.faithfulness.method_maps import drawn_by
@@ -66,7 +97,7 @@ def _run_on_one(vit: Vit, rec: Recording, args: argparse.Namespace, found: Found
 
     if not vit.labels:
         raise no_classes_error(vit)
-    name, target = rec.photo.name, int(rec.logits.argmax())
+    target = int(rec.logits.argmax())
     with tqdm(desc=name, leave=False, file=sys.stderr) as bar:
 
         def told(done: int, count: int) -> None:
@@ -76,9 +107,10 @@ def _run_on_one(vit: Vit, rec: Recording, args: argparse.Namespace, found: Found
         if "deletion" in args.tests:
             for fill in args.fill:
                 bar.reset()
-                found.deletion.append(photo_deletion(
+                curves = photo_deletion(
                     vit, rec, args.methods, target=target, fill=fill, random_orders=args.orders, seed=args.seed, on_progress=told
-                ))  # fmt: skip
+                )
+                found.deletion.append(replace(curves, photo=name))
         if "weights" in args.tests:
             bar.reset()
             found.weights[name] = randomisation_tests(vit, drawn_by(rec, args.methods, target), args.seed, told)
@@ -102,16 +134,12 @@ def run_on_masks(vit: Vit, args: argparse.Namespace) -> list[PlausibilityScore]:
 def write_tables(found: FoundOnPhotos, scores: list[PlausibilityScore], args: argparse.Namespace) -> None:
     """One CSV file for each test that was run."""
     from vitcore.faithfulness import map_tables
-    from vitcore.faithfulness.method_maps import MAPS
+    from vitcore.train.run_folder import write_atomically
 
     args.csv.mkdir(parents=True, exist_ok=True)
     tables = {}
     if args.photo:
-        photos = " ".join(one.name if one.is_absolute() else one.as_posix() for one in args.photo)
-        methods = "" if args.methods == MAPS else f" --methods {','.join(args.methods)}"
-        tests, fill = ",".join(args.tests), ",".join(args.fill)
-        command = COMMAND.format(photos=photos, model=args.model, tests=tests, methods=methods, fill=fill, orders=args.orders,
-                                 seed=args.seed)  # fmt: skip
+        command = _command(args)
         tables["deletion"] = map_tables.deletion_csv(found.deletion, command) if found.deletion else ""
         tables["weights"] = map_tables.weights_csv(found.weights, command) if found.weights else ""
         tables["stability"] = map_tables.stability_csv(found.stability, command) if found.stability else ""
@@ -120,7 +148,18 @@ def write_tables(found: FoundOnPhotos, scores: list[PlausibilityScore], args: ar
         tables["plausibility"] = map_tables.plausibility_csv(scores, command)
     for name, text in tables.items():
         if text:
-            (args.csv / f"{name}.csv").write_text(text, encoding="utf-8")
+            write_atomically(args.csv / f"{name}.csv", text)
+
+
+def _command(args: argparse.Namespace) -> str:
+    """The command that makes the tables, once `args.fill` and `args.methods` are chosen."""
+    from vitcore.faithfulness.method_maps import MAPS
+
+    photos = " ".join(one.name if one.is_absolute() else one.as_posix() for one in args.photo)
+    methods = "" if args.methods == MAPS else f" --methods {','.join(args.methods)}"
+    tests, fill = ",".join(args.tests), ",".join(args.fill)
+    return COMMAND.format(photos=photos, model=args.model, tests=tests, methods=methods, fill=fill, orders=args.orders,
+                          seed=args.seed)  # fmt: skip
 
 
 def write_charts(found: FoundOnPhotos, out: Path) -> None:

@@ -51,7 +51,8 @@ def deletion_chart(curves: Sequence[MapCurve], label: str, fill: str, insertion:
     top = max(float(max(curve.y)) for curve in ordered)
     told = say("{name}: {share} % of the patches, probability {value}", name="{name}", share="%{x:.0f}", value="%{y:.2f}")
     return _lines(
-        ordered, {curve.key: [100 * float(x) for x in curve.x] for curve in ordered}, told, mode, narrow, ordered[0].key,
+        ordered, {curve.key: [100 * float(x) for x in curve.x] for curve in ordered}, told, mode, narrow,
+        next((curve.key for curve in ordered if curve.key not in PLAIN), ""),
         title=say("Insertion: the strongest patches come first") if insertion else say("Deletion: the strongest patches go first"),
         subtitle=say("{label}, {fill}; area, larger is better", label=label, fill=fill) if insertion
         else say("{label}, {fill}; area, smaller is better", label=label, fill=fill),
