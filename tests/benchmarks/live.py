@@ -6,6 +6,7 @@ python tests/benchmarks/live.py --minutes 30  # and for so long the memory of th
 
 import argparse
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -18,11 +19,11 @@ import psutil  # noqa: E402
 from app_process import served  # noqa: E402
 from conftest import FLAGS, _on_path  # noqa: E402
 from PIL import Image  # noqa: E402
-from playwright.sync_api import BrowserContext, Locator, Page, Playwright, sync_playwright  # noqa: E402
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Playwright, sync_playwright  # noqa: E402
 
 Row = tuple[str, float, str]
 MB = 1e6
-SECONDS, STAY_S, SAMPLE_S = 10, 3, 5
+SECONDS, STAY_S, SAMPLE_S, LOADED_S = 10, 3, 5, 30
 SETTLED_MIN = 2  # what a browser compiles and keeps at first is no growth
 GAPS = """() => { const gaps = globalThis.gaps = []; let last = performance.now()
   const tick = now => { gaps.push(now - last); last = now; requestAnimationFrame(tick) }
@@ -38,6 +39,11 @@ def camera(folder: Path) -> Path:
             for _ in range(15):
                 frame.save(film, "JPEG", quality=92)
     return file
+
+
+def flags_for(home: Path) -> list[str]:
+    """Chromium's, with the camera."""
+    return [*(flag for flag in FLAGS if not flag.startswith("--js-flags")), f"--use-file-for-fake-video-capture={camera(home)}"]
 
 
 def first_frame(context: BrowserContext, server: str) -> tuple[Page, Locator, float]:
@@ -71,11 +77,29 @@ def frames_a_second(page: Page, figure: Locator) -> list[Row]:
     return [*rows, ("gaps of the page's thread, p99", gaps[int(0.99 * (len(gaps) - 1))], "ms")]
 
 
-def renderer_memory(page: Page, figure: Locator, minutes: float) -> list[Row]:
-    """Of the renderer while the camera runs: PSS, what is its own alone, and how fast the least of each minute grows."""
-    assert page.context.browser
-    processes = page.context.browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+def renderer_memory(playwright: Playwright, server: str, home: Path, minutes: float) -> list[Row]:
+    """Of the renderer while the camera runs: PSS, what is its own alone, and how fast the least of each minute grows.
+
+    The browser is asked when the page is there: a renderer that DevTools watch keeps each file that comes, as base64 (34 MB).
+    """
+    command = [_on_path() or playwright.chromium.executable_path, *flags_for(home), f"--user-data-dir={home}/alone"]
+    with subprocess.Popen([*command, "--remote-debugging-port=0", f"{server}/live"], stderr=subprocess.DEVNULL):
+        time.sleep(LOADED_S)
+        port = (home / "alone" / "DevToolsActivePort").read_text().split()[0]
+        browser = playwright.chromium.connect_over_cdp(f"http://localhost:{port}")
+        try:
+            return memory_of(browser, browser.contexts[0].pages[0], minutes)
+        finally:
+            browser.new_browser_cdp_session().send("Browser.close")
+
+
+def memory_of(browser: Browser, page: Page, minutes: float) -> list[Row]:
+    """Of the largest renderer of a browser whose one page is Live."""
+    processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
     renderers = [psutil.Process(one["id"]) for one in processes if one["type"] == "renderer"]
+    figure = page.locator("figure[data-frames]")
+    figure.wait_for(timeout=120_000)
+    figure.locator("[data-source=camera]").click()
     least: dict[int, tuple[float, float]] = {}
     before, begun, most = frames_so_far(figure), time.monotonic(), 0.0
     while (now := time.monotonic() - begun) < 60 * minutes:
@@ -93,12 +117,10 @@ def renderer_memory(page: Page, figure: Locator, minutes: float) -> list[Row]:
 
 def visits(playwright: Playwright, server: str, home: Path, minutes: float) -> tuple[list[Row], str]:
     """Of three browsers' visits, what a table says, and the page's own line; the last browser's is the second of one."""
-    flags = [flag for flag in FLAGS if not flag.startswith("--js-flags")]
-    flags.append(f"--use-file-for-fake-video-capture={camera(home)}")
     rows: list[Row] = []
     for visitor, names in (("somebody", ["a server just started"]), ("another", ["first visit", "second visit"])):
         context = playwright.chromium.launch_persistent_context(  # a private window keeps no file as large as the weights
-            f"{home}/{visitor}", executable_path=_on_path(), args=flags, permissions=["camera"]
+            f"{home}/{visitor}", executable_path=_on_path(), args=flags_for(home), permissions=["camera"]
         )
         for name in names:
             page, figure, seconds = first_frame(context, server)
@@ -109,10 +131,10 @@ def visits(playwright: Playwright, server: str, home: Path, minutes: float) -> t
         if visitor == "somebody":
             context.close()
     rows += frames_a_second(page, figure)
-    if minutes:
-        rows += renderer_memory(page, figure, minutes)
     said = figure.locator(".rate").inner_text()
     context.close()
+    if minutes:
+        rows += renderer_memory(playwright, server, home, minutes)
     return rows, said
 
 

@@ -52,6 +52,7 @@ class Visit:
 
     def __init__(self, url: str, chance: random.Random) -> None:
         self.address, self.chance = url.replace("http", "ws", 1) + "/_stcore/stream", chance
+        self.headers: dict[str, str] = {}
         self.socket: Any = None
         self.ids: dict[str, str] = {}
         self.fragments: dict[str, str] = {}
@@ -60,7 +61,9 @@ class Visit:
     async def open(self, page: str) -> None:
         draw = self.chance
         await self.leave()
-        self.socket = await connect(self.address, subprotocols=["streamlit"], max_size=None, open_timeout=60)  # type: ignore[list-item]
+        self.socket = await connect(
+            self.address, subprotocols=["streamlit"], max_size=None, open_timeout=60, additional_headers=self.headers  # type: ignore[list-item]
+        )  # fmt: skip
         self.page, self.ids, self.fragments = page, {}, {}
         self.query = (
             f"photo={draw.choice(PHOTOS)}&layer={draw.randrange(12)}&patch={draw.randrange(256)}"
@@ -182,9 +185,9 @@ def fetch_live_files(url: str) -> int:
     return sum(len(get(path)) for kind, path in files.items() if kind != "named")
 
 
-async def room(url: str, visitors: int, live: int, seconds: float, think_s: float, chance: random.Random) -> None:
+async def room(url: str, pid: int | None, visitors: int, live: int, seconds: float, think_s: float, chance: random.Random) -> None:
     """Many visitors: a page, then a click now and then, each after thinking; the first `live` of them on Live."""
-    times, until = Times(), time.monotonic() + seconds
+    times, until, before, begun = Times(), time.monotonic() + seconds, cpu_ms(pid), time.perf_counter()
 
     async def visitor() -> None:
         await asyncio.sleep(chance.random() * think_s)
@@ -206,12 +209,15 @@ async def room(url: str, visitors: int, live: int, seconds: float, think_s: floa
                 await asyncio.sleep(4 * think_s * (0.5 + chance.random()))
 
     await asyncio.gather(*(on_live() if i < live else visitor() for i in range(visitors)))
+    spent, took = cpu_ms(pid) - before, time.perf_counter() - begun
     who = f"{visitors} visitors, {live} on Live, thinking {think_s:g} s"
     print(f"\n| {who} | a second | median, ms | p95 | max | bar |\n|---|---|---|---|---|---|")
     for name, found in times.items():
         ends = sorted(found)
         p95, bar = ends[int(0.95 * len(ends))], BARS[f"room, {name} p95"]
         print(f"| {name}s | {len(ends) / seconds:.1f} | {statistics.median(ends):.0f} | {p95:.0f} | {ends[-1]:.0f} | {bar} |")
+    count = sum(map(len, times.values()))
+    print(f"\nThe server used {spent / 1e3 / took:.2f} cores: {spent / count:.0f} ms a page or click, of {count}.")
 
 
 def main() -> None:
@@ -229,7 +235,7 @@ def main() -> None:
 
     with contextlib.nullcontext((args.url, args.pid)) if args.url else server(OMP_WAIT_POLICY="PASSIVE") as (url, pid):
         asyncio.run(one(url, pid, args.rounds, random.Random(0)))
-        asyncio.run(room(url, args.visitors, args.live, args.seconds, args.think, random.Random(1)))
+        asyncio.run(room(url, pid, args.visitors, args.live, args.seconds, args.think, random.Random(1)))
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ LATEST = """() => { const { id, logits, rolled, rgba, width, height, covered, of
   const text = bytes => new FileReaderSync().readAsDataURL(new Blob([bytes])).split(",")[1]
   return { id, width, height, covered, off, logits: text(logits), rolled: text(rolled), rgba: text(rgba) } }"""
 SOME = ("cat", "espresso", "suspension-bridge")
+FRAMES = 12  # of the camera
 
 
 @pytest.fixture
@@ -134,6 +135,24 @@ def walks(page, figure, shipped, folder: Path) -> None:
     expect(figure.locator(".told")).to_have_text("This browser can't play animated images: this is the file's first frame.")
 
 
+def image_cache_mb(page) -> float:
+    """What the browser's renderers keep of images that were drawn, by its own account (memory-infra)."""
+    session, found, ended = page.context.browser.new_browser_cdp_session(), list[dict](), list[dict]()
+    session.on("Tracing.dataCollected", lambda told: found.extend(told["value"]))
+    session.on("Tracing.tracingComplete", lambda told: ended.append(told))
+    only = {"includedCategories": ["disabled-by-default-memory-infra"], "excludedCategories": ["*"]}
+    session.send("Tracing.start", {"traceConfig": only | {"memoryDumpConfig": {"triggers": []}}, "transferMode": "ReportEvents"})
+    session.send("Tracing.requestMemoryDump", {"levelOfDetail": "detailed"})
+    session.send("Tracing.end")
+    for _ in range(LONG_MS // 50):
+        if ended:
+            break
+        page.wait_for_timeout(50)
+    sizes = [one["args"]["dumps"].get("allocators", {}).get("cc/image_memory") for one in found if one["ph"] == "v"]
+    assert any(sizes), "the browser has said nothing"
+    return sum(int(size["attrs"]["size"]["value"], 16) for size in sizes if size) / 1e6
+
+
 def agrees(shipped, found: dict, photo) -> None:
     rec = vitcore.record(shipped, photo)
     assert np.abs(found["logits"] - rec.logits).max() < 1e-4
@@ -172,9 +191,10 @@ def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server,
         before = frames()
         agrees(shipped, seen(page), asset(f"samples/{name}.jpg"))
     walks(page, figure, shipped, camera.parent)
-    before = frames()
+    before, kept = frames(), image_cache_mb(page)
     figure.locator("[data-source=camera]").click()
-    settled(page, frames, lambda count: count > before + 3)
+    settled(page, frames, lambda count: count > before + FRAMES)
+    assert image_cache_mb(page) - kept < FRAMES * 4 * 640 * 480 / 1e6 / 3, "frames that are over take memory"
     figure.locator(".hit").focus()
     page.keyboard.press(" ")
     expect(figure.locator("[data-act=freeze]")).to_have_attribute("aria-pressed", "true")

@@ -38,8 +38,7 @@ export async function animationOf(file) {
     async show(at) {
       const { image } = await decoder.decode({ frameIndex: at })
       clip.image?.close()
-      Object.assign(clip, { image: await createImageBitmap(image), at, heldMs: image.duration / 1000 || HELD_MS })
-      image.close()
+      Object.assign(clip, { image, at, heldMs: image.duration / 1000 || HELD_MS })
     },
     // While it plays, each frame comes in turn, none before its time.
     async next() {

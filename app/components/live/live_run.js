@@ -51,6 +51,7 @@ function hear(s, message) {
   }
   if (message.kind === "frame" && message.id) { // what was asked early has none, and is waited for below
     s.waiting = 0
+    s.spare = s.latest?.attention
     s.latest = message
     s.stamps = [...s.stamps.slice(-9), performance.now()]
     if (message.id >= (s.since || 0)) showFrame(s)
@@ -95,7 +96,9 @@ async function ask(s) {
     return
   }
   if (!again) s.stepped = false
-  s.worker.postMessage({ kind: "frame", id: nextId(s), covered: [...s.covered], off: [...s.off], ...frame }, [frame.bitmap, frame.sharp].filter(Boolean))
+  const { spare } = s, given = [frame.bitmap, frame.sharp, spare?.buffer].filter(Boolean)
+  s.spare = null
+  s.worker.postMessage({ kind: "frame", id: nextId(s), covered: [...s.covered], off: [...s.off], spare, ...frame }, given)
 }
 
 function nextId(s) {

@@ -60,7 +60,7 @@ export async function openFile(s, file) {
     const clip = await animationOf(file)
     if (clip) {
       await clip.show(0)
-      if (clip.image.width * clip.image.height > MOST_PIXELS) throw clip.close(), new Error("too large")
+      if (clip.image.displayWidth * clip.image.displayHeight > MOST_PIXELS) throw clip.close(), new Error("too large")
       return adoptSource(s, { kind: "file", live: true, name: file.name, clip })
     }
     const bitmap = await createImageBitmap(file, { imageOrientation: "from-image" })
@@ -108,6 +108,19 @@ export async function openPhoto(s) {
 export async function grab({ video, bitmap, sharp, clip }) {
   await clip?.next?.()
   if (video && video.readyState < 2) return null
-  const [frame, view] = await Promise.all([createImageBitmap(video || clip?.image || bitmap), sharp && createImageBitmap(sharp)])
+  const moving = video || clip?.image, [frame, view] = await Promise.all([
+    (moving && asItStands(moving)) || createImageBitmap(moving || bitmap), sharp && createImageBitmap(sharp),
+  ])
   return { bitmap: frame, sharp: view }
+}
+
+// A video's frame whose pixels can be copied, or null. Chromium keeps each bitmap that is made of one: half a gigabyte in minutes.
+function asItStands(moving) {
+  try {
+    const frame = /** @type {any} */ (new VideoFrame(moving)), { visibleRect: { width, height } } = frame
+    const turned = frame.rotation !== 0 || frame.flip || width !== frame.displayWidth || height !== frame.displayHeight
+    if (!turned && !frame.format?.includes("A")) return frame
+    frame.close()
+  } catch {} // an older browser
+  return null
 }

@@ -5,7 +5,7 @@ import { fineDetail, rollout, topClasses } from "./live_read.js"
 
 const VIEW_PX = 320, TOP = 5, MOST_THREADS = 4, GONE = "410" // HTTP's: the file is not what it was
 const here = /** @type {any} */ (self)
-let runtime, session, spec, loading
+let runtime, session, spec, loading, spareBytes
 const whole = canvasOf(), view = canvasOf()
 
 function canvasOf() {
@@ -44,7 +44,14 @@ async function load(files) {
   runtime.env.wasm.numThreads = here.crossOriginIsolated ? Math.min(MOST_THREADS, Math.max(1, navigator.hardwareConcurrency - 1)) : 1
   const open = (model, more) => runtime.InferenceSession.create(model, { executionProviders: ["wasm"], graphOptimizationLevel: "basic", ...more })
   open(new Uint8Array(1), { logSeverityLevel: 4 }).catch(() => {}) // no model: the wasm is fetched and compiled while the weights come
-  session = await open(await graph, { externalData: [{ path: files.named, data: await weights }] })
+  const [model, data] = [await graph, await weights]
+  session = await open(model, { externalData: [{ path: files.named, data }] })
+  free(model, data) // the library has made its own of them
+}
+
+/** Arrays that nothing but this script has seen, emptied at once: a browser's collector lets dozens lie. @param {any[]} arrays */
+function free(...arrays) {
+  for (const { buffer } of arrays) buffer.transfer?.(0)
 }
 
 /** A file, and on the way how much of it is there.
@@ -73,25 +80,42 @@ function grown(bytes, got, more) {
   return larger
 }
 
-/** A frame's pixels, its bitmap closed; without one, those of the last frame.
- * @param {ImageBitmap | undefined} bitmap */
-function pixelsOf(bitmap) {
-  const { width, height } = bitmap || whole.canvas
-  if (!bitmap) return { width, height, rgba: whole.ctx.getImageData(0, 0, width, height).data }
-  if (whole.canvas.width !== width || whole.canvas.height !== height) Object.assign(whole.canvas, { width, height })
-  whole.ctx.drawImage(bitmap, 0, 0)
-  bitmap.close()
-  return { width, height, rgba: whole.ctx.getImageData(0, 0, width, height).data }
+/** A frame's pixels, and the frame closed; without one, those of the last frame.
+ * @param {any} frame an ImageBitmap, or a VideoFrame whose pixels stand as they are shown */
+async function pixelsOf(frame) {
+  const from = frame || whole.canvas, width = from.displayWidth ?? from.width, height = from.displayHeight ?? from.height
+  const copied = frame && await copyOf(frame, 4 * width * height)
+  if (frame) {
+    if (whole.canvas.width !== width || whole.canvas.height !== height) Object.assign(whole.canvas, { width, height })
+    copied ? whole.ctx.putImageData(new ImageData(copied, width, height), 0, 0) : whole.ctx.drawImage(frame, 0, 0)
+    frame.close()
+  }
+  return { width, height, rgba: copied || whole.ctx.getImageData(0, 0, width, height).data }
 }
 
-// `sharp`: the same crop at the photo's own sharpness, to be drawn; without it, the frame's own. `spec` comes with what is asked early.
-async function answer({ id, bitmap, sharp, covered, off, spec: early }) {
+// RGBA of a video's frame, or null: some browsers copy the camera's own format alone.
+async function copyOf(frame, size) {
+  const as = { format: "RGBA" }
+  try {
+    if (frame.allocationSize?.(as) !== size) return null
+    const bytes = spareBytes?.length === size ? spareBytes : new Uint8ClampedArray(size)
+    spareBytes = null
+    await frame.copyTo(bytes, as)
+    return bytes
+  } catch {
+    return null
+  }
+}
+
+// `sharp`: the same crop at the photo's own sharpness, to be drawn; without it, the frame's own. `spec` comes with what is asked early,
+// `spare` with what is asked later.
+async function answer({ id, bitmap, sharp, covered, off, spare, spec: early }) {
   if (early) adopt(early)
   await loading
   const begun = performance.now()
-  const { width, height, rgba } = pixelsOf(bitmap), { grid, cut, blocks } = spec, tokens = grid.prefix + grid.rows * grid.cols
+  const { width, height, rgba } = await pixelsOf(bitmap), { grid, cut, blocks } = spec, tokens = grid.prefix + grid.rows * grid.cols
   const rgb = resizeAndCrop(rgba, width, height, cut), paint = covered.length ? coverPatches(rgb, covered) : "", resized = performance.now()
-  const { logits, attention } = await run(rgb, off), answered = performance.now()
+  const { logits, attention } = await run(rgb, off, spare), answered = performance.now()
   const rolled = rollout(attention, blocks, tokens, spec.start)
   const [high, wide] = [Math.round(VIEW_PX / grid.cols) * grid.rows, Math.round(VIEW_PX / grid.cols) * grid.cols]
   if (view.canvas.width !== wide || view.canvas.height !== high) Object.assign(view.canvas, { width: wide, height: high })
@@ -105,6 +129,7 @@ async function answer({ id, bitmap, sharp, covered, off, spec: early }) {
   const seen = view.ctx.getImageData(0, 0, wide, high)
   const detail = new ImageData(fineDetail(seen.data, wide, high, grid), wide, high)
   const ms = { resize: resized - begun, model: answered - resized, all: performance.now() - begun }
+  spareBytes = here.latest?.rgba
   Object.assign(here, { latest: { id, ms, covered, off, logits, rolled, rgba, width, height } }) // for tests
   const drawn = { covered, off, seen, detail, attention, rolled, logits, top: topClasses(logits, TOP, spec.output) }
   here.postMessage({ kind: "frame", id, ms, ...drawn }, [seen.data.buffer, detail.data.buffer, attention.buffer])
@@ -123,15 +148,19 @@ function coverPatches(rgb, patches) {
   return `rgb(${mean})`
 }
 
-/** @param {Uint8ClampedArray} rgb @param {number[]} off heads that hand nothing on, each `layer · heads + head` */
-async function run(rgb, off) {
+/** @param {Uint8ClampedArray} rgb @param {number[]} off heads that hand nothing on, each `layer · heads + head`
+ * @param {Float32Array | undefined} spare the attention of a frame that has gone, to be written over */
+async function run(rgb, off, spare) {
   const { cut, mean, std, blocks, heads } = spec, count = cut.high * cut.wide, x = new Float32Array(3 * count)
   for (let i = 0, j = 0; i < count; i++) for (let c = 0; c < 3; c++) x[c * count + i] = (rgb[j++] / 255 - mean[c]) / std[c]
   const image = new runtime.Tensor("float32", x, [1, 3, cut.high, cut.wide])
   const kept = new Float32Array(blocks * heads).fill(1)
   for (const head of off) kept[head] = 0
   const out = await session.run({ image, heads: new runtime.Tensor("float32", kept, [blocks, heads, 1, 1]) }, ["logits", "attention"])
-  return { logits: out.logits.data, attention: out.attention.data } // the library's copies, which are ours to give away
+  const given = out.attention.data, attention = spare?.length === given.length ? spare : new Float32Array(given.length)
+  attention.set(given)
+  free(given) // the library's copy
+  return { logits: out.logits.data, attention }
 }
 
 // The last frame as a file: it leaves the browser only when the visitor asks for that.
