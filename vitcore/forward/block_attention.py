@@ -50,7 +50,7 @@ class BlockAttention:
 
     def __call__(self, event: AttentionEvent) -> Tensor | None:
         *_, heads, queries, keys = event.shape
-        done = self.calls == self.vit.structure.blocks * self.vit.structure.calls  # where one patch is left, its pool alone comes then
+        done = self.calls == self.vit.structure.blocks * self.vit.structure.calls  # what comes now is a pool, also of one patch
         if is_pool := queries != self.vit.grid.tokens or (done and queries == 1):
             self.pool.add(event)
         if is_pool or (queries, keys) != self.buffer.shape[1:]:

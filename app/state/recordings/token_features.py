@@ -50,7 +50,7 @@ class TokenView(NamedTuple):
     view: str  # "colours", "foreground" or "segments"
     threshold: float
     method: str
-    count: int
+    segments: int
 
     @property
     def cut(self) -> bool:
@@ -147,7 +147,7 @@ def match_bytes(rec: Recording, other: Recording, kind: str, mask: bool) -> byte
 
 def segment_bytes(rec: Recording, other: Recording, shown: TokenView) -> bytes:
     """Segments of both photos at every layer, L × 2 × N signed bytes; −1 for patches that are left out."""
-    return _segment_bytes(rec, other, shown.kind, shown.mask, shown.method, 0 if shown.cut else shown.count)
+    return _segment_bytes(rec, other, shown.kind, shown.mask, shown.method, 0 if shown.cut else shown.segments)
 
 
 @memory_cache.cached
@@ -171,7 +171,7 @@ def shown_colours(rec: Recording, other: Recording, shown: TokenView, layer: int
     labels = np.frombuffer(segment_bytes(rec, other, shown), np.int8).reshape(-1, 2, rec.grid.patches)[layer]
     if shown.cut:
         return _object_colours(rec, other, shown, labels == 1)
-    return np.where(labels[..., None] < 0, np.uint8(LEFT_OUT), np.uint8(segment_colours())[labels])
+    return np.where(labels[..., None] < 0, np.uint8(LEFT_OUT), np.array(segment_colours(), np.uint8)[labels])
 
 
 def _object_colours(rec: Recording, other: Recording, shown: TokenView, is_object: NDArray[np.bool_]) -> NDArray[np.uint8]:
