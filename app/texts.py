@@ -81,7 +81,7 @@ def language_menu() -> None:
 
 
 def language_buttons() -> None:
-    """The same as buttons, for a lecture, in which there is no menu."""
+    """The choice of a language as buttons, for a lecture, in which there is no menu."""
     with st.popover(LANGUAGES[language()], icon=":material/translate:", key="languages"):
         for lang, name in LANGUAGES.items():
             st.button(name, key=f"lang_{lang}", type="tertiary", on_click=st.session_state.update, kwargs={"lang": lang})

@@ -20,7 +20,7 @@ def outlier_region(patches: ArrayLike, grid: Grid) -> str:
 
 
 def outlier_count_phrase(count: int, place: str) -> str:
-    """The same of so many patches in such a `where`."""
+    """How many outlier tokens there are, and at which `place`, as a phrase."""
     if count == 1:
         return {"corner": say("This corner patch is an outlier token"), "edge": say("This edge patch is an outlier token"),
                 "": say("This patch is an outlier token")}[place]  # fmt: skip
@@ -39,7 +39,7 @@ def outlier_sentence(patches: ArrayLike, grid: Grid, attended: bool = True) -> s
 
 
 def outlier_sentence_about(patch_names: str, attended: bool) -> str:
-    """The same of patches that are `named` already."""
+    """What is said beside a map of outlier tokens that are named already."""
     return say("{who}, not what the model looks at.", who=patch_names) if attended else say("{who}.", who=patch_names)
 
 

@@ -137,7 +137,7 @@ def decimal(number: float, digits: int, plus: bool = False) -> str:
 
 
 def decimal_or_dash(number: float, digits: int) -> str:
-    """The same, and a dash for what is not defined (NaN)."""
+    """A number with so many digits, and a dash for what is not defined (NaN)."""
     return decimal(number, digits) if number == number else "–"
 
 

@@ -161,7 +161,7 @@ def file_button(label: str, made: Callable[[], bytes | str], kind: str, names: t
 
 
 def in_words(make: Callable[[], bytes]) -> Callable[[], bytes]:
-    """The same for later, when no visitor's language is known: in the words of the visitor who sees the page now."""
+    """A function that makes the file later, in the language of the visitor who sees the page now."""
     return partial(_make_in_words, make, texts.table())
 
 

@@ -27,7 +27,7 @@ BUTTON_STATE = "_handout_button"  # where the handout's button stands, by the ti
 
 
 def enter_page(slug: str) -> None:
-    """Before a page is drawn: nothing is known yet of what it shows. The handout's page keeps what the last one showed."""
+    """Before a page is drawn, forget what the last one offered for the handout, unless this is the handout's page."""
     st.session_state.pop(BUTTON_STATE, None)
     if slug != "report":
         st.session_state.pop(SHOWN_STATE, None)
@@ -98,7 +98,7 @@ def what_link_lacks(text: texts.Prose, slug: str) -> str:
 
 
 def link_advice(text: texts.Prose, slug: str) -> str:
-    """The same with what to send instead, for the page; a handout's reader has that already."""
+    """What the page's address can't carry, and what to send instead, in a sentence or two."""
     sentence = what_link_lacks(text, slug)
     return text.joined((sentence, text["send handout"])) if sentence and slug not in ("train", "learn") else sentence
 

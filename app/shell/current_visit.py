@@ -54,7 +54,7 @@ def load_visit(
 
 
 def visit_of_fragment(model: str, text: Prose) -> Visit:
-    """The same in a part of the page that runs on its own and holds nothing in between; of a model that is here, by its name."""
+    """The visit for a part of the page that runs on its own: of a model that is in memory, by its name."""
     vit = loaded_models.loaded(model)
     photo = current_photo.load_photo(vit.bands)
     return Visit(vit=vit, photo=photo, recording=recordings.recording(vit, photo), mode=page_theme.current(), texts=text)

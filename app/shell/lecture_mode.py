@@ -26,7 +26,7 @@ def is_on() -> bool:
 
 
 def toggle(text: texts.Prose, row: PageRow) -> None:
-    """The switch, for the sidebar, and what dresses the page."""
+    """The switch of lecture mode in the sidebar, and the page's style in a lecture."""
     paths = ["" if one is PAGES[0] else one.slug for one in (row, *ROOMS.get(row.room, [row]))]
     common = texts.prose("common")
     st.toggle(text["lecture"], key="lecture", bind="query-params", help=text["lecture help"])
@@ -44,7 +44,7 @@ def _photo_and_language() -> str:
 
 
 def start_button(text: texts.Prose) -> None:
-    """The same as a button beside the title, where people look for it; its words are for who can't see what it shows."""
+    """A button beside the title that starts lecture mode; its words are for who can't see what it shows."""
     _light_or_dark(text, type="tertiary")
     st.button(text["lecture"], icon=":material/present_to_all:", key="to_lecture", type="tertiary", help=text["lecture"],
               on_click=st.session_state.update, kwargs={"lecture": True})  # fmt: skip

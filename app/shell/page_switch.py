@@ -33,7 +33,7 @@ def request_page(slug: str, address: Mapping[str, str] | None = None, **chosen: 
 
 
 def switch_page(slug: str) -> NoReturn:
-    """The same at once, from the middle of a page; the address holds nothing."""
+    """Draw another page at once, from the middle of a page; the address holds no parameters."""
     request_page(slug)
     _draw(st.session_state[SWITCH_STATE])
 

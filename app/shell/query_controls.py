@@ -21,7 +21,7 @@ def number_input(label: str, key: str, count: int, default: int = 0, **options: 
 
 
 def optional_number_input(label: str, key: str, count: int, **options: Any) -> int | None:
-    """The same, or none, which is the default."""
+    """A whole number 0…count−1, or none, which is the default; kept in range and in the address bar."""
     keep_in_range(key, 0, count - 1, None)
     value = st.number_input(label, 0, count - 1, None, key=key, step=1, bind="query-params", **_scaled_width(options))
     selection.note_value(key, value, None)

@@ -155,12 +155,12 @@ def accuracy_notes(card: ModelCard) -> dict[str, str]:
 
 
 def cautions(vit: Vit) -> tuple[str, ...]:
-    """The same without marks, for a handout, whose reader has no app."""
+    """What a reader of a model's answers must know, as sentences for a handout."""
     return tuple(said.replace("**", "") for said in accuracy_notes(vit.card).values())
 
 
 def show_short_notes(card: ModelCard) -> None:
-    """The same in a few words, below the picker of the model: the only place but its card where the app says it."""
+    """A model's cautions in a few words, below its picker."""
     text = texts.prose("common")
     if said := " · ".join(text[f"short {name}"] for name in accuracy_notes(card)):
         st.caption(said[0].upper() + said[1:])

@@ -59,13 +59,13 @@ def is_on() -> bool:
 
 
 def set_masking(masked: bool) -> None:
-    """Mask them from now on, or no longer."""
+    """Mask outlier tokens from now on, or no longer."""
     st.session_state[STATE_KEY] = masked
     _write_address()
 
 
 def applies_to(visit: Visit) -> bool:
-    """Whether they are to be masked and this photo has any."""
+    """Whether outlier tokens are to be masked and this photo has any."""
     return is_on() and visit.vit.is_global and bool(_outlier_count(visit))
 
 
@@ -100,7 +100,7 @@ def outliers_in_map(visit: Visit, values: NDArray, attended: bool = True, masked
 
 
 def outliers_of_patches(patches: list[int], count: int, grid: Grid) -> MapOutliers:
-    """The same of patches that stand out, as they were found before, of so many outlier tokens."""
+    """The `MapOutliers` of patches that were found before, of so many outlier tokens."""
     masked = is_on() and count > 0
     return MapOutliers(
         [] if masked else patches, masked_outliers_sentence(count) if masked else outlier_sentence(patches, grid), count, masked

@@ -32,7 +32,7 @@ def accuracies(measured: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def table_rows(card: ModelCard, trained: dict[str, Any], classes: int = 0) -> list[tuple[str, str, str]]:
-    """The numbers behind these paragraphs: whose, % right at the first guess, and of which photos; the paper's in its digits."""
+    """Rows of the comparison with the paper: whose model, % right at the first guess, on which photos."""
     if not comparison_paragraphs(card, trained, classes):
         return []
     text, title = texts.prose("common"), _title_without_size(card)

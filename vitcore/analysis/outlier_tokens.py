@@ -98,7 +98,7 @@ def share_on_tokens(fused: NDArray, tokens: NDArray[np.bool_], rows: NDArray) ->
 
 
 def outliers_in_map(values: NDArray, patches: ArrayLike) -> NDArray[np.int64]:
-    """Those of a photo's outlier `patches` that hold much of a map (rows, cols) or (N,), in reading order: where they mislead.
+    """The outlier `patches` of a photo that hold much of a map (rows, cols) or (N,), in reading order.
 
     An outlier token holds much when it has more than an even share of the map's total, and at most one in `ONE_IN` of the
     patches that are none has as much. By chance one in twenty would. A limit on their share of the total would be none for all

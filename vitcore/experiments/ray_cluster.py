@@ -96,10 +96,7 @@ class RayTaskRunner:
 
 
 def address_answers(address: str) -> None:
-    """Whether anything answers at `host:port` or `ray://host:port`; what is no such address is Ray's to judge.
-
-    Raises: ExperimentError, where nothing does.
-    """
+    """Raises: ExperimentError, where nothing answers at `host:port` or `ray://host:port`; any other address is Ray's to judge."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
         return

@@ -174,7 +174,7 @@ def unfinished_tasks(tasks: list[TrainingTask], done: set[tuple[str, int]]) -> l
 
 
 def run_tasks_in_process(tasks: list[TrainingTask]) -> Iterator[tuple[TrainingTask, list[Row]]]:
-    """Here, in this process (and, under torchrun, those beside it)."""
+    """Run tasks in this process (and, under torchrun, those beside it)."""
     for task in tasks:
         yield task, train_task(task)
 

@@ -30,7 +30,7 @@ Progress = Callable[[int, int], object]  # told how many are done, of how many
 
 
 def no_progress(done: int, count: int) -> None:
-    """Tells nobody."""
+    """Progress that is told to nobody: does nothing."""
 
 
 def cover_patches(

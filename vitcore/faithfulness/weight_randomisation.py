@@ -47,7 +47,7 @@ def randomisation_test(vit: Vit, draw: Callable[[Vit], NDArray], seed: int = 0) 
 def randomisation_tests(
     vit: Vit, draw: Callable[[Vit], Mapping[str, NDArray]], seed: int = 0, on_progress: Progress = no_progress
 ) -> dict[str, RandomisationTest]:
-    """The same of several maps (rows, cols) by name, on the same random weights; `on_progress` hears of each part."""
+    """Randomisation tests of several maps (rows, cols) by name, on the same random weights."""
     true, generator = draw(vit), np.random.default_rng(seed)
     module = copy.deepcopy(vit.module)
     found: dict[str, list[float]] = {name: [] for name in true}

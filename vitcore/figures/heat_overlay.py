@@ -37,7 +37,7 @@ def colours_on_photo(colours: NDArray[np.uint8], detail: NDArray[np.uint8]) -> N
 
 
 def heat_colours(values: NDArray, top: float, signed: bool = False, mode: Mode = "light") -> NDArray[np.uint8]:
-    """The same without the photo's part, a pixel a patch: (…, 3), at most 255 − 2 · DETAIL. A browser adds the detail."""
+    """Values as heat colours, a pixel a patch: (…, 3), at most 255 − 2 · DETAIL. A browser adds the photo's detail."""
     share = np.asarray(values, np.float64) / max(top, 1e-12)
     place = 255 * ((share + 1) / 2 if signed else share)
     return darkened_lut(diverging_scale(mode) if signed else SEQUENTIAL)[np.uint8(np.clip(np.round(place), 0, 255))]

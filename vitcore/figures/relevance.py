@@ -68,5 +68,5 @@ def rollout_per_layer_top(maps: NDArray, grid: Grid) -> float:
 
 
 def rollout_per_layer_scale(maps: NDArray, grid: Grid) -> ColourScale:
-    """That scale, in times an even share; there may be more than its top, in the last frame or before it."""
+    """The colour scale of a build-up, in times an even share; there may be more than its top."""
     return heat_colour_scale(maps, rollout_per_layer_top(maps, grid), grid.even_share)

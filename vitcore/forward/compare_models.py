@@ -162,7 +162,7 @@ def record_tokens(vit: Vit, image: Any, **settings: Any) -> TokenRecording:
 
 @torch.inference_mode()
 def tokens_of_recording(vit: Vit, rec: Recording) -> TokenRecording:
-    """The same of a recording that is there already: one more forward pass, at which attention is not watched."""
+    """The patches' tokens for a recording that is there already: one more pass, without attention."""
     if not vit.is_global:
         raise ModelError(vit.why_undefined(say("a comparison of blocks")))
     states: list[Tensor] = []

@@ -21,7 +21,7 @@ TILE_WIDE, TILE_HIGH, TILES, KIND = 322, 323, 324, 339
 
 
 def read_bands(data: bytes, name: str, notes: list[str]) -> Image.Image | None:
-    """The first three bands as red, green and blue, and what was changed in `notes`; None of a file that Pillow reads right.
+    """A TIFF's first three bands as a picture, and what was changed in `notes`; None of a file that Pillow reads right.
 
     Raises: PhotoError, for compressed numbers, and kinds that are not read here; whatever Python raises, for a damaged file.
     """

@@ -78,7 +78,7 @@ def size_of_timm_model(name: str) -> ModelSize | None:
 
 
 def build_without_weights(name: str | Path, px: int | None = None, device: str = "meta") -> tuple[str, Any, tuple[int, int]]:
-    """What it is called, a module without memory (torch's meta device), and its image's height and width.
+    """A model's name, its module without memory (torch's meta device), and its image's height and width.
 
     On another `device` the module has memory, and random weights.
 

@@ -11,7 +11,7 @@ ModelSource = str | Path | Mapping[str, Any]
 
 
 def build_profiled_model(model: ModelSource, px: int | None = None) -> tuple[str, Any, tuple[int, int]]:
-    """What it is called, a module on the CPU, and its image's height and width.
+    """A model's name, its module on the CPU, and its image's height and width.
 
     model: a name as `build_without_weights` takes it, or of a file
     {"path", "part", "answers", "image_px", "positions_by", "called"}, all but

@@ -107,7 +107,7 @@ def iterate_throughput(
     training: bool = False,
     seconds: float | None = None, on_batch_size: Callable[[int], None] = lambda batch: None,
 ) -> Iterator[ThroughputProfile]:  # fmt: skip
-    """The same as it grows: before any batch size is timed, and after each."""
+    """The throughput profile as it grows: before any batch size is timed, and after each."""
     seconds = SECONDS_PER_BATCH_SIZE if seconds is None else seconds
     if not batches or min(batches) < 1:
         raise ModelError("A batch holds one image or more.")

@@ -12,7 +12,7 @@ from vitcore.translation import say
 
 
 def outlier_sentence_of_choices(material: QuizMaterial, maps: Sequence[NDArray], photos: Sequence[QuizPhoto] = ()) -> str:
-    """Of the choices' maps, each of this photo or of one of `photos`; empty where outlier tokens hold much of none."""
+    """What is said of outlier tokens in the choices' maps; empty where they hold much of none."""
     whose = photos or [material.photo] * len(maps)
     if material.masked:
         return masked_outliers_sentence(max(len(one.outliers) for one in whose))
@@ -24,7 +24,7 @@ def outlier_sentence_of_choices(material: QuizMaterial, maps: Sequence[NDArray],
 
 
 def outlier_sentence_of_map(material: QuizMaterial, values: NDArray, photo: QuizPhoto) -> str:
-    """Of one map; empty where outlier tokens hold little of it."""
+    """What is said of outlier tokens in one map; empty where they hold little of it."""
     return (
         masked_outliers_sentence(len(photo.outliers))
         if material.masked

@@ -100,7 +100,7 @@ def quiz_material_from_parts(
     vit: Vit, rec: Recording, photos: Sequence[QuizPhoto], components: PrincipalComponents | None,
     position_cosines: NDArray[np.float64] | None, lens_probabilities: NDArray[np.float64] | None, masked: bool = False,
 ) -> QuizMaterial:  # fmt: skip
-    """The same from what a caller has already; `rec` holds the maps of `quiz_blocks`."""
+    """A quiz's material from what a caller has already; `rec` holds the maps of `quiz_blocks`."""
     asked = quiz_photo(vit, photo_title(rec.photo), rec)
     return QuizMaterial(vit, rec, asked, tuple(photos), components, position_cosines, lens_probabilities, masked)
 

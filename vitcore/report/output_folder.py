@@ -12,7 +12,7 @@ COMPRESSED_SUFFIXES = {".png", ".webp", ".gif", ".npz"}  # compressed already
 
 
 class OutputFullError(RefusalError):
-    """The file would grow larger than it may; the message says so."""
+    """The error of a ZIP file that would grow larger than it may."""
 
 
 class PlainFolder:

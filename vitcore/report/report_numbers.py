@@ -62,7 +62,7 @@ def layer_attention(rec: Recording, settings: ReportSettings) -> NDArray[np.floa
 
 
 def attention_on_photo(rec: Recording, settings: ReportSettings) -> NDArray[np.float32]:
-    """(T,) the same of the head that was chosen, or the mean of all."""
+    """(T,) attention from the token that is asked, of the head that was chosen, or the mean of all."""
     heads = layer_attention(rec, settings)
     return heads.mean(0) if settings.head is None else heads[settings.head]
 

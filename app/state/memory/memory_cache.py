@@ -37,7 +37,7 @@ TRIM_BYTES = 64 * 2**20  # after so many bytes thrown away the allocator is aske
 
 
 class MemoryBudgetError(RuntimeError):
-    """It does not fit into the budget, whatever else is thrown away."""
+    """A value that does not fit into the memory budget, whatever else is thrown away."""
 
 
 def is_out_of_device_memory(error: RuntimeError) -> bool:

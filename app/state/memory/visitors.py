@@ -105,7 +105,7 @@ def forget_visitor(name: str) -> None:
 
 
 def departed_visitors(now: float) -> list[str]:
-    """Those who have left."""
+    """The names of visitors who have left."""
     left = []
     for name, (sessions, last) in list(_last_visits.items()):
         active = {one for one in sessions if one and runtime.exists() and runtime.get_instance().is_active_session(one)}

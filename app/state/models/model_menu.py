@@ -28,7 +28,7 @@ def resolve_name(requested: str | None) -> str | None:
 
 
 def model_version(name: str) -> str:
-    """What all is kept under that is made of a model: of one that changes, its name and when. Raises: ModelError."""
+    """The key that caches of a model's results hold: its name, and of one that changes also when. Raises: ModelError."""
     return uploaded_model.version() if name == MODEL_ID else runs.model_version(name)
 
 

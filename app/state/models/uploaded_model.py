@@ -31,7 +31,7 @@ _openings = itertools.count(1)
 
 @dataclass(frozen=True)
 class OpeningOptions:
-    """How it is opened: answers by `Question.key`, names of the classes, another input size (height, width), and how
+    """How a visitor's model is opened: answers by `Question.key`, names of the classes, another input size (height, width), and how
     positions are interpolated to that, "timm" or "paper"."""
 
     answers: dict[str, str]
@@ -94,7 +94,7 @@ def menu_names() -> set[str]:
 
 
 def version() -> str:
-    """What it is kept under. Raises: ModelError, when there is none."""
+    """The key under which this visitor's model is cached: it changes with every opening. Raises: ModelError, when there is none."""
     model = current()
     if model is None or model.options is None:
         raise ModelError(texts.prose("bring")["gone"])
@@ -131,7 +131,10 @@ def inspect_file(received: ReceivedFile) -> str | None:
 
 
 def fetch_hub_model(hub_id: str, progress: Callable[[int, int], None]) -> str | None:
-    """The same with a model of the hub, by its id. Raises: NotAllowedError, where this server downloads no others."""
+    """Download a model of the hub and inspect it: None, or the sentence that says why not.
+
+    Raises: NotAllowedError, where this server downloads no others.
+    """
     permissions.require("downloads")
     from vitcore.models.hub import HUB_PREFIX, parse_hub_id
     from vitcore.models.hub_ids import fetch_hub_folder
@@ -183,7 +186,7 @@ def class_count(model: UploadedModel) -> int | None:
 
 
 def load(version: str) -> Vit:
-    """The model in memory. Raises: ModelError, where it can't be opened so, or is gone."""
+    """The visitor's model of this key, loaded into memory. Raises: ModelError, where it can't be opened so, or is gone."""
     from vitcore.models import load_model
 
     model: UploadedModel | None = memory_cache.CACHE.peek((STORE_KEY, ModelRef.parse(version).checkpoint.partition(".")[0]))

@@ -30,7 +30,7 @@ def current(kind: str = FIRST) -> tuple[bytes, str] | None:
 
 
 def open_current(kind: str = FIRST, bands: int = 3) -> Photo | None:
-    """The same, opened for a model of so many bands. Raises: PhotoError, where it has others."""
+    """The photo this visitor brought, opened for so many bands; None without one. Raises: PhotoError, where it has others."""
     return _open(kind, visitors.visitor_id(), texts.language(), bands)
 
 
@@ -48,7 +48,7 @@ def show_bands(bands: tuple[int, ...]) -> None:
 
 
 def shown_bands(bands: int) -> tuple[int, ...]:
-    """Those bands, where photos have `bands`: three, or of two one."""
+    """Which of `bands` bands are shown as red, green and blue (of two bands, one as grey)."""
     return _shown(visitors.visitor_id(), bands)
 
 

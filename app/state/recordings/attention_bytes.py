@@ -176,7 +176,7 @@ def rollout_bytes(rec: vitcore.Recording, tokens: tuple[int, ...] | None, column
 
 
 def rollout_rows(rec: vitcore.Recording, tokens: tuple[int, ...], column: bool) -> NDArray[np.float64]:
-    """The same of some tokens as numbers, tokens × all, not cached."""
+    """Rollout of some tokens as numbers, tokens × all, not cached."""
     fused, prefix = rec.fused["mean"], rec.grid.prefix
     some = np.eye(rec.grid.tokens)[list(tokens)]  # a few vectors through all blocks cost less than all matrices
     for matrix in fused if column else fused[::-1]:

@@ -156,7 +156,7 @@ def common_top(before: NDArray, after: NDArray | None, grid: Grid) -> float:
 
 
 def marked_patches(values: NDArray, outliers: list[int]) -> list[int]:
-    """Those of a pass's outlier tokens that hold much of a map."""
+    """The outlier patches of a pass that hold much of a map, which are framed in it."""
     return outliers_in_map(values, outliers).tolist() if outliers else []
 
 

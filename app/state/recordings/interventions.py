@@ -149,7 +149,7 @@ def head_drops(rec: Recording, by: str, _vit: Vit, _progress: Progress) -> NDArr
 
 
 def drops_at_hand(rec: Recording, by: str) -> NDArray[np.float32] | None:
-    """The same, where every head has been tried already."""
+    """The drops of all heads (L, H) where every head has been tried already, else None."""
     found: NDArray[np.float32] | None = memory_cache.kept(head_drops, rec, by)
     return found
 
@@ -186,7 +186,7 @@ def patched_squares(rec: Recording, other: Recording, side: int, _vit: Vit, _pro
 
 
 def squares_at_hand(rec: Recording, other: Recording, side: int) -> NDArray[np.float32] | None:
-    """The same, where they have been computed already."""
+    """The patched squares (L, rows, cols) where they have been computed already, else None."""
     found: NDArray[np.float32] | None = memory_cache.kept(patched_squares, rec, other, side)
     return found
 
@@ -225,7 +225,7 @@ def steered_logits(rec: Recording, other: Recording, layer: int, scale_percent: 
 
 @memory_cache.cached
 def steered_pass(rec: Recording, other: Recording, layer: int, scale_percent: int, _vit: Vit) -> ChangedPass:
-    """The same with the maps that are left. Raises: ModelError."""
+    """A pass steered towards the other photo's residual stream: its answer and maps. Raises: ModelError."""
     from vitcore.interventions.steering import steer
 
     return _changed_pass(steer(_vit, _direction(rec, other, layer, _vit), layer, scale_percent / 100), rec, False, _vit)

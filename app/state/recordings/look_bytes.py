@@ -29,7 +29,7 @@ class FilterSheet(NamedTuple):
 
 @memory_cache.cached
 def filter_sheet(model: str) -> FilterSheet | None:
-    """None for a model without filters."""
+    """The first filter components of a model as one PNG of tiles; None for a model without filters."""
     components = model_weights.filter_components(model)
     if components is None:
         return None

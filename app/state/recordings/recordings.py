@@ -67,7 +67,7 @@ def patch_embeddings(rec: vitcore.Recording) -> NDArray[np.float32]:
 
 @memory_cache.cached
 def shifted_patch_embeddings(rec: vitcore.Recording, px: int) -> NDArray[np.float32]:
-    """The same (N, D), each patch cut `px` pixels further to the right; what is pushed out comes in on the other side."""
+    """Patch embeddings (N, D), each patch cut `px` pixels further right; what is pushed out comes in on the other side."""
     from vitcore.forward.block_activations import patch_embeddings
 
     return patch_embeddings(loaded_models.loaded(rec.model), np.roll(rec.model_input.numbers, -px, axis=1))

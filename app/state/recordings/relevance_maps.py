@@ -87,7 +87,7 @@ def rollout_map(rec: Recording, query: int | None, settings: Settings, _vit: Vit
 
 @memory_cache.cached
 def rollout_per_layer(rec: Recording, query: int | None, settings: Settings, _vit: Vit) -> tuple[NDArray[np.float64], str]:
-    """The same after each block, (L, rows, cols), read-only; and as frames on one scale, one below another, a data address."""
+    """Rollout after each block, (L, rows, cols), read-only; and as frames on one colour scale, a data address."""
     grid, (read, how) = rec.grid, _recording_and_settings(_vit, rec, settings)
     maps = read.rollout_per_layer(None if query is None else grid.prefix + query, **how)
     maps.flags.writeable = False

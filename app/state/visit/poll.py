@@ -42,12 +42,12 @@ def subject(visit: Visit) -> tuple[str, str, int] | None:
 
 
 def open_own(asked: tuple[str, str, int]) -> None:
-    """Open a poll. Raises: PollError, MemoryBudgetError."""
+    """Open this visitor's poll. Raises: PollError, MemoryBudgetError."""
     visitors.keep_for_visitor(OWN, poll_store.open_poll(*asked))
 
 
 def end_own() -> None:
-    """End it. Raises: PollError."""
+    """End this visitor's poll. Raises: PollError."""
     code = own_code()
     visitors.discard(OWN)
     poll_store.end_poll(code)

@@ -56,7 +56,7 @@ def load_second(first: Vit, requested: str, progress: Callable[[int, int], None]
 
 
 def try_load(first: Vit, requested: str, progress: Callable[[int, int], None]) -> Vit | None:
-    """The same; None where it can't be had: `SECOND` has the problem, or where no other model stands in `variant_problem`."""
+    """The second model, or None where it can't be had: `SECOND` or `variant_problem` says why."""
     if requested == RANDOM:
         return _try_variant(first, RANDOM)
     try:

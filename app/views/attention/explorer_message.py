@@ -108,7 +108,7 @@ def prefix_token_labels(visit: Visit) -> list[str]:
 
 
 def prefix_tokens_in_sentence(visit: Visit) -> list[str]:
-    """Those names as a sentence has them: the class token, but register 0."""
+    """The names of prefix tokens as a sentence has them: the class token, but register 0."""
     named_count, names = len(_prefix_kinds(visit)), prefix_token_labels(visit)
     return [visit.texts["the token"].format(name=name) for name in names[:named_count]] + names[named_count:]
 

@@ -25,7 +25,7 @@ NAMES_SHOWN, NAME_LENGTH = 6, 40  # classes whose names are shown, and their let
 
 
 def show_inspection(text: Prose) -> None:
-    """All of it; what can be opened here, where nothing was brought yet."""
+    """What was found in the visitor's model; what can be opened here, where nothing was brought yet."""
     model = uploaded_model.current()
     if model is None:
         with st.expander(text["formats title"], icon=":material/info:"):
@@ -109,7 +109,7 @@ def _discard_model() -> None:
 
 
 def part_menu(model: uploaded_model.UploadedModel, text: Prose) -> None:
-    """Which model, where the file holds several."""
+    """A menu of the models that the file holds, where there are several."""
     names = [name.rstrip(".") or "model" for name in model.inspection.parts]
     now = model.inspection.part.name.rstrip(".") or "model"
     chosen = st.selectbox(text["part"], names, names.index(now), key=f"own_part_{model.form_id}")

@@ -26,7 +26,7 @@ LAYERS = ("mean", "blur", "noise")  # fills that are a picture; of a neighbour, 
 
 
 def cover_message(visit: CoverVisit) -> dict[str, Any]:
-    """What the component is given."""
+    """The message to the covering component: words, answers and maps before and after."""
     text, rec, grid, vit = visit.texts, visit.recording, visit.grid, visit.vit
     shown, covered = outlier_masking.recording_to_show(visit), pass_or_problem(visit)
     after = None if isinstance(covered, str) else covered

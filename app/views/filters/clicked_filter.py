@@ -4,5 +4,5 @@ import streamlit as st
 
 
 def remember_filter(component: int) -> None:
-    """Remember which. Not a function of the page: Streamlit keeps it, and with it all that the page has."""
+    """Remember the filter that was clicked. Not a function of the page: Streamlit keeps it, and with it all that the page has."""
     st.session_state["_component"] = component

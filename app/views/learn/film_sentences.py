@@ -32,7 +32,7 @@ class Finding(NamedTuple):
 
 
 def film_caption(name: str, film: Film, text: texts.Prose) -> None:
-    """What it learned from, for how long, and how well it does; for a model that ships, why its card has another number."""
+    """What the filmed model learned from, for how long, and how well it does."""
     lines = [text["card data"].format(data=say(film.data))] if film.data else []
     lines.append(text["card steps"].format(steps=int(film.steps[-1])))
     if known := film.accuracy():

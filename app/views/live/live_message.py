@@ -37,7 +37,7 @@ TEXT_KEYS = (
 
 
 def live_message(visit: Visit) -> dict[str, Any]:
-    """What the component is given."""
+    """The message to the component of Live: files, facts of the model, the server's answer."""
     text, rec, vit = visit.texts, visit.recording, visit.vit
     files, problem = _files(visit)
     return {

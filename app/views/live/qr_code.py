@@ -9,7 +9,7 @@ QUIET_MODULES = 4  # ISO/IEC 18004
 
 
 def qr_code(link: str, alt: str) -> None:
-    """Draw it as wide as the place it is in."""
+    """Draw a link's QR code as wide as the place it is in."""
     st.image(_svg(link), width="stretch", alt=alt)
 
 

@@ -15,7 +15,7 @@ from vitcore.images import crop_sentence
 
 
 def hybrid_kind(story: StoryVisit) -> str:
-    """Hybrids cut feature maps, not pixels."""
+    """Which text the step has: "hybrid" for models that cut feature maps, not pixels."""
     return " hybrid" if story.vit.hybrid else ""
 
 

@@ -21,7 +21,7 @@ BLOCK_STEP = 1 + next(place for place, step in enumerate(STORY_STEPS) if step.ke
 
 
 def show_stepper(text: Prose, step: int) -> None:
-    """The stepper."""
+    """The stepper of the story: its steps, and the current one."""
     names = [text[f"{row.key} name"] for row in STORY_STEPS]
     spoken = [text["spoken"].format(step=i, count=len(names), name=name) for i, name in enumerate(names, 1)]
     stepper(

@@ -94,7 +94,7 @@ def token_name(story: StoryVisit, name: str) -> str:
 
 
 def token_name_in_sentence(story: StoryVisit, name: str) -> str:
-    """The same as a sentence has it: "the class token", but "register token 0", which is one of some."""
+    """A prefix token's name as a sentence has it: "the class token", but "register token 0", which is one of some."""
     return token_name(story, name) if " " in name else story.fill_text("the token", name=token_name(story, name))
 
 

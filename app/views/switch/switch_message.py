@@ -31,7 +31,7 @@ TEXT_KEYS = (
 
 
 def switch_message(visit: SwitchVisit) -> dict[str, Any]:
-    """What the component is given."""
+    """The message to the switches: components, what is off, answers and maps before and after."""
     text, rec, grid, vit = visit.texts, visit.recording, visit.grid, visit.vit
     after = None if isinstance(visit.after, str) else visit.after
     rows = covered_photos.answer_rows(rec, after.logits) if after else []

@@ -175,7 +175,7 @@ def _together(norms: NDArray, patches: list[int]) -> Points:
 
 
 def norm_heat_maps(outliers: TokenNorms, grid: Grid) -> NDArray[np.uint8]:
-    """The same maps as `heat_overlay.heat_colours` of one scale, (L, rows, cols, 3), to be laid on the photo in turn."""
+    """The patches' norms after each block as heat colours of one scale, (L, rows, cols, 3)."""
     return heat_colours(outliers.times.reshape(len(outliers.norms), grid.rows, grid.cols), norm_strip_top(outliers))
 
 

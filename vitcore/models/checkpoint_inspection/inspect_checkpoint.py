@@ -81,7 +81,7 @@ def _inspect_tree(
     if configured.transformers:
         whole, *others = checkpoint_layout.whole_models(tree, file.name)
         if like is not None:
-            lookalikes.preparation_like(like, tensor_shapes(whole.weights), file.name)  # refuses: these are no tensors of timm's
+            lookalikes.preparation_like(like, tensor_shapes(whole.weights), file.name)  # refuses: not timm's tensors
         told = _through_transformers(path, file, whole, configured.transformers, configured)
         _chosen([told.part], part, file)
         return replace(told, parts=(*told.parts, *(model.name for model in others)))
@@ -162,7 +162,7 @@ def inspect_described(file: Path, said: Mapping[str, Any]) -> Inspection:
 
 
 def inspect_state(state: Mapping[str, LazyTensor], configured: CheckpointConfiguration, name: str) -> Inspection:
-    """The same of a state by name, in any library's names, whose values are in memory, and what is known of its model.
+    """The inspection of a state in memory, in any library's names, and what is known of its model.
 
     Raises: ModelError, one sentence, where no Vision Transformer is in it.
     """

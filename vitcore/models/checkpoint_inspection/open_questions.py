@@ -149,7 +149,7 @@ def crop_answer(mode: str, share: float | None) -> str:
 
 
 def crop_terms(answer: str) -> dict[str, Any]:
-    """The same answer as timm's terms."""
+    """An answer on cropping as timm's terms `crop_mode` and `crop_pct`."""
     mode, _, share = answer.partition(" ")
     return {"crop_mode": mode, "crop_pct": float(share or 1)}
 

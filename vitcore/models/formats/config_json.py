@@ -225,7 +225,7 @@ def _other_kind_error(said: Mapping[str, Any]) -> ModelError:
 
 
 def outputs_said(said: dict[str, Any]) -> Output | None:
-    """What its outputs mean, as transformers' own image-classification pipeline takes them; None where it has no classes."""
+    """What the outputs of a transformers model mean, as its pipeline takes them; None without classes."""
     heads = [str(name) for name in said.get("architectures") or ()]
     problem, labels = said.get("problem_type"), said.get("id2label")
     count = len(labels) if isinstance(labels, dict) and labels else int(said.get("num_labels") or 2)

@@ -180,7 +180,7 @@ def output_px(preprocessing: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def scale_preprocessing(preprocessing: Mapping[str, Any], px: tuple[int, int]) -> dict[str, Any]:
-    """The same for a model of another input size: the resize grows by as much as the output."""
+    """A card's `input` for another input size: the resize grows by as much as the output."""
     out = output_px(preprocessing)
     if out == tuple(px):
         return dict(preprocessing)

@@ -7,7 +7,7 @@ from vitcore.models.formats.state_dict import NO_MODULE, CheckpointFormat, State
 
 
 def convert(state: StateDict) -> StateDict:
-    """`transformer.resblocks.N` and the rest to timm's names; the projection to the text's space becomes the head."""
+    """OpenCLIP's tensors under timm's names; the projection to the text's space becomes the head."""
     import timm  # noqa: F401
     from timm.models.vision_transformer import _convert_openai_clip
 

@@ -133,7 +133,7 @@ def class_names(drawing: SyntheticDataset) -> tuple[str, ...]:
 
 
 def class_titles(drawing: SyntheticDataset) -> tuple[str, ...]:
-    """The same in the reader's language."""
+    """The class names of a drawn set, in the reader's language."""
     return tuple(say("near {near}°, far {far}°", near=near, far=far) for near, far in _class_degrees(drawing))
 
 

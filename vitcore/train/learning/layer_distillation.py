@@ -80,7 +80,7 @@ def relative_error(given: Tensor, wanted: Tensor) -> Tensor:
 
 
 def channel_normalised_error(given: Tensor, wanted: Tensor) -> Tensor:
-    """The same with every channel weighed alike: a few channels of hidden states are a hundred times larger than the rest."""
+    """Relative squared error with every channel weighed alike: a few channels are a hundred times larger than the rest."""
     spread = wanted.std((0, 1), keepdim=True).clamp(min=1e-3)
     return ((given - wanted) / spread).square().mean()
 

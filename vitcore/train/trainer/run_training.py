@@ -136,7 +136,7 @@ def split_validation_and_test(held_out: Photos, share: float) -> tuple[Photos, P
 
 
 def open_run_batches(recipe: Recipe, folder: RunFolder, photos: Photos, module: Any, device: Any) -> Any:
-    """What the loop draws its batches from."""
+    """The training batches of a run, as the loop draws them."""
     config = module.vit.pretrained_cfg
 
     def decoding(done: int, of: int) -> None:

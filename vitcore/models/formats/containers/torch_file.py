@@ -76,7 +76,7 @@ def read_archive(file: Path, entries: list[zipfile.ZipInfo]) -> Mapping[str, Any
 
 
 def read_old_file(file: Path) -> Mapping[str, Any]:
-    """The same of a file from before torch 1.6. Raises: ModelError."""
+    """What torch.save put into a file from before torch 1.6. Raises: ModelError."""
     size = file.stat().st_size
     try:
         with file.open("rb") as stream:
