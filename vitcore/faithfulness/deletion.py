@@ -57,9 +57,9 @@ def deletion_curves(
     """One curve for each map (rows, cols) of a photo, cropped as `record` does, or of the pixels that the model sees, an array
     (H, W, 3) of uint8 of exactly its input size: patches go in the order of the map's values.
 
-    `target` is a class by its index or its name (default: the likeliest); `fill` as of `covered_patches.answers_without`. Equal
-    values go in an order drawn from `seed`. All maps are run together, each set of patches once, and `on_progress` hears how many
-    of the sets are done. Where the answer is read from patches, removal leaves one.
+    `target` is a class by its index or its name (default: the likeliest); `fill` as of `covered_patches.answers_without`.
+    Equal values go in an order drawn from `seed`. All maps are run together, each set of patches once, and `on_progress` hears
+    how many of the sets are done. Where the answer is read from patches, removal leaves one.
     Raises: TypeError, for maps without names; ModelError, for a model without classes or whose tokens can't be removed, and for
     a name that none or several of its classes have; ValueError, for a map of another shape; PhotoError.
     """

@@ -19,8 +19,8 @@ def outliers_in_recording(rec: Recording) -> OutlierTokens:
 def mask_outlier_tokens(rec: Recording, tokens: NDArray[np.bool_] | None = None) -> Recording:
     """The recording with some tokens (T,) masked as keys in all its attention, in every block; default: its outlier tokens.
 
-    Maps of heads, heads fused, and the distances of blocks whose maps are there change, as `outlier_tokens.mask_keys` says; the
-    answer and the norms stay those of the model, which has seen all tokens. Fused heads are masked after fusing: a head
+    Maps of heads, heads fused, and the distances of blocks whose maps are there change, as `outlier_tokens.mask_keys` says;
+    the answer and the norms stay those of the model, which has seen all tokens. Fused heads are masked after fusing: a head
     that gives nearly all its attention to outliers, which is how a head rests, counts little, as what it leaves for others
     does. Axial attention is masked in both steps. Without any such token the recording itself comes back.
     """
