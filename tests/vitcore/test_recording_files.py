@@ -103,20 +103,17 @@ def test_a_dataset_has_names_on_its_axes(recorded):
     assert float(data.probabilities.sum()) == pytest.approx(1) and data.norms.dims == ("layer", "token")
 
 
-@pytest.mark.parametrize("engine", ["scipy", "netcdf4", "h5netcdf"])
 @pytest.mark.parametrize("kind", ["whole", "bfloat16", "axial"])
-def test_a_dataset_is_the_same_after_a_netcdf_file(tmp_path, make_vit, noise, recorded, engine, kind):
+def test_a_dataset_is_the_same_after_a_netcdf_file(tmp_path, make_vit, noise, recorded, kind):
     xarray = pytest.importorskip("xarray")
-    if engine not in xarray.backends.list_engines():
-        pytest.skip(f"the engine {engine} is not installed (requirements-dev.txt has SciPy's)")
     rec = {
         "whole": lambda: recorded, "bfloat16": lambda: record(make_vit().to(dtype="bfloat16"), noise(1), maps=[1]),
         "axial": lambda: record(vitcore.wrap(AxialViT((16, 24), 8, embed_dim=8, depth=2, num_heads=2, num_classes=3)), noise(1)),
     }[kind]()  # fmt: skip
     data = rec.to_xarray()
     assert np.array_equal(data.model_input, rec.model_input.pixels) and data.model_input.max() > 127
-    data.to_netcdf(tmp_path / "photo.nc", engine=engine)
-    again = xarray.load_dataset(tmp_path / "photo.nc", engine=engine)
+    data.to_netcdf(tmp_path / "photo.nc", engine="scipy")
+    again = xarray.load_dataset(tmp_path / "photo.nc", engine="scipy")
     xarray.testing.assert_equal(again, data)
     assert {name: one.dtype for name, one in again.items()} == {name: one.dtype for name, one in data.items()}
     assert again.attrs["model"] == rec.model and np.array_equal(again.attrs["patch_px"], data.attrs["patch_px"])
