@@ -14,8 +14,8 @@ NAMES = re.compile(  # of papers and their parts, models, data sets, files and k
     r"|\b[123]-D\b|\bA4\b|16×16 words"
 )
 DEFINED = re.compile(  # what a number means here: scales, shares and correlations end at these, and counting begins at 0
-    r"0, 1, 2, …|(?<![\d.])[−-]?(?:0|1|100)(?: %| px)?(?![\d.,×]*\d)|(?<![\d.])0\.5(?=[;:)]| is guessing)|of 255|from 0 to 255"
-    r"|[·×]\s*3(?= =|\s+pixels become)|[Tt]op 5"
+    r"0, 1, 2, …|(?<![\d.])[−-]?(?:0|1|100)(?: %| px)?(?![\d.,×]*\d)|(?<![\d.])0\.5(?=[;:)]| is guessing)"
+    r"|(?:of|over) 255|from 0 to 255|[·×]\s*3(?= =|\s+pixels become)|[Tt]op 5"
     r"|likeliest five|five likeliest|five most likely|among five|of the four|to D on four"
 )
 WORDS = re.compile(

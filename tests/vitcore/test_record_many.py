@@ -139,9 +139,34 @@ def test_every_way_to_give_many_photos(make_vit):
         np.testing.assert_array_equal([one.logits for one in quiet(vit, given, keep="logits")], as_photos)
 
 
+def test_batches_that_are_dicts(make_vit):
+    """Transformers' `pixel_values` are normalised, even where their values could be a photo's; another dict is refused."""
+    transformers = pytest.importorskip("transformers")
+    vit = make_vit()
+    pixels = torch.rand(4, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    labelled = DataLoader([{"labels": 7, "pixel_values": one} for one in pixels], batch_size=3)
+    whole = transformers.BatchFeature({"pixel_values": pixels})
+    with torch.no_grad():
+        expected = vit.module(pixels)
+    with warnings.catch_warnings(action="error"):
+        for given in (labelled, whole, [{"pixel_values": list(one[None].numpy())} for one in pixels]):
+            found = list(quiet(vit, given, keep="logits"))
+            np.testing.assert_allclose([one.logits for one in found], expected, atol=1e-5)
+            np.testing.assert_allclose(vitcore.cache(vit, given, ["resid_post"]).logits, expected, atol=1e-5)
+    assert quiet(vit, labelled).total == 4
+    for asked in (lambda given: list(quiet(vit, given)), lambda given: vitcore.cache(vit, given)):
+        with pytest.raises(TypeError, match=r"as 'pixel_values', and this one has 'image', 'labels'$"):
+            asked([{"image": pixels, "labels": 7}])
+        with pytest.raises(ValueError, match=r"\(B, 3, 32, 32\), not torch.float32 \(4, 3, 16, 32\)"):
+            asked([{"pixel_values": pixels[:, :, :16]}])
+
+
 def test_floats_of_another_size_that_are_no_photos_are_refused(tiny):
     normalised = torch.randn(2, 3, 40, 40, generator=torch.Generator().manual_seed(0))
-    with pytest.raises(PhotoError, match=r"None of the 2 .*photo 0 has values from −.*not normalised"):
+    for one in (normalised[0], normalised[0, :, :32, :32].permute(1, 2, 0).numpy()):
+        with pytest.raises(PhotoError, match=rf"of shape \(3, 32, 32\), not \({', '.join(map(str, one.shape))}\)\.$"):
+            record(tiny, one)
+    with pytest.raises(PhotoError, match=r"None of the 2 .*photo 0 has values from −.*of shape \(3, 32, 32\), not \(3, 40, 40\)"):
         list(quiet(tiny, normalised))
 
 

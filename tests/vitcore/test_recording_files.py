@@ -13,6 +13,7 @@ import torch
 
 import vitcore
 from tests.conftest import ROOT
+from vitcore.architectures.axial_vit import AxialViT
 from vitcore.forward.compare_models import compare, record_tokens
 from vitcore.forward.mask_outliers import mask_outlier_tokens
 from vitcore.forward.recording import Recording, record
@@ -100,6 +101,22 @@ def test_a_dataset_has_names_on_its_axes(recorded):
     assert np.array_equal(data.head_attention.sel(kept_layer=2, head=1), recorded.maps[2][1])
     assert np.array_equal(data.rollout, recorded.rollout()) and data.attrs["model"] == "tiny"
     assert float(data.probabilities.sum()) == pytest.approx(1) and data.norms.dims == ("layer", "token")
+
+
+@pytest.mark.parametrize("kind", ["whole", "bfloat16", "axial"])
+def test_a_dataset_is_the_same_after_a_netcdf_file(tmp_path, make_vit, noise, recorded, kind):
+    xarray = pytest.importorskip("xarray")
+    rec = {
+        "whole": lambda: recorded, "bfloat16": lambda: record(make_vit().to(dtype="bfloat16"), noise(1), maps=[1]),
+        "axial": lambda: record(vitcore.wrap(AxialViT((16, 24), 8, embed_dim=8, depth=2, num_heads=2, num_classes=3)), noise(1)),
+    }[kind]()  # fmt: skip
+    data = rec.to_xarray()
+    assert np.array_equal(data.model_input, rec.model_input.pixels) and data.model_input.max() > 127
+    data.to_netcdf(tmp_path / "photo.nc", engine="scipy")
+    again = xarray.load_dataset(tmp_path / "photo.nc", engine="scipy")
+    xarray.testing.assert_equal(again, data)
+    assert {name: one.dtype for name, one in again.items()} == {name: one.dtype for name, one in data.items()}
+    assert again.attrs["model"] == rec.model and np.array_equal(again.attrs["patch_px"], data.attrs["patch_px"])
 
 
 def test_datasets_of_other_kinds(make_vit, noise):

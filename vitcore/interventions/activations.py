@@ -97,12 +97,13 @@ def cache(
 ) -> Activations:
     """Run the model once and keep the activations that are asked for, of these layers (default: all; as `record` takes `maps`).
 
-    `photos` is a photo (as of `record`), several, a folder, or a tensor (B, 3, H, W) of model inputs, normalised (`inputs` as of
-    `record_many`); they are cast to the model's device and dtype. All run together and stay in memory, so go through many in turn.
-    Names are those of TransformerLens and ViT-Prisma, short or with their `hook_`. Of each layer: resid_pre, attn_out, resid_mid,
-    mlp_out, resid_post, ln1, ln2 (B, T, D); ln1_scale, ln2_scale (B, T, 1); q, k, v, z (B, T, H, d); scores, pattern (B, H, T, T);
-    result, what each head adds (B, T, H, D); mlp_pre, mlp_post (B, T, M). Of the whole model: embed (B, N, D), pos_embed, ln_final
-    (B, T, D), ln_final_scale (B, T, 1); see `activation_sites`. Of axial attention there are only `resid_pre` and `resid_post`.
+    `photos` is a photo (as of `record`), several, a folder, or a tensor (B, 3, H, W) of model inputs, normalised (`inputs` and
+    transformers' dicts as of `record_many`); they are cast to the model's device and dtype. All run together and stay in memory, so
+    go through many in turn. Names are those of TransformerLens and ViT-Prisma, short or with their `hook_`. Of each layer:
+    resid_pre, attn_out, resid_mid, mlp_out, resid_post, ln1, ln2 (B, T, D); ln1_scale, ln2_scale (B, T, 1); q, k, v, z (B, T, H,
+    d); scores, pattern (B, H, T, T); result, what each head adds (B, T, H, D); mlp_pre, mlp_post (B, T, M). Of the whole model:
+    embed (B, N, D), pos_embed, ln_final (B, T, D), ln_final_scale (B, T, 1); see `activation_sites`. Of axial attention there are
+    only `resid_pre` and `resid_post`.
     Raises: TypeError, for what is no Vit; ValueError, for names and layers that there are not; PhotoError; ModelError, for a model
     without one attention over its patches in each block, or whose blocks have not what is asked for.
     """

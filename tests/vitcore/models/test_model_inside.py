@@ -11,6 +11,7 @@ from torch import nn
 
 import vitcore
 from tests.conftest import timm_vit
+from tests.vitcore.models.test_wrap import of_openclip, of_torchvision
 from vitcore.models.load_model import ModelError
 
 MEAN, STD = (0.4, 0.5, 0.6), (0.2, 0.25, 0.3)
@@ -38,6 +39,13 @@ class Own(nn.Module):
 
     def forward(self, x):
         return self.last(self.fc(self.read(self.backbone(x))))
+
+
+class Probe(Own):
+    """A head on what a whole CLIP says of a picture."""
+
+    def forward(self, x):
+        return self.fc(self.backbone.encode_image(x))
 
 
 def of_transformers(pooler=True):
@@ -73,6 +81,12 @@ HELD = {
     "transformers', pooler": lambda: Own(of_transformers(), nn.Linear(48, 4), lambda out: out.pooler_output),
     "transformers', mean": lambda: Own(of_transformers(False), nn.Linear(48, 4), lambda out: out.last_hidden_state[:, 1:].mean(1)),
     "transformers' wrapper of timm": lambda: Own(of_timm_wrapper("ForImageClassification"), nn.Identity(), lambda out: out.logits),
+    "OpenCLIP's tower": lambda: nn.Sequential(of_openclip().visual, nn.Linear(20, 4)),
+    "OpenCLIP's tower of timm's": lambda: nn.Sequential(of_openclip("CustomTextCLIP", vision_cfg={
+        "timm_model_name": "test_vit", "timm_proj": "linear", "timm_pool": "", "image_size": 160}).visual, nn.Linear(20, 4)),
+    "OpenCLIP, whole": lambda: Probe(of_openclip(), nn.Sequential(nn.Dropout(0.1), nn.Linear(20, 32), nn.GELU(), nn.Linear(32, 4))),
+    "OpenCLIP, probabilities": lambda: nn.Sequential(of_openclip().visual, nn.Linear(20, 4), nn.Sigmoid()),
+    "torchvision's": lambda: nn.Sequential(of_torchvision(), nn.ReLU(), nn.Linear(7, 4)),
     "PEFT's adapter": of_peft,
     "a ResNet": lambda: Own(timm.create_model("resnet18", num_classes=0), nn.Linear(512, 4)),
     "two tokens": lambda: Own(timm.create_model("deit_tiny_distilled_patch16_224", num_classes=0, depth=1, img_size=32),
@@ -92,8 +106,8 @@ def test_the_module_s_own_answer_is_given(kind):
     mean, std = (torch.tensor(numbers).view(-1, 1, 1) for numbers in colours)
     with torch.no_grad():
         theirs, ours = module.eval()(x), vit.module((x - mean) / std)
-    assert vit.output == ("sigmoid" if kind == "probabilities" else "softmax")
-    ours = ours.sigmoid() if kind == "probabilities" else ours
+    assert vit.output == ("sigmoid" if "probabilities" in kind else "softmax")
+    ours = ours.sigmoid() if "probabilities" in kind else ours
     assert len(vit.labels) == theirs.shape[1]
     np.testing.assert_allclose(ours.numpy(), theirs.numpy(), atol=2e-5)
     if normalises:
@@ -110,6 +124,7 @@ def test_the_module_s_own_answer_is_given(kind):
     (lambda: Own(timm_vit(), nn.Identity(), last=lambda out: (out, out)), "does more after backbone"),
     (lambda: Own(of_timm_wrapper("Model"), nn.Linear(48, 4), lambda out: out.pooler_output), "does more after backbone"),
     (lambda: Own(of_timm_wrapper("ForImageClassification"), nn.Linear(4, 4), lambda out: out.logits), "does more after backbone"),
+    (lambda: Own(of_openclip().visual, nn.Linear(20, 4), lambda out: nn.functional.normalize(out)), "does more after backbone"),
     (lambda: nn.Sequential(torchvision.transforms.GaussianBlur(3), timm_vit()), "more to a picture than normalise it before 1"),
     (lambda: nn.Sequential(nn.Upsample(scale_factor=2), timm_vit(dynamic_img_size=True)), "more to a picture than normalise"),
     (lambda: nn.ModuleList([timm_vit(), timm_vit()]), r"holds 2 models \(0, 1\)"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vitcore.cli.model_flags import add_device_flags, load_from_flags
@@ -56,14 +57,15 @@ def few_shot(args: argparse.Namespace) -> None:
     asked = _open_photos(args)
     vit = load_from_flags(args)
     rows, x = extract_readable_features(vit, asked.photos)
-    labels, used, of = asked.photos.labels[rows], len(rows), len(asked.photos)
+    labels, used, of, classes = asked.photos.labels[rows], len(rows), len(asked.photos), asked.photos.classes
     if asked.split == "validation" and asked.other is not None:
         learned, train_x = extract_readable_features(vit, asked.other)
         used, of = used + len(learned), of + len(asked.other)
         train_y = asked.other.labels[learned]
-        accuracies = few_shot_accuracy(train_x, train_y, x, labels, _shots(args, train_y))
+        accuracies = few_shot_accuracy(train_x, train_y, x, labels, _shots(args, train_y), classes=classes)
     else:
-        accuracies = {shots: few_shot_over_draws(x, labels, shots).mean_accuracy for shots in _shots(args, labels, asked=1)}
+        over_draws = partial(few_shot_over_draws, x, labels, classes=classes)
+        accuracies = {shots: over_draws(shots).mean_accuracy for shots in _shots(args, labels, asked=1)}
     counts = {"photos": used, "left_out": of - used, "outside_split": len(asked.photos) + asked.outside_split - of}
     facts = {"model": vit.name, "data": args.data, "split": asked.split, **counts}
     _print(args, facts | {f"{shots}-shot": round(100 * share, 2) for shots, share in accuracies.items()})

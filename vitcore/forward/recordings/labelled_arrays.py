@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
 
 OF_HEADS = {"distance_px": "px", "distance_renormalised_px": "px", "prefix_attention_share": "of 1"}  # fields (L, H), their units
+WIDENED = {"uint8": "int16", "float16": "float32"}  # for NetCDF 3, which SciPy writes and which has only the wider
 
 
 class PackageMissing(RefusalError):
@@ -25,7 +26,8 @@ def to_xarray(rec: "Recording") -> Any:
     """An xarray Dataset of a recording: variables by the names of its fields, on layer, head, token (to_token), row, col, label.
 
     Fused heads are `attention_mean` and so on, (layer, token, to_token); an axial block's two steps have the axis `step`. Maps of
-    heads are `head_attention`, of the layers that were kept. `rollout` is there where the mean of the heads is.
+    heads are `head_attention`, of the layers that were kept. `rollout` is there where the mean of the heads is. Bytes are int16 and
+    16-bit floats float32, so that `to_netcdf` writes all of it with any engine.
     Raises: PackageMissing.
     """
     try:
@@ -55,8 +57,13 @@ def to_xarray(rec: "Recording") -> Any:
         coordinates |= {"layer": np.arange(layers), "head": np.arange(heads), "token": np.arange(rec.grid.tokens),
                         "row": np.arange(rec.grid.rows), "col": np.arange(rec.grid.cols)}  # fmt: skip
     coordinates |= {"kept_layer": sorted(rec.maps)} if rec.maps else {}
+    data = {name: (axes, _widened(values), *units) for name, (axes, values, *units) in data.items()}
     about = {"model": rec.model, "photo": rec.photo.name, "prefix": rec.grid.prefix, "patch_px": rec.grid.patch_px}
     return xarray.Dataset(data, coordinates, about)
+
+
+def _widened(values: NDArray) -> NDArray:
+    return values.astype(WIDENED.get(values.dtype.name, values.dtype), copy=False)
 
 
 def to_pandas(rec: "Recording") -> Any:

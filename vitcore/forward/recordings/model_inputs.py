@@ -14,7 +14,7 @@ Shapes: B images, C bands, H height, W width.
 import hashlib
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -28,7 +28,7 @@ from torch import Tensor
 from vitcore.architectures.grey_input import input_channels
 from vitcore.errors import check_name
 from vitcore.forward.recording import to_model_input, told_of_passes
-from vitcore.images import Crop, InputKind, Photo, crop_for_model, open_photo, photo_from_image, photos_in_folder
+from vitcore.images import Crop, InputKind, Photo, PhotoError, crop_for_model, open_photo, photo_from_image, photos_in_folder
 from vitcore.images.bands import as_model_numbers, bands_last
 from vitcore.images.photo_arrays import as_numpy, batch_error, image_from_array, is_array, not_numbers_error
 from vitcore.models.vit import Vit, check_bands
@@ -98,8 +98,21 @@ def open_for_model(vit: Vit, source: Any, inputs: InputKind | None, name: str | 
         raise TypeError("a photo is one path, picture or array, not several: record_many takes several")
     if (inputs is not None or has_input_shape(vit, source)) and input_kind(vit, source, inputs) == "normalised":
         return picture_of_input(vit, source, name or "picture")
+    _check_range(vit, source, name or say("The photo"))
     photo = open_photo(source, name, vit.bands)
     return photo, crop_for_model(photo.image, vit.transform, photo.bands)
+
+
+def _check_range(vit: Vit, source: Any, name: str) -> None:
+    """Raises: PhotoError, for an array of floats that is no photo by its values and no model input by its shape."""
+    values = as_numpy(source) if is_array(source) and source.ndim == vit.bands == 3 else np.zeros(0)
+    if values.dtype.kind != "f" or not values.size:
+        return
+    low, high = float(values.min()), float(values.max())
+    if low < 0 or high > 1:
+        raise PhotoError("{name} has values from {low:.3g} to {high:.3g}: floats of a photo are from 0 to 1, "
+                         "and normalised ones of shape {wanted}, not {given}.",
+                         name=name, low=low, high=high, wanted=(3, *vit.grid.image_px), given=values.shape)  # fmt: skip
 
 
 def picture_of_input(vit: Vit, source: Any, name: str) -> tuple[Photo, Crop]:
@@ -145,28 +158,41 @@ def _different_bytes(values: NDArray) -> set[int]:
 
 
 def list_photos(photos: Any) -> Any:
-    """A folder's photos, a single photo as a list of one, and all else as it is.
+    """A folder's photos, a single photo or batch in a dict as an iterable of one, and all else as it is.
 
     Raises: PhotoError, for a folder without photos.
     """
     if isinstance(photos, str | Path) and Path(photos).is_dir():
         return photos_in_folder(photos)
+    if isinstance(photos, Mapping):
+        return iter([photos])  # how many photos it holds is not told by its length
     alone = isinstance(photos, str | Path | bytes | Photo | Image.Image) or hasattr(photos, "read")
     return [photos] if alone or (is_array(photos) and photos.ndim < 4) else photos
 
 
 def split_batches(vit: Vit, photos: Any, inputs: InputKind | None) -> Iterator[tuple[Any, InputKind | None]]:
-    """Single photos of what an iterable gives (photos, batches (B, …), or either with its labels), each with how it is to be read.
+    """Single photos of what an iterable gives, each with how it is to be read.
 
-    Raises: ValueError; warns: UnclearInputsWarning.
+    It gives photos, batches (B, …), either with its labels, or transformers' dicts.
+    Raises: ValueError; TypeError, for a dict without `pixel_values`. Warns: UnclearInputsWarning.
     """
     kind: InputKind | None = None
     for item in [photos] if is_array(photos) else photos:
-        first = item[0] if isinstance(item, tuple | list) and len(item) else item
-        if inputs is not None or (kind is None and has_input_shape(vit, first)):
-            kind = input_kind(vit, first, inputs)
+        first, said = _pictures_of_item(item, inputs)
+        if said is not None or (kind is None and has_input_shape(vit, first)):
+            kind = input_kind(vit, first, said)
         for one in first if is_array(first) and first.ndim == 4 else (first,):
             yield one, kind if has_input_shape(vit, one) else None
+
+
+def _pictures_of_item(item: Any, inputs: InputKind | None) -> tuple[Any, InputKind | None]:
+    """The photo or batch that an item holds, without its labels, and what is said of it: `pixel_values` are normalised."""
+    if not isinstance(item, Mapping):
+        return item[0] if isinstance(item, tuple | list) and len(item) else item, inputs
+    if "pixel_values" not in item:
+        raise TypeError(f"a dict of photos has them as 'pixel_values', and this one has {', '.join(map(repr, item)) or 'nothing'}")
+    values = item["pixel_values"]
+    return values if is_array(values) else np.stack([as_numpy(one) for one in values]), inputs or "normalised"
 
 
 def model_inputs_in_turn(vit: Vit, photos: Any, inputs: InputKind | None = None) -> tuple[int, Iterator[Tensor]]:

@@ -5,7 +5,7 @@ most, and what follows it must be layers. Anything else is refused, for its numb
 """
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +24,7 @@ from vitcore.probabilities import Output
 
 HEAD_QUESTIONS = ("pool", "head_activation", "head_input")  # whose right answer shows itself in the trial
 ANSWER_TOLERANCE = 1e-5  # of the largest number: sums in another order differ by less
+Trial = tuple[nn.Module, Tensor, Tensor]  # a module, what the model in it saw, the module's answer
 PROBABILITIES: dict[type, Output] = {nn.Softmax: "softmax", nn.LogSoftmax: "softmax", nn.Sigmoid: "sigmoid"}
 
 
@@ -32,14 +33,17 @@ class ModelInside:
     """A model that a module holds, with the head that follows it where it is timm's; how the module normalises pixels from 0 to 1,
     if it does, and whether its numbers show that it takes 0 to 255; what its answers are, where it makes them probabilities.
 
-    trial: where the module's answer is not the model's own: the module, what the model saw in the trial, and that answer.
+    trial: where the module's answer is not the model's own: the module, what the model saw in the trial, and that answer;
+    layers: those which make it of the model's own numbers, where they do; path: the model's name in the module.
     """
 
     module: Any
     colours: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     takes_bytes: bool = False
     output: Output | None = None
-    trial: tuple[nn.Module, Tensor, Tensor] | None = None
+    trial: Trial | None = None
+    layers: Sequence[nn.Module] = ()
+    path: str = ""
 
 
 def holds_a_model(module: nn.Module) -> bool:
@@ -61,25 +65,34 @@ def take_model_inside(module: nn.Module, name: str) -> ModelInside:
     x = torch.rand(1, input_channels(model), high, wide, generator=torch.Generator().manual_seed(0))
     seen, told, layers, answer = _trial(module, model, x, name, path)
     colours, takes_bytes = _colours(x, seen, name, path)
+    output = next((means for kind, means in PROBABILITIES.items() if layers and isinstance(layers[-1], kind)), None)
     if library_of(model) and inner is model and layers != []:
-        return ModelInside(model, colours, takes_bytes, trial=(module, seen, answer))
+        return ModelInside(model, colours, takes_bytes, output, (module, seen, answer), layers or (), path)
     if told is None or layers is None or (layers and inner is not model):
         raise after_error(name, path)
-    output = next((means for kind, means in PROBABILITIES.items() if layers and isinstance(layers[-1], kind)), None)
-    if output is not None:
-        layers = layers[:-1]
     if layers:
-        _add_head(model, layers, name, path)
-        with torch.no_grad():
-            ours = model(seen)
-            for layer in layers:
-                told = layer(told)
-        if not _alike(ours, told):
-            raise after_error(name, path)
+        put_layers_after(model, layers, (module, seen, answer), name, path)
     return ModelInside(model, colours, takes_bytes, output)
 
 
-def module_with_head(found: Inspection, trial: tuple[nn.Module, Tensor, Tensor], name: str) -> tuple[dict[str, Any], Any]:
+def put_layers_after(model: Any, layers: Sequence[nn.Module], trial: Trial, name: str, path: str) -> None:
+    """Give a timm model the layers of a head that follow it, but for probabilities that the last makes.
+
+    Raises: ModelError, where it does not answer the trial with them as the whole module does.
+    """
+    _, seen, answer = trial
+    last = layers[-1:] if isinstance(layers[-1], tuple(PROBABILITIES)) else []
+    if kept := layers[: len(layers) - len(last)]:
+        _add_head(model, list(kept), name, path)
+    with torch.no_grad():
+        ours = model(seen)
+        for layer in last:
+            ours = layer(ours)
+    if not _alike(ours, answer):
+        raise after_error(name, path)
+
+
+def module_with_head(found: Inspection, trial: Trial, name: str) -> tuple[dict[str, Any], Any]:
     """The timm module with the tensors of a whole module, and the answers about its head with which it answers like that.
 
     Raises: ModelError, where it does with none.
@@ -113,7 +126,8 @@ def _path_of_model(module: nn.Module, name: str) -> str:
     if len(paths) > 1:
         raise ModelError("{name} holds {count} models ({models}): wrap the one that you mean.",
                          name=name, count=len(paths), models=", ".join(paths[:5]))  # fmt: skip
-    return paths[0]
+    whole_clip = library_of(module.get_submodule(paths[0])) == "open_clip" and hasattr(module.get_submodule(paths[0]), "visual")
+    return f"{paths[0]}.visual" if whole_clip else paths[0]
 
 
 def _image_px(model: Any) -> tuple[int, int]:

@@ -28,7 +28,7 @@ from vitcore.models.assembly.foreign_modules import (
 )
 from vitcore.models.assembly.frozen_copy import frozen_copy, unwrapped
 from vitcore.models.assembly.input_size import as_pair, check_fixed_size, check_size, resize_module
-from vitcore.models.assembly.model_inside import ModelInside, holds_a_model, module_with_head, take_model_inside
+from vitcore.models.assembly.model_inside import ModelInside, holds_a_model, module_with_head, put_layers_after, take_model_inside
 from vitcore.models.assembly.random_state import restored_generators
 from vitcore.models.attention_structure import image_px_of_module
 from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersWarning, assumed_class_names, assumed_sentence
@@ -103,7 +103,7 @@ def _of_copy(twin: nn.Module, name: str, labels: Sequence[str] | None, colours: 
         raise ModelError("{name} normalises pictures itself: leave out mean and std.", name=name)
     inner, colours = timm_module_inside(found.module), colours or found.colours
     if inner is found.module and library_of(inner):
-        vit = _foreign(inner, name, labels, colours, image_px, found.trial)
+        vit = _foreign(inner, name, labels, colours, image_px, found)
     else:
         vit = _timms(inner, name, labels if labels is not None else _label_names(found.module), colours, image_px)
     guess = {"normalise": answer_text(found.colours)} if found.colours and found.takes_bytes else {}
@@ -138,13 +138,14 @@ def _timms(module: Any, name: str, labels: Sequence[str] | None, colours: Colour
 
 
 def _foreign(
-    twin: nn.Module, name: str, labels: Sequence[str] | None, colours: Colours | None, image_px: Any, trial: Any = None
+    twin: nn.Module, name: str, labels: Sequence[str] | None, colours: Colours | None, image_px: Any, inside: ModelInside
 ) -> Vit:
     """The Vit of a copy of a module of another library, as the timm module that has its weights, and those of a head after it."""
     answers: dict[str, Any] = {}
+    trial, layers = inside.trial, inside.layers
     try:
-        found = inspect_module(twin, name, colours, trial[0] if trial else None)
-        if trial:
+        found = inspect_module(twin, name, colours, trial[0] if trial and not layers else None)
+        if trial and not layers:
             answers, ours = module_with_head(found, trial, name)
         else:
             ours = found.module()
@@ -155,8 +156,15 @@ def _foreign(
         if library_of(twin) == "transformers":
             return _of_transformers(twin, name, labels, colours, image_px)
         raise unknown_class_error(twin, name) from None
+    if trial and layers:
+        put_layers_after(ours, layers, trial, name, inside.path)
     _check_labels(ours, name, labels)
     facts = found.card(answers, labels=list(labels) if labels is not None else None)
+    assumed = facts.get("assumed", {})
+    if layers:  # the model's own classes are not those of the head after it
+        facts |= {"labels": labels, "output": "softmax"}
+        assumed = {key: answer for key, answer in assumed.items() if key != "class_names"}
+        assumed |= assumed_class_names(ours) if labels is None else {}
     size = image_px_of_module(ours, found.configuration.known_answers.get("size", (224, 224)))
     if not trial:
         check_same_answer(twin, ours, size, name)
@@ -165,7 +173,7 @@ def _foreign(
         size = as_pair(image_px)
     return assemble(
         _card(ours, name), ours, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"), facts["output"],
-        facts.get("assumed", {}),
+        assumed,
     )  # fmt: skip
 
 

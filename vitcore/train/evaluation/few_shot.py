@@ -30,27 +30,28 @@ class TooFewPhotos(RefusalError):
 
 def few_shot_accuracy(
     train_x: NDArray, train_y: NDArray, test_x: NDArray, test_y: NDArray, shots: int | Sequence[int] = SHOTS,
-    seeds: int = SEEDS, l2: float = RIDGE_PENALTY,
+    seeds: int = SEEDS, l2: float = RIDGE_PENALTY, *, classes: Sequence[str] = (),
 ) -> dict[int, float]:  # fmt: skip
     """{photos a class: share of the test photos answered right, mean over seeds 0, 1, …}, as Figure 4 of the paper.
 
-    train_x (N, D), test_x (M, D): frozen features; train_y (N,), test_y (M,): class numbers.
+    train_x (N, D), test_x (M, D): frozen features; train_y (N,), test_y (M,): class numbers; classes: their names.
     Raises: TooFewPhotos, when a class has fewer photos than shots, or is asked about and has none.
     """
     unknown = np.setdiff1d(test_y, train_y)
     if len(unknown):
-        raise TooFewPhotos("Few-shot accuracy: class {name} is tested but has no photo to learn from.", name=unknown[0])
+        raise TooFewPhotos("Few-shot accuracy: class {name} is tested but has no photo to learn from.",
+                           name=_class_name(classes, unknown[0]))  # fmt: skip
     if not len(test_y):
         raise TooFewPhotos("Few-shot accuracy: there is no photo to ask about.")
     accuracies = {}
     for count in [shots] if isinstance(shots, int) else shots:
-        chosen = [choose_shots(train_y, count, seed) for seed in range(seeds)]
+        chosen = [choose_shots(train_y, count, seed, classes) for seed in range(seeds)]
         right = [ridge_predictions(train_x[rows], train_y[rows], test_x, l2) == test_y for rows in chosen]
         accuracies[count] = float(np.mean(right))
     return accuracies
 
 
-def choose_shots(labels: NDArray, shots: int, seed: int) -> NDArray[np.int64]:
+def choose_shots(labels: NDArray, shots: int, seed: int, classes: Sequence[str] = ()) -> NDArray[np.int64]:
     """Rows (C · shots,) of the photos to learn from: the first `shots` of each class, shuffled by one seeded generator.
 
     Fewer shots of the same seed are a part of more. Raises: TooFewPhotos.
@@ -61,13 +62,17 @@ def choose_shots(labels: NDArray, shots: int, seed: int) -> NDArray[np.int64]:
     if shots < 1:
         raise TooFewPhotos("Few-shot accuracy: a class needs a photo at least, not {shots}.", shots=shots)
     if short:
-        facts = {"name": short[0][0], "count": short[0][1], "shots": shots, "classes": len(short)}
+        facts = {"name": _class_name(classes, short[0][0]), "count": short[0][1], "shots": shots, "classes": len(short)}
         raise TooFewPhotos(
             "Few-shot accuracy: class {name} has {count} {count:photo|photos}, not {shots} "
             "({classes} such {classes:class|classes}).",
             **facts,
         )
     return np.concatenate([r[:shots] for r in rows])
+
+
+def _class_name(classes: Sequence[str], label: int) -> str:
+    return classes[label] if classes else str(label)
 
 
 def ridge_predictions(train_x: NDArray, train_y: NDArray, test_x: NDArray, l2: float = RIDGE_PENALTY) -> NDArray:
@@ -171,18 +176,19 @@ class FewShotDraws(NamedTuple):
 
 
 def few_shot_over_draws(
-    x: NDArray, labels: NDArray[np.int64], shots: int, draws: int = DRAW_COUNT, l2: float = RIDGE_PENALTY
-) -> FewShotDraws:
+    x: NDArray, labels: NDArray[np.int64], shots: int, draws: int = DRAW_COUNT, l2: float = RIDGE_PENALTY, *,
+    classes: Sequence[str] = (),
+) -> FewShotDraws:  # fmt: skip
     """Learn from `shots` photos a class, ask about all others, `draws` times with seeds 0, 1, …
 
-    x (N, D): frozen features; labels (N,): classes 0 … C-1, each with more photos than shots.
+    x (N, D): frozen features; labels (N,): classes 0 … C-1, each with more photos than shots; classes: their names.
     Raises: TooFewPhotos, when a class has fewer photos than shots, or all are learned from.
     """
     x = np.asarray(x, np.float64)  # once for all draws
     answers = np.full((draws, len(labels)), -1)
     right = np.zeros(draws)
     for seed in range(draws):
-        learned = choose_shots(labels, shots, seed)
+        learned = choose_shots(labels, shots, seed, classes)
         asked = np.setdiff1d(np.arange(len(labels)), learned)
         if not len(asked):
             raise TooFewPhotos("Few-shot accuracy: there is no photo to ask about.")

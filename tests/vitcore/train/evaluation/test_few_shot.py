@@ -101,6 +101,13 @@ def test_classes_with_too_few_photos_are_named():
     assert len(choose_shots(y, 2, 0)) == 6
     with pytest.raises(TooFewPhotos, match=r"class 4 has 3 photos, not 5 \(2 such classes\)\.$"):
         choose_shots(y, 5, 0)
+    named = {"classes": ["cat", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay"]}
+    x = np.random.default_rng(0).random((14, 2))
+    for ask in (lambda: few_shot_accuracy(x, y, x, y, 5, **named), lambda: few_shot_over_draws(x, y, 5, **named)):
+        with pytest.raises(TooFewPhotos, match=r"class gnu has 3 photos, not 5 \(2 such classes\)\.$"):
+            ask()
+    with pytest.raises(TooFewPhotos, match="class fox is tested"):
+        few_shot_accuracy(x, y, x, np.where(y == 4, 3, y), 1, **named)
     x = np.zeros((14, 2))
     with pytest.raises(TooFewPhotos, match="class 3 is tested"):
         few_shot_accuracy(x, y, x, np.where(y == 4, 3, y), 1)
