@@ -27,7 +27,8 @@ BATCH_SIZE = 64
 def accuracy(vit: Vit, photos: Photos, batch: int = BATCH_SIZE) -> dict[str, float]:
     """{"photos", "top1", "top5", "left_out"}: how many were asked about, and % whose class is the first or among five.
 
-    The model answers over all its classes. Left out: photos without a label, of a class the model lacks, or broken.
+    The model answers over all its classes; where they are five or fewer, there is no "top5".
+    Left out: photos without a label, of a class the model lacks, or broken.
     Raises: DataError, when no class of the photos is one of the model's, or nothing is left.
     """
     to_model = match_classes(vit, photos.classes, photos.name)
@@ -36,8 +37,9 @@ def accuracy(vit: Vit, photos: Photos, batch: int = BATCH_SIZE) -> dict[str, flo
     if not len(rows):
         raise DataError("None of the {count} {count:photo|photos} of {name} can be tested.", count=len(photos), name=photos.name)
     correct = top == to_model[photos.labels[known[rows]]][:, None]
-    first, five = (100 * float(hit.mean()) for hit in (correct[:, 0], correct.any(1)))
-    return {"photos": len(correct), "top1": round(first, 2), "top5": round(five, 2), "left_out": len(photos) - len(correct)}
+    found = {"photos": len(correct), "top1": round(100 * float(correct[:, 0].mean()), 2)}
+    five = {"top5": round(100 * float(correct.any(1).mean()), 2)} if len(vit.labels) > correct.shape[1] else {}
+    return found | five | {"left_out": len(photos) - len(correct)}
 
 
 @torch.inference_mode()

@@ -30,7 +30,7 @@ def open_held_out_photos(run: Training, photos: Photos) -> EvaluationBatches | N
 
 @torch.no_grad()
 def evaluate_run(run: Training, held_out: EvaluationBatches) -> dict[str, float]:
-    """{"val_loss"} over "val_photos"; "top1" and "top5" in % where classes are learned, "val_colours" where colours are."""
+    """{"val_loss"} over "val_photos"; "top1" in % where classes are learned, "top5" where they are over five; "val_colours"."""
     machine, kept = run.accelerator, run.kept_objective()
     kept.eval()
     total = torch.zeros(4, device=machine.device)  # photos, loss, first, among five
@@ -43,7 +43,8 @@ def evaluate_run(run: Training, held_out: EvaluationBatches) -> dict[str, float]
     counted, photos = {"val_photos": int(photos)}, max(photos, 1.0)
     if isinstance(kept, MaskedPatches):
         return counted | {"val_loss": loss / photos, "val_colours": 100 * first / photos}
-    return counted | {"val_loss": loss / photos, "top1": 100 * first / photos, "top5": 100 * five / photos}
+    top5 = {"top5": 100 * five / photos} if len(run.classes) > 5 else {}
+    return counted | {"val_loss": loss / photos, "top1": 100 * first / photos} | top5
 
 
 def _classified(vit: Any, pixels: Tensor, labels: Tensor) -> Tensor:
