@@ -24,8 +24,8 @@ from vitcore.train.run_folder import (
     find_run,
     read_log,
     read_recipe,
-    read_source,
     replace_atomically,
+    validates_on_training_photos,
     write_atomically,
 )
 from vitcore.translation import translated_labels
@@ -146,7 +146,7 @@ def film_of_run(run_id: str | Path, title: str = "") -> Film:
     return Film(
         title or folder.id, read_recipe(folder).task, Grid(*facts["grid"]), np.array([int(file.stem) for file in files]), arrays,
         still.pop("photos"), tuple(facts["names"]), tuple(facts["classes"]), still, read_log(folder),
-        shared=read_source(folder) == "samples", class_count=len(facts["classes"]),
+        shared=validates_on_training_photos(folder), class_count=len(facts["classes"]),
     )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """Runs as files: what `runs/<id>/` holds, written atomically, read by the app, the shell and a resumed run (no torch here).
 
-recipe.json, source.json (where the photos are), environment.json, log.jsonl (a record a line), status.json, checkpoint/
-and the one before it, model.safetensors with model.json (what `vitcore.load` opens), frames/ (Watch it learn), lock, and
-stop (somebody asks the run to save and stop).
+recipe.json, source.json (where the photos are, and those to validate on), environment.json, log.jsonl (a record a line),
+status.json, checkpoint/ and the one before it, model.safetensors with model.json (what `vitcore.load` opens), frames/ (Watch it
+learn), lock, and stop (somebody asks the run to save and stop).
 """
 
 import contextlib
@@ -54,8 +54,8 @@ class RunFolder:
         return self.checkpoint.is_dir() or self.previous_checkpoint.is_dir()
 
 
-def create_run(run_id: str, recipe: Recipe, source: str, root: Path | None = None) -> RunFolder:
-    """A new run's folder with its recipe, source and environment. Raises: RunError when the name is taken or no name."""
+def create_run(run_id: str, recipe: Recipe, source: str, root: Path | None = None, validation: str = "") -> RunFolder:
+    """A new run's folder with its recipe, sources and environment. Raises: RunError when the name is taken or no name."""
     if not RUN_NAME.fullmatch(run_id):
         raise RunError("{name!r} can't be a run's name: letters, digits, dots, dashes and underscores, please.", name=run_id[:64])
     folder = RunFolder((root or RUNS_FOLDER) / run_id)
@@ -65,7 +65,7 @@ def create_run(run_id: str, recipe: Recipe, source: str, root: Path | None = Non
         raise RunError("there is a run {run_id!r} already: choose another name, or resume it.", run_id=run_id) from None
     with explain_write_errors(folder, say("its recipe")):
         write_atomically(folder.path / "recipe.json", to_json(recipe))
-        write_atomically(folder.path / "source.json", json.dumps({"data": source}))
+        write_atomically(folder.path / "source.json", json.dumps({"data": source, "validation": validation}))
         write_atomically(folder.path / "environment.json", json.dumps(environment(), indent=1))
         folder.frames.mkdir()
     return folder
@@ -96,6 +96,16 @@ def read_recipe(folder: RunFolder) -> Recipe:
 def read_source(folder: RunFolder) -> str:
     """Where the run's photos are."""
     return str(json.loads((folder.path / "source.json").read_text(encoding="utf-8"))["data"])
+
+
+def read_validation_source(folder: RunFolder) -> str:
+    """Where the photos are that the run is validated on; "": some of `read_source`."""
+    return str(json.loads((folder.path / "source.json").read_text(encoding="utf-8")).get("validation", ""))
+
+
+def validates_on_training_photos(folder: RunFolder) -> bool:
+    """Whether a run is measured on the photos that it learns from, as with the sample photos."""
+    return read_source(folder) == "samples" and not read_validation_source(folder)
 
 
 def read_status(folder: RunFolder) -> dict[str, Any]:

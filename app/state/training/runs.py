@@ -38,11 +38,7 @@ class RunStatus:
     resumable: bool
     has_film: bool
     has_model: bool
-
-    @property
-    def validates_on_training_photos(self) -> bool:
-        """Whether it is measured on the photos that it learns from, as with the sample photos."""
-        return self.source == "samples"
+    validates_on_training_photos: bool
 
     @property
     def is_live(self) -> bool:
@@ -86,15 +82,16 @@ def run_status(run_id: str) -> RunStatus | None:
     step = max(int(status.get("step") or 0), int(records[-1]["step"]) if records else 0)
     try:
         recipe, source = run_folder.read_recipe(run), run_folder.read_source(run)
+        shared = run_folder.validates_on_training_photos(run)
         steps, task, problem = max(recipe.steps, step), recipe.task, ""
         batch = 0 if task == FILMED else recipe.batch
     except (run_folder.RunError, OSError, ValueError, KeyError) as error:
-        steps, batch, task, source, problem = max(step, 1), 0, "", "", str(error)
+        steps, batch, task, source, shared, problem = max(step, 1), 0, "", "", False, str(error)
     message, problems = run_folder.translate_status(status)
     return RunStatus(
         run.id, run_state(run, status["state"]), step, steps, batch, task, source, problem or message, problems, records,
         task != FILMED and (run.has_checkpoint or not records),
-        any(run.frames.glob("[0-9]*.safetensors")), run.model.is_file(),
+        any(run.frames.glob("[0-9]*.safetensors")), run.model.is_file(), shared,
     )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Sources: where photographs for training come from: folders, Parquet files, the hub, CIFAR, drawn pictures, our samples."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from vitcore.train.data import parquet
 from vitcore.train.data.photos import DataError, Photos, data_folder, require_classes, split_photos
 from vitcore.train.data.synthetic_dataset import SOURCE_NAME, open_synthetic_dataset
 
-__all__ = ["CIFAR", "DataError", "Photos", "open_photo_source", "require_classes"]
+__all__ = ["CIFAR", "DataError", "Photos", "open_photo_source", "open_training_photos", "require_classes"]
 
 CIFAR = {"cifar10": "CIFAR10", "cifar100": "CIFAR100"}  # names in torchvision.datasets
 DIGITS_HELD_OUT = 0.2
@@ -50,6 +51,43 @@ def open_photo_source(source: str, holdout: float = 0.1, seed: int = 0) -> tuple
     if tables:
         return parquet.open_parquet_files(source, tables, holdout, seed)
     return _folder(_existing(source), holdout, seed)
+
+
+def open_training_photos(source: str, validation: str = "", seed: int = 0) -> tuple[Photos, Photos]:
+    """(train, validation) photographs of a training, the second from a source of their own if one is named.
+
+    Nothing of `source` is then held out; validation photos that it has of its own stay aside. Of `validation` they are those
+    that it has of its own, else all, numbered by the training's classes.
+    Raises: DataError, also for a class that the training photos lack, and for photos that are trained on.
+    """
+    if not validation:
+        return open_photo_source(source, seed=seed)
+    train = open_photo_source(source, holdout=0, seed=seed)[0]
+    whole, own = open_photo_source(validation, holdout=0)
+    judged = own if len(own) else whole
+    if (source == validation and judged is whole) or _overlap(train.root, judged.root):
+        raise DataError("{name} holds photos that are trained on: name other photos to validate on.", name=validation)
+    return train, _numbered_by(train.classes, judged)
+
+
+def _overlap(one: Path | None, two: Path | None) -> bool:
+    """Whether one of two folders lies in the other."""
+    if one is None or two is None:
+        return False
+    one, two = one.resolve(), two.resolve()
+    return one.is_relative_to(two) or two.is_relative_to(one)
+
+
+def _numbered_by(classes: tuple[str, ...], photos: Photos) -> Photos:
+    """The photos with labels that number `classes`; as they are where there are none."""
+    if not classes:
+        return photos
+    at = {name: i for i, name in enumerate(classes)}
+    present = np.unique(photos.labels[photos.labels >= 0])
+    if unknown := [photos.classes[i] for i in present if photos.classes[i] not in at]:
+        raise DataError("{root} has a class that the training photos lack: {name}.", root=photos.name, name=unknown[0])
+    renumbered = np.array([*(at.get(name, -1) for name in photos.classes), -1])  # label -1 stays so
+    return replace(photos, labels=renumbered[photos.labels], classes=classes)
 
 
 def _samples() -> tuple[Photos, Photos]:

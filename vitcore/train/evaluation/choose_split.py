@@ -5,7 +5,7 @@ from pathlib import Path
 
 from vitcore.errors import check_name
 from vitcore.train import run_folder
-from vitcore.train.data.photo_sources import open_photo_source
+from vitcore.train.data.photo_sources import open_photo_source, open_training_photos
 from vitcore.train.data.photos import Photos, join_photos
 
 SPLITS = ("all", "train", "validation")
@@ -29,12 +29,15 @@ def open_split(source: str, split: str | None = None, model: str = "") -> SplitP
     """The photos of a source (`open_photo_source`) that a model is judged on.
 
     By default these are the validation photos that the source has of its own, else all. Of the source that the run `model` was
-    trained on, they are those that this run held out; of a source without validation photos, a split is the one that trainings
-    make by default. Raises: DataError; ValueError, for a split that there is not.
+    trained on, they are those that this run held out, or that its `--val-data` named; of a source without validation photos, a
+    split is the one that trainings make by default. Raises: DataError; ValueError, for a split that there is not.
     """
     if split is not None:
         check_name("split", split, SPLITS)
     run = run_trained_on(source, model)
+    if run and split != "all" and (validation := run_folder.read_validation_source(run)):
+        learned, judged = open_training_photos(source, validation, run_folder.read_recipe(run).seed)
+        return SplitPhotos("train", learned, judged) if split == "train" else SplitPhotos("validation", judged, learned)
     whole, own = open_photo_source(source, holdout=0)
     if own is whole:  # one set serves as both
         return SplitPhotos(split or "all", whole)

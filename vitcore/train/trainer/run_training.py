@@ -14,7 +14,7 @@ import torch
 from accelerate import Accelerator
 
 from vitcore.models import load_model
-from vitcore.train.data.photo_sources import DataError, Photos, open_photo_source, require_classes
+from vitcore.train.data.photo_sources import DataError, Photos, open_training_photos, require_classes
 from vitcore.train.data.photo_tensors import EvaluationBatches, open_batches
 from vitcore.train.data.photos import limit_photos
 from vitcore.train.evaluation.accuracy import match_classes
@@ -22,7 +22,16 @@ from vitcore.train.evaluation.evaluate_during_training import evaluate_few_shot,
 from vitcore.train.film_files import snapshot_steps
 from vitcore.train.learning import training_loop
 from vitcore.train.recipe import FILMED, Recipe, needs_labels
-from vitcore.train.run_folder import RunError, RunFolder, explain_write_errors, lock_run, read_recipe, read_source, write_status
+from vitcore.train.run_folder import (
+    RunError,
+    RunFolder,
+    explain_write_errors,
+    lock_run,
+    read_recipe,
+    read_source,
+    read_validation_source,
+    write_status,
+)
 from vitcore.train.trainer import checkpoint, film_snapshots
 from vitcore.translation import say
 
@@ -71,7 +80,7 @@ def _conduct(folder: RunFolder, recipe: Recipe, machine: Accelerator, show: Show
     if machine.is_main_process:
         folder.stop_file.unlink(missing_ok=True)
         write_status(folder, "starting", 0)
-    photos, held_out = open_run_photos(recipe, read_source(folder))
+    photos, held_out = open_run_photos(recipe, read_source(folder), read_validation_source(folder))
     run = training_loop.start_training(
         recipe, photos.classes, lambda module, device: open_run_batches(recipe, folder, photos, module, device), machine
     )
@@ -100,14 +109,18 @@ def _conduct(folder: RunFolder, recipe: Recipe, machine: Accelerator, show: Show
     return ending
 
 
-def open_run_photos(recipe: Recipe, source: str) -> tuple[Photos, Photos]:
-    """The run's photos, to learn from and held out. Raises: DataError, when the recipe can't learn from them."""
-    train, held_out = open_photo_source(source, seed=recipe.seed)
+def open_run_photos(recipe: Recipe, source: str, validation: str = "") -> tuple[Photos, Photos]:
+    """The run's photos, to learn from and to validate on. Raises: DataError, when the recipe can't learn from them."""
+    train, held_out = open_training_photos(source, validation, recipe.seed)
     if needs_labels(recipe):
         require_classes(train)
     elif recipe.task != "masked":
         train, held_out = (relabel_with_teacher_classes(recipe.teacher, photos) for photos in (train, held_out))
-    return limit_photos(train, recipe.learn_most, recipe.seed), _few(held_out, recipe)
+    judged = _few(held_out, recipe)
+    if validation and not len(judged):
+        facts = {"count": len(held_out), "name": held_out.name}
+        raise DataError("None of the {count} {count:photo|photos} of {name} can be tested.", **facts)
+    return limit_photos(train, recipe.learn_most, recipe.seed), judged
 
 
 def relabel_with_teacher_classes(teacher: str, photos: Photos) -> Photos:
