@@ -223,6 +223,13 @@ def test_the_photo_of_the_explorer_is_as_high_as_the_full_screen_allows(visit):
     page.wait_for_function("document.fullscreenElement")
     at_rest(page)
     assert 0.88 * 1080 < canvas(page).bounding_box()["height"] < 1080
+    for key in ("2", "Shift+ArrowRight"):
+        canvas(page).press(key)
+    expect(page).to_have_url(re.compile("region="))
+    page.keyboard.press("Escape")  # leaves the full screen alone
+    page.wait_for_function("!document.fullscreenElement")
+    expect(page.locator(".most").first).to_contain_text("Region of 2 patches")
+    expect(at_rest(page)).to_have_url(re.compile("lecture=true.*(one_head=2.*region=|region=.*one_head=2)"))
 
 
 SHORT = ["attention", "compare", "cover", "learn", "positions", "quiz", "story", "switch"]
