@@ -13,7 +13,7 @@ from app.state.model_ref import ModelRef
 from app.state.models import loaded_models, model_weights
 from app.state.photos import sample_photos
 from app.state.recordings import block_activations, model_comparisons, recordings
-from vitcore.figures.drawing import remove_title
+from vitcore.figures.drawing import Drawing, remove_title
 from vitcore.figures.painters.png_and_svg import print_figure
 from vitcore.figures.positions import position_similarity_tile
 from vitcore.figures.theme import Mode, file_to_data_uri
@@ -43,7 +43,7 @@ def model_side(model: str, _vit: Vit) -> ModelFacts:
 def picture_sheet(rec: Recording, lang: str, mode: Mode, _vit: Vit) -> list[dict[str, str]]:
     """What `components.layer_pictures` shows: image, alt, name and words of each picture that is defined for the model."""
     facts, grid = model_side(rec.model, _vit), rec.grid
-    figures = {one.name: (one, one.figure(mode)) for one in _drawn(rec, ReportSettings(), _vit)}
+    figures = _drawn(rec, ReportSettings(), mode, _vit)
     if facts.cosine is not None:  # one tile: so small, all of them could not be told apart
         middle = grid.rows // 2 * grid.cols + grid.cols // 2
         figures["positions"] = figures["positions"][0], position_similarity_tile(facts.cosine, grid, middle, mode)
@@ -53,22 +53,22 @@ def picture_sheet(rec: Recording, lang: str, mode: Mode, _vit: Vit) -> list[dict
     ]
 
 
-def _drawn(rec: Recording, settings: ReportSettings, vit: Vit) -> list[ReportPicture]:
-    """The pictures of a photo and of a model that are figures, as far as they are defined for the model."""
+def _drawn(rec: Recording, settings: ReportSettings, mode: Mode, vit: Vit) -> dict[str, tuple[ReportPicture, Drawing]]:
+    """The pictures of a photo and of a model that are figures, by name, as far as they are defined for the model."""
     from vitcore.report.report_pictures import model_pictures, photo_pictures
 
     every = [*photo_pictures(vit, rec, settings), *model_pictures(vit, model_side(rec.model, vit), settings)]
-    return [one for one in every if one.figure is not None]
+    return {one.name: (one, one.figure(mode)) for one in every if one.figure is not None}
 
 
 def five_pictures(model: str, photo: str, settings: ReportSettings, mode: Mode) -> bytes:
     """The pictures of the page Look as PNG files in a ZIP file, numbered as there, as far as they are defined for the model."""
     vit, rec = recordings.from_key(model, photo, settings.fusion)
-    drawn = {one.name: one.figure for one in _drawn(rec, settings, vit)}
+    drawn = _drawn(rec, settings, mode, vit)
     with zipfile.ZipFile(file := io.BytesIO(), "w") as files:
         for number, name in enumerate(LOOK, 1):
-            if figure := drawn.get(name):
-                files.writestr(f"{number}-{name}.png", print_figure(figure(mode), "png"))
+            if name in drawn:
+                files.writestr(f"{number}-{name}.png", print_figure(drawn[name][1], "png"))
     return file.getvalue()
 
 
