@@ -1,4 +1,5 @@
 // A region of patches on a map: a rectangle drawn out by a pointer, a finger or Shift and the arrow keys, and what its patches get together.
+// A page has one: all its maps of as many rows and columns show it, and its address has it, so a link shows the same.
 
 import { ARROWS, neighbour } from "./keys.js"
 import { strokeTwice } from "./outlined.js"
@@ -6,6 +7,9 @@ import { BARE_MS, DRAWN } from "./overlay.js"
 import { digits, fillIn, percent } from "./text.js"
 
 const DRAG_PX = 6 // a press that moves less is a click
+const RESTS_MS = 200 // a region changes many times while it is drawn; browsers refuse an address that does
+const KEY = "region" // in the address
+const SHOWN = "region-shown" // said to the other maps of the page
 
 /** @typedef {{ from: number, to: number }} Region Two patches at opposite corners. */
 /** @typedef {{ rows: number, cols: number }} Grid */
@@ -16,6 +20,27 @@ export function extentOf({ from, to }, { cols }) {
   const rows = [from, to].map(patch => Math.floor(patch / cols)), columns = [from, to].map(patch => patch % cols)
   const row = Math.min(...rows), col = Math.min(...columns)
   return { row, col, high: Math.abs(rows[0] - rows[1]) + 1, wide: Math.abs(columns[0] - columns[1]) + 1 }
+}
+
+/** A region as an address has it: its two corners and the grid that they are of.
+ * @param {Region} region @param {Grid} grid */
+export const regionText = ({ from, to }, { rows, cols }) => `${from}-${to}-${rows}x${cols}`
+
+/** The region of an address; null where there is none, or one of another grid.
+ * @param {string} search @param {Grid} grid @returns {Region | null} */
+export function regionOfAddress(search, grid) {
+  const [, from, to] = (/^(\d+)-(\d+)-/.exec(new URLSearchParams(search).get(KEY) ?? "") ?? []).map(Number), region = { from, to }
+  const fits = regionText(region, grid) === new URLSearchParams(search).get(KEY) && Math.max(from, to) < grid.rows * grid.cols
+  return fits && from !== to ? region : null
+}
+
+/** @param {string | null} text */
+function writeAddress(text) {
+  const here = new URL(location.href)
+  if (here.searchParams.get(KEY) === text) return
+  if (text) here.searchParams.set(KEY, text)
+  else here.searchParams.delete(KEY)
+  history.replaceState(history.state, "", here)
 }
 
 /** The sum of a region's values; the first patch's is at index `first`.
@@ -44,7 +69,7 @@ export function outlineRegion(ctx, region, grid, wide, high) {
   strokeTwice(ctx, "#ffb000", 3, () => ctx.strokeRect(box.col * w, box.row * h, box.wide * w, box.high * h), { dash: [8, 4] })
 }
 
-/** Keeps `s.region`: the region that is held, or null; `s.fitRegion()` lets go of it where the map is another. While there is one the map stays as it is: nothing is pointed at.
+/** Keeps `s.region`: the region that is held, or null; `s.fitRegion()` takes it from the address at first, and lets go of it where the map is another. While there is one the map stays as it is: nothing is pointed at.
  * `at(event)` is the patch under a pointer, `start()` that from which Shift and an arrow key begin; `flipped()`: the map is mirrored;
  * `blocked()`: another tool has the pointer.
  * @param {HTMLElement} canvas @param {any} s
@@ -53,13 +78,33 @@ export function listenRegion(canvas, s, { grid, at, start, changed, flipped = ()
   const figure = canvas.closest("figure")
   let press = null // the pointer that is down, where it came down, and whether it has drawn a region since
   const shape = () => `${grid().rows} ${grid().cols}`
-  let drawnOn = ""
-  const become = region => {
+  let drawnOn = "", begun = false, timer
+  const show = region => {
     drawnOn = shape()
     s.region = region && region.from !== region.to ? region : null
     figure.toggleAttribute("data-region", Boolean(s.region))
     changed()
   }
+  const become = region => {
+    const of = grid()
+    begun = true
+    show(region)
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      if (!figure.isConnected) return
+      writeAddress(s.region && regionText(s.region, of))
+      window.dispatchEvent(new Event(SHOWN))
+    }, RESTS_MS)
+  }
+  const fromAddress = () => {
+    const region = regionOfAddress(location.search, grid())
+    if (region?.from !== s.region?.from || region?.to !== s.region?.to) show(region)
+  }
+  const hear = () => {
+    if (!figure.isConnected) return window.removeEventListener(SHOWN, hear)
+    if (begun && !blocked()) fromAddress()
+  }
+  window.addEventListener(SHOWN, hear)
   const listen = (name, hear, options = {}) => canvas.addEventListener(name, hear, { capture: true, ...options })
   const held = ({ timeStamp }) => press && !press.points && timeStamp - press.since > BARE_MS
   const drags = event => {
@@ -71,6 +116,8 @@ export function listenRegion(canvas, s, { grid, at, start, changed, flipped = ()
   s.region = null
   s.fitRegion = () => {
     if (s.region && (blocked() || drawnOn !== shape())) become(null)
+    else if (!begun && !blocked()) fromAddress()
+    begun ||= !blocked()
   }
   figure.removeAttribute("data-region")
   listen("pointerdown", event => {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,7 @@ from app.state.model_ref import ModelRef
 from app.state.models import loaded_models, model_weights
 from app.state.photos import sample_photos
 from app.state.recordings import block_activations, model_comparisons, recordings
-from vitcore.figures.drawing import remove_title
+from vitcore.figures.drawing import Drawing, remove_title
 from vitcore.figures.painters.png_and_svg import print_figure
 from vitcore.figures.positions import position_similarity_tile
 from vitcore.figures.theme import Mode, file_to_data_uri
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
     from vitcore.report.model_facts import ModelFacts
     from vitcore.report.report_pictures import ReportPicture
 
-SHEET = ("patches", "filters", "positions", "distance", "rollout", "heads")  # the pictures of `picture_sheet`
+LOOK = ("patches", "filters", "positions", "distance", "rollout")  # the pictures of the page Look, in its order
+SHEET = (*LOOK, "heads")  # the pictures of `picture_sheet`
 
 
 @memory_cache.cached
@@ -39,11 +42,8 @@ def model_side(model: str, _vit: Vit) -> ModelFacts:
 @memory_cache.cached
 def picture_sheet(rec: Recording, lang: str, mode: Mode, _vit: Vit) -> list[dict[str, str]]:
     """What `components.layer_pictures` shows: image, alt, name and words of each picture that is defined for the model."""
-    from vitcore.report.report_pictures import model_pictures, photo_pictures
-
-    settings, facts, grid = ReportSettings(), model_side(rec.model, _vit), rec.grid
-    drawn = [*photo_pictures(_vit, rec, settings), *model_pictures(_vit, facts, settings)]
-    figures = {one.name: (one, one.figure(mode)) for one in drawn if one.figure is not None}
+    facts, grid = model_side(rec.model, _vit), rec.grid
+    figures = _drawn(rec, ReportSettings(), mode, _vit)
     if facts.cosine is not None:  # one tile: so small, all of them could not be told apart
         middle = grid.rows // 2 * grid.cols + grid.cols // 2
         figures["positions"] = figures["positions"][0], position_similarity_tile(facts.cosine, grid, middle, mode)
@@ -51,6 +51,25 @@ def picture_sheet(rec: Recording, lang: str, mode: Mode, _vit: Vit) -> list[dict
         {"image": file_to_data_uri(print_figure(remove_title(figure)), "image/png"), "alt": one.alt, "name": one.title, "words": ""}
         for one, figure in (figures[name] for name in SHEET if name in figures)
     ]
+
+
+def _drawn(rec: Recording, settings: ReportSettings, mode: Mode, vit: Vit) -> dict[str, tuple[ReportPicture, Drawing]]:
+    """The pictures of a photo and of a model that are figures, by name, as far as they are defined for the model."""
+    from vitcore.report.report_pictures import model_pictures, photo_pictures
+
+    every = [*photo_pictures(vit, rec, settings), *model_pictures(vit, model_side(rec.model, vit), settings)]
+    return {one.name: (one, one.figure(mode)) for one in every if one.figure is not None}
+
+
+def five_pictures(model: str, photo: str, settings: ReportSettings, mode: Mode) -> bytes:
+    """The pictures of the page Look as PNG files in a ZIP file, numbered as there, as far as they are defined for the model."""
+    vit, rec = recordings.from_key(model, photo, settings.fusion)
+    drawn = _drawn(rec, settings, mode, vit)
+    with zipfile.ZipFile(file := io.BytesIO(), "w") as files:
+        for number, name in enumerate(LOOK, 1):
+            if name in drawn:
+                files.writestr(f"{number}-{name}.png", print_figure(drawn[name][1], "png"))
+    return file.getvalue()
 
 
 @memory_cache.cached

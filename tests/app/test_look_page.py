@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import zipfile
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -17,7 +18,7 @@ from visitor import MAIN, App
 import vitcore
 from app import texts
 from app.shell import current_visit
-from app.state import landing_figures
+from app.state import landing_figures, reports
 from app.state.photos import sample_photos, uploaded_photo
 from app.state.recordings import look_bytes, recordings
 from vitcore.analysis import attention_as_bytes, position_embeddings
@@ -29,6 +30,7 @@ from vitcore.forward.block_activations import patch_embeddings
 from vitcore.images import sharp_crop
 from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL
+from vitcore.report.report_settings import ReportSettings
 
 PICTURES = ("patches", "filters", "positions", "distance", "rollout")
 
@@ -207,6 +209,20 @@ def test_each_picture_opens_its_page(name):
     app = App("overview").fine()
     app.at.session_state["_open_page"] = name  # what the click puts there
     assert title(app.run()) == menu[name]
+
+
+def test_the_five_pictures_are_taken_as_files(rec, shipped):
+    app = App("overview", patch="3").fine()
+    (button,) = (one for one in app.at.get("download_button") if one.proto.label == texts.prose("overview", "en")["take"])
+    assert button.proto.deferred_file_id and not button.proto.disabled
+    made = {}
+    for patch_asked in (None, 3):
+        data = reports.five_pictures(shipped.name, rec.photo.key, ReportSettings(patch=patch_asked), "light")
+        with zipfile.ZipFile(io.BytesIO(data)) as files:
+            made[patch_asked] = {name: files.read(name) for name in files.namelist()}
+    assert list(made[3]) == [f"{number}-{name}.png" for number, name in enumerate(PICTURES, 1)]
+    assert all(min(Image.open(io.BytesIO(one)).size) > 300 for one in made[3].values())
+    assert made[3]["5-rollout.png"] != made[None]["5-rollout.png"] and made[3]["2-filters.png"] == made[None]["2-filters.png"]
 
 
 def test_the_doors_open():

@@ -8,6 +8,7 @@ from PIL import Image
 from visitor import App, numbers, photo
 
 import vitcore
+from app import texts
 from app.state import step_animations
 from app.state.memory import memory_cache
 from app.state.photos import sample_photos
@@ -39,6 +40,12 @@ def test_the_page_shows_vitcores_pass_without_the_parts(shipped):
     assert data["state"] == {"off": "L2H0", "by": "uniform", "map": "class_attention", "scan": ""}, "only attention can be uniform"
     np.testing.assert_allclose(numbers(data["map"]["after"]), off.pooled_attention(11), atol=1e-6)
     assert App("switch", off="L2H0-nonsense").fine().component("switches")["state"]["off"] == "L2H0"
+
+
+@pytest.mark.parametrize("lang", texts.LANGUAGES)
+def test_where_the_heads_are_is_said_by_the_name_of_their_grid(lang):
+    text = texts.prose("switch", lang)  # on a narrow screen they lie below the map, out of sight
+    assert text["switches"] in text["nothing off"]
 
 
 def test_outlier_tokens_are_named_of_each_map(shipped):

@@ -134,6 +134,19 @@ def test_in_public_only_models_of_the_menu(monkeypatch):
     assert TEXT["ready dino"] in labels and TEXT["ready tuned"] not in labels, "one of them is not in the menu"
 
 
+def test_two_photos_are_compared_where_a_link_leads():
+    text, menu = texts.prose("compare", "en"), texts.prose("menu", "en")
+    compare = App("compare").fine()
+    led = {one.proto.label: one.proto.page for one in compare.at.get("page_link")}
+    for page, key in (("tokens", "photos tokens"), ("switch", "photos switch")):
+        assert led[text[key]] == page
+        there = App(page).fine()
+        (title,) = there.at.title
+        assert title.value == menu[page]
+        (second,) = (one for one in there.at.selectbox if one.label == texts.prose(page, "en")["second photo"])
+        assert second.value and second.value != compare.values()["photo"]
+
+
 def test_a_ready_pair_is_one_touch():
     app = App("compare")
     app.press(TEXT["ready size"])

@@ -290,6 +290,12 @@ def test_scales_and_drawings(visit):
         seen.append(changed(page, seen[-1], drawings))
     page.get_by_role("radio", name="darkness").click()
     assert changed(page, seen[-1], drawings)[0] != seen[-1][0]
+    page = ready(visit("attention?layer=1&one_head=0&patch=136"))  # one patch gets almost all
+    scale = page.locator(".look .scale")
+    on_card = re.search(r"\(([\d.]+)×\)", page.locator(".card .largest").first.inner_text())[1]
+    assert scale.locator("span").last.inner_text() == on_card
+    expect(scale).not_to_contain_text("or more")
+    page.keyboard.press("Escape")
 
 
 def test_axe_finds_nothing_serious_and_on_a_phone_nothing_is_too_wide_or_too_small(visit, subtests):

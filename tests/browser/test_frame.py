@@ -3,6 +3,7 @@
 import base64
 import re
 
+import pytest
 from files import corners, saved
 from looking import at_rest, changed, drawn, follow, resize, too_wide
 from playwright.sync_api import Locator, Page, expect
@@ -229,3 +230,30 @@ def test_a_question_mark_shows_the_keys_unless_somebody_types(visit):
     at_rest(page)
     expect(page.get_by_role("dialog")).to_have_count(0)
     in_sight_without_scrolling(page)
+
+
+IN_LINE = """() => [...document.querySelectorAll("[data-testid=stHorizontalBlock] [data-testid=stButtonGroup]")].flatMap(group => {
+  const top = e => e.querySelector("[data-testid=stWidgetLabel]")?.getBoundingClientRect().top ?? 0, own = top(group)
+  const row = group.closest("[data-testid=stHorizontalBlock]")
+  const fields = row.querySelectorAll("[data-testid=stSelectbox], [data-testid=stSlider], [data-testid=stNumberInput]")
+  return own ? [...fields].map(top).filter(other => other && Math.abs(other - own) < 20).map(other => other - own) : []
+})"""
+LINK = """() => [...document.querySelectorAll("[data-testid=stMain] [data-testid=stPageLink-NavLink]")]
+  .filter(link => link.checkVisibility() && !link.closest(".st-key-bar, .st-key-room, .st-key-share")).map(link =>
+    link.querySelector("[data-testid=stIconMaterial]").getBoundingClientRect().left -
+    link.closest("[data-testid=stPageLink]").getBoundingClientRect().left)"""
+
+CUT = """() => [...document.querySelectorAll("[data-testid=stMain] [data-testid=stPageLink-NavLink] :is(p, span)")]
+  .filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflow !== "visible")
+  .map(e => e.innerText)"""
+
+
+def test_labels_beside_each_other_and_links_to_pages_stand_in_line(visit, subtests):
+    for slug in ("compare", "cover", "fewshot"):
+        with subtests.test(slug):
+            page = at_rest(visit(slug, width=1440, height=900))
+            page.wait_for_function(f"({IN_LINE})().length > 0")
+            assert page.evaluate(IN_LINE) == pytest.approx([0] * len(page.evaluate(IN_LINE)), abs=1)
+            assert page.evaluate(CUT) == []
+            links = page.evaluate(LINK)
+            assert (links or slug != "compare") and links == pytest.approx([0] * len(links), abs=1)

@@ -125,6 +125,25 @@ def test_the_bar_leaves_the_longest_title_free(visit):
         assert ends < page.locator(".st-key-bar").bounding_box()["x"], width
 
 
+HIDDEN = """() => { // titles whose words lie below the bar
+  const bar = document.querySelector(".st-key-bar").parentElement, edge = bar.getBoundingClientRect()
+  const all = root => [...root.querySelectorAll("*")].flatMap(e => [e, ...(e.shadowRoot ? all(e.shadowRoot) : [])])
+  const words = e => { const range = document.createRange(); range.selectNodeContents(e); return [...range.getClientRects()] }
+  const under = b => b.width && b.left < edge.right && b.right > edge.left && b.top < edge.bottom && b.bottom > edge.top
+  const titles = all(document.querySelector("[data-testid=stMain]")).filter(e => e.matches("h1, h2, h3, p") && !bar.contains(e))
+  return titles.filter(e => e.checkVisibility() && words(e).some(under)).map(e => e.innerText)
+}"""
+
+
+@pytest.mark.parametrize("slug", ["attention", "cover", "filters", "outliers", "paper", "quiz", "tokens", ""])
+def test_the_bar_hides_no_title(visit, slug):
+    page = at_rest(visit(f"{slug}?lecture=true", width=1920, height=1080))
+    page.mouse.move(300, 900)
+    page.mouse.move(310, 905)
+    expect(page.locator(".st-key-bar")).to_be_visible()
+    assert page.evaluate(HIDDEN) == []
+
+
 def test_the_whole_picture_is_on_the_screen_and_pages_pickers_and_the_way_out_are_in_the_bar(visit):
     page = at_rest(visit("patches?lecture=true", width=1920, height=1080))
     box, words = canvas(page).bounding_box(), page.get_by_text("A Transformer reads a sequence").bounding_box()
@@ -223,6 +242,13 @@ def test_the_photo_of_the_explorer_is_as_high_as_the_full_screen_allows(visit):
     page.wait_for_function("document.fullscreenElement")
     at_rest(page)
     assert 0.88 * 1080 < canvas(page).bounding_box()["height"] < 1080
+    for key in ("2", "Shift+ArrowRight"):
+        canvas(page).press(key)
+    expect(page).to_have_url(re.compile("region="))
+    page.keyboard.press("Escape")  # leaves the full screen alone
+    page.wait_for_function("!document.fullscreenElement")
+    expect(page.locator(".most").first).to_contain_text("Region of 2 patches")
+    expect(at_rest(page)).to_have_url(re.compile("lecture=true.*(one_head=2.*region=|region=.*one_head=2)"))
 
 
 SHORT = ["attention", "compare", "cover", "learn", "positions", "quiz", "story", "switch"]

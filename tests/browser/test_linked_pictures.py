@@ -108,7 +108,13 @@ def a_region_says_what_it_gets(page: Page, rec: vitcore.Recording) -> None:
     for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
         canvas(page).press(f"Shift+{key}")
     expect(said).to_contain_text("Region of 6 patches:")
-    page.keyboard.press("Escape")
+    expect(page).to_have_url(re.compile("region=.*-16x16"))
+    link = page.url
+    page.reload()  # as a colleague opens it
+    expect(page.locator(".pointed")).to_contain_text("Region of 6 patches:")
+    assert page.url == link
+    canvas(at_rest(page)).press("Escape")
+    expect(page).not_to_have_url(re.compile("region="))
     expect(page.locator(".painted")).to_have_text("Rollout: what could reach the class token from each patch")
 
 

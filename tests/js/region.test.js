@@ -1,12 +1,23 @@
 // A region of patches: its rectangle, what it gets, and how a pointer, a finger and keys mark it and let go.
 
 import assert from "node:assert/strict"
-import { test } from "node:test"
-import { extentOf, listenRegion, regionSentence, regionSum } from "../../app/components/region.js"
+import { beforeEach, mock, test } from "node:test"
+import { extentOf, listenRegion, regionOfAddress, regionSentence, regionSum } from "../../app/components/region.js"
 import { describeRegion } from "../../app/components/picture/picture.js"
 
 const GRID = { rows: 3, cols: 4 }
 const WORDS = { region: "{count}: {percent}, {times} times", "region mean": "{count}: each {percent}, {times} times", "region value": "{count}: {value} {unit}" }
+
+/** A page at this address. */
+function open(href) {
+  const here = { href, get search() { return new URL(this.href).search } }
+  Object.assign(globalThis, { window: new EventTarget(), location: here, history: { state: null, replaceState: (_state, _title, to) => (here.href = String(to)) } })
+}
+beforeEach(() => {
+  mock.timers.reset()
+  mock.timers.enable({ apis: ["setTimeout"] })
+  open("http://here/?layer=2")
+})
 
 test("a region is the rectangle between its corners, whichever was first", () => {
   for (const [from, to] of [[1, 7], [7, 1], [3, 5], [5, 3]]) assert.deepEqual(extentOf({ from, to }, GRID), { row: 0, col: 1, high: 2, wide: 3 })
@@ -32,14 +43,14 @@ test("a picture says what a region gets of one map, of two maps, or of a map tha
 function stage(how = {}) {
   const heard = {}, s = /** @type {any} */ ({}), seen = []
   const element = into => ({ addEventListener: (name, hear) => (into[name] = hear), toggleAttribute() {}, removeAttribute() {}, dispatchEvent: event => seen.push(event.type) })
-  const figure = element((heard.figure = {})), canvas = /** @type {any} */ ({ ...element(heard), closest: () => figure })
+  const figure = { ...element((heard.figure = {})), isConnected: true }, canvas = /** @type {any} */ ({ ...element(heard), closest: () => figure })
   listenRegion(canvas, s, { grid: () => GRID, at: ({ clientX, clientY }) => Math.floor(clientY / 10) * 4 + Math.floor(clientX / 10), start: () => 5, changed: () => {}, ...how })
   const send = (name, facts = {}, into = heard) => {
     const event = { isPrimary: true, buttons: 1, button: 0, cancelable: true, stopped: false, kept: false, preventDefault() { this.kept = true }, stopImmediatePropagation() { this.stopped = true }, ...facts }
     into[name](event)
     return event
   }
-  return { s, send, seen, press: (key, facts) => send("keydown", { key, ...facts }), escape: () => send("keydown", { key: "Escape" }, heard.figure) }
+  return { s, send, seen, figure, press: (key, facts) => send("keydown", { key, ...facts }), escape: () => send("keydown", { key: "Escape" }, heard.figure) }
 }
 
 test("a pointer draws a region out, and the next click lets go of it", () => {
@@ -114,4 +125,38 @@ test("Shift and arrow keys stretch a region within the map, Escape lets go of it
   assert.deepEqual(mirrored.s.region, { from: 5, to: 4 })
   const brushing = stage({ blocked: () => true })
   assert.equal(brushing.press("ArrowRight", { shiftKey: true }).stopped, false)
+})
+
+test("a region stands in the address once it rests, every map of as many patches shows it, and it goes from there when it is let go of", () => {
+  const drawn = stage(), beside = stage(), other = stage({ grid: () => ({ rows: 4, cols: 3 }) }), left = stage()
+  for (const { s } of [drawn, beside, other, left]) s.fitRegion()
+  left.figure.isConnected = false
+  drawn.press("ArrowRight", { shiftKey: true })
+  assert.equal(location.href, "http://here/?layer=2")
+  mock.timers.tick(200)
+  assert.equal(location.href, "http://here/?layer=2&region=5-6-3x4")
+  assert.deepEqual([drawn, beside, other, left].map(({ s }) => s.region), [{ from: 5, to: 6 }, { from: 5, to: 6 }, null, null])
+  beside.escape()
+  mock.timers.tick(200)
+  assert.equal(location.href, "http://here/?layer=2")
+  assert.equal(drawn.s.region, null)
+})
+
+test("an address brings its region to maps of its grid, and to no other", () => {
+  for (const [text, region] of [["1-6-3x4", { from: 1, to: 6 }], ["1-6-4x3", null], ["1-1-3x4", null], ["1-12-3x4", null], ["01-6-3x4", null], ["1-NaN-3x4", null],
+    ["6-3x4", null], ["-1-6-3x4", null], ["1.5-6-3x4", null]]) {
+    assert.deepEqual(regionOfAddress(`?region=${text}`, GRID), region, text)
+  }
+  open("http://here/?region=1-6-3x4")
+  let blocked = true, grid = GRID
+  const { s } = stage({ blocked: () => blocked, grid: () => grid })
+  s.fitRegion()
+  assert.equal(s.region, null) // there is no map yet
+  blocked = false
+  s.fitRegion()
+  assert.deepEqual(s.region, { from: 1, to: 6 })
+  grid = { rows: 2, cols: 2 }
+  s.fitRegion()
+  mock.timers.tick(200)
+  assert.equal(location.href, "http://here/") // of a map that is no more
 })

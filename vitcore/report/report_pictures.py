@@ -247,7 +247,8 @@ def _attention(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.
         say("most: patch {patch} (row {row}, column {col}), {share}", patch=most, row=row, col=col,
             share=percent_in_two_digits(float(on.flat[most]))),
     ))  # fmt: skip
-    marks, top = outlier_patches_in_map(rec, on), scale_top(on, even)
+    marks = outlier_patches_in_map(rec, on)
+    top = scale_top(on, even) if settings.head is None else head_scale_tops(on[None], grid)[0]  # as on the head's small map
     about, printed = about + _outlier_words(rec, settings, marks), about + _outlier_words(rec, settings, [])
     drawn = frame_outliers_in_pixels(heat_over_photo(photo, on[None], top, grid, patch)[0], marks, grid)
     return ReportPicture(

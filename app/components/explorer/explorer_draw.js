@@ -51,7 +51,8 @@ function paintPhoto(s, shown, common) {
   const rolled = (s.rolled = st.rolled && data.rollout ? exactly(s, fetched(s, data.rollout, again), data.exact_rollout, null, again) : null)
   if (st.rolled && rolled) read(rolled, 0, answering(rolled, shown[0]), st.column, s.table, s.lit)
   else chosen(s.values[0], st.head, s.lit)
-  s.top = st.head !== null && !st.rolled && shared ? common : log ? Math.max(s.lit[largest(s.lit, grid.prefix)], least(s)) : scaleTop(s.lit, grid.prefix, even(s))
+  const ofHead = st.head !== null && !st.rolled // as on its card
+  s.top = ofHead && shared ? common : ofHead || log ? Math.max(s.lit[largest(s.lit, grid.prefix)], least(s)) : scaleTop(s.lit, grid.prefix, even(s))
   fill(s.small, s.lit, grid.prefix, s.top, log, s.colours[style])
   s.marks = standingOut(s.lit, grid.prefix, data.outliers)
   const [wide, high] = s.size || [0, 0], { canvas } = s.over, dpr = window.devicePixelRatio || 1

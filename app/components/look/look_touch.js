@@ -94,7 +94,7 @@ export function listen(s) {
   const pin = patch => change(s, { patch: s.st.patch === patch ? null : patch })
   const hover = patch => ({ hover: patch })
   const wasHeld = holding(hit, bare => s.root.classList.toggle("bare", bare))
-  listenRegion(hit, s, { grid: () => s.data.grid, at: patchAt, start: () => s.st.patch ?? s.data.middle, blocked: () => Boolean(s.data.undefined.rollout),
+  listenRegion(hit, s, { grid: () => s.data.grid, at: patchAt, start: () => s.st.patch ?? s.data.middle, blocked: () => Boolean(s.data.early || s.data.undefined.rollout),
     changed: () => { s.hover = null; schedule(s) } })
   points(hit, patchAt, hover, patch => !wasHeld() && pin(patch))
   points(q(".sequence .base"), e => {

@@ -64,6 +64,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (scale !== data.scale || narrow !== data.narrow || high !== data.high) setTriggerValue("size", { scale, narrow, high })
   }
   s.key = event => {
+    if (event.key === "Escape" && document.fullscreenElement) { // that and no more: what is chosen stays
+      leave()
+      event.preventDefault()
+      return event.stopPropagation()
+    }
     if (event.key === "?" && !typed(event)) {
       if (document.fullscreenElement) leave() // it would cover them
       return setTriggerValue("keys", true)

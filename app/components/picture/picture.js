@@ -39,7 +39,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   if (s.data && s.data.selected !== data.selected) s.cursor = null
   s.data = data
-  s.fitRegion()
   // all of it and its line fit on the screen, below a page's title and controls: on a projector, a phone on its side
   const slots = slotsOf(data)
   parentElement.querySelector("figure").toggleAttribute("data-counted", Boolean(data.counted))
@@ -97,6 +96,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     }
   }
   const choose = slot => setTriggerValue("picked", patchIn(slot, s.data))
+  s.fitRegion()
   s.retell()
   draw(canvas, s)
   return () => { leave(s); s.observer.disconnect() }

@@ -17,10 +17,10 @@ def download_button(visit: ExplorerVisit) -> None:
     grid, text, mode = visit.grid, visit.texts, visit.mode  # a download keeps these, no recording
     queried = attention_bytes.token_weights(visit.recording, visit.layer, visit.token, visit.column)
     shown, photo_weights = grid.to_map(queried), _photo_weights(visit, queried)
-    head_scale = visit.head is not None and not visit.rolled and visit.shared
+    of_head = visit.head is not None and not visit.rolled  # it has the scale of its small map
     even, on = grid.even_share, grid.to_map(photo_weights)
-    most = float((shown if head_scale else on).max())
-    top = max(most, MIN_TOP_IN_EVEN_SHARES * even) if head_scale or visit.log else scale_top(on, even)
+    most = float((shown if of_head and visit.shared else on).max())
+    top = max(most, MIN_TOP_IN_EVEN_SHARES * even) if of_head or visit.log else scale_top(on, even)
     model, key = visit.vit.name, visit.photo.key
     names = explorer_message.prefix_token_labels(visit)
     about = " · ".join(f"{name} {percent(float(share))}" for name, share in zip(names, photo_weights, strict=False))

@@ -14,6 +14,9 @@ text = texts.prose("compare")
 visit = current_visit.load_visit(text, record=model_comparisons.recording_with_tokens)
 problem_place, picture_place = st.container(), st.container()
 model_row = st.container(horizontal=True, vertical_alignment="bottom")
+with st.container(horizontal=True):
+    for page in ("tokens", "switch"):
+        st.page_link(f"views/{page}/page.py", label=text[f"photos {page}"], icon=":material/photo_library:")
 number_place, kind_row = st.container(), st.container()
 picture_row = st.container(horizontal=True, vertical_alignment="bottom")
 rest, cards = st.container(), st.container(key="ready")

@@ -1,19 +1,24 @@
 """The Look page below its title: the linked pictures, and the same choices by number."""
 
+from functools import partial
+
 import streamlit as st
 
 from app import texts
 from app.components import page_theme
+from app.components.figure import file_button, in_words
 from app.components.look.look import look
 from app.components.pending_choices import mark_drawn, restore_pending
 from app.shell import copy_link, photo_titles, query_controls, selection
 from app.shell.page_switch import switch_page
+from app.state import reports
 from app.state.models import loaded_models
 from app.state.recordings import recordings
 from app.state.visit import current_photo
 from app.state.visit.visit import Visit
 from app.views.overview.look_message import look_message
 from app.widgets import outlier_masking
+from vitcore.report.report_settings import ReportSettings
 
 TARGETS = {"patch": selection.PATCH, "layer": selection.LAYER, "head": selection.HEAD, "mask": outlier_masking.STATE_KEY}
 PAGES = ("patches", "filters", "positions", "distance", "rollout")
@@ -30,6 +35,7 @@ def show_look(model: str, text: texts.Prose) -> None:
     outlier_masking.set_masking(outlier_masking.is_on())  # a touch in the picture sets it; the address follows
     restore_pending(*TARGETS.values())
     pictures = st.container(key="lead")
+    files = st.container()
     with st.expander(text["by number"], icon=":material/tune:"), st.container(horizontal=True):
         grid = vit.grid if vit.is_global else vit.patches or vit.grid
         patch = query_controls.optional_number_input(text["patch number"], selection.PATCH, grid.patches, width=160)
@@ -43,10 +49,21 @@ def show_look(model: str, text: texts.Prose) -> None:
         masked = outlier_masking.applies_to(visit)
         look(look_message(visit, layer, masked), key="look", targets=TARGETS, open_page=_open_page)
         photo_titles.imagenet_name_caption([label for label, _ in visit.recording.top_classes(2, translated=True)])
+    with files:
+        _download_button(visit)
     copy_link.offer_handout(
         patch=patch, ask=patch is not None, layer=layer, one_head=None if layer is None else head, **copy_link.USUAL_ROLLOUT
     )
     mark_drawn()
+
+
+def _download_button(visit: Visit) -> None:
+    """The five pictures as files in one ZIP file, made when it is asked for."""
+    settings = ReportSettings(patch=visit.patch, mask_outliers=outlier_masking.applies_to(visit))
+    make = partial(reports.five_pictures, visit.vit.name, visit.photo.key, settings, visit.mode)
+    file_button(
+        visit.texts["take"], in_words(make), "zip", ("pictures", *visit.subjects), key="take_pictures", icon=":material/download:"
+    )
 
 
 def _open_page(name: str) -> None:

@@ -15,6 +15,7 @@ import vitcore
 from tests.printing import printed_once
 from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.analysis.rollout import rollout
+from vitcore.figures.heat_overlay import scale_top
 from vitcore.figures.outlier_frames import FRAME_COLOUR
 from vitcore.figures.theme import hex_to_rgb
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
@@ -294,6 +295,17 @@ def test_the_digest_is_of_the_weights_and_a_command_is_quoted_as_a_shell_needs(m
     assert re.fullmatch("[0-9a-f]{64}", weights_digest(vit))
     words = shlex.split(report_command("my photo's.jpg", "x y", ReportSettings()))
     assert words == ["python", "-m", "vitcore", "report", "my photo's.jpg", "--model", "x y", "--out", "report"]
+
+
+def test_the_map_of_one_head_has_the_scale_of_its_small_map(shipped):
+    rec = record(shipped, "assets/samples/red-panda.jpg", maps=[1])
+    maps = rec.grid.to_map(rec.maps[1][:, 137].astype(np.float64))  # what patch 136 attends to
+    assert scale_top(maps[0], rec.grid.even_share) < 0.5 * maps[0].max(), "one patch towers over the rest"
+    for head, most in ((0, maps[0].max()), (None, scale_top(maps.mean(0), rec.grid.even_share))):
+        pictures = photo_pictures(shipped, rec, ReportSettings(layer=1, head=head, pin=136))
+        (scale,) = (one.scale for one in pictures if one.name == "attention")
+        assert scale.high == pytest.approx(most / rec.grid.even_share, rel=1e-3)
+        assert ("or more" in scale.unit) == (head is None and maps.mean(0).max() > most)
 
 
 CHOSEN = {"of a head": {"layer": 3, "head": 2, "pin": 40}, "mean of heads": {"layer": 5},
