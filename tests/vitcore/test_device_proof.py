@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.conftest import ROOT
-from tests.shells import shell
+from tests.forked_python import shell
 from vitcore.__main__ import main
 
 TAKEN_AWAY = """
