@@ -20,11 +20,11 @@ if __name__ == "__main__":
 else:
     from starlette.middleware import Middleware
 
-    from app.components.component_files import early_script, worker_script
-    from app.server import first_paint, live_files, live_models, log_rate_limit, open_file_limit, request_origin
-    from app.state.memory import waiting_uploads
+    from app.components.component_files import live_early_script, live_worker_script
+    from app.server import first_paint, live_own_models, live_shipped_files, log_rate_limit, open_file_limit, request_origin
+    from app.state.memory import upload_memory_limit
     from app.state.models import model_device
-    from app.state.visit import live_photo
+    from app.state.visit import live_settings
 
     def import_whole_packages() -> None:
         """Of two visitors, one who asks for such a package and one who asks for a part of it, one would get an error."""
@@ -33,15 +33,15 @@ else:
         import vitcore.images  # noqa: F401
 
     import_whole_packages()
-    model_device.check_setting()
-    log_rate_limit.install()
+    model_device.check_device_setting()
+    log_rate_limit.limit_log_rate()
     guards = [
-        Middleware(open_file_limit.RefuseVisitors, limit=open_file_limit.raise_limit()),
+        Middleware(open_file_limit.RefuseVisitors, limit=open_file_limit.raise_open_file_limit()),
         Middleware(request_origin.RefuseForeign),
-        Middleware(waiting_uploads.GuardUploads),
+        Middleware(upload_memory_limit.GuardUploads),
     ]
-    files = live_files.LiveFiles(worker_script, early_script, live_photo.early_photo)
-    live = [*files.routes(), *live_models.LiveModels(waiting_uploads.is_of_visit).routes()]
+    files = live_shipped_files.LiveFiles(live_worker_script, live_early_script, live_settings.early_photo)
+    live = [*files.routes(), *live_own_models.LiveModels(upload_memory_limit.is_request_of_visit).routes()]
     files.compress_ahead()
-    routes = [*first_paint.routes(files.early_tag), *live]
+    routes = [*first_paint.page_routes(files.early_tag), *live]
     app = st.App(__file__, routes=routes, lifespan=open_file_limit.lifespan, middleware=guards)

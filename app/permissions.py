@@ -28,13 +28,13 @@ def is_public() -> bool:
     return runtime.exists() and address not in LOOPBACK_ADDRESSES and not address.startswith("unix:")
 
 
-def allows(action: str) -> bool:
+def is_allowed(action: str) -> bool:
     """Whether this server does that for a visitor: one of OFF, which are off in public."""
     assert action in RESTRICTED, action
     return not is_public()
 
 
-def why_not(action: str) -> str:
+def why_not_allowed(action: str) -> str:
     """The sentence that says what is off, and why."""
     return texts.prose("common")[f"off {action}"]
 
@@ -44,13 +44,13 @@ def upload_limit_mb() -> int:
     return min(UPLOAD_LIMIT_MB["public" if is_public() else "local"], int(config.get_option("server.maxUploadSize")))
 
 
-def limit_uploads() -> None:
+def limit_streamlit_uploads() -> None:
     """In public Streamlit itself, too, takes no more than that, whatever a message made by hand says."""
     if config.get_option("server.maxUploadSize") > (limit_mb := upload_limit_mb()):
         config.set_option("server.maxUploadSize", limit_mb)
 
 
-def require(action: str) -> None:
+def require_allowed(action: str) -> None:
     """Go on only where it is allowed; a page that hides a button does not stop a message made by hand. Raises: NotAllowedError."""
-    if not allows(action):
-        raise NotAllowedError(why_not(action))
+    if not is_allowed(action):
+        raise NotAllowedError(why_not_allowed(action))

@@ -33,7 +33,7 @@ class Prose(dict[str, str]):
 
     def fill(self, key: str, **facts: object) -> str:
         """A text with its facts, and the forms of its words that its counts ask for ("{count} {count:photo|photos}")."""
-        return translation.fill(self[key], facts, self.lang)
+        return translation.fill_sentence(self[key], facts, self.lang)
 
     def joined(self, sentences: Iterable[str]) -> str:
         """Sentences one after another; Chinese has no space between them."""
@@ -102,10 +102,10 @@ def prose(page: str, lang: str | None = None) -> Prose:
 
 @lru_cache(maxsize=128)  # Streamlit's own caches take 100 µs to find a thing; a page asks for words a hundred times
 def _prose(page: str, lang: str) -> Prose:
-    return Prose(page, lang, parse((TEXTS_FOLDER / lang / f"{page}.md").read_text(encoding="utf-8")))
+    return Prose(page, lang, parse_texts((TEXTS_FOLDER / lang / f"{page}.md").read_text(encoding="utf-8")))
 
 
-def parse(markdown: str) -> dict[str, str]:
+def parse_texts(markdown: str) -> dict[str, str]:
     """Texts by key: each `## key` and what is below it; lines `- key: text` below `## labels`; before all that, "intro"."""
     texts: dict[str, str] = {}
     for block in re.split(r"^## ", f"## intro\n{markdown}", flags=re.M)[1:]:
@@ -123,13 +123,15 @@ def escape_markdown(text: str) -> str:
 
 
 @lru_cache(maxsize=8)
-def _table(lang: str) -> translation.Words:
-    file, rows = TEXTS_FOLDER / lang / "vitcore.toml", class_rows(lang)
+def _table(lang: str) -> translation.TranslationTable:
+    file, rows = TEXTS_FOLDER / lang / "vitcore.toml", class_name_rows(lang)
     words = tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return translation.Words(lang, words, {tuple(label for label, _ in rows): tuple(name for _, name in rows)} if rows else {})
+    return translation.TranslationTable(
+        lang, words, {tuple(label for label, _ in rows): tuple(name for _, name in rows)} if rows else {}
+    )
 
 
-def class_rows(lang: str) -> list[tuple[str, str]]:
+def class_name_rows(lang: str) -> list[tuple[str, str]]:
     """ImageNet-1k's classes in their order, in English (as timm has them) and in this language; none for English."""
     file = TEXTS_FOLDER / lang / "imagenet.tsv"
     if not file.exists():
@@ -138,9 +140,9 @@ def class_rows(lang: str) -> list[tuple[str, str]]:
     return [(label, name) for label, name in rows]
 
 
-def table(lang: str | None = None) -> dict[str, str]:
+def translation_table(lang: str | None = None) -> dict[str, str]:
     """What vitcore says, in the visitor's language: English sentence to translation; empty for English."""
     return _table(lang or language())
 
 
-translation.ask_for_table(table)
+translation.set_translation_source(translation_table)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.printing import printed_blank
+from tests.printed_figures import printed_blank
 from vitcore.__main__ import main
 from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL

@@ -97,7 +97,7 @@ NOTHING = (
     "assets.py attention_capture.py csv_and_npz.py distributed.py file_names.py grid.py probabilities.py translation.py "
     "architectures/axial_resnet.py architectures/axial_vit.py architectures/classifier_head.py architectures/grey_input.py "
     "architectures/head_layers.py architectures/meta_device.py architectures/paper_models.py "
-    "architectures/position_ablations.py forward/layers.py module_swaps.py models/torchvision_ops.py"
+    "architectures/position_ablations.py forward/layer_indices.py module_swaps.py models/torchvision_ops.py"
 ).split()  # files that import nothing of vitcore
 ROOMS = dict.fromkeys(NOTHING, "") | {  # what each may import of vitcore, and no more
     "__main__.py": "cli.commands errors",
@@ -109,10 +109,10 @@ ROOMS = dict.fromkeys(NOTHING, "") | {  # what each may import of vitcore, and n
     "architectures/vit_variants.py": "architectures.grey_input",
     "forward/block_attention.py": "analysis attention_capture forward.query_key grid models.vit",
     "forward/block_activations.py":
-        "attention_capture forward.block_attention module_swaps forward.layers forward.onednn_linear forward.recording "
+        "attention_capture forward.block_attention module_swaps forward.layer_indices forward.onednn_linear forward.recording "
         "models.assembly.random_state models.model_cards models.vit translation",
     "forward/compare_models.py":
-        "analysis forward.block_attention forward.layers forward.mask_outliers module_swaps forward.onednn_linear "
+        "analysis forward.block_attention forward.layer_indices forward.mask_outliers module_swaps forward.onednn_linear "
         "forward.recording images models.assembly.random_state models.model_cards models.vit translation",
     "forward/logit_lens.py":
         "module_swaps forward.onednn_linear forward.recordings images models.assembly.random_state models.model_cards models.vit "
@@ -122,16 +122,16 @@ ROOMS = dict.fromkeys(NOTHING, "") | {  # what each may import of vitcore, and n
     "forward/predict.py": "forward.onednn_linear forward.recording models.assembly.random_state models.embeddings models.vit",
     "forward/query_key.py": "analysis attention_capture forward.block_attention",
     "forward/recording.py":
-        "analysis attention_capture errors forward.block_attention forward.layers "
+        "analysis attention_capture errors forward.block_attention forward.layer_indices "
         "module_swaps forward.onednn_linear forward.query_key forward.recordings grid images models.model_cards models.vit "
         "probabilities translation",
     "forward/recordings":
         "analysis architectures.axial_vit architectures.grey_input attention_capture errors figures forward.block_attention "
-        "forward.layers "
+        "forward.layer_indices "
         "forward.query_key forward.recording forward.recordings grid images models.model_cards models.vit probabilities "
         "translation",
     "forward/relevance.py":
-        "analysis architectures.axial_vit attention_capture errors forward.block_attention forward.layers module_swaps "
+        "analysis architectures.axial_vit attention_capture errors forward.block_attention forward.layer_indices module_swaps "
         "forward.recordings grid images models.model_cards models.vit translation",
     "models/assembly":
         "architectures.grey_input errors models.assembly models.attention_structure models.checkpoint_inspection "
@@ -146,12 +146,12 @@ ROOMS = dict.fromkeys(NOTHING, "") | {  # what each may import of vitcore, and n
     "models/formats":
         "architectures.classifier_head errors models.formats models.model_cards models.transformers_models probabilities "
         "translation",
-    "models/hub.py": "errors models.model_cards models.model_size models.torchvision_ops translation",
-    "models/hub_ids.py": "errors models.formats models.hub models.model_cards models.transformers_models",
+    "models/hub_ids_and_weights.py": "errors models.model_cards models.model_size models.torchvision_ops translation",
+    "models/hub_folder.py": "errors models.formats models.hub_ids_and_weights models.model_cards models.transformers_models",
     "models/load_model.py":
         "architectures.meta_device architectures.paper_models assets errors grid images models.assembly models.attention_structure "
-        "models.checkpoint_inspection models.embeddings models.formats models.hub models.hub_ids models.local_files "
-        "models.model_cards models.torchvision_ops models.vit probabilities translation",
+        "models.checkpoint_inspection models.embeddings models.formats models.hub_ids_and_weights models.hub_folder "
+        "models.local_files models.model_cards models.torchvision_ops models.vit probabilities translation",
     "models/local_files.py":
         "architectures.build_model architectures.classifier_head assets errors models.formats models.model_cards translation",
     "models/model_cards.py": "errors translation",
@@ -256,11 +256,11 @@ CACHING = [ROOT / "app" / f"{name}.py" for name in (
     "state/photos/sample_photos state/training/films state/training/training_estimate texts"
 ).split()]  # small things, by their number  # fmt: skip
 KEEPING = [ROOT / "app" / "state" / f"{name}.py" for name in (
-    "reports jobs/map_tests jobs/photo_search photos/photo_collections photos/sample_photos models/live_graph "
-    "models/loaded_models recordings/model_comparisons models/model_weights recordings/attention_bytes "
-    "recordings/look_bytes recordings/block_activations recordings/covered_photos recordings/interventions "
-    "recordings/outlier_tokens recordings/recordings recordings/relevance_maps recordings/token_features "
-    "recordings/photo_patches training/films training/runs training/training_preview"
+    "reports jobs/map_tests jobs/photo_search photos/photo_collections photos/sample_photos models/live_onnx_graph "
+    "models/loaded_models recordings/model_comparisons models/model_weights recordings/attention_for_browser "
+    "recordings/look_for_browser recordings/block_activations recordings/covered_photos recordings/interventions "
+    "recordings/cached_outliers recordings/cached_recordings recordings/relevance_maps recordings/patch_tokens_for_browser "
+    "recordings/photo_patches training/films training/run_status training/training_preview"
 ).split()]  # by bytes  # fmt: skip
 
 
@@ -370,8 +370,8 @@ def test_what_imports_its_parts_is_there_before_the_first_visitor():
 
 
 FIRST_FRAME = [ROOT / "app" / f"{name}.py" for name in (
-    "main menu texts server/first_paint shell/navigation shell/current_visit shell/query_controls "
-    "state/photos/sample_photos state/visit/current_model state/recordings/recordings state/training/runs"
+    "main menu texts server/first_paint shell/navigation shell/load_page_visit shell/query_controls "
+    "state/photos/sample_photos state/visit/current_model state/recordings/cached_recordings state/training/run_status"
 ).split()]  # fmt: skip
 
 

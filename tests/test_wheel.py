@@ -107,7 +107,7 @@ from streamlit.testing.v1 import AppTest
 sys.path.remove("")
 at = AppTest.from_file(str(MAIN), default_timeout=200).run()
 import app
-print(json.dumps([str(vitcore.assets.asset("models")), done, app.__file__, [e.message for e in at.exception], len(at.title)]))
+print(json.dumps([str(vitcore.assets.asset_path("models")), done, app.__file__, [e.message for e in at.exception], len(at.title)]))
 """
 
 

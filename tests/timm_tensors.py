@@ -10,7 +10,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import vitcore  # noqa: F401  before timm
-from vitcore.architectures.meta_device import meta_device
+from vitcore.architectures.meta_device import building_on_meta_device
 from vitcore.models.checkpoint_inspection.timm_architectures import name_pattern, tensor_digest
 
 FILE = Path(__file__).parent.parent / "assets" / "timm" / "tensors.json"
@@ -20,7 +20,7 @@ def shapes_and_classifier(name: str) -> tuple[dict[str, tuple[int, ...]], list[s
     """Shapes of an architecture's tensors, and the names of its classifier's parts."""
     import timm
 
-    with meta_device():
+    with building_on_meta_device():
         module = timm.create_model(name, pretrained=False)
     said = module.pretrained_cfg.get("classifier") or ()
     return {key: tuple(w.shape) for key, w in module.state_dict().items()}, [said] if isinstance(said, str) else list(said)

@@ -55,8 +55,8 @@ if TYPE_CHECKING:  # what mypy and editors see; at run time `__getattr__` import
     from vitcore.tokens.similarity import Correspondences as Correspondences
     from vitcore.tokens.similarity import correspondences as correspondences
     from vitcore.tokens.similarity import cosine_similarity as cosine_similarity
-    from vitcore.tokens.words import match_words as match_words
-    from vitcore.tokens.words import text_tower as text_tower
+    from vitcore.tokens.words_and_photos import match_words as match_words
+    from vitcore.tokens.words_and_photos import text_tower as text_tower
     from vitcore.train.film.film_writer import film as film
 
 declare_before_timm()
@@ -74,7 +74,7 @@ _NAMES = {  # by the module that they are in; the first are modules themselves
     "interventions.mean_activations": "mean_activations", "interventions.steering": "steer steering_direction steering_sweep",
     "models.assembly.wrap": "wrap", "models.load_model": "Vit inspect load", "models.model_cards": "ModelError",
     "tokens.patch_tokens": "PatchTokens patch_tokens", "tokens.pca": "TokenPca pca", "tokens.segments": "segments",
-    "tokens.similarity": "Correspondences correspondences cosine_similarity", "tokens.words": "match_words text_tower",
+    "tokens.similarity": "Correspondences correspondences cosine_similarity", "tokens.words_and_photos": "match_words text_tower",
     "train.film.film_writer": "film",
 }  # fmt: skip
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}

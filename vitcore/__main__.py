@@ -8,7 +8,7 @@ import os
 import sys
 
 from vitcore.cli.commands import command_parser
-from vitcore.errors import first_line, print_tracebacks
+from vitcore.errors import enable_tracebacks, first_error_line
 
 EXTRAS = {"accelerate": "train", "pyarrow": "train", "plotly": "app"}  # of pyproject.toml, which have these packages
 WITHOUT_VERB = ("--debug", "--quiet")  # before the verb or after it
@@ -38,7 +38,7 @@ def _run(given: list[str]) -> int:
         args.verb_parser.unknown_words_error(unknown)
     debug, told = "--debug" in given, sys.stderr
     if debug:
-        print_tracebacks()
+        enable_tracebacks()
     try:
         with contextlib.redirect_stderr(io.StringIO()) if "--quiet" in given else contextlib.nullcontext():
             args.run(args)
@@ -60,7 +60,7 @@ def _run(given: list[str]) -> int:
     except (ValueError, OSError) as error:  # all refusals are ValueErrors
         if debug:
             raise
-        words = [f"vitcore: {first_line(error, MAX_ERROR_CHARACTERS)}", *getattr(error, "__notes__", [])]
+        words = [f"vitcore: {first_error_line(error, MAX_ERROR_CHARACTERS)}", *getattr(error, "__notes__", [])]
         print(*words, file=told)
         return 2
 

@@ -9,18 +9,18 @@ from functools import lru_cache
 from pathlib import Path
 
 
-def asset(name: str) -> Path:
+def asset_path(name: str) -> Path:
     """Where a file or folder of `assets/` is: `asset("models")`."""
     beside = Path(__file__).resolve().parent.parent
     installed = beside / "inside_vit" / "assets"
     return (installed if installed.is_dir() else beside / "assets") / name
 
 
-SAMPLES = asset("samples")  # photos that come with the project, `credits.json` beside them
+SAMPLES = asset_path("samples")  # photos that come with the project, `credits.json` beside them
 
 
 @lru_cache(maxsize=1)
-def samples() -> list[dict[str, str]]:
+def sample_photo_rows() -> list[dict[str, str]]:
     """The gallery's rows, from its credits file: id, title, alt, author, licence, source. Raises: OSError, ValueError."""
     rows: list[dict[str, str]] = json.loads((SAMPLES / "credits.json").read_text(encoding="utf-8"))
     return rows

@@ -52,7 +52,7 @@ class AttentionCall:
         scores = (self.q[:, :, query] * self.factor) @ self.k.transpose(-2, -1)
         if self.mask is None:
             return scores
-        return scores + additive_mask(self.mask, scores.dtype).expand(*scores.shape[:2], self.q.shape[2], -1)[:, :, query]
+        return scores + mask_as_score_term(self.mask, scores.dtype).expand(*scores.shape[:2], self.q.shape[2], -1)[:, :, query]
 
     def output(self, weights: Tensor) -> Tensor:
         """What the call returns where these are its weights."""
@@ -85,7 +85,7 @@ def zero_if_fully_masked(weights: Tensor, scores: Tensor) -> Tensor:
     return weights.masked_fill(scores.isneginf().all(-1, keepdim=True), 0)
 
 
-def additive_mask(mask: Tensor, dtype: torch.dtype) -> Tensor:
+def mask_as_score_term(mask: Tensor, dtype: torch.dtype) -> Tensor:
     """A mask as a term of the scores: booleans (True = may attend) become 0 and −inf."""
     if mask.dtype != torch.bool:
         return mask

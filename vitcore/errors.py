@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from vitcore.translation import Said, say
+from vitcore.translation import TranslatedSentence, say
 
 HERE = Path(__file__).resolve().parent
 OWN_CODE = (HERE, HERE.parent / "app")
@@ -21,7 +21,9 @@ class RefusalError(ValueError):
     """
 
     def __init__(self, sentence: str = "", /, **facts: object) -> None:
-        super().__init__(sentence if isinstance(sentence, Said) else say(sentence, **{k: _printable(v) for k, v in facts.items()}))
+        super().__init__(
+            sentence if isinstance(sentence, TranslatedSentence) else say(sentence, **{k: _printable(v) for k, v in facts.items()})
+        )
 
 
 ALSO_CALLED = {  # what others call something: ours, of which the one that a list holds is the nearest
@@ -34,7 +36,7 @@ ALSO_CALLED = {  # what others call something: ours, of which the one that a lis
 }  # fmt: skip
 
 
-def check_name(what: str, given: object, names: Iterable[str]) -> None:
+def check_choice(what: str, given: object, names: Iterable[str]) -> None:
     """Raises: ValueError, for what is none of a fixed list of names; it names the list, and the nearest where one is near."""
     known = list(names)
     if given not in known:
@@ -53,18 +55,18 @@ def _printable(fact: object) -> object:
     return "".join(c if c.isprintable() else "?" for c in fact)
 
 
-def shown_name(name: str, most: int = 80) -> str:
+def shorten_name(name: str, most: int = 80) -> str:
     """A name out of somebody's file as a sentence can hold it: printable, and its middle left out where it is long."""
     name = str(_printable(name))
     return name if len(name) <= most else f"{name[: most // 2 - 1]}…{name[-most // 2 :]}"
 
 
-def first_line(error: BaseException, most: int = 160) -> str:
+def first_error_line(error: BaseException, most: int = 160) -> str:
     """The error's first line, at most `most` characters of it; its kind where it says nothing."""
     return next(iter(str(error).splitlines()), "")[:most] or type(error).__name__
 
 
-def mistake_at(error: BaseException) -> tuple[Path, int] | None:
+def own_mistake_location(error: BaseException) -> tuple[Path, int] | None:
     """The file and line of this project's own code that made the mistake; None for an error that is none.
 
     A mistake is of a program's kind, not of a file's or a network's. A library's error of the same kind is none: timm raises
@@ -79,7 +81,7 @@ def mistake_at(error: BaseException) -> tuple[Path, int] | None:
     return (file, trace.tb_lineno) if any(file.is_relative_to(home) for home in OWN_CODE) else None
 
 
-def print_tracebacks() -> None:
+def enable_tracebacks() -> None:
     """Print the traceback of every error that ends in a sentence, on standard error."""
     logging.basicConfig()
     log.setLevel(logging.DEBUG)
@@ -87,12 +89,12 @@ def print_tracebacks() -> None:
 
 def log_traceback(error: BaseException) -> None:
     """Keep the traceback of an error that ends here: of a mistake in this project as an ERROR, else at level DEBUG."""
-    log.log(logging.ERROR if mistake_at(error) else logging.DEBUG, "%s, its cause:", type(error).__name__, exc_info=error)
+    log.log(logging.ERROR if own_mistake_location(error) else logging.DEBUG, "%s, its cause:", type(error).__name__, exc_info=error)
 
 
-def raise_mistake(error: BaseException) -> None:
+def raise_own_mistake(error: BaseException) -> None:
     """Raise the error again if it is a mistake in this project; else log its traceback."""
-    if mistake_at(error):
+    if own_mistake_location(error):
         raise error
     log_traceback(error)
 
@@ -100,26 +102,26 @@ def raise_mistake(error: BaseException) -> None:
 def refusal_reason(error: BaseException, most: int = 160) -> str:
     """Why something can't be done, for a sentence: the error's first line, or that the mistake is this project's own."""
     log_traceback(error)
-    reason, at = first_line(error, most), mistake_at(error)
+    reason, at = first_error_line(error, most), own_mistake_location(error)
     return reason if at is None else say(
         "a mistake in Inside ViT itself: {kind} in {place}, {reason}",
         kind=type(error).__name__, place=f"{at[0].name}:{at[1]}", reason=reason,
     )  # fmt: skip
 
 
-def system_reason(error: OSError) -> str:
+def system_error_reason(error: OSError) -> str:
     """What the system says of a file that can't be written or read; it names no folder, as a library's sentence may."""
-    return os.strerror(error.errno) if error.errno else first_line(error)
+    return os.strerror(error.errno) if error.errno else first_error_line(error)
 
 
-def misfit_reason(error: BaseException, most: int = 160) -> str:
+def model_misfit_reason(error: BaseException, most: int = 160) -> str:
     """`refusal_reason` of somebody's model: that its parts do not fit together, where a library's error says nothing readable."""
     reason = refusal_reason(error, most)
-    if mistake_at(error) is None and (setting := re.search(r"unexpected keyword argument '(\w{1,80})'", str(error))):
+    if own_mistake_location(error) is None and (setting := re.search(r"unexpected keyword argument '(\w{1,80})'", str(error))):
         return say("its architecture has no setting named {setting}", setting=setting[1])
     if listed := re.match(r"Error\(s\) in loading state_dict for [^\n]*\n\s*([^\n]+)", str(error)):
         return listed[1].strip().rstrip(".")[:most]
-    return say("its parts do not fit together") if mistake_at(error) is None and _says_nothing(error) else reason
+    return say("its parts do not fit together") if own_mistake_location(error) is None and _says_nothing(error) else reason
 
 
 def _says_nothing(error: BaseException) -> bool:

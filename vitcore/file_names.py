@@ -30,20 +30,20 @@ def subject_title(subject: str) -> str:
     return subject.shown if isinstance(subject, FileSubject) else subject
 
 
-def slug(name: str) -> str:
+def safe_folder_name(name: str) -> str:
     """A photo's name as the name of a folder that every system can unpack: letters, digits, dots and dashes."""
     stem = Path(name).stem if len(Path(name).suffix) <= 6 else name
     kept = _safe(stem, 60)
     return f"photo-{kept}".rstrip("-") if not kept or RESERVED.match(kept) else kept
 
 
-def file_name(ending: str, what: str, *sources: str) -> str:
+def result_file_name(ending: str, what: str, *sources: str) -> str:
     """ "rollout-red-panda-vit_small.png": what is in a file, and the photo and the models that it is of, without their endings."""
     names = [_safe(what, MAX_CHARACTERS), *(_safe(ENDING.sub("", WRITTEN.sub("", one)), MAX_CHARACTERS) for one in sources)]
     return f"{'-'.join(filter(None, names))}.{ending}"
 
 
-def unused_name(name: str, taken: Collection[str]) -> str:
+def untaken_name(name: str, taken: Collection[str]) -> str:
     """The name, or with a number from 2 on where it is taken; on some systems the case of letters makes no difference."""
     known = {one.lower() for one in taken}
     return next(one for one in chain([name], (f"{name}-{n}" for n in count(2))) if one.lower() not in known)

@@ -13,7 +13,7 @@ ForwardHook = Callable[[nn.Module, tuple[Any, ...], Any], Any]  # as `nn.Module.
 Side = Literal["in", "out"]
 
 
-def with_modules(module: nn.Module, /, **parts: nn.Module) -> Any:
+def with_swapped_modules(module: nn.Module, /, **parts: nn.Module) -> Any:
     """A shallow copy of `module` whose parts of these names (dotted: "blocks.3.mlp") are these; all else, weights included, is
     the original's."""
     clone = copy.copy(module)
@@ -21,7 +21,7 @@ def with_modules(module: nn.Module, /, **parts: nn.Module) -> Any:
     clone._modules = children
     for name in sorted(parts):  # a part comes before what is in it
         first, _, rest = name.partition(".")
-        children[first] = with_modules(children[first], **{rest: parts[name]}) if rest else parts[name]
+        children[first] = with_swapped_modules(children[first], **{rest: parts[name]}) if rest else parts[name]
         clone.__dict__.pop(name, None)  # what the model has as None (timm's EVA: its patch dropout) may be no module, and hide it
     return clone
 
@@ -32,7 +32,7 @@ def with_hooks(module: nn.Module, side: Side, /, **hooks: Callable[..., Any]) ->
     for name, part in parts.items():
         part._forward_hooks, part._forward_pre_hooks = part._forward_hooks.copy(), part._forward_pre_hooks.copy()
         (part.register_forward_pre_hook if side == "in" else part.register_forward_hook)(hooks[name])
-    return with_modules(module, **parts)
+    return with_swapped_modules(module, **parts)
 
 
 def with_block_hooks(module: Any, hook: ForwardHook) -> Any:

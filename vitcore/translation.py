@@ -27,9 +27,9 @@ MOST_DIGITS = 4  # after the point of a percentage: what agrees in these reads a
 
 def say(sentence: str, **facts: object) -> str:
     """The sentence in the reader's language, with its facts filled in."""
-    words = table()
+    words = current_translation_table()
     there, language = words.get(sentence, sentence), getattr(words, "language", "en") if sentence in words else "en"
-    said = Said(fill(there, facts, language) if facts else there)
+    said = TranslatedSentence(fill_sentence(there, facts, language) if facts else there)
     said.sentence, said.facts = sentence, facts
     return said
 
@@ -40,7 +40,7 @@ def translated_labels(labels: Labels, numbers: Sequence[int] = ()) -> Labels:
     All of them are compared, in their order: the "crane" of a model of one's own stays what it is. Where `labels` are only some
     of a data set's classes, `numbers` says which (negative: not known, so it stays).
     """
-    known: Mapping[Labels, Labels] = getattr(table(), "classes", {})
+    known: Mapping[Labels, Labels] = getattr(current_translation_table(), "classes", {})
     if not numbers:
         return known.get(labels, labels)
     called = {(number, label): name for english, names in known.items()
@@ -48,7 +48,7 @@ def translated_labels(labels: Labels, numbers: Sequence[int] = ()) -> Labels:
     return tuple(called.get((number, label), label) for number, label in zip(numbers, labels, strict=True))
 
 
-class Said(str):
+class TranslatedSentence(str):
     """A finished sentence that knows what it is made of; so does `str(error)` of an error raised with one."""
 
     sentence: str
@@ -58,7 +58,7 @@ class Said(str):
         return self
 
 
-class Words(dict[str, str]):
+class TranslationTable(dict[str, str]):
     """A table that knows its language, for the forms of its words; `classes` has a data set's names by all its English ones."""
 
     def __init__(self, language: str, words: Table, classes: Mapping[Labels, Labels] | None = None) -> None:
@@ -72,7 +72,7 @@ def plural_categories(language: str) -> tuple[str, ...]:
     return tuple(name for name in CATEGORIES if name in _plural(language).tags or name == "other")
 
 
-def fill(sentence: str, facts: Mapping[str, Any], language: str = "en") -> str:
+def fill_sentence(sentence: str, facts: Mapping[str, Any], language: str = "en") -> str:
     """A sentence of that language with its facts filled in, and the forms that its counts ask for.
 
     A count is a number, or one as it is written: "1,000"; what is neither takes the last form. A number with a format has the
@@ -110,7 +110,7 @@ def percent(share: float, digits: int = 1) -> str:
     return f"< {10**-digits:.{digits}f} %" if share > 0 and not float(written) else f"{written} %"
 
 
-def digits_apart(*shares: float, digits: int = 1) -> int:
+def digits_to_differ(*shares: float, digits: int = 1) -> int:
     """How many digits `percent` needs so that shares which differ read differently, and one below 1 does not read 100 %.
 
     At least `digits`; just these where `MOST_DIGITS` are too few.
@@ -124,7 +124,7 @@ def digits_apart(*shares: float, digits: int = 1) -> int:
 
 def percents(*shares: float, digits: int = 1) -> list[str]:
     """Shares that a person compares, each as `percent` writes it, with as many digits as tell them apart: 99.93 %, 99.98 %."""
-    count = digits_apart(*shares, digits=digits)
+    count = digits_to_differ(*shares, digits=digits)
     return [percent(share, count) for share in shares]
 
 
@@ -151,45 +151,45 @@ def percent_in_two_digits(share: float) -> str:
     return f"{two_digits(100 * share)} %"
 
 
-def parts(said: object) -> Any:
+def sentence_as_json(said: object) -> Any:
     """What was said as JSON can hold it: the sentence and its facts apart, and the finished text; else just a text."""
     if isinstance(said, BaseException) and len(said.args) == 1:
-        return parts(said.args[0])
-    if isinstance(said, Said):
-        facts = {name: parts(fact) for name, fact in said.facts.items()}
+        return sentence_as_json(said.args[0])
+    if isinstance(said, TranslatedSentence):
+        facts = {name: sentence_as_json(fact) for name, fact in said.facts.items()}
         return {"sentence": said.sentence, "facts": facts, "text": str.__str__(said)}
     if isinstance(said, Integral):
         return int(said)
     return float(said) if isinstance(said, Real) else str(said)
 
 
-def retell(told: Any) -> str:
+def sentence_from_json(told: Any) -> str:
     """`parts` of what was said by another process, or in an earlier hour, in the reader's language.
 
     What the reader's table lacks stays as it was said.
     """
     if not isinstance(told, Mapping):
         return str(told)
-    if str(told.get("sentence")) not in table():
+    if str(told.get("sentence")) not in current_translation_table():
         return str(told.get("text", ""))
-    facts = {name: retell(f) if isinstance(f, Mapping) else f for name, f in dict(told.get("facts") or {}).items()}
+    facts = {name: sentence_from_json(f) if isinstance(f, Mapping) else f for name, f in dict(told.get("facts") or {}).items()}
     return say(told["sentence"], **facts)
 
 
-def table() -> Table:
-    """The table in use: that of `speaking`, else whatever was given to `ask_for_table`, else none (English)."""
+def current_translation_table() -> Table:
+    """The table in use: that of `speaking`, else whatever was given to `set_translation_source`, else none (English)."""
     mine = _table.get()
     return mine if mine is not None else _ask() if _ask else {}
 
 
-def ask_for_table(ask: Callable[[], Table] | None) -> None:
+def set_translation_source(ask: Callable[[], Table] | None) -> None:
     """Ask `ask` for the table at every sentence: how a server with many visitors says which language this one reads."""
     global _ask
     _ask = ask
 
 
 @contextmanager
-def speaking(words: Table) -> Iterator[None]:
+def using_translation(words: Table) -> Iterator[None]:
     """Say everything with this table inside the `with` block."""
     token = _table.set(words)
     try:

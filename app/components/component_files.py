@@ -21,14 +21,14 @@ STYLE_IMPORT = re.compile(r'^@import "(.+)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
 
-def read_source(name: str) -> str:
+def read_source_with_imports(name: str) -> str:
     """The text of a file below this folder and of the style sheets it imports, with Streamlit's selectors filled in."""
     file = COMPONENTS_DIR / name
     text = STYLE_IMPORT.sub(lambda found: (file.parent / found[1]).read_text(encoding="utf-8"), file.read_text(encoding="utf-8"))
     return fill_selectors(text)
 
 
-def read_script(name: str) -> str:
+def bundle_script(name: str) -> str:
     """The text of a JavaScript module below this folder and of all that it imports, as one module: Streamlit takes no second.
 
     Streamlit's selectors are filled in. Each is in it once, after what it imports itself; so no two may declare the same name.
@@ -37,15 +37,15 @@ def read_script(name: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def worker_script() -> str:
+def live_worker_script() -> str:
     """The script of the worker that runs the model in the browser, one module."""
-    return read_script("live/live_worker.js")
+    return bundle_script("live/live_worker.js")
 
 
 @lru_cache(maxsize=1)
-def early_script() -> str:
+def live_early_script() -> str:
     """The script that begins the worker while the page is on its way."""
-    return read_script("live/live_early.js")
+    return bundle_script("live/live_early_start.js")
 
 
 def _joined_scripts(file: Path, taken: set[Path]) -> Iterator[str]:
@@ -74,10 +74,10 @@ def media_url(data: bytes, mime: str, place: str) -> str:
     return runtime.get_instance().media_file_mgr.add(data, mime, f"inside_vit.{place}.{slot}").removeprefix("/")
 
 
-def component(name: str, page: str = "", **options: bool) -> ComponentRenderer:
+def component_from_folder(name: str, page: str = "", **options: bool) -> ComponentRenderer:
     """The component of the folder `name`: its script, its style sheet, and `page` or its HTML."""
-    page = page or read_source(f"{name}/{name}.html")
-    css, js = read_source(f"{name}/{name}.css"), read_script(f"{name}/{name}.js")
+    page = page or read_source_with_imports(f"{name}/{name}.html")
+    css, js = read_source_with_imports(f"{name}/{name}.css"), bundle_script(f"{name}/{name}.js")
     return st.components.v2.component(f"inside_vit_{name}", html=page, css=css, js=js, **options)
 
 
@@ -87,8 +87,8 @@ def translated_component(name: str, **words: str) -> ComponentRenderer:
 
     What a person can use has its name from the first moment: the script comes later, and a screen reader may not wait for it.
     """
-    page = re.sub(r"\{(\w+)\}", lambda blank: html.escape(words[blank[1]]), read_source(f"{name}/{name}.html"))
+    page = re.sub(r"\{(\w+)\}", lambda blank: html.escape(words[blank[1]]), read_source_with_imports(f"{name}/{name}.html"))
     component_name = f"inside_vit_{name}_{zlib.crc32(page.encode()):08x}"
     return st.components.v2.component(
-        component_name, html=page, css=read_source(f"{name}/{name}.css"), js=read_script(f"{name}/{name}.js")
+        component_name, html=page, css=read_source_with_imports(f"{name}/{name}.css"), js=bundle_script(f"{name}/{name}.js")
     )

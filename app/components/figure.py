@@ -14,8 +14,8 @@ from app.components.page_style.page_style import page_size
 from vitcore.csv_and_npz import to_csv, to_npz
 from vitcore.figures import print_figure
 from vitcore.figures.drawing import Drawing, fit_figure_to_width, limit_figure_height, remove_title
-from vitcore.file_names import file_name, subject_title
-from vitcore.translation import speaking
+from vitcore.file_names import result_file_name, subject_title
+from vitcore.translation import using_translation
 
 PAGE_MARGIN_PX = 12  # at both sides of a phone
 SCREEN_SHARE = 0.6  # of a screen's height, below a page's title, words and controls
@@ -28,7 +28,7 @@ MIMES = {
 }  # fmt: skip
 
 
-def aside(*sentences: str, key: str = "aside") -> DeltaGenerator:
+def text_before_picture(*sentences: str, key: str = "aside") -> DeltaGenerator:
     """What is said before a page's picture, and what else is put there; where a screen is short, it stands below the picture.
 
     A phone and a lecture show the title, the controls and `lead`, then this, then the rest; this is not shown before the page
@@ -40,12 +40,12 @@ def aside(*sentences: str, key: str = "aside") -> DeltaGenerator:
     return place
 
 
-def setters() -> DeltaGenerator:
+def picture_menus_container() -> DeltaGenerator:
     """Menus that set a page's picture, in one row above it; where a screen is short, below it."""
     return st.container(horizontal=True, vertical_alignment="bottom", key="setters")
 
 
-def lead() -> DeltaGenerator:
+def picture_container() -> DeltaGenerator:
     """Where a page's picture is drawn, above what is said before it (`aside`) where a screen is short."""
     return st.container(key="lead")
 
@@ -57,13 +57,13 @@ def figure(
     **arrays: ArrayLike,
 ) -> None:  # fmt: skip
     """Show a figure; below it a `caption`, and in one row how to read it, what it cannot tell (both folded) and its downloads."""
-    plot(fig, key, alt, on_click, fills_screen)
+    show_drawing(fig, key, alt, on_click, fills_screen)
     if caption:
         st.markdown(caption)
     with st.container(horizontal=True):
-        explain(note, limits, source)
+        show_explanation_fold(note, limits, source)
         if arrays:
-            downloads(lambda: fig, key, note, subjects=subjects, file_stem=file_stem, animation=animation, **arrays)
+            show_downloads(lambda: fig, key, note, subjects=subjects, file_stem=file_stem, animation=animation, **arrays)
 
 
 def remember(key: str) -> Callable[[Any], None]:
@@ -71,7 +71,7 @@ def remember(key: str) -> Callable[[Any], None]:
     return partial(st.session_state.__setitem__, key)
 
 
-def plot(
+def show_drawing(
     fig: Drawing, key: str, alt: str, on_click: Callable[[Any], None] | None = None, fills_screen: bool = False
 ) -> None:  # fmt: skip
     """Show a figure below its title, as large as the page's type (larger in a lecture), a picture no taller than a phone is wide.
@@ -109,7 +109,7 @@ def _pass_on_click(key: str, on_click: Callable[[Any], None]) -> None:
         on_click(point.get("customdata"))
 
 
-def explain(note: str, limits: str = "", source: str = "", is_map: bool = False) -> None:
+def show_explanation_fold(note: str, limits: str = "", source: str = "", is_map: bool = False) -> None:
     """A fold below a picture: how to read it, what it cannot tell, and where the method is from.
 
     Of a map of what an answer rests on (`is_map`), also the way to the page that tests what it can tell.
@@ -130,7 +130,7 @@ def explain(note: str, limits: str = "", source: str = "", is_map: bool = False)
             st.markdown(source)
 
 
-def downloads(
+def show_downloads(
     make: Callable[[], Drawing], key: str, note: str = "", subjects: tuple[str, ...] = (), file_stem: str = "",
     animation: Any = None, **arrays: ArrayLike,
 ) -> None:  # fmt: skip
@@ -142,29 +142,31 @@ def downloads(
     """
     stem, caption = (file_stem or key).replace("_", "-"), ". ".join(filter(None, [" · ".join(map(subject_title, subjects)), note]))
     text = texts.prose("common")
-    makers = {kind: (text["picture as"], in_words(partial(_figure_file, make, kind, caption))) for kind in PICTURES}
+    makers = {kind: (text["picture as"], in_visitors_language(partial(_figure_file, make, kind, caption))) for kind in PICTURES}
     if animation is not None:
-        makers["gif"] = texts.prose("report")["animation gif"], in_words(animation)
+        makers["gif"] = texts.prose("report")["animation gif"], in_visitors_language(animation)
     makers |= {"npz": (text["numbers as"], partial(to_npz, arrays)), "csv": (text["numbers as"], partial(to_csv, arrays))}
     with st.popover(text["download"], icon=":material/download:", key=f"{key}_take"):
         for kind, (label, made) in makers.items():
-            file_button(label.format(kind=kind.upper()), made, kind, (stem, *subjects), key=f"{key}_{kind}", width="stretch")
+            download_button(label.format(kind=kind.upper()), made, kind, (stem, *subjects), key=f"{key}_{kind}", width="stretch")
 
 
 def _figure_file(make: Callable[[], Drawing], kind: str, note: str) -> bytes:
     return print_figure(make(), kind, note)
 
 
-def file_button(label: str, made: Callable[[], bytes | str], kind: str, names: tuple[str, ...], *, key: str, **button: Any) -> None:
+def download_button(
+    label: str, made: Callable[[], bytes | str], kind: str, names: tuple[str, ...], *, key: str, **button: Any
+) -> None:
     """A button that gives a file of this kind, named for `names`; it is made when it is asked for."""
-    st.download_button(label, made, file_name(kind, *names), MIMES[kind], key=key, on_click="ignore", **button)
+    st.download_button(label, made, result_file_name(kind, *names), MIMES[kind], key=key, on_click="ignore", **button)
 
 
-def in_words(make: Callable[[], bytes]) -> Callable[[], bytes]:
+def in_visitors_language(make: Callable[[], bytes]) -> Callable[[], bytes]:
     """A function that makes the file later, in the language of the visitor who sees the page now."""
-    return partial(_make_in_words, make, texts.table())
+    return partial(_make_in_words, make, texts.translation_table())
 
 
 def _make_in_words(make: Callable[[], bytes], words: Mapping[str, str]) -> bytes:
-    with speaking(words):
+    with using_translation(words):
         return make()

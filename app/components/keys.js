@@ -1,6 +1,6 @@
 // Which keys a page may take for its own, and where the arrow keys lead.
 
-import { clamp } from "./text.js"
+import { clamp } from "./text_formatting.js"
 
 /** How many rows down and columns to the right each leads. @type {Record<string, number[]>} */
 export const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }

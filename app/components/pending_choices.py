@@ -27,7 +27,7 @@ class PendingChoice(NamedTuple):
     drawn: bool = False
 
 
-def choose(control: str, value: Any) -> None:
+def set_control(control: str, value: Any) -> None:
     """Set a control from a component's callback, which has seen to it that the control has this option."""
     pending = st.session_state.setdefault(PENDING_STATE, {})
     before = pending[control].before if control in pending else ()
@@ -40,7 +40,7 @@ def choice_component(
 ) -> None:
     """Draw a component whose first words are those `labels` of data["words"]; `take` is given what is chosen in it, by name.
 
-    Python tells the browser by `n` which of its choices have come (`choices.js`).
+    Python tells the browser by `n` which of its choices have come (`pending_choices.js`).
     """
 
     def chosen() -> None:
@@ -54,14 +54,14 @@ def choice_component(
     translated_component(name, **words)(data=sent, key=key, on_chosen_change=chosen)
 
 
-def take_choices(given: dict[str, Any], targets: Mapping[str, str], kinds: Mapping[str, Callable[[Any], Any]]) -> None:
+def apply_choices(given: dict[str, Any], targets: Mapping[str, str], kinds: Mapping[str, Callable[[Any], Any]]) -> None:
     """What a picture has told goes to the controls `targets`, by choice; `kinds` make of each a value, but of none at all."""
     for choice, control in targets.items():
         if choice in given:
-            choose(control, None if given[choice] is None else kinds[choice](given[choice]))
+            set_control(control, None if given[choice] is None else kinds[choice](given[choice]))
 
 
-def restore_pending(*bound: str, another_page: bool = False) -> None:
+def restore_pending_choices(*bound: str, another_page: bool = False) -> None:
     """Before a run draws its controls: what the browser had not heard of when it asked for this run is set again.
 
     A control that is neither what it was nor what was chosen has been touched since; that counts. One that is what it was
@@ -95,7 +95,7 @@ def restore_pending(*bound: str, another_page: bool = False) -> None:
 
 
 @contextmanager
-def frame_is_drawn() -> Iterator[None]:
+def drawing_page_frame() -> Iterator[None]:
     """While a page is drawn inside its frame: a part of it that also runs on its own restores its own controls alone."""
     st.session_state[FRAME_STATE] = True
     try:
@@ -104,7 +104,7 @@ def frame_is_drawn() -> Iterator[None]:
         st.session_state.pop(FRAME_STATE, None)
 
 
-def mark_drawn(*controls: str) -> None:
+def mark_controls_drawn(*controls: str) -> None:
     """Once these controls (or all of a page) have been drawn."""
     pending = st.session_state.get(PENDING_STATE, {})
     for control in controls or list(pending):

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from streamlit.file_util import get_static_dir
 
 from app.menu import PAGES
-from app.server.live_files import ISOLATED
+from app.server.live_shipped_files import ISOLATED
 from app.streamlit_selectors import fill_selectors
 
 HEAD = Path(__file__).parents[1] / "static" / "head.html"
@@ -50,7 +50,7 @@ def _first_page(request: Request) -> Response:
     return RedirectResponse(f"./?{query}" if query else "./", status_code=307)
 
 
-def routes(tag_of_live: Callable[[], str] = str) -> list[Route]:
+def page_routes(tag_of_live: Callable[[], str] = str) -> list[Route]:
     """A route for every page of the menu; any other address is Streamlit's to answer. `tag_of_live`: for Live's head alone."""
     first, *others = PAGES
     pages = [Route(f"/{row.slug}", _live_page(tag_of_live) if row.slug == "live" else _page) for row in others]

@@ -56,7 +56,7 @@ class RepeatFilter(logging.Filter):
         return True
 
 
-def install() -> None:
+def limit_log_rate() -> None:
     """From now on, for all loggers of this process, those there will be among them, and for what Python says by itself."""
     fold = RepeatFilter()
 

@@ -26,7 +26,7 @@ BACKLOG = 4096  # connections that can wait to be accepted
 _log = logging.getLogger(__name__)
 
 
-def raise_limit(wanted: int = WANTED_FILES) -> int | None:
+def raise_open_file_limit(wanted: int = WANTED_FILES) -> int | None:
     """Raise this process's limit of open files to `wanted`, or as near as its hard limit lets it; says so where that is less.
 
     Returns the limit; None where the system has none (Windows).

@@ -46,7 +46,7 @@ class Poll(NamedTuple):
     is_open: bool
 
 
-def poll_file() -> Path:
+def poll_database_file() -> Path:
     """Where polls are kept: `INSIDE_VIT_POLLS`, a folder, or the app's cache in the home folder."""
     return Path(os.environ.get("INSIDE_VIT_POLLS") or Path.home() / ".cache" / "inside-vit") / "polls.sqlite3"
 
@@ -70,7 +70,7 @@ def find_poll(code: str) -> Poll:
         return _find(db, code)
 
 
-def ask_again(code: str, photo: str, model: str, patches: int) -> None:
+def restart_poll(code: str, photo: str, model: str, patches: int) -> None:
     """The poll asks about this photo and model from now on; earlier votes are gone. Raises: PollError."""
     with _connection() as db:
         db.execute("DELETE FROM votes WHERE code = ?", (_find(db, code).code,))
@@ -78,7 +78,7 @@ def ask_again(code: str, photo: str, model: str, patches: int) -> None:
         db.execute("UPDATE polls SET photo = ?, model = ?, patches = ?, is_open = 1, asked_s = ? WHERE code = ?", asked)
 
 
-def set_open(code: str, is_open: bool) -> None:
+def set_poll_open(code: str, is_open: bool) -> None:
     """Take votes, or take no more. Raises: PollError."""
     with _connection() as db:
         db.execute("UPDATE polls SET is_open = ? WHERE code = ?", (int(is_open), _find(db, code).code))
@@ -91,7 +91,7 @@ def end_poll(code: str) -> None:
         db.execute("DELETE FROM polls WHERE code = ?", (code,))
 
 
-def vote(seen: Poll, voter: str, patch: Any) -> None:
+def store_vote(seen: Poll, voter: str, patch: Any) -> None:
     """Take the vote of a phone that has `seen` the poll; it takes the place of its last one.
 
     voter: 32 hexadecimal digits, the phone's random name. Raises: PollError, where the poll is closed, asks about another photo
@@ -112,7 +112,7 @@ def vote(seen: Poll, voter: str, patch: Any) -> None:
         db.execute("INSERT OR REPLACE INTO votes VALUES (?, ?, ?)", (poll.code, voter, patch))
 
 
-def vote_of(code: str, voter: str) -> int | None:
+def find_vote(code: str, voter: str) -> int | None:
     """The patch that a phone has voted for. Raises: PollError."""
     with _connection() as db:
         found = db.execute("SELECT patch FROM votes WHERE code = ? AND voter = ?", (code, voter)).fetchone()
@@ -155,7 +155,7 @@ def _connection() -> Iterator[sqlite3.Connection]:
     """The file, opened, in one transaction that no other process writes into. Raises: PollError, where it can't be used."""
     import sqlite3
 
-    file = poll_file()
+    file = poll_database_file()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         db = sqlite3.connect(file, timeout=WAIT_S, isolation_level=None)

@@ -32,7 +32,7 @@ class RefuseForeign:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or let the app answer."""
-        if scope["type"] == "lifespan" or not (reason := why_refused(scope)):
+        if scope["type"] == "lifespan" or not (reason := refusal_of_request(scope)):
             return await self.app(scope, receive, send)
         _log.warning(reason)
         if scope["type"] == "websocket":
@@ -41,7 +41,7 @@ class RefuseForeign:
         await answer(scope, receive, send)
 
 
-def why_refused(scope: Scope) -> str:
+def refusal_of_request(scope: Scope) -> str:
     """The sentence that says why a request is not answered; empty where it is."""
     headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
     host, origin = headers.get(b"host", ""), headers.get(b"origin")

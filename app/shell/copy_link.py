@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
 from app.components.copy_link_button.copy_link_button import copy_link_button
-from app.shell import photo_titles
+from app.shell import photo_ids_and_titles
 from app.state.models import uploaded_model
 from app.state.photos import sample_photos, uploaded_photo
 from app.widgets import glossary, outlier_masking
@@ -26,7 +26,7 @@ SHOWN_STATE = "_shown"  # control of the handout's page → its value that shows
 BUTTON_STATE = "_handout_button"  # where the handout's button stands, by the title of this page
 
 
-def enter_page(slug: str) -> None:
+def forget_last_page(slug: str) -> None:
     """Before a page is drawn, forget what the last one offered for the handout, unless this is the handout's page."""
     st.session_state.pop(BUTTON_STATE, None)
     if slug != "report":
@@ -81,11 +81,11 @@ def restore_settings(slug: str) -> None:
         st.session_state["_page"] = slug  # a page that begins again before its end is not entered again
 
 
-def what_link_lacks(text: texts.Prose, slug: str) -> str:
+def link_limits_sentence(text: texts.Prose, slug: str) -> str:
     """What the address of this page can't carry to somebody else, in a sentence or two; empty when it carries all."""
     state, sentences = st.session_state, []
     uses_model = slug not in ("train", "learn")
-    if uses_model and state.get("photo") == uploaded_photo.PHOTO_ID and uploaded_photo.current():
+    if uses_model and state.get("photo") == uploaded_photo.PHOTO_ID and uploaded_photo.current_uploaded_photo():
         sentences.append(text["lacks photo quiz" if slug == "quiz" else "lacks photo"])
     model = state.get("model") if uses_model else state.get("film") if slug == "learn" else f"runs/{state.get('run') or ''}"
     if slug == "compare" and str(state.get("b") or "").startswith("runs/"):
@@ -97,41 +97,48 @@ def what_link_lacks(text: texts.Prose, slug: str) -> str:
     return text.joined(sentences)
 
 
-def link_advice(text: texts.Prose, slug: str) -> str:
+def link_limits_advice(text: texts.Prose, slug: str) -> str:
     """What the page's address can't carry, and what to send instead, in a sentence or two."""
-    sentence = what_link_lacks(text, slug)
+    sentence = link_limits_sentence(text, slug)
     return text.joined((sentence, text["send handout"])) if sentence and slug not in ("train", "learn") else sentence
 
 
-def more_button() -> None:
+def show_more_button() -> None:
     """On a phone, what shows the row below; the browser answers a click (`components/page_style`)."""
     st.button(texts.prose("report")["more actions"], icon=":material/more_horiz:", key="more", type="tertiary")
 
 
-def share_row(slug: str) -> DeltaGenerator:
+def share_buttons_row(slug: str) -> DeltaGenerator:
     """By a page's title: the button that copies its address, the way to the handout, and the glossary; what follows goes there."""
     text = texts.prose("report")
-    note = link_advice(text, slug)
+    note = link_limits_advice(text, slug)
     row = st.container(horizontal=True, key="share", width="content", vertical_alignment="center", gap="xsmall", wrap=False)
     with row:
         copy_link_button(
-            text["copy"], texts.prose("common")["copied"], text["copy failed"], text["address"], note, slug,
-            photo_titles.ids_by_title([*(row["id"] for row in sample_photos.samples()), uploaded_photo.PHOTO_ID]),
+            text["copy"],
+            texts.prose("common")["copied"],
+            text["copy failed"],
+            text["address"],
+            note,
+            slug,
+            photo_ids_and_titles.photo_ids_by_title(
+                [*(row["id"] for row in sample_photos.sample_photo_rows()), uploaded_photo.PHOTO_ID]
+            ),
             key="copy_link",
-        )  # fmt: skip
+        )
         if slug not in ("report", "train", "learn"):
             st.session_state[BUTTON_STATE] = st.empty()
             offer_handout()
-        glossary.popover()
+        glossary.glossary_popover()
     return row
 
 
-def report_link(settings: ReportSettings, **more: str) -> str:
+def handout_page_url(settings: ReportSettings, **more: str) -> str:
     """Where the report of this photo and model is in this app, with the rollout's settings and `more`; empty when nobody knows."""
-    return page_link({**unusual_settings(settings), **more})
+    return page_url({**non_default_settings(settings), **more})
 
 
-def unusual_settings(settings: ReportSettings) -> dict[str, Any]:
+def non_default_settings(settings: ReportSettings) -> dict[str, Any]:
     """What a report's address says of its settings, by control; None for those that are as usual."""
     return {
         "fusion": settings.fusion if settings.fusion != "mean" else None, "discard": round(100 * settings.discard) or None,
@@ -142,7 +149,7 @@ def unusual_settings(settings: ReportSettings) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def page_link(settings: Mapping[str, object]) -> str:
+def page_url(settings: Mapping[str, object]) -> str:
     """Where this page is with the photo and the model of the menu and these settings (None: left out); empty when nobody knows."""
     url, params = st.context.url, _page_params(settings)
     return url.partition("?")[0] + (f"?{urlencode(params)}" if params else "") if url else ""
@@ -150,10 +157,10 @@ def page_link(settings: Mapping[str, object]) -> str:
 
 def _page_params(settings: Mapping[str, object]) -> dict[str, str]:
     """What an address has to say: photo and model, where they are not the first, and these settings (None: left out)."""
-    defaults = {"photo": sample_photos.samples()[0]["id"], "model": DEFAULT_MODEL}
+    defaults = {"photo": sample_photos.sample_photo_rows()[0]["id"], "model": DEFAULT_MODEL}
     params = {
         key: value
         for key in defaults
         if (value := st.session_state.get(key)) and value not in (defaults[key], uploaded_photo.PHOTO_ID, uploaded_model.MODEL_ID)
     } | {key: str(value) for key, value in settings.items() if value is not None}
-    return params | ({outlier_masking.QUERY_KEY: "true"} if outlier_masking.is_on() else {})
+    return params | ({outlier_masking.QUERY_KEY: "true"} if outlier_masking.is_masking_on() else {})

@@ -22,7 +22,7 @@ def detect_missing_photo(ids: Collection[str], titles: Callable[[], Collection[s
     if requested is None or requested in ids or requested in titles():
         return
     # neither a link nor a reload carries somebody's upload
-    st.session_state["_photo_missing"] = sample_photos.samples()[0]["id"]
+    st.session_state["_photo_missing"] = sample_photos.sample_photo_rows()[0]["id"]
     own = {uploaded_photo.PHOTO_ID, *(texts.prose("common", lang)["your photo"] for lang in texts.LANGUAGES)}
     st.session_state["_photo_asked"] = "" if requested in own else str(requested)[:60]
 
@@ -41,7 +41,7 @@ def show_missing_photo(uploader: Callable[[str], None]) -> None:
         return
     text, requested = texts.prose("common"), st.session_state.get("_photo_asked")
     st.query_params[QUERY_KEY] = requested or uploaded_photo.PHOTO_ID
-    title = next(say(row["title"]) for row in sample_photos.samples() if row["id"] == shown)
+    title = next(say(row["title"]) for row in sample_photos.sample_photo_rows() if row["id"] == shown)
     sentence = text["missing photo named"].format(name=texts.escape_markdown(requested), photo=title) if requested else ""
     with st.container(border=True, key="missing_photo"):
         st.markdown(f":material/hide_image: {sentence or text['missing photo'].format(photo=title)}")
@@ -51,8 +51,8 @@ def show_missing_photo(uploader: Callable[[str], None]) -> None:
 
 def resolve_model(requested: str | None, titles: Collection[str]) -> str | None:
     """What a link or a person asks for, by the name of the menu; a model that is gone is missing, and the first is shown."""
-    name = requested if requested in titles else model_menu.resolve_name(requested)
-    if name == uploaded_model.MODEL_ID and model_menu.is_gone(name):  # neither a link nor a reload carries somebody's file
+    name = requested if requested in titles else model_menu.resolve_model_name(requested)
+    if name == uploaded_model.MODEL_ID and model_menu.is_model_gone(name):  # neither a link nor a reload carries somebody's file
         st.session_state["_model_missing"], name = True, DEFAULT_MODEL
     return name
 

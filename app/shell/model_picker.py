@@ -14,8 +14,8 @@ from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.translation import say
 
 
-def show_picker() -> None:
-    text, cards = texts.prose("common"), model_menu.menu()
+def show_model_picker() -> None:
+    text, cards = texts.prose("common"), model_menu.models_by_name()
     current_model.FIRST.reset_picker()
     titles = {card.title for card in cards.values()}
     requested = st.session_state.get("model") or st.query_params.get("model")
@@ -30,22 +30,22 @@ def show_picker() -> None:
     name = st.selectbox(
         text["model"], [*cards, *unlisted], key="model", bind="query-params",
         format_func=lambda n: cards[n].title if n in cards else n, on_change=current_model.FIRST.forget_problem,
-        accept_new_options=permissions.allows("downloads"),
-        help=text["model help" if permissions.allows("downloads") else "off downloads"], placeholder=text["choose one"],
+        accept_new_options=permissions.is_allowed("downloads"),
+        help=text["model help" if permissions.is_allowed("downloads") else "off downloads"], placeholder=text["choose one"],
     )  # fmt: skip
     if card := cards.get(name or ""):
         purpose = text["good for"].format(what=say(card.good_for)) if card.good_for else model_card.uploaded_file_name()
         st.caption(f"{card.summary}  \n{purpose}")
-        model_card.show_short_notes(card)
+        model_card.show_short_cautions(card)
         with st.popover(text["about model"], icon=":material/info:", width="stretch"):
-            model_card.show_card(card)
+            model_card.show_model_card(card)
             st.page_link("views/card/page.py", label=text["whole card"], icon=":material/id_card:")
             _show_device_choice(text)
 
 
-def copy_of_picker(label: str, key: str, **options: Any) -> None:
+def repeated_model_menu(label: str, key: str, **options: Any) -> None:
     """The sidebar's menu once more, for who looks for it elsewhere: what is chosen here is chosen there."""
-    cards, model = model_menu.menu(), st.session_state.get("model") or DEFAULT_MODEL
+    cards, model = model_menu.models_by_name(), st.session_state.get("model") or DEFAULT_MODEL
     st.session_state[key] = model
     names = list(cards) if model in cards else [*cards, model]
     st.selectbox(label, names, key=key, on_change=_choose_model, args=(key,),

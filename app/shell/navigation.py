@@ -9,11 +9,11 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from app import permissions, texts
-from app.components import page_theme
-from app.components.page_theme import watch_theme
-from app.components.pending_choices import frame_is_drawn, mark_drawn, restore_pending
+from app.components import light_or_dark
+from app.components.light_or_dark import watch_theme
+from app.components.pending_choices import drawing_page_frame, mark_controls_drawn, restore_pending_choices
 from app.menu import PAGES, ROOMS, PageRow
-from app.server import browser_values, render_slots
+from app.server import check_browser_values, render_slots
 from app.shell import (
     copy_link,
     lecture_mode,
@@ -22,9 +22,9 @@ from app.shell import (
     page_switch,
     photo_picker,
     query_controls,
-    selection,
+    shared_selection,
 )
-from app.state.memory import garbage_collection, media_files, visitors, waiting_uploads
+from app.state.memory import garbage_collection, media_files, upload_memory_limit, visitor_storage
 from app.state.visit import current_model, second_model
 from app.widgets import model_card, outlier_masking
 from vitcore.errors import RefusalError
@@ -35,62 +35,62 @@ ICON = Path(__file__).parents[1] / "static" / "icon.svg"  # a material icon here
 def run_page() -> None:
     """Draw the page that the visitor is on; Streamlit calls it at every run."""
     st.set_page_config(page_title="Inside ViT", page_icon=str(ICON), layout="wide")
-    visitors.visitor_id()
-    garbage_collection.start()
-    media_files.delay_deletion()
-    waiting_uploads.count_uploads()
-    browser_values.install()
-    permissions.limit_uploads()
+    visitor_storage.visitor_id()
+    garbage_collection.start_collecting_garbage()
+    media_files.delay_file_deletion()
+    upload_memory_limit.limit_upload_memory()
+    check_browser_values.refuse_impossible_values()
+    permissions.limit_streamlit_uploads()
     texts.forget_language()
     text = texts.prose("menu")
     pages = {row.slug: _page(row, text) for row in PAGES}
     page = st.navigation(list(pages.values()), expanded=True)
     row = next(row for row in PAGES if pages[row.slug].url_path == page.url_path)
     page_switch.leave_page(row.slug)
-    query_controls.drop_invalid_params()
+    query_controls.drop_invalid_query_params()
     if row.uses_model:
-        selection.translate_old_link(row.slug)
+        shared_selection.rename_old_query_params(row.slug)
     same_page = st.session_state.get(page_switch.DRAWN_PAGE_STATE) == row.slug
     st.session_state[page_switch.DRAWN_PAGE_STATE] = row.slug
     with render_slots.acquire(priority=same_page):  # a click before a page that is opened: who moves a slider looks at it
         if not same_page:
-            selection.enter_page(row.slug)
+            shared_selection.enter_page(row.slug)
             for choice in (current_model.FIRST, second_model.SECOND):
                 choice.forget_problem()
-        restore_pending(another_page=not same_page)
-        copy_link.enter_page(row.slug)
-        outlier_masking.read_address(entered=not same_page, uses_model=row.uses_model)
+        restore_pending_choices(another_page=not same_page)
+        copy_link.forget_last_page(row.slug)
+        outlier_masking.read_masking_from_address(entered=not same_page, uses_model=row.uses_model)
         lecture_text = texts.prose("lecture")
         head = st.container(horizontal=True, vertical_alignment="center", key="title_row")
         head.title(text[row.slug], anchor=False)
         _sidebar(row, text, pages)
         assumed_place = head.empty()
-        is_said = not row.uses_model or model_card.show_assumed(assumed_place)
+        is_said = not row.uses_model or model_card.show_assumed_answers(assumed_place)
         with head:
-            lecture_mode.header_bar(lecture_text, row, pages)
-            if not lecture_mode.is_on():
-                copy_link.more_button()
-                with copy_link.share_row(row.slug):
-                    lecture_mode.start_button(lecture_text)
+            lecture_mode.pickers_header_bar(lecture_text, row, pages)
+            if not lecture_mode.is_lecture():
+                copy_link.show_more_button()
+                with copy_link.share_buttons_row(row.slug):
+                    lecture_mode.start_lecture_button(lecture_text)
                 _pages_of_room(row, text, pages)
-        lecture_mode.keyboard_hint(lecture_text, row.slug)
-        lecture_mode.key_sheet(lecture_text)
+        lecture_mode.show_keyboard_hint(lecture_text, row.slug)
+        lecture_mode.keyboard_help_sheet(lecture_text)
         if row.uses_model:
-            photo_picker.show_refusal()
-            missing_photo_or_model.show_missing_photo(photo_picker.uploader)
+            photo_picker.show_photo_refusal()
+            missing_photo_or_model.show_missing_photo(photo_picker.photo_uploader)
             missing_photo_or_model.show_missing_model()
-        mark_drawn("photo", "lecture")  # here already: a page may stop before its end
-        with frame_is_drawn():
+        mark_controls_drawn("photo", "lecture")  # here already: a page may stop before its end
+        with drawing_page_frame():
             try:
                 page.run()
             except RefusalError as refusal:
                 st.warning(texts.escape_markdown(str(refusal)), icon=":material/block:")
             finally:
                 if not is_said:  # of a model that the page has loaded now
-                    model_card.show_assumed(assumed_place)
+                    model_card.show_assumed_answers(assumed_place)
         copy_link.remember_settings(row.slug)
-        lecture_mode.presenter_notes(texts.prose(row.slug), lecture_text)
-        mark_drawn()
+        lecture_mode.show_presenter_notes(texts.prose(row.slug), lecture_text)
+        mark_controls_drawn()
 
 
 def _page(row: PageRow, text: texts.Prose) -> StreamlitPage:
@@ -118,18 +118,18 @@ def _sidebar(row: PageRow, text: texts.Prose, pages: dict[str, StreamlitPage]) -
     """The photo and the model, on every page that shows them; at the foot what a class needs, and the language."""
     with st.sidebar:
         if row.uses_model:
-            photo_picker.show_picker()
-            model_picker.show_picker()
+            photo_picker.show_photo_picker()
+            model_picker.show_model_picker()
         watch_theme(
-            page_theme.current(), key="theme", target="_mode", lang=texts.language(),
+            light_or_dark.current_theme(), key="theme", target="_mode", lang=texts.language(),
             corrections=[*current_model.FIRST.stale_query_params(), *second_model.SECOND.stale_query_params()],
-            ticket=visitors.reload_ticket(),
+            ticket=visitor_storage.reload_ticket(),
         )  # fmt: skip
-        lecture_mode.toggle(texts.prose("lecture"), row)
+        lecture_mode.lecture_toggle(texts.prose("lecture"), row)
         with st.container(horizontal=True, key="foot", gap="xsmall", wrap=False):
             texts.language_menu()
             with st.popover(text["class"], key="for_class"):
                 for one in (one for one in PAGES if not one.room):
                     st.page_link(pages[one.slug], label=text[one.slug], icon=one.icon)
                 st.page_link(pages["live"], label=texts.prose("poll")["poll"], icon=":material/how_to_vote:")
-                lecture_mode.keys_button(texts.prose("lecture"), "desk_keys", type="tertiary")
+                lecture_mode.keyboard_help_button(texts.prose("lecture"), "desk_keys", type="tertiary")

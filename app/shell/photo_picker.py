@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import streamlit as st
 
 from app import texts
-from app.components.gallery.gallery import gallery
-from app.shell import missing_photo_or_model, photo_titles, query_controls
+from app.components.gallery.gallery import picture_gallery
+from app.shell import missing_photo_or_model, photo_ids_and_titles, query_controls
 from app.shell.query_controls import rewrite_query_param
 from app.state.photos import sample_photos, uploaded_photo
 from app.state.visit import current_model
@@ -23,14 +23,14 @@ SECOND_FILE = "second_file"  # the uploader of the second photo
 FRAME_UPLOADERS = ("file", "bar_file", "camera")  # around the page; what is dropped on the page itself goes to the first
 
 
-def show_picker() -> None:
-    text, rows = texts.prose("common"), sample_photos.samples()
-    own_photo = uploaded_photo.current()
+def show_photo_picker() -> None:
+    text, rows = texts.prose("common"), sample_photos.sample_photo_rows()
+    own_photo = uploaded_photo.current_uploaded_photo()
     ids = [row["id"] for row in rows] + ([uploaded_photo.PHOTO_ID] if own_photo else [])
-    if closest := photo_titles.closest_id(st.query_params.get("photo", ""), ids):
+    if closest := photo_ids_and_titles.match_photo_id(st.query_params.get("photo", ""), ids):
         rewrite_query_param("photo", closest, closest)
     missing_photo_or_model.detect_missing_photo(
-        ids, lambda: {title for lang in texts.LANGUAGES for title in photo_titles.titles_by_id(lang, ids).values()}
+        ids, lambda: {title for lang in texts.LANGUAGES for title in photo_ids_and_titles.photo_titles_by_id(lang, ids).values()}
     )
     if st.session_state.get("photo", ids[0]) not in ids:
         st.session_state["photo"] = rows[0]["id"]
@@ -41,41 +41,41 @@ def show_picker() -> None:
             st.caption(own_photo_caption)
     gallery_tab, upload_tab, camera_tab = st.tabs([text["gallery"], text["upload"], text["camera"]])
     with gallery_tab:
-        sample_gallery(chosen, key="gallery")
+        sample_photo_gallery(chosen, key="gallery")
     with upload_tab:
         if own_photo_caption and chosen != uploaded_photo.PHOTO_ID:
             st.caption(own_photo_caption)
-        uploader("file")
+        photo_uploader("file")
     with camera_tab:
         st.caption(text["camera kept"])
         if st.toggle(text["use camera"], key="camera_on"):
             st.camera_input(text["take picture"], key="camera", on_change=_receive_photo, args=("camera",))
 
 
-def sample_gallery(chosen: str, *, key: str) -> None:
+def sample_photo_gallery(chosen: str, *, key: str) -> None:
     """The sample photos, small; a click chooses one."""
-    rows = photo_titles.localized_samples(texts.language())
-    images = [sample_photos.thumbnail(row["id"]) for row in rows]
-    gallery(rows, images, chosen, key=key, target="photo", label=texts.prose("common")["samples"])
+    rows = photo_ids_and_titles.translated_samples(texts.language())
+    images = [sample_photos.sample_thumbnail(row["id"]) for row in rows]
+    picture_gallery(rows, images, chosen, key=key, target="photo", label=texts.prose("common")["samples"])
 
 
-def uploader(key: str) -> None:
+def photo_uploader(key: str) -> None:
     """Where a visitor drops in a photo, and what was wrong with the last one that was dropped here."""
     text = texts.prose("common")
-    translate_upload_button()
+    translate_upload_buttons()
     mega = {"mb": MAX_BYTES // 2**20, "most": MAX_PIXELS // 10**6, "jpeg": MAX_JPEG_PIXELS // 10**6}
     limits = text["drop limits"].format(**mega)
     st.file_uploader(
         text["drop"], FILE_TYPES, key=key, on_change=_receive_photo, args=(key,), max_upload_size=mega["mb"], help=limits
     )
     control, chosen, kind = _target(key)
-    if st.session_state.get(control) == chosen and (mine := uploaded_photo.current(kind)):
+    if st.session_state.get(control) == chosen and (mine := uploaded_photo.current_uploaded_photo(kind)):
         st.caption(text["drop shown"].format(name=escape_markdown(mine[1])))
     if key not in FRAME_UPLOADERS:
         _show_upload_error(key)
 
 
-def translate_upload_button() -> None:
+def translate_upload_buttons() -> None:
     """The word on the buttons of all uploaders of a page, in the visitor's language: Streamlit has no setting for it."""
     if texts.language() != texts.DEFAULT:
         word = fill_selectors(":st(file-dropzone) > span button :st(markdown-container) p")
@@ -83,7 +83,7 @@ def translate_upload_button() -> None:
         st.html(f'<style>{word} {{ font-size: 0 }} {word}::after {{ content: "{label}"; font-size: 1rem }}</style>')
 
 
-def show_refusal() -> None:
+def show_photo_refusal() -> None:
     """Above the page: why a photo is not shown that was dropped on it, or into a picker around it."""
     for key in FRAME_UPLOADERS:
         _show_upload_error(key)
@@ -123,7 +123,7 @@ def bands_menu(count: int) -> None:
 
 
 def _show_bands(colours: tuple[str, ...]) -> None:
-    uploaded_photo.show_bands(tuple(st.session_state[f"band_{colour}"] for colour in colours))
+    uploaded_photo.set_shown_bands(tuple(st.session_state[f"band_{colour}"] for colour in colours))
 
 
 def _target(key: str) -> tuple[str, str, str]:
@@ -135,8 +135,8 @@ def _target(key: str) -> tuple[str, str, str]:
 
 def photo_menu(label: str, ids: list[str], key: str, **more: Any) -> str:
     """A menu of photos by their titles; a link with an id, or with the title in another language, works too."""
-    every = [photo_titles.titles_by_id(lang, ids) for lang in texts.LANGUAGES]
-    return query_controls.select_menu(label, photo_titles.titles_by_id(texts.language(), ids), key, every, **more)
+    every = [photo_ids_and_titles.photo_titles_by_id(lang, ids) for lang in texts.LANGUAGES]
+    return query_controls.select_menu(label, photo_ids_and_titles.photo_titles_by_id(texts.language(), ids), key, every, **more)
 
 
 class SecondPhoto(NamedTuple):
@@ -151,18 +151,18 @@ def second_photo_menu(visit: Visit, label: str) -> SecondPhoto:
 
     For a model of other than three bands there are only the visitor's own; without a second one it is the first again.
     """
-    ids = [row["id"] for row in sample_photos.samples() if row["id"] != visit.sample and visit.photo.bands is None]
-    own = [one for one, kind in uploaded_photo.KINDS.items() if uploaded_photo.has_bands(visit.vit.bands, kind)]
+    ids = [row["id"] for row in sample_photos.sample_photo_rows() if row["id"] != visit.sample and visit.photo.bands is None]
+    own = [one for one, kind in uploaded_photo.KINDS.items() if uploaded_photo.has_photo_for_bands(visit.vit.bands, kind)]
     if visit.photo.whose and uploaded_photo.PHOTO_ID in own and (ids or len(own) > 1):
         own.remove(uploaded_photo.PHOTO_ID)
     usual = next((one for one in LIKELY_SECOND if one in ids), None)
     ids = [*([usual] if usual else []), *(one for one in ids if one != usual), *own]
     if st.session_state.get(SECOND_PHOTO) not in (None, *ids):
         st.session_state[SECOND_PHOTO] = ids[0]
-    names = photo_titles.titles_by_id(texts.language(), ids)
-    there = [photo_titles.titles_by_id(lang, ids) for lang in texts.LANGUAGES]
+    names = photo_ids_and_titles.photo_titles_by_id(texts.language(), ids)
+    there = [photo_ids_and_titles.photo_titles_by_id(lang, ids) for lang in texts.LANGUAGES]
     chosen = query_controls.select_menu(label, names, SECOND_PHOTO, there, width=200)
     with st.popover(texts.prose("common")["own second photo"], icon=":material/upload:"):
-        uploader(SECOND_FILE)
+        photo_uploader(SECOND_FILE)
         st.caption(texts.prose("common")["second photo kept"])
     return SecondPhoto(chosen, names[chosen])

@@ -7,8 +7,8 @@ from typing import Any
 import streamlit as st
 
 from app import texts
-from app.components.page_style.page_style import scaled_px
-from app.shell import selection
+from app.components.page_style.page_style import scale_to_page_px
+from app.shell import shared_selection
 from vitcore.grid import Grid
 from vitcore.models.vit import Vit
 
@@ -17,14 +17,14 @@ def number_input(label: str, key: str, count: int, default: int = 0, **options: 
     """A whole number 0…count−1 kept in range when model or photo change, and kept in the address bar."""
     keep_in_range(key, 0, count - 1, default)
     value = st.number_input(label, 0, count - 1, default, key=key, step=1, bind="query-params", **_scaled_width(options))
-    return int(selection.note_value(key, int(value), default))
+    return int(shared_selection.remember_selected_value(key, int(value), default))
 
 
 def optional_number_input(label: str, key: str, count: int, **options: Any) -> int | None:
     """A whole number 0…count−1, or none, which is the default; kept in range and in the address bar."""
     keep_in_range(key, 0, count - 1, None)
     value = st.number_input(label, 0, count - 1, None, key=key, step=1, bind="query-params", **_scaled_width(options))
-    selection.note_value(key, value, None)
+    shared_selection.remember_selected_value(key, value, None)
     return value
 
 
@@ -34,35 +34,35 @@ def slider(label: str, key: str, low: int, high: int, default: int, **options: A
         return low
     keep_in_range(key, low, high, default)
     value = st.slider(label, low, high, default, key=key, bind="query-params", **_scaled_width(options))
-    return int(selection.note_value(key, int(value), default))
+    return int(shared_selection.remember_selected_value(key, int(value), default))
 
 
 def keep_in_range(key: str, low: float, high: float, default: float | None) -> None:
     """What was chosen for another model, or on another page, may not be there in this one."""
     if key in st.session_state and (value := st.session_state[key]) != default and (value is None or not low <= value <= high):
         st.session_state[key] = default
-        selection.forget(key)
+        shared_selection.forget_selected_value(key)
 
 
 def patch_input(label: str, grid: Grid, **options: Any) -> int:
     """The patch that all pages share, by its number from 0."""
-    return number_input(label, selection.PATCH, grid.patches, grid.middle, **options)
+    return number_input(label, shared_selection.PATCH, grid.patches, grid.middle, **options)
 
 
 def layer_slider(label: str, vit: Vit, default: int, **options: Any) -> int:
     """A slider of the model's layers, which all pages share; it says how they are counted."""
     last = vit.blocks - 1
     helps = texts.prose("common").fill("layer help", last=last)
-    return slider(label, selection.LAYER, 0, last, default, help=helps, **options)
+    return slider(label, shared_selection.LAYER, 0, last, default, help=helps, **options)
 
 
 def head_menu(label: str, count: int, mean_label: str, **options: Any) -> int | None:
     """A menu of the heads of a layer, which all pages share; None is their `mean_label`."""
-    keep_in_range(selection.HEAD, 0, count - 1, None)
+    keep_in_range(shared_selection.HEAD, 0, count - 1, None)
     chosen: int | None = st.selectbox(
-        label, range(count), None, key=selection.HEAD, bind="query-params", placeholder=mean_label, **_scaled_width(options)
+        label, range(count), None, key=shared_selection.HEAD, bind="query-params", placeholder=mean_label, **_scaled_width(options)
     )
-    selection.note_value(selection.HEAD, chosen, None)
+    shared_selection.remember_selected_value(shared_selection.HEAD, chosen, None)
     return chosen
 
 
@@ -111,7 +111,7 @@ def word_menu(label: str, text: texts.Prose, words: dict[str, str], key: str, **
 def _scaled_width(options: dict[str, Any]) -> dict[str, Any]:
     """Options of a control whose width, if it is in px, goes with the size of the page's type."""
     width = options.get("width")
-    return options | {"width": scaled_px(width)} if isinstance(width, int) else options
+    return options | {"width": scale_to_page_px(width)} if isinstance(width, int) else options
 
 
 def _option_in_any_language(text: texts.Prose, key: str, options: list[str], name: str) -> str | None:
@@ -124,7 +124,7 @@ def _option_in_any_language(text: texts.Prose, key: str, options: list[str], nam
     return None
 
 
-def drop_invalid_params() -> None:
+def drop_invalid_query_params() -> None:
     """Take out of the address what Streamlit 1.67 stumbles over before a control can refuse it: nothing, and infinity."""
     invalid = [key for key, value in st.query_params.items() if not value or _infinite(value)]
     dropped = [key for key in invalid if _drop(key)]
@@ -158,7 +158,7 @@ def rewrite_query_param(key: str, value: str | int, name: str) -> None:
     st.rerun()  # a control reads the address that a run began with
 
 
-def code_field(label: str, key: str, rewrite: Callable[[str], str]) -> str:
+def hidden_code_field(label: str, key: str, rewrite: Callable[[str], str]) -> str:
     """A field that keeps a code in the address; no page shows it. What a link's code means here (`rewrite`) takes its place.
 
     A code that means nothing here leaves the address.

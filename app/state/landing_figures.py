@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import vitcore
-from vitcore.assets import asset
-from vitcore.figures.heat_overlay import darkened_lut, fine_detail
-from vitcore.figures.theme import HEAT, ON_PHOTO, SEQUENTIAL, Mode, diverging_scale, file_to_data_uri, lut
+from vitcore.assets import asset_path
+from vitcore.figures.heat_overlay import darkened_colour_table, fine_detail
+from vitcore.figures.theme_colours import HEAT, ON_PHOTO, SEQUENTIAL, Mode, colour_table, diverging_palette, file_to_data_uri
 from vitcore.translation import translated_labels
 
-PICTURE_FILE = asset("first/picture.json")
+PICTURE_FILE = asset_path("first/picture.json")
 
 
-def precomputed_picture(model: str | None, photo: str | None) -> dict[str, Any] | None:
+def precomputed_rollout_picture(model: str | None, photo: str | None) -> dict[str, Any] | None:
     """The picture made beforehand, if it is of this model and this sample photo."""
     spec: dict[str, Any] = json.loads(PICTURE_FILE.read_text(encoding="utf-8"))
     return spec if (model, photo) == (spec["model"], spec["photo"]) else None
@@ -34,31 +34,39 @@ def rollout_picture(rec: vitcore.Recording, photo: str, readout: str, image: Ima
     """Rollout on the photo as `components.look` draws it before there is a model: addresses, colours, shares of the patches."""
     grid = rec.grid
     return {
-        "model": rec.model, "photo": photo, "readout": readout,
+        "model": rec.model,
+        "photo": photo,
+        "readout": readout,
         "grid": {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)},
-        "colours": look_colours("light"), "image": webp(np.asarray(image), 78), "detail": webp(fine_detail(image, grid), 60),
+        "colours": encoded_colour_tables("light"),
+        "image": webp_data_uri(np.asarray(image), 78),
+        "detail": webp_data_uri(fine_detail(image, grid), 60),
         "values": [round(float(v), 6) for v in rec.rollout().ravel()],
-        "answer": [(label, round(p, 4)) for label, p in rec.top_classes()], "classes": (-rec.logits).argsort()[:5].tolist(),
-    }  # fmt: skip
+        "answer": [(label, round(p, 4)) for label, p in rec.top_classes()],
+        "classes": (-rec.logits).argsort()[:5].tolist(),
+    }
 
 
-def translated_answer(ready: dict[str, Any]) -> list[tuple[str, float]]:
+def translated_top_classes(ready: dict[str, Any]) -> list[tuple[str, float]]:
     """The answer of a picture made beforehand, in the visitor's language."""
     labels, shares = zip(*ready["answer"], strict=True)
     return [*zip(translated_labels(labels, ready["classes"]), shares, strict=True)]
 
 
-def look_colours(mode: Mode) -> dict[str, str]:
+def encoded_colour_tables(mode: Mode) -> dict[str, str]:
     """The colours of amounts and of similarity, on a photo, on their bars and on small maps: 256 times three bytes, base64."""
-    signed = diverging_scale(mode)
+    signed = diverging_palette(mode)
     tables = {
-        "bar": lut(HEAT), "heat": darkened_lut(SEQUENTIAL), "signed": lut(signed), "signedHeat": darkened_lut(signed),
-        "signedBar": lut(signed + ON_PHOTO),
-    }  # fmt: skip
+        "bar": colour_table(HEAT),
+        "heat": darkened_colour_table(SEQUENTIAL),
+        "signed": colour_table(signed),
+        "signedHeat": darkened_colour_table(signed),
+        "signedBar": colour_table(signed + ON_PHOTO),
+    }
     return {name: base64.b64encode(table.tobytes()).decode() for name, table in tables.items()}
 
 
-def webp(pixels: NDArray[np.uint8], quality: int) -> str:
+def webp_data_uri(pixels: NDArray[np.uint8], quality: int) -> str:
     """(H, W) or (H, W, 3) bytes as a data address, lossy with a `quality` up to 100."""
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "WEBP", quality=quality, method=2)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from app.state.visit.second_model import ITSELF, OWN_SIZE, RANDOM
-from vitcore.assets import asset
+from vitcore.assets import asset_path
 
-PICTURES = asset("pairs")
+PICTURES = asset_path("pairs")
 UNLISTED_MB = {"vit_base_patch16_224.orig_in21k_ft_in1k": 346}  # what is downloaded for models outside the menu
 
 
@@ -42,7 +42,7 @@ class PairPicture(NamedTuple):
     is_example: bool
 
 
-def pair_picture(preset: PresetPair) -> PairPicture:
+def preset_pair_picture(preset: PresetPair) -> PairPicture:
     """The picture that was made beforehand."""
     own = PICTURES / f"{preset.key}.webp"
     return PairPicture(own, False) if own.is_file() else PairPicture(PICTURES / f"example-{preset.picture}.webp", True)

@@ -12,11 +12,11 @@ from app.state.memory import memory_cache
 from app.state.model_ref import ModelRef
 from app.state.models import loaded_models, model_weights
 from app.state.photos import sample_photos
-from app.state.recordings import block_activations, model_comparisons, recordings
+from app.state.recordings import block_activations, cached_recordings, model_comparisons
 from vitcore.figures.drawing import Drawing, remove_title
 from vitcore.figures.painters.png_and_svg import print_figure
 from vitcore.figures.positions import position_similarity_tile
-from vitcore.figures.theme import Mode, file_to_data_uri
+from vitcore.figures.theme_colours import Mode, file_to_data_uri
 from vitcore.report.report_settings import ReportOrigin, ReportSettings
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from vitcore.report.report_pictures import ReportPicture
 
 LOOK = ("patches", "filters", "positions", "distance", "rollout")  # the pictures of the page Look, in its order
-SHEET = (*LOOK, "heads")  # the pictures of `picture_sheet`
+SHEET = (*LOOK, "heads")  # the pictures of `layer_picture_tiles`
 
 
 @memory_cache.cached
-def model_side(model: str, _vit: Vit) -> ModelFacts:
+def model_facts(model: str, _vit: Vit) -> ModelFacts:
     """What reports say of a model whatever the photo."""
     from vitcore.report.model_facts import collect_model_facts
 
@@ -40,9 +40,9 @@ def model_side(model: str, _vit: Vit) -> ModelFacts:
 
 
 @memory_cache.cached
-def picture_sheet(rec: Recording, lang: str, mode: Mode, _vit: Vit) -> list[dict[str, str]]:
+def layer_picture_tiles(rec: Recording, lang: str, mode: Mode, _vit: Vit) -> list[dict[str, str]]:
     """What `components.layer_pictures` shows: image, alt, name and words of each picture that is defined for the model."""
-    facts, grid = model_side(rec.model, _vit), rec.grid
+    facts, grid = model_facts(rec.model, _vit), rec.grid
     figures = _drawn(rec, ReportSettings(), mode, _vit)
     if facts.cosine is not None:  # one tile: so small, all of them could not be told apart
         middle = grid.rows // 2 * grid.cols + grid.cols // 2
@@ -57,13 +57,13 @@ def _drawn(rec: Recording, settings: ReportSettings, mode: Mode, vit: Vit) -> di
     """The pictures of a photo and of a model that are figures, by name, as far as they are defined for the model."""
     from vitcore.report.report_pictures import model_pictures, photo_pictures
 
-    every = [*photo_pictures(vit, rec, settings), *model_pictures(vit, model_side(rec.model, vit), settings)]
+    every = [*photo_pictures(vit, rec, settings), *model_pictures(vit, model_facts(rec.model, vit), settings)]
     return {one.name: (one, one.figure(mode)) for one in every if one.figure is not None}
 
 
 def five_pictures(model: str, photo: str, settings: ReportSettings, mode: Mode) -> bytes:
     """The pictures of the page Look as PNG files in a ZIP file, numbered as there, as far as they are defined for the model."""
-    vit, rec = recordings.from_key(model, photo, settings.fusion)
+    vit, rec = cached_recordings.recording_from_key(model, photo, settings.fusion)
     drawn = _drawn(rec, settings, mode, vit)
     with zipfile.ZipFile(file := io.BytesIO(), "w") as files:
         for number, name in enumerate(LOOK, 1):
@@ -73,7 +73,7 @@ def five_pictures(model: str, photo: str, settings: ReportSettings, mode: Mode) 
 
 
 @memory_cache.cached
-def handout(
+def photo_handout(
     rec: Recording, settings: ReportSettings, lang: str, address: str, lacking: str, name: str, cautions: tuple[str, ...],
     causes: tuple[str, ...], _more: Sequence[ReportPicture], _vit: Vit,
 ) -> bytes:  # fmt: skip
@@ -83,7 +83,7 @@ def handout(
     credit = sample_photos.photo_credit(name)
     file = f"assets/samples/{name}.jpg" if credit else rec.photo.name
     origin = ReportOrigin(address=address, lacking=lacking, credit=credit, file=file, lang=lang, cautions=cautions)
-    return made(_vit, rec, settings, origin, model_side(rec.model, _vit), _more)
+    return made(_vit, rec, settings, origin, model_facts(rec.model, _vit), _more)
 
 
 def comparison_handout(
@@ -92,7 +92,7 @@ def comparison_handout(
     """The handout of two models; `sample` is the photo's name in the gallery, empty for one that a visitor brought."""
     from vitcore.report import comparison_handout as of_two
 
-    comparison, vits = model_comparisons.from_keys(first, second, key, mask_outliers)
+    comparison, vits = model_comparisons.comparison_from_keys(first, second, key, mask_outliers)
     file = f"assets/samples/{sample}.jpg" if sample else comparison.recordings[0].rec.photo.name
     refs = ModelRef.parse(first), ModelRef.parse(second)  # the shell knows models, not variants of them
     command = "" if refs[1].variant else of_two.comparison_command(refs[0].name, refs[1].name, file, mask_outliers)
@@ -100,23 +100,23 @@ def comparison_handout(
 
 
 @memory_cache.cached
-def animation(rec: Recording, settings: ReportSettings, lang: str, mode: Any, kind: str, _vit: Vit) -> bytes:
+def rollout_animation(rec: Recording, settings: ReportSettings, lang: str, mode: Any, kind: str, _vit: Vit) -> bytes:
     """Rollout through the layers as an animation, made once."""
-    from vitcore.report.animations.rollout_animation import animation as made
+    from vitcore.report.animations.rollout_animation import rollout_animation as made
 
     return made(_vit, rec, settings, kind, mode=mode)  # type: ignore[arg-type]
 
 
 @memory_cache.cached
-def last_frame(rec: Recording, settings: ReportSettings, lang: str, mode: Any, _vit: Vit) -> Any:
+def rollout_end_frame(rec: Recording, settings: ReportSettings, lang: str, mode: Any, _vit: Vit) -> Any:
     """The animation's last frame, for who wants nothing to move."""
-    from vitcore.report.animations.rollout_animation import animation_end_frame as last
+    from vitcore.report.animations.rollout_animation import rollout_end_frame as last
 
     return last(_vit, rec, settings, mode)
 
 
 @memory_cache.cached
-def quiz(rec: Recording, seed: int, lang: str, mask_outliers: bool, _vit: Vit) -> Quiz:
+def draw_cached_quiz(rec: Recording, seed: int, lang: str, mask_outliers: bool, _vit: Vit) -> Quiz:
     """The quiz of a seed on a photo and a model, drawn once a language; it holds neither. `mask_outliers`: outlier tokens."""
     from vitcore.quiz.draw_quiz import draw_quiz
 
@@ -127,10 +127,12 @@ def quiz_handout(model: str, key: str, seed: int, name: str, origin: ReportOrigi
     """The quiz as a page to print, made when it is asked for; `name` is of a photo of the gallery, or nothing."""
     from vitcore.quiz.quiz_handout import quiz_handout as make_quiz_handout
 
-    vit, rec = recordings.from_key(model, key, "mean")
+    vit, rec = cached_recordings.recording_from_key(model, key, "mean")
     credit = sample_photos.photo_credit(name)
     known = replace(origin, credit=credit, file=f"assets/samples/{name}.jpg" if credit else rec.photo.name)
-    return make_quiz_handout(_quiz_material(vit, rec, seed, mask_outliers), quiz(rec, seed, origin.lang, mask_outliers, vit), known)
+    return make_quiz_handout(
+        _quiz_material(vit, rec, seed, mask_outliers), draw_cached_quiz(rec, seed, origin.lang, mask_outliers, vit), known
+    )
 
 
 def _quiz_material(vit: Vit, rec: Recording, seed: int, mask_outliers: bool) -> QuizMaterial:
@@ -138,7 +140,7 @@ def _quiz_material(vit: Vit, rec: Recording, seed: int, mask_outliers: bool) -> 
     from vitcore.quiz import quiz_data
 
     blocks = quiz_data.quiz_blocks(vit, seed)
-    maps = {block: recordings.recording(vit, rec.photo, block).maps[block] for block in blocks}
+    maps = {block: cached_recordings.cached_recording(vit, rec.photo, block).maps[block] for block in blocks}
     rec = replace(rec, maps={**rec.maps, **maps})
     rec = quiz_data.keep_maps_of_blocks(quiz_data.mask_outliers_in_recording(rec) if mask_outliers else rec, blocks)
     named = quiz_data.other_gallery_photos(seed, rec.photo.digest)
@@ -154,6 +156,6 @@ def _quiz_photo(model: str, name: str, mask_outliers: bool, _vit: Vit) -> QuizPh
     from vitcore.forward.recording import record
     from vitcore.quiz.quiz_data import mask_outliers_in_recording, quiz_photo
 
-    with memory_cache.CACHE.reserve(loaded_models.memory_plan(_vit).pass_bytes):
+    with memory_cache.CACHE.reserve(loaded_models.model_size(_vit).pass_bytes):
         rec = record(_vit, sample_photos.SAMPLES / f"{name}.jpg")
         return quiz_photo(_vit, name, mask_outliers_in_recording(rec) if mask_outliers else rec)

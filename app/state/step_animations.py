@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from app.state.recordings import covered_photos, interventions, recordings, token_features
+from app.state.recordings import cached_recordings, covered_photos, interventions, patch_tokens_for_browser
 from vitcore.figures.heat_overlay import colours_on_photo, fine_detail, heat_colour_scale, heat_on_photo, scale_top
-from vitcore.figures.theme import ColourScale, Mode
+from vitcore.figures.theme_colours import ColourScale, Mode
 from vitcore.report.animations.step_animation import AnimationStep, step_animation
 from vitcore.report.report_settings import layer_range_words
 from vitcore.translation import percent
@@ -54,7 +54,7 @@ def switch_animation(
     model: str, key: str, steps: SwitchSteps, by: str, map_name: str, mask: bool, words: Mapping[str, str], mode: Mode
 ) -> bytes:
     """A map on the photo as parts are switched off, on one scale, with the answer; `words`: its title and each part's name."""
-    vit, rec = recordings.from_key(model, key, "mean")
+    vit, rec = cached_recordings.recording_from_key(model, key, "mean")
     passes = [interventions.switched_pass(rec, code, by, mask, vit) for code in steps.codes]
     pictures, scale = maps_on_photo(rec, [getattr(one, map_name) for one in passes])
     frames = [
@@ -71,13 +71,13 @@ def maps_on_photo(rec: Recording, maps: Sequence[NDArray]) -> tuple[list[NDArray
     grid, every = rec.grid, np.stack(maps)
     top = scale_top(every, grid.even_share)
     scale = heat_colour_scale(every, top, grid.even_share)
-    return heat_over_photo(recordings.input_picture(rec)[0], every, top, grid), scale
+    return heat_over_photo(cached_recordings.input_picture(rec)[0], every, top, grid), scale
 
 
-def swap_animation(model: str, key: str, squares: NDArray[np.float32], title: str, unit: str, top: float, mode: Mode) -> bytes:
+def patching_animation(model: str, key: str, squares: NDArray[np.float32], title: str, unit: str, top: float, mode: Mode) -> bytes:
     """What each square of patches does, layer by layer, in red and blue on the photo; `squares` (L, rows, cols)."""
-    rec = recordings.from_key(model, key, "mean")[1]
-    detail = fine_detail(recordings.input_picture(rec)[0], rec.grid)
+    rec = cached_recordings.recording_from_key(model, key, "mean")[1]
+    detail = fine_detail(cached_recordings.input_picture(rec)[0], rec.grid)
     frames = [
         AnimationStep(np.asarray(heat_on_photo(one, detail, top, True, mode)), layer_range_words(layer, layer))
         for layer, one in enumerate(squares)
@@ -89,8 +89,8 @@ def steering_animation(
     model: str, key: str, towards: str, layer: int, farthest: int, title: str, mode: Mode
 ) -> bytes:  # fmt: skip
     """The rollout on the photo as it is steered towards another, by its key, in steps up to `farthest` per cent."""
-    vit, rec = recordings.from_key(model, key, "mean")
-    other = recordings.from_key(model, towards, "mean")[1]
+    vit, rec = cached_recordings.recording_from_key(model, key, "mean")
+    other = cached_recordings.recording_from_key(model, towards, "mean")[1]
     scales = [round(farthest * step / STEERING_STEPS) for step in range(STEERING_STEPS + 1)]
     passes = [interventions.steered_pass(rec, other, layer, scale, vit) for scale in scales]
     pictures, bar = maps_on_photo(rec, [one.rollout for one in passes])
@@ -108,7 +108,7 @@ def deletion_animation(
     from vitcore.faithfulness.deletion import patch_order
     from vitcore.faithfulness.method_maps import method_maps
 
-    vit, rec = recordings.from_key(model, key, "mean")
+    vit, rec = cached_recordings.recording_from_key(model, key, "mean")
     curve, grid = found.curves[method], rec.grid
     order = patch_order(method_maps(vit, rec, (method,), curve.target)[method])
     values = curve.weakest_first[::-1] if insertion else curve.strongest_first
@@ -122,9 +122,9 @@ def deletion_animation(
     return step_animation(words["title"], frames, mode=mode)
 
 
-def cover_animation(model: str, key: str, code: str, fill: str, words: Mapping[str, str], mode: Mode) -> bytes:
+def covering_animation(model: str, key: str, code: str, fill: str, words: Mapping[str, str], mode: Mode) -> bytes:
     """The covered patches, those of the most rollout first, in a few steps, with the answer at each."""
-    vit, rec = recordings.from_key(model, key, "mean")
+    vit, rec = cached_recordings.recording_from_key(model, key, "mean")
     chosen = covered_photos.decode_patches(code, rec.grid).nonzero()[0]
     chosen = chosen[np.argsort(-rec.rollout().ravel()[chosen], kind="stable")]
     counts = sorted({round(len(chosen) * i / COVERING_STEPS) for i in range(COVERING_STEPS + 1)})
@@ -138,15 +138,15 @@ def cover_animation(model: str, key: str, code: str, fill: str, words: Mapping[s
 
 
 def token_animation(
-    model: str, key: str, second_key: str, shown: token_features.TokenView, title: str, mode: Mode
+    model: str, key: str, second_key: str, shown: patch_tokens_for_browser.TokenView, title: str, mode: Mode
 ) -> bytes:  # fmt: skip
     """The patch tokens of two photos side by side as the page shows them, layer by layer; both are named by their keys."""
-    vit, rec = recordings.from_key(model, key, "mean")
-    both = rec, recordings.from_key(model, second_key, "mean")[1]
-    grid, details = rec.grid, [fine_detail(recordings.input_picture(one)[0].resize((448, 448)), rec.grid) for one in both]
+    vit, rec = cached_recordings.recording_from_key(model, key, "mean")
+    both = rec, cached_recordings.recording_from_key(model, second_key, "mean")[1]
+    grid, details = rec.grid, [fine_detail(cached_recordings.input_picture(one)[0].resize((448, 448)), rec.grid) for one in both]
     frames = []
     for layer in range(vit.blocks):
-        colours = token_features.shown_colours(*both, shown, layer)
+        colours = patch_tokens_for_browser.shown_colours(*both, shown, layer)
         sides = [
             colours_on_photo(one.reshape(grid.rows, grid.cols, 3), detail) for one, detail in zip(colours, details, strict=True)
         ]
@@ -162,7 +162,7 @@ def _code(patches: Any, rec: Recording) -> str:
 
 def _answer(rec: Recording, logits: NDArray[np.float32]) -> str:
     """The likeliest class of the photo as it is, and its probability now; what has become likeliest, where it is another."""
-    rows = covered_photos.answer_rows(rec, logits)
+    rows = covered_photos.answer_change_rows(rec, logits)
     if not rows:
         return ""
     was, now = max(rows, key=lambda row: row.before), max(rows, key=lambda row: row.after)

@@ -5,7 +5,7 @@ import streamlit as st
 from app import texts
 
 
-def popover() -> None:
+def glossary_popover() -> None:
     """The words behind an icon; the browser opens it, and nothing runs."""
     text = texts.prose("glossary")
     with st.popover(text["title"], icon=":material/dictionary:", key="glossary", type="tertiary"):

@@ -22,7 +22,7 @@ SHOWN_ASSUMED = 2  # settings that the title row names
 WEAK_ACCURACY = 66.0  # % of photos named right at the first guess, below which a warning is given
 
 
-def show_card(card: ModelCard, with_paper: bool = True) -> None:
+def show_model_card(card: ModelCard, with_paper: bool = True) -> None:
     """Everything the model's own card says: what matters most first, how that was measured folded below it.
 
     With how it stands beside the paper's, if that is not told elsewhere.
@@ -30,7 +30,7 @@ def show_card(card: ModelCard, with_paper: bool = True) -> None:
     text, trained = texts.prose("common"), _training_facts(card.name)
     data = trained.get("data") or card.data
     maker = text["about maker"] if card.name == DEFAULT_MODEL else ""
-    sentences = [*accuracy_notes(card).values(),
+    sentences = [*model_caution_notes(card).values(),
             text["about top1"].format(top1=card.top1) if card.top1 else text["about no classes"] if card.data else "",
             text.joined((maker, text["about data"].format(data=say(data)) if data else "")), say(trained.get("limits", "")),
             "" if card.teacher or trained or card.data else text["about none"]]  # fmt: skip
@@ -43,8 +43,8 @@ def show_card(card: ModelCard, with_paper: bool = True) -> None:
             st.markdown("\n\n".join(how))
     if model_card_tables.accuracy_sets(trained):
         with st.expander(text["measured title"]):
-            st.markdown("\n\n".join(model_card_tables.measured_sentences(card, trained, text)))
-            model_card_tables.show_tables(card, trained, text)
+            st.markdown("\n\n".join(model_card_tables.plausibility_sentences(card, trained, text)))
+            model_card_tables.show_accuracy_tables(card, trained, text)
             if final := films.final_accuracy(card.name):
                 st.markdown(text["about film"].format(right=final.right, photos=final.photos, step=final.step))
     if paragraphs := list(
@@ -58,7 +58,7 @@ def show_card(card: ModelCard, with_paper: bool = True) -> None:
 def show_paper_comparison(card: ModelCard, text: texts.Prose) -> None:
     """A fold of its page: how it stands beside the paper's models, in sentences and as a table; nothing where that is not known."""
     known = card, _training_facts(card.name), _class_count(card.name)
-    rows = paper_comparison.table_rows(*known)
+    rows = paper_comparison.accuracy_comparison_rows(*known)
     if not rows:
         return
     with st.expander(text["beside"]):
@@ -71,23 +71,23 @@ def show_paper_comparison(card: ModelCard, text: texts.Prose) -> None:
         )  # fmt: skip
 
 
-def show_commands(card: ModelCard, text: texts.Prose) -> None:
+def show_training_commands(card: ModelCard, text: texts.Prose) -> None:
     """A fold of its page: the commands that made and measured it; nothing where its card has none."""
     trained = _training_facts(card.name)
     if trained.get("commands"):
         with st.expander(text["made"]):
-            model_card_tables.show_training_commands(trained)
+            model_card_tables.show_card_commands(trained)
 
 
 def uploaded_file_name() -> str:
     """Which file the visitor's own model is; nothing where there is none."""
-    one = uploaded_model.current()
+    one = uploaded_model.current_uploaded_model()
     if one is None:
         return ""
     return texts.prose("common")["own model"].format(name=texts.escape_markdown(one.display_name))
 
 
-def show_assumed(place: DeltaGenerator) -> bool:
+def show_assumed_answers(place: DeltaGenerator) -> bool:
     """What is assumed of the chosen model, a few words that unfold to all; whether anything is, as far as is known."""
     assumed = current_model.assumed_answers()
     if assumed:
@@ -101,7 +101,7 @@ def show_assumed(place: DeltaGenerator) -> bool:
 
 def weak_accuracy_warning(card: ModelCard) -> str:
     """A plain sentence where a model names less than two photos in three right; empty where it does well or was not measured."""
-    accuracies = [found["top1"] for found in measured_accuracies(card.name)]
+    accuracies = [found["top1"] for found in accuracies_on_card(card.name)]
     accuracies += [card.top1] if card.top1 else []
     if not accuracies or min(accuracies) >= WEAK_ACCURACY:
         return ""
@@ -113,9 +113,9 @@ def has_several_commands(name: str) -> bool:
     return len(_training_facts(name).get("commands", ())) > 1
 
 
-def measured_accuracies(name: str) -> list[dict[str, float]]:
+def accuracies_on_card(name: str) -> list[dict[str, float]]:
     """{"photos", "top1", "top5"} of each set of photos that its card tells of."""
-    return list(paper_comparison.accuracies(_training_facts(name).get("measured", {})).values())
+    return list(paper_comparison.accuracies_by_photo_set(_training_facts(name).get("measured", {})).values())
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def localisation_score(name: str) -> LocalisationScore | None:
     return LocalisationScore(str(model), int(scores["photos"]), *aucs)
 
 
-def accuracy_notes(card: ModelCard) -> dict[str, str]:
+def model_caution_notes(card: ModelCard) -> dict[str, str]:
     """What a reader of its pictures and answers must know: how well it names ("species", "weak"), and who taught it ("taught").
 
     What is not to be said is left out.
@@ -154,15 +154,15 @@ def accuracy_notes(card: ModelCard) -> dict[str, str]:
     return {name: said for name, said in notes.items() if said}
 
 
-def cautions(vit: Vit) -> tuple[str, ...]:
+def model_cautions(vit: Vit) -> tuple[str, ...]:
     """What a reader of a model's answers must know, as sentences for a handout."""
-    return tuple(said.replace("**", "") for said in accuracy_notes(vit.card).values())
+    return tuple(said.replace("**", "") for said in model_caution_notes(vit.card).values())
 
 
-def show_short_notes(card: ModelCard) -> None:
+def show_short_cautions(card: ModelCard) -> None:
     """A model's cautions in a few words, below its picker."""
     text = texts.prose("common")
-    if said := " · ".join(text[f"short {name}"] for name in accuracy_notes(card)):
+    if said := " · ".join(text[f"short {name}"] for name in model_caution_notes(card)):
         st.caption(said[0].upper() + said[1:])
 
 
@@ -183,7 +183,7 @@ def _class_count(name: str) -> int:
 
 def _card_section(name: str, section: str) -> dict[str, Any]:
     try:
-        file = local_files.find_weights(name)
+        file = local_files.find_local_weights(name)
         facts = _facts(file, file.with_suffix(".json").stat().st_mtime_ns).get(section, {}) if file else {}
     except (ModelError, OSError):
         return {}
@@ -193,4 +193,4 @@ def _card_section(name: str, section: str) -> dict[str, Any]:
 @lru_cache(maxsize=32)
 def _facts(file: Path, changed_ns: int) -> dict[str, Any]:
     """As the card says; it is asked for its parts several times in a run of any page."""
-    return local_files.read_card(file)
+    return local_files.read_model_card(file)

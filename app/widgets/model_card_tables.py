@@ -30,7 +30,7 @@ def species_recognition(trained: dict[str, Any], source: str = "measured") -> di
     return tests | {key.partition(" ")[2]: told for key, told in measured.items() if key.startswith("kinds ")}
 
 
-def photo_set(trained: dict[str, Any], name: str) -> dict[str, str]:
+def photo_set_description(trained: dict[str, Any], name: str) -> dict[str, str]:
     """What the card says of a set of photos: {"called", "use", "of"}."""
     return trained.get("photos", {}).get(name, {})
 
@@ -50,15 +50,15 @@ def training_sentences(card: ModelCard, trained: dict[str, Any], text: texts.Pro
     return sentences
 
 
-def measured_sentences(card: ModelCard, trained: dict[str, Any], text: texts.Prose) -> list[str]:
+def plausibility_sentences(card: ModelCard, trained: dict[str, Any], text: texts.Prose) -> list[str]:
     """Which photos without a cat it calls one, and how plausible its rollout is."""
     model, teacher = (trained.get(key, {}) for key in ("measured", "teacher_measured_alike"))
     sentences = []
     if "pets" in model and "pets" in teacher:
         of_teacher = species_recognition(trained, "teacher_measured_alike")
         each = [
-            text[f"false cats {photo_set(trained, which)['use']}"].format(
-                called=photo_set(trained, which)["called"], photos=found["false_cats"]["photos"], teacher=card.teacher,
+            text[f"false cats {photo_set_description(trained, which)['use']}"].format(
+                called=photo_set_description(trained, which)["called"], photos=found["false_cats"]["photos"], teacher=card.teacher,
                 share=percent(found["false_cats"]["called_so"] / 100),
                 teacher_share=percent(of_teacher[which]["false_cats"]["called_so"] / 100),
             )
@@ -81,19 +81,25 @@ def localisation_sentence(card: ModelCard | None, text: texts.Prose) -> str:
     return text.joined([text["plausible"], towards])
 
 
-def show_tables(card: ModelCard, trained: dict[str, Any], text: texts.Prose) -> None:
+def show_accuracy_tables(card: ModelCard, trained: dict[str, Any], text: texts.Prose) -> None:
     """Two tables, the model beside its teacher, and below them which photos those are."""
     names = card.title, text["its teacher"].format(model=card.teacher)
     sets = accuracy_sets(trained)
-    rows = [(name, text["measured set"].format(called=photo_set(trained, which).get("called", "—"), photos=one["photos"]),
-             *(percent(one[share] / 100) for share in ("top1", "top5")))
-            for which, *pair in sets for name, one in zip(names, pair, strict=True)]  # fmt: skip
+    rows = [
+        (
+            name,
+            text["measured set"].format(called=photo_set_description(trained, which).get("called", "—"), photos=one["photos"]),
+            *(percent(one[share] / 100) for share in ("top1", "top5")),
+        )
+        for which, *pair in sets
+        for name, one in zip(names, pair, strict=True)
+    ]
     _table([text["model"], *(text[f"measured {name}"] for name in ("from", "top1", "top5"))], rows)
     both = species_recognition(trained), species_recognition(trained, "teacher_measured_alike")
     if kinds := [which for which in both[0] if which in both[1]]:
         called = [
-            text[f"use {photo_set(trained, which).get('use', 'validation')}"].format(
-                called=photo_set(trained, which).get("called", "—")
+            text[f"use {photo_set_description(trained, which).get('use', 'validation')}"].format(
+                called=photo_set_description(trained, which).get("called", "—")
             )
             for which in kinds
         ]
@@ -104,13 +110,13 @@ def show_tables(card: ModelCard, trained: dict[str, Any], text: texts.Prose) -> 
     counts = {which: one["photos"] for which, one, _ in sets}
     if tests := both[0].get("pets"):
         counts["pets"] = tests["cats"]["photos"] + tests["dogs"]["photos"]
-    photo_sentences = [text["measured of"].format(photos=count, of=say(photo_set(trained, which)["of"]))
-            for which, count in counts.items() if photo_set(trained, which)]  # fmt: skip
+    photo_sentences = [text["measured of"].format(photos=count, of=say(photo_set_description(trained, which)["of"]))
+            for which, count in counts.items() if photo_set_description(trained, which)]  # fmt: skip
     harder = _harder_photos_sentence([pair for _, *pair in sets[:2]], text)
     st.markdown(text.joined([text["measured uses"] if kinds else "", *photo_sentences, harder]))
 
 
-def show_training_commands(trained: dict[str, Any]) -> None:
+def show_card_commands(trained: dict[str, Any]) -> None:
     """The commands that made and measured it, in their order; what would come out otherwise today is said of each."""
     for i, one in enumerate(trained["commands"]):
         copyable_text(one["command"], key=f"made_{i}")

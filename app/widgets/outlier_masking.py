@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import vitcore
 from app import texts
-from app.state.recordings import outlier_tokens
+from app.state.recordings import cached_outliers
 from app.state.visit.visit import Visit
 from vitcore.grid import Grid
 from vitcore.outlier_sentences import masked_outliers_sentence, outlier_count_phrase, outlier_sentence, outlier_sentence_about
@@ -35,7 +35,7 @@ class MapOutliers(NamedTuple):
     masked: bool
 
 
-def read_address(entered: bool, uses_model: bool) -> None:
+def read_masking_from_address(entered: bool, uses_model: bool) -> None:
     """When a run begins: a page that was entered takes what its address says; one that looks at a photo has it in its address."""
     values = [
         BOOLEANS[given] for key in (QUERY_KEY, *OLD_QUERY_KEYS) if (given := st.query_params.get(key, "").lower()) in BOOLEANS
@@ -47,13 +47,13 @@ def read_address(entered: bool, uses_model: bool) -> None:
 
 def _write_address(uses_model: bool = True) -> None:
     for key in (QUERY_KEY, *OLD_QUERY_KEYS):
-        if key in st.query_params and not (key == QUERY_KEY and is_on() and uses_model):
+        if key in st.query_params and not (key == QUERY_KEY and is_masking_on() and uses_model):
             del st.query_params[key]
-    if is_on() and uses_model and st.query_params.get(QUERY_KEY) != "true":
+    if is_masking_on() and uses_model and st.query_params.get(QUERY_KEY) != "true":
         st.query_params[QUERY_KEY] = "true"
 
 
-def is_on() -> bool:
+def is_masking_on() -> bool:
     """Whether outlier tokens are to be masked wherever attention is shown."""
     return bool(st.session_state.get(STATE_KEY))
 
@@ -64,56 +64,56 @@ def set_masking(masked: bool) -> None:
     _write_address()
 
 
-def applies_to(visit: Visit) -> bool:
+def is_masking_applied(visit: Visit) -> bool:
     """Whether outlier tokens are to be masked and this photo has any."""
-    return is_on() and visit.vit.is_global and bool(_outlier_count(visit))
+    return is_masking_on() and visit.vit.is_global and bool(_outlier_count(visit))
 
 
-def recording_to_show(visit: Visit) -> vitcore.Recording:
+def recording_masked_if_on(visit: Visit) -> vitcore.Recording:
     """The recording that this visitor's maps are read from: with outlier tokens masked, where that is set."""
-    return outlier_tokens.mask_outliers(visit.recording) if applies_to(visit) else visit.recording
+    return cached_outliers.mask_outliers(visit.recording) if is_masking_applied(visit) else visit.recording
 
 
 def _outlier_count(visit: Visit) -> int:
-    return len(outlier_tokens.find_outliers(visit.recording).patches)
+    return len(cached_outliers.find_outlier_tokens(visit.recording).patches)
 
 
-def distances_to_show(visit: Visit) -> tuple[vitcore.Recording, str]:
+def distances_masked_if_on(visit: Visit) -> tuple[vitcore.Recording, str]:
     """The recording whose distances are to be shown, and what is said of outlier tokens: masked where all heads are at hand."""
     rec = visit.recording
-    if not applies_to(visit):
+    if not is_masking_applied(visit):
         return rec, ""
     if len(rec.maps) < visit.vit.blocks:
         return rec, texts.prose("outliers")["distances unmasked"]
-    return outlier_tokens.mask_outliers(rec), masked_outliers_sentence(_outlier_count(visit))
+    return cached_outliers.mask_outliers(rec), masked_outliers_sentence(_outlier_count(visit))
 
 
 def outliers_in_map(visit: Visit, values: NDArray, attended: bool = True, masked: bool | None = None) -> MapOutliers:
     """What a map (rows, cols) of this photo shows of its outlier tokens; `masked`: whether it is of masked attention."""
     from vitcore.analysis.outlier_tokens import outliers_in_map
 
-    patches: Any = outlier_tokens.find_outliers(visit.recording).patches if visit.vit.is_global else []
-    if applies_to(visit) if masked is None else masked:
+    patches: Any = cached_outliers.find_outlier_tokens(visit.recording).patches if visit.vit.is_global else []
+    if is_masking_applied(visit) if masked is None else masked:
         return MapOutliers([], masked_outliers_sentence(len(patches)), len(patches), True)
     found = [int(patch) for patch in outliers_in_map(values, patches)] if len(patches) else []
     return MapOutliers(found, outlier_sentence(found, visit.grid, attended), len(patches), False)
 
 
-def outliers_of_patches(patches: list[int], count: int, grid: Grid) -> MapOutliers:
+def map_outliers_of_patches(patches: list[int], count: int, grid: Grid) -> MapOutliers:
     """The `MapOutliers` of patches that were found before, of so many outlier tokens."""
-    masked = is_on() and count > 0
+    masked = is_masking_on() and count > 0
     return MapOutliers(
         [] if masked else patches, masked_outliers_sentence(count) if masked else outlier_sentence(patches, grid), count, masked
     )
 
 
-def sentence_of_frames(found: Sequence[MapOutliers], after: Sequence[MapOutliers], grid: Grid) -> str:
+def framed_outliers_sentence(found: Sequence[MapOutliers], after: Sequence[MapOutliers], grid: Grid) -> str:
     """What is said of patches framed in maps of a photo as it is, and in those `after` a change, if there is one.
 
     Once where it is the same of both.
     """
     before, later = (
-        outliers_of_patches(sorted({*chain(*(one.patches for one in maps))}), maps[0].total, grid).sentence
+        map_outliers_of_patches(sorted({*chain(*(one.patches for one in maps))}), maps[0].total, grid).sentence
         for maps in (found, after or found)
     )
     if before == later:
@@ -122,18 +122,18 @@ def sentence_of_frames(found: Sequence[MapOutliers], after: Sequence[MapOutliers
     return text.joined(text[f"outliers {when}"].format(said=said) for when, said in both.items() if said)
 
 
-def browser_facts(patches: list[int], masked: bool) -> dict[str, Any]:
-    """For a component that finds in the browser which outlier tokens (patches) hold much of a map: `outlined.js`."""
+def outlier_message(patches: list[int], masked: bool) -> dict[str, Any]:
+    """For a component that finds in the browser which outlier tokens (patches) hold much of a map: `outlier_frames.js`."""
     counts = range(1, len(patches) + 1)
     return {
-        "patches": patches, "one_in": outlier_tokens.ONE_IN,
+        "patches": patches, "one_in": cached_outliers.ONE_IN,
         "masked": masked_outliers_sentence(len(patches)) if masked else "",
         "called": {place: [outlier_count_phrase(count, place) for count in counts] for place in ("corner", "edge", "")},
         "attended": outlier_sentence_about("{who}", True), "other": outlier_sentence_about("{who}", False),
     }  # fmt: skip
 
 
-def note_and_switch(outliers: MapOutliers, place: str, maskable: bool = True, always_switch: bool = False) -> None:
+def show_note_and_switch(outliers: MapOutliers, place: str, maskable: bool = True, always_switch: bool = False) -> None:
     """Below a map: the sentence, the way to their page, and the switch; nothing where nothing stands out.
 
     `always_switch`: the switch, too, wherever there are outlier tokens; not `maskable`: a method that has no attention to mask.
@@ -147,17 +147,17 @@ def note_and_switch(outliers: MapOutliers, place: str, maskable: bool = True, al
             st.page_link("views/outliers/page.py", label=text["what they are"], icon=":material/flare:")
         if maskable:
             _toggle(place, outliers.total)
-        elif is_on():
+        elif is_masking_on():
             st.markdown(text["not maskable"])
 
 
-def switch_if_any(visit: Visit, place: str) -> None:
+def show_switch_if_outliers(visit: Visit, place: str) -> None:
     """The switch where a page has nothing to say of outlier tokens; nothing where the photo has none."""
     if count := _outlier_count(visit):
         _toggle(place, count)
 
 
-def masking_switch(visit: Visit, place: str) -> bool:
+def outlier_masking_switch(visit: Visit, place: str) -> bool:
     """The setting among a page's other settings; off, and not to be touched, where the photo has no outlier tokens."""
     text, count = texts.prose("outliers"), _outlier_count(visit)
     if count:
@@ -167,15 +167,15 @@ def masking_switch(visit: Visit, place: str) -> bool:
 
 def _toggle(place: str, count: int) -> bool:
     text, key = texts.prose("outliers"), f"{QUERY_KEY}_{place}"
-    st.session_state[key] = is_on()
+    st.session_state[key] = is_masking_on()
     st.toggle(text["mask"], key=key, on_change=_switched, args=(key,), help=text.fill("mask help", count=count))
-    return is_on()
+    return is_masking_on()
 
 
 def _switched(key: str) -> None:
     set_masking(bool(st.session_state[key]))
 
 
-def masked_title(title: str, masked: bool) -> str:
+def title_with_masking(title: str, masked: bool) -> str:
     """A picture's title, saying so where outlier tokens are masked."""
     return texts.prose("outliers")["masked title"].format(title=title) if masked else title

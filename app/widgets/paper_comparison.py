@@ -16,7 +16,7 @@ def comparison_paragraphs(card: ModelCard, trained: dict[str, Any], classes: int
     """
     if card.top1:
         return [_rank_paragraph([card.top1], card, "paper same photos"), _size_sentence(card)]
-    accuracies_percent = [found["top1"] for found in accuracies(trained.get("measured", {})).values()]
+    accuracies_percent = [found["top1"] for found in accuracies_by_photo_set(trained.get("measured", {})).values()]
     if not accuracies_percent or classes != IMAGENET_CLASSES:
         return []
     below_paper = max(accuracies_percent) <= tables.imagenet_accuracies()[0].accuracy
@@ -26,12 +26,12 @@ def comparison_paragraphs(card: ModelCard, trained: dict[str, Any], classes: int
     ]
 
 
-def accuracies(measured: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def accuracies_by_photo_set(measured: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """{"photos", "top1", "top5"} of each set of photos that a card tells of, by the set."""
     return {key: found for key, found in measured.items() if key.startswith("accuracy ")}
 
 
-def table_rows(card: ModelCard, trained: dict[str, Any], classes: int = 0) -> list[tuple[str, str, str]]:
+def accuracy_comparison_rows(card: ModelCard, trained: dict[str, Any], classes: int = 0) -> list[tuple[str, str, str]]:
     """Rows of the comparison with the paper: whose model, % right at the first guess, on which photos."""
     if not comparison_paragraphs(card, trained, classes):
         return []
@@ -56,7 +56,7 @@ def _title_without_size(card: ModelCard) -> str:
 def _held_out_rows(model: str, measured: dict[str, Any], sets: dict[str, Any]) -> list[tuple[str, str, str]]:
     """What it names right of each set of photos, by what the card calls those `sets`."""
     text, rows = texts.prose("common"), []
-    for key, found in accuracies(measured).items():
+    for key, found in accuracies_by_photo_set(measured).items():
         called = sets.get(key.partition(" ")[2], {}).get("called")
         photos = text["photos held out of" if called else "photos held out"]
         rows.append((model, f"{found['top1']:.1f}", photos.format(count=found["photos"], called=called)))
@@ -85,7 +85,7 @@ def _rank_paragraph(accuracies_percent: list[float], card: ModelCard, photos: st
 def _teacher_sentence(trained: dict[str, Any]) -> str:
     """What its teacher names of either set of photos: by how much those differ."""
     teacher = _teacher_card(trained)
-    measured = [found["top1"] for found in accuracies(trained.get("teacher_measured_alike", {})).values()]
+    measured = [found["top1"] for found in accuracies_by_photo_set(trained.get("teacher_measured_alike", {})).values()]
     if teacher is None or not measured:
         return ""
     return texts.prose("common")["paper teacher"].format(
@@ -101,7 +101,7 @@ def _teacher_card(trained: dict[str, Any]) -> ModelCard | None:
 
 def _size_sentence(card: ModelCard, trained: dict[str, Any] | None = None) -> str:
     """That it is smaller than the paper's models, and learned from less where `trained` says how many crops of how many photos."""
-    text, smallest = texts.prose("common"), tables.table_rows("1")[0]
+    text, smallest = texts.prose("common"), tables.paper_table_rows("1")[0]
     if not card.params_m or card.params_m > 0.95 * float(smallest["params_m"]):
         return ""
     size = {"params": f"{card.params_m:.3g}", "small": smallest["model"], "small_m": smallest["params_m"]}

@@ -11,10 +11,10 @@ from streamlit.testing.v1 import app_test, local_script_runner
 
 import vitcore
 from app.state.memory import garbage_collection, memory_cache
-from app.state.models import uploaded_file
+from app.state.models import save_and_unzip_upload
 from app.state.photos import photo_collections
 from tests.conftest import NORMALISE, TINY, lively
-from tests.printing import printed_once
+from tests.printed_figures import printed_once
 from vitcore.architectures.build_model import build_from_description
 from vitcore.models import load_model
 from vitcore.train import run_folder
@@ -64,7 +64,7 @@ def disk(monkeypatch, tmp_path) -> Path:
     place = tmp_path / "disk"
     place.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(place))
-    monkeypatch.setattr(uploaded_file, "SPARE_DISK_BYTES", 0)
+    monkeypatch.setattr(save_and_unzip_upload, "SPARE_DISK_BYTES", 0)
     return place
 
 
@@ -157,7 +157,7 @@ def files(monkeypatch):
 @pytest.fixture(scope="module")
 def server():
     """The address of an app in a process of its own."""
-    from served import served
+    from app_server import served
 
     with served() as address:
         yield address

@@ -12,7 +12,7 @@ from app.state.photos import sample_photos
 from app.state.training.films import RECORDINGS
 from app.views.train import recipe_form
 from tests.rooms import nodes
-from vitcore.faithfulness.map_charts import PART_TITLES
+from vitcore.faithfulness.map_test_charts import PART_TITLES
 from vitcore.faithfulness.method_maps import TITLES
 from vitcore.faithfulness.method_ranking import FILL_TITLES
 from vitcore.models import local_files
@@ -75,7 +75,7 @@ def _strings(node: ast.expr) -> Iterator[str]:
 
 def data() -> Iterator[str]:
     """English that is said where it is shown: of photos, models, recipes, presets and recordings."""
-    for row in sample_photos.samples():
+    for row in sample_photos.sample_photo_rows():
         yield from (row["title"], row["alt"])
     for card in MODEL_CARDS:
         yield from filter(None, (card.good_for, card.note, card.data))
@@ -85,7 +85,9 @@ def data() -> Iterator[str]:
         yield from (photos["of"] for photos in trained.get("photos", {}).values())
         yield from filter(None, (one["differs"] for one in trained.get("commands", []) if isinstance(one, dict)))
     for field in recipe_fields():
-        yield from filter(None, (recipe_form.field_name(field.name), *(field.metadata[part] for part in ("help", "group", "unit"))))
+        yield from filter(
+            None, (recipe_form.recipe_field_words(field.name), *(field.metadata[part] for part in ("help", "group", "unit")))
+        )
     for name in PRESETS:
         yield from (words for part, words in recipe_form.preset_description(name).items() if part != "Command")
     for file in RECORDINGS.glob("*.json"):
@@ -115,7 +117,7 @@ def paper_words() -> set[str]:
     """What the charts of the paper's numbers say of cells: groups, kinds and places of positions, data sets."""
     from vitcore.paper import tables
 
-    datasets = [row["dataset"] for name in ("2", "5", "7") for row in tables.table_rows(name)]
-    kinds = [row["positions"] for row in tables.table_rows("8")] + list(tables.table_rows("8")[0])[2:]
+    datasets = [row["dataset"] for name in ("2", "5", "7") for row in tables.paper_table_rows(name)]
+    kinds = [row["positions"] for row in tables.paper_table_rows("8")] + list(tables.paper_table_rows("8")[0])[2:]
     names = {*tables.VTAB_GROUPS, *kinds, *datasets}
     return {name for name in names if name in ("VTAB (19 tasks)", "Average") or name in {*tables.VTAB_GROUPS, *kinds}}

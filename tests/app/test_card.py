@@ -13,13 +13,13 @@ from app.state.jobs import speed_measurement
 from app.views.card import speed_section, table1_row
 from app.widgets import paper_comparison
 from vitcore.architectures.model_summary import Table1Row
-from vitcore.assets import asset
+from vitcore.assets import asset_path
 from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS, ModelCard
 from vitcore.profiling import profile_subprocess
-from vitcore.profiling.throughput import BatchThroughput, Device, ThroughputProfile
+from vitcore.profiling.throughput import BatchThroughput, MeasuredDevice, ThroughputProfile
 
 WORDS = texts.prose("card", "en")
-HERE = Device("a device", "cpu", "fp32", 1, 1e11)
+HERE = MeasuredDevice("a device", "cpu", "fp32", 1, 1e11)
 ONE, TWO = BatchThroughput(1, 5.0, 30.4), BatchThroughput(2, 8.0, 41.6)
 
 
@@ -94,8 +94,15 @@ def test_only_what_is_known_is_set_beside_the_paper():
     assert "parameters" not in base, "as large as the paper's"
     assert said("vit_small_patch16_224.dino") == "", "it names no classes"
     card = next(card for card in MODEL_CARDS if card.title == "ViT-B/16")
-    assert [right for _, right, _ in paper_comparison.table_rows(card, {})] == ["84.5", "71.16", "77.91", "83.97", "84.15", "88.55"]
-    assert paper_comparison.table_rows(ModelCard("mine", "Mine", 5.0, 0, ""), {}, 1000) == []
+    assert [right for _, right, _ in paper_comparison.accuracy_comparison_rows(card, {})] == [
+        "84.5",
+        "71.16",
+        "77.91",
+        "83.97",
+        "84.15",
+        "88.55",
+    ]
+    assert paper_comparison.accuracy_comparison_rows(ModelCard("mine", "Mine", 5.0, 0, ""), {}, 1000) == []
 
     def own(top1: float, classes: int = 1000, views: int | None = None) -> str:
         trained = {"measured": {"accuracy mine": {"top1": top1}}, "image_views": views, "training_photos": views}
@@ -154,10 +161,12 @@ def test_a_process_that_dies_is_said(lines):
 def test_in_public_it_is_off(monkeypatch, lines):
     monkeypatch.setenv("INSIDE_VIT_PUBLIC", "1")
     app = App("card").fine()
-    assert any(permissions.why_not("measurements") in said for said in app.sentences("info")) and not app.at.get("select_slider")
+    assert any(permissions.why_not_allowed("measurements") in said for said in app.sentences("info")) and not app.at.get(
+        "select_slider"
+    )
     assert app.at.code[0].value == "python -m vitcore profile vit-tiny-patch8-128"
     with pytest.raises(permissions.NotAllowedError):
-        speed_measurement.start(None, False, [1], 0)
+        speed_measurement.start_measurement(None, False, [1], 0)
 
 
 def test_sentences_follow_the_numbers():
@@ -185,7 +194,7 @@ def test_what_the_model_was_taught_is_said_below_its_picker_and_on_its_card_alon
 
 def test_the_card_says_what_was_measured_on_photos_that_nothing_was_tuned_on():
     """Figures as they stand in the JSON, the teacher's beside them, and what an AUC against outlines is."""
-    trained = json.loads((asset("models") / f"{DEFAULT_MODEL}.json").read_text(encoding="utf-8"))["trained"]
+    trained = json.loads((asset_path("models") / f"{DEFAULT_MODEL}.json").read_text(encoding="utf-8"))["trained"]
     own, teacher = (trained[key]["pets"] for key in ("measured", "teacher_measured_alike"))
     said = " ".join(App("card").fine().sentences("markdown"))
     right = [f"{one[kind]['called_so']:.1f} %" for one in (own, teacher) for kind in ("cats", "dogs")]
@@ -209,7 +218,7 @@ def test_the_card_says_what_was_measured_on_photos_that_nothing_was_tuned_on():
 
 
 def test_the_card_shows_the_commands_and_which_would_give_something_else():
-    trained = json.loads((asset("models") / f"{DEFAULT_MODEL}.json").read_text(encoding="utf-8"))["trained"]
+    trained = json.loads((asset_path("models") / f"{DEFAULT_MODEL}.json").read_text(encoding="utf-8"))["trained"]
     app = App("card").fine()
     for i, one in enumerate(trained["commands"]):
         assert app.component(f"made_{i}")["text"] == one["command"]

@@ -9,7 +9,7 @@ from app.components.chart.chart import chart_spec
 from vitcore import figures
 from vitcore.analysis import filters
 from vitcore.figures.charts.training_figures import TrainingCurve
-from vitcore.figures.theme import DIVERGING, HEAT, gradient_stops
+from vitcore.figures.theme_colours import DIVERGING, HEAT, gradient_stops
 
 RNG = np.random.default_rng(0)
 

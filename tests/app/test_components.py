@@ -6,7 +6,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from nameless import Nameless
+from nameless_controls import Nameless
 from streamlit import runtime
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
@@ -40,16 +40,16 @@ def script():
     """A control that a component sets, and one that a person touches meanwhile."""
     import streamlit as st
 
-    from app.components.pending_choices import choose, mark_drawn, restore_pending
+    from app.components.pending_choices import mark_controls_drawn, restore_pending_choices, set_control
 
     for value in st.session_state.pop("chosen", ()):
-        choose("token", value)
-    restore_pending()
+        set_control("token", value)
+    restore_pending_choices()
     st.number_input("Token", 0, 300, 137, key="token", bind="query-params")
     st.number_input("Kept", 0, 300, 0, key="kept", bind="query-params")
     st.toggle("Other", key="other")
     if not st.session_state.get("broken off"):
-        mark_drawn()
+        mark_controls_drawn()
 
 
 @pytest.fixture
@@ -139,9 +139,9 @@ def work_at_a_press():
     """A button whose work is cut short once by another touch, or fails."""
     import streamlit as st
 
-    from app.widgets.held_button import held_press
+    from app.widgets.button_until_done import button_holding_press
 
-    with held_press("Go", "work", key="go", disabled="disabled" in st.session_state) as is_pressed:
+    with button_holding_press("Go", "work", key="go", disabled="disabled" in st.session_state) as is_pressed:
         if is_pressed:
             if "cut" not in st.session_state:
                 st.session_state["cut"] = True

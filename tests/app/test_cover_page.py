@@ -8,7 +8,7 @@ import vitcore
 from app.state.photos import sample_photos
 from app.state.recordings import covered_photos
 from vitcore.analysis.outlier_tokens import outliers_in_map
-from vitcore.faithfulness.covered_patches import answers_without
+from vitcore.faithfulness.covered_patches import logits_without_patches
 from vitcore.faithfulness.covered_recording import record_covered
 from vitcore.faithfulness.deletion import patch_order
 from vitcore.forward.mask_outliers import mask_outlier_tokens
@@ -67,7 +67,7 @@ def test_the_page_shows_vitcores_pass_without_the_patches(fill, shipped):
 
 def test_the_button_covers_what_the_map_calls_strongest_weakest_or_draws(shipped):
     app, rec = App("cover", cover_count="20", cover_map="Grad-CAM").fine(), vitcore.record(shipped, photo())
-    values = covered_photos.map_values(rec, "grad_cam", False, shipped)
+    values = covered_photos.map_by_name(rec, "grad_cam", False, shipped)
     for order in ("strongest", "weakest"):
         app.set(cover_order=order).press("cover_them")
         assert app.component("cover")["state"]["covered"] == code_of(*patch_order(values, order)[:20])
@@ -82,7 +82,7 @@ def test_the_button_covers_what_the_map_calls_strongest_weakest_or_draws(shipped
 
 def test_masked_outlier_tokens_are_masked_in_both_maps(shipped):
     """The setting of all pages: each pass's own outlier tokens give nothing to its maps, and none is framed."""
-    name = next(row["id"] for row in sample_photos.samples() if len(covered_outliers(shipped, row["id"])))
+    name = next(row["id"] for row in sample_photos.sample_photo_rows() if len(covered_outliers(shipped, row["id"])))
     gone = [5, 6, 7]
     app = App("cover", photo=name, covered=code_of(*gone), mask_outliers="true").fine()
     data, rec = app.component("cover"), vitcore.record(shipped, photo(name))
@@ -103,7 +103,7 @@ def test_predict_first_keeps_the_answer_until_it_is_guessed_and_names_chance(shi
     app = App("cover", cover_count="200", fill="removed").fine()
     rec = vitcore.record(shipped, photo())
     likeliest, gone = int(rec.logits.argmax()), patch_order(rec.rollout())[:200]
-    after = probabilities(answers_without(shipped, rec.model_input.pixels, [gone], "removed"), "softmax")[0]
+    after = probabilities(logits_without_patches(shipped, rec.model_input.pixels, [gone], "removed"), "softmax")[0]
     still = int(after.argmax()) == likeliest
     guess = next(key for key in app.controls if key.startswith("guess_cover"))
     assert "by chance" not in app.answer

@@ -9,7 +9,7 @@ from visitor import App
 from app.state.memory import memory_cache
 from app.state.models import model_device
 from tests.conftest import ROOT
-from tests.shells import shell
+from tests.forked_python import shell
 
 # A device that only pretends to be one, in a process of its own: torch never forgets a device.
 ON_AN_ACCELERATOR = """
@@ -18,7 +18,7 @@ sys.path.insert(0, "tests/app")
 from streamlit.testing.v1 import local_script_runner
 from visitor import App
 import vitcore
-from app.state.memory import memory_size
+from app.state.memory import cached_value_size
 from app.state.models import loaded_models, model_device
 from tests import pretend_device
 from tests.conftest import NORMALISE, timm_vit
@@ -27,23 +27,23 @@ from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL
 
 ADDRESSES = {"rollout": {"method": "Grad-CAM", "fusion": "max"}, "switch": {"off": "positions-L1.mlp-L0H0"}}
-run, buffer = local_script_runner.LocalScriptRunner._run_script_thread, memory_size._buffer
+run, buffer = local_script_runner.LocalScriptRunner._run_script_thread, cached_value_size._buffer
 
 def run_on_device(runner):
     with pretend_device._Factories():
         run(runner)
 
 local_script_runner.LocalScriptRunner._run_script_thread = run_on_device
-memory_size._buffer = lambda one: buffer(getattr(one, "held", one))
+cached_value_size._buffer = lambda one: buffer(getattr(one, "held", one))
 torch.inference_mode = lambda on=True: torch.set_grad_enabled(not on)
 small = vitcore.wrap(timm_vit(), name=DEFAULT_MODEL, **NORMALISE)
 load_model.load = lambda name, **_: small
 told = {}
 with pretend_device.pretend_device() as device:
-    home = loaded_models.loaded(DEFAULT_MODEL)
+    home = loaded_models.loaded_model(DEFAULT_MODEL)
     told["at first"] = home.device.type
     model_device.choose_device(device)
-    away = loaded_models.loaded(DEFAULT_MODEL)
+    away = loaded_models.loaded_model(DEFAULT_MODEL)
     told["chosen"] = away.device.type
     for slug, address in ADDRESSES.items():
         before = sum(pretend_device.calls.values())
@@ -52,7 +52,7 @@ with pretend_device.pretend_device() as device:
     logits = [vitcore.record(vit, "assets/samples/cat.jpg").logits for vit in (home, away)]
     told["difference"] = float(abs(logits[0] - logits[1]).max())
     model_device.choose_device("cpu")
-    told["again"] = loaded_models.loaded(DEFAULT_MODEL).device.type
+    told["again"] = loaded_models.loaded_model(DEFAULT_MODEL).device.type
 print(json.dumps(told))
 """
 
@@ -93,7 +93,7 @@ def test_no_room_on_the_device_is_known_as_no_room(error):
 def test_a_device_that_there_is_not_ends_the_start_in_a_sentence(monkeypatch):
     monkeypatch.setenv("INSIDE_VIT_DEVICE", "abacus")
     with pytest.raises(SystemExit, match=r"^INSIDE_VIT_DEVICE: 'abacus' is not a device of this machine, which has cpu"):
-        model_device.check_setting()
-    assert "model_device.check_setting()" in (ROOT / "app/main.py").read_text()
+        model_device.check_device_setting()
+    assert "model_device.check_device_setting()" in (ROOT / "app/main.py").read_text()
     monkeypatch.setenv("INSIDE_VIT_DEVICE", "auto")
     assert model_device.current_device() in model_device.available_devices()

@@ -7,7 +7,7 @@ from visitor import App
 
 from app import texts
 from tests.vitcore.experiments.conftest import tiny  # noqa: F401  (a fixture)
-from vitcore.assets import asset
+from vitcore.assets import asset_path
 from vitcore.experiments import results_csv, run_experiment, verdict_sentences
 from vitcore.experiments.catalogue import EXPERIMENTS, judge_claims
 from vitcore.train import run_folder
@@ -25,7 +25,7 @@ def test_every_sentence_is_shown_with_its_verdict():
     app, near = App("experiments").fine(), set()
     for name, one in EXPERIMENTS.items():
         app.set(experiment=name).fine()
-        results = results_csv.read_results(asset("experiments") / f"{name}.csv")
+        results = results_csv.read_results(asset_path("experiments") / f"{name}.csv")
         markdown = app.sentences("markdown")
         for claim, told in judge_claims(one, results):
             assert f"**{claim.sentence}**" in markdown

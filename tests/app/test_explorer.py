@@ -8,7 +8,7 @@ import pytest
 import streamlit as st
 from visitor import App
 
-from app.state.recordings import attention_bytes, recordings
+from app.state.recordings import attention_for_browser, cached_recordings
 from app.views.attention import pinned_tokens
 from vitcore.analysis import attention_as_bytes, head_descriptions
 from vitcore.analysis.rollout import rollout
@@ -103,7 +103,7 @@ def pins(app: App) -> tuple:
 def pick(app: App, prefix: int = 1, **tokens: int | None) -> App:
     """As a choice in the picture reaches the page."""
     state = app.at.session_state
-    with patch.object(pinned_tokens, "choose", state.__setitem__), patch.object(st, "session_state", state):
+    with patch.object(pinned_tokens, "set_control", state.__setitem__), patch.object(st, "session_state", state):
         for name, token in tokens.items():
             pinned_tokens.pin_token(name, token, prefix)
     return app.run()
@@ -158,7 +158,7 @@ def test_a_large_model_sends_some_queries_and_says_so(files, make_vit, offer, ph
     vit = make_vit(img_size=240, patch_size=8, num_heads=4, reg_tokens=2)
     vit = replace(vit, card=replace(vit.card, name="large"))
     offer(large=vit)
-    with patch.object(recordings, "KEEP_MAPS_MB", 6):
+    with patch.object(cached_recordings, "KEEP_MAPS_MB", 6):
         app = App("attention", model="large", photo="astronaut", token="700", second="3", block="1")
         data = given(app)
         rec = vitcore.record(vit, photo, maps=[1], fusions=("mean",))
@@ -167,7 +167,7 @@ def test_a_large_model_sends_some_queries_and_says_so(files, make_vit, offer, ph
         assert {0, 1, 2, 3, 700} <= set(spec["queries"]) and len(files[spec["url"]]) <= 800_000
         assert len(spec["queries"]) > 100, "as many as fit"
         close(attention_as_bytes.decode_weights(block_of(data, files, 1)), rec.maps[1][:, spec["queries"]])
-        assert f"{attention_bytes.query_stride(rec, vit.heads)} patches apart" in data["coarse"]
+        assert f"{attention_for_browser.query_stride(rec, vit.heads)} patches apart" in data["coarse"]
         strip = np.frombuffer(files[data["atlas"]["url"]], np.uint8)
         assert not data["atlas"]["whole"] and strip.size == 3 * 16 * 16
         data = given(app.set(direction="gets", rolled=True))
@@ -208,12 +208,12 @@ def test_every_word_is_there_in_every_language(lang, files):
 
 def test_thumbnails_of_a_large_grid_are_means():
     maps = np.random.default_rng(0).random((2, 37, 20)).astype(np.float16)
-    small = attention_bytes._downsample(maps, 16, 16)
+    small = attention_for_browser._downsample(maps, 16, 16)
     assert small.shape == (2, 16, 16)
     edges = np.append(np.arange(16) * 37 // 16, 37), np.append(np.arange(16) * 20 // 16, 20)
     expected = maps[1, edges[0][5] : edges[0][6], edges[1][9] : edges[1][10]].astype(np.float64).mean()
     assert small[1, 5, 9] == pytest.approx(expected, rel=1e-4)
-    assert attention_bytes._downsample(maps[:, :16, :16], 16, 16).dtype == np.float16
+    assert attention_for_browser._downsample(maps[:, :16, :16], 16, 16).dtype == np.float16
 
 
 def test_addresses_lead_to_the_bytes_and_a_link_may_write_a_photo_with_a_capital():

@@ -16,7 +16,7 @@ STREAMLITS = (Path(get_static_dir()) / "index.html").read_text(encoding="utf-8")
 def asked(path: str, query: bytes = b""):
     """The answer to a browser's request, or None where Streamlit answers."""
     scope = {"type": "http", "method": "GET", "path": path, "headers": [], "query_string": query}
-    for route in first_paint.routes():
+    for route in first_paint.page_routes():
         match, more = route.matches(scope)
         if match is Match.FULL:
             return route.endpoint(Request(scope | more))

@@ -65,21 +65,21 @@ def test_the_menu_of_languages_has_a_font_of_its_own():
 @pytest.mark.filterwarnings("error:Glyph")
 def test_a_printed_figure_speaks_chinese(lang, kind):
     grid = Grid(4, 4, 8, 1)
-    with translation.speaking(texts.table(lang)):
+    with translation.using_translation(texts.translation_table(lang)):
         fig = figures.attention_distance(np.full((2, 3), 9.0), grid, 12.0)
         printed = figures.print_figure(fig, kind, texts.prose("distance", lang)["how"])
-        assert fig.title == texts.table(lang)["Mean attention distance"]
+        assert fig.title == texts.translation_table(lang)["Mean attention distance"]
     assert printed != figures.print_figure(fig, kind), "the note is printed"
 
 
 def test_each_script_is_printed_in_its_own_font():
     """直 and 角 have one code each and two forms: the sentence says the font, too."""
-    assert {lang: texts.table(lang)["Inside ViT SC"] for lang in CUT.SCRIPTS.values()} == {
+    assert {lang: texts.translation_table(lang)["Inside ViT SC"] for lang in CUT.SCRIPTS.values()} == {
         lang: f"Inside ViT {script}" for script, lang in CUT.SCRIPTS.items()
     }
     pictures = []
     for lang in CUT.SCRIPTS.values():
-        with translation.speaking({"Inside ViT SC": texts.table(lang)["Inside ViT SC"]}):
+        with translation.using_translation({"Inside ViT SC": texts.translation_table(lang)["Inside ViT SC"]}):
             fig = figures.predictions([("a", 0.5)], title="直角")
             pictures.append(np.asarray(Image.open(io.BytesIO(figures.print_figure(fig)))))
     assert pictures[0].shape == pictures[1].shape and (pictures[0] != pictures[1]).any()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.benchmarks.layout import figures, table, union
+from tests.benchmarks.first_screen_layout import figures, table, union
 
 SCREEN = [0, 0, 100, 100]
 

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from nameless import Nameless
+from nameless_controls import Nameless
 from visitor import App
 
 from app import texts

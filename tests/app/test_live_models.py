@@ -12,10 +12,10 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from visitor import App
 
-from app.server import live_files, live_models
-from app.state.memory import visitors
-from app.state.models import live_graph
-from tests.models import run_folder
+from app.server import live_own_models, live_shipped_files
+from app.state.memory import visitor_storage
+from app.state.models import live_onnx_graph
+from tests.model_files import run_folder
 from vitcore.train import run_folder as runs
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -24,13 +24,13 @@ onnxruntime = pytest.importorskip("onnxruntime")
 @pytest.fixture(autouse=True)
 def connected(disk, monkeypatch):
     """One connection for all visits; and onnxruntime-web is taken to be here: no browser runs it in these tests."""
-    monkeypatch.setattr(live_files, "missing_files", list)
-    monkeypatch.setattr(visitors, "session_id", lambda: "who brought it")
+    monkeypatch.setattr(live_shipped_files, "missing_live_files", list)
+    monkeypatch.setattr(visitor_storage, "session_id", lambda: "who brought it")
 
 
 def browser(*visits: str) -> TestClient:
     """A browser that has the connections of these visits."""
-    return TestClient(Starlette(routes=live_models.LiveModels(lambda _scope, visit: visit in visits).routes()))
+    return TestClient(Starlette(routes=live_own_models.LiveModels(lambda _scope, visit: visit in visits).routes()))
 
 
 def brought(name: str, data: bytes) -> App:
@@ -109,12 +109,12 @@ def test_what_can_not_go_live_is_said_in_a_sentence_and_the_server_answers(kind,
     if kind == "no onnx":
         monkeypatch.setitem(sys.modules, "onnx", None)
     if kind == "too large":
-        monkeypatch.setattr(live_graph, "MOST_MB", 1)
+        monkeypatch.setattr(live_onnx_graph, "MOST_MB", 1)
     if kind == "other filter":
         card = run / "model.json"
         card.write_text(card.read_text().replace("bilinear", "nearest"))
     if kind == "another graph":
-        monkeypatch.setattr(live_graph, "AGREES", 0.0)
+        monkeypatch.setattr(live_onnx_graph, "AGREES", 0.0)
     said = App("live", model="runs/20260101-000000").fine().component("live")
     assert REFUSED[kind] in said["problem"] and said["problem"].endswith("This is the server's answer.")
     assert said["files"] == {} and len(said["server"]["answer"]) == 5

@@ -10,17 +10,17 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import streamlit as st
-from files import corners, saved
+from picture_files import corners, saved
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 from visitor import MAIN, App
 
 import vitcore
 from app import texts
-from app.shell import current_visit
+from app.shell import load_page_visit
 from app.state import landing_figures, reports
 from app.state.photos import sample_photos, uploaded_photo
-from app.state.recordings import look_bytes, recordings
+from app.state.recordings import cached_recordings, look_for_browser
 from vitcore.analysis import attention_as_bytes, position_embeddings
 from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.analysis.rollout import rollout
@@ -66,7 +66,7 @@ def close(found, expected) -> None:
 
 @pytest.fixture(scope="module")
 def rec(shipped):
-    photo = sample_photos.SAMPLES / f"{sample_photos.samples()[0]['id']}.jpg"
+    photo = sample_photos.SAMPLES / f"{sample_photos.sample_photo_rows()[0]['id']}.jpg"
     return vitcore.record(shipped, photo, maps=range(shipped.blocks))
 
 
@@ -77,10 +77,10 @@ def test_the_picture_that_ships_is_what_is_computed_now(rec, shipped):
     """If this fails after a change of the model, the photo or the drawing: python -m tests.shipping.landing_picture"""
     kept = json.loads(landing_figures.PICTURE_FILE.read_text())
     grid = rec.grid
-    assert kept["model"] == vitcore.models.model_cards.DEFAULT_MODEL and kept["photo"] == sample_photos.samples()[0]["id"]
+    assert kept["model"] == vitcore.models.model_cards.DEFAULT_MODEL and kept["photo"] == sample_photos.sample_photo_rows()[0]["id"]
     assert kept["grid"] == {"rows": grid.rows, "cols": grid.cols, "prefix": grid.prefix, "step": list(grid.step_px)}
     assert np.allclose(kept["values"], rec.rollout().ravel(), atol=2e-6)
-    assert kept["readout"] == shipped.pooling and kept["colours"] == landing_figures.look_colours("light")
+    assert kept["readout"] == shipped.pooling and kept["colours"] == landing_figures.encoded_colour_tables("light")
     assert [(label, pytest.approx(share, abs=1e-3)) for label, share in rec.top_classes()] == [tuple(one) for one in kept["answer"]]
     assert [shipped.labels[i] for i in kept["classes"]] == [label for label, _ in kept["answer"]]
     photo = resize_for_figure(sharp_crop(rec.photo, rec.model_input))
@@ -91,8 +91,8 @@ def test_the_picture_that_ships_is_what_is_computed_now(rec, shipped):
 
 def test_the_first_picture_is_small_and_needs_no_model():
     assert landing_figures.PICTURE_FILE.stat().st_size < 150_000
-    stopped = patch.object(current_visit, "load_visit", lambda *_, **__: st.stop())
-    with stopped, patch.object(recordings, "is_at_hand", lambda *_: False):
+    stopped = patch.object(load_page_visit, "load_visit", lambda *_, **__: st.stop())
+    with stopped, patch.object(cached_recordings, "is_recording_cached", lambda *_: False):
         at = AppTest.from_file(str(MAIN), default_timeout=60).run()
     assert not at.exception
     early = json.loads(at.get_by_key("look_early").proto.json)
@@ -102,8 +102,10 @@ def test_the_first_picture_is_small_and_needs_no_model():
 
 def test_the_first_picture_is_sent_to_nobody_whose_page_is_drawn_at_once():
     App("overview").fine()  # from now on the recording is kept
-    assert recordings.is_at_hand(DEFAULT_MODEL, "red-panda") and not recordings.is_at_hand("a model of nobody", "red-panda")
-    with patch.object(current_visit, "load_visit", lambda *_, **__: st.stop()):
+    assert cached_recordings.is_recording_cached(DEFAULT_MODEL, "red-panda") and not cached_recordings.is_recording_cached(
+        "a model of nobody", "red-panda"
+    )
+    with patch.object(load_page_visit, "load_visit", lambda *_, **__: st.stop()):
         at = AppTest.from_file(str(MAIN), default_timeout=60).run()
     assert not at.exception and not any(one.key == "look_early" for one in at.get("bidi_component"))
 
@@ -140,18 +142,20 @@ def test_the_components_that_are_framed_make_most_of_the_embedding(rec, shipped)
     """Against the embedding itself: a component's part is the spread over filters of what it adds to them."""
     from vitcore.analysis import filters, patches
 
-    kernel = load_model.first_kernel(shipped)
+    kernel = load_model.first_layer_filters(shipped)
     fitted = filters.principal_components(kernel)
     cut = patches.normalise_pixels(patches.split_patches(rec.model_input.pixels, shipped.patches), shipped.mean, shipped.std)
     rows = kernel.transpose(0, 2, 3, 1).reshape(len(kernel), -1)
     weights = (rows - rows.mean(0)) @ fitted.vectors.reshape(len(fitted.vectors), -1).T  # filter × component
     one = cut[37].ravel() @ fitted.vectors.reshape(len(fitted.vectors), -1).T
-    spread = (weights * one).std(0)[: look_bytes.MAX_COMPONENTS]
+    spread = (weights * one).std(0)[: look_for_browser.MAX_COMPONENTS]
     parts = np.abs(
-        np.frombuffer(look_bytes.component_parts(rec, look_bytes.MAX_COMPONENTS), np.int8).reshape(256, -1)[37].astype(float)
+        np.frombuffer(look_for_browser.component_part_bytes(rec, look_for_browser.MAX_COMPONENTS), np.int8)
+        .reshape(256, -1)[37]
+        .astype(float)
     )
     assert set(np.argsort(spread)[-3:]) == set(np.argsort(parts, kind="stable")[-3:])
-    exact = np.abs(filters.component_parts(cut, fitted, look_bytes.MAX_COMPONENTS)[37])
+    exact = np.abs(filters.component_projections(cut, fitted, look_for_browser.MAX_COMPONENTS)[37])
     assert np.allclose(exact / exact.max(), spread / spread.max())
 
 
@@ -160,7 +164,7 @@ def test_where_the_answer_is_read_from_many_tokens_their_attention_is_sent(kind,
     offer({kind: kinds[kind]})
     data = given(App("overview", model=kind))
     vit = kinds[kind]
-    rec = vitcore.record(vit, sample_photos.SAMPLES / f"{sample_photos.samples()[0]['id']}.jpg", maps=range(vit.blocks))
+    rec = vitcore.record(vit, sample_photos.SAMPLES / f"{sample_photos.sample_photo_rows()[0]['id']}.jpg", maps=range(vit.blocks))
     for block in range(vit.blocks):
         found = codes(files, data["readouts"][block], vit.heads, rec.grid.tokens)
         close(rec.grid.to_map(found), rec.head_maps(block))
@@ -171,7 +175,7 @@ def test_a_large_model_sends_the_layer_at_hand_and_rows_that_fit(files, make_vit
     vit = make_vit(img_size=240, patch_size=8, num_heads=4, reg_tokens=2)
     vit = replace(vit, card=replace(vit.card, name="large-look"))
     offer({"large-look": vit})
-    with patch.object(recordings, "KEEP_MAPS_MB", 6):
+    with patch.object(cached_recordings, "KEEP_MAPS_MB", 6):
         data = given(App("overview", model="large-look", photo="astronaut", layer="1", patch="697"))
     rec = vitcore.record(vit, photo, maps=[1], fusions=("mean",))
     assert [place is None for place in data["maps"]] == [True, False, True]

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 from app_process import ROOT, served
-from served import Visit
+from app_server import Visit
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
@@ -88,8 +88,8 @@ def test_after_a_storm_of_connections_the_next_visitor_gets_a_page(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
 def test_the_limit_is_raised_as_far_as_the_system_lets_it():
     script = (
-        "import json, resource; from app.server.open_file_limit import raise_limit;"
-        "said = raise_limit(); print(json.dumps([said, *resource.getrlimit(resource.RLIMIT_NOFILE)]))"
+        "import json, resource; from app.server.open_file_limit import raise_open_file_limit;"
+        "said = raise_open_file_limit(); print(json.dumps([said, *resource.getrlimit(resource.RLIMIT_NOFILE)]))"
     )
     for limits, expected, says in (
         ("ulimit -S -n 256; ulimit -H -n 1500", [1500, 1500, 1500], "open 1500 files, enough for about 355 visitors"),

@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 
 from app.state.memory import memory_cache
-from app.state.memory.memory_size import buffer_bytes
+from app.state.memory.cached_value_size import bytes_by_buffer
 from vitcore.forward.mask_outliers import mask_outlier_tokens
 
 KB = 1000
@@ -21,7 +21,7 @@ def block(kilobytes: int = 100) -> np.ndarray:
 
 
 def weight(held: object) -> int:
-    return sum(buffer_bytes(held).values())
+    return sum(bytes_by_buffer(held).values())
 
 
 @pytest.fixture
@@ -155,10 +155,10 @@ def test_what_the_process_takes_beyond_the_usual_is_taken_off(store, monkeypatch
     fill(store, *"abcdefghi")
     for more, left in ((-1, "abcdefghi"), (0, "abcdefghi"), (300 * KB, "defghi"), (memory_cache.GB, "fghi")):
         taken = store.bytes + memory_cache.USUAL_PROCESS_BYTES + more
-        monkeypatch.setattr(memory_cache, "process_memory", lambda taken=taken: taken)
+        monkeypatch.setattr(memory_cache, "process_memory_bytes", lambda taken=taken: taken)
         store.measure_process()
         assert names(store) == left
-    monkeypatch.setattr(memory_cache, "process_memory", lambda: 0)
+    monkeypatch.setattr(memory_cache, "process_memory_bytes", lambda: 0)
     store.measure_process()
     fill(store, *"klmno")
     assert names(store) == "fghiklmno"
@@ -166,7 +166,7 @@ def test_what_the_process_takes_beyond_the_usual_is_taken_off(store, monkeypatch
 
 def test_what_the_process_takes_is_what_the_system_says():
     held = np.ones(50 * KB * KB, np.uint8)
-    with_it = memory_cache.process_memory()
+    with_it = memory_cache.process_memory_bytes()
     del held
     assert with_it > 50 * KB * KB
 
@@ -200,7 +200,7 @@ def test_a_model_that_cannot_fit_is_refused_before_it_is_loaded(monkeypatch):
     monkeypatch.setattr(load_model, "fetch_weights", lambda name, progress=None: None)
     monkeypatch.setattr(load_model, "load", lambda name: pytest.fail(f"{name} was loaded"))
     with pytest.raises(load_model.ModelError, match=r"needs 1\.2 GB of memory, and this server keeps 0\.5 GB"):
-        loaded_models.fetch_and_load("vit_large_patch16_224.augreg_in21k_ft_in1k", False, lambda *_: None)
+        loaded_models.load_or_download("vit_large_patch16_224.augreg_in21k_ft_in1k", False, lambda *_: None)
 
 
 def test_gradients_that_cannot_fit_are_refused_in_a_sentence(monkeypatch):
@@ -220,7 +220,7 @@ def test_the_budget_is_a_setting(monkeypatch, said, bytes_):
     monkeypatch.delenv("INSIDE_VIT_MEMORY_GB", raising=False)
     if said:
         monkeypatch.setenv("INSIDE_VIT_MEMORY_GB", said)
-    assert memory_cache.memory_budget() == (bytes_ or memory_cache.memory_bytes() // 4) > 2**28
+    assert memory_cache.memory_budget_bytes() == (bytes_ or memory_cache.machine_memory_bytes() // 4) > 2**28
 
 
 def test_what_has_a_key_of_its_own_is_known_by_that(rec):

@@ -30,7 +30,7 @@ def recorded(vit, name: str, **how) -> vitcore.Recording:
 def photos(shipped) -> tuple[str, str]:
     """Found by computing: a photo of the gallery whose rollout is misleading by the rule, and one whose is not."""
     told: dict[bool, str] = {}
-    for row in sample_photos.samples():
+    for row in sample_photos.sample_photo_rows():
         rec = recorded(shipped, row["id"])
         told.setdefault(bool(len(outliers_in_map(rec.rollout(), outliers_in_recording(rec).patches))), row["id"])
         if len(told) == 2:
@@ -62,7 +62,7 @@ def test_one_setting_in_the_address_of_every_page_and_from_page_to_page(cornered
     app = App("rollout", model="cornered").fine()
     assert "mask_outliers" not in app.at.query_params
     app.set(mask_outliers_gathered=True).fine()
-    masked = mask_outlier_tokens(recorded(cornered, sample_photos.samples()[0]["id"]))
+    masked = mask_outlier_tokens(recorded(cornered, sample_photos.sample_photo_rows()[0]["id"]))
     for slug in ("rollout", "patches", "overview", "attention", "story", "compare", "quiz", "report", "distance", "rollout"):
         app.go(slug).fine()
         assert app.at.query_params["mask_outliers"] in ("true", ["true"]), slug
@@ -102,7 +102,7 @@ def test_nothing_is_said_of_a_model_without_them(kinds, offer):
 
 
 def test_the_look_page_is_told_of_them_and_masks_them(photos, shipped):
-    """The browser finds which of them hold much of a map: `outlined.js`."""
+    """The browser finds which of them hold much of a map: `outlier_frames.js`."""
     for name in photos:
         rec = recorded(shipped, name)
         patches = outliers_in_recording(rec).patches.tolist()
@@ -114,7 +114,7 @@ def test_the_look_page_is_told_of_them_and_masks_them(photos, shipped):
 
 def test_compare_says_it_of_each_side_and_masks_both(cornered, offer):
     offer(cornered=cornered)
-    name = sample_photos.samples()[0]["id"]
+    name = sample_photos.sample_photo_rows()[0]["id"]
     rec = recorded(cornered, name, maps=range(cornered.blocks))
     for kind, plain, masked in (
         ("rollout", rec.rollout(), mask_outlier_tokens(rec).rollout()),
@@ -131,10 +131,10 @@ def test_compare_says_it_of_each_side_and_masks_both(cornered, offer):
 
 
 def test_the_story_says_it_of_the_chosen_head_and_of_every_layer(cornered, offer):
-    from app.views.story.step_view import BLOCK_STEP
+    from app.views.story.story_view import BLOCK_STEP
 
     offer(cornered=cornered)
-    rec = recorded(cornered, sample_photos.samples()[0]["id"], maps=range(cornered.blocks))
+    rec = recorded(cornered, sample_photos.sample_photo_rows()[0]["id"], maps=range(cornered.blocks))
     patches = outliers_in_recording(rec).patches
     for head in range(cornered.heads):
         app = App("story", model="cornered", step=str(BLOCK_STEP), layer="2", in_head=str(head), patch="30").fine()
@@ -153,7 +153,9 @@ def test_the_quiz_and_its_link_carry_the_setting(cornered, offer):
     from app.state import reports
 
     offer(cornered=cornered)
-    rec = recorded(cornered, sample_photos.samples()[0]["id"], maps=range(cornered.blocks), fusions=("mean", "max", "min"))
+    rec = recorded(
+        cornered, sample_photos.sample_photo_rows()[0]["id"], maps=range(cornered.blocks), fusions=("mean", "max", "min")
+    )
     plain, masked = (reports._quiz_material(cornered, rec, 3, masks) for masks in (False, True))
     whole = mask_outlier_tokens(rec)
     assert masked.rec.distance_renormalised_px == pytest.approx(whole.distance_renormalised_px, rel=1e-5)
@@ -168,7 +170,7 @@ def test_the_quiz_and_its_link_carry_the_setting(cornered, offer):
 
 def test_the_report_and_its_animation_say_it_and_mask_it(cornered, offer):
     offer(cornered=cornered)
-    rec = recorded(cornered, sample_photos.samples()[0]["id"])
+    rec = recorded(cornered, sample_photos.sample_photo_rows()[0]["id"])
     found = outliers_in_map(rec.rollout(), outliers_in_recording(rec).patches).tolist()
     app = App("report", model="cornered").fine()
     assert bool(said(app)) == bool(found)
@@ -179,7 +181,7 @@ def test_the_report_and_its_animation_say_it_and_mask_it(cornered, offer):
 
 def test_distances_are_masked_too_or_it_is_said_that_they_are_not(cornered, offer):
     offer(cornered=cornered)
-    rec = recorded(cornered, sample_photos.samples()[0]["id"], maps=range(cornered.blocks))
+    rec = recorded(cornered, sample_photos.sample_photo_rows()[0]["id"], maps=range(cornered.blocks))
     app = App("distance", model="cornered", mask_outliers="true").fine()
     table = app.at.dataframe[0].value.to_numpy()[:, 2:]
     assert table.astype(float) == pytest.approx(mask_outlier_tokens(rec).distance_px, abs=0.06)

@@ -47,7 +47,7 @@ def test_the_rollout_on_the_page_is_vitcores(settings, first):
 @pytest.fixture(scope="module")
 def first(shipped) -> vitcore.Recording:
     """Of the photo that pages begin with."""
-    return vitcore.record(shipped, sample(sample_photos.samples()[0]["id"]), fusions=("mean", "max", "min"))
+    return vitcore.record(shipped, sample(sample_photos.sample_photo_rows()[0]["id"]), fusions=("mean", "max", "min"))
 
 
 def test_the_distances_on_the_page_are_vitcores(first):
@@ -91,14 +91,14 @@ THREE = ("cat", "rocket", "crab")
 
 def test_the_average_can_be_stopped_and_goes_on_and_says_which_head_changes_most_from_photo_to_photo(monkeypatch, shipped):
     monkeypatch.setattr(sample_photos, "sample_files", lambda: [(f"{name}.jpg", sample(name)) for name in THREE])
-    go_on = average_distance.add_photos
+    go_on = average_distance.average_over_photos
     with monkeypatch.context() as patch:
 
         def stopped_after_one(vit, photos, mean):
             yield next(go_on(vit, photos, mean))
             mean.stop()  # what the button does, in the run that interrupts this one
 
-        patch.setattr(average_distance, "add_photos", stopped_after_one)
+        patch.setattr(average_distance, "average_over_photos", stopped_after_one)
         app = App("distance").set(over="samples").fine()
     assert "1 image" in below_the_title(app)
     assert "1 image" in below_the_title(app.run().fine()), "stopped means stopped"
@@ -114,9 +114,9 @@ def test_a_photo_in_hand_is_not_added_once_the_average_is_stopped_and_two_runs_c
     that begins anew while its former run is still looking at a photo: the former one gives up."""
     photos, record = sample_photos.sample_files()[:4], vitcore.record
     mean = average_distance.AverageDistance(len(photos))
-    former = average_distance.add_photos(shipped, photos, mean)
+    former = average_distance.average_over_photos(shipped, photos, mean)
     assert next(former) == 1
-    assert list(average_distance.add_photos(shipped, photos, mean)) == [2, 3, 4]
+    assert list(average_distance.average_over_photos(shipped, photos, mean)) == [2, 3, 4]
     assert list(former) == [] and (mean.done_count, mean.averaged_count) == (4, 4)
     mean = average_distance.AverageDistance(2)
 
@@ -126,7 +126,7 @@ def test_a_photo_in_hand_is_not_added_once_the_average_is_stopped_and_two_runs_c
         return record(*given, **how)
 
     monkeypatch.setattr("vitcore.forward.recording.record", stopped_meanwhile)
-    assert list(average_distance.add_photos(shipped, photos[:2], mean)) == [1]
+    assert list(average_distance.average_over_photos(shipped, photos[:2], mean)) == [1]
     assert (mean.done_count, mean.averaged_count) == (1, 1)
 
 
@@ -253,7 +253,7 @@ def test_where_near_heads_end(px, words, monkeypatch):
     grid = Grid(4, 4, 8)
     table = attention_distance.uniform_distance_px(grid) / 8 * np.array(px)
     distances = DistanceTable(table, table, np.zeros((3, 2)), None, grid)
-    distance_sentences.show_details(distances, "renormalise", texts.prose("distance", "en"))
+    distance_sentences.show_more_findings(distances, "renormalise", texts.prose("distance", "en"))
     counted = sum(" near: at most " in said for said in told)
     assert any(words in said for said in told) and counted == ("No head" not in words)
 
@@ -284,7 +284,7 @@ def test_shuffling_is_explained_by_what_it_changes(shipped, first):
     from vitcore.probabilities import probabilities
 
     rec = first
-    best, order = int(rec.logits.argmax()), patches.shuffle_order(rec.grid.patches, 0)
+    best, order = int(rec.logits.argmax()), patches.shuffled_patch_order(rec.grid.patches, 0)
     mixed = predict(shipped, patches.join_patches(patches.split_patches(rec.model_input.pixels, rec.grid)[order], rec.grid))
     bare = predict_without_positions(shipped, rec.model_input.pixels)
     shares = [probabilities(logits)[best] for logits in (rec.logits, mixed, bare)]
@@ -298,7 +298,7 @@ def test_shuffling_is_explained_by_what_it_changes(shipped, first):
     slot = order.tolist().index(40)
     place = {"patch": 40, "slot": slot, "row": slot // 16, "col": slot % 16, "place": slot + 1, "before": 41}
     assert PATCHES["now at"].format(**place) in said
-    still = int(np.flatnonzero(patches.shuffle_order(rec.grid.patches, 7) == np.arange(rec.grid.patches))[0])
+    still = int(np.flatnonzero(patches.shuffled_patch_order(rec.grid.patches, 7) == np.arange(rec.grid.patches))[0])
     said = " ".join(App("patches", shuffle="true", seed="7", patch=str(still)).fine().sentences("markdown"))
     assert f"patch {still} happens to stay where it was. Its position in the sequence is {still + 1}." in said
 
@@ -342,7 +342,7 @@ def test_the_lab_says_how_much_its_map_changes_without_the_identity(first):
 
 def test_a_shuffled_patch_stands_at_one_place_wherever_that_is_said():
     app = App("patches", shuffle="true", seed="3", patch="136").fine()
-    place = 1 + int((patches.shuffle_order(256, 3) == 136).argmax())
+    place = 1 + int((patches.shuffled_patch_order(256, 3) == 136).argmax())
     assert place != 137
     drawn = " ".join(note["text"] for note in app.chart("Patch 136")["layout"]["annotations"])
     assert f"0 to 256: {place};" in drawn

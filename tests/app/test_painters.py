@@ -15,8 +15,8 @@ from app.components.chart.chart import chart_spec
 from tests.drawings import DRAWINGS, SHOTS
 from vitcore import figures
 from vitcore.figures.painters import png_and_svg
-from vitcore.figures.painters.printed_text import plain_text
-from vitcore.figures.theme import INK_COLOURS
+from vitcore.figures.painters.printed_text import strip_text_marks
+from vitcore.figures.theme_colours import INK_COLOURS
 
 
 class Painted(NamedTuple):
@@ -115,7 +115,7 @@ def test_three_painters_draw_the_same_and_the_page_has_plotlys_pixels_and_scale(
         assert [(text.replace("<b>", "").replace("</b>", ""), x, y) for text, x, y in plotly.labels] == chart.labels
         for part in ("pictures", "outlines", "rules"):
             assert getattr(printed, part) == getattr(plotly, part), (part, mode)
-        assert [(plain_text(text), x, y) for text, x, y in plotly.labels] == printed.labels
+        assert [(strip_text_marks(text), x, y) for text, x, y in plotly.labels] == printed.labels
         assert distinct(printed.points) == distinct(plotly.points), "a line and its markers are two in print, one trace in Plotly"
         assert [bar for bars in plotly.bars for bar in bars] == [bar for (bar,) in printed.bars]
         assert distinct(printed.colours) == distinct(plotly.colours), mode

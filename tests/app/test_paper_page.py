@@ -6,9 +6,9 @@ from visitor import App
 from app import texts
 from app.views.paper import chart_sentences
 from vitcore.paper import charts, tables
-from vitcore.translation import speaking
+from vitcore.translation import using_translation
 
-NAMES = {column for number in ("5", "6", "7", "9") for column in tables.table_rows(number)[0] if column[0].isupper()}
+NAMES = {column for number in ("5", "6", "7", "9") for column in tables.paper_table_rows(number)[0] if column[0].isupper()}
 
 
 def test_the_best_of_table_2_with_its_cost():
@@ -31,7 +31,7 @@ def test_the_best_of_table_2_with_its_cost():
 @pytest.mark.parametrize("part", ["data", "compute", "art", "vtab", "positions", "optimiser"])
 def test_a_finding_is_the_title_of_its_chart(part, lang):
     app = App("paper", part=part, lang=lang).fine()
-    with speaking(texts.table(lang)):
+    with using_translation(texts.translation_table(lang)):
         title, details = chart_sentences.chart_finding(part, "ImageNet", texts.prose("paper", lang))
     assert f"**{title}**" in app.sentences("markdown")
     assert any(details in said for said in app.sentences("caption")) and app.chart(texts.prose("paper", lang)[f"alt {part}"])
@@ -40,7 +40,7 @@ def test_a_finding_is_the_title_of_its_chart(part, lang):
 @pytest.mark.parametrize("lang", texts.LANGUAGES)
 def test_every_column_has_words(lang):
     text = texts.prose("paper", lang)
-    columns = {column for number in tables.TABLE_NAMES for column in tables.table_rows(number)[0]}
+    columns = {column for number in tables.TABLE_NAMES for column in tables.paper_table_rows(number)[0]}
     assert {column for column in columns - {"table"} if f"column {column}" not in text} == NAMES
     holds = [text[f"holds {number}"] for number in tables.TABLE_NAMES]
     assert len(set(holds)) == len(holds)

@@ -6,16 +6,16 @@ import sys
 from dataclasses import replace
 
 import pytest
-from files import corners, saved
-from served import Visit
-from trained import a_run
+from app_server import Visit
+from made_up_runs import a_run
+from picture_files import corners, saved
 from visitor import MAIN, App
 
 import vitcore
 from app import permissions, texts
 from app.menu import PAGES
 from app.state.models import loaded_models
-from app.state.training import runs, training_estimate, training_processes
+from app.state.training import run_status, training_estimate, training_processes
 from vitcore.models import load_model
 from vitcore.models.model_cards import MODEL_CARDS
 
@@ -43,7 +43,7 @@ def test_the_setting_decides_and_without_it_the_address(monkeypatch, said, addre
     monkeypatch.setattr(permissions.config, "get_option", lambda name: address)
     monkeypatch.setattr(permissions.runtime, "exists", lambda: True)
     assert permissions.is_public() is public
-    assert [permissions.allows(what) for what in permissions.RESTRICTED] == [not public] * len(permissions.RESTRICTED)
+    assert [permissions.is_allowed(what) for what in permissions.RESTRICTED] == [not public] * len(permissions.RESTRICTED)
 
 
 OPEN = """
@@ -100,7 +100,7 @@ def test_a_model_outside_the_menu_is_downloaded_in_local_mode_only(monkeypatch, 
     assert why in told and MODEL_CARDS[0].title in told, "why, and which one is shown"
     monkeypatch.setattr(texts, "language", lambda: lang)
     with pytest.raises(load_model.ModelError) as refused:
-        loaded_models.fetch_and_load(STRANGE, False, print)
+        loaded_models.load_or_download(STRANGE, False, print)
     assert asked == [STRANGE] and str(refused.value) == why
 
 
@@ -148,7 +148,7 @@ def test_no_message_starts_a_training_or_opens_a_folder(monkeypatch, visit, neve
     two = visit().open("train")
     two.ids, two.buttons = one.ids, one.buttons
     two.send(photos_from=texts.prose("train", "en")["source folder"], photos_path="/etc", **{"Start training": True})
-    assert never == [] and runs.run_ids() == []
+    assert never == [] and run_status.run_ids() == []
 
 
 @pytest.mark.parametrize(("state", "label"), [("stopped", "Resume"), ("stopped", "Delete"), ("running", "Stop")])
@@ -166,7 +166,7 @@ def test_no_message_touches_a_run(monkeypatch, visit, never, state, label):
     for act in (training_processes.stop_run, training_processes.resume_run, training_processes.delete_run):
         with pytest.raises(permissions.NotAllowedError):
             act("demo")
-    assert never == [] and runs.run_ids() == ["demo"]
+    assert never == [] and run_status.run_ids() == ["demo"]
 
 
 def test_no_message_downloads_a_model(monkeypatch, visit, never):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import timm
-from files import HOSTILE_NAMES, animated, bad, corners, flat, saved
+from picture_files import HOSTILE_NAMES, animated, bad, corners, flat, saved
 from PIL import Image
 from visitor import SLUGS, App
 
@@ -89,7 +89,7 @@ def test_an_odd_photo_is_shown_with_a_note():
 
 def test_a_link_to_an_own_photo_says_what_is_missing_and_takes_it():
     app = App("patches", photo=uploaded_photo.PHOTO_ID, gutter="3").fine()
-    first = sample_photos.samples()[0]
+    first = sample_photos.sample_photo_rows()[0]
     assert any("is not here" in said and first["title"] in said for said in app.sentences("markdown"))
     app.upload("mine.png", saved(corners((300, 200)), "PNG"), key="missing_file").fine()
     assert app.values()["photo"] == uploaded_photo.PHOTO_ID and app.values()["gutter"] == 3

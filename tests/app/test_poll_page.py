@@ -21,7 +21,7 @@ def test_a_phone_is_led_to_the_poll_s_photo_and_what_it_makes_up_is_refused():
         phone.run().fine()
     assert "no such patch" in phone.text("warning") and "patch 9 " in phone.text("success")
     assert phone.component("ballot")["selected"] == 9 and sum(poll_store.count_votes(poll)) == 1
-    poll_store.set_open(code, False)
+    poll_store.set_poll_open(code, False)
     assert "takes no more votes" in phone.run().fine().text("warning")
     phone.set(poll="ABCDEFG").fine()
     assert "No poll has this code" in phone.text("warning") and "ballot" not in str(phone.pictures())
@@ -33,7 +33,7 @@ def test_a_lecturer_asks_about_one_photo_after_another_but_not_about_an_own_one(
     code = next(line for line in lecturer.sentences("markdown") if line.startswith("## ")).removeprefix("## ")
     poll = poll_store.find_poll(code)
     assert poll.photo == "cat" and poll.is_open and "The answer is **" in lecturer.text("markdown")
-    poll_store.vote(poll, "0" * 32, 40)
+    poll_store.store_vote(poll, "0" * 32, 40)
     lecturer.set(poll_shown=True).fine()
     assert lecturer.component("poll_map")["values"][40] == 1 and lecturer.component("poll_map")["overlay"]
     assert "patch 40 · votes <b>1</b>" in str(lecturer.chart("Bars: the patches with most votes"))

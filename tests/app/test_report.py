@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import streamlit
-from files import corners, saved
-from models import run_folder
+from model_files import run_folder
+from picture_files import corners, saved
 from PIL import Image
 from visitor import App
 
@@ -27,9 +27,9 @@ from app.state.jobs import report_zip
 from app.state.photos import sample_photos
 from app.state.recordings import covered_photos
 from vitcore.analysis import filters
-from vitcore.assets import asset
+from vitcore.assets import asset_path
 from vitcore.models import load_model
-from vitcore.report import bundle
+from vitcore.report import report_bundle
 from vitcore.report.report_settings import ReportSettings
 from vitcore.train import run_folder as on_disk
 
@@ -73,7 +73,7 @@ def test_what_was_covered_and_where_the_photo_was_steered_come_along_into_the_ha
     said, values = shown(app), app.values()
     assert (values["steer"], values["steer_layer"], values["second_photo"]) == (150, 1, "espresso")
     assert "Steer: towards the second photo" in said and "Towards Espresso, %: 150" in said and "covered" not in said
-    cat, espresso = (asset(f"samples/{name}.jpg") for name in ("cat", "espresso"))
+    cat, espresso = (asset_path(f"samples/{name}.jpg") for name in ("cat", "espresso"))
     direction = vitcore.steering_direction(tiny, towards=espresso, away=cat, layer=1)
     (label, _), *_ = vitcore.record(vitcore.steer(tiny, direction, 1, 1.5), cat).top_classes(1)
     assert html.escape(label) in said.partition("Steer: towards")[2], "the library's answer"
@@ -139,7 +139,7 @@ def test_the_handout_s_numbers_are_the_app_s(shipped):
     rec = vitcore.record(shipped, sample_photos.SAMPLES / "cat.jpg")
     assert [name for name, _ in said["top5"]] == [name for name, _ in rec.top_classes()]
     assert np.allclose([share for _, share in said["top5"]], [share for _, share in rec.top_classes()], atol=1e-6)
-    found = filters.principal_components(load_model.first_kernel(shipped))
+    found = filters.principal_components(load_model.first_layer_filters(shipped))
     assert np.allclose(said["filters_variance"], found.variance[:28])
 
 
@@ -171,7 +171,7 @@ def test_the_animation_is_still_until_somebody_plays_it(tiny_app):
 @pytest.fixture
 def blank_pictures(monkeypatch):
     """What is asked here is which files there are; that its PNGs are pictures, `tests/vitcore/report/test_bundle.py` asks."""
-    monkeypatch.setattr(bundle, "print_figure", lambda *asked: b"")
+    monkeypatch.setattr(report_bundle, "print_figure", lambda *asked: b"")
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def folders(app: App) -> set[str]:
 @pytest.fixture
 def stopped(tiny_app, three, monkeypatch):
     """The page whose ZIP was stopped after one photo, and how many were there each time."""
-    seen, go_on = [], report_zip.add_reports
+    seen, go_on = [], report_zip.add_reports_to_zip
     app = tiny_app("report").fine()
     with monkeypatch.context() as patch:
 
@@ -204,7 +204,7 @@ def stopped(tiny_app, three, monkeypatch):
             yield seen[-1]
             one.stop()  # what the button does, in the run that interrupts this one
 
-        patch.setattr(report_zip, "add_reports", stopped_after_one)
+        patch.setattr(report_zip, "add_reports_to_zip", stopped_after_one)
         app.press("begin")
     return app, seen
 
@@ -235,9 +235,9 @@ def test_a_run_that_was_overtaken_adds_nothing(meanwhile, tiny_app, three):
     app = tiny_app("report").fine()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report_zip.st, "session_state", {})
-        report_zip.start_job("tiny", sample_photos.sample_files(), ReportSettings(), True)
-        one = report_zip.current_job()
-    old = report_zip.add_reports(one)
+        report_zip.start_zip_job("tiny", sample_photos.sample_files(), ReportSettings(), True)
+        one = report_zip.current_zip_job()
+    old = report_zip.add_reports_to_zip(one)
     assert next(old) == 1
     made = one.bundle.render_photo
 
@@ -287,7 +287,7 @@ def test_a_zip_of_many_photos(tiny_app, three):
 
 def test_a_zip_is_made_with_what_the_page_says_now(tiny_app, three, monkeypatch):
     """The button is touched before the page has answered to what was set last."""
-    monkeypatch.setattr(report_zip, "add_reports", lambda one: [])
+    monkeypatch.setattr(report_zip, "add_reports_to_zip", lambda one: [])
     app = tiny_app("report", discard="40").fine()
     app.at.get_by_key("discard").set_value(70)
     batch = app.press("begin").at.session_state["_batch"]
@@ -296,7 +296,7 @@ def test_a_zip_is_made_with_what_the_page_says_now(tiny_app, three, monkeypatch)
 
 def test_a_zip_that_grows_too_large_says_so(tiny_app, three, monkeypatch):
     monkeypatch.setattr(report_zip, "MAX_ZIP_BYTES", 2**20)
-    monkeypatch.setattr(bundle, "print_figure", lambda *asked: np.random.default_rng(0).bytes(90_000))
+    monkeypatch.setattr(report_bundle, "print_figure", lambda *asked: np.random.default_rng(0).bytes(90_000))
     app = tiny_app("report").fine().press("begin")
     assert folders(app) == {"cat"} and any("larger than 1 MB" in said for said in app.sentences("warning"))
 
@@ -309,7 +309,7 @@ def test_a_zip_that_can_not_be_written_says_so_and_the_page_goes_on(full, tiny_a
     if full == "no folder":
         monkeypatch.setattr(report_zip.tempfile, "TemporaryFile", no_room)
     else:
-        monkeypatch.setattr(bundle.ReportBundle, "add_photo" if full == "the first photo" else "close", no_room)
+        monkeypatch.setattr(report_bundle.ReportBundle, "add_photo" if full == "the first photo" else "close", no_room)
     app = tiny_app("report").fine().press("begin")
     said = [one for kind in ("warning", "error") for one in app.sentences(kind)]
     assert len(said) == 1 and "This server could not write the ZIP file: No space left on device." in said[0]

@@ -17,7 +17,7 @@ from app import texts
 from app.state.photos import sample_photos
 from vitcore.analysis.relevance import METHODS, absolute_shares
 from vitcore.analysis.rollout import rollout_per_layer
-from vitcore.assets import asset
+from vitcore.assets import asset_path
 from vitcore.figures.heat_overlay import heat_colours
 from vitcore.figures.relevance import rollout_per_layer_top
 from vitcore.forward.relevance import relevance
@@ -31,7 +31,7 @@ QUICK = {"b_method": "integrated_gradients", "b_steps": "8"}
 def first(shipped):
     """The recording of the photo that pages begin with."""
     return vitcore.record(
-        shipped, sample_photos.SAMPLES / f"{sample_photos.samples()[0]['id']}.jpg", fusions=("mean", "max", "min")
+        shipped, sample_photos.SAMPLES / f"{sample_photos.sample_photo_rows()[0]['id']}.jpg", fusions=("mean", "max", "min")
     )
 
 
@@ -160,7 +160,7 @@ def test_every_method_for_every_kind_of_model(kind, kinds, offer):
 
 
 def test_how_well_rollout_finds_the_object_is_said_of_the_model_it_was_measured_on(kinds, offer):
-    card = json.loads((asset("models") / f"{DEFAULT_MODEL}.json").read_text(encoding="utf-8"))["trained"]
+    card = json.loads((asset_path("models") / f"{DEFAULT_MODEL}.json").read_text(encoding="utf-8"))["trained"]
     own, teacher = (card[key]["pets"]["localisation"]["rollout_auc"] for key in ("measured", "teacher_measured_alike"))
 
     def all_said(**given: str) -> str:

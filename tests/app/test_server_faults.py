@@ -9,11 +9,11 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from trained import STEPS, a_run, give_model
+from made_up_runs import STEPS, a_run, give_model
 from visitor import App
 
-from app.state.models import loaded_models, uploaded_file
-from app.state.training import films, runs, training_processes
+from app.state.models import loaded_models, save_and_unzip_upload
+from app.state.training import films, run_status, training_processes
 from vitcore.errors import RefusalError
 from vitcore.train import run_folder
 
@@ -31,15 +31,15 @@ def test_no_room_and_no_folder_for_a_model_s_file(monkeypatch, tmp_path):
     here = SimpleNamespace(
         gettempdir=lambda: at["folder"], mkdtemp=lambda prefix: tempfile.mkdtemp(prefix=prefix, dir=at["folder"])
     )
-    monkeypatch.setattr(uploaded_file, "tempfile", here)
+    monkeypatch.setattr(save_and_unzip_upload, "tempfile", here)
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(uploaded_file.shutil, "copyfileobj", full)
+        patch.setattr(save_and_unzip_upload.shutil, "copyfileobj", full)
         with pytest.raises(RefusalError, match="No space left on device"):
-            uploaded_file.save_upload(upload(), 10)
+            save_and_unzip_upload.save_upload_to_folder(upload(), 10)
     assert list(tmp_path.iterdir()) == [], "nothing is left behind"
 
     def nowhere() -> str:
@@ -47,21 +47,21 @@ def test_no_room_and_no_folder_for_a_model_s_file(monkeypatch, tmp_path):
 
     with monkeypatch.context() as patch, pytest.raises(RefusalError, match="No such file or directory") as refused:
         patch.setattr(here, "gettempdir", nowhere)
-        uploaded_file.save_upload(upload(), 10)
+        save_and_unzip_upload.save_upload_to_folder(upload(), 10)
     assert str(tmp_path) not in str(refused.value), "a visitor is told of no folder of the server's"
     for folder in ("gone", "read-only"):
         at["folder"] = tmp_path / folder
         if folder == "read-only":
             (tmp_path / folder).write_text("no folder: root may write where nobody else may")
         with pytest.raises(RefusalError, match=r"model\.safetensors"):
-            uploaded_file.save_upload(upload(), 10)
+            save_and_unzip_upload.save_upload_to_folder(upload(), 10)
     assert App("patches").fine().at.title, "others go on"
 
 
 def test_a_model_that_vanishes_between_pick_and_load(monkeypatch, make_module):
     run = a_run()
     give_model(run, make_module())
-    found = runs.model_folder
+    found = run_status.run_model_folder
     folder = SimpleNamespace(gone=False)
 
     def vanish(name: str):
@@ -72,9 +72,9 @@ def test_a_model_that_vanishes_between_pick_and_load(monkeypatch, make_module):
         return path
 
     with monkeypatch.context() as patch:
-        patch.setattr(runs, "model_folder", vanish)
+        patch.setattr(run_status, "run_model_folder", vanish)
         with pytest.raises(RefusalError) as refused:
-            loaded_models.fetch_and_load("runs/demo", False, lambda *_: None)
+            loaded_models.load_or_download("runs/demo", False, lambda *_: None)
         assert "demo" in str(refused.value) and folder.gone
     assert App("patches", model="runs/demo").fine().text("warning"), "it says that it shows another"
 
@@ -91,7 +91,10 @@ def test_a_frame_and_a_model_that_vanish_while_they_are_looked_at(make_module):
     shutil.rmtree(run.frames)
     with pytest.raises(run_folder.RunError):
         films.open_film("runs/demo")
-    assert runs.stat_of(run.frames / "still.json") == (0, 0) and runs.model_cards()["runs/demo"].params_m > 0
+    assert (
+        run_status.file_size_and_time(run.frames / "still.json") == (0, 0)
+        and run_status.run_model_cards()["runs/demo"].params_m > 0
+    )
 
 
 def test_two_servers_on_one_folder(monkeypatch):
@@ -115,7 +118,7 @@ def test_two_servers_on_one_folder(monkeypatch):
             assert training_processes.delete_run("demo") == "", moment
         assert find("demo") is None
     other = a_run("other", state="running")
-    with run_folder.lock_run(other):  # the other server's process trains it; ours was too late and ended
+    with run_folder.hold_run_lock(other):  # the other server's process trains it; ours was too late and ended
         training_processes._wait_for_process(SimpleNamespace(wait=lambda: 1), other, training_processes._status_mark(other))
         assert run_folder.read_status(other)["state"] == "running"
         assert training_processes.delete_run("other") and training_processes.resume_run("other") == ""

@@ -17,8 +17,8 @@ import streamlit as st
 alone = sorted(sys.modules)
 from unittest.mock import patch
 from streamlit.testing.v1 import AppTest
-from app.shell import current_visit
-with patch.object(current_visit, "load_visit", lambda *_, **__: st.stop()):  # where a page begins to need the model
+from app.shell import load_page_visit
+with patch.object(load_page_visit, "load_visit", lambda *_, **__: st.stop()):  # where a page begins to need the model
     at = AppTest.from_file({str(ROOT / "app" / "main.py")!r}, default_timeout=60).run()
 assert not at.exception, at.exception
 assert at.title and at.selectbox(key="photo") and at.markdown
@@ -41,7 +41,7 @@ def heavy(modules: list[str]) -> set[str]:
 
 def test_the_first_frame_is_drawn_before_anything_heavy_is_imported(first):
     """Title, sidebar and the page's first words are sent; the model is not asked for yet."""
-    assert {"app.shell.current_visit", "app.menu", "app.state.visit.current_model"} <= set(first["frame"])
+    assert {"app.shell.load_page_visit", "app.menu", "app.state.visit.current_model"} <= set(first["frame"])
     assert heavy(first["frame"]) - heavy(first["alone"]) == set(), "beyond what Streamlit does itself"
     assert heavy(first["alone"]) <= {"plotly"}, "of Streamlit alone"
 

@@ -86,8 +86,8 @@ def forget_means():
 
 
 def test_the_mean_is_that_of_the_gallery(shipped, monkeypatch, forget_means):
-    some = sample_photos.samples()[:2]
-    monkeypatch.setattr(interventions.sample_photos, "samples", lambda: some)
+    some = sample_photos.sample_photo_rows()[:2]
+    monkeypatch.setattr(interventions.sample_photos, "sample_photo_rows", lambda: some)
     rec = vitcore.record(shipped, photo())
     mean = vitcore.mean_activations(shipped, [photo(row["id"]) for row in some], ["z", "attn_out", "k", "v"])
     names = ["L1H2", "L3.attn", "class_token"]
@@ -108,7 +108,7 @@ def test_swapped_tokens_and_the_layer_of_the_turn(shipped):
 
 def test_the_steered_answer_is_the_librarys_and_goes_along_as_a_film(shipped, monkeypatch):
     taken = {}
-    monkeypatch.setattr("app.views.switch.patching_view.downloads", lambda make, key, **rest: taken.update(rest))
+    monkeypatch.setattr("app.views.switch.patching_view.show_downloads", lambda make, key, **rest: taken.update(rest))
     app = App("switch", second_photo="espresso", steer="100", steer_layer="6").fine()
     direction = vitcore.steering_direction(shipped, towards=photo("espresso"), away=photo(), layer=6)
     steered = vitcore.record(vitcore.steer(shipped, direction, 6), photo())

@@ -8,9 +8,9 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+import chinese_scripts
 import numpy as np
 import pytest
-import scripts
 import sentences
 from visitor import MAIN, SLUGS, App
 
@@ -29,7 +29,7 @@ each_language = pytest.mark.parametrize("lang", OTHERS)
 
 
 def page(name: str, lang: str) -> dict[str, str]:
-    return texts.parse((texts.TEXTS_FOLDER / lang / f"{name}.md").read_text(encoding="utf-8"))
+    return texts.parse_texts((texts.TEXTS_FOLDER / lang / f"{name}.md").read_text(encoding="utf-8"))
 
 
 def blanks(text: str) -> Counter:
@@ -60,21 +60,23 @@ def test_no_key_is_written_twice(lang):
 
 @each_language
 def test_what_vitcore_says_is_translated_and_nothing_else(lang):
-    table, said = texts.table(lang), sentences.said()
+    table, said = texts.translation_table(lang), sentences.said()
     assert said - table.keys() == set(), "sentences without a translation"
     assert table.keys() - said == set(), "translations of what is not said any more"
 
 
 @each_language
 def test_translations_keep_the_facts(lang):
-    wrong = {english: there for english, there in texts.table(lang).items() if set(blanks(english)) != set(blanks(there))}
+    wrong = {
+        english: there for english, there in texts.translation_table(lang).items() if set(blanks(english)) != set(blanks(there))
+    }
     assert wrong == {}
 
 
 def counting(lang: str) -> dict[str, str]:
     """Every text of a language with forms for a count in it, by where it is."""
     english = {f"vitcore: {sentence}": sentence for sentence in sentences.said()}
-    found = english if lang == texts.DEFAULT else {f"vitcore: {k}": there for k, there in texts.table(lang).items()}
+    found = english if lang == texts.DEFAULT else {f"vitcore: {k}": there for k, there in texts.translation_table(lang).items()}
     found |= {f"{name}: {key}": text for name in PAGES for key, text in page(name, lang).items()}
     return {where: text for where, text in found.items() if FORMS.search(text)}
 
@@ -100,7 +102,7 @@ def test_none_one_two_and_five_photos(lang):
     words = texts.prose("report", lang)
     for count, form in zip((0, 1, 2, 5), COUNTED[lang], strict=True):
         assert f"{count} {form}" in words.fill("ready", count=count)
-        with translation.speaking(texts.table(lang)):
+        with translation.using_translation(texts.translation_table(lang)):
             said = translation.say("{count} {count:photo|photos} seen by {model}", count=count, model="it")
         assert form.split(" ")[0] in said and str(count) in said and "{" not in said
         assert ("1 photo " in said) == (lang == "en" and count == 1)
@@ -108,11 +110,17 @@ def test_none_one_two_and_five_photos(lang):
 
 def test_a_form_follows_the_number_as_it_is_written():
     for written, form in (("1", "time"), ("1.0", "times"), ("1,001", "times"), (1, "time"), (1.5, "times"), (0, "times")):
-        assert translation.fill("{n} {n:time|times}", {"n": written}) == f"{written} {form}"
-    assert translation.fill("{n} {n:time|times}", {"n": "%{x}"}) == "%{x} times"
+        assert translation.fill_sentence("{n} {n:time|times}", {"n": written}) == f"{written} {form}"
+    assert translation.fill_sentence("{n} {n:time|times}", {"n": "%{x}"}) == "%{x} times"
     polish = "{n:plik|pliki|plików|pliku}"
-    assert [translation.fill(polish, {"n": n}, "pl") for n in (1, 2, 5, 22, "1.5")] == ["plik", "pliki", "plików", "pliki", "pliku"]
-    with translation.speaking({"here": "hier"}):  # what isn't translated is bent as English is
+    assert [translation.fill_sentence(polish, {"n": n}, "pl") for n in (1, 2, 5, 22, "1.5")] == [
+        "plik",
+        "pliki",
+        "plików",
+        "pliki",
+        "pliku",
+    ]
+    with translation.using_translation({"here": "hier"}):  # what isn't translated is bent as English is
         assert translation.say("{n} {n:head|heads}", n=1) == "1 head"
 
 
@@ -127,12 +135,12 @@ def test_what_is_not_nothing_does_not_read_0():
 def everything(lang: str) -> dict[str, str]:
     """Every text of a language by where it is."""
     found = {f"{name}: {key}": text for name in PAGES for key, text in page(name, lang).items()}
-    return found | {f"vitcore: {english}": there for english, there in texts.table(lang).items()}
+    return found | {f"vitcore: {english}": there for english, there in texts.translation_table(lang).items()}
 
 
 @each_language
 def test_the_texts_are_in_the_script_of_their_language(lang):
-    foreign = set(scripts.TRADITIONAL if lang == "zh-CN" else scripts.SIMPLIFIED)
+    foreign = set(chinese_scripts.TRADITIONAL if lang == "zh-CN" else chinese_scripts.SIMPLIFIED)
     assert {where: found for where, text in everything(lang).items() if (found := foreign & set(text))} == {}
 
 
@@ -152,7 +160,7 @@ SAME = re.compile(
 @each_language
 def test_the_texts_are_translated(lang):
     """What is not Chinese, or in another language the same as in English, has no words: names, units and signs."""
-    english = everything(texts.DEFAULT) | {f"vitcore: {sentence}": sentence for sentence in texts.table(lang)}
+    english = everything(texts.DEFAULT) | {f"vitcore: {sentence}": sentence for sentence in texts.translation_table(lang)}
     plain = {
         where: BLANK.sub("", text) for where, text in everything(lang).items()
         if (not re.search("[\u4e00-\u9fff]", text) if lang.startswith("zh") else text == english[where])
@@ -173,7 +181,9 @@ def asked() -> tuple[set[str], list[re.Pattern]]:
     return plain, [re.compile(p) for p in patterns if re.search(r"\w", p.replace(".+", ""))]
 
 
-COMPOSED = ("story",)  # of a step, kind of model and part, each a string of its own (`app.views.story.story_step.Step.text_key`)
+COMPOSED = (
+    "story",
+)  # of a step, kind of model and part, each a string of its own (`app.views.story.story_step.StoryStep.text_key`)
 
 
 def test_no_text_is_unused():
@@ -324,7 +334,7 @@ def test_a_link_opens_the_same_view_in_another_language(lang):
 
 def test_what_one_visitor_is_told_another_is_told_in_his_own_language():
     """Notes of a photo and pictures of a film are kept by the server, once a language."""
-    from files import animated
+    from picture_files import animated
 
     for lang, said in (("en", "3 frames"), ("zh-CN", "共 3 帧"), ("zh-TW", "共 3 個影格")):
         app = App("patches", lang=lang).upload("frames.gif", animated("GIF")).fine()
@@ -343,14 +353,19 @@ def test_what_a_training_said_is_said_again_in_the_reader_s_language():
     one = translation.say(none, count=np.int64(1), name="mine", first=problem)
     sizes = "{name} is {width}×{height} px; both sides need at least {least} px."
     small = translation.say(sizes, name="b", width=4, height=9, least=8)
-    told = json.loads(json.dumps([translation.parts(said) for said in (one, pickle.loads(pickle.dumps(small)), "Free {x}.")]))
+    told = json.loads(
+        json.dumps([translation.sentence_as_json(said) for said in (one, pickle.loads(pickle.dumps(small)), "Free {x}.")])
+    )
     assert told[0]["facts"]["first"] == {"sentence": "{name} is empty.", "facts": {"name": "a.jpg"}, "text": "a.jpg is empty."}
-    assert [translation.retell(part) for part in told] == [one, small, "Free {x}."]
-    with translation.speaking(texts.table("zh-CN")):
-        assert [translation.retell(part) for part in told] == [
+    assert [translation.sentence_from_json(part) for part in told] == [one, small, "Free {x}."]
+    with translation.using_translation(texts.translation_table("zh-CN")):
+        assert [translation.sentence_from_json(part) for part in told] == [
             "mine 的 1 张照片没有一张能读取：a.jpg 是空的。", "b 是 4×9 px；两边都至少要有 8 px。", "Free {x}."
         ]  # fmt: skip
-        assert translation.retell({"sentence": "of {another} version", "facts": {}, "text": "of 1 version"}) == "of 1 version"
+        assert (
+            translation.sentence_from_json({"sentence": "of {another} version", "facts": {}, "text": "of 1 version"})
+            == "of 1 version"
+        )
 
 
 def test_every_file_of_texts_is_read_by_the_app():

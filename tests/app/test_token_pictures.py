@@ -5,20 +5,20 @@ from functools import partial
 
 import numpy as np
 import pytest
-from files import corners, flat, saved
+from picture_files import corners, flat, saved
 from visitor import App
 
 import vitcore
 from app import texts
 from app.state.jobs import photo_search
 from app.state.memory import memory_cache
-from app.state.recordings import token_features
-from vitcore.assets import asset
+from app.state.recordings import patch_tokens_for_browser
+from vitcore.assets import asset_path
 from vitcore.forward.mask_outliers import outliers_in_recording
 from vitcore.tokens.photo_search import PhotoIndex
 
 TEXT = texts.prose("tokens", "en")
-PHOTOS = [asset("samples/red-panda.jpg"), asset("samples/cat.jpg")]
+PHOTOS = [asset_path("samples/red-panda.jpg"), asset_path("samples/cat.jpg")]
 LAYER = 8
 
 
@@ -56,21 +56,21 @@ def test_the_picture_has_the_librarys_numbers(files, shipped, mask):
 
 def test_the_download_draws_what_the_page_shows(monkeypatch):
     taken = {}
-    monkeypatch.setattr("app.views.tokens.tokens_view.downloads", lambda make, key, **rest: taken.update(rest, make=make))
+    monkeypatch.setattr("app.views.tokens.tokens_view.show_downloads", lambda make, key, **rest: taken.update(rest, make=make))
     App("tokens", layer=str(LAYER)).fine()
     found = vitcore.pca(vitcore.patch_tokens(vitcore.load(), PHOTOS), LAYER)
     drawn = [raster.pixels.astype(int) for raster in taken["make"]().rasters]
     assert taken["colours"].shape == (2, 256, 3) and taken["share_of_variance"] == pytest.approx(found.share.sum(), abs=1e-3)
     for pixels, colours in zip(drawn, taken["colours"], strict=True):
         each = pixels.reshape(16, pixels.shape[0] // 16, 16, -1, 3).mean((1, 3)).reshape(256, 3)
-        differences = each - each[:1], (colours - colours[:1].astype(float)) * token_features.PHOTO_SHARE
+        differences = each - each[:1], (colours - colours[:1].astype(float)) * patch_tokens_for_browser.PHOTO_SHARE
         assert np.abs(differences[0] - differences[1]).max() < 3, "the detail has one mean in every patch"
 
 
 @pytest.mark.parametrize(("view", "method"), [("foreground", "kmeans"), ("segments", "kmeans"), ("segments", "normalised_cut")])
 def test_the_download_is_of_the_view_that_is_chosen(files, monkeypatch, view, method):
     taken = {}
-    monkeypatch.setattr("app.views.tokens.tokens_view.downloads", lambda make, key, **rest: taken.update(rest, make=make))
+    monkeypatch.setattr("app.views.tokens.tokens_view.show_downloads", lambda make, key, **rest: taken.update(rest, make=make))
     app = App("tokens", layer=str(LAYER), tokens_view=TEXT[f"tokens_view.{view}"], grouping=TEXT[f"grouping.{method}"]).fine()
     data, cut = given(app), method == "normalised_cut"
     read = lambda key, kind: np.frombuffer(files[data[key]], kind).reshape(12, 2, 256)[LAYER]  # noqa: E731
@@ -83,7 +83,7 @@ def test_the_download_is_of_the_view_that_is_chosen(files, monkeypatch, view, me
         if view == "segments" and not cut:
             assert len(np.unique(colours, axis=0)) == 1, "a segment has one colour"
         else:
-            np.testing.assert_allclose(colours, own if label else token_features.DIMMED * own, atol=1)
+            np.testing.assert_allclose(colours, own if label else patch_tokens_for_browser.DIMMED * own, atol=1)
     title = taken["make"]().title
     assert title == TEXT[f"title {'cut' if cut else view}"].format(layer=LAYER), "and is called so"
 
@@ -105,7 +105,7 @@ def test_a_second_photo_may_be_ones_own_and_goes_along_in_the_film(files, shippe
     from PIL import Image
 
     taken = {}
-    monkeypatch.setattr("app.views.tokens.tokens_view.downloads", lambda make, key, **rest: taken.update(rest))
+    monkeypatch.setattr("app.views.tokens.tokens_view.show_downloads", lambda make, key, **rest: taken.update(rest))
     mine = saved(corners((300, 200)), "PNG")
     app = App("tokens").fine().upload("mine.png", mine, "second_file")
     data = given(app)
@@ -143,7 +143,7 @@ def test_photos_nearest_to_the_photo_and_to_its_patch_of_the_gallery_and_of_a_fo
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "torn.png").write_bytes(saved(corners(), "PNG")[:70])
     for name in ("crab", "cat"):
-        (tmp_path / "photos" / f"{name}.jpg").write_bytes(asset(f"samples/{name}.jpg").read_bytes())
+        (tmp_path / "photos" / f"{name}.jpg").write_bytes(asset_path(f"samples/{name}.jpg").read_bytes())
     app.set(search_in="own").set(search_folder=str(tmp_path / "nowhere")).press("search")
     assert app.sentences("error") == [f"{tmp_path / 'nowhere'} is not a folder."] and wall(app) == []
     app.set(search_folder=str(tmp_path / "photos"), search_by="photo").press("search")
@@ -153,10 +153,10 @@ def test_photos_nearest_to_the_photo_and_to_its_patch_of_the_gallery_and_of_a_fo
     monkeypatch.setenv("INSIDE_VIT_PUBLIC", "1")
     app = App("tokens", model="registers", search_in="own", search_folder=str(tmp_path / "photos")).fine()
     assert "search_folder" not in app.controls and app.at.button(key="search").disabled, "a public server opens no folder"
-    app.upload("mine.jpg", asset("samples/crab.jpg").read_bytes(), "search_files").press("search")
+    app.upload("mine.jpg", asset_path("samples/crab.jpg").read_bytes(), "search_files").press("search")
     assert [one.partition(" ")[0] for one in wall(app)] == ["mine.jpg"]
     assert len(list((tmp_path / "index").rglob("*.npy"))) == 2, "and keeps nothing of visitors on disk"
-    refused = photo_search.index_own(kinds["registers"], (str(tmp_path), ()), lambda done, count: None)
+    refused = photo_search.make_own_index(kinds["registers"], (str(tmp_path), ()), lambda done, count: None)
     assert refused == "This server is open to everybody, so it opens no folders of its own."
 
 
@@ -165,7 +165,7 @@ def test_words_of_a_clip_model_are_the_librarys_and_offline_one_sentence(offer, 
     import torch
     from transformers import CLIPConfig, CLIPModel
 
-    from vitcore.tokens import words
+    from vitcore.tokens import words_and_photos
 
     small = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 96}
     text = small | {"vocab_size": 60, "max_position_embeddings": 8, "eos_token_id": 59, "bos_token_id": 58, "pad_token_id": 1}
@@ -178,10 +178,10 @@ def test_words_of_a_clip_model_are_the_librarys_and_offline_one_sentence(offer, 
     assert app.sentences("info") == ["The text tower of tiny_clip_32 can't be downloaded now."] and not app.charts()
 
     ids = lambda texts: torch.tensor([[58, *(ord(letter) % 50 + 2 for letter in one[-4:-1]), 59] for one in texts])  # noqa: E731
-    tower = words.text_tower(clip, lambda texts: {"input_ids": ids(texts)})
-    monkeypatch.setattr(words, "load_text_tower", lambda vit: tower)
+    tower = words_and_photos.text_tower(clip, lambda texts: {"input_ids": ids(texts)})
+    monkeypatch.setattr(words_and_photos, "load_text_tower", lambda vit: tower)
     app = App("tokens", model="tiny_clip_32", words="cat, bee", word="1").fine()
-    found = words.match_words(vit, tower, PHOTOS[0], ["cat", "bee"])
+    found = words_and_photos.match_words(vit, tower, PHOTOS[0], ["cat", "bee"])
     answers, drawn = app.chart("Answers among these words"), app.chart("Patches like “bee”")
     np.testing.assert_allclose(sorted(answers["data"][0]["x"]), sorted(100 * found.probabilities), atol=1e-2)
     assert drawn and not app.at.info

@@ -5,12 +5,12 @@ import re
 
 import pytest
 from filelock import FileLock
-from trained import STEPS, a_run, add_frame
+from made_up_runs import STEPS, a_run, add_frame
 from visitor import MAIN, App
 
 import vitcore
 from app import texts
-from app.state.training import films, runs
+from app.state.training import films, run_status
 from app.views.learn import film_player
 from vitcore.train import film_files, run_folder
 
@@ -208,7 +208,7 @@ def test_a_training_of_ones_own_is_followed_and_left_alone(make_module, noise, m
     with vitcore.film("mine", [noise()]) as film:
         film.frame(make_module(), 0, loss=2.0)
         told = json.dumps(run_folder.read_status(film.folder) | {"pid": 12345})
-        run_folder.write_atomically(film.folder.path / "status.json", told)
+        run_folder.write_file_atomically(film.folder.path / "status.json", told)
         app = App("learn", film="runs/mine").fine()
         assert "Code outside the app ran this training" in app.text("caption")
         assert pictures(app) == ["rollout", "answer", "filters", "last_block", "positions", "distance", "loss"]
@@ -217,11 +217,11 @@ def test_a_training_of_ones_own_is_followed_and_left_alone(make_module, noise, m
         panel = App("train", run="mine").fine()
         around = {"to_lecture", "light_dark", "more", "desk_keys"}
         assert [button.label for button in panel.at.button if button.key not in around] == []
-        assert runs.run_status("mine").seconds_left is None
+        assert run_status.run_status("mine").seconds_left is None
         training_processes.stop_run("mine")
         assert killed == []
-    assert runs.run_status("mine").state == "finished" and runs.run_status("mine").steps == 70
-    assert training_processes.resume_run("mine") == "" and not runs.run_status("mine").resumable
+    assert run_status.run_status("mine").state == "finished" and run_status.run_status("mine").steps == 70
+    assert training_processes.resume_run("mine") == "" and not run_status.run_status("mine").resumable
 
 
 def test_why_a_loss_may_rise_is_said_of_what_was_taught_layer_by_layer(monkeypatch):

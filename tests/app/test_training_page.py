@@ -10,12 +10,12 @@ from typing import ClassVar
 
 import pytest
 from filelock import FileLock
+from made_up_runs import a_run, give_model
 from PIL import Image
-from trained import a_run, give_model
 from visitor import App
 
 from app import texts
-from app.state.training import runs, training_processes
+from app.state.training import run_status, training_processes
 from app.views.train import recipe_form, run_panel
 from vitcore.cli import commands
 from vitcore.cli.training import train
@@ -128,7 +128,7 @@ def test_what_is_started_is_what_the_page_says_now_and_without_a_name_it_is_pres
 ])  # fmt: skip
 def test_the_command_makes_the_same_recipe(preset, changes):
     wanted = with_changes(PRESETS[preset](), changes)
-    words = shlex.split(recipe_form.shell_command(preset, wanted, "/my photos", "mine"))
+    words = shlex.split(recipe_form.train_command(preset, wanted, "/my photos", "mine"))
     assert words[:4] == ["python", "-m", "vitcore", "train"]
     args = commands.command_parser().parse_args(words[3:])
     assert train._recipe(args) == wanted
@@ -143,7 +143,7 @@ def test_every_kind_of_model_is_offered_where_it_can_learn(asked):
         app.set(kind=kind).fine()
         assert not app.at.error and [metric.value for metric in app.at.metric] != plain, kind
         args = commands.command_parser().parse_args(shlex.split(app.component("command")["text"])[3:])
-        assert train._recipe(args) == with_changes(recipe_form.kind_recipe("image_folder_tiny", kind), {"steps": 7}), kind
+        assert train._recipe(args) == with_changes(recipe_form.recipe_for_kind("image_folder_tiny", kind), {"steps": 7}), kind
     app.set(kind="hybrid").set(**{"image_folder_tiny.hybrid.patch_px": 8})
     assert "patches are 16 px apart" in app.sentences("error")[0]
     app.set(kind="plain").fine()
@@ -151,7 +151,7 @@ def test_every_kind_of_model_is_offered_where_it_can_learn(asked):
     app.set(kind="resnet", preset="masked_patches").fine()
     assert app.values()["kind"] == recipe_form.PLAIN_VIT and not app.at.error, "a ResNet guesses no hidden patches"
     assert set(app.controls["kind"].options) == {WORDS[f"kind {kind}"] for kind in ("plain", "none", "2d", "relative", "mean")}
-    assert recipe_form.kind_fields("paper_pretraining", "hybrid") == {"resnet": "R50/16"}, "as the paper has it"
+    assert recipe_form.model_kind_fields("paper_pretraining", "hybrid") == {"resnet": "R50/16"}, "as the paper has it"
 
 
 @pytest.mark.parametrize(("values", "said"), [
@@ -220,12 +220,12 @@ def test_stop_asks_the_process_that_holds_the_run(monkeypatch):
         app = App("train", run="demo").fine()
         app.press("Stop")
         assert killed == [(12345, signal.SIGTERM)]
-        assert button(app, "Stop").disabled and runs.run_status("demo").state == "stopping"
+        assert button(app, "Stop").disabled and run_status.run_status("demo").state == "stopping"
         (run.path / "status.json").write_text(json.dumps(word | {"pid": training_processes.os.getpid()}))
         training_processes.stop_run("demo")
         assert len(killed) == 1, "never this server itself"
     run_folder.write_status(run, "stopped", 40)
-    assert runs.run_status("demo").state == "stopped"
+    assert run_status.run_status("demo").state == "stopped"
 
 
 def test_resume_goes_on_or_says_what_went_wrong(asked, monkeypatch):
@@ -250,9 +250,9 @@ def test_a_run_is_deleted_after_a_question_unless_it_is_trained():
     app = App("train", run="demo").press("Delete")
     assert "all its files" in app.text("markdown")
     app.press("Keep it")
-    assert sorted(runs.run_ids()) == ["demo", "other"]
+    assert sorted(run_status.run_ids()) == ["demo", "other"]
     app.press("Delete").press("Delete it")
-    assert runs.run_ids() == ["other"] and [path.name for path in run_folder.RUNS_FOLDER.iterdir()] == ["other"]
+    assert run_status.run_ids() == ["other"] and [path.name for path in run_folder.RUNS_FOLDER.iterdir()] == ["other"]
     assert app.values()["run"] == run_panel.NEW_RUN
 
 
@@ -260,11 +260,11 @@ def test_the_last_step_is_read_from_the_end_of_the_log():
     run = a_run()
     with run.log.open("a") as log:
         log.write("".join(f'{{"step": {step}, "loss": 1}}\n' for step in range(41, 5000)) + '{"step": 50')
-    assert runs.last_step(run) == 4999
+    assert run_status.last_logged_step(run) == 4999
     run.log.write_text("")
-    assert runs.last_step(run) is None
+    assert run_status.last_logged_step(run) is None
     run.log.unlink()
-    assert runs.last_step(run) is None
+    assert run_status.last_logged_step(run) is None
 
 
 def test_a_process_that_could_not_speak_is_spoken_for():
@@ -273,7 +273,7 @@ def test_a_process_that_could_not_speak_is_spoken_for():
     process = FakeProcess([])
     process.wait = lambda: 2
     training_processes._wait_for_process(process, run, 0.0)
-    seen = runs.run_status("mute")
+    seen = run_status.run_status("mute")
     assert (seen.state, seen.message) == ("failed", "the recipe can't be read.")
 
 
@@ -304,8 +304,11 @@ def test_what_a_run_says_is_read_in_the_visitor_s_language_and_an_older_run_s_as
     word = json.loads((run.path / "status.json").read_text())
     assert word["message"] == "run demo is being trained by another process."
     assert word["problems"] == ["a.jpg is empty.", "b.jpg is odd."]
-    run_folder.write_atomically(run.path / "status.json", json.dumps({k: v for k, v in word.items() if k != "parts"}))
-    assert (runs.run_status("demo").message, runs.run_status("demo").problems) == (word["message"], tuple(word["problems"]))
+    run_folder.write_file_atomically(run.path / "status.json", json.dumps({k: v for k, v in word.items() if k != "parts"}))
+    assert (run_status.run_status("demo").message, run_status.run_status("demo").problems) == (
+        word["message"],
+        tuple(word["problems"]),
+    )
 
 
 def test_a_failed_run_says_why_and_one_that_cannot_be_read_too():
@@ -322,7 +325,7 @@ def test_a_failed_run_says_why_and_one_that_cannot_be_read_too():
 @pytest.mark.parametrize("name", ["../..", "/etc", "nobody", "…", ""])
 def test_an_address_with_no_run_of_that_name_shows_the_form(name):
     app = App("train", run=name).fine()
-    assert app.values()["run"] == "a new one" and runs.find_run(name) is None
+    assert app.values()["run"] == "a new one" and run_status.find_run(name) is None
 
 
 # The model it left

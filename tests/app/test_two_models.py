@@ -4,15 +4,15 @@ import re
 
 import numpy as np
 import pytest
+from made_up_runs import a_run, give_model
 from PIL import Image
-from trained import a_run, give_model
 from visitor import App
 
 from app import texts
 from app.state import preset_pairs, reports
 from app.state.models import loaded_models
 from app.state.photos import sample_photos
-from app.state.recordings import recordings
+from app.state.recordings import cached_recordings
 from app.state.visit import second_model
 from tests.shipping.preset_pair_pictures import draw_pair, example_pair
 from vitcore.figures.heat_overlay import scale_top
@@ -22,10 +22,10 @@ from vitcore.images import open_photo
 from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS
 from vitcore.models.random_weights import with_random_weights
-from vitcore.translation import speaking
+from vitcore.translation import using_translation
 
 TEXT = texts.prose("compare", "en")
-PHOTO = sample_photos.SAMPLES / f"{sample_photos.samples()[0]['id']}.jpg"
+PHOTO = sample_photos.SAMPLES / f"{sample_photos.sample_photo_rows()[0]['id']}.jpg"
 
 
 @pytest.fixture(scope="module")
@@ -66,13 +66,15 @@ def test_every_picture_of_both_with_its_number(expected):
         assert any(re.search(r"\d", said) for said in app.sentences("markdown")), picture
         assert any(TEXT[f"limits {picture}"] in said for said in app.sentences("caption"))
     app.set(picture="attention").fine().set(layer=3, one_head=1).fine()
-    one = recordings.recording(load_model.load(), open_photo(PHOTO)).head_maps(3)[1]
+    one = cached_recordings.cached_recording(load_model.load(), open_photo(PHOTO)).head_maps(3)[1]
     np.testing.assert_allclose(values(app, "a_map"), 100 * one.ravel(), rtol=1e-2, atol=1e-3, err_msg="as on Attention")
 
 
 def test_outliers_that_can_decide_how_alike_tokens_are_are_named():
     said = App("compare", photo="cat", picture="tokens").fine().sentences("markdown")
-    found = outliers_in_recording(recordings.recording(load_model.load(), open_photo(sample_photos.SAMPLES / "cat.jpg")))
+    found = outliers_in_recording(
+        cached_recordings.cached_recording(load_model.load(), open_photo(sample_photos.SAMPLES / "cat.jpg"))
+    )
     told = f"A has {len(found.patches)} outlier tokens of very large norm on this photo, from layer {found.first.min()} on"
     assert any(told in one for one in said) and not any(one.startswith("B has") for one in said)
 
@@ -88,7 +90,7 @@ def test_another_input_is_resampled_and_said_and_random_weights_take_it():
     assert first != second, "which one is more confident"
     app = App("compare", b="random", b_px="64x64").fine()
     assert not app.at.warning and app.component("b_map")["rows"] == 8
-    redrawn, trained = (loaded_models.loaded(f"{DEFAULT_MODEL}~{kind}64x64") for kind in ("random~", ""))
+    redrawn, trained = (loaded_models.loaded_model(f"{DEFAULT_MODEL}~{kind}64x64") for kind in ("random~", ""))
     kernels = [vit.module.state_dict()["patch_embed.proj.weight"] for vit in (redrawn, trained)]
     assert redrawn.grid.image_px == (64, 64) and not np.allclose(*kernels)
 
@@ -173,7 +175,7 @@ def test_the_pictures_of_ready_pairs_are_what_is_computed_now(shipped):
         computed = draw_pair(*vits, picture).astype(int)
         on_black = [one[..., :3] * one[..., 3:] / 255 for one in (kept, computed)]
         assert kept.shape == computed.shape and np.abs(on_black[0] - on_black[1]).mean() < 4, name
-    assert all(preset_pairs.pair_picture(one).file.is_file() for one in preset_pairs.PRESET_PAIRS)
+    assert all(preset_pairs.preset_pair_picture(one).file.is_file() for one in preset_pairs.PRESET_PAIRS)
     assert sum(file.stat().st_size for file in preset_pairs.PICTURES.iterdir()) < 150_000
 
 
@@ -198,9 +200,11 @@ def test_a_run_stands_beside_its_checkpoint(make_module):
 def test_the_handout_is_made_of_names_alone(shipped):
     from vitcore.report.report_settings import ReportOrigin
 
-    key, words = open_photo(PHOTO).key, texts.table("zh-CN")
+    key, words = open_photo(PHOTO).key, texts.translation_table("zh-CN")
     origin = ReportOrigin(lang="zh-CN")
-    with speaking(words):
+    with using_translation(words):
         made = reports.comparison_handout(DEFAULT_MODEL, f"{DEFAULT_MODEL}~random", key, ("one", "two"), origin, PHOTO.stem, False)
         made = made.decode()
-        assert 'lang="zh-CN"' in made and "秩相关" in made and "one" in made and sample_photos.samples()[0]["author"] in made
+        assert (
+            'lang="zh-CN"' in made and "秩相关" in made and "one" in made and sample_photos.sample_photo_rows()[0]["author"] in made
+        )

@@ -15,7 +15,7 @@ from visitor import App
 
 import vitcore
 from app import permissions, texts
-from app.state.memory import memory_cache, visitors
+from app.state.memory import memory_cache, visitor_storage
 from app.state.models import loaded_models, model_menu, uploaded_model
 from vitcore.models import load_model
 
@@ -50,7 +50,7 @@ def drop(app: App, name: str, data: bytes) -> App:
 
 def opened(app: App) -> load_model.Vit:
     """The model that this visitor has opened."""
-    return loaded_models.loaded(memory_cache.CACHE.peek((uploaded_model.STORE_KEY, app.at.session_state["_visitor"])).version)
+    return loaded_models.loaded_model(memory_cache.CACHE.peek((uploaded_model.STORE_KEY, app.at.session_state["_visitor"])).version)
 
 
 def popovers(app: App) -> list[str]:
@@ -122,9 +122,12 @@ def test_all_of_it_is_gone_with_the_visitor(good, disk, monkeypatch):
     app = drop(App("bring"), "mine.safetensors", good).press("own_open")
     visitor = app.at.session_state["_visitor"]
     assert list(disk.iterdir())
-    monkeypatch.setattr(visitors.runtime, "exists", lambda: False)
-    assert visitor in visitors.departed_visitors(time.monotonic() + visitors.SILENCE_S + 1) and visitors.SILENCE_S <= 30 * 60
-    visitors.forget_visitor(visitor)
+    monkeypatch.setattr(visitor_storage.runtime, "exists", lambda: False)
+    assert (
+        visitor in visitor_storage.departed_visitors(time.monotonic() + visitor_storage.SILENCE_S + 1)
+        and visitor_storage.SILENCE_S <= 30 * 60
+    )
+    visitor_storage.forget_visitor(visitor)
     assert list(disk.iterdir()) == [] and not [k for k in memory_cache.CACHE.keys() if visitor in str(k)]
 
 
@@ -196,16 +199,16 @@ def test_too_large_a_file_is_refused_by_the_server_itself(monkeypatch, disk):
 
     assert permissions.upload_limit_mb() == 500
     monkeypatch.setenv("INSIDE_VIT_PUBLIC", "1")
-    permissions.limit_uploads()
+    permissions.limit_streamlit_uploads()
     assert config.get_option("server.maxUploadSize") == permissions.upload_limit_mb() == 100, "Streamlit takes no more"
     monkeypatch.setattr(texts, "language", lambda: "en")
     upload = Upload(b"x")
-    assert "100 MB" in str(uploaded_model.receive_file(upload)) and upload.closed and list(disk.iterdir()) == []
+    assert "100 MB" in str(uploaded_model.receive_model_file(upload)) and upload.closed and list(disk.iterdir()) == []
 
 
 def test_ids_of_the_hub_are_off_in_public(monkeypatch):
     asked = []
-    monkeypatch.setattr("vitcore.models.hub_ids.fetch_hub_folder", lambda name, *_: asked.append(name))
+    monkeypatch.setattr("vitcore.models.hub_folder.fetch_hub_folder", lambda name, *_: asked.append(name))
     monkeypatch.setenv("INSIDE_VIT_PUBLIC", "1")
     app = App("bring").fine()
     assert "own_hub" not in app.controls and texts.prose("common", "en")["off downloads"] in app.text()
@@ -219,7 +222,7 @@ def test_an_id_of_the_hub_is_brought_like_a_file(monkeypatch, tmp_path, weights)
     folder = tmp_path / "snapshot"
     folder.mkdir()
     save_file(weights, folder / "model.safetensors")
-    monkeypatch.setattr("vitcore.models.hub_ids.fetch_hub_folder", lambda name, *_: folder)
+    monkeypatch.setattr("vitcore.models.hub_folder.fetch_hub_folder", lambda name, *_: folder)
     pasted = " https://huggingface.co/someone/some-vit/blob/main/config.json"
     app = App("bring").set(own_hub=pasted).fine()
     app.press("own_fetch")
@@ -266,13 +269,13 @@ def test_the_paper_s_names_are_taken(monkeypatch, kinds, offer):
     app = App("patches").set(model="R26+S/32").fine()
     assert app.values()["model"] == name and not app.at.warning
     assert "no trained weights" in App("patches", model="ViT-Ti/8").fine().sentences("warning")[0]
-    assert model_menu.resolve_name("ViT-S/16") == "vit_small_patch16_224.augreg_in21k_ft_in1k"
-    assert model_menu.resolve_name("../x") == "../x"
+    assert model_menu.resolve_model_name("ViT-S/16") == "vit_small_patch16_224.augreg_in21k_ft_in1k"
+    assert model_menu.resolve_model_name("../x") == "../x"
 
 
 def test_what_was_dropped_is_let_go_of_by_streamlit(good):
     """One copy while it is written to disk, none after: not the record, not the page's."""
-    from served import Visit, served
+    from app_server import Visit, served
 
     with served() as address:
         visit = Visit(address).open("bring")

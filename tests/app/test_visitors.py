@@ -9,12 +9,12 @@ from urllib.request import urlopen
 
 import numpy as np
 import pytest
-from files import corners, saved
+from app_server import Visit
+from picture_files import corners, saved
 from PIL import Image
-from served import Visit
 from streamlit.runtime import Runtime
 
-from app.state.memory import media_files, memory_cache, visitors
+from app.state.memory import media_files, memory_cache, visitor_storage
 from vitcore.images import Photo
 
 MINE = saved(corners((300, 200)), "PNG")
@@ -23,8 +23,8 @@ MINE = saved(corners((300, 200)), "PNG")
 @pytest.fixture
 def hurry(monkeypatch):
     """Two minutes in a moment."""
-    monkeypatch.setattr(visitors, "GRACE_S", 0.5)
-    monkeypatch.setattr(visitors, "CHECK_INTERVAL_S", 0.2)
+    monkeypatch.setattr(visitor_storage, "GRACE_S", 0.5)
+    monkeypatch.setattr(visitor_storage, "CHECK_INTERVAL_S", 0.2)
     monkeypatch.setattr(Runtime.instance()._session_mgr._session_storage._cache, "_ttl", 0.5)
 
 
@@ -86,7 +86,7 @@ def ticket(visit: Visit) -> str:
 
 def again(server: str, shown: str) -> Visit:
     """A page that is loaded again, at the address it had."""
-    return Visit(server, f"{visitors.COOKIE}={shown}").open("patches", "photo=your-photo")
+    return Visit(server, f"{visitor_storage.COOKIE}={shown}").open("patches", "photo=your-photo")
 
 
 @pytest.mark.parametrize("public", ["0", "1"])
@@ -112,7 +112,7 @@ def test_a_page_that_is_loaded_again_has_its_visitors_photo(server, monkeypatch,
 
 
 def me_of(shown: str) -> str:
-    return visitors._tickets[shown]
+    return visitor_storage._tickets[shown]
 
 
 def test_a_ticket_is_good_for_as_long_as_the_photo_is_kept(server, hurry):
@@ -121,12 +121,12 @@ def test_a_ticket_is_good_for_as_long_as_the_photo_is_kept(server, hurry):
     shown = ticket(one)
     tab = again(server, shown)
     one.close()
-    time.sleep(4 * (visitors.GRACE_S + visitors.CHECK_INTERVAL_S))
+    time.sleep(4 * (visitor_storage.GRACE_S + visitor_storage.CHECK_INTERVAL_S))
     assert mine("gone-soon"), "another tab of the same visitor is open"
     tab.close()
     wait_for(lambda: not mine("gone-soon"))
     late = again(server, shown)
-    assert "gone-soon" not in late.text and shown not in visitors._tickets and ticket(late) != shown
+    assert "gone-soon" not in late.text and shown not in visitor_storage._tickets and ticket(late) != shown
     assert ticket(late).rpartition(".")[2] == shown.rpartition(".")[2], "the same tab, by which a poll knows a phone"
     late.close()
 
@@ -153,12 +153,15 @@ def test_nothing_of_a_visitor_is_left_anywhere(server, hurry, nothing_set_aside)
 def test_after_half_an_hour_it_is_gone_even_where_nobody_can_tell(monkeypatch):
     """No server, no sign of life."""
     memory_cache.CACHE.put(("upload", "somebody"), b"x" * 1000, pinned=True)
-    monkeypatch.setattr(visitors, "_last_visits", {"somebody": ({""}, time.monotonic())})
-    monkeypatch.setattr(visitors.runtime, "exists", lambda: False)
+    monkeypatch.setattr(visitor_storage, "_last_visits", {"somebody": ({""}, time.monotonic())})
+    monkeypatch.setattr(visitor_storage.runtime, "exists", lambda: False)
     now = time.monotonic()
-    assert visitors.departed_visitors(now + visitors.SILENCE_S - 1) == []
-    assert visitors.departed_visitors(now + visitors.SILENCE_S + 1) == ["somebody"] and visitors.SILENCE_S <= 30 * 60
-    visitors.forget_visitor("somebody")
+    assert visitor_storage.departed_visitors(now + visitor_storage.SILENCE_S - 1) == []
+    assert (
+        visitor_storage.departed_visitors(now + visitor_storage.SILENCE_S + 1) == ["somebody"]
+        and visitor_storage.SILENCE_S <= 30 * 60
+    )
+    visitor_storage.forget_visitor("somebody")
     assert memory_cache.CACHE.peek(("upload", "somebody")) is None
 
 
@@ -183,7 +186,7 @@ def test_a_download_waits_for_who_asked_for_it(server, monkeypatch):
         assert len(answer.read()) > 1000
     later = media_files.DELAY_S + 1
     monkeypatch.setattr(media_files, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + later))
-    media_files.delete_due()
+    media_files.delete_due_files()
     with pytest.raises(HTTPError, match="404"):
         urlopen(address)
     for visit in (one, other):

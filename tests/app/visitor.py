@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
 from app.menu import PAGES
-from app.shell import current_visit
+from app.shell import load_page_visit
 from app.state.photos import sample_photos
 
 MAIN = Path(__file__).parents[2] / "app" / "main.py"
@@ -27,7 +27,7 @@ def numbers(text: str) -> NDArray:
 
 def photo(name: str | None = None) -> Path:
     """A sample photo; the one that the app starts with."""
-    return sample_photos.SAMPLES / f"{name or sample_photos.samples()[0]['id']}.jpg"
+    return sample_photos.SAMPLES / f"{name or sample_photos.sample_photo_rows()[0]['id']}.jpg"
 
 
 class App:
@@ -38,7 +38,7 @@ class App:
         self.at.context = {"theme": theme} | ({"locale": locale} if locale else {})
         self.at.query_params = dict(address)
         if not PAGES_OF_MAIN:
-            with patch.object(current_visit, "load_visit", lambda *_, **__: st.stop()):
+            with patch.object(load_page_visit, "load_visit", lambda *_, **__: st.stop()):
                 PAGES_OF_MAIN.update(AppTest.from_file(str(MAIN), default_timeout=120).run()._registered_pages)
         self.at._registered_pages = dict(PAGES_OF_MAIN)
         self.go(slug)

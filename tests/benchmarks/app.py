@@ -119,7 +119,7 @@ def pages(runs: int) -> None:
     table("Page after a change", rows, BAR_MS)
 
     rows = {}
-    names = [row["id"] for row in sample_photos.samples()][1:]
+    names = [row["id"] for row in sample_photos.sample_photo_rows()][1:]
     for row in (row for row in PAGES if row.uses_model):
         at.switch_page(f"views/{row.slug}/page.py").run()
         memory_cache.CACHE.drop(lambda key: key[0].endswith("_recording"))
@@ -154,7 +154,7 @@ def start(runs: int) -> None:
     """From `streamlit run` to the first picture in a browser that is open already."""
     from playwright.sync_api import sync_playwright
 
-    from tests.benchmarks.landing import WATCH, launched
+    from tests.benchmarks.landing_page_load import WATCH, launched
 
     with sync_playwright() as playwright:
         browser = launched(playwright)

@@ -33,11 +33,11 @@ def both(runs: int, first: str, second: str) -> None:
     from app.state.memory import memory_cache
     from app.state.models import loaded_models
     from app.state.photos import sample_photos
-    from app.state.recordings import model_comparisons, recordings
+    from app.state.recordings import cached_recordings, model_comparisons
     from vitcore.images import open_photo
 
-    one = loaded_models.loaded(first)
-    vits = one, loaded_models.loaded(second) if second else loaded_models.load_variant(one, "random")
+    one = loaded_models.loaded_model(first)
+    vits = one, loaded_models.loaded_model(second) if second else loaded_models.load_model_variant(one, "random")
     photos = [open_photo(data) for _, data in sample_photos.sample_files()[: runs + 1]]
 
     def fresh() -> None:
@@ -45,12 +45,16 @@ def both(runs: int, first: str, second: str) -> None:
         time.sleep(0.3)  # what is thrown away is given back by a thread of its own
 
     def together(photo) -> None:  # type: ignore[no-untyped-def]
-        model_comparisons.compare(vits[0].name, vits[1].name, photo.key, vits, photo)
+        model_comparisons.compare_models(vits[0].name, vits[1].name, photo.key, vits, photo)
 
     rows = []
     for photo in photos:
         turn = []
-        for way in (lambda p: recordings.recording(vits[0], p), lambda p: recordings.recording(vits[1], p), together):
+        for way in (
+            lambda p: cached_recordings.cached_recording(vits[0], p),
+            lambda p: cached_recordings.cached_recording(vits[1], p),
+            together,
+        ):
             fresh()
             turn.append(ms(lambda way=way, p=photo: way(p), time.process_time))
         rows.append(turn)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.train.data.synthetic_dataset import TRAIN, VALIDATION, SyntheticDataset, draw_pictures
+from vitcore.train.data.synthetic_dataset import TRAIN, VALIDATION, SyntheticDataset, draw_synthetic_pictures
 
 CELLS = 4  # a side
 PENALTY = 0.01  # of the mean square
@@ -18,7 +18,7 @@ PENALTY = 0.01  # of the mean square
 
 def drawn(drawing: SyntheticDataset, seed: int, split: int, count: int) -> NDArray[np.float32]:
     """The first pictures of a split, (N, px, px, 3)."""
-    parts = [draw_pictures(drawing, seed, split, some) for some in np.array_split(np.arange(count), -(-count // 256))]
+    parts = [draw_synthetic_pictures(drawing, seed, split, some) for some in np.array_split(np.arange(count), -(-count // 256))]
     return np.concatenate(parts).astype(np.float32)
 
 

@@ -190,8 +190,8 @@ def main() -> None:
     args = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
-    from tests.benchmarks.landing import launched, server
-    from tests.models import run_folder
+    from tests.benchmarks.landing_page_load import launched, server
+    from tests.model_files import run_folder
 
     with tempfile.TemporaryDirectory() as home:
         for side in (14, 16):

@@ -20,7 +20,7 @@ from PIL import Image
 from vitcore.train import run_folder
 from vitcore.train.data.photo_sources import open_photo_source
 from vitcore.train.data.photo_tensors import EvaluationBatches
-from vitcore.train.learning.masked_patches import colour_class, corrupt_patches, mean_cell_colours
+from vitcore.train.learning.masked_patches import colour_class_index, corrupt_patches, mean_cell_colours
 from vitcore.train.learning.model_from_recipe import MEAN, STD
 from vitcore.train.recipe import Recipe, with_changes
 from vitcore.train.trainer.run_training import run_training
@@ -51,15 +51,17 @@ def baselines(recipe: Recipe, source: str) -> dict[str, float]:
     train, held_out = open_photo_source(source, seed=recipe.seed)
     counts = torch.zeros(512)
     for pixels, _ in EvaluationBatches(train.subset(range(min(2000, len(train)))), recipe.image_px, MEAN, STD, "cpu", 256):
-        counts += torch.bincount(colour_class(mean_cell_colours(pixels / 2 + 0.5, recipe.patch_px, 1)).flatten(), minlength=512)
+        counts += torch.bincount(
+            colour_class_index(mean_cell_colours(pixels / 2 + 0.5, recipe.patch_px, 1)).flatten(), minlength=512
+        )
     share, total, common, mean, surprise = counts / counts.sum(), 0, 0.0, 0.0, 0.0
     torch.manual_seed(recipe.seed)
     for pixels, _ in EvaluationBatches(held_out, recipe.image_px, MEAN, STD, "cpu", recipe.batch):
         colours = mean_cell_colours(pixels / 2 + 0.5, recipe.patch_px, 1)[:, :, 0]
         hidden = corrupt_patches(len(pixels), colours.shape[1], recipe.masked_share).is_corrupted
-        wanted = colour_class(colours)[hidden]
+        wanted = colour_class_index(colours)[hidden]
         left = (colours * ~hidden[..., None]).sum(1) / (~hidden).sum(1, keepdim=True)
-        guess = colour_class(left)[:, None].expand_as(hidden)[hidden]
+        guess = colour_class_index(left)[:, None].expand_as(hidden)[hidden]
         total += len(wanted)
         common += (wanted == share.argmax()).sum().item()
         mean += (guess == wanted).sum().item()

@@ -91,11 +91,11 @@ def own_photo(number: int) -> bytes:
 
 def visits(address: str, count: int, watch: Watch) -> None:
     """The same visits whenever they are asked for."""
-    from served import Visit
+    from app_server import Visit
 
     from app.state.photos import sample_photos, uploaded_photo
 
-    rng, names = random.Random(0), [row["id"] for row in sample_photos.samples()]
+    rng, names = random.Random(0), [row["id"] for row in sample_photos.sample_photo_rows()]
     for number in range(count):
         model = rng.choices(list(MODELS), list(MODELS.values()))[0]
         photo, page = rng.randrange(len(names) + OWN), rng.choice(PAGES)
@@ -124,7 +124,7 @@ def main() -> None:
     os.environ["INSIDE_VIT_MEMORY_GB"] = str(args.budget_gb)
     logging.disable(logging.WARNING)
     random_models()
-    from served import Visit, served
+    from app_server import Visit, served
 
     from app.state.memory import memory_cache
 

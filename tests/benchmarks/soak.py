@@ -28,7 +28,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg  # noqa: E402
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg  # noqa: E402
 from websockets.exceptions import ConnectionClosed  # noqa: E402
 
-from tests.benchmarks.landing import server  # noqa: E402
+from tests.benchmarks.landing_page_load import server  # noqa: E402
 from tests.benchmarks.visitors import CLICKS, Visit  # noqa: E402
 
 PHOTO_SHARE, MODEL_SHARE, SAMPLE_S = 0.18, 0.016, 30

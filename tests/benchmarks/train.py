@@ -23,7 +23,7 @@ from vitcore.train.data.photo_sources import open_photo_source
 from vitcore.train.data.photo_tensors import PhotosOnDevice, open_batches
 from vitcore.train.learning import training_loop
 from vitcore.train.learning.model_from_recipe import MEAN, STD, build_from_recipe
-from vitcore.train.learning.optimisers import has_fast_bf16
+from vitcore.train.learning.optimiser_and_weight_average import has_fast_bf16
 from vitcore.train.recipe import Recipe, with_changes
 
 TI = Recipe(image_px=128, patch_px=16, steps=10**6, batch=64, warmup_steps=0, snapshots=0, precision="auto")

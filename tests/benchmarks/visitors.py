@@ -231,7 +231,7 @@ def main() -> None:
     parser.add_argument("--url", help="of an app that runs already")
     parser.add_argument("--pid", type=int, help="of its process, for its CPU time")
     args = parser.parse_args()
-    from tests.benchmarks.landing import server
+    from tests.benchmarks.landing_page_load import server
 
     with contextlib.nullcontext((args.url, args.pid)) if args.url else server(OMP_WAIT_POLICY="PASSIVE") as (url, pid):
         asyncio.run(one(url, pid, args.rounds, random.Random(0)))

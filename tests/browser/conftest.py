@@ -13,11 +13,11 @@ from urllib.parse import urlparse
 import pytest
 from app_process import served
 from filelock import FileLock
-from looking import LISTEN, LONG_MS
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from wait_and_look import LISTEN, LONG_MS
 
 import vitcore
-from vitcore.assets import asset
+from vitcore.assets import asset_path
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-sync", "--js-flags=--no-turbofan --min-semi-space-size=16",  # it optimises for minutes, and collects often
@@ -96,7 +96,7 @@ def _others_are_done(home: Path, mine: FileLock) -> None:
 @pytest.fixture(scope="session")
 def rec(shipped) -> vitcore.Recording:
     """Of the photo that the app begins with."""
-    return vitcore.record(shipped, asset("samples/red-panda.jpg"), maps=range(shipped.blocks))
+    return vitcore.record(shipped, asset_path("samples/red-panda.jpg"), maps=range(shipped.blocks))
 
 
 @pytest.fixture(scope="session")

@@ -2,9 +2,9 @@
 
 import re
 
-from looking import LONG_MS, at_rest, follow, pick, resize, serious, too_wide
 from playwright.sync_api import expect
 from safetensors.torch import save
+from wait_and_look import LONG_MS, at_rest, follow, pick, resize, serious, too_wide
 
 from app import texts
 

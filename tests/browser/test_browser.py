@@ -4,8 +4,10 @@ import re
 
 import numpy as np
 import pytest
-from files import SVG, corners, saved
-from looking import (
+from picture_files import SVG, corners, saved
+from PIL import Image
+from playwright.sync_api import Page, expect
+from wait_and_look import (
     FOCUSED,
     LONG_MS,
     at_rest,
@@ -22,12 +24,10 @@ from looking import (
     slider,
     too_wide,
 )
-from PIL import Image
-from playwright.sync_api import Page, expect
 
 from app import texts
 from app.menu import PAGES, ROOMS
-from vitcore.figures.theme import INK_COLOURS, hex_to_rgb
+from vitcore.figures.theme_colours import INK_COLOURS, hex_to_rgb
 
 LOOKING = [row for row in PAGES if row.uses_model]  # the others are in test_training.py
 SLUGS = ["", *[row.slug for row in LOOKING[1:]]]  # the first page's address is the root

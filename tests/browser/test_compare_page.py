@@ -3,8 +3,8 @@
 import re
 
 import numpy as np
-from looking import at_rest, figures_are_accessible, pick, pixels, resize, serious, too_wide, unfold
 from playwright.sync_api import Page, expect
+from wait_and_look import at_rest, figures_are_accessible, pick, pixels, resize, serious, too_wide, unfold
 
 from app.state.preset_pairs import PRESET_PAIRS
 

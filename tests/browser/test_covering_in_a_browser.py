@@ -3,8 +3,8 @@
 import re
 
 import numpy as np
-from looking import at_rest, canvas, copied, drawn, figures_are_accessible, resize, shows_the_photo_while_held, too_wide
 from playwright.sync_api import Page, expect
+from wait_and_look import at_rest, canvas, copied, drawn, figures_are_accessible, resize, shows_the_photo_while_held, too_wide
 
 from app.state.recordings import covered_photos
 from vitcore.grid import Grid

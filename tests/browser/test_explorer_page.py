@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 import pytest
-from looking import LONG_MS, at_rest, changed, copied, in_both, languages, pick, resize, said_by, serious, slider, too_wide
 from playwright.sync_api import Locator, Page, expect
+from wait_and_look import LONG_MS, at_rest, changed, copied, in_both, languages, pick, resize, said_by, serious, slider, too_wide
 
 import vitcore
 from vitcore.analysis import attention_as_bytes

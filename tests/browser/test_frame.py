@@ -4,9 +4,9 @@ import base64
 import re
 
 import pytest
-from files import corners, saved
-from looking import at_rest, changed, drawn, follow, resize, too_wide
+from picture_files import corners, saved
 from playwright.sync_api import Locator, Page, expect
+from wait_and_look import at_rest, changed, drawn, follow, resize, too_wide
 
 from app import texts
 from app.menu import PAGES, ROOMS

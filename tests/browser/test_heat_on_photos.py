@@ -4,13 +4,13 @@ import re
 
 import numpy as np
 import pytest
-from looking import at_rest, in_both, pixels, settled
 from PIL import Image
 from playwright.sync_api import Page, expect
 from scipy.stats import spearmanr
+from wait_and_look import at_rest, in_both, pixels, settled
 
 import vitcore
-from vitcore.assets import asset
+from vitcore.assets import asset_path
 from vitcore.figures.attention import resize_for_figure
 from vitcore.figures.heat_overlay import LUMA, fine_detail, heat_on_photo, scale_top
 from vitcore.images import sharp_crop
@@ -39,7 +39,7 @@ def comes_near(page: Page, picture: np.ndarray, most: float) -> None:
 
 @pytest.fixture(scope="module")
 def rec(shipped):
-    return vitcore.record(shipped, asset("samples/dahlia.jpg"), maps=range(shipped.blocks))
+    return vitcore.record(shipped, asset_path("samples/dahlia.jpg"), maps=range(shipped.blocks))
 
 
 def drawn_as_python_does(drawn: np.ndarray, mask: np.ndarray, rec: vitcore.Recording, correlation: float = 0.95) -> np.ndarray:

@@ -4,9 +4,9 @@ import re
 from urllib.parse import parse_qs, urlparse
 
 import pytest
-from looking import LONG_MS, copied, figures_are_accessible, follow, resize, said_by, slider, too_wide
-from looking import at_rest as quiet
 from playwright.sync_api import Locator, Page, expect
+from wait_and_look import LONG_MS, copied, figures_are_accessible, follow, resize, said_by, slider, too_wide
+from wait_and_look import at_rest as quiet
 
 LAST = "After layer 11: "
 

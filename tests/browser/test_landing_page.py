@@ -5,10 +5,10 @@ import re
 
 import numpy as np
 import pytest
-from files import saved
-from looking import at_rest, canvas, changed, drawn, heat, resize, serious, too_wide
+from picture_files import saved
 from PIL import Image
 from playwright.sync_api import Route, expect
+from wait_and_look import at_rest, canvas, changed, drawn, heat, resize, serious, too_wide
 
 import vitcore
 

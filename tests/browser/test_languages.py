@@ -4,9 +4,9 @@ import re
 from functools import cache
 
 import pytest
-from looking import LONG_MS, at_rest, follow, languages, pick
 from playwright.sync_api import Page, expect
 from test_frame import uploads_at_most
+from wait_and_look import LONG_MS, at_rest, follow, languages, pick
 
 import vitcore
 from app import texts
@@ -16,7 +16,7 @@ from vitcore.models.model_cards import MODEL_CARDS
 
 HALF = ("look", "attention", "learn")  # rooms: who goes from page to page within one opens no other on the way
 HALVES = [[row.slug for row in PAGES if (row.room in HALF) == here] for here in (True, False)]
-TITLES = {lang: texts.parse((texts.TEXTS_FOLDER / lang / "menu.md").read_text(encoding="utf-8")) for lang in texts.LANGUAGES}
+TITLES = {lang: texts.parse_texts((texts.TEXTS_FOLDER / lang / "menu.md").read_text(encoding="utf-8")) for lang in texts.LANGUAGES}
 SOURCES = [file.read_text(encoding="utf-8") for file in texts.TEXTS_FOLDER.parent.rglob("*.py")]
 ICONS = {name for source in SOURCES for name in re.findall(r":material/(\w+):", source)}  # drawn from their names
 SEEN = """() => {

@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from looking import at_rest, canvas, changed, drawn, in_both, resize, serious, too_wide
 from playwright.sync_api import Page, expect
+from wait_and_look import at_rest, canvas, changed, drawn, in_both, resize, serious, too_wide
 
-from tests.benchmarks.layout import LEAST_LONGEST, LEAST_SHARE, LOOK, figures
+from tests.benchmarks.first_screen_layout import LEAST_LONGEST, LEAST_SHARE, LOOK, figures
 
 SIZE = "parseFloat(getComputedStyle(document.documentElement).fontSize)"
 GROWN = "parseFloat(getComputedStyle(document.querySelector('.stPlotlyChart .xtitle')).fontSize) > 15"  # figures too, from 12

@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 import pytest
-from looking import at_rest, canvas, changed, heat
 from playwright.sync_api import Page, expect
+from wait_and_look import at_rest, canvas, changed, heat
 
 import vitcore
 

@@ -4,17 +4,17 @@ import re
 
 import numpy as np
 import pytest
-from looking import LONG_MS, at_rest, follow, pick, serious
 from playwright.sync_api import expect
 from safetensors.torch import save
 from test_live_page import seen
+from wait_and_look import LONG_MS, at_rest, follow, pick, serious
 
 import vitcore
 from app import texts
-from app.server.live_files import missing_files
+from app.server.live_shipped_files import missing_live_files
 from tests.conftest import TINY
-from tests.models import run_folder
-from vitcore.assets import asset
+from tests.model_files import run_folder
+from vitcore.assets import asset_path
 
 BRING = texts.prose("bring", "en")
 OWN = {"reg_tokens": 2, "global_pool": "avg", "img_size": 64}
@@ -23,13 +23,13 @@ OWN = {"reg_tokens": 2, "global_pool": "avg", "img_size": 64}
 def agrees(page, vit) -> None:
     """The browser's answer on the page's photo is the recording's."""
     expect(page.locator("figure .checked")).to_contain_text("differ from the server's by at most", timeout=LONG_MS)
-    found, rec = seen(page), vitcore.record(vit, asset("samples/red-panda.jpg"))
+    found, rec = seen(page), vitcore.record(vit, asset_path("samples/red-panda.jpg"))
     rolled = rec.rollout().ravel()
     assert np.abs(found["logits"] - rec.logits).max() < 1e-4 and np.ptp(rec.logits) > 0.5
     assert np.abs(found["rolled"][rec.grid.prefix :] - rolled).max() < 1e-5 * rolled.max()
 
 
-@pytest.mark.skipif(bool(missing_files()), reason="onnxruntime-web is not installed here: run `make app`")
+@pytest.mark.skipif(bool(missing_live_files()), reason="onnxruntime-web is not installed here: run `make app`")
 def test_a_visitors_model_and_a_run_are_run_by_the_browser(visit, home, make_module, tmp_path):
     run_folder(home / "runs" / "20260102-030405", seed=5)
     own = tmp_path / "mine.safetensors"

@@ -10,14 +10,14 @@ from urllib.request import urlopen
 import numpy as np
 import pytest
 from conftest import FLAGS, _on_path
-from looking import LISTEN, LONG_MS, at_rest, in_both, resize, serious, settled, too_wide
 from PIL import Image
 from playwright.sync_api import expect
+from wait_and_look import LISTEN, LONG_MS, at_rest, in_both, resize, serious, settled, too_wide
 
 import vitcore
-from app.server.live_files import missing_files
-from vitcore.assets import asset
-from vitcore.faithfulness.covered_patches import answers_without
+from app.server.live_shipped_files import missing_live_files
+from vitcore.assets import asset_path
+from vitcore.faithfulness.covered_patches import logits_without_patches
 
 LATEST = """() => { const { id, logits, rolled, rgba, width, height, covered, off } = latest
   const text = bytes => new FileReaderSync().readAsDataURL(new Blob([bytes])).split(",")[1]
@@ -32,7 +32,7 @@ def camera(tmp_path) -> Path:
     file = tmp_path / "camera.mjpeg"
     with file.open("wb") as film:
         for name in ("macaw", "giant-panda"):
-            frame = Image.open(asset(f"samples/{name}.jpg")).convert("RGB").resize((640, 480))
+            frame = Image.open(asset_path(f"samples/{name}.jpg")).convert("RGB").resize((640, 480))
             for _ in range(15):
                 frame.save(film, "JPEG", quality=92)
     return file
@@ -64,8 +64,8 @@ def covers(page, figure, shipped) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     found = seen_with(page, "covered", [*range(6 * 16 + 7, 6 * 16 + 12), 9 * 16 + 8])
-    pixels = vitcore.record(shipped, asset("samples/red-panda.jpg")).model_input.pixels
-    expected = answers_without(shipped, pixels, [found["covered"]])[0]
+    pixels = vitcore.record(shipped, asset_path("samples/red-panda.jpg")).model_input.pixels
+    expected = logits_without_patches(shipped, pixels, [found["covered"]])[0]
     assert np.abs(found["logits"] - expected).max() < 1e-4 < 0.05 < np.abs(found["logits"] - whole["logits"]).max()
     figure.locator("[data-act=clear]").click()
     assert np.array_equal(seen_with(page, "covered", [])["logits"], whole["logits"])
@@ -83,7 +83,7 @@ def switches(page, figure, shipped) -> None:
     page.keyboard.press("Enter")
     found = seen_with(page, "off", [3 * heads + 1, 4 * heads + 2])
     assert figure.locator(".board [aria-checked=false]").count() == 2 and figure.locator(".heads .count").inner_text() == "(off: 2)"
-    agrees(vitcore.switch_off(shipped, ["L3H1", "L4H2"]), found, asset("samples/red-panda.jpg"))
+    agrees(vitcore.switch_off(shipped, ["L3H1", "L4H2"]), found, asset_path("samples/red-panda.jpg"))
     assert np.abs(found["logits"] - whole["logits"]).max() > 0.05
     figure.locator("[data-act=on]").click()
     assert np.array_equal(seen_with(page, "off", [])["logits"], whole["logits"])
@@ -93,7 +93,7 @@ def walks(page, figure, shipped, folder: Path) -> None:
     """A GIF is walked frame by frame, each frame Pillow's own; its film is a clip that can be walked in turn."""
     file, photos = (
         folder / "clip.gif",
-        [Image.open(asset(f"samples/{name}.jpg")).convert("RGB").resize((240, 160)) for name in SOME],
+        [Image.open(asset_path(f"samples/{name}.jpg")).convert("RGB").resize((240, 160)) for name in SOME],
     )
     photos[0].save(file, save_all=True, append_images=photos[1:], duration=[200, 400, 300], loop=0)
     figure.locator("input[type=file]").set_input_files(file)
@@ -160,7 +160,7 @@ def agrees(shipped, found: dict, photo) -> None:
     assert np.abs(found["rolled"][rec.grid.prefix :] - rolled).max() < 1e-5 * rolled.max()
 
 
-@pytest.mark.skipif(bool(missing_files()), reason="onnxruntime-web is not installed here: run `make live`")
+@pytest.mark.skipif(bool(missing_live_files()), reason="onnxruntime-web is not installed here: run `make live`")
 def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server, shipped, camera):
     flags = [flag for flag in FLAGS if not flag.startswith("--js-flags")] + [f"--use-file-for-fake-video-capture={camera}"]
     browser = chromium.browser_type.launch(executable_path=_on_path(), args=flags)
@@ -177,7 +177,7 @@ def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server,
     figure = page.locator("figure:has(.hit)")
     frames = lambda: int(figure.get_attribute("data-frames"))  # noqa: E731
     expect(figure.locator(".checked")).to_contain_text("differ from the server's by at most 0.0000")
-    agrees(shipped, seen(page), asset("samples/red-panda.jpg"))
+    agrees(shipped, seen(page), asset_path("samples/red-panda.jpg"))
     covers(page, figure, shipped)
     switches(page, figure, shipped)
     for theme in in_both(page):
@@ -186,10 +186,10 @@ def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server,
     at_rest(resize(page, 1440, 1000))
     before, asked[:], sent[:] = frames(), [], []
     for name in SOME:
-        figure.locator("input[type=file]").set_input_files(asset(f"samples/{name}.jpg"))
+        figure.locator("input[type=file]").set_input_files(asset_path(f"samples/{name}.jpg"))
         expect(figure).not_to_have_attribute("data-frames", str(before))
         before = frames()
-        agrees(shipped, seen(page), asset(f"samples/{name}.jpg"))
+        agrees(shipped, seen(page), asset_path(f"samples/{name}.jpg"))
     walks(page, figure, shipped, camera.parent)
     before, kept = frames(), image_cache_mb(page)
     figure.locator("[data-source=camera]").click()
@@ -218,7 +218,7 @@ def test_the_browser_answers_as_python_does_and_sends_no_frame(chromium, server,
     browser.close()
 
 
-@pytest.mark.skipif(bool(missing_files()), reason="onnxruntime-web is not installed here: run `make live`")
+@pytest.mark.skipif(bool(missing_live_files()), reason="onnxruntime-web is not installed here: run `make live`")
 def test_the_first_photo_is_answered_before_the_page_asks_and_another_is_not(visit, server):
     page = visit("positions")
     page.get_by_role("figure").first.wait_for(timeout=LONG_MS)  # a page has loaded the model

@@ -2,8 +2,8 @@
 
 import re
 
-from looking import LONG_MS, at_rest, figures_are_accessible, resize, too_wide
 from playwright.sync_api import Page, expect
+from wait_and_look import LONG_MS, at_rest, figures_are_accessible, resize, too_wide
 
 from app import texts
 

@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 import pytest
-from looking import at_rest, in_both, resize, serious, too_wide
 from playwright.sync_api import expect
+from wait_and_look import at_rest, in_both, resize, serious, too_wide
 
 from app.server import poll_store
 

@@ -3,8 +3,8 @@
 import itertools
 import re
 
-from looking import at_rest, resize, serious, too_wide
 from playwright.sync_api import expect
+from wait_and_look import at_rest, resize, serious, too_wide
 
 
 def test_a_class_is_asked_by_keyboard(visit):

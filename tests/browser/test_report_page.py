@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from files import saved
-from looking import LONG_MS, at_rest, copied, in_both, number, resize, serious, too_wide
+from picture_files import saved
 from PIL import Image
 from playwright.sync_api import Page, expect
+from wait_and_look import LONG_MS, at_rest, copied, in_both, number, resize, serious, too_wide
 
 import vitcore
 from app import texts
-from vitcore.assets import asset
+from vitcore.assets import asset_path
 from vitcore.translation import percent_in_two_digits
 
 TEXT = texts.prose("report", "en")
@@ -96,7 +96,7 @@ def test_downloads_arrive_and_open(visit, shipped):
     svg = take("Picture, SVG").decode()
     assert svg.lstrip().startswith(("<?xml", "<svg")) and svg.rstrip().endswith("</svg>")
     arrays = np.load(io.BytesIO(take("Numbers, NPZ")))
-    expected = vitcore.record(shipped, asset("samples/dahlia.jpg")).rollout()
+    expected = vitcore.record(shipped, asset_path("samples/dahlia.jpg")).rollout()
     assert np.allclose(arrays["rollout"], expected, atol=1e-6)
     table = take("Numbers, CSV").decode().splitlines()
     assert len(table) == 257 or len(table) == 17, "a head and one line a patch or a row"
@@ -190,7 +190,7 @@ def test_a_zip_of_the_gallery_can_be_stopped_and_finished(visit, tmp_path):
 
 def test_everything_about_three_photos_as_one_file(visit, offline, shipped, tmp_path):
     """Take everything about three photos home as one file, and open the handout of one of them without a network."""
-    whole = Image.open(asset("samples/red-panda.jpg"))
+    whole = Image.open(asset_path("samples/red-panda.jpg"))
     third = whole.width // 3
     crops = {f"part-{i}": whole.crop((i * third, 0, (i + 1) * third, whole.height)) for i in range(3)}
     page = at_rest(visit("report"))

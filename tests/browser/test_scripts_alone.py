@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.components.component_files import read_script, read_source
+from app.components.component_files import bundle_script, read_source_with_imports
 
 MOUNT = """async ([script, data]) => {
   const module = await import("data:text/javascript;charset=utf-8," + encodeURIComponent(script))
@@ -26,9 +26,9 @@ def mount(chromium) -> Iterator:
         pages.append(page)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.clock.install()
-        html = html or re.sub(r"\{(\w+)\}", r"\1", read_source(f"{name}/{name}.html"))
-        page.set_content(f"<style>{read_source(f'{name}/{name}.css')}</style>{around}<div id=root>{html}</div>")
-        page.evaluate(MOUNT, [read_script(f"{name}/{name}.js"), data])
+        html = html or re.sub(r"\{(\w+)\}", r"\1", read_source_with_imports(f"{name}/{name}.html"))
+        page.set_content(f"<style>{read_source_with_imports(f'{name}/{name}.css')}</style>{around}<div id=root>{html}</div>")
+        page.evaluate(MOUNT, [bundle_script(f"{name}/{name}.js"), data])
         return page
 
     yield show

@@ -2,8 +2,8 @@
 
 import re
 
-from looking import at_rest, follow
 from playwright.sync_api import expect
+from wait_and_look import at_rest, follow
 
 
 def test_a_patch_and_a_layer_go_along_through_the_menu(visit):

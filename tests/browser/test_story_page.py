@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Iterator
 
 import pytest
-from looking import FOCUSED, at_rest, number, serious, slider, too_wide
 from playwright.sync_api import Page, expect
+from wait_and_look import FOCUSED, at_rest, number, serious, slider, too_wide
 
 from app import texts
 

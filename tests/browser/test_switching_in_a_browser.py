@@ -2,8 +2,8 @@
 
 import re
 
-from looking import at_rest, copied, figures_are_accessible, resize, shows_the_photo_while_held, too_wide
 from playwright.sync_api import Page, expect
+from wait_and_look import at_rest, copied, figures_are_accessible, resize, shows_the_photo_while_held, too_wide
 
 
 def told(page: Page, words: str) -> None:

@@ -2,10 +2,10 @@
 
 import re
 
-from looking import at_rest, follow, resize, slider
 from playwright.sync_api import Locator, Page, expect
 from test_browser import choose
 from test_explorer_page import place, ready, title
+from wait_and_look import at_rest, follow, resize, slider
 
 import vitcore
 from vitcore.analysis import attention_as_bytes, patches
@@ -85,7 +85,7 @@ def what_shuffling_does_to_the_answer(page: Page, vit: vitcore.Vit, rec: vitcore
     """What happens to the model's answer when the patches are shuffled, and when their positions move along?"""
     at_rest(follow(page, "patches"))
     page.get_by_label("Shuffle the patches").click(force=True)
-    order = patches.shuffle_order(rec.grid.patches, 0)
+    order = patches.shuffled_patch_order(rec.grid.patches, 0)
     mixed = patches.join_patches(patches.split_patches(rec.model_input.pixels, rec.grid)[order], rec.grid)
     answers = {
         "Patches in order": rec.top_classes(1)[0],

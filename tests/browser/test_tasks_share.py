@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import test_lab_page as lab
-from looking import at_rest, pick, resize
 from playwright.sync_api import expect
 from test_lecture_page import SIZE, chrome_is_hidden
+from wait_and_look import at_rest, pick, resize
 
 from vitcore.analysis.relevance import difference_points
 from vitcore.forward.logit_lens import logit_lens

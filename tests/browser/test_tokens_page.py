@@ -4,11 +4,11 @@ import re
 
 import numpy as np
 import pytest
-from looking import LONG_MS, at_rest, figures_are_accessible, number, resize, serious, too_wide
 from playwright.sync_api import Locator, Page, expect
+from wait_and_look import LONG_MS, at_rest, figures_are_accessible, number, resize, serious, too_wide
 
 import vitcore
-from vitcore.assets import asset
+from vitcore.assets import asset_path
 
 SIDE, LAYER, PATCH = 16, 9, 136
 # Controls of a row that lie on each other, or stand out of the row, with all that is drawn in them.
@@ -44,7 +44,7 @@ def told(page: Page) -> Locator:
 
 @pytest.fixture(scope="module")
 def tokens(shipped) -> vitcore.PatchTokens:
-    return vitcore.patch_tokens(shipped, [asset(f"samples/{name}.jpg") for name in ("red-panda", "cat")], layers=LAYER)
+    return vitcore.patch_tokens(shipped, [asset_path(f"samples/{name}.jpg") for name in ("red-panda", "cat")], layers=LAYER)
 
 
 def said_of(matches, patch: int) -> re.Pattern:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from app_process import served
-from looking import at_rest, changed, follow, resize, serious, too_wide
 from playwright.sync_api import Page, expect
 from test_landing_page import STEADY, shifted
+from wait_and_look import at_rest, changed, follow, resize, serious, too_wide
 
 TINY = {"Steps": "30", "Batch, images": "8", "Image side, px": "32", "Width": "24", "Blocks": "1"}
 

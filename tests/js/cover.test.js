@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { changed, decodePatches, encodePatches, floats, nearestKept, objectPatches, rectanglePatches, stepBack, strokePatches } from "../../app/components/cover/cover_read.js"
+import { changed, decodePatches, encodePatches, floats, nearestKept, objectPatches, rectanglePatches, stepBack, strokePatches } from "../../app/components/cover/cover_tools_and_undo.js"
 
 const GRID = { rows: 3, cols: 4, step: [8, 8] }
 const masked = (...patches) => Uint8Array.from({ length: 12 }, (_, i) => Number(patches.includes(i)))

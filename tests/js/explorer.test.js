@@ -5,8 +5,8 @@ import { test } from "node:test"
 
 globalThis.matchMedia = () => ({ matches: true })
 const COMPONENTS = "../../app/components"
-const reading = await import(`${COMPONENTS}/explorer/explorer_read.js`)
-const wording = await import(`${COMPONENTS}/explorer/explorer_words.js`)
+const reading = await import(`${COMPONENTS}/explorer/explorer_attention_bytes.js`)
+const wording = await import(`${COMPONENTS}/explorer/explorer_sentences.js`)
 
 const GRID = { prefix: 1, rows: 2, cols: 3 } // 7 tokens
 const TOKENS = 7

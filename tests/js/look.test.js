@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict"
 import { mock, test } from "node:test"
-import { adoptChoices, choose, fresh } from "../../app/components/choices.js"
-import { lines, nearestDot, numbersOf, painted, signedRow, strongest } from "../../app/components/look/look_read.js"
+import { adoptChoices, choose, fresh } from "../../app/components/pending_choices.js"
+import { lines, nearestDot, numbersOf, painted, signedRow, strongest } from "../../app/components/look/look_numbers.js"
 
 const ST = { patch: null, layer: null, head: null }
 const PAINTED = [

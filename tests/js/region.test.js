@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict"
 import { beforeEach, mock, test } from "node:test"
-import { extentOf, listenRegion, regionOfAddress, regionSentence, regionSum } from "../../app/components/region.js"
+import { extentOf, listenRegion, regionOfAddress, regionSentence, regionSum } from "../../app/components/region_selection.js"
 import { describeRegion } from "../../app/components/picture/picture.js"
 
 const GRID = { rows: 3, cols: 4 }

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { encodeOff, ledTo, namesOff, needsBlack, placeOfDrop, shortNumber } from "../../app/components/switches/switches_read.js"
+import { encodeOff, ledTo, namesOff, needsBlack, placeOfDrop, shortNumber } from "../../app/components/switches/switches_state.js"
 
 const all = [0, 1].flatMap(layer => [
   ...[0, 1].map(head => ({ name: `L${layer}H${head}`, kind: "head", layer, head })),

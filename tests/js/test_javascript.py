@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.components.component_files import read_script
+from app.components.component_files import bundle_script
 from tests.conftest import ROOT
 
 HERE = Path(__file__).parent
@@ -42,7 +42,7 @@ def test_types():
 
 def test_a_wrong_type_is_found(tmp_path):
     """Also across files: what is imported has its types, and must be there."""
-    reading = (COMPONENTS / "explorer" / "explorer_read.js").as_posix()
+    reading = (COMPONENTS / "explorer" / "explorer_attention_bytes.js").as_posix()
     script = f'import {{ place, nothing }} from "{reading}"\nplace("137", {{ rows: 14 }})\nnothing()\n'
     (tmp_path / "wrong.js").write_text(script, encoding="utf-8")
     settings = {"extends": (HERE / "tsconfig.json").as_posix(), "include": ["wrong.js"]}
@@ -65,7 +65,7 @@ def mistakes(bundles: dict[str, str]) -> str:
 def test_what_streamlit_gets_is_one_module():
     """Nothing is left to import, no name is declared twice, and Streamlit's selectors are filled in."""
     files = sorted(COMPONENTS.rglob("*.js"))
-    bundles = {file.name: read_script(file.relative_to(COMPONENTS).as_posix()) for file in files}
+    bundles = {file.name: bundle_script(file.relative_to(COMPONENTS).as_posix()) for file in files}
     assert len(bundles) > 20 and mistakes(bundles) == ""
     assert [name for name, text in bundles.items() if re.search(r"^import |^export (?!default)", text, re.MULTILINE)] == []
     assert [name for name, text in bundles.items() if ":st(" in text] == [] and "[data-testid=stSidebar]" in bundles[

@@ -14,7 +14,7 @@ from vitcore.images import crop_for_model, open_photo
 SCRIPT = """
 import { readFileSync, writeFileSync } from "node:fs"
 import { resizeAndCrop } from "%(live)s/live_resize.js"
-import { fineDetail, rollout } from "%(live)s/live_read.js"
+import { fineDetail, rollout } from "%(live)s/live_rollout_and_detail.js"
 const folder = process.argv[1]
 const { photos, cut, grid, layers } = JSON.parse(readFileSync(`${folder}/facts.json`, "utf8"))
 for (const filter of ["bicubic", "bilinear"]) {
@@ -99,7 +99,7 @@ def test_an_animated_image_is_told_from_a_still_one(kind, tmp_path, made):
     small[0].save(tmp_path / f"moving.{kind}", save_all=True, append_images=small[1:], duration=100)
     script = f"""
 import {{ readFileSync }} from "node:fs"
-import {{ isAnimated }} from "{(ROOT / "app" / "components" / "live").as_uri()}/live_clip.js"
+import {{ isAnimated }} from "{(ROOT / "app" / "components" / "live").as_uri()}/live_clip_frames.js"
 console.log(["still", "moving"].map(name => isAnimated(readFileSync(`${{process.argv[1]}}/${{name}}.{kind}`))).join())
 """
     done = node("--input-type=module", "-e", script, tmp_path)

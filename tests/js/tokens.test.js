@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { cosines, ends, matchOf, mutualMatches, shade, unitTokens, viewColours } from "../../app/components/tokens/tokens_read.js"
+import { cosines, ends, matchOf, mutualMatches, shade, unitTokens, viewColours } from "../../app/components/tokens/tokens_similarity.js"
 
 const near = (found, expected) => found.forEach((value, i) => assert.ok(Math.abs(value - expected[i]) < 1e-6, `${[...found]} is not ${expected}`))
 

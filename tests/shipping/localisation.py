@@ -13,7 +13,7 @@ import numpy as np
 from tqdm import tqdm
 
 from vitcore.faithfulness.photo_masks import PhotoWithMask, record_with_masks, with_whole_photo_transform
-from vitcore.faithfulness.plausibility import centre_prior, pixel_auc
+from vitcore.faithfulness.plausibility import centre_prior_map, pixel_auc
 from vitcore.forward.mask_outliers import mask_outlier_tokens
 from vitcore.models.load_model import Vit
 
@@ -56,7 +56,7 @@ def localisation(vit: Vit, outlined: Iterable[PhotoWithMask], whole: bool = True
     scores = []
     for rec, mask, counted in record_with_masks(with_whole_photo_transform(vit) if whole else vit, tqdm(outlined, desc="masks")):
         maps = {"rollout": rec.rollout(), "last_block": rec.grid.to_map(rec.pooling_weights @ rec.attention_per_layer()[-1]),
-                "centre_prior": centre_prior(), "rollout_without_outliers": mask_outlier_tokens(rec).rollout()}  # fmt: skip
+                "centre_prior": centre_prior_map(), "rollout_without_outliers": mask_outlier_tokens(rec).rollout()}  # fmt: skip
         scores.append({f"{name}_auc": pixel_auc(values, mask, counted) for name, values in maps.items()})
     means = {name: round(float(np.mean([one[name] for one in scores])), 3) for name in scores[0]}
     above = np.mean([one["rollout_auc"] > 0.5 for one in scores])

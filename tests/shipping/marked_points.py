@@ -13,11 +13,11 @@ from itertools import permutations
 
 import numpy as np
 
-from vitcore.assets import SAMPLES, asset
+from vitcore.assets import SAMPLES, asset_path
 from vitcore.images import Photo, crop_for_model, open_photo
 from vitcore.models.load_model import load
 from vitcore.models.vit import Vit
-from vitcore.tokens.marked_points import MatchedShare
+from vitcore.tokens.marked_points import MarkedPointAccuracy
 from vitcore.tokens.patch_tokens import KINDS, patch_tokens
 from vitcore.tokens.similarity import correspondences
 
@@ -42,7 +42,7 @@ def patch_of_point(vit: Vit, photo: Photo, x: float, y: float) -> int | None:
 
 def matched_by_layer(
     vit: Vit, photos: Mapping[str, Photo], points: Points, kinds: Sequence[str] = tuple(KINDS)
-) -> list[MatchedShare]:  # fmt: skip
+) -> list[MarkedPointAccuracy]:  # fmt: skip
     """The share of points that are found, for every kind and layer, of at most `patch_tokens.MAX_PHOTOS` photos.
 
     Raises: ValueError, where no two photos have a point in common that the model sees; ModelError.
@@ -67,23 +67,23 @@ def matched_by_layer(
             for a, b, common in ways:
                 best = correspondences(tokens, a, b, layer).best
                 right += [bool(near[best[marks[a][point]], marks[b][point]]) for point in common]
-            found.append(MatchedShare(kind, layer, len(ways) // 2, len(right), float(np.mean(right)), same, chance))
+            found.append(MarkedPointAccuracy(kind, layer, len(ways) // 2, len(right), float(np.mean(right)), same, chance))
     return found
 
 
-def matched_csv(found: Sequence[MatchedShare], command: str) -> str:
+def matched_csv(found: Sequence[MarkedPointAccuracy], command: str) -> str:
     """The shares as a table, below the command that made it."""
     file = io.StringIO()
     file.write(f"# {command}\n")
     rows = csv.writer(file, lineterminator="\n")
-    rows.writerow(MatchedShare._fields)
+    rows.writerow(MarkedPointAccuracy._fields)
     rows.writerows([*one[:4], *(f"{value:.4f}" for value in one[4:])] for one in found)
     return file.getvalue()
 
 
 def main() -> None:
     """Print the table of the model that ships, over the gallery's photos with points."""
-    points = read_points((asset("matches") / "points.csv").read_text(encoding="utf-8"))
+    points = read_points((asset_path("matches") / "points.csv").read_text(encoding="utf-8"))
     photos = {name: open_photo(SAMPLES / f"{name}.jpg") for name in points}
     print(matched_csv(matched_by_layer(load(), photos, points), "python -m tests.shipping.marked_points"), end="")
 

@@ -21,13 +21,13 @@ from tqdm import tqdm
 from tests.shipping.localisation import Pet, list_pets, localisation, photos_of_pets
 from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
 from vitcore.assets import SAMPLES
-from vitcore.faithfulness.photo_masks import photos_of_manifest
+from vitcore.faithfulness.photo_masks import photos_in_manifest
 from vitcore.forward.recording import record, to_model_input
 from vitcore.images import crop_for_model, open_photo
 from vitcore.models.load_model import Vit, load, position_embeddings, wordnet_ids
 from vitcore.train.data.photos import Photos
 from vitcore.train.evaluation.accuracy import match_classes, predict_classes
-from vitcore.train.learning.layer_distillation import LayerDistillation, embed
+from vitcore.train.learning.layer_distillation import LayerDistillation, embed_pixels
 from vitcore.train.recipe import Recipe
 
 MAX_DISTANCE_PHOTOS = 128  # photos of the first file on which distance and hidden states are measured
@@ -142,7 +142,7 @@ def hidden_state_errors(objective: LayerDistillation, batches: Iterable[Tensor])
     bottom = torch.zeros(len(objective.spans))
     for pixels in batches:
         module: Any = objective.teacher.module
-        taught, z = embed(module, objective.teacher.adapt_pixels(pixels))[1], embed(objective.vit, pixels)[1]
+        taught, z = embed_pixels(module, objective.teacher.adapt_pixels(pixels))[1], embed_pixels(objective.vit, pixels)[1]
         for i, (block, span) in enumerate(zip(objective.vit.blocks, objective.spans, strict=True)):
             z = block(z)
             for at in span:
@@ -182,7 +182,7 @@ def measure_model(vit: Vit, args: argparse.Namespace) -> dict[str, Any]:
     if wordnet_ids(vit):
         facts["gallery"] = gallery_accuracy(vit)
     if args.masks:
-        facts["localisation"] = localisation(vit, photos_of_manifest(args.masks))
+        facts["localisation"] = localisation(vit, photos_in_manifest(args.masks))
     if args.pets:
         facts["pets"] = species_accuracy(vit, list_pets(args.pets, args.breeds))
     return facts

@@ -15,7 +15,7 @@ from app.state.visit.second_model import ITSELF, RANDOM
 from vitcore.analysis.position_embeddings import position_similarity
 from vitcore.analysis.relevance import absolute_shares
 from vitcore.figures.heat_overlay import fine_detail, heat_on_photo, scale_top
-from vitcore.figures.theme import CATEGORICAL, SEQUENTIAL, apply_colour_scale, diverging_scale
+from vitcore.figures.theme_colours import CATEGORICAL, SEQUENTIAL, apply_colour_scale, diverging_palette
 from vitcore.forward.compare_models import Comparison, attention_map, common_photo, compare, maps_on_common_grid, record_tokens
 from vitcore.images import open_photo
 from vitcore.models import load_model
@@ -29,7 +29,7 @@ DOT_PX = 7  # a head's, in attention distances
 
 def draw_pair(first: Vit, second: Vit, picture: str) -> NDArray[np.uint8]:
     """What the page's `picture` shows of both on the first sample photo, (TILE_PX, 2 · TILE_PX + GAP_PX, 4), without words."""
-    photo = open_photo(sample_photos.SAMPLES / f"{sample_photos.samples()[0]['id']}.jpg")
+    photo = open_photo(sample_photos.SAMPLES / f"{sample_photos.sample_photo_rows()[0]['id']}.jpg")
     vits = first, second
     tiles = _tiles(compare(record_tokens(first, photo), record_tokens(second, photo)), vits, picture)
     if len(tiles) == 1:
@@ -45,7 +45,7 @@ def _tiles(comparison: Comparison, vits: tuple[Vit, Vit], picture: str) -> list[
     if picture == "positions":  # the middle's tile: so small, all of them could not be told apart
         tables = [table for vit in vits if (table := position_embeddings(vit)) is not None]  # all of `PRESET_PAIRS` have one
         cosines = [vit.grid.to_map(position_similarity(one)[vit.grid.middle]) for vit, one in zip(vits, tables, strict=True)]
-        return [apply_colour_scale(one, diverging_scale("light"), -1, 1) for one in cosines]
+        return [apply_colour_scale(one, diverging_palette("light"), -1, 1) for one in cosines]
     if picture == "distance":
         shares = [rec.distance_px / vit.grid.image_px[1] for rec, vit in zip(recs, vits, strict=True)]
         return [_dots(one, max(float(each.max()) for each in shares)) for one in shares]

@@ -153,8 +153,8 @@ def main() -> None:
     source = Path(args.model) if args.model.endswith(".safetensors") else args.to.with_suffix(".safetensors")
     weights = load_file(source) | {"head.weight": layer.weight.half(), "head.bias": layer.bias.half()}
     card = source.with_suffix(".json").read_text(encoding="utf-8")
-    run_folder.replace_atomically(args.to.with_suffix(".safetensors"), lambda file: save_file(weights, file))
-    run_folder.write_atomically(args.to.with_suffix(".json"), card)
+    run_folder.replace_file_atomically(args.to.with_suffix(".safetensors"), lambda file: save_file(weights, file))
+    run_folder.write_file_atomically(args.to.with_suffix(".json"), card)
     counts = {"crops": len(given.names), "photos": len(given.photos.unique()), f"of {args.kind}": int(special.sum())}
     print(json.dumps(counts | {"cross-entropy of photos it was not fitted to": told}))
 

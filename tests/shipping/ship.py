@@ -28,8 +28,8 @@ def ship(folder: run_folder.RunFolder, to: Path, card: dict[str, Any], trained: 
     weights = {
         k: v.half() for k, v in interpolate_weights(load_file(folder.model), load_file((mixed or folder).model), share).items()
     }
-    run_folder.replace_atomically(to.with_suffix(".safetensors"), lambda file: save_file(weights, file))
-    run_folder.write_atomically(to.with_suffix(".json"), json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    run_folder.replace_file_atomically(to.with_suffix(".safetensors"), lambda file: save_file(weights, file))
+    run_folder.write_file_atomically(to.with_suffix(".json"), json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
 
 
 def interpolate_weights(weights: dict[str, Tensor], start: dict[str, Tensor], share: float) -> dict[str, Tensor]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from vitcore.models.load_model import load
 from vitcore.models.local_files import SHIPPED_MODELS
 from vitcore.models.model_cards import DEFAULT_MODEL
-from vitcore.onnx_graph.make_graph import make_onnx_graph
+from vitcore.onnx_graph.export_onnx import make_onnx_graph
 
 
 def shipped_graph(name: str = DEFAULT_MODEL) -> tuple[Path, Callable[[], bytes]]:

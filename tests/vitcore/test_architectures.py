@@ -13,7 +13,7 @@ from torch import nn
 import vitcore
 from tests.conftest import lively
 from vitcore.analysis.relevance import METHODS
-from vitcore.architectures.meta_device import meta_device
+from vitcore.architectures.meta_device import building_on_meta_device
 from vitcore.forward.block_activations import patch_embeddings, project_patch, trace_token
 from vitcore.forward.logit_lens import logit_lens
 from vitcore.forward.predict import predict
@@ -90,7 +90,7 @@ def test_models_that_attend_over_one_grid(name, noise):
     assert rec.rollout().shape == (vit.grid.rows, vit.grid.cols)
     spoken_for(vit, rec.model_input.pixels, METHODS)
     assert np.allclose(logit_lens(vit, rec.model_input.pixels)[-1], predict(vit, rec.model_input.pixels), atol=1e-4)
-    assert load_model.first_kernel(vit).shape[1] == 3
+    assert load_model.first_layer_filters(vit).shape[1] == 3
     table = load_model.position_embeddings(vit)
     assert table is None or len(table) == vit.grid.patches
 
@@ -115,7 +115,7 @@ def test_models_that_attend_otherwise_or_not_at_all(name, noise):
     assert len(said) == len(ATTENTION) and all(name in one for one in said)
     assert sentence(rec.rollout) and sentence(logit_lens, vit, pixels) and sentence(trace_token, vit, pixels, 0, 0)
     assert ("no attention" in said.pop()) == (not vit.structure.sizes)
-    kernel = load_model.first_kernel(vit)
+    kernel = load_model.first_layer_filters(vit)
     assert kernel is None or kernel.shape[1] == 3
     if (patches := vit.structure.patches) is not None:
         assert patch_embeddings(vit, rec.model_input.pixels).shape[0] == patches.patches
@@ -158,6 +158,6 @@ NO_VISION = {"nothing": nn.Identity, "a layer": lambda: nn.Linear(3, 4), "layers
 
 @pytest.mark.parametrize("name", [*REFUSED, *NO_VISION])
 def test_models_in_which_no_grid_is_found_and_modules_that_are_no_vision_models(name):
-    with meta_device():
+    with building_on_meta_device():
         module = NO_VISION[name]() if name in NO_VISION else timm.create_model(name, pretrained=False)
     assert name in sentence(lambda: vitcore.wrap(module, name=name))

@@ -9,10 +9,10 @@ from vitcore.analysis.attention_distance import mean_distance_px
 from vitcore.analysis.rollout import HEAD_FUSIONS, fuse_heads
 from vitcore.architectures.axial_vit import combine_axis_attention, spread_axis_attention
 from vitcore.attention_capture import AttentionCall, SoftmaxCall
-from vitcore.forward.block_attention import DistanceReducer, FusedHeadsReducer, PoolingReducer, weights_buffer
+from vitcore.forward.block_attention import DistanceReducer, FusedHeadsReducer, PoolingReducer, attention_weights_buffer
 from vitcore.forward.query_key import QueryKeyReducer
 from vitcore.forward.recordings.axial_attention import AxialAttention
-from vitcore.module_swaps import with_hooks, with_modules
+from vitcore.module_swaps import with_hooks, with_swapped_modules
 
 PIECES = [slice(0, 2), slice(2, 3)]  # of three heads
 
@@ -73,7 +73,7 @@ def test_axial_attention_is_fused_by_step_and_measured_by_reach():
 
     vit = vitcore.wrap(AxialViT((16, 24), 8, embed_dim=8, depth=1, num_heads=2, num_classes=3).eval(), name="axial")
     rows, columns = random_weights(2, 2, 3), random_weights(3, 2, 2)  # of 2 rows and of 3 columns
-    watch = AxialAttention(vit, weights_buffer(vit), maps=[0], fusions=["max"])
+    watch = AxialAttention(vit, attention_weights_buffer(vit), maps=[0], fusions=["max"])
     for weights in (rows, columns):
         watch(SoftmaxCall(0, weights))
     assert torch.equal(watch.fused["max"].matrices[0], spread_axis_attention(rows, "row", 2, 3).amax(0))
@@ -98,8 +98,8 @@ def test_a_copy_is_watched_and_the_model_is_not(make_module):
 
 def test_a_part_deep_inside_is_exchanged_in_the_copy_alone(make_module):
     module, act = make_module(), torch.nn.ReLU()
-    copied = with_modules(module, **{"blocks.2.mlp.act": act})
+    copied = with_swapped_modules(module, **{"blocks.2.mlp.act": act})
     assert copied.blocks[2].mlp.act is act and module.blocks[2].mlp.act is not act
     assert copied.blocks[1] is module.blocks[1] and copied.blocks[2].attn is module.blocks[2].attn
-    other = with_modules(module, **{"blocks.2.mlp.act": act, "blocks.2": copied.blocks[1]}).blocks[2]
+    other = with_swapped_modules(module, **{"blocks.2.mlp.act": act, "blocks.2": copied.blocks[1]}).blocks[2]
     assert other.mlp.act is act and other.attn is copied.blocks[1].attn, "whichever is named first"

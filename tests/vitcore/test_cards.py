@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from vitcore.architectures.meta_device import meta_device
-from vitcore.models.assembly.assemble import assemble
+from vitcore.architectures.meta_device import building_on_meta_device
+from vitcore.models.assembly.assemble import assemble_vit
 from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS, ModelCard
 
 FROM_HUB = MODEL_CARDS[1:]
@@ -33,12 +33,12 @@ def test_rows_of_the_hub_are_true(card):
     import timm
     from timm.data import resolve_model_data_config
 
-    with meta_device():
+    with building_on_meta_device():
         module, two_blocks = (timm.create_model(card.name, pretrained=False, **few) for few in ({}, {"depth": 2}))
     assert card.params_m == pytest.approx(sum(p.numel() for p in module.parameters()) / 1e6, abs=0.06)
     assert card.download_mb == pytest.approx(4 * card.params_m)  # safetensors with 32 bits
     config = timm.models.get_pretrained_cfg(card.name)
     assert config.hf_hub_id == f"timm/{card.name}" and config.hf_hub_filename is None
     assert config.license == card.licence.lower()
-    vit = assemble(card, two_blocks, resolve_model_data_config(two_blocks))
+    vit = assemble_vit(card, two_blocks, resolve_model_data_config(two_blocks))
     assert vit.grid.prefix == module.num_prefix_tokens and vit.hybrid == ("hybrid" in card.title)

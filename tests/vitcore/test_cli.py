@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 import vitcore
-from tests import files
+from tests import picture_files
 from tests.conftest import ROOT, SAMPLES
-from tests.shells import shell
+from tests.forked_python import shell
 from vitcore.__main__ import main
 from vitcore.analysis.position_embeddings import position_similarity
 from vitcore.models import load_model
@@ -170,7 +170,7 @@ def test_a_damaged_photo_among_good_ones_is_named_and_left_out(tmp_path, capsys)
 
 
 def test_what_was_done_to_a_photo_is_said(tmp_path, capsys):
-    (tmp_path / "moving.gif").write_bytes(files.animated())
+    (tmp_path / "moving.gif").write_bytes(picture_files.animated())
     assert run("rollout", tmp_path / "moving.gif", "--json") == 0
     assert "moving.gif: 3 frames: the first one is shown." in capsys.readouterr().err
 
@@ -259,7 +259,7 @@ def test_stopping_with_control_c(capsys, monkeypatch):
 
 
 def test_from_a_shell_with_a_broken_photo(tmp_path):
-    (tmp_path / "broken.tif").write_bytes(files.bad()["broken.tif"])
+    (tmp_path / "broken.tif").write_bytes(picture_files.bad()["broken.tif"])
     done = shell("-m", "vitcore", "rollout", "broken.tif", cwd=tmp_path)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith("vitcore: broken.tif is ") and done.stderr.count("\n") == 1

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import vitcore
-from tests import files
+from tests import picture_files
 from tests.conftest import ROOT, SAMPLES
-from tests.printing import printed_blank
+from tests.printed_figures import printed_blank
 from vitcore.__main__ import main
 from vitcore.cli import completion
 from vitcore.cli import inspect as inspecting
@@ -115,7 +115,7 @@ def test_photos_that_are_all_damaged_are_an_error(folder, capsys):
 
 
 def test_quiet_tells_errors_alone(tmp_path, capsys):
-    (tmp_path / "moving.gif").write_bytes(files.animated())
+    (tmp_path / "moving.gif").write_bytes(picture_files.animated())
     for given in (["--quiet", "rollout"], ["rollout", "--quiet"]):
         assert main([*given, str(tmp_path / "moving.gif"), "--json"]) == 0
         said = capsys.readouterr()

@@ -9,7 +9,7 @@ import torch
 from scipy.stats import spearmanr
 
 import vitcore
-from tests.printing import printed_blank
+from tests.printed_figures import printed_blank
 from vitcore.__main__ import main
 from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.forward.compare_models import (

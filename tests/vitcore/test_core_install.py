@@ -72,7 +72,11 @@ print(json.dumps(told))
 """
 
 
-PARTS = ["vitcore.architectures.axial_vit", "vitcore.train.learning.model_from_recipe", "vitcore.train.learning.optimisers"]
+PARTS = [
+    "vitcore.architectures.axial_vit",
+    "vitcore.train.learning.model_from_recipe",
+    "vitcore.train.learning.optimiser_and_weight_average",
+]
 
 
 def test_the_library_and_its_verbs_work_without_the_extras(tmp_path):

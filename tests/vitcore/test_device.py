@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import vitcore
-from tests.shells import ROOT, shell
+from tests.forked_python import ROOT, shell
 from vitcore.models.assembly.device_and_dtype import available_devices
 
 PASSES = """

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from vitcore import errors, images, translation
-from vitcore.errors import RefusalError, first_line, misfit_reason, mistake_at, refusal_reason
+from vitcore.errors import RefusalError, first_error_line, model_misfit_reason, own_mistake_location, refusal_reason
 from vitcore.models.model_cards import ModelError
 
 OURS, THEIRS = str(errors.HERE / "grid.py"), "/site-packages/timm/grid.py"
@@ -16,7 +16,7 @@ OURS, THEIRS = str(errors.HERE / "grid.py"), "/site-packages/timm/grid.py"
     [(ValueError("one\ntwo"), "one"), (KeyError(), "KeyError"), (OSError("\nbelow"), "OSError"), (ValueError("x" * 99), "x" * 9)],
 )
 def test_the_first_line(error, said):
-    assert first_line(error, 9) == said
+    assert first_error_line(error, 9) == said
 
 
 def raised(source: str, file: str) -> Exception:
@@ -34,19 +34,19 @@ def test_an_error_of_a_program_is_a_mistake_where_our_code_raised_it(source, cap
     assert ours.startswith("a mistake in Inside ViT itself: ") and "grid.py:1" in ours
     assert [record.levelno for record in caplog.records] == [logging.ERROR] and caplog.records[0].exc_info
     theirs = raised(source, THEIRS)
-    assert mistake_at(theirs) is None and refusal_reason(theirs) == first_line(theirs)
-    assert misfit_reason(theirs) == "its parts do not fit together"
+    assert own_mistake_location(theirs) is None and refusal_reason(theirs) == first_error_line(theirs)
+    assert model_misfit_reason(theirs) == "its parts do not fit together"
 
 
 def test_a_librarys_error_that_says_something_is_told():
-    assert misfit_reason(raised("assert False, 'height 3'", THEIRS)) == "height 3"
-    assert misfit_reason(raised("(lambda: 0)(depth=1)", THEIRS)) == "its architecture has no setting named depth"
+    assert model_misfit_reason(raised("assert False, 'height 3'", THEIRS)) == "height 3"
+    assert model_misfit_reason(raised("(lambda: 0)(depth=1)", THEIRS)) == "its architecture has no setting named depth"
 
 
 @pytest.mark.parametrize("source", ["open('/nowhere/at/all')", "np.zeros(3).reshape(2)", "raise RuntimeError('shapes')"])
 def test_what_a_file_or_an_array_does_is_no_mistake(source, caplog):
     with caplog.at_level(logging.DEBUG, logger="vitcore"):
-        assert refusal_reason(error := raised(source, OURS)) == first_line(error)
+        assert refusal_reason(error := raised(source, OURS)) == first_error_line(error)
     assert [record.levelno for record in caplog.records] == [logging.DEBUG] and caplog.records[0].exc_info
 
 
@@ -57,8 +57,8 @@ def test_a_mistake_while_a_photo_is_decoded_is_not_called_damage_alone(monkeypat
 
 
 def test_a_refusal_says_its_sentence_in_the_language_of_the_reader():
-    with translation.speaking({"{name} is empty.": "{name} est vide."}):
+    with translation.using_translation({"{name} is empty.": "{name} est vide."}):
         assert str(ModelError("{name} is empty.", name="a.pth")) == "a.pth est vide."
         assert str(RefusalError("{name} {is} as it was.")) == "{name} {is} as it was."
     one = ModelError(said := translation.say("{name} is empty.", name="b"))
-    assert one.args == (said,) and translation.parts(one)["facts"] == {"name": "b"}
+    assert one.args == (said,) and translation.sentence_as_json(one)["facts"] == {"name": "b"}

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image, ImageCms
 from torchvision import transforms
 
-from tests import files
+from tests import picture_files
 from vitcore import images
 from vitcore.images import (
     Photo,
@@ -18,9 +18,9 @@ from vitcore.images import (
     crop_for_model,
     crop_sentence,
     open_photo,
-    outline_crop,
-    photo_formats,
+    photo_formats_and_limits,
     photo_from_image,
+    photo_with_crop_outlined,
     printable_name,
     resize_and_crop,
     sharp_crop,
@@ -56,11 +56,13 @@ SAYS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", files.bad())
+@pytest.mark.parametrize("name", picture_files.bad())
 def test_what_cannot_be_shown_is_one_sentence_that_says_what_is_wrong(name, tmp_path):
-    data, file = files.bad()[name], tmp_path / name
+    data, file = picture_files.bad()[name], tmp_path / name
     said = refusal(data, name)
-    assert is_one_sentence(said) and said.startswith(name) and SAYS.get(name, "") in said and SAYS.keys() <= files.bad().keys()
+    assert (
+        is_one_sentence(said) and said.startswith(name) and SAYS.get(name, "") in said and SAYS.keys() <= picture_files.bad().keys()
+    )
     file.write_bytes(data)
     assert refusal(file) == refusal(str(file)) == said
     with file.open("rb") as opened:
@@ -68,32 +70,32 @@ def test_what_cannot_be_shown_is_one_sentence_that_says_what_is_wrong(name, tmp_
 
 
 def test_a_large_jpeg_is_read_smaller_unless_all_of_it_would_be_kept(monkeypatch):
-    for module in (photo_formats, sys.modules[open_photo.__module__]):
+    for module in (photo_formats_and_limits, sys.modules[open_photo.__module__]):
         monkeypatch.setattr(module, "MAX_PIXELS", 2000)
-    baseline = files.saved(files.corners((64, 48)), "JPEG", quality=95)
+    baseline = picture_files.saved(picture_files.corners((64, 48)), "JPEG", quality=95)
     photo = open_photo(baseline, "large.jpg")
     assert photo.image.size == (32, 24) and "read at 32×24 px" in photo.notes[0]
     assert close(colour_at(photo.image, 2, 2), colour_at(Image.open(io.BytesIO(baseline)), 4, 4), 40)
-    assert "megapixels" in refusal(files.saved(files.corners((64, 48)), "JPEG", progressive=True), "large.jpg")
-    assert "megapixels" in refusal(files.saved(files.corners((64, 48)), "PNG"), "large.png")
+    assert "megapixels" in refusal(picture_files.saved(picture_files.corners((64, 48)), "JPEG", progressive=True), "large.jpg")
+    assert "megapixels" in refusal(picture_files.saved(picture_files.corners((64, 48)), "PNG"), "large.png")
     monkeypatch.setattr(sys.modules[open_photo.__module__], "MAX_JPEG_PIXELS", 3000)
     assert "megapixels" in refusal(baseline, "large.jpg")
 
 
 def test_a_bomb_is_not_decoded_and_pillows_own_limit_is_left_as_it_was(monkeypatch):
     before = Image.MAX_IMAGE_PIXELS
-    open_photo(files.saved(files.flat(), "PNG"))
+    open_photo(picture_files.saved(picture_files.flat(), "PNG"))
     monkeypatch.setattr(Image.Image, "load", lambda self: pytest.fail("the bomb went off"))
     for size in ((10_000, 6_000), (30_000, 30_000)):
-        assert "megapixels" in refusal(files.png_of_size(*size))
+        assert "megapixels" in refusal(picture_files.png_of_size(*size))
     assert before == Image.MAX_IMAGE_PIXELS is not None
 
 
-@pytest.mark.parametrize("name", [*files.HOSTILE_NAMES, "", "a\nb", "x" * 300, "\x00", "é", "‮"], ids=ascii)
+@pytest.mark.parametrize("name", [*picture_files.HOSTILE_NAMES, "", "a\nb", "x" * 300, "\x00", "é", "‮"], ids=ascii)
 def test_hostile_names_do_no_harm(name):
     assert is_one_sentence(refusal(b"not a picture at all", name))
-    photo = open_photo(files.saved(files.flat(), "PNG"), name)
-    assert close(colour_at(photo.image, 5, 5), files.RED, 0)
+    photo = open_photo(picture_files.saved(picture_files.flat(), "PNG"), name)
+    assert close(colour_at(photo.image, 5, 5), picture_files.RED, 0)
     for shown in (photo.name, printable_name(name)):
         assert shown.isprintable() and 0 < len(shown) <= 80
 
@@ -105,7 +107,7 @@ def test_paths_that_cannot_be_read(path, tmp_path, monkeypatch):
 
 
 def test_25_mb_and_no_more():
-    data = files.saved(files.flat(), "BMP")
+    data = picture_files.saved(picture_files.flat(), "BMP")
     assert open_photo(data + bytes(images.MAX_BYTES - len(data))).image.size == (60, 40)
     assert "25 MB" in refusal(data + bytes(images.MAX_BYTES - len(data) + 1))
     assert "25 MB" in refusal(io.BytesIO(bytes(images.MAX_BYTES + 1)))
@@ -118,19 +120,24 @@ def test_25_mb_and_no_more():
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF"])
 def test_every_orientation_is_upright_of_pictures_that_are_open_already_too(kind):
     for orientation in range(1, 9):
-        data = files.oriented(orientation, kind)
+        data = picture_files.oriented(orientation, kind)
         photo = open_photo(data)
         for image in (photo.image, photo_from_image(Image.open(io.BytesIO(data))).image):
             assert image.size == (64, 48) and image.mode == "RGB", orientation
-            for x, y, colour in [(8, 8, files.RED), (56, 8, files.GREEN), (8, 40, files.BLUE), (56, 40, (255, 255, 255))]:
+            for x, y, colour in [
+                (8, 8, picture_files.RED),
+                (56, 8, picture_files.GREEN),
+                (8, 40, picture_files.BLUE),
+                (56, 40, (255, 255, 255)),
+            ]:
                 assert close(colour_at(image, x, y), colour, 16), orientation
         assert any("upright" in note for note in photo.notes) == (orientation != 1)
 
 
 def test_damaged_exif_does_not_spoil_a_good_picture():
-    data = files.saved(files.corners(), "JPEG", exif=b"Exif\x00\x00MM\x00*\x00\x00\x00\x08" + bytes(range(200)))
+    data = picture_files.saved(picture_files.corners(), "JPEG", exif=b"Exif\x00\x00MM\x00*\x00\x00\x00\x08" + bytes(range(200)))
     photo = open_photo(data)
-    assert photo.image.size == (64, 48) and close(colour_at(photo.image, 8, 8), files.RED)
+    assert photo.image.size == (64, 48) and close(colour_at(photo.image, 8, 8), picture_files.RED)
 
 
 # Colour
@@ -163,7 +170,7 @@ MODES = {  # a picture, how it is saved, its colours at the left and at the righ
 @pytest.mark.parametrize("kind", MODES)
 def test_every_mode_is_srgb_on_white(kind):
     image, options, colours, within, note = MODES[kind]
-    photo = open_photo(files.saved(image, "JPEG" if kind == "CMYK" else "PNG", **options))
+    photo = open_photo(picture_files.saved(image, "JPEG" if kind == "CMYK" else "PNG", **options))
     assert photo.image.mode == "RGB" and note in " ".join(photo.notes)
     for (x, y), colour in zip((LEFT, RIGHT), colours, strict=True):
         assert close(colour_at(photo.image, x, y), colour, 0 if colour == WHITE else within)
@@ -183,14 +190,16 @@ DEEP = {
 @pytest.mark.parametrize("kind", DEEP)
 def test_more_than_8_bits(kind):
     image, container, expected, note = DEEP[kind]
-    photo = open_photo(files.saved(image, container))
+    photo = open_photo(picture_files.saved(image, container))
     assert np.abs(np.asarray(photo.image)[..., 1] - expected).max() <= 1
     assert note in " ".join(photo.notes)
 
 
-@pytest.mark.parametrize("picture", [files.flat((250, 5, 5)), files.flat((250, 5, 5, 255), mode="RGBA")], ids=["RGB", "RGBA"])
+@pytest.mark.parametrize(
+    "picture", [picture_files.flat((250, 5, 5)), picture_files.flat((250, 5, 5, 255), mode="RGBA")], ids=["RGB", "RGBA"]
+)
 def test_a_profile_with_exchanged_primaries_is_undone_under_transparency_too(picture):
-    data = files.saved(picture, "PNG", icc_profile=files.swapped_primaries_profile())
+    data = picture_files.saved(picture, "PNG", icc_profile=picture_files.swapped_primaries_profile())
     red, green, _ = colour_at(open_photo(data).image, 30, 20)
     assert green > 200 and red < 80, "the embedded profile was ignored"
 
@@ -198,8 +207,8 @@ def test_a_profile_with_exchanged_primaries_is_undone_under_transparency_too(pic
 def test_an_srgb_profile_changes_nothing_and_a_damaged_one_is_ignored():
     srgb = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
     for profile, within in ((srgb, 1), (b"no profile at all" * 9, 0)):
-        photo = open_photo(files.saved(files.corners(), "PNG", icc_profile=profile))
-        assert np.abs(np.asarray(photo.image).astype(int) - np.asarray(files.corners())).max() <= within
+        photo = open_photo(picture_files.saved(picture_files.corners(), "PNG", icc_profile=profile))
+        assert np.abs(np.asarray(photo.image).astype(int) - np.asarray(picture_files.corners())).max() <= within
 
 
 # Formats
@@ -212,16 +221,21 @@ LOSSY = {"JPEG": {"quality": 98, "subsampling": 0}, "WEBP": {"quality": 98}, "HE
 def test_every_format_reads_right(kind):
     if kind == "HEIF":
         pytest.importorskip("pillow_heif").register_heif_opener()
-    photo = open_photo(files.saved(files.corners((128, 96)), kind, **LOSSY.get(kind, {})))
+    photo = open_photo(picture_files.saved(picture_files.corners((128, 96)), kind, **LOSSY.get(kind, {})))
     assert photo.image.size == (128, 96) and photo.image.mode == "RGB" and photo.notes == ()
-    for x, y, colour in [(16, 16, files.RED), (112, 16, files.GREEN), (16, 80, files.BLUE), (112, 80, (255,) * 3)]:
+    for x, y, colour in [
+        (16, 16, picture_files.RED),
+        (112, 16, picture_files.GREEN),
+        (16, 80, picture_files.BLUE),
+        (112, 80, (255,) * 3),
+    ]:
         assert close(colour_at(photo.image, x, y), colour, 16)
 
 
 @pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG", "TIFF", "two eyes"])
 def test_the_first_frame_of_several(kind):
-    photo = open_photo(files.stereo() if kind == "two eyes" else files.animated(kind))
-    assert close(colour_at(photo.image, 30, 20), files.RED)
+    photo = open_photo(picture_files.stereo() if kind == "two eyes" else picture_files.animated(kind))
+    assert close(colour_at(photo.image, 30, 20), picture_files.RED)
     if kind == "two eyes":
         assert photo.image.size == (60, 40)
     else:
@@ -231,8 +245,8 @@ def test_the_first_frame_of_several(kind):
 def test_formats_not_listed_are_refused_and_a_digest_names_the_file():
     """A parser nobody asked for is a door nobody watches."""
     for kind in ("ICO", "PPM", "TGA", "PCX"):
-        assert "not a picture" in refusal(files.saved(files.flat(), kind))
-    one, two = files.saved(files.flat(), "PNG"), files.saved(files.flat(files.BLUE), "PNG")
+        assert "not a picture" in refusal(picture_files.saved(picture_files.flat(), kind))
+    one, two = picture_files.saved(picture_files.flat(), "PNG"), picture_files.saved(picture_files.flat(picture_files.BLUE), "PNG")
     assert open_photo(one).digest == open_photo(io.BytesIO(one)).digest != open_photo(two).digest
 
 
@@ -320,10 +334,10 @@ def test_the_sharp_picture_shows_the_same_part():
 
 
 def test_the_outline_is_the_crop():
-    photo = Photo(files.flat((200, 200, 200), (300, 150)), "flat", "0")
+    photo = Photo(picture_files.flat((200, 200, 200), (300, 150)), "flat", "0")
     seen = crop_for_model(photo.image, transform_for(64, 64, 1.0, "center"))
     assert seen.box == (75, 0, 225, 150)
-    drawn = outline_crop(photo, seen, 300)
+    drawn = photo_with_crop_outlined(photo, seen, 300)
     assert drawn.size == (300, 150)
     assert tuple(colour_at(drawn, 150, 75)) == (200, 200, 200), "what is seen is shown as it is"
     assert close(colour_at(drawn, 20, 75), 157, 4), "the rest is dimmed"

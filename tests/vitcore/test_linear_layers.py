@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.files import saved
+from tests.picture_files import saved
 from vitcore.forward import onednn_linear
 from vitcore.forward.block_activations import trace_token
 from vitcore.forward.compare_models import record_tokens

@@ -8,9 +8,9 @@ from safetensors.torch import save_file
 import vitcore
 from tests.conftest import NORMALISE, lively
 from tests.shipping.shipped_graph import shipped_graph
+from vitcore.onnx_graph.check_exportable import OnnxGraphError
+from vitcore.onnx_graph.export_onnx import make_onnx_graph
 from vitcore.onnx_graph.graph_builder import OUTPUTS
-from vitcore.onnx_graph.make_graph import make_onnx_graph
-from vitcore.onnx_graph.plain_vit import OnnxGraphError
 
 onnxruntime = pytest.importorskip("onnxruntime")
 

@@ -9,19 +9,19 @@ from safetensors.torch import save_file
 from torch.utils.flop_counter import FlopCounterMode
 
 from tests.conftest import timm_vit
-from tests.models import model_file
-from tests.shells import run_forked, shell
+from tests.forked_python import run_forked, shell
+from tests.model_files import model_file
 from vitcore.__main__ import main
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
-from vitcore.profiling import largest_batch, memory_usage, profile_subprocess, throughput
+from vitcore.profiling import largest_batch, process_memory, profile_subprocess, throughput
 
 BRUTE_FORCE = """
 import json, sys
 from vitcore.profiling import largest_batch
-fits = largest_batch.batch_fits_in_memory({"path": sys.argv[1]}, 16 / 1024, 64, False, "fp32")
-print(json.dumps([[batch for batch in range(1, 30) if fits(batch)], largest_batch.search_largest(fits)]))
+fits = largest_batch.batch_fits_function({"path": sys.argv[1]}, 16 / 1024, 64, False, "fp32")
+print(json.dumps([[batch for batch in range(1, 30) if fits(batch)], largest_batch.search_largest_batch(fits)]))
 """
-HERE = throughput.Device("a device", "cpu", "fp32", 1, 1e11)
+HERE = throughput.MeasuredDevice("a device", "cpu", "fp32", 1, 1e11)
 
 
 @pytest.mark.parametrize("training", [False, True])
@@ -74,7 +74,7 @@ def test_memory_that_ends_ends_the_row(monkeypatch):
 @pytest.mark.parametrize("most", [0, 1, 2, 3, 19, 64, 1000, 4097])
 def test_the_search_is_close_to_the_largest(most):
     tried = []
-    found = largest_batch.search_largest(lambda batch: (tried.append(batch), batch <= most)[1])
+    found = largest_batch.search_largest_batch(lambda batch: (tried.append(batch), batch <= most)[1])
     assert found <= most <= found + max(1, 0.05 * found) and len(tried) <= 2 * max(most, 1).bit_length() + 6
 
 
@@ -100,7 +100,7 @@ def test_not_one_image_fits(monkeypatch):
     def none(*asked):
         raise MemoryError
 
-    monkeypatch.setattr(largest_batch, "batch_fits_in_memory", none)
+    monkeypatch.setattr(largest_batch, "batch_fits_function", none)
     assert largest_batch._search_for_batch("x", 1, None, False, "fp32") == 0
 
 
@@ -171,7 +171,7 @@ def test_no_system_limits_no_largest_batch(monkeypatch):
 
 
 def test_a_watch_sees_memory_rise():
-    watch = memory_usage.PeakMemoryWatch()
+    watch = process_memory.PeakMemoryWatch()
     if watch.before is None:
         pytest.skip("this system does not say")
     with watch:

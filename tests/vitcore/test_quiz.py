@@ -11,7 +11,7 @@ from html import unescape
 import numpy as np
 import pytest
 import torch
-from models import model_file
+from model_files import model_file
 from scipy.spatial.distance import cdist
 
 import vitcore
@@ -20,7 +20,7 @@ from vitcore.__main__ import main
 from vitcore.forward.predict import predict
 from vitcore.forward.recording import to_model_input
 from vitcore.models import load_model
-from vitcore.module_swaps import with_modules
+from vitcore.module_swaps import with_swapped_modules
 from vitcore.quiz import (
     draw_quiz,
     head_questions,
@@ -33,8 +33,8 @@ from vitcore.quiz import (
     weight_questions,
 )
 from vitcore.quiz.colour_difference import MIN_COLOUR_DIFFERENCE, colour_difference
-from vitcore.quiz.question import MIN_PIXEL_DIFFERENCE, Choice, QuestionPicture, make_question, pixel_difference
-from vitcore.translation import percent, speaking
+from vitcore.quiz.question import MIN_PIXEL_DIFFERENCE, AnswerChoice, QuestionPicture, make_question, pixel_difference
+from vitcore.translation import percent, using_translation
 
 PHOTO = SAMPLES / "cat.jpg"
 MODELS = {
@@ -89,11 +89,11 @@ class Truth:
     @torch.inference_mode()
     def stopped(self, depth: int) -> str:
         """What a model of so many blocks answers."""
-        module = with_modules(self.vit.module, blocks=self.vit.module.blocks[:depth])
+        module = with_swapped_modules(self.vit.module, blocks=self.vit.module.blocks[:depth])
         return self.vit.labels[int(module(to_model_input(self.vit, self.rec.model_input.pixels))[0].argmax())]
 
     def _recorded(self, title: str):
-        names = {row["title"]: row["id"] for row in quiz_data.samples()}
+        names = {row["title"]: row["id"] for row in quiz_data.sample_photo_rows()}
         return vitcore.record(self.vit, SAMPLES / f"{names[title]}.jpg", maps=[self.vit.blocks - 1])
 
 
@@ -147,7 +147,7 @@ def best(numbers, lowest: bool = False) -> int:
 
 
 def of_component(truth, question) -> int:
-    kernel = load_model.first_kernel(truth.vit).astype(float)
+    kernel = load_model.first_layer_filters(truth.vit).astype(float)
     share = np.linalg.eigvalsh(np.cov(kernel.reshape(len(kernel), -1), rowvar=False))[::-1]
     places = [number_in(r"component (\d+)", choice.number_text) - 1 for choice in question.choices]
     assert all(percent(share[at] / share.sum()) in choice.number_text for at, choice in zip(places, question.choices, strict=True))
@@ -244,7 +244,7 @@ def test_every_answer_is_right_when_it_is_worked_out_in_another_way(truth, subte
     assert {ask for _, ask, _ in draw_quiz.QUESTION_KINDS} == AGAIN.keys()
     asked = 0
     for name, ask, _ in draw_quiz.QUESTION_KINDS:
-        question = ask(truth.m, quiz_data.seeded_generator(0, name.rpartition(".")[2]))
+        question = ask(truth.m, quiz_data.purpose_seeded_generator(0, name.rpartition(".")[2]))
         if question is None:
             continue
         asked += 1
@@ -276,7 +276,7 @@ def test_a_seed_gives_the_same_quiz_and_another_seed_another(asked, shipped):
     assert len(quiz.questions) == draw_quiz.QUESTION_COUNT == len({q.kind for q in quiz.questions})
     others = [draw_quiz.draw_quiz(asked, seed) for seed in (8, 9)]
     assert len({"".join(q.correct_letter for q in one.questions) for one in (quiz, *others)}) == 3
-    with speaking(tomllib.loads((ROOT / "app/text/zh-CN/vitcore.toml").read_text(encoding="utf-8"))):
+    with using_translation(tomllib.loads((ROOT / "app/text/zh-CN/vitcore.toml").read_text(encoding="utf-8"))):
         chinese = draw_quiz.draw_quiz(asked, 7)
     assert [(q.kind, q.correct_choice, q.address) for q in chinese.questions] == [
         (q.kind, q.correct_choice, q.address) for q in quiz.questions
@@ -287,7 +287,7 @@ def test_a_seed_gives_the_same_quiz_and_another_seed_another(asked, shipped):
 def test_what_has_no_clear_answer_is_not_asked(asked):
     def ask(numbers, least=0.1, pictures=(1, 2, 3), words=("", "", "")):
         drawn = [QuestionPicture(np.full((4, 4, 3), 50 * p, np.uint8), "") if p else None for p in pictures]
-        choices = [Choice(w, n, "", p) for w, n, p in zip(words, numbers, drawn, strict=False)]
+        choices = [AnswerChoice(w, n, "", p) for w, n, p in zip(words, numbers, drawn, strict=False)]
         return make_question("kind", "Which?", choices, "Because.", min_margin=least, page="patches")
 
     assert ask([1, 0.8, 0.5]).correct_choice == 0 and ask([1, 0.8, 0.5]).margin == pytest.approx(0.2)
@@ -314,7 +314,7 @@ def test_a_photo_or_model_that_gives_no_clear_answer_is_not_asked_about(asked):
                                      head_questions.nearest_layer_question]),
     ]  # fmt: skip
     for material, questions in unclear:
-        assert [question(material, quiz_data.seeded_generator(0)) for question in questions] == [None] * len(questions)
+        assert [question(material, quiz_data.purpose_seeded_generator(0)) for question in questions] == [None] * len(questions)
 
 
 def test_patches_that_are_choices_of_one_question_look_different(asked, shipped):
@@ -327,17 +327,17 @@ def test_patches_that_are_choices_of_one_question_look_different(asked, shipped)
     assert colour_difference(red, blue) == pytest.approx(184.0, abs=1.5), "(54.3, 80.8, 69.9), (29.6, 68.3, -112.0)"
     assert pixel_difference(grey(0), grey(20)) > 12
     assert colour_difference(grey(0), grey(20)) < MIN_COLOUR_DIFFERENCE, "both are nearly black"
-    noise = quiz_data.seeded_generator(0).integers(0, 256, (2, 16, 16, 3), np.uint8)
+    noise = quiz_data.purpose_seeded_generator(0).integers(0, 256, (2, 16, 16, 3), np.uint8)
     assert pixel_difference(*noise) > 80 and colour_difference(*noise) < pixel_difference(*noise) / 2, "the texture is the same"
     parts = np.stack([grey(level) for level in (0, 8, 16, 90, 95, 160, 250, 255)])
-    assert len(patch_questions.different_patches(parts, quiz_data.seeded_generator(1))) == 4
-    assert patch_questions.different_patches(parts[:3], quiz_data.seeded_generator(1), 2) != []
-    assert len(patch_questions.different_patches(parts[:3], quiz_data.seeded_generator(1))) == 1
+    assert len(patch_questions.different_patches(parts, quiz_data.purpose_seeded_generator(1))) == 4
+    assert patch_questions.different_patches(parts[:3], quiz_data.purpose_seeded_generator(1), 2) != []
+    assert len(patch_questions.different_patches(parts[:3], quiz_data.purpose_seeded_generator(1))) == 1
     for name in ("biplane", "rocket", "crab"):  # much sky, much dark, much sand
         rec = vitcore.record(shipped, SAMPLES / f"{name}.jpg")
         parts = shipped.patches.cut(rec.model_input.pixels)
         for seed in range(20):
-            question = patch_questions.outlined_patch_question(replace(asked, rec=rec), quiz_data.seeded_generator(seed))
+            question = patch_questions.outlined_patch_question(replace(asked, rec=rec), quiz_data.purpose_seeded_generator(seed))
             places = patches_of(question)
             differences = [colour_difference(parts[one], parts[other]) for one, other in itertools.combinations(places, 2)]
             assert min(differences) >= MIN_COLOUR_DIFFERENCE, (name, seed, places)

@@ -13,7 +13,7 @@ from scipy import stats
 from torch.utils.data import DataLoader
 
 import vitcore
-from tests.files import saved
+from tests.picture_files import saved
 from vitcore.analysis.attention_distance import mean_interval
 from vitcore.architectures.axial_vit import AxialViT
 from vitcore.figures import print_figure
@@ -201,7 +201,7 @@ def test_a_folder_s_own_pictures_are_left_out(folder, tiny):
     drawing = vitcore.figures.rollout(rec.rollout(), rec.model_input.pixels, rec.grid)
     (folder / "out" / "rollout.png").write_bytes(print_figure(drawing, "png"))
     assert photos_in_folder(folder) == before
-    from vitcore.report.animations.encode_frames import encode_frames
+    from vitcore.report.animations.encode_within_size import encode_frames
 
     frames = [Image.new("RGB", (40, 40), colour) for colour in ("red", "blue")]
     for kind in ("webp", "gif"):

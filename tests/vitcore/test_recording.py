@@ -9,8 +9,8 @@ import torch
 from PIL import Image
 
 import vitcore
-from tests import files
-from vitcore.analysis.patches import join_patches, shuffle_order, split_patches
+from tests import picture_files
+from vitcore.analysis.patches import join_patches, shuffled_patch_order, split_patches
 from vitcore.analysis.rollout import rollout
 from vitcore.forward import block_attention
 from vitcore.forward.block_activations import patch_embeddings
@@ -132,7 +132,7 @@ def test_the_model_is_left_as_it_was(make_vit, noise):
     keys = set(vit.module.__dict__)
     table = vit.module.pos_embed
     rec = record(vit, noise(), maps=[0])
-    predict(vit, rec.model_input.pixels, shuffle_order(16, 0), move_positions=True)
+    predict(vit, rec.model_input.pixels, shuffled_patch_order(16, 0), move_positions=True)
     patch_embeddings(vit, rec.model_input.pixels)
     after = vit.module.state_dict()
     assert state.keys() == after.keys() and all(torch.equal(state[k], after[k]) for k in state)
@@ -162,7 +162,7 @@ def test_heads_are_fused_alike_however_many_are_read_at_once(make_vit, noise, mo
     vit = make_vit(embed_dim=20, num_heads=5)
     whole = record(vit, noise(), fusions=("mean", "max", "min"))
     monkeypatch.setattr(block_attention, "AT_ONCE_BYTES", int(fit * 4 * vit.grid.tokens**2))
-    assert len(block_attention.weights_buffer(vit)) == at_once
+    assert len(block_attention.attention_weights_buffer(vit)) == at_once
     for store in ("maps", "query_key"):
         some = record(vit, noise(), fusions=("mean", "max", "min"), store=store)
         for name, fused in whole.fused.items():
@@ -232,7 +232,7 @@ def test_every_way_to_give_a_photo(tiny, photo_file, photo):
 def test_a_pillow_image_is_treated_like_a_file(tiny):
     image = Image.new("RGBA", (60, 40), (200, 0, 0, 0))
     image.paste((0, 0, 200, 255), (0, 0, 30, 40))
-    from_file, from_image = record(tiny, files.saved(image, "PNG")), record(tiny, image)
+    from_file, from_image = record(tiny, picture_files.saved(image, "PNG")), record(tiny, image)
     assert np.array_equal(from_file.model_input.pixels, from_image.model_input.pixels), "what is transparent is white"
 
 
@@ -264,7 +264,7 @@ SHUFFLED = ["class token", "registers without positions", "attention pool", "mea
 def test_shuffled_patches_matter_only_when_positions_stay(make_vit, noise, kind):
     vit = make_vit(**KINDS[kind])
     straight = record(vit, noise(1))
-    order = shuffle_order(vit.grid.patches, 4)
+    order = shuffled_patch_order(vit.grid.patches, 4)
     mixed = join_patches(split_patches(straight.model_input.pixels, vit.grid)[order], vit.grid)
     assert np.abs(predict(vit, mixed, order, move_positions=True) - straight.logits).max() <= 1e-4
     assert np.abs(predict(vit, mixed, order) - straight.logits).max() > 1e-2
@@ -274,7 +274,7 @@ def test_shuffled_patches_matter_only_when_positions_stay(make_vit, noise, kind)
 def test_positions_that_do_not_exist_cannot_move(make_vit):
     vit = make_vit(pos_embed="none")
     with pytest.raises(load_model.ModelError, match="no learned absolute position"):
-        predict(vit, np.zeros((32, 32, 3), np.uint8), shuffle_order(16, 0), move_positions=True)
+        predict(vit, np.zeros((32, 32, 3), np.uint8), shuffled_patch_order(16, 0), move_positions=True)
 
 
 # Models these pictures are not defined for (others are in test_architectures.py)

@@ -17,11 +17,11 @@ from vitcore.architectures.axial_vit import AxialViT
 from vitcore.forward.compare_models import compare, record_tokens
 from vitcore.forward.mask_outliers import mask_outlier_tokens
 from vitcore.forward.recording import Recording, record
-from vitcore.forward.recordings.labelled_arrays import PackageMissing
+from vitcore.forward.recordings.labelled_arrays import MissingPackageError
 from vitcore.forward.recordings.recording_file import RecordingFileError
 from vitcore.forward.relevance import relevance
 from vitcore.models.load_model import ModelError
-from vitcore.models.vit import class_by_name
+from vitcore.models.vit import class_index_by_name
 from vitcore.quiz.quiz_data import replace
 
 
@@ -134,7 +134,7 @@ def test_a_table_has_a_row_for_each_head(recorded):
 @pytest.mark.parametrize("package", ["xarray", "pandas"])
 def test_a_package_that_is_missing_is_named(monkeypatch, recorded, package):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(PackageMissing, match=f"^{package} is not installed: pip install {package}.$"):
+    with pytest.raises(MissingPackageError, match=f"^{package} is not installed: pip install {package}.$"):
         getattr(recorded, f"to_{package}")()
 
 
@@ -184,7 +184,7 @@ def test_a_class_is_asked_for_by_its_name(make_vit, noise):
 
 
 def test_a_class_of_the_shipped_model(shipped):
-    assert shipped.labels[class_by_name(shipped.labels, shipped.labels[3].upper())] == shipped.labels[3]
+    assert shipped.labels[class_index_by_name(shipped.labels, shipped.labels[3].upper())] == shipped.labels[3]
 
 
 # What is found

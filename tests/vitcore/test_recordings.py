@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
-from vitcore.analysis.training_film import emerged_structure
+from vitcore.analysis.training_curves_and_masks import emerged_structure
 from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.train import film_files
 from vitcore.train.learning.masked_patches import MASKED, REPLACED, UNTOUCHED
-from vitcore.train.presets import preset
+from vitcore.train.presets import recipe_of_preset
 
 RECORDINGS = Path(__file__).parents[2] / "assets" / "recordings"
 
@@ -76,10 +76,10 @@ def test_labels_alone_say_what_they_were_and_what_comes_by_itself(alone):
     filters and a sense of place; no head of layer 0 comes to look nearer than another."""
     assert alone.task == "classify" and len(alone.steps) >= 24
     assert alone.command.split()[3:5] == ["train", "labels_alone"] and "teacher" not in alone.command
-    assert int(alone.steps[-1]) == preset("labels_alone").steps
+    assert int(alone.steps[-1]) == recipe_of_preset("labels_alone").steps
     step, right, photos = alone.accuracy()
     assert step == alone.steps[-1] and right > 50, "ten kinds: one in ten by chance"
-    assert photos == preset("labels_alone").evaluate_most and "Imagenette" in alone.data
+    assert photos == recipe_of_preset("labels_alone").evaluate_most and "Imagenette" in alone.data
     first, last = (emerged_structure(alone.arrays, i, alone.grid) for i in (0, -1))
     assert not (first.filters or first.positions or first.heads)
     assert last.filters and last.positions and not last.heads

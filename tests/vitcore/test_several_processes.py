@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from tests.conftest import ROOT, SAMPLES
-from tests.models import model_file
-from tests.shells import shell, two_processes
+from tests.forked_python import shell, two_processes
+from tests.model_files import model_file
 from vitcore import distributed
 
 PHOTOS = ["cat.jpg", "crab.jpg", "dahlia.jpg", "macaw.jpg", "rocket.jpg"]

@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 import pytest
-from files import saved
+from picture_files import saved
 from PIL import Image
 
 from vitcore.images import PhotoError, open_photo

@@ -39,7 +39,7 @@ def uniform_distance_px(grid: Grid) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class MeanInterval:
+class MeanWithInterval:
     """The mean of `count` samples, its 95 % confidence interval by Student's t, and their standard deviation (n − 1).
 
     All have a sample's shape; `low`, `high` and `spread` are NaN where there are fewer than two samples.
@@ -52,7 +52,7 @@ class MeanInterval:
     count: int
 
 
-def mean_interval(samples: Iterable[NDArray]) -> MeanInterval:
+def mean_interval(samples: Iterable[NDArray]) -> MeanWithInterval:
     """The mean over samples of one shape, with its interval; they are added up as they come (Welford 1962) and not kept.
 
     Raises: ValueError, where there are none.
@@ -68,11 +68,11 @@ def mean_interval(samples: Iterable[NDArray]) -> MeanInterval:
         raise ValueError("there are no samples to take a mean of")
     spread = np.sqrt(squares / (count - 1)) if count > 1 else np.full_like(mean, np.nan)
     half = stdtrit(max(count - 1, 1), (1 + CONFIDENCE) / 2) * spread / np.sqrt(count)
-    return MeanInterval(mean, mean - half, mean + half, spread, count)
+    return MeanWithInterval(mean, mean - half, mean + half, spread, count)
 
 
 @dataclass(frozen=True, slots=True)
-class HeadReach:
+class NearestAndFarthestHead:
     """Which heads of a block read least and most; renormalised, a sink is not "near"."""
 
     near: int
@@ -81,20 +81,20 @@ class HeadReach:
     far_px: float
 
 
-def head_reach(px: NDArray, block: int = 0) -> HeadReach:
+def nearest_and_farthest_head(px: NDArray, block: int = 0) -> NearestAndFarthestHead:
     """The nearest and the farthest head of a block, from (L, H) distances."""
     near, far = int(px[block].argmin()), int(px[block].argmax())
-    return HeadReach(near, far, float(px[block, near]), float(px[block, far]))
+    return NearestAndFarthestHead(near, far, float(px[block, near]), float(px[block, far]))
 
 
-def near_heads(renormalised_px: NDArray, most_px: float) -> list[tuple[int, int]]:
+def local_heads(renormalised_px: NDArray, most_px: float) -> list[tuple[int, int]]:
     """(block, head) of every head of (L, H) that looks at most so far among the patches, by block, the nearest of a block last."""
     table = np.asarray(renormalised_px, np.float64)
     places = [(int(block), int(head)) for block, head in np.argwhere(table <= most_px)]
     return sorted(places, key=lambda place: (place[0], -float(table[place])))
 
 
-def far_heads(px: NDArray, even_px: float) -> list[tuple[int, int]]:
+def heads_beyond_even_attention(px: NDArray, even_px: float) -> list[tuple[int, int]]:
     """(block, head) of every head of (L, H) that reads more than even attention, by more than is seen where tenths are told."""
     return [(int(block), int(head)) for block, head in np.argwhere(np.asarray(px, np.float64) > even_px + TENTH_PX / 2)]
 

@@ -40,7 +40,7 @@ class FilterPattern:
     share: float
 
 
-class FitSize(NamedTuple):
+class FitScore(NamedTuple):
     """Of a fit: the energy explained, the same less its price, and how many numbers were chosen."""
 
     explained: float
@@ -48,10 +48,10 @@ class FitSize(NamedTuple):
     free: int
 
 
-class PatternFit(NamedTuple):
+class FittedPattern(NamedTuple):
     """A pattern fitted to a map, and whether what it names first is where the map is positive."""
 
-    size: FitSize
+    size: FitScore
     pattern: str
     plus: bool
     cycles: float | None = None
@@ -96,7 +96,7 @@ def _window(shape: tuple[int, ...], spread: float | None) -> PixelMap:
     return np.ones_like(x) if spread is None else np.exp(-(x**2 + y**2) / (2 * spread**2))
 
 
-def _fitted(flat: PixelMap, *parts: PixelMap, tried: int = 6) -> tuple[PixelMap, FitSize]:
+def _fitted(flat: PixelMap, *parts: PixelMap, tried: int = 6) -> tuple[PixelMap, FitScore]:
     """The least-squares fit of parts (P, P) to a map, and its size; `tried`: numbers behind the parts themselves."""
     basis = np.stack([part.ravel() for part in parts], 1)
     left, sizes, _ = np.linalg.svd(basis, full_matrices=False)
@@ -104,27 +104,27 @@ def _fitted(flat: PixelMap, *parts: PixelMap, tried: int = 6) -> tuple[PixelMap,
     fit = left @ (left.T @ flat.ravel())
     explained = float(fit @ fit)
     free = len(parts) + tried
-    return fit.reshape(flat.shape), FitSize(explained, explained - FREEDOM * free * float((flat**2).sum()), free)
+    return fit.reshape(flat.shape), FitScore(explained, explained - FREEDOM * free * float((flat**2).sum()), free)
 
 
-def _slow(flat: PixelMap) -> Iterator[PatternFit]:
+def _slow(flat: PixelMap) -> Iterator[FittedPattern]:
     """Even, a slope from one side to the other, a spot in the middle (with or without a rim of the other colour)."""
     x, y = _places(flat.shape)
     ones = np.ones_like(x)
     fit, size = _fitted(flat, ones, tried=0)
-    yield PatternFit(size, "even", bool(fit[0, 0] > 0))
+    yield FittedPattern(size, "even", bool(fit[0, 0] > 0))
     for spread in WINDOWS:
         window = _window(flat.shape, spread)
         fit, size = _fitted(flat, x * window, y * window, tried=1)
         across, down = float((fit * x).sum()), float((fit * y).sum())
-        yield PatternFit(size, *_direction(across, down))
+        yield FittedPattern(size, *_direction(across, down))
     for spread in SPOTS:
         for parts in ([_window(flat.shape, spread)], [_window(flat.shape, spread), _window(flat.shape, 2 * spread)]):
             fit, size = _fitted(flat, ones, *parts, tried=1)
             middle = float(fit[np.hypot(x, y) <= np.hypot(x, y).min() + 1e-9].mean())
             around = -float((fit * np.sign(middle)).min())
             if abs(middle) >= 0.9 * float(abs(fit).max()):  # else it is a ring
-                yield PatternFit(size, "spot and rim" if around > 0.2 * abs(middle) else "spot", middle > 0)
+                yield FittedPattern(size, "spot and rim" if around > 0.2 * abs(middle) else "spot", middle > 0)
 
 
 def _direction(across: float, down: float) -> tuple[str, bool]:
@@ -136,7 +136,7 @@ def _direction(across: float, down: float) -> tuple[str, bool]:
     return ("upper left" if across * down > 0 else "lower left"), across < 0
 
 
-def _stripes(flat: PixelMap) -> Iterator[PatternFit]:
+def _stripes(flat: PixelMap) -> Iterator[FittedPattern]:
     """Waves in any direction: the strongest of a spectrum in steps of half a cycle, each fitted exactly."""
     x, y = _places(flat.shape)
     high, wide = flat.shape
@@ -149,9 +149,9 @@ def _stripes(flat: PixelMap) -> Iterator[PatternFit]:
             wave = 2 * np.pi * (right * x + down * y)
             _, size = _fitted(flat, window * np.cos(wave), window * np.sin(wave))
             if abs(right) == wide / 2 and abs(down) == high / 2:
-                yield PatternFit(size, "checks", True, right)
+                yield FittedPattern(size, "checks", True, right)
             else:
-                yield PatternFit(size, _lie(right, down), True, float(np.hypot(right, down)))
+                yield FittedPattern(size, _lie(right, down), True, float(np.hypot(right, down)))
 
 
 def _lie(right: float, down: float) -> str:
@@ -162,7 +162,7 @@ def _lie(right: float, down: float) -> str:
     return f"level {kind}" if abs(right) < np.tan(np.pi / 8) * abs(down) else f"slanted {kind}"
 
 
-def _checks(flat: PixelMap) -> Iterator[PatternFit]:
+def _checks(flat: PixelMap) -> Iterator[FittedPattern]:
     """As many cycles across as down."""
     x, y = _places(flat.shape)
     for cycles in np.arange(CHECKS, min(flat.shape) / 2 + 0.1, 0.5):
@@ -170,4 +170,4 @@ def _checks(flat: PixelMap) -> Iterator[PatternFit]:
         for spread in WINDOWS[:2]:
             window: Any = _window(flat.shape, spread)
             _, size = _fitted(flat, *(window * a * d for a in across for d in down))
-            yield PatternFit(size, "checks", True, float(cycles))
+            yield FittedPattern(size, "checks", True, float(cycles))

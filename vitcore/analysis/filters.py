@@ -34,7 +34,7 @@ def principal_components(kernel: NDArray) -> PrincipalComponents:
     return PrincipalComponents(vt.reshape(-1, *filters.shape[1:]), power / max(power.sum(), 1e-300))
 
 
-def component_parts(patches: NDArray, fitted: PrincipalComponents, count: int) -> NDArray[np.float64]:
+def component_projections(patches: NDArray, fitted: PrincipalComponents, count: int) -> NDArray[np.float64]:
     """How much of each patch's embedding each of the first components makes, (N, `count`), signed.
 
     Patches (N, P, P, C) as the model gets them. A filter is the mean filter plus a weighted sum of components, so this is the
@@ -100,7 +100,7 @@ def components_as_picture(vectors: NDArray, scale: str = "symmetric") -> NDArray
 
 
 @dataclass(frozen=True, eq=False)
-class Reconstruction:
+class ReconstructedPatches:
     """Patches drawn with k components only, and what was lost: RMSE in pixel values 0–255, and share of variance kept."""
 
     patches: NDArray[np.float64]
@@ -108,11 +108,11 @@ class Reconstruction:
     kept: float
 
 
-def reconstruct_patches(patches: NDArray, fitted: PrincipalComponents, k: int) -> Reconstruction:
+def reconstruct_patches(patches: NDArray, fitted: PrincipalComponents, k: int) -> ReconstructedPatches:
     """Project patches (N, P, P, C; 0–255), relative to mid-grey, on the first k components and back."""
     x = patches.reshape(len(patches), -1).astype(np.float64) - 127.5
     basis = fitted.vectors[:k].reshape(k, -1)
     drawn = (x @ basis.T) @ basis
     lost = float(((x - drawn) ** 2).mean())
     kept = 1 - lost / max(float((x**2).mean()), 1e-12)
-    return Reconstruction((drawn + 127.5).reshape(patches.shape), lost**0.5, kept)
+    return ReconstructedPatches((drawn + 127.5).reshape(patches.shape), lost**0.5, kept)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.analysis.attention_distance import mean_distance_px, uniform_distance_px
-from vitcore.analysis.outlier_tokens import mask_keys
+from vitcore.analysis.outlier_tokens import mask_key_columns
 from vitcore.grid import Grid
 
 HeadWord = Literal["sink", "outliers", "even", "local", "global", "mixed", "positional"]
@@ -77,7 +77,7 @@ def describe_heads(
     """Every head of a block: its weights (H, T, T), its distances (H,), which the recording has already; `outliers` (T,) are
     the photo's outlier tokens."""
     if outliers.any():
-        renormalised_px = mean_distance_px(mask_keys(weights, outliers), grid, "renormalise")
+        renormalised_px = mean_distance_px(mask_key_columns(weights, outliers), grid, "renormalise")
     outlying = weights[:, grid.prefix :, outliers].astype(np.float64).sum(-1).mean(-1)
     rows = zip(
         entropy_bits(weights, grid), distance_px, renormalised_px, prefix_shares(weights, grid), outlying,

@@ -88,7 +88,7 @@ def _overlap(span: tuple[float, float], count: int, wanted: tuple[float, float],
     return covered / covered.sum(1, keepdims=True)
 
 
-def linear_cka(a: NDArray, b: NDArray, product: Product = np.matmul) -> NDArray[np.float64]:
+def linear_cka_matrix(a: NDArray, b: NDArray, product: Product = np.matmul) -> NDArray[np.float64]:
     """Linear CKA (L_a, L_b) of every block of one model, tokens (L_a, N, D_a), with every block of another, (L_b, N, D_b).
 
     Centred kernel alignment of XXᵀ and YYᵀ over the N positions of one photo (Kornblith et al. 2019, arXiv 1905.00414,

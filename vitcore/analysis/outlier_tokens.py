@@ -72,7 +72,7 @@ def find_outlier_tokens(norms: NDArray, prefix: int) -> OutlierTokens:
     return OutlierTokens(norms, prefix, limits, np.median(patches, -1).astype(np.float64), patches > limits[:, None])
 
 
-def mask_keys(weights: NDArray, tokens: NDArray[np.bool_]) -> NDArray:
+def mask_key_columns(weights: NDArray, tokens: NDArray[np.bool_]) -> NDArray:
     """Attention weights (…, T, T) from which nothing flows out of some tokens (T,): their columns are 0, rows sum to what they did.
 
     It is the softmax with these keys left out. Rows of the tokens themselves are treated as all others: they still ask, and
@@ -91,7 +91,7 @@ def mask_keys(weights: NDArray, tokens: NDArray[np.bool_]) -> NDArray:
     return (kept * sums).astype(weights.dtype)
 
 
-def share_on_tokens(fused: NDArray, tokens: NDArray[np.bool_], rows: NDArray) -> NDArray[np.float64]:
+def attention_share_on_tokens(fused: NDArray, tokens: NDArray[np.bool_], rows: NDArray) -> NDArray[np.float64]:
     """Share (L,) of the attention (L, T, T) of a distribution over tokens (T,) that goes to these tokens."""
     asked = np.einsum("t,ltk->lk", np.asarray(rows, np.float64), np.asarray(fused, np.float64))
     return asked[:, tokens].sum(-1) / np.maximum(asked.sum(-1), 1e-30)

@@ -31,6 +31,6 @@ def identical_patches(parts: NDArray, patch: int) -> list[int]:
     return [int(other) for other in np.flatnonzero(alike) if other != patch]
 
 
-def shuffle_order(count: int, seed: int) -> NDArray[np.int64]:
+def shuffled_patch_order(count: int, seed: int) -> NDArray[np.int64]:
     """A seeded order of `count` patches: slot i shows patch order[i]."""
     return np.random.default_rng(seed).permutation(count)

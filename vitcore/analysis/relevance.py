@@ -10,7 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.analysis.rollout import Convention, discard_weakest, is_vit_explain, rollout, start_row, vit_explain_rollout
+from vitcore.analysis.rollout import (
+    Convention,
+    discard_weakest_between_patches,
+    is_vit_explain,
+    rollout,
+    start_distribution,
+    vit_explain_rollout,
+)
 from vitcore.grid import Grid
 
 
@@ -71,9 +78,11 @@ def gradient_rollout(
     if is_vit_explain(convention):
         return vit_explain_rollout(positive, start, keep_first=False, **settings)  # type: ignore[arg-type]
     whole = rollout(positive, start, **settings)  # type: ignore[arg-type]
-    stayed = start_row(start, positive.shape[-1])
+    stayed = start_distribution(start, positive.shape[-1])
     for matrix in positive[first_block:]:
-        hands_on = discard_weakest(matrix, discard_ratio, prefix).sum(-1) > 0  # (T,): whether a token hands anything on
+        hands_on = (
+            discard_weakest_between_patches(matrix, discard_ratio, prefix).sum(-1) > 0
+        )  # (T,): whether a token hands anything on
         stayed = stayed * np.where(hands_on, residual, 1.0)
     return np.maximum(whole - stayed, 0)  # below 0 by rounding only
 
@@ -84,7 +93,7 @@ def chefer_relevance(positive: NDArray, start: int | NDArray = 0) -> NDArray[np.
     R begins as the identity and each block adds: R ← R + Ā·R, with Ā = `positive_gradient_attention` of that block. Taken is the
     row of the class token, or `start` @ R for a model that reads a pool of tokens, less the identity R began with.
     """
-    row = begin = start_row(start, positive.shape[-1])
+    row = begin = start_distribution(start, positive.shape[-1])
     for matrix in positive[::-1]:
         row = row + row @ matrix
     return row - begin

@@ -8,7 +8,7 @@ Of checkpoints: `distilled` (DeiT's second token), `backbone` (blocks of each st
 "swiglu packed") with `gate_activation` ("silu") and `gate` ("first half" or "second half"), `norm` ("rms"; "layer", without a
 bias), `norm_place` ("after" attention and MLP), `norm_eps`,
 `reads_class_and_mean` (DINOv2's classifier), `head_layers` with `head_activation`, `head_input` and `head_eps` (see
-`build_head`), `head_output` ("tanh" over the logits), `attn_width` (of all heads together, where it is not `embed_dim`),
+`build_classifier_head`), `head_output` ("tanh" over the logits), `attn_width` (of all heads together, where it is not `embed_dim`),
 `patch_norms` (layer norms of a patch's pixels and of its embedding), and `timm` (another architecture of timm's by its name,
 whose arguments the others are).
 """
@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from vitcore.architectures.head_layers import TanhLinear, build_head
+from vitcore.architectures.head_layers import TanhLinear, build_classifier_head
 from vitcore.architectures.paper_models import BACKBONES, RESNETS, STAGES, find_paper_model
 
 OWN_FIELDS = (
@@ -108,7 +108,7 @@ def _with_head_layer(module: Any, description: Mapping[str, Any]) -> Any:
     if description.get("head_output") == "tanh" and module.num_classes:
         module.head = TanhLinear(module.embed_dim, module.num_classes)
     if description.get("head_layers"):
-        module.head = build_head(
+        module.head = build_classifier_head(
             description["head_layers"], description.get("head_activation", "relu"),
             description.get("head_input", "none"), float(description.get("head_eps", 1e-5)),
         )  # fmt: skip

@@ -1,6 +1,6 @@
 """A classifier's head under whatever name: the layers that its tensors prove, and timm's names for them.
 
-    read_head(state): {"head.1.weight", "head.1.bias"} -> one linear layer, before which a dropout may lie
+    read_classifier_head(state): {"head.1.weight", "head.1.bias"} -> one linear layer, before which a dropout may lie
 
 A layer without weights leaves a gap in the numbers of an `nn.Sequential`: a dropout, or an activation. A head whose layers have
 no certain order is not read: the model then gives features.
@@ -29,8 +29,8 @@ BATCH_NORM = {"weight", "bias", "running_mean", "running_var", "num_batches_trac
 
 
 @dataclass(frozen=True)
-class Head:
-    """layers: as `build_head` takes them; names: of a tensor in the state -> timm's, or of `layers`."""
+class ClassifierHead:
+    """layers: as `build_classifier_head` takes them; names: of a tensor in the state -> timm's, or of `layers`."""
 
     layers: list[list[Any]]
     names: Mapping[str, str]
@@ -46,7 +46,7 @@ class Head:
         return int(self.layers[-1][2])
 
 
-def find_head_beside(names: Iterable[str]) -> tuple[dict[str, str], tuple[str, ...]]:
+def find_head_beside_backbone(names: Iterable[str]) -> tuple[dict[str, str], tuple[str, ...]]:
     """Tensors beside a backbone that may be its head: (`FOREIGN_HEAD` name -> name in the file, those that forbid to take them).
 
     What else lies there may stand between the backbone and its head, a norm or a projection: then no head is taken.
@@ -64,7 +64,7 @@ def find_head_beside(names: Iterable[str]) -> tuple[dict[str, str], tuple[str, .
     return {FOREIGN_HEAD + short: name for short, name in zip(inner, left, strict=True)}, ()
 
 
-def is_no_head(name: str) -> bool:
+def is_not_classifier(name: str) -> bool:
     """Whether a tensor beside a backbone surely is of no classifier: of a loss, a pre-training, a decoder, or a norm or a scale."""
     return _is_harmless(name) or any(NO_HEAD_GROUPS.fullmatch(step) for step in name.split("."))
 
@@ -80,7 +80,7 @@ def with_timm_head(state: StateDict) -> StateDict:
     can't be read stays as it is, under `head.`.
     """
     state = {("head." + n.removeprefix(FOREIGN_HEAD) if n.startswith(FOREIGN_HEAD) else n): w for n, w in state.items()}
-    head = read_head(state)
+    head = read_classifier_head(state)
     if head is None:
         return state
     state = {head.names.get(name, name): w for name, w in state.items()}
@@ -99,7 +99,7 @@ def with_timm_head(state: StateDict) -> StateDict:
     return state
 
 
-def place_pooler(state: StateDict, module: Any) -> StateDict:
+def add_pooler_to_head(state: StateDict, module: Any) -> StateDict:
     """The state with transformers' pooler (linear, tanh) as the first layers of a `module`'s head that reads it; else without."""
     if POOLER + "weight" not in state:
         return state
@@ -111,7 +111,7 @@ def place_pooler(state: StateDict, module: Any) -> StateDict:
     return shifted | {f"head.0.{kind}": w for kind, w in pooler.items()}
 
 
-def read_head(state: Mapping[str, Tensor]) -> Head | None:
+def read_classifier_head(state: Mapping[str, Tensor]) -> ClassifierHead | None:
     """The layers under `head.`; None where there are none, or where they are of other kinds or in no certain order."""
     modules: dict[tuple[str, ...], dict[str, tuple[int, ...]]] = {}
     for name, w in state.items():
@@ -132,7 +132,7 @@ def read_head(state: Mapping[str, Tensor]) -> Head | None:
             for parameter in modules[path]:
                 new = f"head.{parameter}" if len(layers) == 1 else f"head.{place}.{parameter}"
                 names[".".join(("head", *path, parameter))] = new
-    return Head(layers, names)
+    return ClassifierHead(layers, names)
 
 
 Placed = list[tuple[list[Any], tuple[str, ...] | None]]

@@ -14,10 +14,10 @@ class GreyConv2d(nn.Conv2d):
     """A convolution of one channel that is given three, (B, 3, H, W), and takes their luma; of one channel it takes that."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return super().forward(luma(x))
+        return super().forward(to_luma(x))
 
 
-def luma(x: Tensor) -> Tensor:
+def to_luma(x: Tensor) -> Tensor:
     """Pictures of three channels (B, 3, H, W) in grey (B, 1, H, W); those of one channel as they are."""
     if x.shape[1] != 3:
         return x
@@ -35,13 +35,13 @@ def input_channels(module: nn.Module) -> int:
     return 3 if first is None or first.groups != 1 else first.in_channels
 
 
-def picture_bands(module: nn.Module) -> int:
+def accepted_bands(module: nn.Module) -> int:
     """How many numbers of a pixel a module is given here: 3, which one of a single channel makes grey, else its channels."""
     channels = input_channels(module)
     return 3 if channels == 1 else channels
 
 
-def bands_rule(count: int) -> str:
+def bands_rule_sentence(count: int) -> str:
     """What a model of so many bands is given, in a line."""
     return f"{count} bands in the file's order, integers over the largest of their kind, floats as they are"
 

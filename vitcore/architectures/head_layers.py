@@ -34,7 +34,7 @@ class TanhLinear(nn.Linear):
         return super().forward(x).tanh()
 
 
-def build_head(layers: Sequence[Sequence[Any]], between: str, before: str, eps: float) -> nn.Sequential:
+def build_classifier_head(layers: Sequence[Sequence[Any]], between: str, before: str, eps: float) -> nn.Sequential:
     """The module of such a list: `between` and `before` name its activations, `eps` is that of its norms.
 
     Raises: KeyError, for an activation or a layer of another kind.

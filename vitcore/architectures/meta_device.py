@@ -20,7 +20,7 @@ SAME_SHAPE = {
 SUMS = {torch.Tensor.add, torch.Tensor.__add__, torch.add}
 
 
-class ShapesAlone(TorchFunctionMode):
+class ShapesOnlyMode(TorchFunctionMode):
     """A pass without numbers: the layers that transformers and ResNets have most give a tensor of the right shape at once.
 
     Torch's way to that shape takes a hundred operations for each.
@@ -38,7 +38,7 @@ class ShapesAlone(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-class _NothingDrawn(ShapesAlone):
+class _NothingDrawn(ShapesOnlyMode):
     """Initialisation changes no number where there is none; torch would spend most of the time on it all the same."""
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
@@ -50,7 +50,7 @@ class _NothingDrawn(ShapesAlone):
 
 
 @contextmanager
-def meta_device() -> Iterator[None]:
+def building_on_meta_device() -> Iterator[None]:
     """Within it new tensors have a shape but no memory, and modules are built without their weights being initialised.
 
     timm's hybrids run their ResNet once when they are built, to learn the size of its grid: that pass has shapes alone.

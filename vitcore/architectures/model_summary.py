@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 from torch.utils.flop_counter import FlopCounterMode
 
-from vitcore.architectures.grey_input import picture_bands
+from vitcore.architectures.grey_input import accepted_bands
 
 BLOCK_NAMES = re.compile(
     r"(?:^|\.)(?:blocks|layer\d)\.\d+$"
@@ -125,7 +125,7 @@ _OF_EVERY_MODULE = vars(nn.Module()).keys()
 def _no_picture(model: nn.Module, image_px: tuple[int, int]) -> Tensor:
     """A picture (1, C, height, width) of zeros, where the model is and of its dtype; on the meta device of no numbers."""
     first = next((p for p in model.parameters() if p.is_floating_point()), torch.empty(0, device="meta"))
-    return torch.zeros(1, picture_bands(model), *image_px, device=first.device, dtype=first.dtype)
+    return torch.zeros(1, accepted_bands(model), *image_px, device=first.device, dtype=first.dtype)
 
 
 def _blocks(model: nn.Module) -> list[nn.Module]:

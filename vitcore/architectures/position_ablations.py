@@ -29,7 +29,7 @@ class AblatedViT(VisionTransformer):
         if positions not in POSITION_KINDS or positions_at not in POSITION_PLACES:
             raise ValueError(f"positions are {POSITION_KINDS} at {POSITION_PLACES}, not {positions!r} at {positions_at!r}")
         relative = {"attn_layer": RelativeAttention} if positions == "relative" else {}
-        super().__init__(**{**shape, "pos_embed": "none", "block_fn": PlacedBlock} | relative)
+        super().__init__(**{**shape, "pos_embed": "none", "block_fn": BlockWithPositions} | relative)
         self.positions_at, self.relative = positions_at, positions == "relative"
         tokens, prefix = self.num_prefix_tokens + self.patch_embed.num_patches, self.num_prefix_tokens
 
@@ -40,7 +40,7 @@ class AblatedViT(VisionTransformer):
                 rows, cols = self.patch_embed.grid_size
                 return Table2D(rows, cols, prefix, self.embed_dim)
             first: Any = self.blocks[0]
-            return Offsets(tokens, first.attn.head_dim)
+            return RelativeOffsets(tokens, first.attn.head_dim)
 
         self.places = nn.ModuleList(table() for _ in range(len(self.blocks) if positions_at == "blocks" else 1))
         asked: list[Any] = list(self.blocks) if positions_at != "stem" else list(self.blocks)[: int(self.relative)]
@@ -112,7 +112,7 @@ class Table2D(_Table):
         return (table if self.order is None else table[self.order]).unsqueeze(0)
 
 
-class Offsets(_Table):
+class RelativeOffsets(_Table):
     """An embedding for every offset p_q − p_k in the sequence, shared by the heads."""
 
     def __init__(self, tokens: int, width: int) -> None:
@@ -128,7 +128,7 @@ class Offsets(_Table):
         return every.gather(-1, offset.expand(*every.shape[:2], -1, -1))
 
 
-class PlacedBlock(Block):
+class BlockWithPositions(Block):
     """timm's block that may be told positions to add to what it is given."""
 
     where: tuple[Any, ...] = ()

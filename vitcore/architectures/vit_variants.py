@@ -10,7 +10,7 @@ from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 from torch.nn.functional import fold, unfold
 
-from vitcore.architectures.grey_input import GreyConv2d, luma
+from vitcore.architectures.grey_input import GreyConv2d, to_luma
 
 
 class ClassAndMeanVit(VisionTransformer):
@@ -44,7 +44,7 @@ class NormedPatchEmbed(PatchEmbed):
 
     def forward(self, x: Tensor) -> Tensor:
         """Pictures (B, C, H, W) to embedded patches (B, N, D)."""
-        x = luma(x) if isinstance(self.proj, GreyConv2d) else x
+        x = to_luma(x) if isinstance(self.proj, GreyConv2d) else x
         patches = self.norm_in(unfold(x, self.patch_size, stride=self.patch_size).mT)
         return super().forward(fold(patches.mT, x.shape[-2:], self.patch_size, stride=self.patch_size))
 

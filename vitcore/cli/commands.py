@@ -23,12 +23,12 @@ from vitcore.cli.map_tests import maptest
 from vitcore.cli.model_flags import add_device_flags, load_from_flags
 from vitcore.cli.photos import (
     UsageError,
-    leave_out,
-    list_photos,
-    on_each_photo,
+    list_photo_files,
     photo_or_stdin,
     record_photo,
-    require_global_attention,
+    report_left_out_photo,
+    require_attention_over_grid,
+    run_on_each_photo,
     write_result,
 )
 from vitcore.cli.training import experiment as experimenting
@@ -70,29 +70,41 @@ def command_parser() -> argparse.ArgumentParser:
     parser.add_argument("--quiet", action="store_true", help="nothing on standard error but errors: no notes, no progress")
     parser.add_argument("--version", action="version", version=f"vitcore {vitcore.__version__}")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
-    _verb(verbs, "patches", on_each_photo(patches), "the photo cut into its patches", photo=True).add_argument(
+    _verb(verbs, "patches", run_on_each_photo(draw_patches), "the photo cut into its patches", photo=True).add_argument(
         "--gutter", type=float, default=1.0, help="model pixels between patches (default 1)"
     )
-    _verb(verbs, "filters", filters, "principal components of the embedding filters").add_argument(
+    _verb(verbs, "filters", draw_filters, "principal components of the embedding filters").add_argument(
         "--components", type=int, help="how many (default 28, as the paper, or all there are)"
     )
-    _verb(verbs, "positions", positions, "similarity of the position embeddings")
-    far = _verb(verbs, "distance", distance, "mean attention distance of every head, over one photo or many", photo="*")
+    _verb(verbs, "positions", draw_position_similarity, "similarity of the position embeddings")
+    far = _verb(
+        verbs, "distance", draw_attention_distance, "mean attention distance of every head, over one photo or many", photo="*"
+    )
     far.add_argument("--images", type=Path, help="a folder of photos to average over")
     far.add_argument("--cls", choices=("drop", "renormalise"), default="drop", help="the class token: dropped as in the paper")
-    one = _verb(verbs, "rollout", on_each_photo(rollout, "rollout"), "attention rollout and the top-5 classes", photo=True)
+    one = _verb(verbs, "rollout", run_on_each_photo(draw_rollout, "rollout"), "attention rollout and the top-5 classes", photo=True)
     rolling.add_rollout_flags(one).add_argument(
         "--style", choices=("heat", "paper"), default="heat", help="heat, or as the paper draws it"
     )
     relevance_verbs.add_convention_flag(one)
-    of_class = _verb(verbs, "relevance", on_each_photo(relevance_verbs.relevance), "which patches spoke for a class", photo=True)
+    of_class = _verb(
+        verbs, "relevance", run_on_each_photo(relevance_verbs.draw_relevance), "which patches spoke for a class", photo=True
+    )
     relevance_verbs.add_relevance_flags(of_class)
-    attend = on_each_photo(relevance_verbs.attention, "attention of heads")
+    attend = run_on_each_photo(relevance_verbs.draw_attention, "attention of heads")
     heads = _verb(verbs, "attention", attend, "what a token attends to, head by head", photo=True)
     relevance_verbs.add_attention_flags(heads)
-    keep = _verb(verbs, "cache", on_each_photo(relevance_verbs.cache, "activations"), "activations of a photo as NPZ", photo=True)
+    keep = _verb(
+        verbs,
+        "cache",
+        run_on_each_photo(relevance_verbs.write_activations, "activations"),
+        "activations of a photo as NPZ",
+        photo=True,
+    )
     relevance_verbs.add_cache_flags(keep)
-    towards = _verb(verbs, "steer", on_each_photo(relevance_verbs.steer), "the answer on the way to another photo", photo=True)
+    towards = _verb(
+        verbs, "steer", run_on_each_photo(relevance_verbs.draw_steering), "the answer on the way to another photo", photo=True
+    )
     relevance_verbs.add_steer_flags(towards)
     all_of_it = _verb(verbs, "report", print, "handouts, pictures, numbers and animations of one photo or many", photo="*")
     taking_away.add_report_flags(rolling.add_rollout_flags(all_of_it))
@@ -104,7 +116,7 @@ def command_parser() -> argparse.ArgumentParser:
     listing.add_argument("--px", type=int, help="side of its image (default: its own; 224 for a name of the paper)")
     listing.add_argument("--out", type=Path, help="a folder for the drawing, architecture.svg")
     listing.add_argument("--json", action="store_true", help="one JSON object instead of a table")
-    listing.set_defaults(run=models.list_models)
+    listing.set_defaults(run=models.print_models)
     inspecting.add_inspect_verb(verbs)
     profiling.add_profile_verb(verbs)
     training.add_training_verbs(verbs)
@@ -136,7 +148,7 @@ def _verb(verbs: Any, name: str, run: Callable, about: str, photo: bool | str = 
     return verb
 
 
-def patches(args: argparse.Namespace, vit: Vit) -> None:
+def draw_patches(args: argparse.Namespace, vit: Vit) -> None:
     """The photo cut into its grid."""
     from vitcore import figures
     from vitcore.analysis.patches import split_patches
@@ -153,14 +165,14 @@ def patches(args: argparse.Namespace, vit: Vit) -> None:
     write_result(args, vit, "patches", fig, arrays, patches=len(blocks))
 
 
-def filters(args: argparse.Namespace) -> None:
+def draw_filters(args: argparse.Namespace) -> None:
     """Principal components of the patch embedding's kernel, or of a hybrid's root convolution."""
     from vitcore import figures
     from vitcore.analysis.filters import components_as_picture, principal_components
     from vitcore.models import load_model
 
     vit = load_from_flags(args)
-    kernel = load_model.first_kernel(vit)
+    kernel = load_model.first_layer_filters(vit)
     if kernel is None:
         raise UsageError(f"{vit.name} does not embed patches of pixels with one kernel, so it has no filters to show.")
     rooted = vit.hybrid or vit.patches is None
@@ -180,7 +192,7 @@ def filters(args: argparse.Namespace) -> None:
     write_result(args, vit, "filters", fig, arrays, variance=basis.variance[:count].tolist())
 
 
-def positions(args: argparse.Namespace) -> None:
+def draw_position_similarity(args: argparse.Namespace) -> None:
     """Cosine similarity of all position embeddings."""
     from vitcore import figures
     from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
@@ -196,17 +208,17 @@ def positions(args: argparse.Namespace) -> None:
     write_result(args, vit, "positions", fig, {"similarity": cosine}, similarity=cosine.tolist(), correlation_with_distance=near)
 
 
-def distance(args: argparse.Namespace) -> None:
+def draw_attention_distance(args: argparse.Namespace) -> None:
     """Mean attention distance over one photo or many; damaged photos are named and left out."""
     from vitcore import distributed, figures
     from vitcore.analysis.attention_distance import mean_interval, uniform_distance_px
 
-    files = list_photos(args.photo, args.images)
-    vit = require_global_attention(load_from_flags(args), "mean attention distance")
+    files = list_photo_files(args.photo, args.images)
+    vit = require_attention_over_grid(load_from_flags(args), "mean attention distance")
     measured = distributed.distributed_map(files, lambda mine: _distances(vit, mine, args.cls, len(files) == 1), BLOCK_OF_PHOTOS)
     for file, one in zip(files, measured, strict=True) if distributed.is_main_process() else ():
         if isinstance(one, str):
-            leave_out(args, file, one)
+            report_left_out_photo(args, file, one)
     reaches = [one for one in measured if not isinstance(one, str)]
     if not reaches:
         raise UsageError("none of the photos could be read.")
@@ -243,7 +255,7 @@ def _distances(vit: Vit, files: Sequence[Path], cls: str, alone: bool) -> list[N
     return found
 
 
-def rollout(args: argparse.Namespace, vit: Vit) -> None:
+def draw_rollout(args: argparse.Namespace, vit: Vit) -> None:
     """Rollout of the class token, or of a patch."""
     from vitcore import figures
     from vitcore.images import sharp_crop

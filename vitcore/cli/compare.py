@@ -27,14 +27,14 @@ def add_compare_verb(verbs: Any) -> None:
     verb.add_argument("--out", type=Path, help="a folder for figures with shared scales, a handout, and the numbers as NPZ")
     add_device_flags(rolling.add_mask_flag(verb))
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
-    verb.set_defaults(run=compare)
+    verb.set_defaults(run=print_comparison)
 
 
-def compare(args: argparse.Namespace) -> None:
+def print_comparison(args: argparse.Namespace) -> None:
     """Print how alike two models are on a photo, and draw them."""
     from vitcore.forward import compare_models as beside
     from vitcore.images import open_photo
-    from vitcore.report.comparison_handout import comparison_facts
+    from vitcore.report.comparison_handout import comparison_as_json
 
     photo = open_photo(args.photo)
     vits = load_named(args.first, args), load_named(args.second, args)
@@ -42,7 +42,7 @@ def compare(args: argparse.Namespace) -> None:
         beside.record_tokens(vits[0], photo), beside.record_tokens(vits[1], photo), mask_outliers=args.mask_outliers
     )
     if args.json:
-        print(json.dumps(comparison_facts(comparison), ensure_ascii=False, allow_nan=False))
+        print(json.dumps(comparison_as_json(comparison), ensure_ascii=False, allow_nan=False))
     else:
         print("\n".join(comparison_table(comparison)))
     if args.out:

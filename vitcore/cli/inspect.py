@@ -37,7 +37,7 @@ def add_inspect_verb(verbs: Any) -> None:
     verb.add_argument("--write-card", action="store_true", help="write the card beside the file, as NAME.json")
     verb.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     add_answer_flags(verb)
-    verb.set_defaults(run=run)
+    verb.set_defaults(run=run_inspect)
 
 
 def add_answer_flags(verb: argparse.ArgumentParser) -> None:
@@ -61,8 +61,8 @@ def base_from_flags(args: argparse.Namespace) -> str | Path | None:
 
 
 def _local(name: str) -> str | Path:
-    from vitcore.models.hub import HUB_PREFIX
-    from vitcore.models.hub_ids import fetch_hub_folder
+    from vitcore.models.hub_folder import fetch_hub_folder
+    from vitcore.models.hub_ids_and_weights import HUB_PREFIX
 
     return fetch_hub_folder(name) if name.startswith(HUB_PREFIX) else name
 
@@ -73,17 +73,17 @@ def print_assumed_answers(model: str, answers: dict[str, str], base: str | Path 
     from vitcore.models.load_model import AssumedAnswersWarning, inspect
 
     warnings.filterwarnings("ignore", category=AssumedAnswersWarning)  # said here, in a line of its own
-    file = local_files.find_weights(model)
+    file = local_files.find_local_weights(model)
     if file is None:
         return
-    by_card = local_files.has_card(file)
-    assumed = local_files.read_card(file).get("assumed") if by_card else inspect(file, base=base).assumed_answers(answers)
+    by_card = local_files.has_model_card(file)
+    assumed = local_files.read_model_card(file).get("assumed") if by_card else inspect(file, base=base).assumed_answers(answers)
     if isinstance(assumed, dict) and assumed:
         listed = ", ".join(f"{key}={value}" for key, value in assumed.items())
         print(f"{file.name} does not say: {listed} (`vitcore inspect {model}` tells more)", file=sys.stderr)
 
 
-def run(args: argparse.Namespace) -> None:
+def run_inspect(args: argparse.Namespace) -> None:
     """Print the table or the JSON object; write the card where asked."""
     from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect
     from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import read_class_names

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from vitcore.architectures.model_summary import Table1Row
 
 
-def list_models(args: argparse.Namespace) -> None:
+def print_models(args: argparse.Namespace) -> None:
     """The menu, one model a row; or the row of Table 1 of one."""
     if args.name:
-        print_table_1(args)
+        print_table_1_row(args)
     elif args.json:
         fields = ("name", "title", "params_m", "download_mb", "licence", "good_for")
         print(json.dumps({"models": [{f: getattr(card, f) for f in fields} for card in MODEL_CARDS]}, ensure_ascii=False))
@@ -26,7 +26,7 @@ def list_models(args: argparse.Namespace) -> None:
             print(f"{card.name:<{wide}}  {card.summary} · good for {card.good_for}")
 
 
-def print_table_1(args: argparse.Namespace) -> None:
+def print_table_1_row(args: argparse.Namespace) -> None:
     """A line, or one JSON object; with `--out` also architecture.svg."""
     from vitcore import figures
     from vitcore.architectures.model_summary import module_parts, table_1_row

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vitcore.cli.model_flags import load_from_flags
-from vitcore.file_names import unused_name
+from vitcore.file_names import untaken_name
 
 if TYPE_CHECKING:
     from vitcore.forward.recording import Recording
@@ -23,7 +23,7 @@ class UsageError(ValueError):
     """What can't be done in the command, as one sentence."""
 
 
-def list_photos(given: Iterable[Path], folder: Path | None = None) -> list[Path]:
+def list_photo_files(given: Iterable[Path], folder: Path | None = None) -> list[Path]:
     """The files that are named, of a folder its photos, then those of `folder`. Raises: PhotoError; UsageError, for none."""
     from vitcore.images import photos_in_folder
 
@@ -48,24 +48,24 @@ def record_photo(vit: Vit, photo: Path, **kwargs: Any) -> Recording:
     return rec
 
 
-def require_global_attention(vit: Vit, what: str) -> Vit:
+def require_attention_over_grid(vit: Vit, what: str) -> Vit:
     """The model, if its attention is over one grid of patches. Raises: UsageError, saying why `what` is not defined."""
     if not vit.is_global:
         raise UsageError(vit.why_undefined(what))
     return vit
 
 
-def on_each_photo(verb: Verb, of_attention: str = "") -> Callable[[argparse.Namespace], None]:
+def run_on_each_photo(verb: Verb, of_attention: str = "") -> Callable[[argparse.Namespace], None]:
     """What runs a verb on every photo: `args.photo` is then one, and of several `args.photo_name` begins the names of files.
 
     of_attention: what the verb shows of attention over one grid, without which it is refused.
     """
 
     def run(args: argparse.Namespace) -> None:
-        files = list_photos(args.photo)
+        files = list_photo_files(args.photo)
         vit = load_from_flags(args)
         if of_attention:
-            require_global_attention(vit, of_attention)
+            require_attention_over_grid(vit, of_attention)
         if len(files) == 1:
             args.photo = files[0]
             verb(args, vit)
@@ -89,14 +89,14 @@ def _run_on_several(verb: Verb, args: argparse.Namespace, vit: Vit, files: list[
             verb(one, vit)
             done += 1
         except PhotoError as error:
-            leave_out(args, file, str(error))
+            report_left_out_photo(args, file, str(error))
     if not done:
         raise UsageError("none of the photos could be read.")
     if args.json and not args.json_lines:
         print(json.dumps({"photos": answers}, ensure_ascii=False))
 
 
-def leave_out(args: argparse.Namespace, file: Path, reason: str) -> None:
+def report_left_out_photo(args: argparse.Namespace, file: Path, reason: str) -> None:
     """Say why a photo is left out; one that was named by itself is kept in `args.left_out`, which decides the exit status."""
     print(reason, file=sys.stderr)
     if file in args.photo:
@@ -108,7 +108,7 @@ def _distinct_names(files: list[Path]) -> list[str]:
     names: list[str] = []
     for file in files:
         stem = "stdin" if str(file) == "-" else file.stem
-        names.append(unused_name(stem, names))
+        names.append(untaken_name(stem, names))
     return names
 
 

@@ -25,10 +25,10 @@ def add_quiz_verb(verbs: Any) -> None:
     rolling.add_mask_flag(verb)
     add_device_flags(verb)
     inspecting.add_answer_flags(verb)
-    verb.set_defaults(run=quiz)
+    verb.set_defaults(run=write_quiz)
 
 
-def quiz(args: argparse.Namespace) -> None:
+def write_quiz(args: argparse.Namespace) -> None:
     """Draw a quiz and write it, or print it."""
     from vitcore.cli.report import read_credit
     from vitcore.quiz.draw_quiz import draw_quiz

@@ -1,13 +1,18 @@
 """The shell's verbs `relevance`, `attention`, `cache` and `steer`: which patches spoke for a class, what a token attends to, the
 activations of a pass, and the answer as a photo is steered towards another."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vitcore.cli.photos import UsageError, record_photo, write_result
-from vitcore.models.vit import Vit
+
+if TYPE_CHECKING:
+    from vitcore.models.vit import Vit
 
 SCALES = "0,0.5,1,1.5,2"
 
@@ -40,7 +45,7 @@ def add_cache_flags(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--layers", help="blocks from 0, or from the last: 0,-1 (default: all)")
 
 
-def relevance(args: argparse.Namespace, vit: Vit) -> None:
+def draw_relevance(args: argparse.Namespace, vit: Vit) -> None:
     """The relevance of every patch for a class."""
     from vitcore import figures
     from vitcore.analysis.relevance import METHODS
@@ -68,12 +73,12 @@ def relevance(args: argparse.Namespace, vit: Vit) -> None:
     write_result(args, vit, "relevance", fig, {"relevance": found.maps}, **told)
 
 
-def attention(args: argparse.Namespace, vit: Vit) -> None:
+def draw_attention(args: argparse.Namespace, vit: Vit) -> None:
     """What a token attends to, by every head of a block."""
     from vitcore import figures
-    from vitcore.forward.layers import select_layer
+    from vitcore.forward.layer_indices import layer_index
 
-    layer = select_layer(-1 if args.layer is None else args.layer, vit.blocks)
+    layer = layer_index(-1 if args.layer is None else args.layer, vit.blocks)
     if args.patch is not None and not 0 <= args.patch < vit.grid.patches:
         raise ValueError(f"--patch is from 0 to {vit.grid.patches - 1}.")
     rec = record_photo(vit, args.photo, maps=[layer], fusions=())
@@ -83,7 +88,7 @@ def attention(args: argparse.Namespace, vit: Vit) -> None:
     write_result(args, vit, "attention", fig, {"attention": maps}, attention=maps.tolist(), layer=layer)
 
 
-def cache(args: argparse.Namespace, vit: Vit) -> None:
+def write_activations(args: argparse.Namespace, vit: Vit) -> None:
     """Activations by their full names, as NPZ; as JSON their shapes."""
     from vitcore.cli.photos import photo_or_stdin
     from vitcore.interventions.activations import cache as keep
@@ -105,10 +110,10 @@ def add_steer_flags(verb: argparse.ArgumentParser) -> None:
                       help=f"how far, in parts of the whole difference; below 0 leads away (default {SCALES})")  # fmt: skip
 
 
-def steer(args: argparse.Namespace, vit: Vit) -> None:
+def draw_steering(args: argparse.Namespace, vit: Vit) -> None:
     """The likeliest class at each scale, and the probabilities of both photos' own answers; logits as NPZ, the last as PNG."""
     from vitcore import figures
-    from vitcore.forward.layers import select_layer
+    from vitcore.forward.layer_indices import layer_index
     from vitcore.forward.recording import to_model_input
     from vitcore.interventions.steering import steering_direction, steering_sweep
     from vitcore.models.vit import no_classes_error
@@ -120,7 +125,7 @@ def steer(args: argparse.Namespace, vit: Vit) -> None:
         scales = [float(one) for one in args.scales.split(",")]
     except ValueError:
         raise UsageError("--scales are numbers with commas between them, as 0,0.5,1.") from None
-    layer = select_layer(vit.blocks // 2 if args.layer is None else args.layer, vit.blocks)
+    layer = layer_index(vit.blocks // 2 if args.layer is None else args.layer, vit.blocks)
     rec, other = record_photo(vit, args.photo, fusions=()), record_photo(vit, args.towards, fusions=())
     x, y = (to_model_input(vit, one.model_input.numbers) for one in (rec, other))
     direction = steering_direction(vit, towards=y, away=x, layer=layer, inputs="normalised")

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vitcore.cli.model_flags import load_from_flags
-from vitcore.cli.photos import leave_out, list_photos, require_global_attention
+from vitcore.cli.photos import list_photo_files, report_left_out_photo, require_attention_over_grid
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
-    from vitcore.report.bundle import ReportBundle
+    from vitcore.report.report_bundle import ReportBundle
     from vitcore.report.report_settings import ReportSettings
 
 
@@ -27,19 +27,19 @@ def add_report_flags(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--token", type=int, help="ask this token before the patches, by its place, in place of --pin")
     verb.add_argument("--received", action="store_true", help="in the layer, show what attends to the token that is asked")
     verb.add_argument("--zip", action="store_true", help="one file, report.zip, in the folder")
-    verb.set_defaults(run=report)
+    verb.set_defaults(run=write_reports)
 
 
-def report(args: argparse.Namespace) -> None:
+def write_reports(args: argparse.Namespace) -> None:
     """Write handouts, pictures, numbers and animations; damaged photos are named and left out."""
-    from vitcore.report.bundle import ReportBundle
-    from vitcore.report.output_folder import PlainFolder, ZipFolder
+    from vitcore.report.folder_or_zip import PlainFolder, ZipFolder
+    from vitcore.report.report_bundle import ReportBundle
     from vitcore.report.report_settings import ReportSettings
 
-    files = list_photos(args.photo, args.images)
+    files = list_photo_files(args.photo, args.images)
     asked = {field.name: getattr(args, field.name) for field in fields(ReportSettings) if hasattr(args, field.name)}
     settings = ReportSettings(**asked)
-    vit = require_global_attention(load_from_flags(args), "the handout")
+    vit = require_attention_over_grid(load_from_flags(args), "the handout")
     settings = settings.fit_to_model(vit.grid, vit.blocks, vit.heads)
     if args.json:
         print(json.dumps({"photos": _numbers(vit, files, settings)}, ensure_ascii=False))
@@ -82,7 +82,7 @@ def _fill(bundle: ReportBundle, files: list[Path], args: argparse.Namespace) -> 
             if len(files) == 1:
                 raise
             bundle.add_problem(str(error))
-            leave_out(args, file, str(error))
+            report_left_out_photo(args, file, str(error))
             continue
         for note in photo.notes:
             print(f"{photo.name}: {note}", file=sys.stderr)

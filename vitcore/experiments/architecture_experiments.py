@@ -4,7 +4,7 @@ import math
 from statistics import mean
 from typing import Any
 
-from vitcore.experiments.experiment import Cell, Claim, Experiment, Values, with_twice_the_steps
+from vitcore.experiments.experiment import Claim, Experiment, ExperimentCell, Values, with_twice_the_steps
 from vitcore.train.recipe import Recipe, with_changes
 
 QUICK_RECIPE = Recipe(  # 16 patches; a mirror keeps the class of a drawn picture, a crop would not
@@ -24,7 +24,7 @@ RESNET = {"family": "resnet", "resnet": "R14", "width": 32, "patch_px": 32, "ima
 FULL_RESNET = {"family": "resnet", "resnet": "R26", "width": 64, "patch_px": 32}
 
 
-def base_recipe(quick: bool) -> Recipe:
+def shared_base_recipe(quick: bool) -> Recipe:
     """What the cells of most experiments share."""
     return QUICK_RECIPE if quick else FULL_RECIPE
 
@@ -35,10 +35,10 @@ POSITION_KINDS = {"1-D": "1d", "2-D": "2d", "relative": "relative"}
 LIKE = 0.5  # share of the gain by which two kinds may differ
 
 
-def _positions(quick: bool) -> list[Cell]:
-    cells = [Cell(kind, (("stem", name),), {"positions": kind}, learning_rates=LEARNING_RATES[quick])
+def _positions(quick: bool) -> list[ExperimentCell]:
+    cells = [ExperimentCell(kind, (("stem", name),), {"positions": kind}, learning_rates=LEARNING_RATES[quick])
              for name, kind in {"none": "none", **POSITION_KINDS}.items()]  # fmt: skip
-    return [*cells, with_twice_the_steps(cells[0], base_recipe(quick))]
+    return [*cells, with_twice_the_steps(cells[0], shared_base_recipe(quick))]
 
 
 def _gain(values: Values, shuffled: Values) -> float:
@@ -58,7 +58,7 @@ POSITIONS = Experiment(
     measured="Accuracy on test pictures after training from scratch, with each kind of position embedding.",
     untested="Here are 16 patches instead of 196, and accuracy after training instead of 5-shot accuracy after pre-training. "
         "Positions in every layer are left out. Relative positions are 1-D offsets, as in the paper.",
-    x_title="position embedding", others=("top1", "shuffled_top1"), base=base_recipe, cells=_positions,
+    x_title="position embedding", others=("top1", "shuffled_top1"), base=shared_base_recipe, cells=_positions,
     claims=(
         Claim("Accuracy is higher with position embeddings than without, and higher than with shuffled ones.", _gain, paper=(2.62,
             2.82),
@@ -82,11 +82,14 @@ def _data_base(quick: bool) -> Recipe:
     return QUICK_RECIPE if quick else with_changes(FULL_RECIPE, {"image_px": 64, "patch_px": 8})
 
 
-def _data(quick: bool) -> list[Cell]:
+def _data(quick: bool) -> list[ExperimentCell]:
     cells = [
-        Cell(f"{name.lower()}-{most}", ((name, str(most)),), {**fields, "learn_most": most}, learning_rates=LEARNING_RATES[quick])
-        for most in DATA_SIZES[quick] for name, fields in SHAPES[quick].items()
-    ]  # fmt: skip
+        ExperimentCell(
+            f"{name.lower()}-{most}", ((name, str(most)),), {**fields, "learn_most": most}, learning_rates=LEARNING_RATES[quick]
+        )
+        for most in DATA_SIZES[quick]
+        for name, fields in SHAPES[quick].items()
+    ]
     return [
         *cells,
         *(with_twice_the_steps(cell, _data_base(quick)) for cell in cells if cell.fields["learn_most"] == DATA_SIZES[quick][-1]),
@@ -122,12 +125,12 @@ READ_RATES = {True: (0.005, 0.01, 0.02, 0.04), False: (1e-4, 3e-4, 1e-3, 3e-3)}
 READOUTS = {"class token": "class", "mean of patches": "mean"}
 
 
-def _readout(quick: bool) -> list[Cell]:
+def _readout(quick: bool) -> list[ExperimentCell]:
     cells = [
-        Cell(f"{kind}-{rate:g}", ((name, f"{rate:g}"),), {"readout": kind, "lr_peak": rate})
+        ExperimentCell(f"{kind}-{rate:g}", ((name, f"{rate:g}"),), {"readout": kind, "lr_peak": rate})
         for name, kind in READOUTS.items() for rate in READ_RATES[quick]
     ]  # fmt: skip
-    return [*cells, with_twice_the_steps(cells[len(READ_RATES[quick]) // 2], base_recipe(quick))]
+    return [*cells, with_twice_the_steps(cells[len(READ_RATES[quick]) // 2], shared_base_recipe(quick))]
 
 
 def _at_best(values: Values, validation: Values) -> float:
@@ -155,7 +158,7 @@ READOUT = Experiment(
         "rate is the peak of a parabola through the best point and its two neighbours.",
     untested="A short training with Muon replaces long pre-training with Adam, so the rates are Muon's. Accuracy after training "
         "replaces 5-shot accuracy.",
-    x_title="peak learning rate", numbers=True, base=base_recipe, cells=_readout,
+    x_title="peak learning rate", numbers=True, base=shared_base_recipe, cells=_readout,
     claims=(
         Claim("At their best rates the two are less than 2 points apart.", _at_best, unit="points, class token minus average",
               kind="near", margin=2.0, along="top1"),
@@ -173,18 +176,18 @@ START = {True: {"blocks": 1, "width": 32, "mlp_ratio": 1.0, "heads": 2}, False: 
 
 
 def _shape_base(quick: bool) -> Recipe:
-    return with_changes(base_recipe(quick), START[quick])
+    return with_changes(shared_base_recipe(quick), START[quick])
 
 
-def _shape(quick: bool) -> list[Cell]:
+def _shape(quick: bool) -> list[ExperimentCell]:
     start = _shape_base(quick)
     grown: dict[str, dict[str, Any]] = {
         "layers": {"blocks": start.blocks * TIMES}, "width": {"width": start.width * TIMES},
         "smaller patches": {"patch_px": start.patch_px // 2},  # half as wide: four times as many
     }  # fmt: skip
-    first = Cell("start", tuple((curve, "1") for curve in grown), learning_rates=LEARNING_RATES[quick])
+    first = ExperimentCell("start", tuple((curve, "1") for curve in grown), learning_rates=LEARNING_RATES[quick])
     cells = [
-        Cell(curve.replace(" ", "-"), ((curve, "4"),), fields, learning_rates=LEARNING_RATES[quick])
+        ExperimentCell(curve.replace(" ", "-"), ((curve, "4"),), fields, learning_rates=LEARNING_RATES[quick])
         for curve, fields in grown.items()
     ]
     return [first, *cells, with_twice_the_steps(first, start)]

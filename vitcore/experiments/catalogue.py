@@ -6,8 +6,8 @@ from statistics import mean
 
 from vitcore.experiments import architecture_experiments, representation_experiments, training_experiments
 from vitcore.experiments.experiment import ChartPlace, Claim, Experiment, ExperimentError
-from vitcore.experiments.results_csv import Results
-from vitcore.experiments.verdicts import Judgement, at_plateau, judge_effects
+from vitcore.experiments.results_csv import ExperimentResults
+from vitcore.experiments.verdict_statistics import Judgement, at_plateau, judge_effects
 
 EXPERIMENTS: dict[str, Experiment] = {
     one.name: one
@@ -27,12 +27,12 @@ def find_experiment(name: str) -> Experiment:
     return EXPERIMENTS[name]
 
 
-def judge_claims(experiment: Experiment, results: Results) -> list[tuple[Claim, Judgement]]:
+def judge_claims(experiment: Experiment, results: ExperimentResults) -> list[tuple[Claim, Judgement]]:
     """The verdict on each claim, once every seed that was fixed beforehand has every cell; effects in the claim's unit."""
     return [(claim, _judged(experiment, claim, results)) for claim in experiment.claims]
 
 
-def _judged(experiment: Experiment, claim: Claim, results: Results) -> Judgement:
+def _judged(experiment: Experiment, claim: Claim, results: ExperimentResults) -> Judgement:
     if claim.quick and results.facts.get("quick"):
         return Judgement("untestable")
     paper = claim.paper
@@ -50,27 +50,27 @@ def _judged(experiment: Experiment, claim: Claim, results: Results) -> Judgement
     return told
 
 
-def finished_seeds(experiment: Experiment, results: Results) -> list[int]:
+def finished_seeds(experiment: Experiment, results: ExperimentResults) -> list[int]:
     """The seeds of which every cell is there."""
     cells = {at for cell in experiment.cells(bool(results.facts.get("quick"))) for at in cell.chart_places}
     values = results.values(experiment.measure)
     return [seed for seed in results.seeds() if cells <= values[seed].keys()]
 
 
-def plateau_gains(experiment: Experiment, results: Results) -> dict[ChartPlace, float]:
+def plateau_gains(experiment: Experiment, results: ExperimentResults) -> dict[ChartPlace, float]:
     """By how many points each training that is checked is better after twice the steps, on average over the seeds."""
     values, seeds = results.values("test_top1"), finished_seeds(experiment, results)
     pairs = _checked_places(experiment, results)
     return {at: mean(values[seed][longer] - values[seed][at] for seed in seeds) for at, longer in pairs.items() if seeds}
 
 
-def checked_accuracies(experiment: Experiment, results: Results) -> dict[ChartPlace, float]:
+def plateau_check_accuracies(experiment: Experiment, results: ExperimentResults) -> dict[ChartPlace, float]:
     """How many % of the test pictures each of the same trainings predicts correctly, on average over the seeds."""
     values, seeds = results.values("test_top1"), finished_seeds(experiment, results)
     return {at: mean(values[seed][at] for seed in seeds) for at in _checked_places(experiment, results) if seeds}
 
 
-def _checked_places(experiment: Experiment, results: Results) -> dict[ChartPlace, ChartPlace]:
+def _checked_places(experiment: Experiment, results: ExperimentResults) -> dict[ChartPlace, ChartPlace]:
     """Where each training that is checked is drawn, and where the same after twice the steps."""
     cells = {cell.name: cell for cell in experiment.cells(bool(results.facts.get("quick")))}
     return {cells[cell.learning_rate_of].chart_places[0]: cell.chart_places[0] for cell in cells.values() if cell.checks_plateau}

@@ -14,7 +14,7 @@ from vitcore.errors import RefusalError
 from vitcore.train.recipe import Recipe
 
 if TYPE_CHECKING:
-    from vitcore.experiments.verdicts import ClaimKind
+    from vitcore.experiments.verdict_statistics import ClaimKind
 
 ChartPlace = tuple[str, str]  # a curve and a place on it
 Values = Mapping[ChartPlace, float]  # what one seed measured
@@ -36,7 +36,7 @@ class ExperimentError(RefusalError):
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ExperimentCell:
     """One training of each seed: its name among the others, where it is drawn, the fields of its recipe, and what it goes on from.
 
     A cell that is drawn nowhere only prepares others, which name it in `continues_cell` and start from its model. Of
@@ -97,7 +97,7 @@ class Experiment:
     first: int = FIRST_SEED  # of the seeds; raised when steps had to be, since those before have been seen
     drawn: str = SYNTHETIC_DATA  # what the quick form learns from
     base: Callable[[bool], Recipe]
-    cells: Callable[[bool], Sequence[Cell]]
+    cells: Callable[[bool], Sequence[ExperimentCell]]
     claims: tuple[Claim, ...]
     table: str = ""  # the part of the page of the paper's tables with its numbers, where it prints any
 
@@ -107,7 +107,7 @@ class Experiment:
         return (self.measure, *self.others)
 
 
-def with_twice_the_steps(cell: Cell, base: Recipe) -> Cell:
+def with_twice_the_steps(cell: ExperimentCell, base: Recipe) -> ExperimentCell:
     """The cell trained for twice the steps, at the same rate: the check of its plateau."""
     (curve, place), *_ = cell.chart_places
     steps, warmup = (2 * cell.fields.get(name, getattr(base, name)) for name in ("steps", "warmup_steps"))

@@ -3,28 +3,28 @@
 import numpy as np
 
 from vitcore.experiments.experiment import MEASURES, TWICE_AS_LONG_SUFFIX, Experiment
-from vitcore.experiments.results_csv import Results, Row
-from vitcore.experiments.verdicts import CHART_INTERVAL_PERCENT, confidence_interval
+from vitcore.experiments.results_csv import ExperimentResults, MeasurementRow
+from vitcore.experiments.verdict_statistics import CHART_INTERVAL_PERCENT, confidence_interval
 from vitcore.figures.charts.experiment import ExperimentCurve, RunDot, experiment_chart
 from vitcore.figures.drawing import Drawing
-from vitcore.figures.theme import Mode
+from vitcore.figures.theme_colours import Mode
 from vitcore.translation import say
 
 
-def curve_label(curve: str) -> str:
+def curve_name(curve: str) -> str:
     """A curve's name; of what checks another, that one's."""
     plain = curve.removesuffix(TWICE_AS_LONG_SUFFIX)
     return say(plain) if plain == curve else say("{name}, twice as long", name=say(plain))
 
 
-def chart_from_results(of: Experiment, results: Results, measure: str = "", mode: Mode = "light") -> Drawing:
+def chart_from_results(of: Experiment, results: ExperimentResults, measure: str = "", mode: Mode = "light") -> Drawing:
     """A measure of an experiment (default: its own) over its places, a curve each."""
     measure = measure or of.measure
     rows = [row for row in results.rows if row.measure == measure]
     places = [] if of.numbers or of.x_measure else list(dict.fromkeys(row.x for row in rows))
     across = {(row.run, row.curve): row.value for row in results.rows if row.measure == of.x_measure}
 
-    def where(row: Row) -> float:
+    def where(row: MeasurementRow) -> float:
         if of.x_measure:
             return across[row.run, row.curve]
         return float(places.index(row.x)) if places else float(row.x)
@@ -40,7 +40,7 @@ def chart_from_results(of: Experiment, results: Results, measure: str = "", mode
         at = {x: where(some[0]) for x, some in by_place.items()}
         order = sorted(by_place, key=at.__getitem__)
         curves.append(ExperimentCurve(
-            curve_label(name), [at[x] for x in order], [float(np.mean([row.value for row in by_place[x]])) for x in order],
+            curve_name(name), [at[x] for x in order], [float(np.mean([row.value for row in by_place[x]])) for x in order],
             [float(ends[x][0]) for x in order], [float(ends[x][1]) for x in order],
             [RunDot(where(row), row.value, row.seed, row.run) for row in mine], order if of.x_measure else [],
         ))  # fmt: skip

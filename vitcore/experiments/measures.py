@@ -78,13 +78,13 @@ def _shuffled(folder: run_folder.RunFolder) -> dict[str, float]:
     """Accuracy when positions have changed places, alike for every picture: what they told of places is gone."""
     from vitcore.models import load_model
     from vitcore.models.embeddings import can_permute_positions, with_permuted_positions
-    from vitcore.train.evaluation.accuracy import accuracy
+    from vitcore.train.evaluation.accuracy import measure_accuracy
 
     vit = load_model.load(folder.path)
     if can_permute_positions(vit):
         order = np.random.default_rng(run_folder.read_recipe(folder).seed).permutation(vit.grid.patches)
         vit = replace(vit, module=with_permuted_positions(vit, order))
-    return {"shuffled_top1": accuracy(vit, _held_out(folder))["top1"]}
+    return {"shuffled_top1": measure_accuracy(vit, _held_out(folder))["top1"]}
 
 
 def _held_out(folder: run_folder.RunFolder) -> Any:

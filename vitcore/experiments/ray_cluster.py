@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import vitcore
-from vitcore.errors import first_line
+from vitcore.errors import first_error_line
 from vitcore.experiments import results_csv
 from vitcore.experiments.experiment import ExperimentError
-from vitcore.experiments.results_csv import Row
+from vitcore.experiments.results_csv import MeasurementRow
 from vitcore.experiments.run_experiment import TrainingTask, train_task
 
 MAX_TRIES = 5  # of a cell whose worker dies
@@ -45,7 +45,7 @@ class RayTaskRunner:
         """Of the machines that cells ran on; as here, where none did."""
         return describe_machines(self.machines) or results_csv.describe_hardware()
 
-    def __call__(self, tasks: Sequence[TrainingTask]) -> Iterator[tuple[TrainingTask, list[Row]]]:
+    def __call__(self, tasks: Sequence[TrainingTask]) -> Iterator[tuple[TrainingTask, list[MeasurementRow]]]:
         """Each task with its rows as it is finished, in any order.
 
         Raises: ExperimentError; KeyboardInterrupt, when a run was stopped.
@@ -67,7 +67,7 @@ class RayTaskRunner:
         except ray.exceptions.TaskCancelledError:  # Ray's word for KeyboardInterrupt: somebody stopped the run
             raise KeyboardInterrupt from None
         except ray.exceptions.RayError as error:
-            reason = first_line(getattr(error, "cause", None) or error)
+            reason = first_error_line(getattr(error, "cause", None) or error)
             raise ExperimentError("a cell failed on Ray: {reason}", reason=reason) from None
         finally:
             for ref in left:
@@ -76,18 +76,18 @@ class RayTaskRunner:
                 ray.shutdown()
 
     def _join(self) -> None:
-        address_answers(os.environ.get("RAY_ADDRESS", ""))
+        check_ray_address(os.environ.get("RAY_ADDRESS", ""))
         known = {name: os.environ[name] for name in FORWARDED_VARIABLES if name in os.environ}
         known["PYTHONPATH"] = os.pathsep.join(("${PYTHONPATH}", PACKAGE_ROOT))  # Ray fills in the worker's own
         quiet: dict[str, Any] = {"log_to_driver": False, "include_dashboard": False, "logging_level": logging.WARNING}
         try:
             self.ray.init(runtime_env={"env_vars": known | RAY_ENVIRONMENT}, **quiet)
         except (OSError, RuntimeError, ValueError, SystemExit) as error:
-            raise ExperimentError("Ray did not start: {reason}", reason=first_line(error)) from None
+            raise ExperimentError("Ray did not start: {reason}", reason=first_error_line(error)) from None
 
     def _sent(self, every: Sequence[TrainingTask]) -> dict[Any, TrainingTask]:
         """Each task by what Ray knows it by; those that others go on from come first in `every`."""
-        cores, gpus = resources_of_cell([n["Resources"] for n in self.ray.nodes() if n["Alive"]], every[0].one_thread)
+        cores, gpus = cores_and_gpus([n["Resources"] for n in self.ray.nodes() if n["Alive"]], every[0].one_thread)
         work: Any = self.ray.remote(num_cpus=cores, num_gpus=gpus, max_retries=MAX_TRIES)(_train)
         by_key: dict[tuple[str, int], Any] = {}
         for task in every:
@@ -95,7 +95,7 @@ class RayTaskRunner:
         return {by_key[task.row_key]: task for task in every}
 
 
-def address_answers(address: str) -> None:
+def check_ray_address(address: str) -> None:
     """Raises: ExperimentError, where nothing answers at `host:port` or `ray://host:port`; any other address is Ray's to judge."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
@@ -105,11 +105,11 @@ def address_answers(address: str) -> None:
     except (OSError, OverflowError) as error:
         raise ExperimentError(
             "No Ray cluster answers at {address}, the address in RAY_ADDRESS ({reason}): start one there, or unset RAY_ADDRESS.",
-            address=address, reason=first_line(error),
+            address=address, reason=first_error_line(error),
         ) from None  # fmt: skip
 
 
-def resources_of_cell(machines: Sequence[Mapping[str, float]], one_thread: bool) -> tuple[int, int]:
+def cores_and_gpus(machines: Sequence[Mapping[str, float]], one_thread: bool) -> tuple[int, int]:
     """(cores, GPUs) of a cell: a GPU with its share of the cores, where there are any; else a machine, or a core if one counts."""
     with_gpu = [one for one in machines if one.get("GPU", 0) >= 1]
     gpus = 1 if with_gpu else 0
@@ -123,6 +123,6 @@ def describe_machines(machines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {name: each[0] if len(each) == 1 else ", ".join(map(str, each)) for name, each in different.items()}
 
 
-def _train(task: TrainingTask, before: Any) -> tuple[dict[str, Any], list[Row]]:
+def _train(task: TrainingTask, before: Any) -> tuple[dict[str, Any], list[MeasurementRow]]:
     """On a worker; `before` is only waited for."""
     return results_csv.describe_hardware(), train_task(task)

@@ -1,7 +1,7 @@
 """Experiments about what trained models show inside: which positions are alike, and how far the first layer's heads look."""
 
 from vitcore.experiments.architecture_experiments import FULL_RECIPE, LEARNING_RATES, QUICK_RECIPE
-from vitcore.experiments.experiment import Cell, Claim, Experiment, with_twice_the_steps
+from vitcore.experiments.experiment import Claim, Experiment, ExperimentCell, with_twice_the_steps
 from vitcore.train.recipe import Recipe, with_changes
 
 # Similarity of positions
@@ -12,8 +12,8 @@ def _fine(quick: bool) -> Recipe:
     return with_changes(QUICK_RECIPE, {"image_px": 20, "steps": 1200}) if quick else FULL_RECIPE
 
 
-def _similarity(quick: bool) -> list[Cell]:
-    vit = Cell("vit", (("positions", "ViT"),))
+def _similarity(quick: bool) -> list[ExperimentCell]:
+    vit = ExperimentCell("vit", (("positions", "ViT"),))
     return [vit, with_twice_the_steps(vit, _fine(quick))]
 
 
@@ -42,9 +42,9 @@ def _distance_base(quick: bool) -> Recipe:
     return with_changes(_fine(quick), {"readout": "mean"} | ({} if quick else {"image_px": 128, "patch_px": 16}))
 
 
-def _distance(quick: bool) -> list[Cell]:
-    vit = Cell("vit", (("layer 0", "ViT"),), learning_rates=() if quick else LEARNING_RATES[quick])
-    hybrid = Cell("hybrid", (("layer 0", "hybrid"),), {"resnet": "R14/16"}, learning_rates=LEARNING_RATES[quick])
+def _distance(quick: bool) -> list[ExperimentCell]:
+    vit = ExperimentCell("vit", (("layer 0", "ViT"),), learning_rates=() if quick else LEARNING_RATES[quick])
+    hybrid = ExperimentCell("hybrid", (("layer 0", "hybrid"),), {"resnet": "R14/16"}, learning_rates=LEARNING_RATES[quick])
     return [vit, *([] if quick else [hybrid]), with_twice_the_steps(vit, _distance_base(quick))]
 
 

@@ -15,18 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from vitcore.assets import asset
-from vitcore.errors import first_line
+from vitcore.assets import asset_path
+from vitcore.errors import first_error_line
 from vitcore.experiments.experiment import LEARNING_RATE_SEED, ExperimentError, Values
 from vitcore.train import run_folder
-from vitcore.train.machine import processor_name
+from vitcore.train.machine_memory import processor_name
 
 RESULTS_FOLDER = Path("experiments")  # where results are written, unless named otherwise
 VERSION = 2
 COMPARED_FACTS = ("experiment", "quick", "data", "seeds", "recipes", "versions")  # what rows that are added must share
 
 
-class Row(NamedTuple):
+class MeasurementRow(NamedTuple):
     """One measurement of one run: which cell, where it is drawn, its seed, at what step, what, how much, and the run's name."""
 
     cell: str
@@ -40,12 +40,12 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class ExperimentResults:
     """What a CSV holds: the facts of its first line, its rows, and those of the trainings that chose the rates."""
 
     facts: dict[str, Any]
-    rows: tuple[Row, ...]
-    trials: tuple[Row, ...] = ()
+    rows: tuple[MeasurementRow, ...]
+    trials: tuple[MeasurementRow, ...] = ()
 
     def seeds(self) -> list[int]:
         """The seeds that there are rows of."""
@@ -59,41 +59,41 @@ class Results:
         }
 
 
-def results_to_csv(facts: Mapping[str, Any], rows: Iterable[Row]) -> str:
+def results_to_csv(facts: Mapping[str, Any], rows: Iterable[MeasurementRow]) -> str:
     """The file: the line of facts, the names of the columns, the rows."""
     out = io.StringIO()
     out.write(f"# {json.dumps({'version': VERSION, **facts}, ensure_ascii=False)}\n")
     table = csv.writer(out, lineterminator="\n")
-    table.writerow(Row._fields)
+    table.writerow(MeasurementRow._fields)
     table.writerows((*row[:6], repr(float(row.value)), row.run) for row in rows)
     return out.getvalue()
 
 
-def write_results(file: Path, facts: Mapping[str, Any], rows: Iterable[Row]) -> None:
+def write_results(file: Path, facts: Mapping[str, Any], rows: Iterable[MeasurementRow]) -> None:
     """Write the file in one step. Raises: ExperimentError, when that fails; the file is then what it was before."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        run_folder.write_atomically(file, results_to_csv(facts, rows))
+        run_folder.write_file_atomically(file, results_to_csv(facts, rows))
     except OSError as error:
         raise ExperimentError(
             "{file} could not be written ({reason}); what was measured before is whole, and the same command goes on.",
             file=file,
-            reason=error.strerror or first_line(error),
+            reason=error.strerror or first_error_line(error),
         ) from error
 
 
-def read_results(file: Path) -> Results:
+def read_results(file: Path) -> ExperimentResults:
     """The file's facts and rows. Raises: ExperimentError, for another version, or what is no such file."""
     try:
         first, _, rest = file.read_text(encoding="utf-8").partition("\n")
         facts = json.loads(first.removeprefix("# "))
         version = facts["version"]
         parsed = tuple(
-            Row(r["cell"], r["curve"], r["x"], int(r["seed"]), int(r["step"]), r["measure"], float(r["value"]), r["run"])
+            MeasurementRow(r["cell"], r["curve"], r["x"], int(r["seed"]), int(r["step"]), r["measure"], float(r["value"]), r["run"])
             for r in (csv.DictReader(io.StringIO(rest)) if version == VERSION else ())
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
-        reason = first_line(error, 120)
+        reason = first_error_line(error, 120)
         raise ExperimentError("{file} is no result of an experiment: {reason}.", file=file, reason=reason) from None
     if version != VERSION:
         raise ExperimentError(
@@ -101,13 +101,13 @@ def read_results(file: Path) -> Results:
             file=file, version=version, ours=VERSION,
         )  # fmt: skip
     reported = tuple(row for row in parsed if row.seed < LEARNING_RATE_SEED)
-    return Results(facts, reported, tuple(row for row in parsed if row.seed >= LEARNING_RATE_SEED))
+    return ExperimentResults(facts, reported, tuple(row for row in parsed if row.seed >= LEARNING_RATE_SEED))
 
 
-def available_results(name: str) -> dict[str, Results | str]:
+def own_and_shipped_results(name: str) -> dict[str, ExperimentResults | str]:
     """Results of the experiment by where they come from, "own" or "shipped", or the sentence why they can't be read."""
-    by_kind: dict[str, Results | str] = {}
-    for kind, home in (("own", RESULTS_FOLDER), ("shipped", asset("experiments"))):
+    by_kind: dict[str, ExperimentResults | str] = {}
+    for kind, home in (("own", RESULTS_FOLDER), ("shipped", asset_path("experiments"))):
         file = home / f"{name}.csv"
         if file.is_file():
             try:
@@ -117,7 +117,7 @@ def available_results(name: str) -> dict[str, Results | str]:
     return by_kind
 
 
-def existing_rows(file: Path, facts: Mapping[str, Any]) -> tuple[Row, ...]:
+def existing_rows(file: Path, facts: Mapping[str, Any]) -> tuple[MeasurementRow, ...]:
     """The rows there are already. Raises: ExperimentError, when they were made by something else than `facts` say."""
     if not file.exists():
         return ()

@@ -15,21 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.experiments import results_csv
-from vitcore.experiments.experiment import LEARNING_RATE_SEED, Cell, Experiment, ExperimentError
-from vitcore.experiments.results_csv import Row
+from vitcore.experiments.experiment import LEARNING_RATE_SEED, Experiment, ExperimentCell, ExperimentError
+from vitcore.experiments.results_csv import MeasurementRow
 from vitcore.train import run_folder
-from vitcore.train.data.synthetic_dataset import SOURCE_NAME, drawing_version
-from vitcore.train.recipe import Recipe, to_json, with_changes
+from vitcore.train.data.synthetic_dataset import SOURCE_NAME, synthetic_drawing_version
+from vitcore.train.recipe import Recipe, recipe_to_json, with_changes
 
 FULL_DATA = "cifar10"
-TaskRunner = Callable[[list["TrainingTask"]], Iterable[tuple["TrainingTask", list[Row]]]]
+TaskRunner = Callable[[list["TrainingTask"]], Iterable[tuple["TrainingTask", list[MeasurementRow]]]]
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingTask:
     """One training of an experiment: a cell with a seed, in a run folder of its own. It can travel to another process."""
 
-    cell: Cell
+    cell: ExperimentCell
     seed: int
     recipe: Recipe
     source: str
@@ -64,15 +64,15 @@ def learning_rate_tasks(experiment: Experiment, quick: bool, data: str) -> list[
     ]  # fmt: skip
 
 
-def _at_rate(cell: Cell, rate: float | None) -> Cell:
+def _at_rate(cell: ExperimentCell, rate: float | None) -> ExperimentCell:
     return cell if rate is None else replace(cell, fields={**cell.fields, "lr_peak": rate})
 
 
-def _maker(experiment: Experiment, quick: bool, data: str) -> Callable[[Cell, int], TrainingTask]:
+def _maker(experiment: Experiment, quick: bool, data: str) -> Callable[[ExperimentCell, int], TrainingTask]:
     home = run_folder.RUNS_FOLDER.resolve()
     name = lambda cell, seed: f"{experiment.name}-{'quick' if quick else 'full'}-{cell}-{seed}"  # noqa: E731
 
-    def make(cell: Cell, seed: int) -> TrainingTask:
+    def make(cell: ExperimentCell, seed: int) -> TrainingTask:
         start = {"start_from": str(home / name(cell.continues_cell, seed))} if cell.continues_cell else {}
         recipe = with_changes(experiment.base(quick), {**cell.fields, "seed": seed, **start})
         return TrainingTask(cell, seed, recipe, data, name(cell.name, seed), home, experiment.measures, one_thread=quick)
@@ -80,17 +80,19 @@ def _maker(experiment: Experiment, quick: bool, data: str) -> Callable[[Cell, in
     return make
 
 
-def csv_facts(experiment: Experiment, quick: bool, data: str) -> dict[str, Any]:
+def csv_first_line_facts(experiment: Experiment, quick: bool, data: str) -> dict[str, Any]:
     """The first line of the CSV: all that decides its rows, and the command that makes them."""
     every = [*learning_rate_tasks(experiment, quick, data), *training_tasks(replace(experiment, seeds=1), quick, data)]
-    recipes: list[Any] = [[t.cell.name, t.cell.continues_cell, to_json(with_changes(t.recipe, {"start_from": ""}))] for t in every]
+    recipes: list[Any] = [
+        [t.cell.name, t.cell.continues_cell, recipe_to_json(with_changes(t.recipe, {"start_from": ""}))] for t in every
+    ]
     if data.partition(":")[0] == SOURCE_NAME:
-        recipes.append(drawing_version(data))
+        recipes.append(synthetic_drawing_version(data))
     return {
         "experiment": experiment.name, "quick": quick, "data": data, "seeds": experiment.seeds,
         "command": f"vitcore experiment {experiment.name}" + (" --quick" if quick else f" --data {data}"),
         "recipes": hashlib.sha256(json.dumps(recipes).encode()).hexdigest()[:16],
-        "versions": run_folder.environment()["versions"],
+        "versions": run_folder.run_environment()["versions"],
         "hardware": results_csv.describe_hardware() | ({"threads": 1} if quick else {}),
     }  # fmt: skip
 
@@ -117,16 +119,16 @@ def run_experiment(
     """
     from accelerate import PartialState
 
-    from vitcore.train.data.photo_sources import open_photo_source, require_classes
+    from vitcore.train.data.photo_sources import check_has_classes, open_photo_source
     from vitcore.train.learning.training_loop import has_several_cpu_processes
 
     data = data or (experiment.drawn if quick else FULL_DATA)
     data = str(Path(data).resolve()) if Path(data).exists() else data
-    file, said = out / f"{experiment.name}.csv", csv_facts(experiment, quick, data)
-    by_cell: dict[tuple[str, int], list[Row]] = {}
+    file, said = out / f"{experiment.name}.csv", csv_first_line_facts(experiment, quick, data)
+    by_cell: dict[tuple[str, int], list[MeasurementRow]] = {}
     for row in results_csv.existing_rows(file, said):
         by_cell.setdefault((row.cell, row.seed), []).append(row)
-    require_classes(open_photo_source(data)[0])
+    check_has_classes(open_photo_source(data)[0])
     said["overlap"] = test_pictures_per_training_picture(experiment, quick, data)
     main = PartialState(cpu=has_several_cpu_processes()).is_main_process
     choosing, reported = learning_rate_tasks(experiment, quick, data), training_tasks(experiment, quick, data)
@@ -152,7 +154,7 @@ def run_experiment(
     return file
 
 
-def best_learning_rates(found: Iterable[Row]) -> dict[str, float]:
+def best_learning_rates(found: Iterable[MeasurementRow]) -> dict[str, float]:
     """The learning rate of each cell that had a choice: the best on validation pictures, of two alike the lower."""
     best: dict[str, tuple[float, float]] = {}
     for row in found:
@@ -173,13 +175,13 @@ def unfinished_tasks(tasks: list[TrainingTask], done: set[tuple[str, int]]) -> l
     return [task for task in tasks if task.row_key in needed]
 
 
-def run_tasks_in_process(tasks: list[TrainingTask]) -> Iterator[tuple[TrainingTask, list[Row]]]:
+def run_tasks_in_process(tasks: list[TrainingTask]) -> Iterator[tuple[TrainingTask, list[MeasurementRow]]]:
     """Run tasks in this process (and, under torchrun, those beside it)."""
     for task in tasks:
         yield task, train_task(task)
 
 
-def train_task(task: TrainingTask) -> list[Row]:
+def train_task(task: TrainingTask) -> list[MeasurementRow]:
     """Train a task to its end, or go on, and measure it; no rows of one that only prepares. Raises as `run_experiment`."""
     from accelerate import PartialState
 
@@ -189,7 +191,7 @@ def train_task(task: TrainingTask) -> list[Row]:
     state = PartialState()
     with state.main_process_first():
         folder = _folder(task)
-    with torch_threads(1 if task.one_thread else 0):
+    with limited_torch_threads(1 if task.one_thread else 0):
         if run_folder.read_status(folder)["state"] != "finished" and run_training(folder, lambda record: None) != "finished":
             raise KeyboardInterrupt
         if not task.cell.chart_places:
@@ -197,7 +199,7 @@ def train_task(task: TrainingTask) -> list[Row]:
         measured = measure_run(folder, task.measures)
     cell, step = task.cell, task.recipe.steps
     places = ((curve, x, what, value) for curve, x in cell.chart_places for what, value in measured.items())
-    return [Row(cell.name, curve, x, task.seed, step, what, value, task.run) for curve, x, what, value in places]
+    return [MeasurementRow(cell.name, curve, x, task.seed, step, what, value, task.run) for curve, x, what, value in places]
 
 
 def _folder(task: TrainingTask) -> run_folder.RunFolder:
@@ -214,7 +216,7 @@ def _folder(task: TrainingTask) -> run_folder.RunFolder:
 
 
 @contextmanager
-def torch_threads(count: int) -> Iterator[None]:
+def limited_torch_threads(count: int) -> Iterator[None]:
     """Inside, torch uses so many threads (0: as many as before): sums are the same on every machine with as many."""
     import torch
 

@@ -6,8 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from vitcore.experiments.architecture_experiments import FULL_RECIPE, FULL_RESNET, LEARNING_RATES, QUICK_RECIPE, RESNET, base_recipe
-from vitcore.experiments.experiment import SYNTHETIC_DATA, Cell, Claim, Experiment, Values, with_twice_the_steps
+from vitcore.experiments.architecture_experiments import (
+    FULL_RECIPE,
+    FULL_RESNET,
+    LEARNING_RATES,
+    QUICK_RECIPE,
+    RESNET,
+    shared_base_recipe,
+)
+from vitcore.experiments.experiment import SYNTHETIC_DATA, Claim, Experiment, ExperimentCell, Values, with_twice_the_steps
 from vitcore.train.recipe import Recipe, with_changes
 
 # Masked patch prediction
@@ -20,17 +27,19 @@ def _masked_base(quick: bool) -> Recipe:
     return with_changes(QUICK_RECIPE, {"steps": 300}) if quick else with_changes(FULL_RECIPE, {"steps": 2000})
 
 
-def _masked(quick: bool) -> list[Cell]:
+def _masked(quick: bool) -> list[ExperimentCell]:
     start = _masked_base(quick)
     longer = {"steps": start.steps + BEFORE[quick]}  # as long in all
-    cells = [Cell("masked", (), {"task": "masked", "steps": BEFORE[quick]})]
+    cells = [ExperimentCell("masked", (), {"task": "masked", "steps": BEFORE[quick]})]
     for most in LABELS[quick]:
         learn = {"learn_most": most}
         cells += [
-            scratch := Cell(
+            scratch := ExperimentCell(
                 f"from-scratch-{most}", (("from scratch", str(most)),), learn | longer, learning_rates=LEARNING_RATES[quick]
             ),
-            Cell(f"masked-first-{most}", (("masked first", str(most)),), learn, "masked", learning_rates=LEARNING_RATES[quick]),
+            ExperimentCell(
+                f"masked-first-{most}", (("masked first", str(most)),), learn, "masked", learning_rates=LEARNING_RATES[quick]
+            ),
             with_twice_the_steps(scratch, start),
         ]
     return cells
@@ -68,8 +77,11 @@ def _optimiser_base(quick: bool) -> Recipe:
     return with_changes(QUICK_RECIPE, RESNET | {"momentum": 0.9, "steps": 90}) if quick else with_changes(FULL_RECIPE, FULL_RESNET)
 
 
-def _optimiser(quick: bool) -> list[Cell]:
-    cells = [Cell(name.lower(), (("ResNet", name),), fields, learning_rates=rates) for name, (fields, rates) in OPTIMISERS.items()]
+def _optimiser(quick: bool) -> list[ExperimentCell]:
+    cells = [
+        ExperimentCell(name.lower(), (("ResNet", name),), fields, learning_rates=rates)
+        for name, (fields, rates) in OPTIMISERS.items()
+    ]
     return [*cells, *(with_twice_the_steps(cell, _optimiser_base(quick)) for cell in cells)]
 
 
@@ -98,14 +110,16 @@ def _resolution_base(quick: bool) -> Recipe:
     return with_changes(FULL_RECIPE, {"image_px": 32, "patch_px": 4, "steps": 2000, "warmup_steps": 100})
 
 
-def _resolution(quick: bool) -> list[Cell]:
-    start, whole = _resolution_base(quick), base_recipe(quick)
-    first = Cell("first", (("pre-trained", "same resolution"),), {"steps": whole.steps, "warmup_steps": whole.warmup_steps})
-    same = Cell("same", (("fine-tuned", "same resolution"),), {}, "first", learning_rates=LEARNING_RATES[quick])
+def _resolution(quick: bool) -> list[ExperimentCell]:
+    start, whole = _resolution_base(quick), shared_base_recipe(quick)
+    first = ExperimentCell(
+        "first", (("pre-trained", "same resolution"),), {"steps": whole.steps, "warmup_steps": whole.warmup_steps}
+    )
+    same = ExperimentCell("same", (("fine-tuned", "same resolution"),), {}, "first", learning_rates=LEARNING_RATES[quick])
     double = {"image_px": 2 * start.image_px}
     return [
         first, same, with_twice_the_steps(same, start),
-        Cell("double", (("fine-tuned", "double resolution"),), double, "first", learning_rates=LEARNING_RATES[quick]),
+        ExperimentCell("double", (("fine-tuned", "double resolution"),), double, "first", learning_rates=LEARNING_RATES[quick]),
     ]  # fmt: skip
 
 
@@ -135,7 +149,7 @@ def _compute_base(quick: bool) -> Recipe:
     return with_changes(QUICK_RECIPE, {"warmup_steps": 4}) if quick else with_changes(FULL_RECIPE, {"image_px": 64})
 
 
-def _compute(quick: bool) -> list[Cell]:
+def _compute(quick: bool) -> list[ExperimentCell]:
     shapes: dict[tuple[str, str], dict[str, Any]] = {
         ("ViT", f"{wide}×{deep}/{px}"): {"width": wide, "blocks": deep, "patch_px": px} for wide, deep, px in SIZES[quick]
     }
@@ -146,7 +160,7 @@ def _compute(quick: bool) -> list[Cell]:
         name = f"{family}-{size.replace('×', 'x').replace('/', '-')}".lower()
         every = LENGTHS[quick][family]
         cells += [
-            Cell(f"{name}-{steps}", ((family, f"{size}, {steps}"),), fields | {"steps": steps},
+            ExperimentCell(f"{name}-{steps}", ((family, f"{size}, {steps}"),), fields | {"steps": steps},
                  learning_rates=LEARNING_RATES[quick] if steps == every[-1] else (),
                  learning_rate_of="" if steps == every[-1] else f"{name}-{every[-1]}")
             for steps in every

@@ -3,8 +3,8 @@
 import math
 
 from vitcore.experiments.experiment import LEARNING_RATE_SEED, Claim, Experiment
-from vitcore.experiments.results_csv import Results
-from vitcore.experiments.verdicts import PLATEAU_POINTS, SAME_SIZE_FACTOR, VERDICT_INTERVAL_PERCENT, Judgement, at_plateau
+from vitcore.experiments.results_csv import ExperimentResults
+from vitcore.experiments.verdict_statistics import PLATEAU_POINTS, SAME_SIZE_FACTOR, VERDICT_INTERVAL_PERCENT, Judgement, at_plateau
 from vitcore.translation import decimal, say
 
 CEILING_PERCENT = 95.0  # accuracy from which on that is said
@@ -40,7 +40,7 @@ def paper_effect_text(claim: Claim) -> str:
                range=range_, unit=say(claim.unit), source=say(claim.source), factor=SAME_SIZE_FACTOR)  # fmt: skip
 
 
-def open_reason_sentence(claim: Claim, judgement: Judgement, results: Results) -> str:
+def open_reason_sentence(claim: Claim, judgement: Judgement, results: ExperimentResults) -> str:
     """Why there is no verdict, or none on the size; "" where nothing is to be said."""
     if judgement.verdict == "untestable" and not judgement.open_reason:
         return say(claim.quick)
@@ -55,11 +55,11 @@ def open_reason_sentence(claim: Claim, judgement: Judgement, results: Results) -
     }[judgement.open_reason]  # fmt: skip
 
 
-def ceiling_sentence(experiment: Experiment, results: Results) -> str:
+def ceiling_sentence(experiment: Experiment, results: ExperimentResults) -> str:
     """How near 100 % the compared accuracies are, where that leaves no room for a large effect; "" elsewhere."""
-    from vitcore.experiments.catalogue import checked_accuracies
+    from vitcore.experiments.catalogue import plateau_check_accuracies
 
-    near = {at: value for at, value in checked_accuracies(experiment, results).items() if value >= CEILING_PERCENT}
+    near = {at: value for at, value in plateau_check_accuracies(experiment, results).items() if value >= CEILING_PERCENT}
     if experiment.measure != "test_top1" or not near:
         return ""
     return say(
@@ -69,7 +69,7 @@ def ceiling_sentence(experiment: Experiment, results: Results) -> str:
     )
 
 
-def protocol_sentence(experiment: Experiment, results: Results) -> str:
+def protocol_sentence(experiment: Experiment, results: ExperimentResults) -> str:
     """How many seeds, which interval, how rates were chosen, and what the check of the plateau found."""
     from vitcore.experiments.catalogue import plateau_gains
 

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 from torch import Tensor, nn
 
-from vitcore.errors import check_name
+from vitcore.errors import check_choice
 from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.recording import to_model_input
 from vitcore.grid import Grid
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
-from vitcore.module_swaps import with_hooks, with_modules
+from vitcore.module_swaps import with_hooks, with_swapped_modules
 from vitcore.translation import say
 
 PIXEL_FILLS = ("mean", "blur", "noise", "neighbour")
@@ -43,10 +43,10 @@ def cover_patches(
     covered (of several the first in reading order; with none left, the mean colour).
     Raises: ValueError, for a patch or a fill that there is not.
     """
-    return _paint(pixels, grid, patch_mask(grid, patches), _layer(pixels, grid, fill, seed))
+    return _paint(pixels, grid, covered_patch_mask(grid, patches), _layer(pixels, grid, fill, seed))
 
 
-def answers_without(
+def logits_without_patches(
     vit: Vit, pixels: NDArray[np.uint8], patch_sets: Sequence[Collection[int]], fill: str = "mean", seed: int = 0,
     batch: int = BATCH, on_progress: Progress = no_progress,
 ) -> NDArray[np.float32]:  # fmt: skip
@@ -56,7 +56,7 @@ def answers_without(
     each batch how many sets are done, of how many.
     Raises: ValueError, for a patch or a fill that there is not; ModelError, where tokens can't be removed.
     """
-    masks = [patch_mask(vit.grid, patches) for patches in patch_sets]
+    masks = [covered_patch_mask(vit.grid, patches) for patches in patch_sets]
     if fill == "removed":
         return _answers_without_tokens(vit, pixels, masks, batch, on_progress)
     layer, run, out = _layer(pixels, vit.grid, fill, seed), with_faster_modules(vit.module), []
@@ -86,7 +86,7 @@ def _keeps_all(vit: Vit) -> str:
     return say("The code of {name} keeps all patches in every layer, so none can be removed.", name=vit.display_name)
 
 
-def reads_patches(vit: Vit) -> bool:
+def answer_reads_patches(vit: Vit) -> bool:
     """Whether the answer is read from patch tokens, so that one at least must stay."""
     return vit.pooling not in ("class token", "class and distillation tokens") or not vit.grid.prefix
 
@@ -101,7 +101,7 @@ def _answers_without_tokens(
 ) -> NDArray[np.float32]:
     if why := why_not_removable(vit):
         raise ModelError(why)
-    if any(mask.all() for mask in masks) and reads_patches(vit):
+    if any(mask.all() for mask in masks) and answer_reads_patches(vit):
         raise no_patch_left_error(vit)
     x = to_model_input(vit, pixels)
     out: dict[int, NDArray[np.float32]] = {}
@@ -112,13 +112,13 @@ def _answers_without_tokens(
             for first in range(0, len(which), batch):
                 part = which[first : first + batch]
                 kept = torch.from_numpy(np.stack([np.flatnonzero(~masks[i]) for i in part])).to(vit.device)
-                run = with_faster_modules(without_tokens(vit, kept))
+                run = with_faster_modules(model_without_tokens(vit, kept))
                 out |= dict(zip(part, run(x.expand(len(part), -1, -1, -1)).float().cpu().numpy(), strict=True))
                 on_progress(len(out), len(masks))
     return np.stack([out[i] for i in range(len(masks))]) if masks else np.empty((0, 0), np.float32)
 
 
-def without_tokens(vit: Vit, kept: Tensor) -> Any:
+def model_without_tokens(vit: Vit, kept: Tensor) -> Any:
     """A copy of the model whose blocks are given the prefix and, of each of B images, the K patches named in `kept` (B, K).
 
     It refuses (ModelError) where the first block is given another number of tokens: a model that goes on with all of its
@@ -129,7 +129,7 @@ def without_tokens(vit: Vit, kept: Tensor) -> Any:
         if given[0].shape[1] != vit.grid.prefix + kept.shape[1]:
             raise ModelError(_keeps_all(vit))
 
-    return with_hooks(with_modules(vit.module, patch_drop=_KeepPatches(vit, kept)), "in", **{"blocks.0": check})
+    return with_hooks(with_swapped_modules(vit.module, patch_drop=_KeepPatches(vit, kept)), "in", **{"blocks.0": check})
 
 
 class _KeepPatches(nn.Module):
@@ -149,7 +149,7 @@ class _KeepPatches(nn.Module):
         return (x, self.kept) if self.tell else x
 
 
-def patch_mask(grid: Grid, patches: Collection[int]) -> NDArray[np.bool_]:
+def covered_patch_mask(grid: Grid, patches: Collection[int]) -> NDArray[np.bool_]:
     """(N,): which patches are covered. Raises: ValueError, for a patch that there is not."""
     mask = np.zeros(grid.patches, bool)
     for patch in patches:
@@ -161,7 +161,7 @@ def patch_mask(grid: Grid, patches: Collection[int]) -> NDArray[np.bool_]:
 
 def _layer(pixels: NDArray[np.uint8], grid: Grid, fill: str, seed: int) -> NDArray[np.uint8] | None:
     """What shows where patches are covered, (H, W, 3); None for "neighbour", which depends on which these are."""
-    check_name("fill", fill, PIXEL_FILLS if fill == "removed" else FILLS)
+    check_choice("fill", fill, PIXEL_FILLS if fill == "removed" else FILLS)
     if fill == "noise":
         return np.random.default_rng(seed).integers(0, 256, pixels.shape, np.uint8)
     if fill == "blur":

@@ -12,12 +12,12 @@ import torch
 from numpy.typing import NDArray
 
 from vitcore.faithfulness.covered_patches import (
+    answer_reads_patches,
     cover_patches,
+    covered_patch_mask,
+    model_without_tokens,
     no_patch_left_error,
-    patch_mask,
-    reads_patches,
     why_not_removable,
-    without_tokens,
 )
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 from vitcore.forward.recording import Recording, record_batch
@@ -98,7 +98,7 @@ def record_covered(
     else:
         photo = open_photo(image)
         crop = crop_for_model(photo.image, vit.transform)
-    grid, mask = vit.grid, patch_mask(vit.grid, covered)
+    grid, mask = vit.grid, covered_patch_mask(vit.grid, covered)
     kept = np.arange(grid.patches)
     if fill == "removed":
         kept = np.flatnonzero(~mask)
@@ -113,8 +113,8 @@ def _vit_without(vit: Vit, kept: NDArray[np.intp]) -> Vit:
     """The model with these K patches alone, as a row of K: distances on it mean nothing. Raises: ModelError."""
     if why := why_not_removable(vit):
         raise ModelError(why)
-    if not len(kept) and reads_patches(vit):
+    if not len(kept) and answer_reads_patches(vit):
         raise no_patch_left_error(vit)
     row = replace(vit.grid, rows=1, cols=len(kept))
-    module = without_tokens(vit, torch.from_numpy(kept[None]).to(vit.device))
+    module = model_without_tokens(vit, torch.from_numpy(kept[None]).to(vit.device))
     return replace(vit, module=module, grid=row)

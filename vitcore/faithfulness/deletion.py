@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.errors import check_name
-from vitcore.faithfulness.covered_patches import BATCH, Progress, answers_without, no_progress, reads_patches
+from vitcore.errors import check_choice
+from vitcore.faithfulness.covered_patches import BATCH, Progress, answer_reads_patches, logits_without_patches, no_progress
 from vitcore.forward.recordings.model_inputs import pixels_for_model
 from vitcore.images import PhotoSource
 from vitcore.models.vit import Vit, class_index
@@ -57,7 +57,7 @@ def deletion_curves(
     """One curve for each map (rows, cols) of a photo, cropped as `record` does, or of the pixels that the model sees, an array
     (H, W, 3) of uint8 of exactly its input size: patches go in the order of the map's values.
 
-    `target` is a class by its index or its name (default: the likeliest); `fill` as of `covered_patches.answers_without`.
+    `target` is a class by its index or its name (default: the likeliest); `fill` as of `covered_patches.logits_without_patches`.
     Equal values go in an order drawn from `seed`. All maps are run together, each set of patches once, and `on_progress` hears
     how many of the sets are done. Where the answer is read from patches, removal leaves one.
     Raises: TypeError, for maps without names; ModelError, for a model without classes or whose tokens can't be removed, and for
@@ -71,7 +71,9 @@ def deletion_curves(
     both = [order for one in orders.values() for order in (one, one[::-1])]
     asked = [frozenset(), *(frozenset(order[:count].tolist()) for order in both for count in counts[1:])]
     place = {patches: i for i, patches in enumerate(dict.fromkeys(asked))}
-    logits = answers_without(vit, pixels_for_model(vit, photo), [sorted(one) for one in place], fill, seed, batch, on_progress)
+    logits = logits_without_patches(
+        vit, pixels_for_model(vit, photo), [sorted(one) for one in place], fill, seed, batch, on_progress
+    )
     values = probabilities(logits, vit.output)[[place[one] for one in asked]]
     chosen = int(values[0].argmax()) if asked_class is None else asked_class
     whole, rest = values[0, chosen], values[1:, chosen].reshape(len(orders), 2, len(counts) - 1)
@@ -91,7 +93,7 @@ def patch_order(values: NDArray, first: str = "strongest", seed: int = 0) -> NDA
     values. Equal values go in an order drawn from `seed`. The weakest first is the strongest first read backwards.
     Raises: ValueError, for another order, and for a map with values that are no numbers.
     """
-    check_name("first", first, ORDERS)
+    check_choice("first", first, ORDERS)
     flat = np.asarray(values, np.float64).ravel()
     if not np.isfinite(flat).all():
         raise ValueError("the map has values that are no numbers")
@@ -100,7 +102,7 @@ def patch_order(values: NDArray, first: str = "strongest", seed: int = 0) -> NDA
     return order[::-1] if first == "weakest" else order
 
 
-def random_order_maps(vit: Vit, count: int = RANDOM_ORDERS, seed: int = 0) -> dict[str, NDArray]:
+def random_maps(vit: Vit, count: int = RANDOM_ORDERS, seed: int = 0) -> dict[str, NDArray]:
     """Maps (rows, cols) by chance, to be given to `deletion_curves` beside others: what no method at all reaches.
 
     Every second order is the one before read backwards, which is as random, and asks for the same sets of patches: half the
@@ -110,7 +112,7 @@ def random_order_maps(vit: Vit, count: int = RANDOM_ORDERS, seed: int = 0) -> di
     return {f"chance {i}": drawn[i // 2] if i % 2 == 0 else -drawn[i // 2] for i in range(count)}
 
 
-def place_among(value: float, others: Sequence[float]) -> float:
+def share_of_lower_values(value: float, others: Sequence[float]) -> float:
     """Share of `others` that are lower than `value`, equal ones counted half: 0 to 1, 0.5 for chance."""
     drawn = np.asarray(others)
     return float((drawn < value).mean() + (drawn == value).mean() / 2)
@@ -127,7 +129,7 @@ def _order(vit: Vit, name: str, values: NDArray, seed: int) -> NDArray[np.intp]:
 
 def _counts(vit: Vit, fill: str, steps: int) -> list[int]:
     """How many patches are gone at each step, from none to all."""
-    most = vit.grid.patches - (fill == "removed" and reads_patches(vit))
+    most = vit.grid.patches - (fill == "removed" and answer_reads_patches(vit))
     if not 1 <= steps:
         raise ValueError(f"steps are 1 or more, not {steps}")
     return sorted({round(most * i / steps) for i in range(steps + 1)})

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.analysis.relevance import METHODS
-from vitcore.errors import check_name
+from vitcore.errors import check_choice
 from vitcore.forward.recording import Recording, record_batch
 from vitcore.forward.relevance import relevance
 from vitcore.models.vit import Vit
@@ -33,7 +33,7 @@ def method_maps(vit: Vit, rec: Recording, names: Iterable[str] = MAPS, target: i
     """
     found: dict[str, NDArray[np.float64]] = {}
     for name in names:
-        check_name("a map", name, MAPS)
+        check_choice("a map", name, MAPS)
         if name == MIDDLE:
             found[name] = -_from_the_middle(rec)
         elif name in OF_ATTENTION:
@@ -51,12 +51,12 @@ def map_title(name: str) -> str:
     return say(TITLES[name])
 
 
-def asks_class(name: str) -> bool:
+def is_class_specific(name: str) -> bool:
     """Whether a map is drawn for one class."""
     return name in METHODS and METHODS[name].asks_class
 
 
-def drawn_by(rec: Recording, names: Iterable[str], target: int) -> Callable[[Vit], dict[str, NDArray[np.float64]]]:
+def maps_by_model(rec: Recording, names: Iterable[str], target: int) -> Callable[[Vit], dict[str, NDArray[np.float64]]]:
     """What draws the maps of one photo for one class by any model of its kind: the photo is recorded anew by each."""
     wanted = tuple(names)
     return lambda vit: method_maps(vit, record_batch(vit, [(rec.photo, rec.model_input)])[0], wanted, target)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from vitcore.analysis.attention_distance import mean_interval
 from vitcore.faithfulness.covered_patches import BATCH, Progress, no_progress
-from vitcore.faithfulness.deletion import RANDOM_ORDERS, STEPS, DeletionCurve, deletion_curves, place_among, random_order_maps
+from vitcore.faithfulness.deletion import RANDOM_ORDERS, STEPS, DeletionCurve, deletion_curves, random_maps, share_of_lower_values
 from vitcore.faithfulness.method_maps import CHANCE, MAPS, NO_METHODS, map_title, method_maps
 from vitcore.forward.recording import Recording, record
 from vitcore.models.vit import Vit
@@ -50,7 +50,7 @@ def photo_deletion(
 
     `target` is a class by its index (default: the likeliest); the rest is as of `deletion_curves`, and so is what it raises.
     """
-    maps, drawn = method_maps(vit, rec, names, target), random_order_maps(vit, random_orders, seed)
+    maps, drawn = method_maps(vit, rec, names, target), random_maps(vit, random_orders, seed)
     curves = deletion_curves(
         vit, rec.model_input.pixels, {**maps, **drawn}, target=target, fill=fill, steps=steps, seed=seed, batch=batch,
         on_progress=on_progress,
@@ -73,7 +73,7 @@ def add_random_orders(
     first = next(iter(found.curves.values()))
     if random_orders < 1:
         raise ValueError(f"random_orders is 1 or more, not {random_orders}")
-    drawn = random_order_maps(vit, random_orders, seed)
+    drawn = random_maps(vit, random_orders, seed)
     curves = deletion_curves(
         vit, rec.model_input.pixels, drawn, target=first.target, fill=found.fill, steps=len(first.shares) - 1, seed=seed,
         batch=batch, on_progress=on_progress,
@@ -94,11 +94,13 @@ def _beside_chance(found: PhotoDeletion, chance: Sequence[DeletionCurve]) -> Pho
         weakest_first=np.mean([one.weakest_first for one in chance], 0), target=chance[0].target, fill=found.fill,
     )  # fmt: skip
     gaps = [one.gap for one in chance]
-    return replace(found, curves={**own, CHANCE: mean}, places={name: place_among(curve.gap, gaps) for name, curve in own.items()})
+    return replace(
+        found, curves={**own, CHANCE: mean}, places={name: share_of_lower_values(curve.gap, gaps) for name, curve in own.items()}
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MethodScore:
+class MethodDeletionScores:
     """How one method did over photos, in the gap of insertion and deletion (−1 to 1; 0 for orders by chance)."""
 
     name: str
@@ -115,13 +117,13 @@ class MethodScore:
     @property
     def interval(self) -> tuple[float, float]:
         """95 % interval of the mean gap over photos, by Student's t; endless for one photo."""
-        return t_interval(self.gaps)
+        return t_confidence_interval(self.gaps)
 
 
 def compare_methods(
     vit: Vit, photos: Iterable[Any], names: Iterable[str] = MAPS, *, fill: str = "removed", steps: int = STEPS,
     random_orders: int = RANDOM_ORDERS, seed: int = 0,
-) -> list[MethodScore]:  # fmt: skip
+) -> list[MethodDeletionScores]:  # fmt: skip
     """Methods by their mean gap of insertion and deletion over photos (anything `record` takes), best first.
 
     Each photo asks for its own likeliest class. `random_orders` orders by chance stand beside each photo's.
@@ -132,7 +134,7 @@ def compare_methods(
     return rank_methods([photo_deletion(vit, record(vit, photo), names, **options) for photo in photos])
 
 
-def rank_methods(results: Sequence[PhotoDeletion]) -> list[MethodScore]:
+def rank_methods(results: Sequence[PhotoDeletion]) -> list[MethodDeletionScores]:
     """Methods by their mean gap over photos, best first, of photos tested by one model and one fill.
 
     Raises: ValueError, without a photo, and for photos of several fills.
@@ -143,7 +145,7 @@ def rank_methods(results: Sequence[PhotoDeletion]) -> list[MethodScore]:
         raise ValueError("photos of several fills can't be compared")
     names = [name for name in results[0].curves if name != CHANCE]
     scores = [
-        MethodScore(
+        MethodDeletionScores(
             name=name, gaps=np.array([one.curves[name].gap for one in results]),
             deletions=np.array([one.curves[name].deletion for one in results]),
             insertions=np.array([one.curves[name].insertion for one in results]),
@@ -154,7 +156,7 @@ def rank_methods(results: Sequence[PhotoDeletion]) -> list[MethodScore]:
     return sorted(scores, key=lambda score: -score.gap)
 
 
-def best_method(scores: Sequence[MethodScore]) -> tuple[str, str]:
+def best_method(scores: Sequence[MethodDeletionScores]) -> tuple[str, str]:
     """The best method's name and the best, method or baseline, that is not significantly worse, "" for none.
 
     Differences are paired by photo (Student's t, 95 %), so that hard photos do not hide them: worse is what they keep above 0.
@@ -164,12 +166,12 @@ def best_method(scores: Sequence[MethodScore]) -> tuple[str, str]:
     if len(best.gaps) < 2:
         return best.name, others[0].name if others else ""
     for other in others:
-        if t_interval(best.gaps - other.gaps)[0] <= 0:
+        if t_confidence_interval(best.gaps - other.gaps)[0] <= 0:
             return best.name, other.name
     return best.name, ""
 
 
-def ranking_sentence(scores: Sequence[MethodScore], fill: str) -> str:
+def ranking_sentence(scores: Sequence[MethodDeletionScores], fill: str) -> str:
     """Which method is best, on which measure and over how many photos, and whether another can be told from it."""
     best, tied = best_method(scores)
     score = next(one for one in scores if one.name == best)
@@ -197,7 +199,7 @@ def ranking_sentence(scores: Sequence[MethodScore], fill: str) -> str:
     return sentence
 
 
-def rank_sentence(scores: Sequence[MethodScore], name: str) -> str:
+def rank_of_method_sentence(scores: Sequence[MethodDeletionScores], name: str) -> str:
     """Which place one method has among the methods of a ranking; "" where it is not in it, and for a baseline."""
     methods = _methods(scores)
     for place, score in enumerate(methods, start=1):
@@ -207,11 +209,11 @@ def rank_sentence(scores: Sequence[MethodScore], name: str) -> str:
     return ""
 
 
-def _methods(scores: Sequence[MethodScore]) -> list[MethodScore]:
+def _methods(scores: Sequence[MethodDeletionScores]) -> list[MethodDeletionScores]:
     return [score for score in scores if score.name not in NO_METHODS]
 
 
-def t_interval(values: NDArray[np.float64]) -> tuple[float, float]:
+def t_confidence_interval(values: NDArray[np.float64]) -> tuple[float, float]:
     """95 % interval of a mean by Student's t; endless for one value."""
     found = mean_interval(values)
     return (-np.inf, np.inf) if found.count < 2 else (float(found.low), float(found.high))

@@ -28,7 +28,7 @@ class PhotoWithMask(NamedTuple):
     trimap: bool = False
 
 
-def photos_of_manifest(folder: Path) -> list[PhotoWithMask]:
+def photos_in_manifest(folder: Path) -> list[PhotoWithMask]:
     """The photos of a manifest.csv with the columns image and mask."""
     with (folder / "manifest.csv").open(encoding="utf-8", newline="") as file:
         return [PhotoWithMask(folder / row["image"], folder / row["mask"]) for row in csv.DictReader(file)]
@@ -40,7 +40,7 @@ def photos_with_masks(folder: Path) -> list[PhotoWithMask]:
     Raises: PhotoError, where it has neither, and for photos without a mask.
     """
     if (folder / "manifest.csv").is_file():
-        return photos_of_manifest(folder)
+        return photos_in_manifest(folder)
     for images, masks in FOLDERS:
         if (folder / images).is_dir() and (folder / masks).is_dir():
             by_stem = {file.stem: file for file in (folder / masks).iterdir() if file.is_file()}

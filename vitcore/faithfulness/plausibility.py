@@ -21,7 +21,7 @@ EVEN = "even"  # the map that prefers no patch
 RESAMPLES = 2000
 
 
-class Agreement(NamedTuple):
+class MaskAgreement(NamedTuple):
     """How one map agrees with one outline: pixel AUC, whether its strongest patch lies on the object, its share there; 0 to 1."""
 
     auc: float
@@ -29,7 +29,7 @@ class Agreement(NamedTuple):
     mass: float
 
 
-MEASURES = Agreement._fields
+MEASURES = MaskAgreement._fields
 
 
 def pixel_auc(heat: NDArray, mask: NDArray[np.bool_], counted: NDArray[np.bool_] | None = None) -> float:
@@ -45,7 +45,7 @@ def pixel_auc(heat: NDArray, mask: NDArray[np.bool_], counted: NDArray[np.bool_]
     return float(roc_auc_score(mask[which], large[which]))
 
 
-def pointing(heat: NDArray, mask: NDArray[np.bool_]) -> float:
+def pointing_game(heat: NDArray, mask: NDArray[np.bool_]) -> float:
     """The pointing game (Zhang et al., arXiv 1608.00507), without their tolerance of 15 px: 1 where the middle of the strongest
     patch lies on the mask (H, W), else 0; of several equally strong patches, the share that does."""
     strongest = np.argwhere(heat == heat.max())
@@ -53,7 +53,7 @@ def pointing(heat: NDArray, mask: NDArray[np.bool_]) -> float:
     return float(mask[at[:, 0], at[:, 1]].mean())
 
 
-def mass(heat: NDArray, mask: NDArray[np.bool_], counted: NDArray[np.bool_] | None = None) -> float:
+def mass_on_mask(heat: NDArray, mask: NDArray[np.bool_], counted: NDArray[np.bool_] | None = None) -> float:
     """Share of a map's positive values on the mask (H, W), 0 to 1 (Wang et al., arXiv 1910.01279); NaN where none is positive.
 
     A patch's value is spread evenly over its pixels. An even map has the object's share of the picture.
@@ -65,12 +65,12 @@ def mass(heat: NDArray, mask: NDArray[np.bool_], counted: NDArray[np.bool_] | No
     return float(large[which & mask].sum()) / total if total > 0 else float("nan")
 
 
-def agreement(heat: NDArray, mask: NDArray[np.bool_], counted: NDArray[np.bool_] | None = None) -> Agreement:
+def mask_agreement(heat: NDArray, mask: NDArray[np.bool_], counted: NDArray[np.bool_] | None = None) -> MaskAgreement:
     """All measures of one map (rows, cols) and one mask (H, W)."""
-    return Agreement(pixel_auc(heat, mask, counted), pointing(heat, mask), mass(heat, mask, counted))
+    return MaskAgreement(pixel_auc(heat, mask, counted), pointing_game(heat, mask), mass_on_mask(heat, mask, counted))
 
 
-def centre_prior(side: int = MASK_PX) -> NDArray[np.float64]:
+def centre_prior_map(side: int = MASK_PX) -> NDArray[np.float64]:
     """Minus the distance from the middle: what a map must beat."""
     at = np.arange(side) - (side - 1) / 2
     return -np.hypot(at[:, None], at[None, :])
@@ -100,7 +100,7 @@ def bootstrap_interval(values: NDArray[np.float64], seed: int = 0) -> tuple[floa
     return float(low), float(high)
 
 
-def plausibility(
+def plausibility_scores(
     vit: Vit, outlined: Iterable[PhotoWithMask], names: Sequence[str] = MAPS, whole: bool = True
 ) -> list[PlausibilityScore]:
     """Pixel AUC, pointing and mass of methods over photos with masks, the largest mean AUC first, each for the likeliest class.
@@ -119,11 +119,11 @@ def plausibility(
 
 def _agreements(
     vit: Vit, rec: Recording, names: Sequence[str], mask: NDArray[np.bool_], counted: NDArray[np.bool_]
-) -> dict[str, Agreement]:
+) -> dict[str, MaskAgreement]:
     maps = method_maps(vit, rec, names) | {EVEN: np.ones((rec.grid.rows, rec.grid.cols))}
     if MIDDLE in maps:
         maps[MIDDLE] = maps[MIDDLE] - maps[MIDDLE].min()
-    return {name: agreement(values, mask, counted) for name, values in maps.items()}
+    return {name: mask_agreement(values, mask, counted) for name, values in maps.items()}
 
 
 def score_title(name: str) -> str:

@@ -31,12 +31,12 @@ def shift_by_a_patch(pixels: NDArray[np.uint8], grid: Grid) -> NDArray[np.uint8]
     return np.concatenate([np.repeat(pixels[:, :1], wide, 1), pixels[:, :-wide]], 1)
 
 
-def mirror(pixels: NDArray[np.uint8], grid: Grid) -> NDArray[np.uint8]:
+def mirror_photo(pixels: NDArray[np.uint8], grid: Grid) -> NDArray[np.uint8]:
     """Pixels (H, W, 3) with left and right exchanged."""
     return np.ascontiguousarray(pixels[:, ::-1])
 
 
-def compress(pixels: NDArray[np.uint8], grid: Grid) -> NDArray[np.uint8]:
+def compress_as_jpeg(pixels: NDArray[np.uint8], grid: Grid) -> NDArray[np.uint8]:
     """Pixels (H, W, 3) as a JPEG of quality `JPEG_QUALITY` keeps them."""
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "JPEG", quality=JPEG_QUALITY)
@@ -53,8 +53,8 @@ class PhotoChange(NamedTuple):
 
 CHANGES = {
     "shift": PhotoChange(shift_by_a_patch, lambda changed: changed[:, 1:], lambda first: first[:, :-1]),
-    "mirror": PhotoChange(mirror, lambda changed: changed[:, ::-1], lambda first: first),
-    "jpeg": PhotoChange(compress, lambda changed: changed, lambda first: first),
+    "mirror": PhotoChange(mirror_photo, lambda changed: changed[:, ::-1], lambda first: first),
+    "jpeg": PhotoChange(compress_as_jpeg, lambda changed: changed, lambda first: first),
 }
 
 

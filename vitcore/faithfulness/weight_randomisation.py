@@ -61,7 +61,7 @@ def randomisation_tests(
     return {name: RandomisationTest(parts=tuple(parts), correlations=np.array(values)) for name, values in found.items()}
 
 
-def mean_tests(tests: Sequence[Mapping[str, RandomisationTest]]) -> dict[str, RandomisationTest]:
+def mean_randomisation_tests(tests: Sequence[Mapping[str, RandomisationTest]]) -> dict[str, RandomisationTest]:
     """Mean correlations over photos by method, of tests of one model; a photo whose map is flat is left out."""
     import warnings
 
@@ -73,7 +73,7 @@ def mean_tests(tests: Sequence[Mapping[str, RandomisationTest]]) -> dict[str, Ra
         }
 
 
-def unchanged_sentence(tests: Mapping[str, RandomisationTest]) -> str:
+def unchanged_maps_sentence(tests: Mapping[str, RandomisationTest]) -> str:
     """Which maps hardly depend on the weights, named; or that all do."""
     same = [name for name, test in tests.items() if not test.depends_on_weights]
     if not same:

@@ -8,7 +8,7 @@ from PIL import Image, ImageOps
 
 from vitcore.figures.drawing import Drawing, HoverGrid, Outline, RasterLayer, picture_axes
 from vitcore.figures.heat_overlay import fine_detail, heat_colour_scale, heat_on_photo, scale_top
-from vitcore.figures.theme import Mode
+from vitcore.figures.theme_colours import Mode
 from vitcore.grid import Grid
 from vitcore.translation import percent, say, two_digits
 
@@ -27,7 +27,7 @@ def rollout(
         raise ValueError(f"style is 'heat' or 'paper', not {style!r}")
     about = say("rollout of the class token") if subtitle is None else subtitle
     title = about[:1].upper() + about[1:] or say("Attention rollout")
-    largest = largest_value(100 * rollout_map, say("% of the total"), even_share=100 * grid.even_share)
+    largest = largest_value_words(100 * rollout_map, say("% of the total"), even_share=100 * grid.even_share)
     return heat_figure(
         rollout_map, pixels, grid, title, lambda share: percent(share, 3), style=style, even_share=grid.even_share, mode=mode,
         subtitle=largest, query_patch=query_patch,
@@ -57,7 +57,7 @@ def heat_figure(
     )  # fmt: skip
 
 
-def largest_value(values: NDArray, unit: str, signed: bool = False, even_share: float | None = None, after: str = "") -> str:
+def largest_value_words(values: NDArray, unit: str, signed: bool = False, even_share: float | None = None, after: str = "") -> str:
     """The largest of a map's `values` in words, in `unit` and in times an `even_share`, if any; `after` a subtitle."""
     most = values.flat[int(np.abs(values).argmax())] if signed else values.max()
     facts = {"value": f"{most:.3g}".replace("-", "−"), "unit": unit}

@@ -10,7 +10,7 @@ from vitcore.figures.attention import resize_for_figure
 from vitcore.figures.drawing import Drawing, HoverGrid, Label, Outline, RasterLayer, picture_axes
 from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES, fine_detail, heat_on_photo
 from vitcore.figures.outlier_frames import outlier_frames
-from vitcore.figures.theme import SEQUENTIAL, ColourScale, Mode, apply_colour_scale, mosaic
+from vitcore.figures.theme_colours import SEQUENTIAL, ColourScale, Mode, apply_colour_scale, tile_mosaic
 from vitcore.grid import Grid
 from vitcore.translation import percent_in_two_digits, say
 
@@ -37,12 +37,12 @@ def attention_heads(
     tops = head_scale_tops(maps, grid, shared_scale)
     top = max(tops)
     tiles = np.stack([apply_colour_scale(m, SEQUENTIAL, 0, end) for m, end in zip(maps.astype(np.float64), tops, strict=True)])
-    drawn = mosaic(tiles, cols, gutter=zoom, zoom=zoom)
+    drawn = tile_mosaic(tiles, cols, gutter=zoom, zoom=zoom)
     size = (drawn.shape[1] / zoom, drawn.shape[0] / zoom)
-    unit = say("attention weight") if shared_scale else own_scale_unit()
+    unit = say("attention weight") if shared_scale else separate_scales_unit()
     hovers = [HoverGrid(_head_text(maps, names, cols, size), size)] if count * grid.patches <= MAX_HOVER_CELLS else []
     places = [((head % cols) * (grid.cols + 1), (head // cols) * (grid.rows + 1)) for head in range(count)]
-    said = [map_label(name, *place) for name, place in zip(names, places, strict=True)]
+    said = [map_name_label(name, *place) for name, place in zip(names, places, strict=True)]
     about = say("the heads' largest weights: {least:.2g} to {most:.2g}", most=maps.max(), least=maps.max((1, 2)).min())
     return Drawing(
         title=title, subtitle=about, mode=mode, height_px=100 + max(230, round(760 / cols)) * -(-count // cols),
@@ -61,12 +61,12 @@ def head_scale_tops(maps: NDArray, grid: Grid, shared_scale: bool = False) -> li
     return [max(tops)] * len(tops) if shared_scale else tops
 
 
-def own_scale_unit() -> str:
+def separate_scales_unit() -> str:
     """What the scale of maps measures that each have their own."""
     return say("0 to each map's largest, at least {least} times an even share", least=f"{MIN_TOP_IN_EVEN_SHARES:g}")
 
 
-def map_label(name: str, x: float, y: float) -> Label:
+def map_name_label(name: str, x: float, y: float) -> Label:
     """A small picture's name, on its top left corner."""
     return Label(name, x, y, 11, "#fff", y_anchor="top", on_dark=True)
 
@@ -110,7 +110,7 @@ def attention_explorer(
     lit = _photo_under_weights(_share_of_scale(photo_weights, top, log_scale), resize_for_figure(photo), style, grid)
     drawn = [RasterLayer(lit, (grid.cols * side, rows * side), (0, above), smooth=True)]
     for first in range(0, count, across):
-        strip = mosaic(tiles[first : first + across], across, gutter=zoom, zoom=zoom)
+        strip = tile_mosaic(tiles[first : first + across], across, gutter=zoom, zoom=zoom)
         drawn.append(RasterLayer(strip, (beside, rows), (left, places[first][1])))
     shapes: list[Outline] = []
     for patch, ink in zip(query_patches, QUERY_PATCH_COLOURS, strict=False):
@@ -124,7 +124,7 @@ def attention_explorer(
     ]
     words = [(say("up to {most}", most=percent_in_two_digits(top)), (0, above)), *zip(largest, places, strict=True)]
     names = [Label(name, x, y - 0.1, 11, y_anchor="bottom") for name, (x, y) in words]
-    end, unit = (tops[0], unit) if shared_scale else (1.0, own_scale_unit())
+    end, unit = (tops[0], unit) if shared_scale else (1.0, separate_scales_unit())
     return Drawing(
         title=title, subtitle=subtitle, mode=mode, height_px=round(110 + 820 * size[1] / size[0]), print_width_px=PNG_WIDTH_PX,
         rasters=drawn, shapes=shapes, labels=names, **picture_axes(size),

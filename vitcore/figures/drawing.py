@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.figures.theme import ColourScale, Mode
+from vitcore.figures.theme_colours import ColourScale, Mode
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -127,7 +127,7 @@ class Outline:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class StraightLine:
     """A line all across the plot: level and dashed at a `y`, or upright at an `x`."""
 
     x: float | None = None
@@ -196,7 +196,7 @@ class Drawing:
     print_width_px: int = 0  # of a PNG, at least
     rasters: Sequence[RasterLayer] = ()
     marks: Sequence[Mark] = ()
-    shapes: Sequence[Outline | Rule] = ()
+    shapes: Sequence[Outline | StraightLine] = ()
     labels: Sequence[Label] = ()
     colour_scale: ColourScale | None = None
     x: Axis = Axis()
@@ -256,13 +256,13 @@ def picture_axes(size: tuple[float, float], x: Axis | None = None, y: Axis | Non
     return {"x": replace(x, range=(0, size[0])), "y": replace(y, range=(size[1], 0)), "square_units": True}
 
 
-def counted_axis(title: str, count: int, every: int) -> Axis:
+def row_or_column_axis(title: str, count: int, every: int) -> Axis:
     """The axis of a picture's rows or columns, counted from 0 (the paper's from 1), with the number of each `every`-th."""
     some = range(0, count, every)
     return Axis(title=title, ticks=[i + 0.5 for i in some], tick_labels=[str(i) for i in some], grid=False)
 
 
-def add_shapes(drawing: Drawing, shapes: Iterable[Outline | Rule], note: str = "") -> Drawing:
+def add_shapes(drawing: Drawing, shapes: Iterable[Outline | StraightLine], note: str = "") -> Drawing:
     """The drawing with more shapes, and a note that tells what they are; itself without any."""
     more = tuple(shapes)
     return replace(drawing, shapes=(*drawing.shapes, *more), note=note or drawing.note) if more else drawing

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.figures.drawing import Axis, Drawing, HoverGrid, Margin, Points, RasterLayer, picture_axes
-from vitcore.figures.theme import Mode, mosaic
+from vitcore.figures.theme_colours import Mode, tile_mosaic
 from vitcore.translation import percent, say
 
 COLUMNS = 7  # the paper's 28 components in rows of seven
@@ -23,7 +23,7 @@ def filters(
     """
     count, high, _, _ = tiles.shape
     rows = -(-count // COLUMNS)
-    drawn = mosaic(tiles, COLUMNS, gutter=4, zoom=max(1, 48 // high))
+    drawn = tile_mosaic(tiles, COLUMNS, gutter=4, zoom=max(1, 48 // high))
     size = (float(drawn.shape[1]), float(drawn.shape[0]))
     text = [["" for _ in range(COLUMNS)] for _ in range(rows)]
     for i in range(count):

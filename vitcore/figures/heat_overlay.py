@@ -2,7 +2,7 @@
 
 The detail of a photo is a grey picture that has the same mean in every patch, and is narrow enough never to be cut off. So
 a patch's mean brightness is that of its value's colour on the bar, whatever the photo shows there. A browser adds the same
-two pictures: `app/components/overlay.js`.
+two pictures: `app/components/heat_overlay.js`.
 """
 
 from dataclasses import replace
@@ -12,7 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
-from vitcore.figures.theme import DETAIL, HEAT, ON_PHOTO, PHOTO_SHARE, SEQUENTIAL, ColourScale, Mode, diverging_scale, lut
+from vitcore.figures.theme_colours import (
+    DETAIL,
+    HEAT,
+    ON_PHOTO,
+    PHOTO_SHARE,
+    SEQUENTIAL,
+    ColourScale,
+    Mode,
+    colour_table,
+    diverging_palette,
+)
 from vitcore.grid import Grid
 from vitcore.translation import say, two_digits
 
@@ -40,13 +50,13 @@ def heat_colours(values: NDArray, top: float, signed: bool = False, mode: Mode =
     """Values as heat colours, a pixel a patch: (…, 3), at most 255 − 2 · DETAIL. A browser adds the photo's detail."""
     share = np.asarray(values, np.float64) / max(top, 1e-12)
     place = 255 * ((share + 1) / 2 if signed else share)
-    return darkened_lut(diverging_scale(mode) if signed else SEQUENTIAL)[np.uint8(np.clip(np.round(place), 0, 255))]
+    return darkened_colour_table(diverging_palette(mode) if signed else SEQUENTIAL)[np.uint8(np.clip(np.round(place), 0, 255))]
 
 
 @lru_cache(maxsize=8)
-def darkened_lut(scale: str) -> NDArray[np.uint8]:
+def darkened_colour_table(scale: str) -> NDArray[np.uint8]:
     """(256, 3) colours of a scale, darkened so that the detail fits above them."""
-    return np.round(PHOTO_SHARE * lut(scale)).astype(np.uint8)
+    return np.round(PHOTO_SHARE * colour_table(scale)).astype(np.uint8)
 
 
 def fine_detail(photo: Image.Image, grid: tuple[int, int] | Grid) -> NDArray[np.uint8]:
@@ -108,7 +118,7 @@ def heat_colour_scale(
     unit = say("times the map's mean") if even_share is None else say("times an even share of all tokens")
     bar = ColourScale(colours=HEAT, low=0, high=top / one if one else MIN_TOP_IN_EVEN_SHARES, unit=unit)
     if signed_unit is not None:
-        one, bar = 1.0, ColourScale(colours=diverging_scale(mode) + ON_PHOTO, low=-top, high=top, unit=signed_unit)
+        one, bar = 1.0, ColourScale(colours=diverging_palette(mode) + ON_PHOTO, low=-top, high=top, unit=signed_unit)
     largest = float(np.abs(values).max())
     if top < largest:
         return replace(bar, unit=say("{unit}, or more", unit=bar.unit))

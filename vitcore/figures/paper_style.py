@@ -9,7 +9,7 @@ from PIL import Image, ImageFilter
 from vitcore.figures.attention import patch_outline
 from vitcore.figures.drawing import Drawing, HoverGrid, RasterLayer, picture_axes
 from vitcore.figures.heat_overlay import scale_top
-from vitcore.figures.theme import Mode
+from vitcore.figures.theme_colours import Mode
 from vitcore.grid import Grid
 from vitcore.translation import say
 
@@ -37,10 +37,10 @@ def paper_style_note() -> str:
 
 def paper_style_photo(rollout_map: NDArray, photo: Image.Image, grid: Grid) -> NDArray[np.uint8]:
     """The photo over black, as visible as it was attended to (Fig. 6)."""
-    return (np.asarray(photo) * (paper_alpha(rollout_map, photo.size, grid)[..., None] / 255)).astype(np.uint8)
+    return (np.asarray(photo) * (paper_style_alpha(rollout_map, photo.size, grid)[..., None] / 255)).astype(np.uint8)
 
 
-def paper_alpha(rollout_map: NDArray, size: tuple[int, int], grid: Grid) -> NDArray[np.uint8]:
+def paper_style_alpha(rollout_map: NDArray, size: tuple[int, int], grid: Grid) -> NDArray[np.uint8]:
     """The authors' drawing (google-research/vision_transformer#27): Lanczos, a blur of one patch, min to max, as alpha.
 
     Where a few patches tower over all others it begins at `scale_top`, as the heat does, or all else would be black.

@@ -8,7 +8,15 @@ from PIL import Image
 
 from vitcore.figures.drawing import Drawing, HoverGrid, Label, RasterLayer, picture_axes
 from vitcore.figures.heat_overlay import colours_on_photo, fine_detail
-from vitcore.figures.theme import CATEGORICAL, PINNED_PATCH_COLOUR, Mode, apply_colour_scale, diverging_scale, hex_to_rgb, mosaic
+from vitcore.figures.theme_colours import (
+    CATEGORICAL,
+    PINNED_PATCH_COLOUR,
+    Mode,
+    apply_colour_scale,
+    diverging_palette,
+    hex_to_rgb,
+    tile_mosaic,
+)
 from vitcore.grid import Grid
 from vitcore.translation import say
 
@@ -18,7 +26,7 @@ PHOTO_SIDE_PX = 256  # of a photo among others, as drawn
 
 def patch_mosaic(pixels: NDArray[np.uint8], grid: Grid, gutter_px: float = 1.0, zoom: int = 4) -> NDArray[np.uint8]:
     """(H, W, 3) pixels as an RGBA mosaic of patches, `gutter_px` model pixels apart, each pixel `zoom` wide."""
-    return mosaic(grid.cut(pixels), grid.cols, round(gutter_px * zoom), zoom=zoom)
+    return tile_mosaic(grid.cut(pixels), grid.cols, round(gutter_px * zoom), zoom=zoom)
 
 
 def patches(pixels: NDArray[np.uint8], grid: Grid, gutter_px: float = 1.0, mode: Mode = "light") -> Drawing:
@@ -93,7 +101,7 @@ def patch_and_embedding(patch: NDArray[np.uint8], embedding: NDArray, grid: Grid
     enlarged = RasterLayer(patch, (high * patch.shape[1] / patch.shape[0], high))
     numbers = _strip(apply_colour_scale(patch.reshape(1, -1), "Greys_r", 0, 255), wide, high + 2.6)
     limit = float(np.abs(embedding).max()) or 1.0
-    strip = _strip(apply_colour_scale(embedding.reshape(1, -1), diverging_scale(mode), -limit, limit), wide, high + 6.0)
+    strip = _strip(apply_colour_scale(embedding.reshape(1, -1), diverging_palette(mode), -limit, limit), wide, high + 6.0)
     place = grid.prefix + slot
     labels = (
         (high + 2.3, say("x_p: its {count} numbers, flattened", count=patch.size)),

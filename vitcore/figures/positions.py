@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.figures.attention import patch_outline
-from vitcore.figures.drawing import Axis, Drawing, HoverGrid, Margin, RasterLayer, counted_axis, picture_axes
-from vitcore.figures.theme import INK_COLOURS, ColourScale, Mode, apply_colour_scale, diverging_scale, mosaic
+from vitcore.figures.drawing import Axis, Drawing, HoverGrid, Margin, RasterLayer, picture_axes, row_or_column_axis
+from vitcore.figures.theme_colours import INK_COLOURS, ColourScale, Mode, apply_colour_scale, diverging_palette, tile_mosaic
 from vitcore.grid import Grid
 from vitcore.translation import say
 
@@ -19,8 +19,8 @@ def similarity_mosaic(
 ) -> NDArray[np.uint8]:
     """(N, N) cosines as one RGBA picture of rows × cols tiles, about `side_px` wide."""
     zoom = max(1, round(side_px / (grid.rows * grid.rows)))
-    rgb = apply_colour_scale(cosine, diverging_scale(mode), -1, 1).reshape(grid.patches, grid.rows, grid.cols, 3)
-    return mosaic(rgb, grid.cols, gutter=max(2, zoom * grid.rows // 8) if gutter else 0, zoom=zoom)
+    rgb = apply_colour_scale(cosine, diverging_palette(mode), -1, 1).reshape(grid.patches, grid.rows, grid.cols, 3)
+    return tile_mosaic(rgb, grid.cols, gutter=max(2, zoom * grid.rows // 8) if gutter else 0, zoom=zoom)
 
 
 def position_similarity(cosine: NDArray, grid: Grid, mode: Mode = "light", subtitle: str = "", side_px: int = 900) -> Drawing:
@@ -28,7 +28,7 @@ def position_similarity(cosine: NDArray, grid: Grid, mode: Mode = "light", subti
     size = (float(grid.cols), float(grid.rows))
     told = say("input patch row {row}, column {col}")
     text = [[told.format(row=r, col=c) for c in range(grid.cols)] for r in range(grid.rows)]
-    scale = ColourScale(colours=diverging_scale(mode), low=-1, high=1, unit=say("cosine similarity"), ticks=(-1, -0.5, 0, 0.5, 1))
+    scale = ColourScale(colours=diverging_palette(mode), low=-1, high=1, unit=say("cosine similarity"), ticks=(-1, -0.5, 0, 0.5, 1))
     return Drawing(
         title=say("Position-embedding similarity"), subtitle=subtitle, mode=mode, height_px=620, colour_scale=scale,
         rasters=[RasterLayer(similarity_mosaic(cosine, grid, side_px=side_px, mode=mode), size)], marks=[HoverGrid(text, size)],
@@ -55,9 +55,9 @@ def cosine_map(
     rim, line = patch_outline(patch, grid, "#fff", 5), patch_outline(patch, grid, INK_COLOURS["light"]["text"], 2)
     return Drawing(
         title=title, mode=mode, height_px=height_px,
-        rasters=[RasterLayer(apply_colour_scale(cells, diverging_scale(mode), -limit, limit), size)],
+        rasters=[RasterLayer(apply_colour_scale(cells, diverging_palette(mode), -limit, limit), size)],
         marks=[HoverGrid(text, size)], shapes=rim + line, margin=MARGIN, **_counted_axes(grid),
-        colour_scale=ColourScale(colours=diverging_scale(mode), low=-limit, high=limit, unit=unit, ticks=(-limit, 0, limit)),
+        colour_scale=ColourScale(colours=diverging_palette(mode), low=-limit, high=limit, unit=unit, ticks=(-limit, 0, limit)),
     )  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def _name(grid: Grid, patch: int) -> str:
 
 def _counted_axes(grid: Grid) -> dict[str, Any]:
     def axis(count: int, title: str) -> Axis:
-        return counted_axis(title, count, max(1, round(count / 6)))
+        return row_or_column_axis(title, count, max(1, round(count / 6)))
 
     size = (float(grid.cols), float(grid.rows))
     return picture_axes(size, axis(grid.cols, say("input patch column")), axis(grid.rows, say("input patch row")))

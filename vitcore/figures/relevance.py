@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.figures.attention import heat_figure, largest_value, resize_for_figure
-from vitcore.figures.attention_explorer import map_label
+from vitcore.figures.attention import heat_figure, largest_value_words, resize_for_figure
+from vitcore.figures.attention_explorer import map_name_label
 from vitcore.figures.drawing import Drawing, RasterLayer, picture_axes
 from vitcore.figures.heat_overlay import fine_detail, heat_colour_scale, heat_on_photo, scale_top
-from vitcore.figures.theme import ColourScale, Mode, mosaic
+from vitcore.figures.theme_colours import ColourScale, Mode, tile_mosaic
 from vitcore.grid import Grid
 from vitcore.translation import say
 
@@ -32,7 +32,7 @@ def relevance(
     return heat_figure(
         values, pixels, grid, title, lambda value: f"{value:.3g}", style="heat" if signed else style,
         top=relevance_scale_top(values, signed, min_top, even_share), signed_unit=unit if signed else None, even_share=even_share,
-        mode=mode, subtitle=largest_value(values, unit, signed, even_share, after=subtitle), query_patch=query_patch,
+        mode=mode, subtitle=largest_value_words(values, unit, signed, even_share, after=subtitle), query_patch=query_patch,
     )  # fmt: skip
 
 
@@ -52,10 +52,10 @@ def rollout_per_layer(
         (round(THUMBNAIL_PX * wide / max(high, wide)), round(THUMBNAIL_PX * high / max(high, wide)))
     )
     detail, gutter = fine_detail(photo, grid), 12
-    sheet = mosaic(np.stack([heat_on_photo(one, detail, most) for one in maps]), cols, gutter)
+    sheet = tile_mosaic(np.stack([heat_on_photo(one, detail, most) for one in maps]), cols, gutter)
     size = (float(sheet.shape[1]), float(sheet.shape[0]))
     places = [((i % cols) * (photo.width + gutter), (i // cols) * (photo.height + gutter)) for i in range(count)]
-    said = [map_label(say("layer {layer}", layer=layer), *place) for layer, place in enumerate(places)]
+    said = [map_name_label(say("layer {layer}", layer=layer), *place) for layer, place in enumerate(places)]
     return Drawing(
         title=title, subtitle=subtitle, mode=mode, height_px=round(90 + 760 * size[1] / size[0]),
         rasters=[RasterLayer(sheet, size)], labels=said, colour_scale=rollout_per_layer_scale(maps, grid), **picture_axes(size),

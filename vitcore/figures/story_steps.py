@@ -7,7 +7,15 @@ from PIL import Image
 from vitcore.figures.charts.predictions import percentage_axes, percentage_bars
 from vitcore.figures.drawing import Axis, Drawing, HoverGrid, Label, Margin, Outline, Points, RasterLayer, picture_axes
 from vitcore.figures.heat_overlay import fine_detail, heat_on_photo, scale_top
-from vitcore.figures.theme import CATEGORICAL, PINNED_PATCH_COLOUR, Mode, apply_colour_scale, diverging_scale, hex_to_rgb, mosaic
+from vitcore.figures.theme_colours import (
+    CATEGORICAL,
+    PINNED_PATCH_COLOUR,
+    Mode,
+    apply_colour_scale,
+    diverging_palette,
+    hex_to_rgb,
+    tile_mosaic,
+)
 from vitcore.grid import Grid
 from vitcore.translation import decimal, percent, say
 
@@ -78,7 +86,7 @@ def patch_projection(patch: NDArray, filters: NDArray, bias: NDArray, mode: Mode
     said = []
     for i in range(count):
         x, shown = 1.6 + i * (tile + gap), filters[i] / (np.abs(filters[i]).max() or 1)
-        coloured = apply_colour_scale(products[i], diverging_scale(mode), -limit, limit)
+        coloured = apply_colour_scale(products[i], diverging_palette(mode), -limit, limit)
         drawn = (np.round(127.5 + 127.5 * shown).astype(np.uint8), coloured)
         rasters += [RasterLayer(one, (tile, tile), (x, top)) for one, top in zip(drawn, (6.4, 12.6), strict=True)]
         said.append(Label(f"<b>{decimal(sums[i], 2, plus=True)}</b>", x + tile / 2, 18.3, 17, "text", "center"))
@@ -101,7 +109,7 @@ def token_sequence(patches: NDArray[np.uint8], grid: Grid, names: tuple[str, ...
     for i in range(grid.prefix):
         cells[i] = hex_to_rgb(CATEGORICAL[i % 2 * 5])
     cells[grid.prefix :] = patches[:, down][:, :, right]
-    drawn = mosaic(cells, across, gutter=4)
+    drawn = tile_mosaic(cells, across, gutter=4)
     step, size = each + 4, (float(drawn.shape[1]), float(drawn.shape[0]))
     told = [say("place {place}: {name}", place=i, name=name) for i, name in enumerate(names)]
     told += [say("place {place}: patch {patch}", place=grid.prefix + i, patch=i) for i in range(grid.patches)]

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
-from vitcore.forward.block_attention import read_only
-from vitcore.forward.layers import select_layer
+from vitcore.forward.block_attention import read_only_array
+from vitcore.forward.layer_indices import layer_index
 from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.recording import to_model_input
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
-from vitcore.module_swaps import ForwardHook, with_hooks, with_modules
+from vitcore.module_swaps import ForwardHook, with_hooks, with_swapped_modules
 from vitcore.translation import say
 
 Array = NDArray[np.float32]
@@ -76,7 +76,7 @@ def trace_token(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32], block
     """
     if not vit.is_global:
         raise ModelError(vit.why_undefined(say("a block, step by step,")))
-    block = select_layer(block, vit.blocks, "blocks")
+    block = layer_index(block, vit.blocks, "blocks")
     if not 0 <= token < vit.grid.tokens:
         raise ValueError(f"{vit.name} has no token {token}")
     in_out: InOut = {}
@@ -127,7 +127,7 @@ def _with_watched_block(vit: Vit, block: int, in_out: InOut) -> Any:
     module = with_hooks(with_faster_modules(vit.module), "out", **hooks)
     if hasattr(original.attn, "fused_attn"):
         module.get_submodule(f"{path}.attn").fused_attn = True  # the copy's: queries and keys are seen there
-    return with_modules(module, blocks=module.blocks[: block + 1])
+    return with_swapped_modules(module, blocks=module.blocks[: block + 1])
 
 
 def _is_pre_norm(in_out: InOut) -> bool:
@@ -144,7 +144,7 @@ def _close(one: Tensor, other: Tensor) -> bool:
 
 
 def _array(values: Tensor) -> Array:
-    return read_only(values.float().clone())
+    return read_only_array(values.float().clone())
 
 
 @torch.inference_mode()

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from vitcore.analysis.rollout import HeadFusion
-from vitcore.attention_capture import AttentionCall, AttentionEvent, additive_mask, zero_if_fully_masked
+from vitcore.attention_capture import AttentionCall, AttentionEvent, mask_as_score_term, zero_if_fully_masked
 from vitcore.grid import Grid
-from vitcore.models.vit import Vit, check_heads
+from vitcore.models.vit import Vit, check_observed_heads
 
 if TYPE_CHECKING:
     from vitcore.forward.query_key import QueryKeyReducer
@@ -50,13 +50,12 @@ class BlockAttention:
 
     def __call__(self, event: AttentionEvent) -> Tensor | None:
         *_, heads, queries, keys = event.shape
-        done = self.calls == self.vit.structure.blocks * self.vit.structure.calls  # what comes now is a pool, also of one patch
-        if is_pool := queries != self.vit.grid.tokens or (done and queries == 1):
+        block, call = divmod(self.calls, self.vit.structure.calls)
+        if is_pool := queries != self.vit.grid.tokens or (queries == 1 and block == self.vit.structure.blocks):  # after all blocks
             self.pool.add(event)
         if is_pool or (queries, keys) != self.buffer.shape[1:]:
             return None
-        block, call = divmod(self.calls, self.vit.structure.calls)
-        check_heads(self.vit, block, heads)
+        check_observed_heads(self.vit, block, heads)
         value = event.v if isinstance(event, AttentionCall) and not self.exact else None
         out = None if value is None else torch.empty_like(value.transpose(1, 2), memory_format=torch.contiguous_format)
         for some, weights in _weights_of_heads(event, self.buffer):
@@ -75,13 +74,13 @@ class BlockAttention:
 
     def fields(self) -> dict[str, Any]:
         """Those of a `Recording` that are made of attention."""
-        far, renormalised, share = map(read_only, self.distance.distances())
+        far, renormalised, share = map(read_only_array, self.distance.distances())
         kept = torch.float16 if self.query_key else torch.float32
         return {
             "distance_px": far, "distance_renormalised_px": renormalised, "prefix_attention_share": share,
-            "fused": {name: read_only(one.matrices.to(kept)) for name, one in self.fused.items()},
-            "maps": {block: read_only(one) for block, one in self.maps.items()},
-            "pooling_weights": read_only(self.pool.weights()),
+            "fused": {name: read_only_array(one.matrices.to(kept)) for name, one in self.fused.items()},
+            "maps": {block: read_only_array(one) for block, one in self.maps.items()},
+            "pooling_weights": read_only_array(self.pool.weights()),
             "query_key": self.query_key.of_all_blocks(self.vit.structure.blocks) if self.query_key else (),
         }  # fmt: skip
 
@@ -91,15 +90,15 @@ def _weights_of_heads(event: AttentionEvent, buffer: Tensor) -> Iterator[tuple[s
     if not isinstance(event, AttentionCall):
         yield slice(0, event.shape[1]), event.result[0].float()
         return
-    mask = None if event.mask is None else additive_mask(event.mask, torch.float32).expand(*event.q.shape[:2], -1, -1)[0]
+    mask = None if event.mask is None else mask_as_score_term(event.mask, torch.float32).expand(*event.q.shape[:2], -1, -1)[0]
     queries, keys = event.q[0].float(), event.k[0].float()
     for first in range(0, len(queries), len(buffer)):
         heads = slice(first, min(first + len(buffer), len(queries)))
         out = buffer[: heads.stop - first]
-        yield heads, weights_into(out, queries[heads], keys[heads], event.factor, None if mask is None else mask[heads])
+        yield heads, softmax_weights_into(out, queries[heads], keys[heads], event.factor, None if mask is None else mask[heads])
 
 
-def weights_buffer(vit: Vit) -> Tensor:
+def attention_weights_buffer(vit: Vit) -> Tensor:
     """Room for the weights (heads, T, T) of as many heads as are read at once; watchers of one pass share it."""
     heads, tokens = vit.structure.heads // vit.structure.calls, vit.grid.tokens
     of_a_head = 4 * tokens**2
@@ -173,7 +172,7 @@ class PoolingReducer:
         return row
 
 
-def weights_into(out: Tensor, queries: Tensor, keys: Tensor, factor: float, mask: Tensor | None = None) -> Tensor:
+def softmax_weights_into(out: Tensor, queries: Tensor, keys: Tensor, factor: float, mask: Tensor | None = None) -> Tensor:
     """softmax(queries · keysᵀ · factor + mask), (heads, T, T), computed in `out` in float32."""
     torch.baddbmm(out, queries, keys.transpose(-2, -1), beta=0, alpha=factor, out=out)
     if mask is None:
@@ -182,7 +181,7 @@ def weights_into(out: Tensor, queries: Tensor, keys: Tensor, factor: float, mask
     return out.copy_(zero_if_fully_masked(out.softmax(-1), out))
 
 
-def read_only(values: Tensor) -> NDArray:
+def read_only_array(values: Tensor) -> NDArray:
     """A read-only array: visitors share recordings. Copied from wherever the model is."""
     array = values.cpu().numpy()
     array.flags.writeable = False

@@ -20,13 +20,13 @@ from vitcore.analysis.model_similarity import (
     CommonGrid,
     PredictionAgreement,
     common_grid,
-    linear_cka,
+    linear_cka_matrix,
     prediction_agreement,
 )
 from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.analysis.relevance import absolute_shares, difference_points, rank_correlation
-from vitcore.forward.block_attention import read_only
-from vitcore.forward.layers import select_layer
+from vitcore.forward.block_attention import read_only_array
+from vitcore.forward.layer_indices import layer_index
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.recording import Recording, record, to_model_input
@@ -131,7 +131,7 @@ def attention_map(rec: Recording, block: int, head: int | None = None, token: in
     """
     if head is not None:
         return rec.head_maps(block, token)[head]
-    weights = rec.attention_per_layer()[select_layer(block, len(rec.distance_px), "blocks")].astype(np.float32)
+    weights = rec.attention_per_layer()[layer_index(block, len(rec.distance_px), "blocks")].astype(np.float32)
     return rec.grid.to_map(rec.pooling_weights @ weights if token is None else weights[token])
 
 
@@ -178,7 +178,7 @@ def _keeping_tokens(module: Any, states: list[Tensor]) -> Any:
 
 def _stack_patches(states: list[Tensor], prefix: int) -> NDArray[np.float32]:
     """(L, N, D) of the patches, from what each block left (1, prefix + N, D)."""
-    return read_only(torch.stack([one[0, prefix:] for one in states]).float())
+    return read_only_array(torch.stack([one[0, prefix:] for one in states]).float())
 
 
 def compare(
@@ -207,7 +207,7 @@ def compare(
     answers = prediction_agreement(recs[0].logits, recs[1].logits, labels, outputs)
     return Comparison(
         **vars(maps), recordings=(a, b), grid=grid, answers=answers, masked=mask_outliers,
-        cka=linear_cka(tokens[0], tokens[1], _product), cka_grid=coarse,
+        cka=linear_cka_matrix(tokens[0], tokens[1], _product), cka_grid=coarse,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.analysis.attention_distance import mean_distance_px
-from vitcore.analysis.outlier_tokens import OutlierTokens, find_outlier_tokens, mask_keys
+from vitcore.analysis.outlier_tokens import OutlierTokens, find_outlier_tokens, mask_key_columns
 from vitcore.forward.recording import Recording
 
 
@@ -19,7 +19,7 @@ def outliers_in_recording(rec: Recording) -> OutlierTokens:
 def mask_outlier_tokens(rec: Recording, tokens: NDArray[np.bool_] | None = None) -> Recording:
     """The recording with some tokens (T,) masked as keys in all its attention, in every block; default: its outlier tokens.
 
-    Maps of heads, heads fused, and the distances of blocks whose maps are there change, as `outlier_tokens.mask_keys` says;
+    Maps of heads, heads fused, and the distances of blocks whose maps are there change, as `outlier_tokens.mask_key_columns` says;
     the answer and the norms stay those of the model, which has seen all tokens. Fused heads are masked after fusing: a head
     that gives nearly all its attention to outliers, which is how a head rests, counts little, as what it leaves for others
     does. Axial attention is masked in both steps. Without any such token the recording itself comes back.
@@ -47,6 +47,6 @@ def _masked(stack: NDArray, tokens: NDArray[np.bool_]) -> NDArray:
     """(S, T, T) matrices masked one after another: a large model's would not fit twice; read-only, visitors share them."""
     made = np.empty_like(stack)
     for one, into in zip(stack, made, strict=True):
-        into[...] = mask_keys(one, tokens)
+        into[...] = mask_key_columns(one, tokens)
     made.flags.writeable = False
     return made

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
-from vitcore.module_swaps import with_modules
+from vitcore.module_swaps import with_swapped_modules
 
 TOKENS, WIDTH = 256, 768  # of the layer that is timed
 TIMES = 7
@@ -57,7 +57,7 @@ def with_faster_modules(part: Any, linears: bool = True, inplace_gelu: bool = Fa
     if inplace_gelu and type(part) is Mlp and type(part.act) is nn.GELU and not _is_hooked(part):
         faster["act"] = _GeluInPlace(part.act.approximate)
     changed = {name: child for name, child in faster.items() if child is not part._modules[name]}
-    return with_modules(part, **changed) if changed else part
+    return with_swapped_modules(part, **changed) if changed else part
 
 
 def _is_hooked(part: nn.Module) -> bool:

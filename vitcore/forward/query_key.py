@@ -13,7 +13,7 @@ from torch import Tensor
 
 from vitcore.analysis.rollout import HeadFusion
 from vitcore.attention_capture import AttentionCall
-from vitcore.forward.block_attention import FusedHeadsReducer, read_only, weights_into
+from vitcore.forward.block_attention import FusedHeadsReducer, read_only_array, softmax_weights_into
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class QueryKey:
         out = torch.empty(1, *2 * self.queries.shape[1:2])
         for head in range(len(self.queries)):
             one = slice(head, head + 1)
-            yield one, weights_into(out, self.queries[one], self.keys[one], self.factor)
+            yield one, softmax_weights_into(out, self.queries[one], self.keys[one], self.factor)
 
 
 class QueryKeyReducer:
@@ -63,7 +63,7 @@ def recompute_heads(query_key: Sequence[QueryKey], block: int) -> NDArray[np.flo
     maps = torch.empty(heads, tokens, tokens, dtype=torch.float16)
     for head, weights in query_key[block].weights():
         maps[head] = weights
-    return read_only(maps)
+    return read_only_array(maps)
 
 
 def recompute_fused_heads(query_key: Sequence[QueryKey], fusion: HeadFusion) -> NDArray[np.float16]:
@@ -78,4 +78,4 @@ def recompute_fused_heads(query_key: Sequence[QueryKey], fusion: HeadFusion) -> 
     for block, one in enumerate(query_key):
         for head, weights in one.weights():
             fused.add(block, head, weights)
-    return read_only(fused.matrices.half())
+    return read_only_array(fused.matrices.half())

@@ -18,18 +18,18 @@ from torch import Tensor
 
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion, rollout
 from vitcore.attention_capture import AttentionCapture
-from vitcore.errors import check_name
-from vitcore.forward.block_attention import BlockAttention, read_only, weights_buffer
-from vitcore.forward.layers import Layers, are_layers, select_layer, select_layers
+from vitcore.errors import check_choice
+from vitcore.forward.block_attention import BlockAttention, attention_weights_buffer, read_only_array
+from vitcore.forward.layer_indices import Layers, are_layers_named, layer_index, layer_indices
 from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.query_key import QueryKey, QueryKeyReducer
-from vitcore.forward.recordings import kept_attention, labelled_arrays, plots, recording_file
+from vitcore.forward.recordings import labelled_arrays, plots, recorded_attention, recording_file
 from vitcore.forward.recordings.axial_attention import AxialAttention
-from vitcore.forward.recordings.image_batches import EachImage
+from vitcore.forward.recordings.image_batches import AttentionPerImage
 from vitcore.grid import Grid
 from vitcore.images import Crop, InputKind, Photo, PhotoSource, crop_for_model, open_photo
 from vitcore.models.model_cards import ModelError
-from vitcore.models.vit import Vit, check_bands, check_blocks, check_vit
+from vitcore.models.vit import Vit, check_bands, check_observed_calls, check_vit
 from vitcore.module_swaps import with_block_hooks
 from vitcore.probabilities import Output, probabilities, top_classes
 from vitcore.translation import say, translated_labels
@@ -90,11 +90,11 @@ class Recording:
     plot = plots.plot_recording
     to_xarray = labelled_arrays.to_xarray
     to_pandas = labelled_arrays.to_pandas
-    attentions = property(kept_attention.attentions)
-    head_maps = kept_attention.head_maps
-    attention_per_layer = kept_attention.attention_per_layer
-    pooled_attention = kept_attention.pooled_attention
-    rollout_per_layer = kept_attention.rollout_per_layer
+    attentions = property(recorded_attention.attention_maps)
+    head_maps = recorded_attention.head_maps
+    attention_per_layer = recorded_attention.attention_per_layer
+    pooled_attention = recorded_attention.readout_attention
+    rollout_per_layer = recorded_attention.rollout_per_layer
 
     def rollout(self, start: int | None = None, fusion: str = "mean", **settings: Any) -> NDArray[np.float64]:
         """Rollout of a token (default: where the answer is read) on the grid, (rows, cols).
@@ -114,9 +114,9 @@ class Recording:
             raise ModelError("{name} does not attend over all patches of one grid in every block, so rollout is not defined "
                              "for it.", name=self.model)  # fmt: skip
         if fusion not in self.fused:
-            check_name("fusion", fusion, HEAD_FUSIONS)
+            check_choice("fusion", fusion, HEAD_FUSIONS)
             raise KeyError(f"heads were not fused by {fusion!r}: record(vit, image, fusions=[{fusion!r}]) does")
-        first = select_layer(int(first_block), len(self.distance_px), "blocks") * self.steps if first_block else 0
+        first = layer_index(int(first_block), len(self.distance_px), "blocks") * self.steps if first_block else 0
         begin = self.pooling_weights if start is None else start
         return self.grid.to_map(run(self.fused[fusion], begin, prefix=self.grid.prefix, first_block=first, **settings))
 
@@ -140,10 +140,10 @@ def record(
     check_vit(vit)
     fusions = tuple(fusions)
     for fusion in sorted({*fusions} - {*HEAD_FUSIONS}):
-        check_name("fusion", fusion, HEAD_FUSIONS)
-    if (wanted := are_layers(maps)) and not vit.is_global:
+        check_choice("fusion", fusion, HEAD_FUSIONS)
+    if (wanted := are_layers_named(maps)) and not vit.is_global:
         raise ModelError(vit.why_undefined(say("attention of single heads")))
-    blocks = select_layers(maps, vit.structure.blocks, "blocks") if wanted else ()
+    blocks = layer_indices(maps, vit.structure.blocks, "blocks") if wanted else ()
     if inputs or isinstance(image, np.ndarray | Tensor | list | tuple):
         from vitcore.forward.recordings.model_inputs import open_for_model
 
@@ -163,22 +163,22 @@ def record_batch(
     Without `attention` only the photo and the logits of a recording mean anything. Raises: ModelError.
     """
     watched, norms = attention and vit.is_global, list[Tensor]()
-    lean, buffer = store == "query_key" and vit.is_global, weights_buffer(vit)
+    lean, buffer = store == "query_key" and vit.is_global, attention_weights_buffer(vit)
     kind = AxialAttention if vit.structure.axes else BlockAttention
     watchers = [kind(vit, buffer, maps, fusions, exact, QueryKeyReducer() if lean else None) for _ in photos]
     module = with_faster_modules(vit.module, not exact, watched)
     if watched:
         module = with_block_hooks(module, lambda block, inputs, out: norms.append(out.float().norm(dim=-1).flatten(1)))
-    watch = watchers[0] if len(watchers) == 1 else EachImage(watchers)
+    watch = watchers[0] if len(watchers) == 1 else AttentionPerImage(watchers)
     with torch.inference_mode(), AttentionCapture(watch) if watched else nullcontext():
         logits = module(torch.cat([to_model_input(vit, crop.numbers) for _, crop in photos]))
     for one in watchers if watched else ():
-        check_blocks(vit, one.calls)
+        check_observed_calls(vit, one.calls)
     each_norms = torch.stack(norms, 1) if norms else torch.zeros(len(photos), 0, 0)
     return [
         Recording(
-            model=vit.name, grid=vit.grid, photo=photo, model_input=crop, logits=read_only(answer.float()), output=vit.output,
-            labels=vit.labels, norms=read_only(norm), **one.fields(),
+            model=vit.name, grid=vit.grid, photo=photo, model_input=crop, logits=read_only_array(answer.float()), output=vit.output,
+            labels=vit.labels, norms=read_only_array(norm), **one.fields(),
         )
         for (photo, crop), answer, norm, one in zip(photos, logits, each_norms, watchers, strict=True)
     ]  # fmt: skip

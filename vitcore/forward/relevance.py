@@ -22,15 +22,15 @@ from vitcore.analysis.rollout import Convention, HeadFusion, fuse_heads, rollout
 from vitcore.analysis.rollout_options import CONVENTIONS
 from vitcore.architectures.axial_vit import spread_axis_attention
 from vitcore.attention_capture import AttentionCapture, AttentionEvent
-from vitcore.errors import check_name
+from vitcore.errors import check_choice
 from vitcore.forward.block_attention import PoolingReducer
-from vitcore.forward.layers import select_layer
-from vitcore.forward.recordings.model_inputs import to_inputs_of_pixels
+from vitcore.forward.layer_indices import layer_index
+from vitcore.forward.recordings.model_inputs import pixels_to_model_inputs
 from vitcore.grid import Grid
 from vitcore.images import InputKind, PhotoSource
 from vitcore.models.model_cards import ModelError
-from vitcore.models.vit import Vit, check_blocks, check_heads, check_vit, class_index
-from vitcore.module_swaps import with_modules
+from vitcore.models.vit import Vit, check_observed_calls, check_observed_heads, check_vit, class_index
+from vitcore.module_swaps import with_swapped_modules
 from vitcore.translation import say
 
 BASELINES = {"mean": None, "black": 0.0, "white": 1.0}  # "mean": the colour the model's inputs are centred on
@@ -93,16 +93,16 @@ def relevance(
     have; ValueError, for what there isn't; IndexError, for a token that there isn't; PhotoError.
     """
     check_vit(vit)
-    check_name("method", method, METHODS)
+    check_choice("method", method, METHODS)
     if unknown := settings.keys() - set(METHODS[method].settings):
         raise ValueError(f"{method} has no setting {', '.join(sorted(unknown))}")
-    check_name("convention", settings.get("convention", CONVENTIONS[0]), CONVENTIONS)
+    check_choice("convention", settings.get("convention", CONVENTIONS[0]), CONVENTIONS)
     if not vit.is_global and METHODS[method].needs_attention:
         raise ModelError(vit.why_undefined(say(METHODS[method].title)))
     targets: tuple[int, ...]
     results: list[MapAndGap]
     with torch.inference_mode(False), torch.enable_grad():
-        batch = list(to_inputs_of_pixels(vit, image, inputs).clone().split(1))
+        batch = list(pixels_to_model_inputs(vit, image, inputs).clone().split(1))
         if METHODS[method].asks_class:
             targets = _targets(vit, batch, target)
             results = [_RUN[method](vit, x, c, **settings) for x, c in zip(batch, targets, strict=True)]
@@ -158,8 +158,8 @@ def _run_with_weights(vit: Vit, x: Tensor) -> tuple[Tensor, list[Tensor], NDArra
     with AttentionCapture(watch):
         logits = vit.module(x)
     for call, weights in enumerate(watch.weights):
-        check_heads(vit, call // vit.structure.calls, weights.shape[1])
-    check_blocks(vit, len(watch.weights))
+        check_observed_heads(vit, call // vit.structure.calls, weights.shape[1])
+    check_observed_calls(vit, len(watch.weights))
     return logits, watch.weights, watch.pool.weights().numpy()
 
 
@@ -188,7 +188,7 @@ def _rollout(vit: Vit, x: Tensor, start: int | None = None, fusion: HeadFusion =
 
 def _in_steps(vit: Vit, settings: dict[str, Any]) -> dict[str, Any]:
     """Settings of a rollout whose first block is one of the steps that attention makes in each, with the prefix."""
-    first = select_layer(int(settings.get("first_block", 0)), vit.blocks, "blocks") * max(1, len(vit.structure.axes))
+    first = layer_index(int(settings.get("first_block", 0)), vit.blocks, "blocks") * max(1, len(vit.structure.axes))
     return {**settings, "first_block": first, "prefix": vit.grid.prefix}
 
 
@@ -214,7 +214,7 @@ def _integrated_gradients(vit: Vit, x: Tensor, target: int, baseline: str = "mea
     """Captum's, of the pixels, summed over each patch; on the path from a picture of one colour to the photo."""
     from captum.attr import IntegratedGradients
 
-    check_name("baseline", baseline, BASELINES)
+    check_choice("baseline", baseline, BASELINES)
     if not 1 <= steps <= MOST_STEPS:
         raise ValueError(f"steps are 1 to {MOST_STEPS}, not {steps}")
     from_ = _plain(vit, x, BASELINES[baseline])
@@ -249,7 +249,7 @@ def _grad_cam(vit: Vit, x: Tensor, target: int) -> MapAndGap:
     if vit.is_global and isinstance(getattr(last, "attn", None), nn.Module):
         name, last = f"{name}.attn", last.attn
     tapped = _PatchTap(last, vit.grid, vit.structure.layout)
-    attribution = LayerGradCam(with_modules(vit.module, **{name: tapped}), tapped.patches)
+    attribution = LayerGradCam(with_swapped_modules(vit.module, **{name: tapped}), tapped.patches)
     importance = attribution.attribute(x.requires_grad_(), target=target, relu_attributions=True)
     return importance[0, 0].detach().float().cpu().numpy(), None
 

@@ -15,10 +15,10 @@ from PIL import Image
 
 from vitcore.images.colour_conversion import to_8_bits
 from vitcore.images.photo import Photo, PhotoSource, read_photo_file
-from vitcore.images.photo_arrays import as_numpy, is_array, not_numbers_error
-from vitcore.images.photo_formats import MAX_PIXELS, PhotoError, check_size
+from vitcore.images.photo_arrays import as_numpy, is_array, not_finite_error
+from vitcore.images.photo_formats_and_limits import MAX_PIXELS, PhotoError, check_photo_dimensions
 from vitcore.images.photo_refusals import decoding_error
-from vitcore.images.tiff_bands import read_all_bands
+from vitcore.images.tiff_bands import read_tiff_bands
 from vitcore.translation import say
 
 Bands = NDArray[np.float32]
@@ -33,7 +33,7 @@ def open_bands(source: PhotoSource, name: str | None, count: int, shown: Sequenc
         raise _count_error(called, count)
     if is_array(source):
         called = name or say("The photo")
-        values = bands_last(source, count, called)
+        values = to_bands_last(source, count, called)
     else:
         data, called = read_photo_file(source, name)
         try:
@@ -41,14 +41,14 @@ def open_bands(source: PhotoSource, name: str | None, count: int, shown: Sequenc
         except Exception as error:
             raise decoding_error(error, data, called) from None
     high, wide = values.shape[:2]
-    check_size(wide, high, called)
+    check_photo_dimensions(wide, high, called)
     notes: list[str] = []
     usual = (0, 1, 2) if count > 2 else (0,)
     shown = tuple(shown or usual)
     image = Image.fromarray(picture_of_bands(values, shown, called, notes))
     other = b"" if shown == usual else repr(shown).encode()  # caches hold the picture, too
     digest = hashlib.sha256(np.ascontiguousarray(values).tobytes() + other).hexdigest()[:16]
-    return Photo(image, called, digest, tuple(notes), as_model_numbers(values))
+    return Photo(image, called, digest, tuple(notes), bands_as_floats(values))
 
 
 def bands_from_bytes(data: bytes, count: int, name: str) -> NDArray:
@@ -61,13 +61,13 @@ def bands_from_bytes(data: bytes, count: int, name: str) -> NDArray:
             fitting = [array for key in arrays.files[:64] if count in (array := arrays[key]).shape and array.ndim == 3]
         values = fitting[0] if len(fitting) == 1 else None
     else:
-        values = read_all_bands(data, name, count)
+        values = read_tiff_bands(data, name, count)
     if values is None:
         raise _count_error(name, count)
-    return bands_last(values, count, name)
+    return to_bands_last(values, count, name)
 
 
-def bands_last(source: Any, count: int, name: str) -> NDArray:
+def to_bands_last(source: Any, count: int, name: str) -> NDArray:
     """An array or tensor as (H, W, `count`). Raises: PhotoError, for other shapes and numbers that are none."""
     values = as_numpy(source)
     if values.ndim != 3 or values.dtype.kind not in "fiu" or (values.shape[0] == count) == (values.shape[-1] == count):
@@ -76,11 +76,11 @@ def bands_last(source: Any, count: int, name: str) -> NDArray:
     if not 0 < values.shape[0] * values.shape[1] <= MAX_PIXELS:
         raise _count_error(name, count)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise not_numbers_error(name)
+        raise not_finite_error(name)
     return values
 
 
-def as_model_numbers(values: NDArray) -> Bands:
+def bands_as_floats(values: NDArray) -> Bands:
     """What the model is given, read-only: floats as they are, integers over the largest of their kind."""
     most = np.iinfo(values.dtype).max if values.dtype.kind in "iu" else 1
     numbers = (values / np.float32(most)).astype(np.float32)

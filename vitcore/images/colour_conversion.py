@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageCms
 
-from vitcore.images.photo_formats import PhotoError
+from vitcore.images.photo_formats_and_limits import PhotoError
 from vitcore.translation import say
 
 

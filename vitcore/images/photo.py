@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from vitcore.images.colour_conversion import to_srgb
-from vitcore.images.photo_formats import (
+from vitcore.images.photo_formats_and_limits import (
     FORMATS,
     MAX_BYTES,
     MAX_JPEG_PIXELS,
     MAX_PIXELS,
     PILLOW_FORMATS,
     PhotoError,
-    check_size,
-    register_heif,
+    check_photo_dimensions,
+    register_heif_reader,
     without_pillow_warnings,
 )
 from vitcore.images.photo_refusals import decoding_error, reading_error
-from vitcore.images.tiff_bands import TIFF_STARTS, read_bands
+from vitcore.images.tiff_bands import TIFF_STARTS, read_tiff_picture
 from vitcore.translation import say
 
 
@@ -113,14 +113,14 @@ def printable_name(name: str) -> str:
 def _decode(data: bytes, name: str) -> tuple[Image.Image, list[str]]:
     """The upright picture in sRGB, and what was changed to get it."""
     notes: list[str] = []
-    if data[:4] in TIFF_STARTS and (bands := read_bands(data, name, notes)) is not None:
+    if data[:4] in TIFF_STARTS and (bands := read_tiff_picture(data, name, notes)) is not None:
         return bands, notes
     if is_heif := data[4:8] == b"ftyp":
-        register_heif()
+        register_heif_reader()
     image: Image.Image = Image.open(io.BytesIO(data), formats=FORMATS if is_heif else PILLOW_FORMATS)
     if image.width * image.height > MAX_PIXELS:
         _read_jpeg_smaller(image, notes)
-    check_size(*image.size, name)
+    check_photo_dimensions(*image.size, name)
     if (frames := getattr(image, "n_frames", 1)) > 1 and image.format in ("GIF", "WEBP", "PNG", "TIFF"):
         notes.append(say("{frames} frames: the first one is shown.", frames=frames))
     turned = image.getexif().get(0x0112) in range(2, 9)  # asked before loading: Pillow turns TIFFs while it loads them

@@ -14,7 +14,7 @@ from PIL import Image, ImageOps
 
 from vitcore.images.colour_conversion import to_srgb
 from vitcore.images.photo import Photo
-from vitcore.images.photo_formats import MIN_SIDE_PX, PhotoError
+from vitcore.images.photo_formats_and_limits import MIN_SIDE_PX, PhotoError
 from vitcore.translation import say
 
 COLOURS = (1, 3, 4)  # grey, RGB, RGB with transparency
@@ -51,7 +51,7 @@ def image_from_array(source: Any, name: str) -> Image.Image:
     """The picture in an array or tensor. Raises: PhotoError, for what is no photo or could be read in two ways."""
     values = as_numpy(source)
     if values.ndim == 4:
-        raise batch_error(values, name)
+        raise several_photos_error(values, name)
     if values.ndim == 2:
         values = values[..., None]
     last, first = (values.ndim == 3 and values.shape[axis] in COLOURS for axis in (-1, 0))
@@ -63,13 +63,13 @@ def image_from_array(source: Any, name: str) -> Image.Image:
     return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
 
 
-def batch_error(source: Any, name: str) -> PhotoError:
+def several_photos_error(source: Any, name: str) -> PhotoError:
     """The refusal of several photos where one is wanted."""
     return PhotoError("{name} is an array of shape {shape}, a batch: record_many takes batches, and here one photo is wanted.",
                       name=name, shape=tuple(source.shape))  # fmt: skip
 
 
-def not_numbers_error(name: str) -> PhotoError:
+def not_finite_error(name: str) -> PhotoError:
     """The refusal of pixels that are NaN or infinite."""
     return PhotoError("{name} has pixels that are not numbers (NaN or infinite).", name=name)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from vitcore.images.photo_formats import SUFFIXES, PhotoError
+from vitcore.images.photo_formats_and_limits import SUFFIXES, PhotoError
 
 OWN_SOFTWARE = b"Inside ViT"  # what figures and animations name as their software, and GIFs as their comment
 DRAWN_SUFFIXES = (".png", ".gif", ".webp")  # of pictures that are drawn here

@@ -6,7 +6,7 @@ from pathlib import Path
 from PIL import Image, UnidentifiedImageError
 
 from vitcore.errors import refusal_reason
-from vitcore.images.photo_formats import FORMATS, MAX_JPEG_PIXELS, MAX_PIXELS, PhotoError
+from vitcore.images.photo_formats_and_limits import FORMATS, MAX_JPEG_PIXELS, MAX_PIXELS, PhotoError
 
 
 def reading_error(error: Exception, source: str | Path, name: str) -> PhotoError:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image, TiffImagePlugin
 
 from vitcore.images.colour_conversion import to_8_bits
-from vitcore.images.photo_formats import MAX_PIXELS, PhotoError
+from vitcore.images.photo_formats_and_limits import MAX_PIXELS, PhotoError
 from vitcore.translation import say
 
 TIFF_STARTS = {b"II*\0": "<", b"MM\0*": ">"}  # and the order of their bytes
@@ -20,7 +20,7 @@ WIDE, HIGH, BITS, COMPRESSION, STRIPS, BANDS, ROWS, PLANES = 256, 257, 258, 259,
 TILE_WIDE, TILE_HIGH, TILES, KIND = 322, 323, 324, 339
 
 
-def read_bands(data: bytes, name: str, notes: list[str]) -> Image.Image | None:
+def read_tiff_picture(data: bytes, name: str, notes: list[str]) -> Image.Image | None:
     """A TIFF's first three bands as a picture, and what was changed in `notes`; None of a file that Pillow reads right.
 
     Raises: PhotoError, for compressed numbers, and kinds that are not read here; whatever Python raises, for a damaged file.
@@ -34,8 +34,8 @@ def read_bands(data: bytes, name: str, notes: list[str]) -> Image.Image | None:
     return Image.fromarray(to_8_bits(values[..., :3], name, notes))
 
 
-def read_all_bands(data: bytes, name: str, count: int) -> NDArray | None:
-    """The numbers (H, W, `count`) of a TIFF of so many bands; None of any other file. Raises as `read_bands`."""
+def read_tiff_bands(data: bytes, name: str, count: int) -> NDArray | None:
+    """The numbers (H, W, `count`) of a TIFF of so many bands; None of any other file. Raises as `read_tiff_picture`."""
     return _values(data, name, lambda bands, *_: bands == count)
 
 

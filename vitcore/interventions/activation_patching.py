@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vitcore.forward.block_attention import read_only
+from vitcore.forward.block_attention import read_only_array
 from vitcore.forward.onednn_linear import with_faster_modules
 from vitcore.forward.recordings.model_inputs import to_model_inputs
 from vitcore.images import InputKind
@@ -23,7 +23,7 @@ from vitcore.interventions.activation_sites import TokenChoice, check_activation
 from vitcore.interventions.head_ablation import MOST_NUMBERS, SkippedBlock
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit, class_index
-from vitcore.module_swaps import with_block_hooks, with_modules
+from vitcore.module_swaps import with_block_hooks, with_swapped_modules
 from vitcore.translation import translated_labels
 
 LEAST_GAP = 1e-6  # in logits: two passes that do not differ by more have no answers to tell apart
@@ -103,9 +103,14 @@ def activation_patching(
                 if progress is not None:
                     progress(done, vit.blocks * len(groups))
     return ActivationPatching(
-        model=vit.name, answer=column, other_answer=other_column, tokens=groups, logit_difference=read_only(difference), own=own,
+        model=vit.name,
+        answer=column,
+        other_answer=other_column,
+        tokens=groups,
+        logit_difference=read_only_array(difference),
+        own=own,
         other=others,
-    )  # fmt: skip
+    )
 
 
 def _groups(vit: Vit, tokens: Sequence[TokenChoice] | TokenChoice) -> tuple[tuple[int, ...], ...]:
@@ -156,4 +161,4 @@ def _patched(vit: Vit, model: Any, layer: int, streams: list[Tensor], groups: li
         tokens = torch.tensor(group, dtype=torch.long)
         mixed[image, tokens] = other[0, tokens]
     before = {f"blocks.{one}": SkippedBlock() for one in range(layer)}
-    return with_modules(model, **before, **{f"blocks.{layer}": _Given(mixed.view(-1, *streams[0].shape[1:]))})
+    return with_swapped_modules(model, **before, **{f"blocks.{layer}": _Given(mixed.view(-1, *streams[0].shape[1:]))})

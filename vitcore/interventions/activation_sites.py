@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from vitcore.errors import check_name
-from vitcore.forward.layers import select_layer
+from vitcore.errors import check_choice
+from vitcore.forward.layer_indices import layer_index
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit, check_vit
 from vitcore.module_swaps import Side
@@ -60,7 +60,7 @@ SHORTHAND = re.compile(r"([a-z_]+)(\d+)")  # "z6"
 
 
 @dataclass(frozen=True)
-class Site:
+class ActivationSite:
     """Where an activation is: the parts of the model, by name, that it goes into or comes out of; of several it is the sum, or
     (z) their heads side by side."""
 
@@ -71,7 +71,7 @@ class Site:
 def canonical_name(name: Any) -> str:
     """An activation's name for any spelling of it: "pattern" for "attn". Raises: ValueError."""
     known = ALIASES.get(name, name) if isinstance(name, str) else name
-    check_name("an activation", known, ALL_NAMES)
+    check_choice("an activation", known, ALL_NAMES)
     return str(known)
 
 
@@ -97,7 +97,7 @@ def parse_key(key: Any) -> tuple[str, int | None]:
     raise ValueError(f'an activation is asked for by name and layer, ("resid_post", 3) or "blocks.3.hook_resid_post", not {key!r}')
 
 
-def keys_of_names(names: Collection[Any] | str, layers: Iterable[int], blocks: int) -> list[tuple[str, int | None]]:
+def keys_from_names(names: Collection[Any] | str, layers: Iterable[int], blocks: int) -> list[tuple[str, int | None]]:
     """Names with the layers that each is asked of: "q" of all of `layers`, "blocks.3.attn.hook_q" of its own, "embed" of the model.
 
     Raises: ValueError, for names and layers that there are not.
@@ -107,14 +107,14 @@ def keys_of_names(names: Collection[Any] | str, layers: Iterable[int], blocks: i
     for given in [names] if isinstance(names, str) else names:
         if isinstance(given, str) and FULL_NAME.fullmatch(given):
             name, layer = parse_key(given)
-            keys[name, select_layer(layer, blocks)] = None
+            keys[name, layer_index(layer, blocks)] = None
             continue
         name = canonical_name(given)
         keys |= dict.fromkeys([(name, None)] if name in OF_MODEL else [(name, layer) for layer in chosen])
     return sorted(keys, key=lambda key: (ALL_NAMES.index(key[0]), -1 if key[1] is None else key[1]))
 
 
-def tokens_by_name(vit: Vit) -> dict[str, range]:
+def named_token_places(vit: Vit) -> dict[str, range]:
     """Places in the sequence of the tokens that have a name: "class", where there is a class token, and "patches"."""
     named = {"patches": range(vit.grid.prefix, vit.grid.tokens)}
     if "class" in vit.pooling or getattr(vit.module, "cls_token", None) is not None:
@@ -128,8 +128,8 @@ def find_tokens(vit: Vit, token: Any) -> list[int]:
     Raises: ValueError, for tokens that there are not.
     """
     if isinstance(token, str):
-        named = tokens_by_name(vit)
-        check_name("a name of tokens", token[:40], sorted(named))
+        named = named_token_places(vit)
+        check_choice("a name of tokens", token[:40], sorted(named))
         return list(named[token])
     if isinstance(token, slice):
         return list(range(vit.grid.tokens)[token])
@@ -161,19 +161,19 @@ def check_indices(what: str, given: Collection[Any], count: int) -> tuple[int, .
     return tuple(map(int, given))
 
 
-def find_site(vit: Vit, name: str, layer: int) -> Site:
+def find_site(vit: Vit, name: str, layer: int) -> ActivationSite:
     """Where an activation is in the model. Raises: ModelError, for blocks that have it not, or not apart from others."""
     path, block = f"blocks.{layer}", vit.module.blocks[layer]
     if name in ("resid_pre", "resid_post"):
-        return Site((path,), "in" if name == "resid_pre" else "out")
+        return ActivationSite((path,), "in" if name == "resid_pre" else "out")
     parts, side = _parts_of_block(block).get(MADE_OF.get(name, name), ((), "in"))
     side = "in" if name in MADE_OF else side
     if vit.structure.axes or not parts or not all(has_part(block, part) for part in parts):
-        raise not_in_block(vit, name, layer)
-    return Site(tuple(f"{path}.{part}" for part in parts), side)
+        raise no_such_activation_error(vit, name, layer)
+    return ActivationSite(tuple(f"{path}.{part}" for part in parts), side)
 
 
-def not_in_block(vit: Vit, name: str, layer: int) -> ModelError:
+def no_such_activation_error(vit: Vit, name: str, layer: int) -> ModelError:
     """The refusal of an activation that a model's blocks do not have apart from others."""
     return ModelError(
         "The blocks of {name} ({kind}) have no {activation} that can be identified.",
@@ -181,7 +181,7 @@ def not_in_block(vit: Vit, name: str, layer: int) -> ModelError:
     )  # fmt: skip
 
 
-def heads_of_call(vit: Vit) -> int:
+def heads_per_call(vit: Vit) -> int:
     """Heads of each attention call of a block: all, or of parallel blocks one call's share."""
     return vit.heads // vit.structure.calls
 
@@ -190,14 +190,14 @@ def head_width(vit: Vit, layer: int) -> int:
     """d, the width of a head of a layer."""
     block = vit.module.blocks[layer]
     proj = vit.module.get_submodule(find_site(vit, "z", layer).parts[0])
-    return int(getattr(block, "head_dim", 0) or proj.in_features // heads_of_call(vit))
+    return int(getattr(block, "head_dim", 0) or proj.in_features // heads_per_call(vit))
 
 
 def mlp_width(vit: Vit, layer: int) -> int:
     """M, the width inside the MLP of a layer, whose last layer may be attention's projection, too."""
     shared = getattr(vit.module.blocks[layer], "out_proj", None)
     if shared is not None:
-        return int(shared.in_features - heads_of_call(vit) * head_width(vit, layer))
+        return int(shared.in_features - heads_per_call(vit) * head_width(vit, layer))
     return int(vit.module.get_submodule(find_site(vit, "mlp_post", layer).parts[0]).in_features)
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent
-from vitcore.forward.layers import Layers, select_layer, select_layers
+from vitcore.forward.layer_indices import Layers, layer_index, layer_indices
 from vitcore.forward.recordings.model_inputs import to_model_inputs
 from vitcore.images import InputKind
 from vitcore.interventions.activation_sites import (
@@ -20,25 +20,25 @@ from vitcore.interventions.activation_sites import (
     HOOKS,
     MADE_OF,
     OF_MODEL,
-    Site,
+    ActivationSite,
     check_activations_defined,
     find_site,
     head_width,
-    heads_of_call,
-    keys_of_names,
-    not_in_block,
+    heads_per_call,
+    keys_from_names,
+    no_such_activation_error,
     parse_key,
 )
 from vitcore.interventions.attention_edits import with_fused_attention
 from vitcore.interventions.derived_activations import (
     READ_FOR,
-    compute_of_model,
     find_site_of_model,
-    is_sum,
-    results_of_heads,
-    scale_of_norm,
+    head_results_function,
+    is_sum_of_parts,
+    model_activation_function,
+    norm_scale_function,
 )
-from vitcore.models.vit import Vit, check_blocks, check_heads
+from vitcore.models.vit import Vit, check_observed_calls, check_observed_heads
 from vitcore.module_swaps import ForwardHook, with_hooks
 
 DEFAULT_NAMES = ("resid_pre", "q", "k", "v", "pattern", "z", "attn_out", "mlp_out", "resid_post")
@@ -71,7 +71,7 @@ class Activations(Mapping[Any, Tensor]):
 
     def _parse(self, key: Any) -> Key:
         name, layer = parse_key(key)
-        return name, None if layer is None else select_layer(layer, self.blocks)
+        return name, None if layer is None else layer_index(layer, self.blocks)
 
     def __iter__(self) -> Iterator[str]:
         return (OF_MODEL[name] if layer is None else f"blocks.{layer}.{HOOKS[name]}" for name, layer in self.compute)
@@ -108,13 +108,13 @@ def cache(
     without one attention over its patches in each block, or whose blocks have not what is asked for.
     """
     check_activations_defined(vit)
-    asked = keys_of_names(names, select_layers(layers, vit.blocks), vit.blocks)
-    return run_and_keep(vit, to_model_inputs(vit, photos, inputs), asked)
+    asked = keys_from_names(names, layer_indices(layers, vit.blocks), vit.blocks)
+    return run_keeping_activations(vit, to_model_inputs(vit, photos, inputs), asked)
 
 
 @torch.inference_mode(False)
 @torch.no_grad()
-def run_and_keep(vit: Vit, inputs: Tensor, asked: Sequence[Key]) -> Activations:
+def run_keeping_activations(vit: Vit, inputs: Tensor, asked: Sequence[Key]) -> Activations:
     """`cache` of model inputs (B, C, H, W), for activations by their canonical names and layers that there are."""
     seen: Seen = {}
     sites = _sites(vit, asked)
@@ -123,33 +123,33 @@ def run_and_keep(vit: Vit, inputs: Tensor, asked: Sequence[Key]) -> Activations:
 
     def watch(event: AttentionEvent) -> None:
         if tuple(event.shape[-2:]) == (vit.grid.tokens,) * 2:
-            check_heads(vit, len(calls) // vit.structure.calls, event.shape[1])
+            check_observed_heads(vit, len(calls) // vit.structure.calls, event.shape[1])
             calls.append(event)
 
     if any(name in OF_CALLS for name, _ in asked):
         with AttentionCapture(watch):
             logits = with_fused_attention(module)(inputs)
-        check_blocks(vit, len(calls))
+        check_observed_calls(vit, len(calls))
     else:
         logits = module(inputs)
     values: dict[Key, Callable[[], Tensor]] = {}
     for name, layer in sorted(asked, key=lambda key: -1 if key[1] is None else key[1]):
         if layer is None:
-            values[name, layer] = compute_of_model(vit, name, seen)
+            values[name, layer] = model_activation_function(vit, name, seen)
         else:
             values[name, layer] = _computed(vit, name, layer, seen, calls)
     return Activations(vit.name, logits.float(), vit.blocks, values)
 
 
-def _sites(vit: Vit, asked: Collection[Key]) -> dict[Key, Site]:
+def _sites(vit: Vit, asked: Collection[Key]) -> dict[Key, ActivationSite]:
     """Where what is asked for is read, and what it is checked by. Raises: ModelError, for what there is not."""
-    sites: dict[Key, Site] = {}
+    sites: dict[Key, ActivationSite] = {}
     for name, layer in asked:
         if layer is None:
             sites |= {(one, None): find_site_of_model(vit, one) for one in READ_FOR.get(name, (name,))}
         elif name in OF_CALLS:
             if vit.structure.axes:
-                raise not_in_block(vit, name, layer)
+                raise no_such_activation_error(vit, name, layer)
         else:
             sites[name, layer] = find_site(vit, name, layer)
             if name in ("attn_out", "mlp_out", "resid_mid"):
@@ -157,7 +157,7 @@ def _sites(vit: Vit, asked: Collection[Key]) -> dict[Key, Site]:
     return sites
 
 
-def _watched(vit: Vit, sites: Mapping[Key, Site], seen: Seen) -> Any:
+def _watched(vit: Vit, sites: Mapping[Key, ActivationSite], seen: Seen) -> Any:
     """A copy of the model whose parts put what is asked for into `seen`."""
     places: dict[str, list[tuple[str, Key]]] = {}
     for key, site in sites.items():
@@ -181,18 +181,18 @@ def _computed(vit: Vit, name: str, layer: int, seen: Seen, calls: list[Attention
     if name in ("attn_out", "mlp_out", "resid_mid"):
         before, attended, added, after = (_sum(seen[one, layer]) for one in SUM)
         middle = before + attended
-        if not is_sum(vit, middle + added, after):
-            raise not_in_block(vit, name, layer)
+        if not is_sum_of_parts(vit, middle + added, after):
+            raise no_such_activation_error(vit, name, layer)
         if name == "resid_mid":
             return lambda: middle
     if name in ("z", "result"):
-        heads, width = heads_of_call(vit), head_width(vit, layer)
+        heads, width = heads_per_call(vit), head_width(vit, layer)
         z = torch.cat([part[..., : heads * width].unflatten(-1, (heads, width)) for part in seen[name, layer]], 2)
-        return (lambda: z) if name == "z" else results_of_heads(vit, layer, z)
+        return (lambda: z) if name == "z" else head_results_function(vit, layer, z)
     kept = _sum(seen[name, layer])
     if name in MADE_OF:
         norm = vit.module.get_submodule(find_site(vit, name, layer).parts[0])
-        return scale_of_norm(norm, kept, not_in_block(vit, name, layer))
+        return norm_scale_function(norm, kept, no_such_activation_error(vit, name, layer))
     return lambda: kept
 
 
@@ -204,7 +204,7 @@ def _of_calls(vit: Vit, name: str, layer: int, calls: list[AttentionEvent]) -> C
         return lambda: torch.cat([call.weights() for call in of_block], 1).float()
     of_kernel = [call for call in of_block if isinstance(call, AttentionCall)]
     if len(of_kernel) < count:
-        raise not_in_block(vit, name, layer)
+        raise no_such_activation_error(vit, name, layer)
     if name == "scores":
         return lambda: torch.cat([call.scores() for call in of_kernel], 1).float()
     value = torch.cat([getattr(call, name) for call in of_kernel], 1).transpose(1, 2).float().clone()

@@ -15,10 +15,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vitcore.attention_capture import AttentionCall, AttentionEvent, AttentionWatcher, additive_mask
+from vitcore.attention_capture import AttentionCall, AttentionEvent, AttentionWatcher, mask_as_score_term
 from vitcore.interventions.site_edits import Tokens
 from vitcore.models.model_cards import ModelError
-from vitcore.module_swaps import with_modules
+from vitcore.module_swaps import with_swapped_modules
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class HeadAttentionEdit:
     values: Callable[[Tensor], Tensor] | None  # what it puts in the place of a tensor
 
 
-def edit_attention(model: str, edits: Sequence[HeadAttentionEdit], heads: int) -> AttentionWatcher:
+def attention_edit_watcher(model: str, edits: Sequence[HeadAttentionEdit], heads: int) -> AttentionWatcher:
     """The watcher of a block that makes these edits, one after another; `heads` are those of each of its calls."""
 
     def watch(event: AttentionEvent) -> Tensor | None:
@@ -56,7 +56,7 @@ def not_fused_error(model: str) -> ModelError:
 def _edited_output(event: AttentionCall, edits: Sequence[HeadAttentionEdit], heads: int) -> Tensor:
     """What the call returns with edited queries, keys, values and weights."""
     parts = {"q": event.q.clone(), "k": event.k.clone(), "v": event.v.clone()}
-    before = None if event.mask is None else additive_mask(event.mask, event.q.dtype).expand(event.shape)
+    before = None if event.mask is None else mask_as_score_term(event.mask, event.q.dtype).expand(event.shape)
     mask = None if before is None else before.clone()
     for edit in edits:
         rows = slice(None), edit.head % heads, edit.tokens
@@ -80,7 +80,7 @@ def _edited_output(event: AttentionCall, edits: Sequence[HeadAttentionEdit], hea
     return F.scaled_dot_product_attention(parts["q"], parts["k"], parts["v"], attn_mask=mask, scale=event.scale)
 
 
-def within_context(part: nn.Module, context: Callable[[], AbstractContextManager[Any]]) -> Any:
+def part_in_context(part: nn.Module, context: Callable[[], AbstractContextManager[Any]]) -> Any:
     """A copy of a part that runs within a context of its own each time. It is of a class of its own, so that copies of it do, too:
     a forward method set on the copy would go on with this copy's parts."""
     kind = type(part)
@@ -99,4 +99,4 @@ def with_fused_attention(module: nn.Module) -> Any:
     manual = {name: copy.copy(part) for name, part in module.named_modules() if getattr(part, "fused_attn", True) is False}
     for part in manual.values():
         part.fused_attn = True
-    return with_modules(module, **manual) if manual else module
+    return with_swapped_modules(module, **manual) if manual else module

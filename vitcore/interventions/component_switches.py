@@ -12,13 +12,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from vitcore.errors import check_name
+from vitcore.errors import check_choice
 from vitcore.forward.block_activations import prefix_token_names
-from vitcore.forward.layers import select_layer
+from vitcore.forward.layer_indices import layer_index
 from vitcore.interventions.activation_sites import check_activations_defined, check_indices, find_site
 from vitcore.interventions.activations import Activations
 from vitcore.interventions.edits import Edits, edit
-from vitcore.interventions.mean_activations import has_all
+from vitcore.interventions.mean_activations import has_activations
 from vitcore.models.embeddings import can_replace_positions_by_mean, relative_positions, with_mean_position, with_zero_positions
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
@@ -67,7 +67,7 @@ def switch_off(vit: Vit, components: Collection[str], by: Replacement = "zero", 
     missing; ModelError, for a component that can't be told from others in this model.
     """
     check_activations_defined(vit)
-    check_name("what replaces a component", by, REPLACEMENTS)
+    check_choice("what replaces a component", by, REPLACEMENTS)
     chosen = [parse_component(vit, name) for name in dict.fromkeys([components] if isinstance(components, str) else components)]
     for one in chosen:
         if by == "uniform" and one.kind not in ("head", "attn"):
@@ -86,11 +86,11 @@ def switch_off(vit: Vit, components: Collection[str], by: Replacement = "zero", 
 def parse_component(vit: Vit, name: str) -> Component:
     """The component of this name. Raises: ValueError, for one that the model has not."""
     if isinstance(name, str) and (found := OF_A_LAYER.fullmatch(name)):
-        layer = select_layer(int(found[1]), vit.blocks)
+        layer = layer_index(int(found[1]), vit.blocks)
         if found[2] is None:
             return Component("attn" if found[3] == "attn" else "mlp", layer)
         return Component("head", layer, check_indices("heads", [int(found[2])], vit.heads)[0])
-    check_name("a component that is no L3H1, L3.attn or L3.mlp", name, OF_TOKENS)
+    check_choice("a component that is no L3H1, L3.attn or L3.mlp", name, OF_TOKENS)
     if name != "positions" and not _tokens(vit, name):
         raise ValueError(f"this model has no {name.replace('_', ' ')}")
     return Component("positions" if name == "positions" else "registers" if name == "registers" else "class_token")
@@ -182,6 +182,6 @@ def _mean_of(mean: Activations | None, names: tuple[str, ...], layers: Collectio
     """Raises: ValueError, for a mean that is missing, or lacks what is asked of it."""
     if mean is None:
         raise ValueError('by="mean" needs mean=vitcore.mean_activations(vit, photos)')
-    if not has_all(mean, names, layers):
+    if not has_activations(mean, names, layers):
         raise ValueError(f"the mean holds no {' and '.join(names)} of every layer that is asked for")
     return mean

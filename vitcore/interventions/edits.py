@@ -23,8 +23,8 @@ import torch
 from torch import Tensor
 
 from vitcore.attention_capture import AttentionCapture
-from vitcore.errors import check_name
-from vitcore.forward.layers import select_layer
+from vitcore.errors import check_choice
+from vitcore.forward.layer_indices import layer_index
 from vitcore.forward.recording import told_of_passes
 from vitcore.forward.recordings.model_inputs import to_model_inputs
 from vitcore.images import InputKind
@@ -33,7 +33,7 @@ from vitcore.interventions.activation_sites import (
     NAMES,
     OF_HEADS,
     OF_MODEL,
-    Site,
+    ActivationSite,
     TokenChoice,
     canonical_name,
     check_activations_defined,
@@ -41,21 +41,21 @@ from vitcore.interventions.activation_sites import (
     find_site,
     find_tokens,
     head_width,
-    heads_of_call,
+    heads_per_call,
     mlp_width,
-    not_in_block,
+    no_such_activation_error,
 )
-from vitcore.interventions.activations import Activations, run_and_keep
-from vitcore.interventions.attention_edits import HeadAttentionEdit, edit_attention, with_fused_attention, within_context
-from vitcore.interventions.site_edits import Change, SiteEdit, Tokens, fitting_values, for_images, with_site_edits
+from vitcore.interventions.activations import Activations, run_keeping_activations
+from vitcore.interventions.attention_edits import HeadAttentionEdit, attention_edit_watcher, part_in_context, with_fused_attention
+from vitcore.interventions.site_edits import Change, SiteEdit, Tokens, broadcastable_values, values_for_images, with_site_edits
 from vitcore.models.vit import Vit
-from vitcore.module_swaps import with_modules
+from vitcore.module_swaps import with_swapped_modules
 from vitcore.translation import say
 
 READ_ONLY = ("scores", "resid_mid", *MADE_OF, *OF_MODEL)  # computed of others, or of no layer
 
 
-class Place:
+class EditableActivation:
     """An activation of one layer, or a head of it, that can be changed. A token is counted from 0 with those before the patches;
     `token` is one, several or a slice of them, "class" or "patches", None for all.
 
@@ -72,7 +72,7 @@ class Place:
     def scale(self, factor: float, token: TokenChoice = None) -> None:
         """Multiply by a number: 0 switches it off, 1 changes nothing."""
         number = float(factor)
-        fitting_values(number, 1, 1)
+        broadcastable_values(number, 1, 1)
         self._add(lambda chosen, whole, share: chosen * number, token)
 
     def zero(self, token: TokenChoice = None) -> None:
@@ -82,12 +82,12 @@ class Place:
     def add(self, values: Any, token: TokenChoice = None) -> None:
         """Add values: a number, (D,), (tokens, D) or (B, tokens, D); of a head d in place of D. Raises: ValueError."""
         given = self._values(values, token)
-        self._add(lambda chosen, whole, share: chosen + for_images(given, chosen) * share, token)
+        self._add(lambda chosen, whole, share: chosen + values_for_images(given, chosen) * share, token)
 
     def replace(self, values: Any, token: TokenChoice = None) -> None:
         """Put values in its place, of a shape as for `add`. Raises: ValueError."""
         given = self._values(values, token)
-        self._add(lambda chosen, whole, share: (for_images(given, chosen) * share).expand_as(chosen), token)
+        self._add(lambda chosen, whole, share: (values_for_images(given, chosen) * share).expand_as(chosen), token)
 
     def apply(self, function: Callable[[Tensor], Tensor], token: TokenChoice = None) -> None:
         """Put what a function makes of it in its place: it is given (B, tokens, D), of a head d in place of D, and gives as much.
@@ -126,7 +126,7 @@ class Place:
     def _values(self, values: Any, token: TokenChoice) -> Tensor:
         """The values, if they fit. Raises: ValueError."""
         count, width = self._edits._count(token), self._edits._width(self._name, self._layer)
-        return fitting_values(values, count, width)
+        return broadcastable_values(values, count, width)
 
     def _add(self, change: Change, token: TokenChoice) -> None:
         self._edits._add(self._name, self._layer, self._head, self._edits._tokens(token), change)
@@ -171,20 +171,20 @@ class Edits:
     def __repr__(self) -> str:
         return f"<Edits of {self.original.name}: {self._count_edits()}>"
 
-    def head(self, layer: int, head: int) -> Place:
+    def head(self, layer: int, head: int) -> EditableActivation:
         """What a head hands to the layer's projection, (B, T, d). Raises: ValueError."""
         check_indices("heads", [head], self.original.heads)
         return self._place("z", layer, int(head))
 
-    def attn(self, layer: int) -> Place:
+    def attn(self, layer: int) -> EditableActivation:
         """What attention adds to the residual stream, (B, T, D); `uniform` is of its weights. Raises: ValueError."""
         return self._place("attn_out", layer)
 
-    def mlp(self, layer: int) -> Place:
+    def mlp(self, layer: int) -> EditableActivation:
         """What the MLP adds to the residual stream, (B, T, D). Raises: ValueError."""
         return self._place("mlp_out", layer)
 
-    def resid(self, layer: int, at: Literal["pre", "post"] = "post") -> Place:
+    def resid(self, layer: int, at: Literal["pre", "post"] = "post") -> EditableActivation:
         """The residual stream as it leaves a layer, (B, T, D), or as it goes in. Raises: ValueError."""
         if at not in ("pre", "post"):
             raise ValueError(f'the residual stream is edited at "pre" or "post" of a layer, not {at!r}')
@@ -211,8 +211,8 @@ class Edits:
         Raises: ValueError, also for `inputs` of what `vitcore.cache` gave; ModelError; PhotoError.
         """
         name, layer, token = _place_of(at)
-        layer = select_layer(layer, self.original.blocks)
-        check_name("what can be patched", name, [one for one in NAMES if one not in READ_ONLY])
+        layer = layer_index(layer, self.original.blocks)
+        check_choice("what can be patched", name, [one for one in NAMES if one not in READ_ONLY])
         if head is not None:
             check_indices("heads", [head], self.original.heads)
             if name not in OF_HEADS:
@@ -238,7 +238,7 @@ class Edits:
     def _run_unedited(self, photos: Any, name: str, layer: int, inputs: InputKind | None) -> Activations:
         told = told_of_passes.set(())  # it is meant
         try:
-            return run_and_keep(self.original, to_model_inputs(self.original, photos, inputs), [(name, layer)])
+            return run_keeping_activations(self.original, to_model_inputs(self.original, photos, inputs), [(name, layer)])
         finally:
             told_of_passes.reset(told)
 
@@ -251,28 +251,28 @@ class Edits:
             module = with_fused_attention(module)
         for layer in sorted({layer for layer, _ in self._attention}):
             mine = [edit for one, edit in self._attention if one == layer]
-            watch = edit_attention(vit.display_name, mine, heads_of_call(vit))
-            block = within_context(module.blocks[layer], partial(AttentionCapture, watch, rewrites=True))
-            module = with_modules(module, **{f"blocks.{layer}": block})
+            watch = attention_edit_watcher(vit.display_name, mine, heads_per_call(vit))
+            block = part_in_context(module.blocks[layer], partial(AttentionCapture, watch, rewrites=True))
+            module = with_swapped_modules(module, **{f"blocks.{layer}": block})
         called = f"{vit.card.called}, edited" if vit.card.called else ""
         edited = replace(vit, module=module, card=replace(vit.card, name=f"{vit.card.name}, edited", called=called))
         self._most_taken = self._edits_of[edited] = self._count_edits()
         return edited
 
-    def _place(self, name: str, layer: int, head: int | None = None) -> Place:
-        return Place(self, name, select_layer(layer, self.original.blocks), head)
+    def _place(self, name: str, layer: int, head: int | None = None) -> EditableActivation:
+        return EditableActivation(self, name, layer_index(layer, self.original.blocks), head)
 
     def _add(self, name: str, layer: int, head: int | None, tokens: Tokens, change: Change) -> None:
         vit, site, columns = self.original, find_site(self.original, name, layer), slice(None)
         if head is not None:
-            call, place = divmod(head, heads_of_call(vit))
+            call, place = divmod(head, heads_per_call(vit))
             width = head_width(vit, layer)
-            site, columns = Site((site.parts[call],), site.side), slice(place * width, (place + 1) * width)
+            site, columns = ActivationSite((site.parts[call],), site.side), slice(place * width, (place + 1) * width)
         self._edits.append(SiteEdit(site, tokens, columns, change))
 
     def _edit_attention(self, name: str, layer: int, head: int | None, tokens: Tokens, values: Tensor | None) -> None:
         find_site(self.original, "z", layer)  # not of axial attention
-        replacement = None if values is None else partial(for_images, values)
+        replacement = None if values is None else partial(values_for_images, values)
         for one in range(self.original.heads) if head is None else [head]:
             self._attention.append((layer, HeadAttentionEdit(name, one, tokens, replacement)))
 
@@ -299,7 +299,7 @@ class Edits:
         vit, tokens = self.original, self.original.grid.tokens
         if name in ("mlp_pre", "mlp_post"):
             if len(find_site(vit, name, layer).parts) > 1:
-                raise not_in_block(vit, name, layer)
+                raise no_such_activation_error(vit, name, layer)
             shape: tuple[int, ...] = (tokens, mlp_width(vit, layer))
         elif name == "pattern":
             shape = (vit.heads, tokens, tokens)
@@ -329,4 +329,4 @@ def _place_of(at: Any) -> tuple[str, int, TokenChoice]:
 
 
 def _replacement(values: Tensor) -> Change:
-    return lambda chosen, whole, share: for_images(values, chosen) * share
+    return lambda chosen, whole, share: values_for_images(values, chosen) * share

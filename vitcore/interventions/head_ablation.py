@@ -15,17 +15,17 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent, additive_mask
-from vitcore.errors import check_name
-from vitcore.forward.block_attention import read_only
+from vitcore.attention_capture import AttentionCall, AttentionCapture, AttentionEvent, mask_as_score_term
+from vitcore.errors import check_choice
+from vitcore.forward.block_attention import read_only_array
 from vitcore.forward.onednn_linear import with_faster_modules
-from vitcore.forward.recordings.model_inputs import model_inputs_in_turn
+from vitcore.forward.recordings.model_inputs import iterate_model_inputs
 from vitcore.images import InputKind
-from vitcore.interventions.activation_sites import check_activations_defined, find_site, head_width, heads_of_call
+from vitcore.interventions.activation_sites import check_activations_defined, find_site, head_width, heads_per_call
 from vitcore.interventions.activations import Activations
-from vitcore.interventions.attention_edits import not_fused_error, with_fused_attention, within_context
+from vitcore.interventions.attention_edits import not_fused_error, part_in_context, with_fused_attention
 from vitcore.models.vit import Vit, class_index
-from vitcore.module_swaps import with_block_hooks, with_hooks, with_modules
+from vitcore.module_swaps import with_block_hooks, with_hooks, with_swapped_modules
 
 MOST_NUMBERS = 2**22  # that blocks hand on together (images · T · D): more of them are no faster on CPUs
 
@@ -46,19 +46,19 @@ def head_ablation(
     many. Raises: TypeError, for what is no Vit; ValueError, for a class or a way that there is not; PhotoError; ModelError.
     """
     check_activations_defined(vit)
-    check_name("what a head is ablated by", by, WAYS)
+    check_choice("what a head is ablated by", by, WAYS)
     column = class_index(vit, target)
     for layer in range(vit.blocks):
         find_site(vit, "z", layer)
         if by == "mean" and mean is not None and ("z", layer) not in mean:
             raise ValueError(f"the mean holds no z of layer {layer}")
     with torch.inference_mode():
-        (count, each_input), each = model_inputs_in_turn(vit, photos, inputs), vit.blocks * vit.heads
+        (count, each_input), each = iterate_model_inputs(vit, photos, inputs), vit.blocks * vit.heads
         total = torch.zeros(vit.blocks, vit.heads)
         for place, x in enumerate(each_input):
             tell = None if progress is None else partial(_tell, progress, place * each, count * each)
             total += _changes(vit, x, column, by, mean if by == "mean" else None, tell)
-        return read_only(total / count)
+        return read_only_array(total / count)
 
 
 def _tell(progress: Callable[[int, int], None], before: int, total: int, done: int) -> None:
@@ -84,7 +84,7 @@ def _changes(
     changes, done = torch.empty(vit.blocks, vit.heads), 0
     model = with_fused_attention(model) if by == "uniform" else model
     for layer in range(vit.blocks):
-        later = with_modules(model, **{f"blocks.{before}": SkippedBlock() for before in range(layer)})
+        later = with_swapped_modules(model, **{f"blocks.{before}": SkippedBlock() for before in range(layer)})
         for heads in torch.arange(vit.heads).split(at_once):
             spread = _spread(later, layer, given[layer], len(heads))
             means = None if mean is None else mean["z", layer]
@@ -108,7 +108,7 @@ def _spread(model: Any, layer: int, resid_pre: Tensor, count: int) -> Any:
 
 def _without_heads(vit: Vit, model: Any, layer: int, heads: list[int], by: Ablation, means: Tensor | None) -> Any:
     """The model with zeros or a mean in the place of one of these heads of a layer in each image; `means` is (1, T, H, d)."""
-    width, count = head_width(vit, layer), heads_of_call(vit)
+    width, count = head_width(vit, layer), heads_per_call(vit)
 
     def ablate(call: int) -> Any:
         def pre_hook(proj: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -129,7 +129,7 @@ def _without_heads(vit: Vit, model: Any, layer: int, heads: list[int], by: Ablat
 
 def _attending_evenly(vit: Vit, model: Any, layer: int, heads: list[int]) -> Any:
     """The model with one of these heads of a layer attending to all tokens evenly in each image."""
-    count = heads_of_call(vit)
+    count = heads_per_call(vit)
 
     def watch(event: AttentionEvent) -> Tensor | None:
         mine = [(image, head % count) for image, head in enumerate(heads) if head // count == event.index]
@@ -141,9 +141,9 @@ def _attending_evenly(vit: Vit, model: Any, layer: int, heads: list[int]) -> Any
         q, mask = event.q.clone(), None
         q[images, places] = 0
         if event.mask is not None:
-            mask = additive_mask(event.mask, event.q.dtype).expand(event.shape).clone()
+            mask = mask_as_score_term(event.mask, event.q.dtype).expand(event.shape).clone()
             mask[images, places] = 0
         return F.scaled_dot_product_attention(q, event.k, event.v, attn_mask=mask, scale=event.scale)
 
-    block = within_context(model.blocks[layer], partial(AttentionCapture, watch, rewrites=True))
-    return with_modules(model, **{f"blocks.{layer}": block})
+    block = part_in_context(model.blocks[layer], partial(AttentionCapture, watch, rewrites=True))
+    return with_swapped_modules(model, **{f"blocks.{layer}": block})

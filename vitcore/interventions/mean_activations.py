@@ -10,11 +10,11 @@ from typing import Any
 
 from torch import Tensor
 
-from vitcore.forward.layers import Layers, select_layers
-from vitcore.forward.recordings.model_inputs import model_inputs_in_turn
+from vitcore.forward.layer_indices import Layers, layer_indices
+from vitcore.forward.recordings.model_inputs import iterate_model_inputs
 from vitcore.images import InputKind
-from vitcore.interventions.activation_sites import check_activations_defined, keys_of_names, parse_key
-from vitcore.interventions.activations import Activations, run_and_keep
+from vitcore.interventions.activation_sites import check_activations_defined, keys_from_names, parse_key
+from vitcore.interventions.activations import Activations, run_keeping_activations
 from vitcore.models.vit import Vit
 
 MEAN_NAMES = ("k", "v", "z", "attn_out", "mlp_out")  # that `switch_off` can put the mean of in their place
@@ -30,12 +30,12 @@ def mean_activations(
     of how many. What comes back can be given to `switch_off`, to `head_ablation` and to `edit(vit).patch`.
     """
     check_activations_defined(vit)
-    asked = keys_of_names(names, select_layers(layers, vit.blocks), vit.blocks)
-    count, each = model_inputs_in_turn(vit, photos, inputs)
+    asked = keys_from_names(names, layer_indices(layers, vit.blocks), vit.blocks)
+    count, each = iterate_model_inputs(vit, photos, inputs)
     sums: dict[str, Tensor] = {}
     logits: Tensor | None = None
     for done, x in enumerate(each, start=1):
-        kept = run_and_keep(vit, x, asked)
+        kept = run_keeping_activations(vit, x, asked)
         logits = kept.logits if logits is None else logits + kept.logits
         for key in kept:
             sums[key] = kept[key] if key not in sums else sums[key] + kept[key]
@@ -50,6 +50,6 @@ def _same(value: Tensor) -> Tensor:
     return value
 
 
-def has_all(mean: Activations, names: Iterable[str], layers: Iterable[int]) -> bool:
+def has_activations(mean: Activations, names: Iterable[str], layers: Iterable[int]) -> bool:
     """Whether these activations of these layers were kept."""
     return all((name, layer) in mean for layer in layers for name in names)

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vitcore.interventions.activation_sites import Site
+from vitcore.interventions.activation_sites import ActivationSite
 from vitcore.module_swaps import with_hooks
 
 Tokens = list[int] | slice
@@ -23,7 +23,7 @@ Change = Callable[[Tensor, Tensor, float], Tensor]
 class SiteEdit:
     """A change at a site, of some tokens and columns."""
 
-    site: Site
+    site: ActivationSite
     tokens: Tokens
     columns: slice
     change: Change
@@ -35,7 +35,7 @@ class SiteEdit:
         return edited
 
 
-def fitting_values(values: Any, count: int, width: int) -> Tensor:
+def broadcastable_values(values: Any, count: int, width: int) -> Tensor:
     """Values that fit (B, `count`, `width`), tokens and width, as a tensor. Raises: ValueError."""
     try:
         given = torch.as_tensor(values)
@@ -51,7 +51,7 @@ def fitting_values(values: Any, count: int, width: int) -> Tensor:
     return given if given.requires_grad else given.clone()
 
 
-def for_images(values: Tensor, chosen: Tensor) -> Tensor:
+def values_for_images(values: Tensor, chosen: Tensor) -> Tensor:
     """Values for as many images as run, in their precision and on their device. Raises: ValueError."""
     if values.ndim == 3 and len(values) not in (1, len(chosen)):
         raise ValueError(f"an edit has values for {len(values)} images, and {len(chosen)} are run")

@@ -14,7 +14,7 @@ from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit
 
 
-def first_kernel(vit: Vit) -> NDArray[np.float32] | None:
+def first_layer_filters(vit: Vit) -> NDArray[np.float32] | None:
     """The filters that meet the pixels, (filters, bands, k, k): the patch embedding's, else the root convolution's."""
     kernel = patch_kernel(vit)
     return root_kernel(vit) if kernel is None else kernel

@@ -14,15 +14,21 @@ import torch
 from PIL import Image, ImageOps
 
 from vitcore.architectures import paper_models
-from vitcore.architectures.meta_device import meta_device
+from vitcore.architectures.meta_device import building_on_meta_device
 from vitcore.assets import SAMPLES
-from vitcore.errors import misfit_reason, shown_name
+from vitcore.errors import model_misfit_reason, shorten_name
 from vitcore.images import open_photo
 from vitcore.models import local_files
-from vitcore.models.assembly.assemble import assemble
+from vitcore.models.assembly.assemble import assemble_vit
 from vitcore.models.assembly.assemble import wordnet_ids as wordnet_ids
 from vitcore.models.assembly.device_and_dtype import place_module
-from vitcore.models.assembly.input_size import as_pair, check_fixed_size, check_patches, check_size, resize_module
+from vitcore.models.assembly.input_size import (
+    check_fixed_size,
+    check_input_size,
+    check_patches_fill_input,
+    height_and_width,
+    resize_module_input,
+)
 from vitcore.models.assembly.random_state import restored_generators
 from vitcore.models.attention_structure import image_px_of_module
 from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersWarning as AssumedAnswersWarning
@@ -30,11 +36,11 @@ from vitcore.models.checkpoint_inspection.assumed_answers import assumed_sentenc
 from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect as inspect
 from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect_described
 from vitcore.models.checkpoint_inspection.inspection import Inspection
-from vitcore.models.checkpoint_inspection.lookalikes import surest_normalisation
+from vitcore.models.checkpoint_inspection.likely_answers import most_confident_normalisation
 from vitcore.models.checkpoint_inspection.open_questions import NORMALISATIONS
 from vitcore.models.embeddings import can_permute_positions as can_permute_positions
 from vitcore.models.embeddings import can_replace_positions_by_mean as can_replace_positions_by_mean
-from vitcore.models.embeddings import first_kernel as first_kernel
+from vitcore.models.embeddings import first_layer_filters as first_layer_filters
 from vitcore.models.embeddings import patch_kernel as patch_kernel
 from vitcore.models.embeddings import position_embeddings as position_embeddings
 from vitcore.models.embeddings import relative_positions as relative_positions
@@ -43,9 +49,9 @@ from vitcore.models.embeddings import root_kernel as root_kernel
 from vitcore.models.embeddings import with_mean_position as with_mean_position
 from vitcore.models.embeddings import with_permuted_positions as with_permuted_positions
 from vitcore.models.formats.containers.read_weights import check_weights_are_finite
-from vitcore.models.hub import HUB_PREFIX, Progress
-from vitcore.models.hub import fetch_weights as fetch_weights
-from vitcore.models.hub_ids import fetch_hub_folder
+from vitcore.models.hub_folder import fetch_hub_folder
+from vitcore.models.hub_ids_and_weights import HUB_PREFIX, Progress
+from vitcore.models.hub_ids_and_weights import fetch_weights as fetch_weights
 from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS, ModelCard, ModelError
 from vitcore.models.torchvision_ops import declare_torchvision_ops
 from vitcore.models.vit import Vit as Vit
@@ -105,32 +111,32 @@ def _load(
     base: str | Path | None,
 ) -> Vit:
     if image_px is not None:
-        check_size(image_px)
+        check_input_size(image_px)
 
     def opened(path: Path, called: str = "") -> Vit:
         where = fetch_hub_folder(str(base), progress) if str(base).startswith(HUB_PREFIX) else base
-        return open_inspected(inspect(path, like=like, base=where), answers, None, image_px, called, positions_by)
+        return open_inspected_checkpoint(inspect(path, like=like, base=where), answers, None, image_px, called, positions_by)
 
     if str(name).startswith(HUB_PREFIX):
         return opened(fetch_hub_folder(str(name), progress), str(name))
-    name = timm_name(name)
-    file = local_files.find_weights(name)
+    name = timm_name_of_model(name)
+    file = local_files.find_local_weights(name)
     unasked = {"like": like, "base": base, **(answers or {})}
     given = [key for key, value in unasked.items() if value is not None]
-    if given and (file is None or local_files.has_card(file)):
+    if given and (file is None or local_files.has_model_card(file)):
         raise ModelError(
             "{name} is a known model, which leaves nothing open: leave out {given}.", name=name, given=", ".join(given)
         )
     if file is None:
         return _load_hub(str(name), image_px, progress, positions_by)
-    if file.is_dir() or (file.is_file() and not local_files.has_card(file)):
+    if file.is_dir() or (file.is_file() and not local_files.has_model_card(file)):
         return opened(file)
     vit = _load_own(file, str(name) if Path(name).is_dir() else file.stem, image_px, positions_by)
     check_weights_are_finite(vit.module, file.name)
     return vit
 
 
-def timm_name(name: str | Path) -> str | Path:
+def timm_name_of_model(name: str | Path) -> str | Path:
     """The hub's name of weights for a name of the paper's ("ViT-B/16"); any other name as it is.
 
     Raises: ModelError, for a model of the paper that nobody has published weights of.
@@ -143,7 +149,7 @@ def timm_name(name: str | Path) -> str | Path:
     return family.trained_weights
 
 
-def open_inspected(
+def open_inspected_checkpoint(
     inspection: Inspection,
     answers: Mapping[str, Any] | None = None,
     labels: list[str] | None = None,
@@ -169,17 +175,17 @@ def open_inspected(
         image_px, positions_by = inspection.configuration.preprocessed_px, inspection.configuration.positions_by
     try:
         if image_px:
-            resize_module(module, image_px, positions_by)
+            resize_module_input(module, image_px, positions_by)
         size = image_px_of_module(module, inspection.configuration.known_answers.get("size"))
         card = ModelCard(display_name or inspection.name, **facts["card"])
-        vit = assemble(
+        vit = assemble_vit(
             card, module, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"), facts["output"], facts.get("assumed")
         )
         return replace(vit, assumed_because=inspection.reasons(answers))
     except ModelError:
         raise
     except Exception as error:  # sizes that no patches fit, and models that keep their grid to themselves
-        raise ModelError("{name} can't be loaded: {reason}", name=inspection.name, reason=misfit_reason(error)) from None
+        raise ModelError("{name} can't be loaded: {reason}", name=inspection.name, reason=model_misfit_reason(error)) from None
 
 
 def _with_surest_colours(inspection: Inspection, module: Any, answers: Mapping[str, Any] | None) -> Inspection:
@@ -196,36 +202,36 @@ def _with_surest_colours(inspection: Inspection, module: Any, answers: Mapping[s
         return inspection
     high, wide = image_px_of_module(module, (224, 224))
     pixels = [np.asarray(ImageOps.fit(open_photo(photo).image, (wide, high), Image.Resampling.BICUBIC)) for photo in photos]
-    surest, bits = surest_normalisation(module, pixels)
+    surest, bits = most_confident_normalisation(module, pixels)
     why = say("its classes have {bits:.1f} bits of entropy on the photos that ship, and {next:.1f} or more with others",
               bits=bits[surest], next=sorted(bits.values())[1])  # fmt: skip
     return inspection.with_likely({"normalise": NORMALISATIONS[surest]}, why)
 
 
 def _load_own(file: Path, name: str, image_px: int | tuple[int, int] | None, positions_by: str) -> Vit:
-    facts, called = local_files.read_card(file), file.name if name == file.stem else f"{name}/{file.name}"
+    facts, called = local_files.read_model_card(file), file.name if name == file.stem else f"{name}/{file.name}"
     try:
         if "transformers" in facts["architecture"]:  # its own class reads the weights
             return _open_described(file, name, facts, image_px)
         named = "timm" in facts["architecture"]  # its buffers are no weights: they are not in the file
         native = facts["architecture"].get("img_size") if named else facts["architecture"]["img_size"]
-        with torch.device("cpu") if named else meta_device():
+        with torch.device("cpu") if named else building_on_meta_device():
             module = local_files.build_module(facts["architecture"], native)
         local_files.load_weights_into(module, file, named)
         if image_px:
-            resize_module(module, image_px, positions_by)
-        card, size = ModelCard(name, **facts["card"]), as_pair(image_px or native or image_px_of_module(module))
-        return assemble(
+            resize_module_input(module, image_px, positions_by)
+        card, size = ModelCard(name, **facts["card"]), height_and_width(image_px or native or image_px_of_module(module))
+        return assemble_vit(
             card, module, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"),
             _stated_output(facts.get("output", "softmax")), stated_assumptions(facts, file.parent == SHIPPED, module),
         )  # fmt: skip
     except KeyError as error:
         raise ModelError(
             "{called} can't be loaded: its card {stem}.json has no {error}.",
-            called=called, stem=file.stem, error=shown_name(str(error)),
+            called=called, stem=file.stem, error=shorten_name(str(error)),
         ) from None  # fmt: skip
     except Exception as error:  # somebody's file: safetensors, timm and torch each complain in their own way
-        raise ModelError("{called} can't be loaded: {reason}", called=called, reason=misfit_reason(error)) from None
+        raise ModelError("{called} can't be loaded: {reason}", called=called, reason=model_misfit_reason(error)) from None
 
 
 def _open_described(file: Path, name: str, facts: dict[str, Any], image_px: int | tuple[int, int] | None) -> Vit:
@@ -235,7 +241,7 @@ def _open_described(file: Path, name: str, facts: dict[str, Any], image_px: int 
     check_fixed_size(module, name, image_px)
     output = _stated_output(facts.get("output", "softmax"))
     given = {**facts["input"], "input_size": (3, *module.image_px)}
-    return assemble(ModelCard(name, **facts["card"]), module, given, facts.get("labels"), output,
+    return assemble_vit(ModelCard(name, **facts["card"]), module, given, facts.get("labels"), output,
                     stated_assumptions(facts, file.parent == SHIPPED, module))  # fmt: skip
 
 
@@ -244,19 +250,19 @@ def _load_hub(name: str, image_px: int | tuple[int, int] | None, progress: Progr
     from timm.data import resolve_model_data_config
 
     file = fetch_weights(name, progress)
-    size: dict[str, Any] = {"img_size": as_pair(image_px)} if image_px and positions_by == "timm" else {}
+    size: dict[str, Any] = {"img_size": height_and_width(image_px)} if image_px and positions_by == "timm" else {}
     try:
         module: Any = timm.create_model(name, pretrained=True, pretrained_cfg_overlay={"file": str(file)}, **size)
         if size:
-            check_patches(module, size["img_size"])
+            check_patches_fill_input(module, size["img_size"])
         elif image_px:
-            resize_module(module, image_px, positions_by)
+            resize_module_input(module, image_px, positions_by)
     except Exception as error:  # a file from elsewhere, or placed by hand
-        raise ModelError("{name} can't be loaded: {reason}", name=name, reason=misfit_reason(error)) from None
+        raise ModelError("{name} can't be loaded: {reason}", name=name, reason=model_misfit_reason(error)) from None
     known = {card.name: card for card in MODEL_CARDS}
     count = sum(p.numel() for p in module.parameters()) / 1e6
     card = known.get(name) or ModelCard(name, name, count, 4 * count, str(module.pretrained_cfg.get("license") or "see the hub"))
-    return assemble(card, module, resolve_model_data_config(module))
+    return assemble_vit(card, module, resolve_model_data_config(module))
 
 
 def _stated_output(said: Any) -> Output:

@@ -8,16 +8,16 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from vitcore.assets import asset
+from vitcore.assets import asset_path
 from vitcore.models.formats import SUFFIXES
 from vitcore.models.formats.containers import json_file
 from vitcore.models.model_cards import ModelCard, ModelError, missing_file_error
 
-SHIPPED_MODELS = asset("models")
+SHIPPED_MODELS = asset_path("models")
 INPUT_TERMS = {"mean", "std", "interpolation", "crop_pct", "crop_mode", "input_size", "resize", "crop"}
 
 
-def find_weights(name: str | Path) -> Path | None:
+def find_local_weights(name: str | Path) -> Path | None:
     """The weights file that a name, a file or a run's folder means, or None where it may be the name of a hub model.
 
     Raises: ModelError, for a file that is not there and a run that has no model yet.
@@ -57,12 +57,12 @@ def _is_model(folder: Path) -> bool:
     return (folder / "config.json").is_file() or any(file.suffix in SUFFIXES for file in folder.iterdir())
 
 
-def has_card(file: Path) -> bool:
+def has_model_card(file: Path) -> bool:
     """Whether a card beside a weights file says what they are; where none does, `inspect` finds out."""
     return file.is_file() and file.suffix != ".json" and file.with_suffix(".json").is_file()
 
 
-def read_card(file: Path) -> dict[str, Any]:
+def read_model_card(file: Path) -> dict[str, Any]:
     """What the card beside a weights file says. Raises: ModelError, when it is missing or no JSON object."""
     card = file.with_suffix(".json")
     if not card.is_file():
@@ -98,7 +98,7 @@ def load_weights_into(module: Any, file: Path, as_it_is: bool = False) -> None:
     import timm  # noqa: F401
     from timm.models.vision_transformer import checkpoint_filter_fn
 
-    from vitcore.architectures.classifier_head import place_pooler
+    from vitcore.architectures.classifier_head import add_pooler_to_head
     from vitcore.models.formats import checkpoint_layout
     from vitcore.models.formats.containers import weight_files
     from vitcore.models.formats.containers.lazy_tensor import LazyTensor
@@ -113,7 +113,7 @@ def load_weights_into(module: Any, file: Path, as_it_is: bool = False) -> None:
         return
     part = checkpoint_layout.find_models(tree, file.name)[0]
     state = part.with_computed_positions(part.with_timm_names(checkpoint_layout.read_tensors(part)), module)
-    state = place_pooler(state, module)
+    state = add_pooler_to_head(state, module)
     kernel, layer = state.get("patch_embed.proj.weight"), getattr(module.patch_embed, "proj", None)
     if (
         kernel is None or kernel.ndim != 4 or layer is None or kernel.shape == layer.weight.shape

@@ -13,7 +13,7 @@ import torch
 
 from vitcore.architectures import paper_models
 from vitcore.architectures.build_model import create_paper_model
-from vitcore.architectures.meta_device import meta_device
+from vitcore.architectures.meta_device import building_on_meta_device
 from vitcore.errors import log_traceback
 from vitcore.models import local_files
 from vitcore.models.attention_structure import image_px_of_module, read_attention_structure
@@ -68,7 +68,7 @@ def size_of_timm_model(name: str) -> ModelSize | None:
     import timm
 
     try:
-        with meta_device():
+        with building_on_meta_device():
             module: Any = timm.create_model(name, pretrained=False).eval()
     except Exception as error:  # each architecture is built in its own way, and some ask for numbers on the way
         log_traceback(error)
@@ -87,13 +87,13 @@ def build_without_weights(name: str | Path, px: int | None = None, device: str =
     import timm
 
     family = paper_models.find_paper_model(str(name))
-    with meta_device() if device == "meta" else torch.device(device):
+    with building_on_meta_device() if device == "meta" else torch.device(device):
         if family is not None:
             side = px or 224
             return family.name, create_paper_model(family.name, image_px=side), (side, side)
-        file = local_files.find_weights(name)
+        file = local_files.find_local_weights(name)
         if file is not None:
-            about = local_files.read_card(file)["architecture"]
+            about = local_files.read_model_card(file)["architecture"]
             size = px or about.get("img_size")  # the card of a model that takes any size names none
             module = local_files.build_module(about, size)
             return str(name), module, (size, size) if isinstance(size, int) else tuple(size or image_px_of_module(module))

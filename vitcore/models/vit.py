@@ -173,14 +173,14 @@ def check_bands(vit: Vit, given: int) -> None:
                          name=vit.display_name, count=vit.bands, given=given)  # fmt: skip
 
 
-def check_heads(vit: Vit, block: int, heads: int) -> None:
+def check_observed_heads(vit: Vit, block: int, heads: int) -> None:
     """Raises: ModelError, for attention in other blocks, or of more or fewer heads, than were seen when the model was opened."""
     if block >= vit.structure.blocks or heads != vit.structure.heads // (1 if vit.structure.axes else vit.structure.calls):
         raise ModelError("the attention of {name} is not one call of {heads} {heads:head|heads} in each block",
                          name=vit.display_name, heads=vit.structure.heads)  # fmt: skip
 
 
-def check_blocks(vit: Vit, calls: int) -> None:
+def check_observed_calls(vit: Vit, calls: int) -> None:
     """Raises: ModelError, where so many calls are not those of all blocks."""
     if (block := calls // vit.structure.calls) != vit.structure.blocks:
         raise ModelError("{name} attends over all its tokens in only {block} of its {blocks} blocks",
@@ -200,7 +200,7 @@ def class_index(vit: Vit, target: int | str | None) -> int | None:
     if not vit.labels:
         raise no_classes_error(vit)
     if isinstance(target, str):
-        return class_by_name(vit.labels, target)
+        return class_index_by_name(vit.labels, target)
     if target is None:
         return None
     if isinstance(target, bool) or not hasattr(target, "__index__") or not 0 <= target.__index__() < len(vit.labels):
@@ -208,7 +208,7 @@ def class_index(vit: Vit, target: int | str | None) -> int | None:
     return target.__index__()
 
 
-def class_by_name(labels: Sequence[str], name: str) -> int:
+def class_index_by_name(labels: Sequence[str], name: str) -> int:
     """The index of the class of this name; capitals, underscores and hyphens make no difference.
 
     Raises: ModelError, naming the nearest, for a name that no class has, and naming the indices where several have it.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vitcore.onnx_graph.plain_vit import OnnxGraphError
+from vitcore.onnx_graph.check_exportable import OnnxGraphError
 
 if TYPE_CHECKING:
     import onnx

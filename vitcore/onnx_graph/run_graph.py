@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from vitcore.onnx_graph.check_exportable import OnnxGraphError
 from vitcore.onnx_graph.graph_builder import HEADS, INPUT, OUTPUTS
-from vitcore.onnx_graph.plain_vit import OnnxGraphError
 
 
 def run_onnx_graph(

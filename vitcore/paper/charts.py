@@ -5,15 +5,15 @@ from dataclasses import replace
 from typing import Any
 
 from vitcore.figures.drawing import Axis, Drawing, ErrorBars, Label, Margin, Points
-from vitcore.figures.theme import CATEGORICAL, Mode
+from vitcore.figures.theme_colours import CATEGORICAL, Mode
 from vitcore.paper.tables import (
     MODEL_FAMILIES,
     PRETRAINING_IMAGES_M,
     PRETRAINING_SETS,
     VTAB_GROUPS,
     accuracy_by_data_size,
+    paper_table_rows,
     pretraining_runs,
-    table_rows,
 )
 from vitcore.translation import say
 
@@ -60,10 +60,10 @@ def compute_chart(dataset: str = "mean", mode: Mode = "light") -> Drawing:
 
 def state_of_the_art_chart(dataset: str = "ImageNet", mode: Mode = "light") -> Drawing:
     """Table 2: accuracy ± standard deviation of three fine-tunings over the TPUv3-core-days of pre-training."""
-    days = {(row["model"], row["pretraining"]): float(row["tpuv3_core_days"]) for row in table_rows("2-compute")}
+    days = {(row["model"], row["pretraining"]): float(row["tpuv3_core_days"]) for row in paper_table_rows("2-compute")}
     marks = []
     for i, model in enumerate(MODELS_2):
-        here = [row for row in table_rows("2") if row["dataset"] == dataset and row["model"] == model]
+        here = [row for row in paper_table_rows("2") if row["dataset"] == dataset and row["model"] == model]
         told = "%{text}<br>" + say("{value} % for {cost} TPUv3-core-days", value="%{y:.2f}", cost="%{x:,}")
         spread = [float(row["sd"] or 0) for row in here]
         marks.append(_dots(
@@ -81,7 +81,7 @@ def state_of_the_art_chart(dataset: str = "ImageNet", mode: Mode = "light") -> D
 
 def vtab_chart(mode: Mode = "light") -> Drawing:
     """Table 9 by group (Figure 2): accuracy on VTAB's 19 tasks with 1,000 labels each, a dot a model."""
-    tasks = [row for row in table_rows("9") if row["group"]]
+    tasks = [row for row in paper_table_rows("9") if row["group"]]
     models = list(tasks[0])[3:]
     places = [i + VTAB_GROUPS.index(row["group"]) * 1.2 for i, row in enumerate(tasks)]
     marks = []
@@ -102,7 +102,7 @@ def vtab_chart(mode: Mode = "light") -> Drawing:
 
 def position_embeddings_chart(mode: Mode = "light") -> Drawing:
     """Table 8: 5-shot accuracy on ImageNet of ViT-B/16 with each kind of position embedding, and where it is added."""
-    table = table_rows("8")
+    table = paper_table_rows("8")
     places = list(table[0])[2:]
     return _compared(
         [(say(row["positions"]), [row[place] for place in places]) for row in table], [say(place) for place in places],
@@ -114,7 +114,7 @@ def position_embeddings_chart(mode: Mode = "light") -> Drawing:
 
 def optimisers_chart(mode: Mode = "light") -> Drawing:
     """Table 7: two ResNets pre-trained on JFT-300M with Adam and with SGD, after fine-tuning."""
-    table = table_rows("7")
+    table = paper_table_rows("7")
     models = list(table[0])[2:]
     return _compared(
         [(say(row["dataset"]), [row[model] for model in models]) for row in table], models,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from vitcore.assets import asset
+from vitcore.assets import asset_path
 
 SOURCE = "arXiv 2010.11929v2"
 TABLE_NAMES = ("1", "2", "2-compute", "3", "4", "5", "6", "7", "8", "9")
@@ -24,7 +24,7 @@ Row = dict[str, str]
 
 
 @lru_cache
-def table_rows(name: str) -> tuple[Row, ...]:
+def paper_table_rows(name: str) -> tuple[Row, ...]:
     """The rows of a table: `table_rows("6")`, `table_rows("2-compute")`; every cell as printed, "" where the paper has none.
 
     Raises:
@@ -32,7 +32,7 @@ def table_rows(name: str) -> tuple[Row, ...]:
     """
     if name not in TABLE_NAMES:
         raise KeyError(f"the paper's tables here are {', '.join(TABLE_NAMES)}, not {name!r}")
-    with asset(f"paper/table{name}.csv").open(encoding="utf-8", newline="") as file:
+    with asset_path(f"paper/table{name}.csv").open(encoding="utf-8", newline="") as file:
         return tuple(csv.DictReader(file))
 
 
@@ -64,7 +64,9 @@ def pretraining_runs(dataset: str = "mean") -> list[PretrainingRun]:
         names = FIVE_DATASETS if dataset == "mean" else (dataset,)
         return sum(float(row[name]) for name in names) / len(names)
 
-    return [PretrainingRun(row["model"], int(row["epochs"]), accuracy(row), float(row["exaflops"])) for row in table_rows("6")]
+    return [
+        PretrainingRun(row["model"], int(row["epochs"]), accuracy(row), float(row["exaflops"])) for row in paper_table_rows("6")
+    ]
 
 
 class ComputeSaving(NamedTuple):
@@ -97,7 +99,7 @@ def compute_savings(runs: Sequence[PretrainingRun], family: str = "ResNet") -> l
 def accuracy_by_data_size(dataset: str = "ImageNet") -> dict[str, dict[str, float]]:
     """Figure 3 from Table 5: accuracy in % on a data set, by model and then by what it was pre-trained on."""
     accuracy: dict[str, dict[str, float]] = {}
-    for row in table_rows("5"):
+    for row in paper_table_rows("5"):
         if row["dataset"] == dataset:
             for model in list(row)[3:]:
                 if row[model]:
@@ -117,18 +119,18 @@ class PrintedAccuracy(NamedTuple):
 def imagenet_accuracies() -> list[PrintedAccuracy]:
     """Every number that Tables 2 and 5 print for a ViT on ImageNet's validation photos, the lowest first."""
     two = [PrintedAccuracy(row["model"], row["pretraining"], float(row["accuracy"]), "2")
-           for row in table_rows("2") if row["dataset"] == "ImageNet" and model_family(row["model"]) == "ViT"]  # fmt: skip
+           for row in paper_table_rows("2") if row["dataset"] == "ImageNet" and model_family(row["model"]) == "ViT"]  # fmt: skip
     five = [PrintedAccuracy(model, data, value, "5") for model, by in accuracy_by_data_size().items() for data, value in by.items()]
     return sorted(two + five, key=lambda one: one.accuracy)
 
 
 def min_pretraining_epochs() -> int:
     """How often a pre-training of the paper shows each photo, at the least (Table 3)."""
-    return min(int(epochs) for row in table_rows("3") for epochs in row["epochs"].split("/"))
+    return min(int(epochs) for row in paper_table_rows("3") for epochs in row["epochs"].split("/"))
 
 
 def vtab_group_means(model: str, table: str = "9") -> dict[str, float]:
     """Mean accuracy in % over the tasks of each of VTAB's groups, and over all 19 as "all" (Figure 2's bars)."""
-    tasks = [row for row in table_rows(table) if row["group"]]
+    tasks = [row for row in paper_table_rows(table) if row["group"]]
     mean: Callable[[list[Row]], float] = lambda some: sum(float(row[model]) for row in some) / len(some)  # noqa: E731
     return {"all": mean(tasks)} | {group: mean([row for row in tasks if row["group"] == group]) for group in VTAB_GROUPS}

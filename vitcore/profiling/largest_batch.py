@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from vitcore.models.model_cards import ModelError
-from vitcore.profiling.memory_usage import is_out_of_memory, process_memory_mb
+from vitcore.profiling.process_memory import is_out_of_memory, process_memory_mb
 from vitcore.profiling.profiled_model import ModelSource, build_profiled_model
 
 RELATIVE_PRECISION = 0.05  # the largest batch is found to so much of itself
@@ -19,7 +19,7 @@ GB = 2**30
 PACKAGE_ROOT = Path(__file__).parents[2]  # where the package is
 
 
-def search_largest(fits: Callable[[int], bool], precision: float = RELATIVE_PRECISION) -> int:
+def search_largest_batch(fits: Callable[[int], bool], precision: float = RELATIVE_PRECISION) -> int:
     """The largest batch for which `fits` says yes, to within `precision` of itself; 0 where one image does not fit."""
     low, high = 0, 1
     while fits(high):
@@ -56,21 +56,21 @@ def largest_batch(
     return answer
 
 
-def batch_fits_in_memory(
+def batch_fits_function(
     model: ModelSource, memory_gb: float, px: int | None, training: bool, precision: str
 ) -> Callable[[int], bool]:
     """Whether a batch fits into `memory_gb` beyond what this process had before there was a model, as a function of its size.
 
     On a CPU each batch is tried in a copy of this process, so that nothing an earlier one left behind counts.
     """
-    from vitcore.profiling.throughput import Device, make_model_pass
+    from vitcore.profiling.throughput import MeasuredDevice, make_model_pass
 
     kind, threads = "cuda" if torch.cuda.is_available() else "cpu", torch.get_num_threads()
     if kind == "cpu":
         torch.set_num_threads(1)  # a copy has none of the threads that are waiting for work
     before = int((process_memory_mb("VmData") or 0) * 2**20)
     _, module, image_px = build_profiled_model(model, px)
-    run = make_model_pass(module, image_px, Device(kind, kind, precision, threads, 0.0), training)
+    run = make_model_pass(module, image_px, MeasuredDevice(kind, kind, precision, threads, 0.0), training)
     run(1)  # whatever is wrong with the model itself is said here
     if kind == "cuda":
         torch.cuda.set_per_process_memory_fraction(min(1.0, memory_gb * GB / torch.cuda.mem_get_info()[1]))
@@ -107,7 +107,7 @@ def _fits(run: Callable[[int], None], batch: int) -> bool:
 def _search_for_batch(model: ModelSource, memory_gb: float, px: int | None, training: bool, precision: str) -> int | str:
     """The largest batch, or why it can't be looked for."""
     try:
-        return search_largest(batch_fits_in_memory(model, memory_gb, px, training, precision))
+        return search_largest_batch(batch_fits_function(model, memory_gb, px, training, precision))
     except ModelError as error:
         return str(error)
     except (RuntimeError, MemoryError) as error:

@@ -15,7 +15,7 @@ def build_profiled_model(model: ModelSource, px: int | None = None) -> tuple[str
 
     model: a name as `build_without_weights` takes it, or of a file
     {"path", "part", "answers", "image_px", "positions_by", "called"}, all but
-    the first as `inspect` and `open_inspected` of `load_model.py` take them, and perhaps missing.
+    the first as `inspect` and `open_inspected_checkpoint` of `load_model.py` take them, and perhaps missing.
     Raises: ModelError, for a name that is none, or a file that can't be opened so.
     """
     if not isinstance(model, Mapping):
@@ -24,5 +24,5 @@ def build_profiled_model(model: ModelSource, px: int | None = None) -> tuple[str
     more = {name: model[key] for key, name in names.items() if model.get(key)}
     if "image_px" in more:
         more["image_px"] = tuple(more["image_px"])
-    vit = load_model.open_inspected(load_model.inspect(Path(model["path"]), model.get("part")), **more)
+    vit = load_model.open_inspected_checkpoint(load_model.inspect(Path(model["path"]), model.get("part")), **more)
     return vit.display_name, vit.module.requires_grad_(True), vit.grid.image_px

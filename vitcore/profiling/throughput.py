@@ -19,10 +19,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from vitcore.architectures.model_summary import to_meta_device
 from vitcore.models.model_cards import ModelError
-from vitcore.profiling.memory_usage import PeakMemoryWatch, is_out_of_memory
+from vitcore.profiling.process_memory import PeakMemoryWatch, is_out_of_memory
 from vitcore.profiling.profiled_model import ModelSource, build_profiled_model
-from vitcore.train.learning.optimisers import computes_in_bf16
-from vitcore.train.machine import processor_name
+from vitcore.train.learning.optimiser_and_weight_average import is_bf16_precision
+from vitcore.train.machine_memory import processor_name
 from vitcore.translation import say
 
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
@@ -31,7 +31,7 @@ MATRIX_SIDE = 2048  # of the square matrices by which a device is judged
 
 
 @dataclass(frozen=True)
-class Device:
+class MeasuredDevice:
     """What computes, in which precision, and how many operations a second its matrix products reach (two a MAC)."""
 
     name: str
@@ -77,19 +77,19 @@ class ThroughputProfile:
     memory_gb: float | None = None  # in which `largest_batch` was looked for
 
 
-def measure_device(precision: str = "auto") -> Device:
+def measure_device(precision: str = "auto") -> MeasuredDevice:
     """This machine's GPU, else its CPU, with the rate of its matrix products measured; takes a second."""
     kind = "cuda" if torch.cuda.is_available() else "cpu"
     name = torch.cuda.get_device_name() if kind == "cuda" else processor_name()
-    bf16 = computes_in_bf16(precision)
+    bf16 = is_bf16_precision(precision)
     dtype = torch.bfloat16 if bf16 else torch.float32
     one, other = (torch.randn(MATRIX_SIDE, MATRIX_SIDE, device=kind).to(dtype) for _ in range(2))
     best = min(_seconds_per_call(lambda: one @ other, kind, SECONDS_PER_BATCH_SIZE / 2))
-    return Device(name, kind, "bf16" if bf16 else "fp32", torch.get_num_threads(), 2 * MATRIX_SIDE**3 / best)
+    return MeasuredDevice(name, kind, "bf16" if bf16 else "fp32", torch.get_num_threads(), 2 * MATRIX_SIDE**3 / best)
 
 
 def profile_throughput(
-    model: ModelSource, device: Device | None = None, px: int | None = None, batches: Sequence[int] = BATCH_SIZES,
+    model: ModelSource, device: MeasuredDevice | None = None, px: int | None = None, batches: Sequence[int] = BATCH_SIZES,
     training: bool = False,
     seconds: float | None = None, on_batch_size: Callable[[int], None] = lambda batch: None,
 ) -> ThroughputProfile:  # fmt: skip
@@ -103,7 +103,7 @@ def profile_throughput(
 
 
 def iterate_throughput(
-    model: ModelSource, device: Device | None = None, px: int | None = None, batches: Sequence[int] = BATCH_SIZES,
+    model: ModelSource, device: MeasuredDevice | None = None, px: int | None = None, batches: Sequence[int] = BATCH_SIZES,
     training: bool = False,
     seconds: float | None = None, on_batch_size: Callable[[int], None] = lambda batch: None,
 ) -> Iterator[ThroughputProfile]:  # fmt: skip
@@ -143,7 +143,7 @@ def count_operations(module: nn.Module, image_px: tuple[int, int], training: boo
     return float(counter.get_total_flops())
 
 
-def make_model_pass(module: nn.Module, image_px: tuple[int, int], device: Device, training: bool) -> Callable[[int], None]:
+def make_model_pass(module: nn.Module, image_px: tuple[int, int], device: MeasuredDevice, training: bool) -> Callable[[int], None]:
     """A function of the batch size that runs the model once over noise: forward, and backward where it is trained."""
     module.to(device.kind).train(training)
 

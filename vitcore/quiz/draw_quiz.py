@@ -7,7 +7,7 @@ from numpy.random import Generator
 
 from vitcore.quiz import head_questions, map_questions, patch_questions, prediction_questions, weight_questions
 from vitcore.quiz.question import Question
-from vitcore.quiz.quiz_data import QuizMaterial, seeded_generator
+from vitcore.quiz.quiz_data import QuizMaterial, purpose_seeded_generator
 
 QUESTION_COUNT = 10
 SEED_COUNT = 1000  # quizzes there are of a photo and a model
@@ -48,12 +48,12 @@ def draw_quiz(material: QuizMaterial, seed: int = 0, count: int = QUESTION_COUNT
     about = (material.rec.photo.digest, material.rec.grid, material.vit.blocks, material.vit.heads)
     drawn: dict[tuple[int, int], Question] = {}
     for again in range(2):
-        for kind in seeded_generator(seed, "kinds", *about).permutation(len(QUESTION_KINDS)):
+        for kind in purpose_seeded_generator(seed, "kinds", *about).permutation(len(QUESTION_KINDS)):
             name, ask, most = QUESTION_KINDS[kind]
             if len(drawn) == count or again >= most or (again and (kind, 0) not in drawn):
                 continue
             module, _, function = f"vitcore.quiz.{name}".rpartition(".")  # as both were called when quizzes were first drawn
-            question = ask(material, seeded_generator(seed, module, function, again, *about))
+            question = ask(material, purpose_seeded_generator(seed, module, function, again, *about))
             if question and not any(_same(question, other) for other in drawn.values()):
                 drawn[int(kind), again] = question
     return Quiz(seed, tuple(drawn[place] for place in sorted(drawn)))

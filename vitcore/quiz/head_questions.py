@@ -8,9 +8,9 @@ from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.analysis.rollout import map_overlap
 from vitcore.grid import SINK_SHARE
 from vitcore.quiz import question_pictures
-from vitcore.quiz.outlier_explanations import append_explanation, outlier_sentence_of_choices, outlier_sentence_of_map
+from vitcore.quiz.outlier_explanations import join_explanations, outlier_sentence_of_choices, outlier_sentence_of_map
 from vitcore.quiz.patch_questions import MAX_DRAWS, distinct_integers, four_patches_picture
-from vitcore.quiz.question import LETTERS, Choice, Question, QuestionPicture, make_question
+from vitcore.quiz.question import LETTERS, AnswerChoice, Question, QuestionPicture, make_question
 from vitcore.quiz.quiz_data import SIDE_PX, QuizMaterial
 from vitcore.translation import percent, say
 
@@ -43,7 +43,7 @@ def _head_distance_question(material: QuizMaterial, rng: Generator, farthest: bo
         told = [say("layer {block}, head {head}: {px} px", block=block, head=head, px=f"{px:.1f}")
                 for (block, head), px in zip(chosen, here, strict=True)]  # fmt: skip
         choices = [
-            Choice("", px / even, words,
+            AnswerChoice("", px / even, words,
                    QuestionPicture(question_pictures.map_picture(grid.to_map(one), patch), say("A head's attention"), photo=False))
             for px, words, one in zip(here, told, maps, strict=True)
         ]  # fmt: skip
@@ -59,7 +59,7 @@ def _head_distance_question(material: QuizMaterial, rng: Generator, farthest: bo
             for one in told
         ]  # fmt: skip
         question = make_question(
-            "farthest" if farthest else "nearest", sentence, choices, [append_explanation(one, found) for one in why],
+            "farthest" if farthest else "nearest", sentence, choices, [join_explanations(one, found) for one in why],
             min_margin=MIN_DISTANCE_MARGIN, lowest_is_correct=not farthest, page="attention",
             address=[{"layer": block, "one_head": head, "patch": patch} for block, head in chosen],
         )  # fmt: skip
@@ -87,7 +87,7 @@ def attending_patch_question(material: QuizMaterial, rng: Generator) -> Question
         if sorted(away)[1] - min(away) < MIN_DISTANCE_MARGIN * even:
             continue
         choices = [
-            Choice(letter, map_overlap(maps[place], maps[asked]), say("patch {patch}: {px} px away on average", patch=place,
+            AnswerChoice(letter, map_overlap(maps[place], maps[asked]), say("patch {patch}: {px} px away on average", patch=place,
                                                                     px=f"{px:.1f}"))
             for letter, place, px in zip(LETTERS, places, away, strict=True)
         ]  # fmt: skip
@@ -101,7 +101,7 @@ def attending_patch_question(material: QuizMaterial, rng: Generator) -> Question
                 head=head,
                 block=block),
             choices,
-            append_explanation(say(
+            join_explanations(say(
             "This head attends locally. Its attention lies {px} px from that patch on average, and farther from the others.",
                 px=f"{min(away):.1f}"), outlier_sentence_of_map(material, maps[asked], material.photo)),
             min_margin=MIN_UNSHARED_OF_PLACES, page="attention", pictures=shown,
@@ -121,7 +121,9 @@ def nearest_layer_question(material: QuizMaterial, rng: Generator) -> Question |
     layers = sorted({int(mean.argmin()), *distinct_integers(rng, min(4, len(px)), len(px))})
     while len(layers) > 4:  # the nearest stays
         layers.remove(next(layer for layer in layers if layer != mean.argmin()))
-    choices = [Choice(say("layer {block}", block=layer), float(mean[layer] / even), f"{mean[layer]:.1f} px") for layer in layers]
+    choices = [
+        AnswerChoice(say("layer {block}", block=layer), float(mean[layer] / even), f"{mean[layer]:.1f} px") for layer in layers
+    ]
     return make_question(
         "nearest_layer", say("Which of these layers has the smallest attention distance, on average over its heads?"), choices,
         [say("The heads of layer {block} attend {px} px far on average, those of the other layers {rest}.", block=layer,
@@ -142,7 +144,7 @@ def attention_sink_question(material: QuizMaterial, rng: Generator) -> Question 
     places = [most, *(place for place in places if shares[place] <= shares[most] - MIN_SHARE_MARGIN)][:4]
     places = [places[i] for i in rng.permutation(len(places))]
     choices = [
-        Choice(say("layer {block}, head {head}", block=block, head=head), float(shares[block, head]),
+        AnswerChoice(say("layer {block}, head {head}", block=block, head=head), float(shares[block, head]),
                say("{share} of its attention", share=percent(shares[block, head], 0)))
         for block, head in places
     ]  # fmt: skip

@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 from vitcore.analysis.rollout import map_overlap
 from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
 from vitcore.quiz import question_pictures
-from vitcore.quiz.outlier_explanations import append_explanation, outlier_sentence_of_choices, outlier_sentence_of_map
+from vitcore.quiz.outlier_explanations import join_explanations, outlier_sentence_of_choices, outlier_sentence_of_map
 from vitcore.quiz.patch_questions import MAX_DRAWS, distinct_integers, four_patches_picture
-from vitcore.quiz.question import LETTERS, Choice, Question, QuestionPicture, make_question
+from vitcore.quiz.question import LETTERS, AnswerChoice, Question, QuestionPicture, make_question
 from vitcore.quiz.quiz_data import SIDE_PX, QuizMaterial, QuizPhoto
 from vitcore.translation import percent, say
 
@@ -33,7 +33,7 @@ def rollout_map_question(material: QuizMaterial, rng: Generator) -> Question | N
     found = outlier_sentence_of_choices(material, [one for _, one in named])
     drawn = [question_pictures.photo_with_heat(material.photo.picture, one) for _, one in named]
     choices = [
-        Choice("", map_overlap(one, rolled), name, QuestionPicture(pixels, say("A map on the photo")))
+        AnswerChoice("", map_overlap(one, rolled), name, QuestionPicture(pixels, say("A map on the photo")))
         for (name, one), pixels in zip(named, drawn, strict=True)
     ]
     return make_question(
@@ -41,7 +41,7 @@ def rollout_map_question(material: QuizMaterial, rng: Generator) -> Question | N
         say("One map is the rollout of {who} through all layers. The others are the attention of one layer or one head. "
             "Which is the rollout?", who=material.pooling_words),
         choices,
-        [append_explanation(say("The others are: {others}.", others="; ".join(other for other, _ in named if other != name)), found)
+        [join_explanations(say("The others are: {others}.", others="; ".join(other for other, _ in named if other != name)), found)
          for name, _ in named],
         min_margin=MIN_UNSHARED_OF_MAPS, page="rollout",
     )  # fmt: skip
@@ -60,7 +60,7 @@ def most_attended_patch_question(material: QuizMaterial, rng: Generator) -> Ques
             continue
         places = [places[i] for i in rng.permutation(4)]
         choices = [
-            Choice(letter, float(weights[place] / weights[most]),
+            AnswerChoice(letter, float(weights[place] / weights[most]),
                    say("patch {patch}: {share} of its attention", patch=place, share=percent(weights[place], 2)))
             for letter, place in zip(LETTERS, places, strict=True)
         ]  # fmt: skip
@@ -69,7 +69,7 @@ def most_attended_patch_question(material: QuizMaterial, rng: Generator) -> Ques
         why = say("It gives patch {patch} {share} of its attention, the most of all patches.", patch=most,
                   share=percent(weights[most], 2))  # fmt: skip
         question = make_question(
-            "attended", sentence, choices, append_explanation(why, _outlier_sentence_of_patch(material, most)),
+            "attended", sentence, choices, join_explanations(why, _outlier_sentence_of_patch(material, most)),
             min_margin=MIN_WEIGHT_MARGIN, page="attention", address=_last_layer_address(material),
             pictures=[four_patches_picture(material, places, grid)],
         )  # fmt: skip
@@ -90,7 +90,7 @@ def map_of_photo_question(material: QuizMaterial, rng: Generator) -> Question | 
         return None
     photos = _photos_with_other_maps(material, material.photo, rng)
     choices = [
-        Choice("", map_overlap(one.pooled_attention, material.photo.pooled_attention), one.title, _map_without_photo(one))
+        AnswerChoice("", map_overlap(one.pooled_attention, material.photo.pooled_attention), one.title, _map_without_photo(one))
         for one in photos
     ]
     sentence = say("Each map shows what {who} attends to in one of several photos, in the last layer and on average over its "
@@ -98,7 +98,7 @@ def map_of_photo_question(material: QuizMaterial, rng: Generator) -> Question | 
     why = say("The other photos' maps have at most {share} of their total in common with this photo's.", share=_second(choices))
     found = outlier_sentence_of_choices(material, [one.pooled_attention for one in photos], photos)
     return make_question(
-        "map_of_photo", sentence, choices, append_explanation(why, found), min_margin=MIN_UNSHARED_OF_MAPS, page="attention",
+        "map_of_photo", sentence, choices, join_explanations(why, found), min_margin=MIN_UNSHARED_OF_MAPS, page="attention",
         address=_last_layer_address(material), pictures=[QuestionPicture(material.photo.picture, say("The photo"))],
     )  # fmt: skip
 
@@ -110,7 +110,9 @@ def photo_of_map_question(material: QuizMaterial, rng: Generator) -> Question | 
     asked = material.other_photos[int(rng.integers(len(material.other_photos)))]
     photos = _photos_with_other_maps(material, asked, rng)
     choices = [
-        Choice(one.title, map_overlap(one.pooled_attention, asked.pooled_attention), "", QuestionPicture(one.picture, one.title))
+        AnswerChoice(
+            one.title, map_overlap(one.pooled_attention, asked.pooled_attention), "", QuestionPicture(one.picture, one.title)
+        )
         for one in photos
     ]
     sentence = say("The map shows what {who} attends to in the last layer, on average over its heads. Which photo does it "
@@ -119,7 +121,7 @@ def photo_of_map_question(material: QuizMaterial, rng: Generator) -> Question | 
               title=asked.title, share=_second(choices))  # fmt: skip
     return make_question(
         "photo_of_map", sentence, choices,
-        append_explanation(why, outlier_sentence_of_map(material, asked.pooled_attention, asked)), min_margin=MIN_UNSHARED_OF_MAPS,
+        join_explanations(why, outlier_sentence_of_map(material, asked.pooled_attention, asked)), min_margin=MIN_UNSHARED_OF_MAPS,
         page="attention", address=_last_layer_address(material), pictures=[_map_without_photo(asked)],
     )  # fmt: skip
 
@@ -136,7 +138,7 @@ def _map_without_photo(photo: QuizPhoto) -> QuestionPicture:
     return QuestionPicture(question_pictures.map_picture(photo.pooled_attention), say("A map without its photo"), photo=False)
 
 
-def _second(choices: list[Choice]) -> str:
+def _second(choices: list[AnswerChoice]) -> str:
     """The second largest number of choices, in percent."""
     return percent(sorted((choice.number for choice in choices), reverse=True)[1], 0) if len(choices) > 1 else ""
 

@@ -32,6 +32,6 @@ def outlier_sentence_of_map(material: QuizMaterial, values: NDArray, photo: Quiz
     )
 
 
-def append_explanation(why: str, more: str) -> str:
+def join_explanations(why: str, more: str) -> str:
     """An explanation, and what else is to be said."""
     return f"{why} {more}" if more else why

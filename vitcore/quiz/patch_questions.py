@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from vitcore.grid import Grid
 from vitcore.quiz import question_pictures
 from vitcore.quiz.colour_difference import MIN_COLOUR_DIFFERENCE, colour_difference
-from vitcore.quiz.question import LETTERS, Choice, Question, QuestionPicture, make_question
+from vitcore.quiz.question import LETTERS, AnswerChoice, Question, QuestionPicture, make_question
 from vitcore.quiz.quiz_data import SIDE_PX, QuizMaterial
 from vitcore.translation import say
 
@@ -25,7 +25,7 @@ def outlined_patch_question(material: QuizMaterial, rng: Generator) -> Question 
         return None
     asked = places[int(rng.integers(4))]
     choices = [
-        Choice("", colour_difference(parts[place], parts[asked]), _patch_place_words(material, place),
+        AnswerChoice("", colour_difference(parts[place], parts[asked]), _patch_place_words(material, place),
                QuestionPicture(question_pictures.enlarge_pixels(parts[place]), say("A patch, enlarged"), photo=False))
         for place in places
     ]  # fmt: skip
@@ -63,7 +63,7 @@ def patch_number_question(material: QuizMaterial, rng: Generator) -> Question | 
             continue
         places = [places[i] for i in rng.permutation(4)]
         choices = [
-            Choice(letter, abs(place - asked), _patch_place_words(material, place))
+            AnswerChoice(letter, abs(place - asked), _patch_place_words(material, place))
             for letter, place in zip(LETTERS, places, strict=True)
         ]
         row, col = grid.row_col(asked)

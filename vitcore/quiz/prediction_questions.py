@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from vitcore.probabilities import probabilities
 from vitcore.quiz.patch_questions import distinct_integers
-from vitcore.quiz.question import Choice, Question, QuestionPicture, make_question
+from vitcore.quiz.question import AnswerChoice, Question, QuestionPicture, make_question
 from vitcore.quiz.quiz_data import QuizMaterial
 from vitcore.translation import percent, say, translated_labels
 
@@ -53,7 +53,7 @@ def _likeliest_class_question(
     order = [int(one) for one in np.argsort(-p, kind="stable")]
     first = order[:4] if also is None or also in order[:4] else [*order[:3], also]
     classes = [first[i] for i in rng.permutation(len(first))]
-    choices = [Choice(labels[one], float(p[one] / p.max()), percent(float(p[one]))) for one in classes]
+    choices = [AnswerChoice(labels[one], float(p[one] / p.max()), percent(float(p[one]))) for one in classes]
     return make_question(
         kind, sentence, choices,
         say("It gives “{label}” a probability of {share}, more than any other of its {count} classes.", label=labels[order[0]],
@@ -76,7 +76,7 @@ def deciding_layer_question(material: QuizMaterial, rng: Generator) -> Question 
     layers = [depth - 1, *(one for one in distinct_integers(rng, len(p) - 1, len(p) - 1) if one != depth - 1)][:4]
     layers, labels = sorted(layers), translated_labels(material.vit.labels)
     choices = [
-        Choice(say("after layer {block}", block=one), -abs(one + 1 - depth),
+        AnswerChoice(say("after layer {block}", block=one), -abs(one + 1 - depth),
                f"{labels[int(p[one + 1].argmax())]}: {percent(float(p[one + 1].max()))}")
         for one in layers
     ]  # fmt: skip
@@ -110,7 +110,7 @@ def photo_for_class_question(material: QuizMaterial, rng: Generator) -> Question
         return None
     target = asked[int(rng.integers(len(asked)))]
     choices = [
-        Choice("", float(row[target]), percent(float(row[target])), QuestionPicture(one.picture, one.title))
+        AnswerChoice("", float(row[target]), percent(float(row[target])), QuestionPicture(one.picture, one.title))
         for one, row in zip(photos, p, strict=True)
     ]
     return make_question(

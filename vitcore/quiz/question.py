@@ -21,7 +21,7 @@ class QuestionPicture:
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class AnswerChoice:
     """What can be answered: words, a picture, or both; its number decides, and `number_text` says it once the answer is known."""
 
     words: str
@@ -36,7 +36,7 @@ class Question:
 
     kind: str
     sentence: str
-    choices: tuple[Choice, ...]
+    choices: tuple[AnswerChoice, ...]
     correct_choice: int
     margin: float
     explanation: str
@@ -51,7 +51,7 @@ class Question:
 
 
 def make_question(
-    kind: str, sentence: str, choices: Sequence[Choice], explanation: str | Sequence[str], *, min_margin: float, page: str,
+    kind: str, sentence: str, choices: Sequence[AnswerChoice], explanation: str | Sequence[str], *, min_margin: float, page: str,
     address: Mapping[str, object] | Sequence[Mapping[str, object]] | None = None, pictures: Sequence[QuestionPicture] = (),
     lowest_is_correct: bool = False,
 ) -> Question | None:  # fmt: skip
@@ -77,7 +77,7 @@ def make_question(
     return Question(kind, sentence, tuple(choices), right, margin, told, page, shown, tuple(pictures))
 
 
-def _alike(choices: Sequence[Choice]) -> bool:
+def _alike(choices: Sequence[AnswerChoice]) -> bool:
     """Whether two choices cannot be told apart."""
     for place, one in enumerate(choices):
         for other in choices[place + 1 :]:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from vitcore.figures.heat_overlay import scale_top
-from vitcore.figures.theme import DIVERGING, SEQUENTIAL, apply_colour_scale
+from vitcore.figures.theme_colours import DIVERGING, SEQUENTIAL, apply_colour_scale
 from vitcore.grid import Grid
 from vitcore.quiz.question import LETTERS
 from vitcore.report.report_pictures import heat_over_photo

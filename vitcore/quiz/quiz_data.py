@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from vitcore.analysis.filters import PrincipalComponents, principal_components
 from vitcore.analysis.position_embeddings import position_similarity
-from vitcore.assets import SAMPLES, samples
+from vitcore.assets import SAMPLES, sample_photo_rows
 from vitcore.figures.attention import resize_for_figure
 from vitcore.forward.logit_lens import logit_lens
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
@@ -20,8 +20,8 @@ from vitcore.images import Photo, open_photo, sharp_crop
 from vitcore.models import load_model
 from vitcore.models.load_model import Vit
 from vitcore.probabilities import probabilities
-from vitcore.report.photo_titles import gallery_photo_digest as digest_of
-from vitcore.report.photo_titles import photo_title
+from vitcore.report.gallery_titles import gallery_photo_digest as digest_of
+from vitcore.report.gallery_titles import photo_title
 from vitcore.translation import say
 
 OTHER_PHOTO_COUNT = 3  # photos beside the one that is asked about
@@ -71,7 +71,7 @@ def make_quiz_material(vit: Vit, photo: Photo | str | Path | bytes, seed: int = 
     if mask_outliers:
         rec, seen = mask_outliers_in_recording(rec), [mask_outliers_in_recording(one) for one in seen]
     photos = [quiz_photo(vit, title, one) for (_, title), one in zip(names, seen, strict=True)]
-    kernel, table = load_model.first_kernel(vit), load_model.position_embeddings(vit)
+    kernel, table = load_model.first_layer_filters(vit), load_model.position_embeddings(vit)
     return quiz_material_from_parts(
         vit, keep_maps_of_blocks(rec, quiz_blocks(vit, seed)), photos,
         None if kernel is None else principal_components(kernel), None if table is None else position_similarity(table),
@@ -116,7 +116,7 @@ def quiz_photo(vit: Vit, title: str, rec: Recording) -> QuizPhoto:
     )
 
 
-def seeded_generator(seed: int, *about: object) -> np.random.Generator:
+def purpose_seeded_generator(seed: int, *about: object) -> np.random.Generator:
     """The randomness of a seed for one purpose: the same on every machine."""
     return np.random.default_rng([seed, *(crc32(str(part).encode()) for part in about)])
 
@@ -125,15 +125,15 @@ def quiz_blocks(vit: Vit, seed: int) -> list[int]:
     """The blocks whose heads a quiz of this seed asks about; none where attention is not over one grid."""
     if not vit.is_global:
         return []
-    chosen = seeded_generator(seed, "blocks").permutation(vit.blocks)[:BLOCK_COUNT]
+    chosen = purpose_seeded_generator(seed, "blocks").permutation(vit.blocks)[:BLOCK_COUNT]
     return sorted(int(block) for block in chosen)
 
 
 def other_gallery_photos(seed: int, digest: str) -> list[tuple[str, str]]:
     """Names and titles of the gallery's photos that a quiz of this seed compares with; `digest` is of the photo asked about."""
-    rows = samples()
+    rows = sample_photo_rows()
     chosen: list[tuple[str, str]] = []
-    for place in seeded_generator(seed, "others").permutation(len(rows)):
+    for place in purpose_seeded_generator(seed, "others").permutation(len(rows)):
         row = rows[place]
         if len(chosen) < OTHER_PHOTO_COUNT and digest_of(row["id"]) != digest:
             chosen.append((row["id"], say(row["title"])))

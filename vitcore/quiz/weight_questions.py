@@ -6,7 +6,7 @@ from numpy.random import Generator
 from vitcore.analysis.filters import components_as_picture
 from vitcore.quiz import question_pictures
 from vitcore.quiz.patch_questions import MAX_DRAWS, distinct_integers, four_patches_picture
-from vitcore.quiz.question import LETTERS, Choice, Question, QuestionPicture, make_question
+from vitcore.quiz.question import LETTERS, AnswerChoice, Question, QuestionPicture, make_question
 from vitcore.quiz.quiz_data import SIDE_PX, QuizMaterial
 from vitcore.translation import decimal, percent, say
 
@@ -25,7 +25,7 @@ def first_component_question(material: QuizMaterial, rng: Generator) -> Question
     order = [[0, *rest][place] for place in rng.permutation(1 + len(rest))]
     drawn = components_as_picture(material.components.vectors[:MAX_COMPONENTS])
     choices = [
-        Choice("", float(variance[one]), say("component {number}: {share} of the variance", number=1 + one,
+        AnswerChoice("", float(variance[one]), say("component {number}: {share} of the variance", number=1 + one,
                                              share=percent(variance[one])),
                QuestionPicture(question_pictures.enlarge_pixels(drawn[one]), say("A principal component of the filters"),
                photo=False))
@@ -56,7 +56,7 @@ def position_map_question(material: QuizMaterial, rng: Generator) -> Question | 
         if sorted(at)[-2] > 1 - MIN_COSINE_MARGIN:
             continue
         choices = [
-            Choice("", value, say("patch {patch}: {cosine} at the outlined place", patch=place, cosine=decimal(value, 2)),
+            AnswerChoice("", value, say("patch {patch}: {cosine} at the outlined place", patch=place, cosine=decimal(value, 2)),
                    QuestionPicture(question_pictures.cosine_map_picture(grid.to_map(material.position_similarity[place])),
                            say("A map of cosines, red for similar and blue for opposite"), photo=False))
             for place, value in zip(places, at, strict=True)
@@ -91,7 +91,7 @@ def similar_position_question(material: QuizMaterial, rng: Generator) -> Questio
         values = [float(material.position_similarity[asked, place]) for place in rest]
         told = sorted(values, reverse=True)
         choices = [
-            Choice(letter, value, say("patch {patch}: cosine {cosine}", patch=place, cosine=decimal(value, 2)))
+            AnswerChoice(letter, value, say("patch {patch}: cosine {cosine}", patch=place, cosine=decimal(value, 2)))
             for letter, place, value in zip(LETTERS, rest, values, strict=True)
         ]
         why = say("The cosine of the two position embeddings is {most}; with the others it is {rest}.",

@@ -14,11 +14,11 @@ from vitcore import figures
 from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.figures.drawing import Drawing
 from vitcore.figures.heat_overlay import scale_top
-from vitcore.figures.theme import Mode
+from vitcore.figures.theme_colours import Mode
 from vitcore.forward.compare_models import Comparison, common_photo, layer_at_same_depth, outliers_in_common_map
 from vitcore.forward.mask_outliers import outliers_in_recording
 from vitcore.grid import Grid
-from vitcore.images import outline_crop
+from vitcore.images import photo_with_crop_outlined
 from vitcore.models.load_model import Vit
 from vitcore.outlier_sentences import masked_outliers_sentence, outlier_sentence
 from vitcore.report import html_page
@@ -147,13 +147,13 @@ def token_similarity_sentence(comparison: Comparison) -> str:
     )
 
 
-def prediction_agreement_sentence(comparison: Comparison) -> str:
+def comparison_agreement_sentence(comparison: Comparison) -> str:
     """Whether both give the same answer."""
     tops = [side.rec.top_classes(1, translated=True) for side in comparison.recordings]
-    return agreement_sentence(comparison.answers, tops)
+    return answer_agreement_sentence(comparison.answers, tops)
 
 
-def agreement_sentence(agreement: Any, tops: list[list[tuple[str, float]]]) -> str:
+def answer_agreement_sentence(agreement: Any, tops: list[list[tuple[str, float]]]) -> str:
     """An agreement of answers in a sentence; `tops` are each model's likeliest class with its probability, if it has any."""
     if agreement is None:
         mute = [name for name, top in zip(MODEL_LETTERS, tops, strict=True) if not top]
@@ -245,12 +245,12 @@ def comparison_handout(
         title=recording_title(recs[0], origin),
         names=[f"{letter} · {name}" for letter, name in zip(MODEL_LETTERS, names, strict=True)],
         lead=say("seen by A: {first}, and by B: {second}", first=names[0], second=names[1]),
-        photo=html_page.embed_image(outline_crop(recs[0].photo, recs[0].model_input), dimmed, True, 800, "fitted"),
+        photo=html_page.embed_image(photo_with_crop_outlined(recs[0].photo, recs[0].model_input), dimmed, True, 800, "fitted"),
         drawn={name: html_page.embed_figure(fig) for name, fig in comparison_figures(comparison, vits, names).items()},
         tops=[rec.top_classes(translated=True) for rec in recs],
         on=common_grid_sentence(comparison.grid),
         tokens_on=common_grid_sentence(comparison.cka_grid),
-        said={"maps": maps, "tokens": token_similarity_sentence(comparison), "answers": prediction_agreement_sentence(comparison)}
+        said={"maps": maps, "tokens": token_similarity_sentence(comparison), "answers": comparison_agreement_sentence(comparison)}
         | {"distances": attention_distance_sentence(px, vits)},
         models=[_facts(vit) for vit in vits],
         versions=[*package_versions().items(), (say("Made"), origin.made or current_time_text())],
@@ -263,7 +263,7 @@ def comparison_handout(
         origin=origin,
         sources=COMPARISON_SOURCES,
         command=command,
-        numbers=comparison_facts(comparison),
+        numbers=comparison_as_json(comparison),
     )
 
 
@@ -288,7 +288,7 @@ def _facts(vit: Vit) -> list[tuple[str, str]]:
 # The numbers
 
 
-def comparison_facts(comparison: Comparison) -> Mapping[str, Any]:
+def comparison_as_json(comparison: Comparison) -> Mapping[str, Any]:
     """All numbers of a comparison, as JSON has them; null where there is none."""
     both, answers = comparison.recordings, comparison.answers
     models = [{

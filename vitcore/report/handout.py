@@ -7,13 +7,13 @@ the model's card and the digest of its weights, the photo's digest and credits, 
 from collections.abc import Sequence
 from typing import Any
 
-from vitcore.figures.theme import gradient_stops
+from vitcore.figures.theme_colours import gradient_stops
 from vitcore.forward.recording import Recording
-from vitcore.images import outline_crop
+from vitcore.images import photo_with_crop_outlined
 from vitcore.models.load_model import Vit
 from vitcore.report import html_page
+from vitcore.report.gallery_titles import imagenet_name_sentence, sample_photo_entry
 from vitcore.report.model_facts import ModelFacts, collect_model_facts
-from vitcore.report.photo_titles import imagenet_name_sentence, sample_photo_entry
 from vitcore.report.report_numbers import current_time_text, masked_outlier_patches, package_versions, report_numbers, rollout_map
 from vitcore.report.report_pictures import ReportPicture, model_pictures, photo_pictures
 from vitcore.report.report_settings import DEFAULT_SETTINGS, ReportOrigin, ReportSettings, query_token_words, report_command
@@ -71,7 +71,7 @@ def _photo(rec: Recording, title: str) -> dict[str, Any]:
     alt = say("The photo {name}; what the model does not see is dimmed", name=title)
     wide, high = rec.photo.image.size
     about = say("{wide} × {high} px; the model sees the outlined part", wide=wide, high=high)
-    drawn = html_page.embed_image(outline_crop(rec.photo, rec.model_input), alt, True, 800, "fitted")
+    drawn = html_page.embed_image(photo_with_crop_outlined(rec.photo, rec.model_input), alt, True, 800, "fitted")
     return {"about": about, "image": drawn, "notes": rec.photo.notes}
 
 

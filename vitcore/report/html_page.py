@@ -12,7 +12,7 @@ from PIL import Image
 
 from vitcore.figures.drawing import Drawing
 from vitcore.figures.painters.png_and_svg import print_figure, svg_in_dark_mode
-from vitcore.figures.theme import file_to_data_uri
+from vitcore.figures.theme_colours import file_to_data_uri
 from vitcore.translation import percent, say
 
 REPORT_FOLDER = Path(__file__).parent

@@ -30,7 +30,7 @@ def index_page(
     )  # fmt: skip
 
 
-def thumbnail(rollout: ReportPicture) -> html_page.EmbeddedImage:
+def rollout_thumbnail(rollout: ReportPicture) -> html_page.EmbeddedImage:
     """The rollout on the photo, small."""
     drawn = Image.fromarray(rollout.tiles[0][1])
     drawn.thumbnail((THUMBNAIL_PX, THUMBNAIL_PX), Image.Resampling.LANCZOS)

@@ -30,7 +30,7 @@ class ModelFacts:
 
 def collect_model_facts(vit: Vit) -> ModelFacts:
     """What there is to say of a model before it has seen a photo."""
-    kernel, table = load_model.first_kernel(vit), load_model.position_embeddings(vit)
+    kernel, table = load_model.first_layer_filters(vit), load_model.position_embeddings(vit)
     cosine = None if table is None else position_similarity(table)
     return ModelFacts(
         weights_digest(vit),

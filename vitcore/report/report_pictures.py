@@ -17,13 +17,13 @@ from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.analysis.filter_patterns import describe_filter
 from vitcore.analysis.filters import PrincipalComponents
 from vitcore.figures.attention import resize_for_figure
-from vitcore.figures.attention_explorer import head_scale_tops, own_scale_unit
+from vitcore.figures.attention_explorer import head_scale_tops, separate_scales_unit
 from vitcore.figures.drawing import Drawing
 from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES, fine_detail, heat_colour_scale, heat_on_photo, scale_top
 from vitcore.figures.outlier_frames import frame_outliers_in_maps, frame_outliers_in_pixels
 from vitcore.figures.patches import patch_mosaic
 from vitcore.figures.relevance import rollout_per_layer_scale, rollout_per_layer_top
-from vitcore.figures.theme import DIVERGING, SEQUENTIAL, ColourScale, Mode, apply_colour_scale, mosaic
+from vitcore.figures.theme_colours import DIVERGING, SEQUENTIAL, ColourScale, Mode, apply_colour_scale, tile_mosaic
 from vitcore.forward.recording import Recording
 from vitcore.grid import Grid
 from vitcore.images import sharp_crop
@@ -31,8 +31,8 @@ from vitcore.models.load_model import Vit
 from vitcore.outlier_sentences import outlier_sentence
 from vitcore.report.model_facts import ModelFacts
 from vitcore.report.report_numbers import (
-    attention_on_photo,
-    layer_attention,
+    chosen_attention,
+    head_attention_from_token,
     masked_outlier_patches,
     outlier_patches_in_map,
     rollout_map,
@@ -139,7 +139,7 @@ def _filters(vit: Vit, side: ModelFacts, settings: ReportSettings) -> ReportPict
         about=say("first {count} principal {count:component|components}, {share} of the filters' variance", count=count,
                   share=percent(variance[:count].sum())) + _filter_pattern_words(side.components),
         how=how, limits=say("Which filters this photo uses, or how later layers use their output."),
-        tiles=(("", mosaic(tiles, COLUMNS, gutter=1)),),
+        tiles=(("", tile_mosaic(tiles, COLUMNS, gutter=1)),),
         figure=lambda mode: figures.filters(tiles, variance, mode, subject),
     )  # fmt: skip
 
@@ -160,17 +160,21 @@ def _positions(vit: Vit, side: ModelFacts) -> ReportPicture:
         return ReportPicture(name="positions", title=title, alt="", how="", limits="", about=about)
     tiles = apply_colour_scale(cosine, DIVERGING, -1, 1).reshape(grid.patches, grid.rows, grid.cols, 3)
     return ReportPicture(
-        name="positions", title=title,
-        alt=say("{rows} × {cols} tiles, each the cosine similarity of one position with all others", rows=grid.rows,
-                cols=grid.cols),
+        name="positions",
+        title=title,
+        alt=say(
+            "{rows} × {cols} tiles, each the cosine similarity of one position with all others", rows=grid.rows, cols=grid.cols
+        ),
         about=say("correlation of cosine with 2-D distance {number}", number=f"{side.correlation:.2f}"),
-        how=say("Each tile compares one position with all others, in the layout of the photo. Red is similar, blue is opposite. "
-            "A tile's own position is 1."),
+        how=say(
+            "Each tile compares one position with all others, in the layout of the photo. Red is similar, blue is opposite. "
+            "A tile's own position is 1."
+        ),
         limits=say("How strongly a layer uses position. That also depends on its query and key weights."),
-        tiles=(("", mosaic(tiles, grid.cols, gutter=max(1, grid.rows // 8))),), scale=ColourScale(colours=DIVERGING, low=-1, high=1,
-                                                                                          unit=say("cosine similarity")),
+        tiles=(("", tile_mosaic(tiles, grid.cols, gutter=max(1, grid.rows // 8))),),
+        scale=ColourScale(colours=DIVERGING, low=-1, high=1, unit=say("cosine similarity")),
         figure=lambda mode: figures.position_similarity(cosine, grid, mode),
-    )  # fmt: skip
+    )
 
 
 def _distance(rec: Recording) -> ReportPicture:
@@ -235,7 +239,7 @@ def _layers(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Ima
 
 def _attention(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.Image) -> ReportPicture:
     """What was chosen: the attention of a layer, or of a head, on the photo."""
-    grid, shares, block = rec.grid, attention_on_photo(rec, settings), settings.block(vit.blocks)
+    grid, shares, block = rec.grid, chosen_attention(rec, settings), settings.block(vit.blocks)
     on, even, title = grid.to_map(shares), grid.even_share, say("Attention on the photo")
     who, token, most = attending_token_words(vit, settings), settings.attending_token(grid), int(on.argmax())
     patch = None if token is None or token < grid.prefix else token - grid.prefix
@@ -264,7 +268,7 @@ def _attention(vit: Vit, rec: Recording, settings: ReportSettings, photo: Image.
 
 
 def _heads(vit: Vit, rec: Recording, settings: ReportSettings) -> ReportPicture:
-    maps, block = rec.grid.to_map(layer_attention(rec, settings)), settings.block(vit.blocks)
+    maps, block = rec.grid.to_map(head_attention_from_token(rec, settings)), settings.block(vit.blocks)
     drawn = [
         apply_colour_scale(m, SEQUENTIAL, 0, top)
         for m, top in zip(maps.astype(np.float64), head_scale_tops(maps, rec.grid), strict=True)
@@ -288,7 +292,7 @@ def _heads(vit: Vit, rec: Recording, settings: ReportSettings) -> ReportPicture:
                 least=f"{MIN_TOP_IN_EVEN_SHARES:g}"),
         limits=say("What an attended patch contributes. Attention weighs value vectors, and these are not shown."),
         tiles=tuple(zip(names, drawn, strict=True)), across=6 if len(maps) > 4 else 4,
-        scale=ColourScale(colours=SEQUENTIAL, low=0, high=1, unit=own_scale_unit()),
+        scale=ColourScale(colours=SEQUENTIAL, low=0, high=1, unit=separate_scales_unit()),
         figure=lambda mode: frame_outliers_in_maps(
             figures.attention_heads(maps, rec.grid, printed, mode), marks, rec.grid, sentence=said
         ),

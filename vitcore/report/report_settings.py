@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion
-from vitcore.forward.layers import select_layer
+from vitcore.forward.layer_indices import layer_index
 from vitcore.grid import Grid
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.models.vit import Vit
@@ -50,7 +50,7 @@ class ReportSettings:
 
     def block(self, blocks: int) -> int:
         """The layer whose heads are shown, of a model with so many."""
-        return select_layer(-1 if self.layer is None else self.layer, blocks)
+        return layer_index(-1 if self.layer is None else self.layer, blocks)
 
     def fit_to_model(self, grid: Grid, blocks: int, heads: int) -> ReportSettings:
         """These settings with layers counted from 0. Raises: ValueError, with a sentence, for what a model does not have."""
@@ -65,8 +65,8 @@ class ReportSettings:
             raise ValueError(say("The head is from 0 to {last}.", last=heads - 1))
         if self.token is not None and not 0 <= self.token < grid.prefix:
             raise ValueError(say("The token before the patches is from 0 to {last}.", last=grid.prefix - 1))
-        layer = None if self.layer is None else select_layer(self.layer, blocks)
-        return replace(self, first_block=select_layer(self.first_block, blocks), layer=layer)
+        layer = None if self.layer is None else layer_index(self.layer, blocks)
+        return replace(self, first_block=layer_index(self.first_block, blocks), layer=layer)
 
     def rollout_arguments(self) -> dict[str, Any]:
         """The arguments of `analysis.rollout.rollout`."""

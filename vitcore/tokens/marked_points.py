@@ -4,7 +4,7 @@ import csv
 from typing import NamedTuple
 
 
-class MatchedShare(NamedTuple):
+class MarkedPointAccuracy(NamedTuple):
     """Of tokens of a kind after a layer: the share of marked points whose best match lies within one patch of the mark."""
 
     kind: str
@@ -16,11 +16,11 @@ class MatchedShare(NamedTuple):
     by_chance: float  #: the share for a patch by chance
 
 
-def read_matched(text: str) -> list[MatchedShare]:
+def read_matched_csv(text: str) -> list[MarkedPointAccuracy]:
     """What `matched_csv` wrote."""
     rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
     return [
-        MatchedShare(row["kind"], int(row["layer"]), int(row["pairs"]), int(row["points"]),
+        MarkedPointAccuracy(row["kind"], int(row["layer"]), int(row["pairs"]), int(row["points"]),
                      float(row["matched"]), float(row["same_place"]), float(row["by_chance"]))
         for row in rows
     ]  # fmt: skip

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.analysis.outlier_tokens import find_outlier_tokens
-from vitcore.errors import check_name
-from vitcore.forward.layers import Layers, select_layer, select_layers
+from vitcore.errors import check_choice
+from vitcore.forward.layer_indices import Layers, layer_index, layer_indices
 from vitcore.forward.recordings.model_inputs import to_model_inputs
 from vitcore.grid import Grid
 from vitcore.images import InputKind
-from vitcore.interventions.activation_sites import check_activations_defined, is_index, keys_of_names
-from vitcore.interventions.activations import run_and_keep
+from vitcore.interventions.activation_sites import check_activations_defined, is_index, keys_from_names
+from vitcore.interventions.activations import run_keeping_activations
 from vitcore.models.vit import Vit
 
 STREAM = "resid_post"  # whose norms tell outlier tokens
@@ -56,7 +56,7 @@ class PatchTokens:
         """Where a layer is among those kept (default: the last of them). Raises: ValueError, for one that was not."""
         if layer is None:
             return len(self.layers) - 1
-        layer = select_layer(layer, self.blocks)
+        layer = layer_index(layer, self.blocks)
         if layer not in self.layers:
             raise ValueError(f"layer {layer} was not kept; kept are {', '.join(map(str, self.layers))}")
         return self.layers.index(layer)
@@ -93,8 +93,8 @@ def patch_tokens(
     ModelError, for a model without one attention over its patches in each block, or without what is asked for.
     """
     check_activations_defined(vit)
-    check_name("what tokens are taken as", kind, KINDS)
-    chosen = list(select_layers(layers, vit.blocks))
+    check_choice("what tokens are taken as", kind, KINDS)
+    chosen = list(layer_indices(layers, vit.blocks))
     if not chosen:
         raise ValueError("there is no layer among the layers")
     x = to_model_inputs(vit, photos, inputs)
@@ -108,8 +108,8 @@ def patch_tokens(
 def _one_photo(vit: Vit, x: Any, name: str, layers: list[int], mask: bool) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """Tokens (S, N, D) of one model input, and which patches (N,) are to be left out."""
     prefix = vit.grid.prefix
-    kept = run_and_keep(
-        vit, x, keys_of_names({name, STREAM}, range(vit.blocks), vit.blocks) if mask else [(name, one) for one in layers]
+    kept = run_keeping_activations(
+        vit, x, keys_from_names({name, STREAM}, range(vit.blocks), vit.blocks) if mask else [(name, one) for one in layers]
     )
     values = np.stack([kept[name, layer][0, prefix:].flatten(1).cpu().numpy() for layer in layers])
     if not mask:

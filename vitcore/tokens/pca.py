@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vitcore.grid import Grid
 from vitcore.tokens.foreground import foreground_sign
-from vitcore.tokens.one_thread import one_blas_thread
+from vitcore.tokens.one_blas_thread import one_blas_thread
 from vitcore.tokens.patch_tokens import PatchTokens, check_tokens
 
 COLOUR_SLOPE = 2.0  # of the sigmoid, as DINOv3's notebook pca.ipynb has it

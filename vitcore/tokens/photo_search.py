@@ -15,15 +15,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.forward.layers import select_layer
+from vitcore.forward.layer_indices import layer_index
 from vitcore.forward.recording import to_model_input
 from vitcore.images import Photo, PhotoError, crop_for_model, open_photo
 from vitcore.interventions.activation_sites import check_activations_defined
-from vitcore.interventions.activations import run_and_keep
+from vitcore.interventions.activations import run_keeping_activations
 from vitcore.models.vit import Vit
 from vitcore.report.model_facts import weights_digest
 from vitcore.tokens.patch_tokens import STREAM
-from vitcore.tokens.similarity import unit_tokens
+from vitcore.tokens.similarity import normalise_tokens
 
 MAX_INDEXED = 2000  # photos of one index
 BATCH = 8  # photos that are run together
@@ -32,7 +32,7 @@ Progress = Callable[[int, int], object]
 Source = str | Path | bytes
 
 
-class Neighbour(NamedTuple):
+class NearestPhoto(NamedTuple):
     """A photo of an index, by its place there, how alike it is (a cosine), and its nearest patch; None of a whole photo."""
 
     photo: int
@@ -55,7 +55,7 @@ class PhotoIndex:
     def __repr__(self) -> str:
         return f"<PhotoIndex: {len(self.names)} photos by {self.model}; patches of layer {self.layer}>"
 
-    def nearest(self, vectors: NDArray[np.floating], patch: int | None = None, count: int = 12) -> list[Neighbour]:
+    def nearest(self, vectors: NDArray[np.floating], patch: int | None = None, count: int = 12) -> list[NearestPhoto]:
         """The `count` photos most like a photo's `vectors` (`photo_vectors`), or whose likest patch is most like its `patch`.
 
         Raises: ValueError, for a patch that there is not.
@@ -68,7 +68,7 @@ class PhotoIndex:
             rows = np.load(kept, mmap_mode="r") if isinstance(kept, Path) else kept
             cosines = (rows[:1] if patch is None else rows[1:]).astype(np.float32) @ asked
             best = int(cosines.argmax())
-            found.append(Neighbour(photo, min(float(cosines[best]), 1.0), None if patch is None else best))
+            found.append(NearestPhoto(photo, min(float(cosines[best]), 1.0), None if patch is None else best))
         return sorted(found, key=lambda one: -one.cosine)[:count]
 
 
@@ -82,16 +82,20 @@ def photo_vectors(vit: Vit, photos: Sequence[Photo], layer: int | None = None) -
     import torch
 
     check_activations_defined(vit)
-    chosen, last, prefix = usual_layer(vit) if layer is None else select_layer(layer, vit.blocks), vit.blocks - 1, vit.grid.prefix
+    chosen, last, prefix = (
+        default_search_layer(vit) if layer is None else layer_index(layer, vit.blocks),
+        vit.blocks - 1,
+        vit.grid.prefix,
+    )
     crops = [crop_for_model(photo.image, vit.transform, photo.bands) for photo in photos]
     inputs = torch.cat([to_model_input(vit, crop.numbers) for crop in crops])
-    kept = run_and_keep(vit, inputs, [(STREAM, one) for one in sorted({chosen, last})])
+    kept = run_keeping_activations(vit, inputs, [(STREAM, one) for one in sorted({chosen, last})])
     end = kept[STREAM, last].cpu().numpy()
     whole = end[:, 0] if prefix and "class" in vit.pooling else end[:, prefix:].mean(1)
-    return unit_tokens(np.concatenate([whole[:, None], kept[STREAM, chosen].cpu().numpy()[:, prefix:]], 1))
+    return normalise_tokens(np.concatenate([whole[:, None], kept[STREAM, chosen].cpu().numpy()[:, prefix:]], 1))
 
 
-def usual_layer(vit: Vit) -> int:
+def default_search_layer(vit: Vit) -> int:
     """The layer whose patch tokens are compared where none is named."""
     return 3 * vit.blocks // 4
 
@@ -109,7 +113,7 @@ def index_photos(
     listed = list(photos)
     if not 0 < len(listed) <= MAX_INDEXED:
         raise ValueError(f"an index is of 1 to {MAX_INDEXED} photos, not {len(listed)}")
-    chosen = usual_layer(vit) if layer is None else select_layer(layer, vit.blocks)
+    chosen = default_search_layer(vit) if layer is None else layer_index(layer, vit.blocks)
     home = None if folder is None else folder / _index_name(vit, chosen)
     if home:
         home.mkdir(parents=True, exist_ok=True)
@@ -174,6 +178,6 @@ def _index_name(vit: Vit, layer: int) -> str:
     return f"{hashlib.sha256(made_by.encode()).hexdigest()[:16]}-layer{layer}"
 
 
-def default_folder() -> Path:
+def default_index_folder() -> Path:
     """Where indices are kept: VITCORE_INDEX, or a folder in the user's cache."""
     return Path(os.environ.get("VITCORE_INDEX") or Path.home() / ".cache" / "inside-vit" / "index")

@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.errors import check_name
+from vitcore.errors import check_choice
 from vitcore.tokens.foreground import foreground_side
-from vitcore.tokens.one_thread import one_blas_thread
+from vitcore.tokens.one_blas_thread import one_blas_thread
 from vitcore.tokens.patch_tokens import PatchTokens, check_tokens
 from vitcore.tokens.pca import pca
-from vitcore.tokens.similarity import unit_tokens
+from vitcore.tokens.similarity import normalise_tokens
 
 METHODS = ("kmeans", "normalised_cut")
 LEFT_OUT = -1  # in place of a segment
@@ -33,8 +33,8 @@ def segments(
     Raises: ValueError, for a method or a layer that there is not, and for more segments than patches.
     """
     check_tokens(tokens)
-    check_name("method", method, METHODS)
-    keep, unit = ~tokens.left_out, unit_tokens(tokens.of_layer(layer))
+    check_choice("method", method, METHODS)
+    keep, unit = ~tokens.left_out, normalise_tokens(tokens.of_layer(layer))
     labels = np.full(keep.shape, LEFT_OUT, np.int64)
     if method == "normalised_cut":
         for photo, kept in enumerate(keep):

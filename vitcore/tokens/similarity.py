@@ -18,7 +18,7 @@ def cosine_similarity(tokens: PatchTokens, patch: int, photo: int = 0) -> NDArra
     """
     check_tokens(tokens)
     tokens.check_photo(photo, patch)
-    unit = unit_tokens(tokens.values)
+    unit = normalise_tokens(tokens.values)
     return np.einsum("sd,sbnd->sbn", unit[:, photo, patch], unit)
 
 
@@ -46,7 +46,7 @@ def correspondences(tokens: PatchTokens, first: int = 0, second: int = 1, layer:
     check_tokens(tokens)
     for photo in (first, second):
         tokens.check_photo(photo)
-    unit = unit_tokens(tokens.of_layer(layer))
+    unit = normalise_tokens(tokens.of_layer(layer))
     alike = unit[first] @ unit[second].T
     out, out_there = tokens.left_out[first], tokens.left_out[second]
     if out_there.all() or out.all():
@@ -66,6 +66,6 @@ def correspondences(tokens: PatchTokens, first: int = 0, second: int = 1, layer:
     )
 
 
-def unit_tokens(values: NDArray[np.float32]) -> NDArray[np.float32]:
+def normalise_tokens(values: NDArray[np.float32]) -> NDArray[np.float32]:
     """Tokens (…, D) of length 1."""
     return values / np.maximum(np.linalg.norm(values, axis=-1, keepdims=True), LEAST_NORM)

@@ -24,7 +24,7 @@ def export(model: str | Path, to: str | Path) -> Path:
     timm's own functions write them, with the architecture's arguments, the preprocessing and the names of the classes.
     Raises: ModelError, for models timm can't build (the paper's pre-training head) and folders that can't be written.
     """
-    vit, file = load(model), local_files.find_weights(model)
+    vit, file = load(model), local_files.find_local_weights(model)
     module = vit.module if file is None else _as_timm(vit, _facts(file))
     try:
         save_for_hf(module, str(to), model_config=_names(vit), safe_serialization=True)
@@ -35,7 +35,7 @@ def export(model: str | Path, to: str | Path) -> Path:
 
 def _facts(file: Path) -> dict[str, Any]:
     """The card beside the file, else the one that it would get."""
-    return local_files.read_card(file) if local_files.has_card(file) or not file.exists() else inspect(file).card()
+    return local_files.read_model_card(file) if local_files.has_model_card(file) or not file.exists() else inspect(file).card()
 
 
 def _as_timm(vit: Vit, facts: dict[str, Any]) -> Any:

@@ -25,8 +25,8 @@ from vitcore.train.run_folder import (
     read_log,
     read_recipe,
     read_source,
-    replace_atomically,
-    write_atomically,
+    replace_file_atomically,
+    write_file_atomically,
 )
 from vitcore.translation import translated_labels
 
@@ -98,12 +98,12 @@ def last_accuracy(log: Sequence[dict[str, Any]]) -> FilmAccuracy | None:
     return next((FilmAccuracy(r["step"], r["top1"], r.get("val_photos", 0)) for r in reversed(log) if "top1" in r), None)
 
 
-def snapshot_steps(recipe: Recipe) -> set[int]:
+def film_snapshot_steps(recipe: Recipe) -> set[int]:
     """Steps whose frame is kept: 0, the last, and the rest spaced by a constant ratio between."""
-    return spaced_steps(recipe.steps, recipe.snapshots)
+    return geometrically_spaced_steps(recipe.steps, recipe.snapshots)
 
 
-def spaced_steps(steps: int, count: int) -> set[int]:
+def geometrically_spaced_steps(steps: int, count: int) -> set[int]:
     """About `count` of the steps 0 to `steps`, spaced by a constant ratio, with both ends; few steps have fewer."""
     if count < 1:
         return set()
@@ -117,17 +117,17 @@ def contiguous_arrays(arrays: dict[str, NDArray]) -> dict[str, NDArray]:
 
 def save_frame(folder: RunFolder, step: int, frame: dict[str, NDArray]) -> None:
     """Write the frame of a step."""
-    replace_atomically(folder.frames / f"{step:07d}.safetensors", lambda to: save_file(contiguous_arrays(frame), to))
+    replace_file_atomically(folder.frames / f"{step:07d}.safetensors", lambda to: save_file(contiguous_arrays(frame), to))
 
 
 def save_shared_arrays(folder: RunFolder, photos: NDArray[np.uint8], names: Sequence[str], grid: Grid, classes: Sequence[str],
                **still: NDArray) -> None:  # fmt: skip
     """Write what all frames share."""
-    replace_atomically(
+    replace_file_atomically(
         folder.frames / "still.safetensors", lambda to: save_file(contiguous_arrays({"photos": photos, **still}), to)
     )
     facts = {"names": list(names), "grid": [grid.rows, grid.cols, grid.patch_px, grid.prefix], "classes": list(classes)}
-    write_atomically(folder.frames / "still.json", json.dumps(facts))
+    write_file_atomically(folder.frames / "still.json", json.dumps(facts))
 
 
 def film_of_run(run_id: str | Path, title: str = "") -> Film:
@@ -159,13 +159,13 @@ def save_film(film: Film, file: Path, most_records: int = 600) -> None:
     facts = {
         "title": film.title, "task": film.task, "names": film.names, "classes": [film.classes[i] for i in used],
         "grid": [film.grid.rows, film.grid.cols, film.grid.patch_px, film.grid.prefix],
-        "log": thin_log(film.log, most_records), "command": film.command, "data": film.data,
+        "log": thin_training_log(film.log, most_records), "command": film.command, "data": film.data,
         "shared": film.shared, "class_count": film.class_count, "imagenet": _imagenet_numbers(film, used),
     }  # fmt: skip
     still = {f"still.{name}": value for name, value in {**film.shared_arrays, "photos": film.photos}.items()}
     file.parent.mkdir(parents=True, exist_ok=True)
-    replace_atomically(file, lambda to: save_file(contiguous_arrays({"steps": film.steps, **arrays, **still}), to))
-    write_atomically(file.with_suffix(".json"), json.dumps(facts, ensure_ascii=False))
+    replace_file_atomically(file, lambda to: save_file(contiguous_arrays({"steps": film.steps, **arrays, **still}), to))
+    write_file_atomically(file.with_suffix(".json"), json.dumps(facts, ensure_ascii=False))
 
 
 def _imagenet_numbers(film: Film, used: Sequence[int]) -> list[int]:
@@ -177,7 +177,7 @@ def _imagenet_numbers(film: Film, used: Sequence[int]) -> list[int]:
     return [*used] if len(film.classes) == 1000 and film.classes == imagenet_class_names(1000) else []
 
 
-def thin_log(log: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+def thin_training_log(log: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
     """Every n-th record, and those with an evaluation."""
     every = max(1, -(-len(log) // most))
     return [r for i, r in enumerate(log) if i % every == 0 or "val_loss" in r or i == len(log) - 1]

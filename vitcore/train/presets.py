@@ -149,7 +149,7 @@ PRESETS: dict[str, Callable[[], Recipe]] = {
 }  # fmt: skip
 
 
-def preset(name: str, **changes: object) -> Recipe:
+def recipe_of_preset(name: str, **changes: object) -> Recipe:
     """A preset by name, with some fields changed. Raises: RecipeError, naming those there are."""
     if name not in PRESETS:
         raise RecipeError("there is no preset {name!r}: {presets}.", name=name, presets=", ".join(PRESETS))

@@ -165,7 +165,7 @@ class Recipe:
         if self.task in ("distil", "layers") and not self.teacher:
             raise RecipeError("distillation needs a teacher.")
         if self.task == "layers":
-            patch_plan(self)
+            kept_patches_plan(self)
 
 
 def architecture_conflict(recipe: "Recipe") -> str:
@@ -202,7 +202,7 @@ class PlannedShare(NamedTuple):
     until: float
 
 
-def patch_plan(recipe: Recipe) -> list[PlannedShare]:
+def kept_patches_plan(recipe: Recipe) -> list[PlannedShare]:
     """`keep_patches`, in the order of the steps. Raises: RecipeError."""
     try:
         plan = [PlannedShare(*map(float, part.split(":"))) for part in recipe.keep_patches.split(",") if part.strip()]
@@ -223,12 +223,12 @@ def recipe_fields() -> tuple[dataclasses.Field, ...]:
     return dataclasses.fields(Recipe)
 
 
-def to_json(recipe: Recipe) -> str:
+def recipe_to_json(recipe: Recipe) -> str:
     """The recipe with its version, as JSON."""
     return json.dumps({"version": VERSION} | dataclasses.asdict(recipe), indent=1)
 
 
-def from_json(text: str) -> Recipe:
+def recipe_from_json(text: str) -> Recipe:
     """The recipe of `to_json`. Raises: RecipeError for another version, unknown fields or values out of range."""
     try:
         facts = json.loads(text)

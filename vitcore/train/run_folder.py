@@ -21,9 +21,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from vitcore.errors import RefusalError, first_line
-from vitcore.train.recipe import Recipe, RecipeError, from_json, to_json
-from vitcore.translation import parts, retell, say
+from vitcore.errors import RefusalError, first_error_line
+from vitcore.train.recipe import Recipe, RecipeError, recipe_from_json, recipe_to_json
+from vitcore.translation import say, sentence_as_json, sentence_from_json
 
 RUNS_FOLDER = Path(os.environ.get("VITCORE_RUNS", "runs"))
 RUN_NAME = re.compile(  # of a folder on any system: Windows keeps some names for itself and drops a dot at the end
@@ -64,9 +64,9 @@ def create_run(run_id: str, recipe: Recipe, source: str, root: Path | None = Non
     except FileExistsError:
         raise RunError("there is a run {run_id!r} already: choose another name, or resume it.", run_id=run_id) from None
     with explain_write_errors(folder, say("its recipe")):
-        write_atomically(folder.path / "recipe.json", to_json(recipe))
-        write_atomically(folder.path / "source.json", json.dumps({"data": source}))
-        write_atomically(folder.path / "environment.json", json.dumps(environment(), indent=1))
+        write_file_atomically(folder.path / "recipe.json", recipe_to_json(recipe))
+        write_file_atomically(folder.path / "source.json", json.dumps({"data": source}))
+        write_file_atomically(folder.path / "environment.json", json.dumps(run_environment(), indent=1))
         folder.frames.mkdir()
     return folder
 
@@ -88,7 +88,7 @@ def all_runs(root: Path | None = None) -> list[RunFolder]:
 def read_recipe(folder: RunFolder) -> Recipe:
     """The recipe a run was started with. Raises: RunError, also for one of another version."""
     try:
-        return from_json((folder.path / "recipe.json").read_text(encoding="utf-8"))
+        return recipe_from_json((folder.path / "recipe.json").read_text(encoding="utf-8"))
     except (OSError, RecipeError) as error:
         raise RunError("the recipe of run {id} can't be read: {error}", id=folder.id, error=error) from None
 
@@ -127,14 +127,14 @@ def write_status(folder: RunFolder, state: str, step: int, message: str = "", **
     "message" and "problems" are finished sentences; "parts" has the same with sentence and facts apart, to be translated.
     """
     facts = {"state": state, "step": step, "message": message, "pid": os.getpid(), "time": _now(), **more}
-    apart = {"message": parts(message), "problems": [parts(one) for one in more.get("problems", ())]}
-    write_atomically(folder.path / "status.json", json.dumps(facts | {"parts": apart}), sync=False)
+    apart = {"message": sentence_as_json(message), "problems": [sentence_as_json(one) for one in more.get("problems", ())]}
+    write_file_atomically(folder.path / "status.json", json.dumps(facts | {"parts": apart}), sync=False)
 
 
 def translate_status(said: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
     """The message and the problems of a status in the reader's language; an older run's as they were said."""
     apart = said if not isinstance(said.get("parts"), dict) else said["parts"]
-    return retell(apart.get("message") or ""), tuple(map(retell, apart.get("problems") or ()))
+    return sentence_from_json(apart.get("message") or ""), tuple(map(sentence_from_json, apart.get("problems") or ()))
 
 
 def read_log(folder: RunFolder) -> list[dict[str, Any]]:
@@ -160,7 +160,7 @@ def is_training(folder: RunFolder) -> bool:
 
 
 @contextlib.contextmanager
-def lock_run(folder: RunFolder) -> Iterator[None]:
+def hold_run_lock(folder: RunFolder) -> Iterator[None]:
     """Hold the run. Raises: RunError when another process does."""
     lock = FileLock(folder.path / "lock", timeout=1)
     try:
@@ -182,19 +182,19 @@ def explain_write_errors(folder: RunFolder, what: str, errors: tuple[type[Except
         raise
     except errors as error:
         left = say("the checkpoint before it is whole") if folder.has_checkpoint else say("there was no checkpoint yet")
-        reason = getattr(error, "strerror", None) or first_line(error)
+        reason = getattr(error, "strerror", None) or first_error_line(error)
         raise RunError(
             "{what} of run {id} could not be written ({reason}); {left}.", what=what, id=folder.id, reason=reason, left=left
         ) from error
 
 
-def write_atomically(file: Path, content: str | bytes, sync: bool = True) -> None:
+def write_file_atomically(file: Path, content: str | bytes, sync: bool = True) -> None:
     """Write a file in one step: readers see the old one or the new one; with `sync` also after a power cut."""
     data = content.encode() if isinstance(content, str) else content
-    replace_atomically(file, lambda to: to.write_bytes(data), sync)
+    replace_file_atomically(file, lambda to: to.write_bytes(data), sync)
 
 
-def replace_atomically(file: Path, fill: Callable[[Path], Any], sync: bool = True) -> None:
+def replace_file_atomically(file: Path, fill: Callable[[Path], Any], sync: bool = True) -> None:
     """Let `fill` write a new file beside `file`, then put it in its place; nothing is left behind when it fails."""
     new = file.with_name(f".{file.name}.{os.getpid()}")
     try:
@@ -218,7 +218,7 @@ def _put(new: Path, file: Path) -> None:
     new.replace(file)
 
 
-def environment() -> dict[str, Any]:
+def run_environment() -> dict[str, Any]:
     """What the run ran on: versions, machine, command."""
     return {
         "python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count(),

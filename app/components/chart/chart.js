@@ -1,7 +1,7 @@
 // A chart drawn in place: pictures, points, lines, bars; what stays keeps its element, so that it glides and never blinks.
 
-import { minus } from "../text.js"
-import { fillHover, ticksOf } from "./chart_words.js"
+import { minus } from "../text_formatting.js"
+import { fillHover, ticksOf } from "./chart_ticks_and_hover.js"
 
 const NS = "http://www.w3.org/2000/svg"
 const states = new WeakMap()

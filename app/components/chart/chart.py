@@ -9,11 +9,11 @@ from typing import Any
 
 import streamlit as st
 
-from app.components.component_files import component
-from vitcore.figures.drawing import Axis, Bars, Drawing, HeatCells, Label, Mark, Outline, Points, RasterLayer, Rule
-from vitcore.figures.theme import apply_colour_scale, gradient_stops, ink_colour, pixels_to_data_uri
+from app.components.component_files import component_from_folder
+from vitcore.figures.drawing import Axis, Bars, Drawing, HeatCells, Label, Mark, Outline, Points, RasterLayer, StraightLine
+from vitcore.figures.theme_colours import apply_colour_scale, gradient_stops, ink_colour, pixels_to_data_uri
 
-_CHART = component("chart")
+_CHART = component_from_folder("chart")
 
 
 def chart(spec: dict[str, Any], *, key: str, alt: str, marker_x: float | None = None, rows: int = 0) -> None:
@@ -92,10 +92,10 @@ def _mark(mark: Mark, drawing: Drawing) -> dict[str, Any]:
     return {"kind": "cells", "text": rows, "dx": mark.size[0] / len(rows[0]), "dy": mark.size[1] / len(rows)}
 
 
-def _lines(shape: Outline | Rule, drawing: Drawing) -> list[dict[str, Any]]:
+def _lines(shape: Outline | StraightLine, drawing: Drawing) -> list[dict[str, Any]]:
     """A line; a rectangle's four."""
     look = {"colour": ink_colour(shape.colour, drawing.mode), "wide": shape.line_px, "across": False, "along": False, "dash": ""}
-    if isinstance(shape, Rule):
+    if isinstance(shape, StraightLine):
         upright = shape.x is not None
         ends = {"x": [shape.x] * 2, "y": [0, 1], "along": True} if upright else {"x": [0, 1], "y": [shape.y] * 2, "across": True}
         return [look | ends | {"dash": "" if upright else "dash"}]

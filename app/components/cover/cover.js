@@ -1,10 +1,10 @@
 // Cover and see: patches are covered on the photo here in the browser; the answer and the maps that are left come from Python.
 
-import { adoptChoices, fresh } from "../choices.js"
-import { palettes, smallMap } from "../explorer/explorer_read.js"
-import { changed, decodePatches, floats } from "./cover_read.js"
+import { adoptChoices, fresh } from "../pending_choices.js"
+import { palettes, smallMap } from "../explorer/explorer_attention_bytes.js"
+import { changed, decodePatches, floats } from "./cover_tools_and_undo.js"
 import { imageFor, scheduleCover } from "./cover_draw.js"
-import { fillButtons, listenCover, wordsOf } from "./cover_touch.js"
+import { fillButtons, listenCover, wordsOf } from "./cover_pointer_and_keys.js"
 
 const states = new WeakMap()
 

@@ -5,7 +5,7 @@ Strokes are drawn in the browser; when one ends, the set of covered patches come
 
 from typing import Any
 
-from app.components.pending_choices import choice_component, choose
+from app.components.pending_choices import choice_component, set_control
 
 LABELS = (
     "photo", "canvas", "tools", "brush", "eraser", "rectangle", "object", "undo", "redo", "clear", "size", "threshold", "fill",
@@ -22,8 +22,8 @@ def cover(data: dict[str, Any], *, key: str, target: str, fill_target: str) -> N
 
     def take(given: dict[str, Any]) -> None:
         if "covered" in given:
-            choose(target, str(given["covered"]))
+            set_control(target, str(given["covered"]))
         if given.get("fill") in fills:
-            choose(fill_target, given["fill"])
+            set_control(fill_target, given["fill"])
 
     choice_component("cover", LABELS, data, key=key, take=take)

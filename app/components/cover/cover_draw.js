@@ -1,9 +1,9 @@
 // Covering's drawing part: the photo with its covered patches, and the maps before and after.
 
-import { drawBar, fill } from "../explorer/explorer_read.js"
-import { framed, strokeTwice } from "../outlined.js"
-import { canvasInPx, heatOnPhoto, there } from "../overlay.js"
-import { nearestKept } from "./cover_read.js"
+import { drawBar, fill } from "../explorer/explorer_attention_bytes.js"
+import { framed, strokeTwice } from "../outlier_frames.js"
+import { canvasInPx, heatOnPhoto, there } from "../heat_overlay.js"
+import { nearestKept } from "./cover_tools_and_undo.js"
 
 const POINTED_AT = "#ffb000", KEPT_IMAGES = 12
 

@@ -1,10 +1,10 @@
 // The attention explorer: point at a patch and all heads answer, drawn here from one block of bytes; a choice goes to Python.
 
-import { adoptChoices, fresh } from "../choices.js"
-import { label } from "./explorer_words.js"
+import { adoptChoices, fresh } from "../pending_choices.js"
+import { label } from "./explorer_sentences.js"
 import { bars, drawAtlas, paint, prefetch, schedule } from "./explorer_draw.js"
-import { headColumns } from "./explorer_read.js"
-import { build, listen } from "./explorer_touch.js"
+import { headColumns } from "./explorer_attention_bytes.js"
+import { build, listen } from "./explorer_pointer_and_keys.js"
 
 const states = new WeakMap()
 

@@ -7,7 +7,7 @@ a block's attention, the strip) are files of Streamlit's media store, named by t
 from collections.abc import Callable
 from typing import Any
 
-from app.components.pending_choices import choice_component, take_choices
+from app.components.pending_choices import apply_choices, choice_component
 
 LABELS = ("canvas", "tokens", "heads", "compare", "compare help", "play", "strip", "rules", "keys", "mask")
 
@@ -32,6 +32,6 @@ def explorer(
         for name in PINNED_TOKENS:
             if name in given:
                 pin(name, None if given[name] is None else int(given[name]), prefix)
-        take_choices(given, targets, CHOICE_TYPES | {"column": lambda column: directions[bool(column)]})
+        apply_choices(given, targets, CHOICE_TYPES | {"column": lambda column: directions[bool(column)]})
 
     choice_component("explorer", LABELS, data, key=key, take=take)

@@ -1,11 +1,11 @@
 // The explorer's drawing part: the lit photo, the map of each head, the strip, the colour bars.
 
-import { answering, chosen, drawBar, even, exactly, fetched, fill, largest, least, place, read, standingOut } from "./explorer_read.js"
-import { headline, nameOf, tell } from "./explorer_words.js"
-import { fillIn } from "../text.js"
-import { heatOnPhoto, scaleTop } from "../overlay.js"
-import { framed, strokeTwice } from "../outlined.js"
-import { outlineRegion } from "../region.js"
+import { answering, chosen, drawBar, even, exactly, fetched, fill, largest, least, place, read, standingOut } from "./explorer_attention_bytes.js"
+import { headline, nameOf, tell } from "./explorer_sentences.js"
+import { fillIn } from "../text_formatting.js"
+import { heatOnPhoto, scaleTop } from "../heat_overlay.js"
+import { framed, strokeTwice } from "../outlier_frames.js"
+import { outlineRegion } from "../region_selection.js"
 
 export function schedule(s) {
   s.frame ||= requestAnimationFrame(() => paint(s))

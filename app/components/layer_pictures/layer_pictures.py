@@ -1,8 +1,8 @@
 """Pictures of every depth side by side, each with its name and what is said of it."""
 
-from app.components.component_files import component
+from app.components.component_files import component_from_folder
 
-_COMPONENT = component("layer_pictures", "<ol>\n</ol>")
+_COMPONENT = component_from_folder("layer_pictures", "<ol>\n</ol>")
 
 
 def layer_pictures(pictures: list[dict[str, str]], *, key: str, label: str) -> None:

@@ -1,12 +1,12 @@
 // Live: the model runs in this browser, on a camera, a clip, an image or the photo at hand; Python is asked for nothing while it does.
 
-import { palettes, smallMap } from "../explorer/explorer_read.js"
+import { palettes, smallMap } from "../explorer/explorer_attention_bytes.js"
 import { floatsOf, say, showServersAnswer } from "./live_answer.js"
 import { schedule } from "./live_draw.js"
-import { buildHeads } from "./live_heads.js"
-import { startWorker } from "./live_run.js"
-import { openPhoto, stopSource } from "./live_source.js"
-import { listen } from "./live_touch.js"
+import { buildHeads } from "./live_head_switches.js"
+import { startWorker } from "./live_worker_client.js"
+import { openPhoto, stopSource } from "./live_camera_and_files.js"
+import { listen } from "./live_pointer_and_keys.js"
 
 const states = new WeakMap()
 

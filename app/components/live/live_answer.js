@@ -1,12 +1,12 @@
 // What Live says and shows of an answer: five classes, the rate, what is missing, and that this browser and the server agree.
 
-import { fillIn } from "../text.js"
+import { fillIn } from "../text_formatting.js"
 import { adoptFrame, adoptImages, schedule } from "./live_draw.js"
-import { largestDifference, shownShare } from "./live_read.js"
-import { buildHeads } from "./live_heads.js"
-import { showClip } from "./live_clip.js"
-import { filmKind } from "./live_film.js"
-import { openPhoto } from "./live_source.js"
+import { largestDifference, shownShare } from "./live_rollout_and_detail.js"
+import { buildHeads } from "./live_head_switches.js"
+import { showClip } from "./live_clip_frames.js"
+import { filmKind } from "./live_record_film.js"
+import { openPhoto } from "./live_camera_and_files.js"
 
 const AGREES = 0.01 // of logits: float32 on two machines differ by a few millionths, other arithmetic by far more
 

@@ -1,11 +1,11 @@
 // Live's drawing part: the frame, and beside it the heat of rollout or of a layer, of the answer or of the patch that is pointed at.
 
-import { drawBar, fill } from "../explorer/explorer_read.js"
-import { framed, strokeTwice } from "../outlined.js"
-import { outlineRegion, regionSentence } from "../region.js"
-import { canvasInPx, heatOnPhoto, scaleTop, there } from "../overlay.js"
-import { digits, fillIn } from "../text.js"
-import { alone, attended, rollout } from "./live_read.js"
+import { drawBar, fill } from "../explorer/explorer_attention_bytes.js"
+import { framed, strokeTwice } from "../outlier_frames.js"
+import { outlineRegion, regionSentence } from "../region_selection.js"
+import { canvasInPx, heatOnPhoto, scaleTop, there } from "../heat_overlay.js"
+import { digits, fillIn } from "../text_formatting.js"
+import { alone, attended, rollout } from "./live_rollout_and_detail.js"
 
 const POINTED_AT = "#ffb000"
 

@@ -1,7 +1,7 @@
 // The model, away from the page: frames come in, answers go out. It asks this server for its files, and nobody for anything else.
 
 import { boxOfCut, resizeAndCrop, rounded } from "./live_resize.js"
-import { fineDetail, rollout, topClasses } from "./live_read.js"
+import { fineDetail, rollout, topClasses } from "./live_rollout_and_detail.js"
 
 const VIEW_PX = 320, TOP = 5, MOST_THREADS = 4, GONE = "410" // HTTP's: the file is not what it was
 const here = /** @type {any} */ (self)

@@ -1,9 +1,9 @@
 // The Look page: the photo and the paper's five pictures; what is pointed at lights up in all of them, here in the browser.
 
-import { adoptChoices, fresh } from "../choices.js"
-import { decodeTable, palettes, smallMap } from "../explorer/explorer_read.js"
+import { adoptChoices, fresh } from "../pending_choices.js"
+import { decodeTable, palettes, smallMap } from "../explorer/explorer_attention_bytes.js"
 import { schedule } from "./look_draw.js"
-import { build, listen } from "./look_touch.js"
+import { build, listen } from "./look_pointer_and_keys.js"
 
 const states = new WeakMap()
 

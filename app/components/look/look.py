@@ -7,7 +7,7 @@ Streamlit's media store, which the browser fetches once.
 from collections.abc import Callable
 from typing import Any
 
-from app.components.pending_choices import choice_component, take_choices
+from app.components.pending_choices import apply_choices, choice_component
 
 LABELS = (
     "photo", "canvas", "mask", "all layers", "layer", "heads", "after layer", "play",
@@ -27,7 +27,7 @@ def look(
     """
 
     def take(given: dict[str, Any]) -> None:
-        take_choices(given, targets or {}, CHOICE_TYPES)
+        apply_choices(given, targets or {}, CHOICE_TYPES)
         if open_page and (name := given.get("open")):
             open_page(str(name))
 

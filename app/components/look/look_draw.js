@@ -1,11 +1,11 @@
 // The Look page's drawing part: heat on the photo, the patches in their sequence, filters, positions, distances and rollout.
 
-import { even, fetched, fill, largest, place, standingOut } from "../explorer/explorer_read.js"
-import { heatOnPhoto, scaleTop, there } from "../overlay.js"
-import { framed, strokeTwice } from "../outlined.js"
-import { outlineRegion } from "../region.js"
-import { strongest, numbersOf, painted, ringed, signedRow, lines } from "./look_read.js"
-import { tell } from "./look_words.js"
+import { even, fetched, fill, largest, place, standingOut } from "../explorer/explorer_attention_bytes.js"
+import { heatOnPhoto, scaleTop, there } from "../heat_overlay.js"
+import { framed, strokeTwice } from "../outlier_frames.js"
+import { outlineRegion } from "../region_selection.js"
+import { strongest, numbersOf, painted, ringed, signedRow, lines } from "./look_numbers.js"
+import { tell } from "./look_sentences.js"
 
 export const PINNED = "#ffffff", POINTED = "#ffb000"
 const FLIGHT_MS = 800, RINGED = 3, STREAMS = 40

@@ -5,7 +5,7 @@ import { taken, typed } from "../keys.js"
 import { fullScreen, leave, numberedPicture, watchPointer } from "./full_screen.js"
 import { pageSize } from "./page_size.js"
 import { takeDrops } from "./photo_drop.js"
-import { makeRoom } from "./popover_room.js"
+import { makeRoom } from "./popover_scroll.js"
 
 const root = document.documentElement
 const OWN_ESCAPE = "[data-escape], [data-region]" // a component that has something to undo first

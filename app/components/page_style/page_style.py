@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from app.components.component_files import component
-from app.components.pending_choices import choose
+from app.components.component_files import component_from_folder
+from app.components.pending_choices import set_control
 
-_COMPONENT = component("page_style", "<i hidden>\n</i>", isolate_styles=False)
+_COMPONENT = component_from_folder("page_style", "<i hidden>\n</i>", isolate_styles=False)
 SIZE_COOKIE = "inside_vit_size"  # what `static/head.html` tells before the first run
 SIZE = re.compile(r"([1-7](?:\.\d{1,2})?)-(\d{1,4})-(\d{1,4})")
 
@@ -33,12 +33,12 @@ def page_size() -> PageSize:
     return size
 
 
-def scaled_px(px: int) -> int:
+def scale_to_page_px(px: int) -> int:
     """A width of a usual page in px, on this one: as much larger as its type is."""
     return round(px * page_size().scale)
 
 
-def apply_style(
+def apply_page_style(
     lecture: bool, mode: str, page: str, paths: list[str], chosen: str, *, key: str, lecture_key: str, keys_key: str,
     download_sizes: dict[str, str], words: dict[str, str],
 ) -> None:  # fmt: skip
@@ -57,7 +57,7 @@ def apply_style(
 
     def lecture_left() -> None:
         if st.session_state[key].left:
-            choose(lecture_key, False)
+            set_control(lecture_key, False)
 
     def keys_asked() -> None:
         st.session_state[keys_key] = bool(st.session_state[key].keys)

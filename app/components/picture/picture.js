@@ -1,11 +1,11 @@
 // The picture a person can point at: draws patches on a canvas, answers hover itself, sends clicks to Python.
 
 import { ARROWS, neighbour } from "../keys.js"
-import { framed } from "../outlined.js"
-import { heatOnPhoto, holding, placeOf, there } from "../overlay.js"
-import { listenRegion, outlineRegion, regionSentence, regionSum } from "../region.js"
-import { digits, fillIn, minus } from "../text.js"
-import { drawable, inParts } from "./curtain.js"
+import { framed } from "../outlier_frames.js"
+import { heatOnPhoto, holding, placeOf, there } from "../heat_overlay.js"
+import { listenRegion, outlineRegion, regionSentence, regionSum } from "../region_selection.js"
+import { digits, fillIn, minus } from "../text_formatting.js"
+import { drawable, inParts } from "./compare_curtain.js"
 
 const states = new WeakMap()
 const groups = new Map() // pictures that point at the same patch together: the name of a group, and what shows it in each

@@ -6,12 +6,12 @@ from typing import Any
 import streamlit as st
 
 from app import texts
-from app.components.component_files import component, read_script, read_source
-from app.components.pending_choices import choose
-from vitcore.figures.theme import ColourScale, gradient_stops
+from app.components.component_files import bundle_script, component_from_folder, read_source_with_imports
+from app.components.pending_choices import set_control
+from vitcore.figures.theme_colours import ColourScale, gradient_stops
 from vitcore.translation import say
 
-_PICTURE = component("picture")
+_PICTURE = component_from_folder("picture")
 
 
 def picture(
@@ -47,16 +47,16 @@ def picture(
     def pick() -> None:
         chosen = st.session_state[key].picked
         if chosen is not None:
-            choose(target, int(chosen))
+            set_control(target, int(chosen))
             if also_choose:
-                choose(*also_choose)
+                set_control(*also_choose)
 
     _PICTURE(data=data, key=key, on_picked_change=pick)
 
 
 _SCALE = st.components.v2.component(
     "inside_vit_scale", html="<div class='row'><span></span><div class='bar'></div><span></span><b></b>\n</div>",
-    css=read_source("picture/scale.css"), js=read_script("picture/scale.js"),
+    css=read_source_with_imports("picture/colour_bar.css"), js=bundle_script("picture/colour_bar.js"),
 )  # fmt: skip
 
 

@@ -2,8 +2,8 @@
 // The arrow keys go from one to the next wherever the focus is, unless it is on what moves by them itself.
 
 import { needed } from "../keys.js"
-import { framed } from "../outlined.js"
-import { heatOnPhoto, holding, there } from "../overlay.js"
+import { framed } from "../outlier_frames.js"
+import { heatOnPhoto, holding, there } from "../heat_overlay.js"
 
 const HOLD_MS = 1100, FADE_MS = 220
 const PLAY = "M4 2.5v11l9-5.5z", PAUSE = "M3.5 2.5h3v11h-3zM9.5 2.5h3v11h-3z"

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.components.component_files import translated_component
-from app.components.pending_choices import choose
+from app.components.pending_choices import set_control
 
 
 def stepper(
@@ -20,7 +20,7 @@ def stepper(
 
     def go() -> None:
         if st.session_state[key].to:
-            choose(target, int(st.session_state[key].to))
+            set_control(target, int(st.session_state[key].to))
 
     data = {"names": names, "spoken": spoken, "step": step, "clicker": clicker, "titled": titled}
     translated_component("stepper", label=label, before=before, after=after)(data=data, key=key, on_to_change=go)

@@ -1,10 +1,10 @@
 // Components as switches: touched here in the browser; the answer and the map that are left come from Python.
 
-import { adoptChoices, fresh } from "../choices.js"
-import { palettes, smallMap } from "../explorer/explorer_read.js"
-import { floatsOf, namesOff } from "./switches_read.js"
+import { adoptChoices, fresh } from "../pending_choices.js"
+import { palettes, smallMap } from "../explorer/explorer_attention_bytes.js"
+import { floatsOf, namesOff } from "./switches_state.js"
 import { imageOf, scheduleSwitches } from "./switches_draw.js"
-import { buildBoard, buildChoices, listenSwitches, sayOff } from "./switches_touch.js"
+import { buildBoard, buildChoices, listenSwitches, sayOff } from "./switches_pointer_and_keys.js"
 
 const states = new WeakMap()
 

@@ -5,7 +5,7 @@ A switch that is touched shows it at once in the browser; the set of those that 
 
 from typing import Any
 
-from app.components.pending_choices import choice_component, choose
+from app.components.pending_choices import choice_component, set_control
 
 LABELS = (
     "answer", "before", "after", "switches", "all on", "tokens", "attention", "mlp", "switch_by", "switch_map", "try every head",
@@ -22,6 +22,6 @@ def switches(data: dict[str, Any], *, key: str, targets: dict[str, str]) -> None
         for name, target in targets.items():
             offered = [value for value, _ in data["choices"].get(name, [])]
             if name in given and (not offered or given[name] in offered):
-                choose(target, str(given[name]))
+                set_control(target, str(given[name]))
 
     choice_component("switches", LABELS, data, key=key, take=take)

@@ -1,8 +1,8 @@
 // The switches' drawing part: the map before and after on one scale.
 
-import { drawBar, fill } from "../explorer/explorer_read.js"
-import { framed } from "../outlined.js"
-import { heatOnPhoto, there } from "../overlay.js"
+import { drawBar, fill } from "../explorer/explorer_attention_bytes.js"
+import { framed } from "../outlier_frames.js"
+import { heatOnPhoto, there } from "../heat_overlay.js"
 
 const MOST_IMAGES = 8
 

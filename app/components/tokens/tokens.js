@@ -1,9 +1,9 @@
 // The page Tokens: two photos in the colours of their patch tokens; the patch pointed at lights up its like in the other one.
 
-import { adoptChoices, fresh } from "../choices.js"
+import { adoptChoices, fresh } from "../pending_choices.js"
 import { schedule } from "./tokens_draw.js"
-import { build, listen, prefetch } from "./tokens_touch.js"
-import { label } from "./tokens_words.js"
+import { build, listen, prefetch } from "./tokens_pointer_and_keys.js"
+import { label } from "./tokens_sentences.js"
 
 const states = new WeakMap()
 

@@ -6,7 +6,7 @@ browser fetches once. What is chosen comes back to Python once.
 
 from typing import Any
 
-from app.components.pending_choices import choice_component, take_choices
+from app.components.pending_choices import apply_choices, choice_component
 
 LABELS = (
     "photo", "canvas", "views", "colours", "foreground", "segments", "threshold", "play", "matches", "matches help", "strip",
@@ -21,6 +21,6 @@ def tokens(data: dict[str, Any], *, key: str, targets: dict[str, str]) -> None:
 
     def take(given: dict[str, Any]) -> None:
         known = {choice: control for choice, control in targets.items() if choice != "view" or given.get("view") in VIEWS}
-        take_choices(given, known, CHOICE_TYPES)  # a message made by hand may name another view
+        apply_choices(given, known, CHOICE_TYPES)  # a message made by hand may name another view
 
     choice_component("tokens", LABELS, data, key=key, take=take)

@@ -1,10 +1,10 @@
 // The drawing part of the page Tokens: the view on both photos, similarity on the other one, frames of matches, the strip.
 
-import { drawBar } from "../explorer/explorer_read.js"
-import { heatOnPhoto, there } from "../overlay.js"
-import { framed, strokeTwice } from "../outlined.js"
-import { cosines, ends, matchOf, mutualMatches, shade, unitTokens, viewColours } from "./tokens_read.js"
-import { tellTokens } from "./tokens_words.js"
+import { drawBar } from "../explorer/explorer_attention_bytes.js"
+import { heatOnPhoto, there } from "../heat_overlay.js"
+import { framed, strokeTwice } from "../outlier_frames.js"
+import { cosines, ends, matchOf, mutualMatches, shade, unitTokens, viewColours } from "./tokens_similarity.js"
+import { tellTokens } from "./tokens_sentences.js"
 
 const PINNED = "#ffffff", POINTED = "#ffb000", NEXT = "#4FC3D9"
 const SLICE_MS = 6 // of a frame, after which no other layer of the strip is begun: what is pointed at comes first

@@ -1,6 +1,6 @@
 // Vectors as rows of little bars: what enters, what each part makes of it, what is added to the stream.
 
-import { minus } from "../text.js"
+import { minus } from "../text_formatting.js"
 
 const NS = "http://www.w3.org/2000/svg"
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from app import texts
-from app.components.component_files import component
+from app.components.component_files import component_from_folder
 from vitcore.translation import decimal
 
-_VECTORS = component("vectors")
+_VECTORS = component_from_folder("vectors")
 
 BAR_COUNT, NUMBER_COUNT = 24, 6  # of a vector: how many are drawn, how many are written out
 

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from app.state.jobs.stoppable_job import StoppableJob
-from app.state.photos.sample_photos import digest
+from app.state.photos.sample_photos import photo_digest
 from vitcore.images import PhotoError, open_photo
 from vitcore.models.vit import Vit
 
@@ -39,7 +39,7 @@ class AverageDistance(StoppableJob):
 
 def current_average(model: Vit, photos: list[tuple[str, bytes]]) -> AverageDistance:
     """This visitor's average over these photos, as far as it has got."""
-    key = (model.name, tuple(digest(data) for _, data in photos))
+    key = (model.name, tuple(photo_digest(data) for _, data in photos))
     kept = st.session_state.setdefault("_averages", {})
     if key not in kept:
         kept.clear()  # one at a time: it is an array and a list of sentences
@@ -47,7 +47,7 @@ def current_average(model: Vit, photos: list[tuple[str, bytes]]) -> AverageDista
     return kept[key]
 
 
-def add_photos(model: Vit, photos: list[tuple[str, bytes]], job: AverageDistance) -> Iterator[int]:
+def average_over_photos(model: Vit, photos: list[tuple[str, bytes]], job: AverageDistance) -> Iterator[int]:
     """Add one photo after another to `job`; yields how many are done."""
     from vitcore.forward.recording import record
 

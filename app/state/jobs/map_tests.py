@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from app import texts
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
-from vitcore.assets import asset
+from vitcore.assets import asset_path
 from vitcore.figures.drawing import Drawing
-from vitcore.figures.theme import Mode
+from vitcore.figures.theme_colours import Mode
 from vitcore.models.model_cards import DEFAULT_MODEL
 
 if TYPE_CHECKING:
-    from vitcore.faithfulness.map_tables import PhotoMeans
-    from vitcore.faithfulness.method_ranking import MethodScore, PhotoDeletion
+    from vitcore.faithfulness.map_test_tables import PlausibilityMeans
+    from vitcore.faithfulness.method_ranking import MethodDeletionScores, PhotoDeletion
     from vitcore.faithfulness.weight_randomisation import RandomisationTest
     from vitcore.forward.recording import Recording
     from vitcore.models.load_model import Vit
@@ -27,7 +27,7 @@ CHANCE_ORDERS = 4  # whose mean is drawn at once; places take more, which are dr
 Progress = Callable[[int, int], object]
 
 
-class MethodRow(NamedTuple):
+class MethodAreas(NamedTuple):
     """A method's areas on a photo, and its place among random orders (None where none were drawn)."""
 
     name: str
@@ -42,22 +42,22 @@ class ShippedTests(NamedTuple):
     deletion: tuple[PhotoDeletion, ...]
     weights: Mapping[str, Mapping[str, RandomisationTest]]
     stability: Mapping[str, Mapping[str, Mapping[str, float]]]
-    plausibility: Mapping[str, PhotoMeans]
+    plausibility: Mapping[str, PlausibilityMeans]
     commands: Mapping[str, str]
 
 
 @lru_cache(maxsize=1)
 def shipped_tests() -> ShippedTests:
     """The tables in `assets/maps`."""
-    from vitcore.faithfulness import map_tables
+    from vitcore.faithfulness import map_test_tables
 
-    text = {name: (asset("maps") / f"{name}.csv").read_text(encoding="utf-8")
+    text = {name: (asset_path("maps") / f"{name}.csv").read_text(encoding="utf-8")
             for name in ("deletion", "weights", "stability", "plausibility")}  # fmt: skip
     return ShippedTests(
-        tuple(map_tables.read_deletion(text["deletion"])), map_tables.read_weights(text["weights"]),
-        {photo: test.correlations for photo, test in map_tables.read_stability(text["stability"]).items()},
-        map_tables.read_plausibility(text["plausibility"]),
-        {name: map_tables.made_by(table) for name, table in text.items()},
+        tuple(map_test_tables.read_deletion_csv(text["deletion"])), map_test_tables.read_randomisation_csv(text["weights"]),
+        {photo: test.correlations for photo, test in map_test_tables.read_stability_csv(text["stability"]).items()},
+        map_test_tables.read_plausibility_csv(text["plausibility"]),
+        {name: map_test_tables.command_of_table(table) for name, table in text.items()},
     )  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def has_shipped_tests(vit: Vit) -> bool:
     return vit.name == DEFAULT_MODEL
 
 
-def why_not(vit: Vit) -> str:
+def why_not_testable(vit: Vit) -> str:
     """Why maps can't be tested by this model's answers, as a sentence; "" where they can."""
     from vitcore.models.vit import no_classes_error
 
@@ -75,17 +75,17 @@ def why_not(vit: Vit) -> str:
 
 def deletion_or_none(rec: Recording, sample: str, fill: str, vit: Vit) -> PhotoDeletion | None:
     """Deletion and insertion of a photo, shipped (`sample`: its name in the gallery) or computed before."""
-    for computed in (photo_orders, photo_deletion):
-        if (kept := memory_cache.kept(computed, rec, fill)) is not None:
+    for computed in (rank_among_random_orders, photo_deletion):
+        if (kept := memory_cache.cached_value_or_none(computed, rec, fill)) is not None:
             return kept
     if not (has_shipped_tests(vit) and sample):
         return None
     return next((one for one in shipped_tests().deletion if one.photo == f"{sample}.jpg" and one.fill == fill), None)
 
 
-def weights_or_none(rec: Recording, vit: Vit) -> tuple[Mapping[str, Mapping[str, RandomisationTest]], bool]:
+def randomisation_or_none(rec: Recording, vit: Vit) -> tuple[Mapping[str, Mapping[str, RandomisationTest]], bool]:
     """Tests with random weights by photo, and whether they are of this photo; none where they were neither computed nor ship."""
-    kept = memory_cache.kept(photo_weights, rec)
+    kept = memory_cache.cached_value_or_none(photo_randomisation, rec)
     if kept is not None:
         return {rec.photo.name: kept}, True
     return (shipped_tests().weights, False) if has_shipped_tests(vit) else ({}, False)
@@ -95,14 +95,14 @@ def stability_or_none(rec: Recording, vit: Vit) -> tuple[Mapping[str, Mapping[st
     """Correlations by method and change, and over how many shipped photos they are means: 0 where they are of this photo."""
     from vitcore.faithfulness.stability import mean_correlations
 
-    kept = memory_cache.kept(photo_stability, rec)
+    kept = memory_cache.cached_value_or_none(photo_stability, rec)
     if kept is not None:
         return kept, 0
     shipped = shipped_tests().stability if has_shipped_tests(vit) else {}
     return (mean_correlations(list(shipped.values())), len(shipped)) if shipped else ({}, 0)
 
 
-class ShippedNumbers(NamedTuple):
+class ShippedMapCorrelations(NamedTuple):
     """A map's rank correlations with itself, means over photos: as the photo changes, and with random weights."""
 
     photos: int
@@ -113,7 +113,7 @@ class ShippedNumbers(NamedTuple):
     random: float
 
 
-def measured_sentences(vit: Vit, name: str) -> str:
+def map_robustness_sentences(vit: Vit, name: str) -> str:
     """What backs a map's "what this cannot tell": how far "rollout", say, stays with its object, in two sentences; "" for none."""
     found = _shipped_numbers().get(name) if has_shipped_tests(vit) else None
     if found is None:
@@ -123,17 +123,24 @@ def measured_sentences(vit: Vit, name: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _shipped_numbers() -> dict[str, ShippedNumbers]:
+def _shipped_numbers() -> dict[str, ShippedMapCorrelations]:
     from vitcore.faithfulness.stability import mean_correlations
-    from vitcore.faithfulness.weight_randomisation import mean_tests
+    from vitcore.faithfulness.weight_randomisation import mean_randomisation_tests
 
     shipped = shipped_tests()
-    stable, random = mean_correlations(list(shipped.stability.values())), mean_tests(list(shipped.weights.values()))
+    stable, random = mean_correlations(list(shipped.stability.values())), mean_randomisation_tests(list(shipped.weights.values()))
     return {
-        name: ShippedNumbers(len(shipped.stability), len(shipped.weights), values["shift"], values["mirror"], values["jpeg"],
-                             float(random[name].correlations[-1]))
-        for name, values in stable.items() if name in random
-    }  # fmt: skip
+        name: ShippedMapCorrelations(
+            len(shipped.stability),
+            len(shipped.weights),
+            values["shift"],
+            values["mirror"],
+            values["jpeg"],
+            float(random[name].correlations[-1]),
+        )
+        for name, values in stable.items()
+        if name in random
+    }
 
 
 @memory_cache.cached
@@ -147,7 +154,7 @@ def photo_deletion(rec: Recording, fill: str, _vit: Vit, _on_progress: Progress)
 
 
 @memory_cache.cached
-def photo_orders(rec: Recording, fill: str, _found: PhotoDeletion, _vit: Vit, _on_progress: Progress) -> PhotoDeletion:
+def rank_among_random_orders(rec: Recording, fill: str, _found: PhotoDeletion, _vit: Vit, _on_progress: Progress) -> PhotoDeletion:
     """What was found of a photo, with each method's place among random orders: only these are run. Raises: ModelError."""
     from vitcore.faithfulness.method_ranking import add_random_orders
 
@@ -156,13 +163,13 @@ def photo_orders(rec: Recording, fill: str, _found: PhotoDeletion, _vit: Vit, _o
 
 
 @memory_cache.cached
-def photo_weights(rec: Recording, _vit: Vit, _on_progress: Progress) -> dict[str, RandomisationTest]:
+def photo_randomisation(rec: Recording, _vit: Vit, _on_progress: Progress) -> dict[str, RandomisationTest]:
     """Every map of a photo as the weights become random."""
-    from vitcore.faithfulness.method_maps import MAPS, drawn_by
+    from vitcore.faithfulness.method_maps import MAPS, maps_by_model
     from vitcore.faithfulness.weight_randomisation import randomisation_tests
 
-    with memory_cache.CACHE.reserve(_bytes(_vit) + loaded_models.memory_plan(_vit).weights_bytes):
-        return randomisation_tests(_vit, drawn_by(rec, MAPS, int(rec.logits.argmax())), on_progress=_on_progress)
+    with memory_cache.CACHE.reserve(_bytes(_vit) + loaded_models.model_size(_vit).weights_bytes):
+        return randomisation_tests(_vit, maps_by_model(rec, MAPS, int(rec.logits.argmax())), on_progress=_on_progress)
 
 
 @memory_cache.cached
@@ -175,18 +182,18 @@ def photo_stability(rec: Recording, _vit: Vit, _on_progress: Progress) -> Mappin
 
 
 def _bytes(vit: Vit) -> int:
-    plan = loaded_models.memory_plan(vit)
+    plan = loaded_models.model_size(vit)
     return max(BATCH * plan.pass_bytes, plan.gradient_bytes)
 
 
-def method_rows(one: PhotoDeletion) -> list[MethodRow]:
+def method_areas(one: PhotoDeletion) -> list[MethodAreas]:
     """The table of a photo, the best method first."""
     curves = one.curves
-    return [MethodRow(name, curves[name].deletion, curves[name].insertion, one.places.get(name)) for name in one.ranked]
+    return [MethodAreas(name, curves[name].deletion, curves[name].insertion, one.places.get(name)) for name in one.ranked]
 
 
 @lru_cache(maxsize=8)
-def shipped_ranking(fill: str) -> list[MethodScore]:
+def shipped_ranking(fill: str) -> list[MethodDeletionScores]:
     """The methods' ranking over the gallery by the model that ships."""
     from vitcore.faithfulness.method_ranking import rank_methods
 
@@ -195,38 +202,38 @@ def shipped_ranking(fill: str) -> list[MethodScore]:
 
 def ranking_sentences(fill: str, method: str = "") -> tuple[str, str]:
     """Which method is best over the gallery, and which place `method` has; "" for the best itself."""
-    from vitcore.faithfulness.method_ranking import best_method, rank_sentence, ranking_sentence
+    from vitcore.faithfulness.method_ranking import best_method, rank_of_method_sentence, ranking_sentence
 
     scores = shipped_ranking(fill)
     is_best = best_method(scores)[0] == method
-    return ranking_sentence(scores, fill), "" if is_best else rank_sentence(scores, method)
+    return ranking_sentence(scores, fill), "" if is_best else rank_of_method_sentence(scores, method)
 
 
 def deletion_drawing(one: PhotoDeletion, insertion: bool, mode: Mode, narrow: bool) -> Drawing:
     """Deletion, or insertion, drawn."""
-    from vitcore.faithfulness.map_charts import deletion_chart
+    from vitcore.faithfulness.map_test_charts import deletion_chart
 
     return deletion_chart(one, insertion, mode, narrow)
 
 
 def ranking_drawing(mode: Mode) -> Drawing:
     """The ranking over the gallery, for every fill."""
-    from vitcore.faithfulness.map_charts import ranking_chart
+    from vitcore.faithfulness.map_test_charts import ranking_chart
 
     return ranking_chart(shipped_tests().deletion, mode)
 
 
-def weights_drawing(tests: Mapping[str, Mapping[str, RandomisationTest]], mode: Mode, narrow: bool) -> tuple[Drawing, str]:
+def randomisation_drawing(tests: Mapping[str, Mapping[str, RandomisationTest]], mode: Mode, narrow: bool) -> tuple[Drawing, str]:
     """What random weights leave of the maps, drawn, and in a sentence."""
-    from vitcore.faithfulness.map_charts import randomisation_chart
-    from vitcore.faithfulness.weight_randomisation import mean_tests, unchanged_sentence
+    from vitcore.faithfulness.map_test_charts import randomisation_chart
+    from vitcore.faithfulness.weight_randomisation import mean_randomisation_tests, unchanged_maps_sentence
 
     every = list(tests.values())
-    return randomisation_chart(every, mode, narrow), unchanged_sentence(mean_tests(every))
+    return randomisation_chart(every, mode, narrow), unchanged_maps_sentence(mean_randomisation_tests(every))
 
 
-def correlations(tests: Mapping[str, Mapping[str, RandomisationTest]]) -> dict[str, Any]:
+def randomisation_correlations(tests: Mapping[str, Mapping[str, RandomisationTest]]) -> dict[str, Any]:
     """Mean correlations by method, part by part."""
-    from vitcore.faithfulness.weight_randomisation import mean_tests
+    from vitcore.faithfulness.weight_randomisation import mean_randomisation_tests
 
-    return {name: test.correlations.tolist() for name, test in mean_tests(list(tests.values())).items()}
+    return {name: test.correlations.tolist() for name, test in mean_randomisation_tests(list(tests.values())).items()}

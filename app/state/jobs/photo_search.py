@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from app import permissions, texts
-from app.state.memory import memory_cache, visitors
+from app.state.memory import memory_cache, visitor_storage
 from app.state.photos import sample_photos
 from vitcore.images import PhotoError, crop_for_model, open_photo, photos_in_folder, printable_name, sharp_crop
 from vitcore.models.model_cards import ModelError
@@ -42,14 +42,14 @@ class FoundPhoto(NamedTuple):
     picture: bytes
 
 
-def most_photos() -> int:
+def max_searched_photos() -> int:
     """How many photos of a visitor's are looked at."""
     return MOST["public" if permissions.is_public() else "local"]
 
 
-def gallery_at_hand(vit: Vit) -> PhotoIndex | None:
+def gallery_index_if_made(vit: Vit) -> PhotoIndex | None:
     """The gallery's index, where somebody has asked for it."""
-    return memory_cache.kept(gallery_index, vit.name)
+    return memory_cache.cached_value_or_none(gallery_index, vit.name)
 
 
 @memory_cache.cached
@@ -60,29 +60,31 @@ def gallery_index(model: str, _vit: Vit, _on_progress: Progress) -> PhotoIndex:
     return index_photos(_vit, sample_photos.sample_files(), on_progress=_on_progress)
 
 
-def own_at_hand(vit: Vit, own: Own) -> PhotoIndex | None:
+def own_index_if_made(vit: Vit, own: Own) -> PhotoIndex | None:
     """This visitor's index of these photos, where it was made."""
-    key, index = visitors.kept_for_visitor(KIND) or (None, None)
+    key, index = visitor_storage.kept_for_visitor(KIND) or (None, None)
     return index if key == _own_key(vit, own) else None
 
 
-def index_own(vit: Vit, own: Own, on_progress: Progress) -> str:
+def make_own_index(vit: Vit, own: Own, on_progress: Progress) -> str:
     """Make the index of a folder or of dropped files; "", or why there is none, in a sentence."""
-    from vitcore.tokens.photo_search import default_folder, index_photos
+    from vitcore.tokens.photo_search import default_index_folder, index_photos
 
     path, files = own
     try:
         if path:
-            permissions.require("paths")
+            permissions.require_allowed("paths")
             photos: list[tuple[str, Path | bytes]] = [
                 (file.name, file) for file in photos_in_folder(Path(path.strip()).expanduser())
             ]
         else:
             photos = [(printable_name(name), data) for _, name, data in files]
-        if len(photos) > (most := most_photos()):
+        if len(photos) > (most := max_searched_photos()):
             return texts.prose("tokens").fill("search most", count=most)
-        index = index_photos(vit, photos, folder=None if permissions.is_public() else default_folder(), on_progress=on_progress)
-        visitors.keep_for_visitor(KIND, (_own_key(vit, own), index))
+        index = index_photos(
+            vit, photos, folder=None if permissions.is_public() else default_index_folder(), on_progress=on_progress
+        )
+        visitor_storage.keep_for_visitor(KIND, (_own_key(vit, own), index))
     except (PhotoError, ModelError, permissions.NotAllowedError) as error:
         return str(error)
     except memory_cache.MemoryBudgetError:
@@ -94,9 +96,9 @@ def _own_key(vit: Vit, own: Own) -> tuple[str, str, tuple[str, ...]]:
     return vit.name, own[0], tuple(one for one, _, _ in own[1])
 
 
-def nearest(rec: Recording, index: PhotoIndex, patch: int | None, is_gallery: bool, vit: Vit) -> list[FoundPhoto]:
+def nearest_photos(rec: Recording, index: PhotoIndex, patch: int | None, is_gallery: bool, vit: Vit) -> list[FoundPhoto]:
     """The photos most like this one, or with a patch most like its `patch`, the likest first."""
-    return _nearest(rec, index, patch, "" if is_gallery else visitors.visitor_id(), vit)
+    return _nearest(rec, index, patch, "" if is_gallery else visitor_storage.visitor_id(), vit)
 
 
 @memory_cache.cached

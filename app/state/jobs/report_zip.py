@@ -12,17 +12,17 @@ import streamlit as st
 
 from app import texts
 from app.state.jobs.stoppable_job import StoppableJob
-from app.state.memory import memory_cache, visitors
+from app.state.memory import memory_cache, visitor_storage
 from app.state.models import loaded_models
 from app.state.photos.sample_photos import photo_credit
-from app.state.reports import model_side
-from vitcore.errors import system_reason
+from app.state.reports import model_facts
+from vitcore.errors import system_error_reason
 from vitcore.images import Photo, PhotoError, open_photo
 from vitcore.models.model_cards import ModelError
 from vitcore.report.report_settings import ReportOrigin, ReportSettings
 
 if TYPE_CHECKING:
-    from vitcore.report.bundle import ReportBundle
+    from vitcore.report.report_bundle import ReportBundle
 
 MAX_PHOTOS = 100
 MAX_ZIP_BYTES = 300 * 2**20  # on disk, one a visitor
@@ -48,7 +48,7 @@ class ZipJob(StoppableJob):
 
     def fail(self, error: OSError) -> None:
         """The file can't be written: it is thrown away, and nothing goes on."""
-        self.full_reason = texts.prose("report").fill("zip not written", reason=system_reason(error))
+        self.full_reason = texts.prose("report").fill("zip not written", reason=system_error_reason(error))
         self.photo_count, self.photos = self.done_count, []
         with contextlib.suppress(OSError):  # what it still holds can't be written either
             self.file.close()
@@ -72,51 +72,51 @@ class ZipJob(StoppableJob):
             return bytes(self.file.read())
 
 
-def current_job() -> ZipJob | None:
+def current_zip_job() -> ZipJob | None:
     """This visitor's ZIP file, if one was begun."""
     return st.session_state.get("_batch")
 
 
-def was_begun() -> bool:
+def was_zip_begun() -> bool:
     """Whether this visitor has begun a ZIP file, thrown away or not."""
     return "_batch" in st.session_state
 
 
-def start_job(model: str, photos: list[tuple[str, bytes]], settings: ReportSettings, are_samples: bool) -> str:
+def start_zip_job(model: str, photos: list[tuple[str, bytes]], settings: ReportSettings, are_samples: bool) -> str:
     """Begin a ZIP file; the one there was is thrown away. Returns what went wrong, or nothing."""
-    from vitcore.report.bundle import ReportBundle
-    from vitcore.report.output_folder import ZipFolder
+    from vitcore.report.folder_or_zip import ZipFolder
+    from vitcore.report.report_bundle import ReportBundle
 
-    discard_job()
-    vit = loaded_models.loaded(model)
+    discard_zip_job()
+    vit = loaded_models.loaded_model(model)
     some = photos[:MAX_PHOTOS]
     try:
-        visitors.keep_for_visitor("batch", some)
+        visitor_storage.keep_for_visitor("batch", some)
     except memory_cache.MemoryBudgetError:
         return texts.prose("common")["no room photos"]
     try:
         file = tempfile.TemporaryFile(prefix="inside-vit-")  # it ends with the visitor's session
     except OSError as error:
-        visitors.discard("batch")
-        return texts.prose("report").fill("zip not written", reason=system_reason(error))
-    bundle = ReportBundle(vit, ZipFolder(file, MAX_ZIP_BYTES), settings, texts.language(), model_side(vit.name, vit))
+        visitor_storage.discard_for_visitor("batch")
+        return texts.prose("report").fill("zip not written", reason=system_error_reason(error))
+    bundle = ReportBundle(vit, ZipFolder(file, MAX_ZIP_BYTES), settings, texts.language(), model_facts(vit.name, vit))
     st.session_state["_batch"] = ZipJob(some, file, bundle, len(some), are_samples, vit.display_name)
     return ""
 
 
-def discard_job() -> None:
+def discard_zip_job() -> None:
     """Throw this visitor's ZIP file away."""
-    visitors.discard("batch")
-    if old := current_job():
+    visitor_storage.discard_for_visitor("batch")
+    if old := current_zip_job():
         st.session_state["_batch"] = None
         with old.lock:
             old.run_number += 1
             old.file.close()
 
 
-def add_reports(job: ZipJob) -> Iterator[int]:
+def add_reports_to_zip(job: ZipJob) -> Iterator[int]:
     """Add one photo after another and finish; yields how many are done. Damaged photos are named and left out."""
-    from vitcore.report.output_folder import OutputFullError
+    from vitcore.report.folder_or_zip import OutputTooLargeError
 
     job.run_number = run_number = job.run_number + 1
     for place, (name, data) in enumerate(job.photos[job.done_count :], start=job.done_count + 1):
@@ -134,7 +134,7 @@ def add_reports(job: ZipJob) -> Iterator[int]:
                 return
             try:
                 job.bundle.add_photo(made) if made else job.bundle.add_problem(problem)
-            except OutputFullError as error:
+            except OutputTooLargeError as error:
                 job.full_reason = str(error)
                 break
             except OSError as error:
@@ -143,4 +143,4 @@ def add_reports(job: ZipJob) -> Iterator[int]:
             job.done_count = place
         yield place
     job.finish()
-    visitors.discard("batch")
+    visitor_storage.discard_for_visitor("batch")

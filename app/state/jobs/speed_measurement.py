@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 from app import permissions
 from app.state.model_ref import ModelRef
 from app.state.models import uploaded_model
-from app.state.training import runs
+from app.state.training import run_status
 from app.state.training.training_processes import process_environment
-from vitcore.translation import parts, retell, say
+from vitcore.translation import say, sentence_as_json, sentence_from_json
 
 if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
     from vitcore.profiling.profile_subprocess import ProfileOrder
-    from vitcore.profiling.throughput import Device, ThroughputProfile
+    from vitcore.profiling.throughput import MeasuredDevice, ThroughputProfile
 
 MAX_KEPT = 32  # measurements that are kept
 Key = tuple[str, bool]  # what the model is kept under, and whether it is trained
@@ -41,9 +41,9 @@ class SpeedMeasurement:
     size_count: int  # how many batch sizes were asked for
     batch: int = 0  # that is timed now
     search_memory_gb: float = 0.0  # into which the largest batch is looked for now
-    device: Device | None = None
+    device: MeasuredDevice | None = None
     profile: ThroughputProfile | None = None
-    problem_parts: Any = None  # of what went wrong: `vitcore.translation.parts`
+    problem_parts: Any = None  # of what went wrong: `vitcore.translation.sentence_as_json`
     is_running: bool = True
     stopped: bool = False
     process: Popen[str] | None = None
@@ -56,7 +56,7 @@ class SpeedMeasurement:
     @property
     def problem(self) -> str:
         """What went wrong, in the reader's language; nothing where all went well."""
-        return retell(self.problem_parts) if self.problem_parts else ""
+        return sentence_from_json(self.problem_parts) if self.problem_parts else ""
 
 
 _measurements: dict[Key, SpeedMeasurement] = {}  # oldest first
@@ -80,9 +80,9 @@ def gpu_memory_gb() -> float | None:
     return torch.cuda.get_device_properties(0).total_memory / 2**30 if torch.cuda.is_available() else None
 
 
-def start(vit: Vit, training: bool, batches: list[int], memory_gb: float) -> None:
+def start_measurement(vit: Vit, training: bool, batches: list[int], memory_gb: float) -> None:
     """Measure, unless a measurement is under way: two at once would each slow the other. Raises: NotAllowedError; OSError."""
-    permissions.require("measurements")
+    permissions.require_allowed("measurements")
     from vitcore.profiling.profile_subprocess import ProfileOrder
 
     order = ProfileOrder(_model_source(vit), training, batches, memory_gb)
@@ -98,19 +98,19 @@ def start(vit: Vit, training: bool, batches: list[int], memory_gb: float) -> Non
     threading.Thread(target=_read_output, args=(measurement,), daemon=True).start()
 
 
-def stop() -> None:
+def stop_measurement() -> None:
     """End the measurement that is under way; what was measured stays. Raises: NotAllowedError."""
-    permissions.require("measurements")
+    permissions.require_allowed("measurements")
     _end_process()
 
 
 def _model_source(vit: Vit) -> Any:
     """What a process opens that model by: `vitcore.profiling.profiled_model.ModelSource`."""
     ref = ModelRef.parse(vit.name)
-    model = uploaded_model.current() if ref.name == uploaded_model.MODEL_ID else None
+    model = uploaded_model.current_uploaded_model() if ref.name == uploaded_model.MODEL_ID else None
     if model is not None and model.options is not None:
         return {"path": str(model.path), "part": model.part, "called": model.title} | asdict(model.options) | {"labels": None}
-    return str(runs.model_folder(ref.name)) if ref.checkpoint else vit.name
+    return str(run_status.run_model_folder(ref.name)) if ref.checkpoint else vit.name
 
 
 def _start_process(order: ProfileOrder) -> Popen[str]:
@@ -135,7 +135,7 @@ def _read_output(measurement: SpeedMeasurement) -> None:
                     measurement.device, measurement.profile = parse_profile(line)
     code = measurement.process.wait()
     if code and not measurement.stopped and not measurement.problem_parts:
-        measurement.problem_parts = parts(say("The process that measured ended before it was done."))
+        measurement.problem_parts = sentence_as_json(say("The process that measured ended before it was done."))
     measurement.process, measurement.is_running = None, False
 
 

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-from app.state.memory import media_files, memory_cache, waiting_uploads
+from app.state.memory import media_files, memory_cache, upload_memory_limit
 
 INTERVAL_S = 20.0  # between two sweeps
 HEAVY_MODULES = ("torch", "timm", "plotly.graph_objects")  # what a page with a picture has loaded
@@ -19,7 +19,7 @@ _started = threading.Lock()
 _frozen = False
 
 
-def start() -> None:
+def start_collecting_garbage() -> None:
     """Sweep from now on, once a process."""
     if _started.acquire(blocking=False):
         threading.Thread(target=_sweep, name="collector", daemon=True).start()
@@ -28,13 +28,13 @@ def start() -> None:
 def _sweep() -> None:
     while True:
         time.sleep(INTERVAL_S)
-        collect()
+        collect_garbage()
         memory_cache.CACHE.measure_process()
-        media_files.delete_due()
-        waiting_uploads.drop_unclaimed()
+        media_files.delete_due_files()
+        upload_memory_limit.drop_unclaimed_uploads()
 
 
-def collect() -> None:
+def collect_garbage() -> None:
     """Collect; the first time that everything heavy is loaded, also set aside all that is there, for good."""
     global _frozen
     gc.collect()

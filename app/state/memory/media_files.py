@@ -52,7 +52,7 @@ class DelayedDeletion:
                 self._delete(file_id)
 
 
-def delay_deletion() -> None:
+def delay_file_deletion() -> None:
     """From now on the files of this process's server go late; called at every run of a page, once is enough."""
     global _files
     if not runtime.exists():
@@ -63,7 +63,7 @@ def delay_deletion() -> None:
             _files = DelayedDeletion(storage)
 
 
-def delete_due() -> None:
+def delete_due_files() -> None:
     """Throw away what has waited long enough, also where no more pages are drawn."""
     if _files is not None:
         _files.let_go()

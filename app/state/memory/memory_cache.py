@@ -21,8 +21,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import psutil
 
-from app.state.memory.memory_size import buffer_bytes
-from vitcore.train.machine import memory_bytes
+from app.state.memory.cached_value_size import bytes_by_buffer
+from vitcore.train.machine_memory import machine_memory_bytes
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -45,15 +45,15 @@ def is_out_of_device_memory(error: RuntimeError) -> bool:
     return type(error).__name__ == "OutOfMemoryError" or "backend out of memory" in str(error)
 
 
-def memory_budget() -> int:
+def memory_budget_bytes() -> int:
     """The budget in bytes."""
     try:
         return int(float(os.environ["INSIDE_VIT_MEMORY_GB"]) * GB)
     except (KeyError, ValueError):
-        return memory_bytes() // 4
+        return machine_memory_bytes() // 4
 
 
-def process_memory() -> int:
+def process_memory_bytes() -> int:
     """Memory that this process takes, in bytes."""
     return int(psutil.Process().memory_info().rss)
 
@@ -72,7 +72,7 @@ class _Entry:
 class MemoryCache:
     """Values by key, in the order they were last asked for; what two values share is counted once."""
 
-    def __init__(self, limit: Callable[[], int] = memory_budget) -> None:
+    def __init__(self, limit: Callable[[], int] = memory_budget_bytes) -> None:
         self.limit, self.bytes, self.reserved = limit, 0, 0
         self._process_excess = 0  # what the process takes beyond the usual, as last looked at
         self._lock = threading.RLock()
@@ -92,7 +92,7 @@ class MemoryCache:
         with self._lock:
             if trim := _malloc_trim():
                 trim(0)
-            self._process_excess = max(0, process_memory() - self.bytes - self.reserved - USUAL_PROCESS_BYTES)
+            self._process_excess = max(0, process_memory_bytes() - self.bytes - self.reserved - USUAL_PROCESS_BYTES)
             self._make_room(0)
 
     def __len__(self) -> int:
@@ -149,7 +149,7 @@ class MemoryCache:
 
     def put(self, key: Key, value: Any, pinned: bool = False) -> None:
         """Keep a value; one that is `pinned` stays until it is dropped. Raises: MemoryBudgetError, when too much is held."""
-        entry = _Entry(value, buffer_bytes(value), pinned)
+        entry = _Entry(value, bytes_by_buffer(value), pinned)
         entry.parts[id(entry)] = ENTRY_BYTES  # small things in great numbers count, too
         with self._lock:
             if pinned:
@@ -200,7 +200,7 @@ class MemoryCache:
         self._room_freed.notify_all()
         if self._freed_bytes >= TRIM_BYTES:
             self._freed_bytes = 0
-            trim_memory()
+            return_freed_memory()
 
     @contextlib.contextmanager
     def reserve(self, need: int, wait_s: float | None = None) -> Iterator[None]:
@@ -233,7 +233,7 @@ class MemoryCache:
             self.reserved -= size
             self._room_freed.notify_all()
         if size >= TRIM_BYTES:
-            trim_memory()
+            return_freed_memory()
 
     def drop(self, which: Callable[[Key], bool]) -> None:
         """Throw away what is kept under keys that are meant, used or not."""
@@ -277,7 +277,7 @@ def cached(function: Callable[P, T]) -> Callable[P, T]:
     return remembered
 
 
-def kept(function: Callable[..., T], *counted: Hashable) -> T | None:
+def cached_value_or_none(function: Callable[..., T], *counted: Hashable) -> T | None:
     """What a function that is `cached` has made of these arguments, those that count, and still keeps; None where nothing."""
     made = inspect.unwrap(function)
     value: T | None = CACHE.peek((f"{made.__module__}.{made.__qualname__}", *_argument_keys(counted)))
@@ -299,7 +299,7 @@ def _malloc_trim() -> Callable[[int], int] | None:
         return None
 
 
-def trim_memory() -> None:
+def return_freed_memory() -> None:
     """Let the system have what was freed; else it stays with this process, in pieces."""
     if trim := _malloc_trim():
         threading.Thread(target=trim, args=(0,), daemon=True).start()

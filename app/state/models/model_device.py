@@ -39,7 +39,7 @@ def current_device() -> str:
     return str(find_device(setting))
 
 
-def check_setting() -> None:
+def check_device_setting() -> None:
     """As the server starts. Raises: SystemExit, where INSIDE_VIT_DEVICE names a device that this machine does not have."""
     try:
         current_device()

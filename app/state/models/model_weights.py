@@ -18,7 +18,7 @@ from vitcore.analysis.position_embeddings import MirrorSymmetry
 from vitcore.analysis.position_embeddings import correlation_with_distance as correlation_with_distance
 from vitcore.analysis.position_embeddings import matching_patch as matching_patch
 from vitcore.figures.positions import similarity_mosaic
-from vitcore.figures.theme import encode_image
+from vitcore.figures.theme_colours import encode_png_or_jpeg
 from vitcore.grid import Grid
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def filter_components(model: str) -> PrincipalComponents | None:
     """Principal components of a model's embedding filters, or of a hybrid's root convolution."""
     from vitcore.models import load_model
 
-    vit = loaded_models.loaded(model)
-    kernel = load_model.first_kernel(vit)
+    vit = loaded_models.loaded_model(model)
+    kernel = load_model.first_layer_filters(vit)
     return None if kernel is None else filters.principal_components(kernel)
 
 
@@ -105,7 +105,7 @@ def position_similarity(model: str, rows: int = 0, cols: int = 0, method: str = 
     """Cosines of a model's position embeddings (N, N), at its own grid or interpolated to rows × cols."""
     from vitcore.models import load_model
 
-    vit = loaded_models.loaded(model)
+    vit = loaded_models.loaded_model(model)
     table = load_model.position_embeddings(vit)
     if table is None:
         return None
@@ -142,7 +142,7 @@ def nearest_position(model: str, patch: int) -> tuple[int, float] | None:
     return None if cosine is None else position_embeddings.most_similar_position(cosine, patch)
 
 
-def random_similarity(count: int, width: int) -> NDArray[np.float64]:
+def random_position_cosines(count: int, width: int) -> NDArray[np.float64]:
     """The cosines (N, N) of as many random position embeddings."""
     return position_embeddings.position_similarity(position_embeddings.random_position_embeddings(count, width))
 
@@ -178,7 +178,7 @@ def mirror_symmetries(model: str) -> list[MirrorSymmetry]:
     """The mirror patterns among a model's positions."""
     cosine = position_similarity(model)
     assert cosine is not None, "only asked for models that have positions"
-    return position_embeddings.mirror_symmetries(cosine, loaded_models.loaded(model).grid)
+    return position_embeddings.mirror_symmetries(cosine, loaded_models.loaded_model(model).grid)
 
 
 @memory_cache.cached
@@ -186,7 +186,7 @@ def row_and_column_cosines(model: str) -> tuple[float, float]:
     """The mean cosine of positions in one row or column, and of others as far apart; NaN where there are none."""
     cosine = position_similarity(model)
     assert cosine is not None, "only asked for models that have positions"
-    return position_embeddings.row_and_column_cosines(cosine, loaded_models.loaded(model).grid)
+    return position_embeddings.row_and_column_cosines(cosine, loaded_models.loaded_model(model).grid)
 
 
 @memory_cache.cached
@@ -202,4 +202,4 @@ def similarity_tiles_png(model: str, mode: Any) -> bytes:
     """The picture of all similarity tiles, as a PNG file."""
     cosine = position_similarity(model)
     assert cosine is not None, "only asked for models that have positions"
-    return encode_image(similarity_mosaic(cosine, loaded_models.loaded(model).grid, gutter=False, mode=mode))[0]
+    return encode_png_or_jpeg(similarity_mosaic(cosine, loaded_models.loaded_model(model).grid, gutter=False, mode=mode))[0]

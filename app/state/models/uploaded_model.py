@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app import permissions, texts
-from app.state.memory import memory_cache, visitors
+from app.state.memory import memory_cache, visitor_storage
 from app.state.model_ref import ModelRef
-from app.state.models import uploaded_file
+from app.state.models import save_and_unzip_upload
 from vitcore.models.checkpoint_inspection.open_questions import answer_text
 from vitcore.models.model_cards import OWN_FILE, ModelCard, ModelError
 
@@ -48,7 +48,7 @@ class UploadedModel:
     path: Path
     display_name: str  # the file's name, or the hub's id
     inspection: Inspection  # without its weights: those stay on disk
-    folder: uploaded_file.TemporaryFolder | None = None
+    folder: save_and_unzip_upload.TemporaryFolder | None = None
     part: str | None = None
     labels: list[str] | None = None
     options: OpeningOptions | None = None
@@ -75,52 +75,53 @@ class UploadedModel:
         return self.display_name.rpartition("/")[2] if self.folder is None else self.inspection.name.removesuffix(" directory")
 
 
-def current() -> UploadedModel | None:
+def current_uploaded_model() -> UploadedModel | None:
     """The model that this visitor brought, opened or not."""
-    return visitors.kept_for_visitor(STORE_KEY)
+    return visitor_storage.kept_for_visitor(STORE_KEY)
 
 
-def menu_card() -> dict[str, ModelCard]:
+def uploaded_model_card() -> dict[str, ModelCard]:
     """Its row of the menu, by its name there; nothing while it is not opened."""
-    model = current()
+    model = current_uploaded_model()
     if model is None or model.options is None:
         return {}
     return {MODEL_ID: ModelCard(MODEL_ID, texts.prose("common")["your model"], model.inspection.params / 1e6, 0, "", note=OWN_FILE)}
 
 
-def menu_names() -> set[str]:
+def uploaded_model_names() -> set[str]:
     """What a link may call it: its name, in every language."""
     return {MODEL_ID, *(texts.prose("common", lang)["your model"] for lang in texts.LANGUAGES)}
 
 
-def version() -> str:
+def uploaded_model_key() -> str:
     """The key under which this visitor's model is cached: it changes with every opening. Raises: ModelError, when there is none."""
-    model = current()
+    model = current_uploaded_model()
     if model is None or model.options is None:
         raise ModelError(texts.prose("bring")["gone"])
     return model.version
 
 
 @dataclass(frozen=True, eq=False)
-class ReceivedFile:
+class ReceivedModelFile:
     """A file that was dropped, on disk."""
 
-    folder: uploaded_file.TemporaryFolder
+    folder: save_and_unzip_upload.TemporaryFolder
     path: Path
     display_name: str
 
 
-def receive_file(upload: Any) -> ReceivedFile | str:
+def receive_model_file(upload: Any) -> ReceivedModelFile | str:
     """Put a file that was dropped on disk; or the sentence that says why not."""
     try:
-        return ReceivedFile(
-            *uploaded_file.save_upload(upload, permissions.upload_limit_mb()), uploaded_file.safe_file_name(upload.name)
+        return ReceivedModelFile(
+            *save_and_unzip_upload.save_upload_to_folder(upload, permissions.upload_limit_mb()),
+            save_and_unzip_upload.safe_file_name(upload.name),
         )
     except ModelError as error:
         return str(error)
 
 
-def inspect_file(received: ReceivedFile) -> str | None:
+def inspect_model_file(received: ReceivedModelFile) -> str | None:
     """Look into a file, and keep it: None, or the sentence that says why not; then all stays as it was."""
     try:
         _keep_model(UploadedModel(received.path, received.display_name, _inspect(received.path), received.folder))
@@ -135,9 +136,9 @@ def fetch_hub_model(hub_id: str, progress: Callable[[int, int], None]) -> str | 
 
     Raises: NotAllowedError, where this server downloads no others.
     """
-    permissions.require("downloads")
-    from vitcore.models.hub import HUB_PREFIX, parse_hub_id
-    from vitcore.models.hub_ids import fetch_hub_folder
+    permissions.require_allowed("downloads")
+    from vitcore.models.hub_folder import fetch_hub_folder
+    from vitcore.models.hub_ids_and_weights import HUB_PREFIX, parse_hub_id
 
     name = HUB_PREFIX + parse_hub_id(hub_id)
     try:
@@ -148,7 +149,7 @@ def fetch_hub_model(hub_id: str, progress: Callable[[int, int], None]) -> str | 
         return str(error) or texts.prose("common")["no room now"]
 
 
-def choose_part(model: UploadedModel, part: str) -> str | None:
+def choose_model_part(model: UploadedModel, part: str) -> str | None:
     """Another model of the same file: None, or the sentence that says why not."""
     try:
         model.inspection, model.part, model.labels = _inspect(model.path, part), part, None
@@ -157,15 +158,15 @@ def choose_part(model: UploadedModel, part: str) -> str | None:
     return None
 
 
-def read_labels(model: UploadedModel, upload: Any) -> str | None:
+def read_class_labels(model: UploadedModel, upload: Any) -> str | None:
     """Names of the classes from a file that was dropped: None, or the sentence that says why not."""
     from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import read_class_names
 
     folder = None
     try:
-        folder, path = uploaded_file.save_upload(upload, LABELS_LIMIT_MB)
+        folder, path = save_and_unzip_upload.save_upload_to_folder(upload, LABELS_LIMIT_MB)
         labels = read_class_names(path)
-        if len(labels) != (classes := class_count(model)):
+        if len(labels) != (classes := uploaded_class_count(model)):
             problem = texts.prose("bring").fill("labels count", count=len(labels), classes=classes)
             raise ModelError(problem)
         model.labels = labels
@@ -177,7 +178,7 @@ def read_labels(model: UploadedModel, upload: Any) -> str | None:
             folder.remove()
 
 
-def class_count(model: UploadedModel) -> int | None:
+def uploaded_class_count(model: UploadedModel) -> int | None:
     """How many classes it tells apart; None where only the model of timm's that it is would say."""
     if model.inspection.differences.only_head_differs:
         return 0
@@ -185,7 +186,7 @@ def class_count(model: UploadedModel) -> int | None:
     return None if count is None else int(count)
 
 
-def load(version: str) -> Vit:
+def load_uploaded_model(version: str) -> Vit:
     """The visitor's model of this key, loaded into memory. Raises: ModelError, where it can't be opened so, or is gone."""
     from vitcore.models import load_model
 
@@ -194,36 +195,36 @@ def load(version: str) -> Vit:
         raise ModelError(texts.prose("bring")["gone"])
     options = model.options
     inspection = load_model.inspect(model.path, model.part, anywhere=False)
-    vit = load_model.open_inspected(
+    vit = load_model.open_inspected_checkpoint(
         inspection, model.answers, options.labels, options.image_px, model.display_name, options.positions_by
     )
     return replace(vit, card=replace(vit.card, name=version, title=model.title, called=model.display_name))
 
 
-def set_options(model: UploadedModel, options: OpeningOptions) -> None:
+def set_opening_options(model: UploadedModel, options: OpeningOptions) -> None:
     """From now on it is opened like this."""
-    model.options, model.version = options, str(ModelRef(MODEL_ID, f"{visitors.visitor_id()}.{next(_openings)}"))
+    model.options, model.version = options, str(ModelRef(MODEL_ID, f"{visitor_storage.visitor_id()}.{next(_openings)}"))
 
 
-def drop_cached(version: str) -> None:
+def drop_cached_results(version: str) -> None:
     """Throw away all that was made of one opening."""
     if version:
         memory_cache.CACHE.drop(lambda key: version in key)
 
 
-def discard() -> None:
+def discard_uploaded_model() -> None:
     """Throw this visitor's model away, its file and all that was made of it."""
-    model = current()
+    model = current_uploaded_model()
     if model is not None:
-        drop_cached(model.version)
-        visitors.discard(STORE_KEY)
+        drop_cached_results(model.version)
+        visitor_storage.discard_for_visitor(STORE_KEY)
         if model.folder is not None:
             model.folder.remove()
 
 
 def _keep_model(model: UploadedModel) -> None:
-    discard()
-    visitors.keep_for_visitor(STORE_KEY, model)
+    discard_uploaded_model()
+    visitor_storage.keep_for_visitor(STORE_KEY, model)
 
 
 def _inspect(path: Path, part: str | None = None) -> Inspection:
@@ -240,4 +241,4 @@ def _remove_on_departure(visitor: str) -> None:
         model.folder.remove()
 
 
-visitors.ON_DEPARTURE.append(_remove_on_departure)
+visitor_storage.ON_DEPARTURE.append(_remove_on_departure)

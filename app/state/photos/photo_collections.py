@@ -14,11 +14,11 @@ from PIL import Image
 from app import texts
 from app.state.memory import memory_cache
 from app.state.photos import sample_photos
-from app.state.photos.sample_photos import digest
+from app.state.photos.sample_photos import photo_digest
 from vitcore.images import PhotoError, open_photo
 from vitcore.models.vit import Vit
 from vitcore.train.evaluation.few_shot import FewShotDraws, few_shot_over_draws
-from vitcore.translation import say, speaking
+from vitcore.translation import say, using_translation
 
 PIECE_PHOTOS = ("red-panda", "cat", "macaw", "honey-bee", "espresso")  # of the gallery
 PHOTOS_PER_CLASS = 12  # photos a class of what is here already
@@ -28,7 +28,7 @@ PIXELS_SIDE = 32  # side of the small pictures whose bytes are the "raw pixels"
 BATCH = 8
 
 
-class Collection(NamedTuple):
+class PhotoCollection(NamedTuple):
     """Encoded photos with their classes 0 … C-1, the names of these, and what could not be shown."""
 
     photos: list[bytes]
@@ -51,17 +51,19 @@ class Collection(NamedTuple):
         """The share of the photos that is in the largest class: what is right by always answering that."""
         return max(self.labels.count(label) for label in range(len(self.names))) / len(self.labels)
 
-    def with_classes(self, classes: Sequence[int]) -> Collection:
+    def with_classes(self, classes: Sequence[int]) -> PhotoCollection:
         """Some of the classes only, numbered anew in their order."""
         new = {row: place for place, row in enumerate(sorted(classes))}
         kept = [i for i, label in enumerate(self.labels) if label in new]
-        return Collection([self.photos[i] for i in kept], [new[self.labels[i]] for i in kept], [self.names[row] for row in new], [])
+        return PhotoCollection(
+            [self.photos[i] for i in kept], [new[self.labels[i]] for i in kept], [self.names[row] for row in new], []
+        )
 
 
 @lru_cache(maxsize=len(texts.LANGUAGES))
-def photo_pieces(lang: str) -> Collection:
+def photo_pieces(lang: str) -> PhotoCollection:
     """Squares cut at random from five photos of the gallery: which photo is a piece from? Names in a language."""
-    rng, titles = np.random.default_rng(0), {row["id"]: row["title"] for row in sample_photos.samples()}
+    rng, titles = np.random.default_rng(0), {row["id"]: row["title"] for row in sample_photos.sample_photo_rows()}
     photos = []
     for name in PIECE_PHOTOS:
         image = Image.open(sample_photos.SAMPLES / f"{name}.jpg").convert("RGB")
@@ -69,9 +71,9 @@ def photo_pieces(lang: str) -> Collection:
             side = int(min(image.size) * rng.uniform(*PIECE_SIDES))
             x, y = (int(rng.integers(0, length - side + 1)) for length in image.size)
             photos.append(_png(image.crop((x, y, x + side, y + side)).resize((128, 128), Image.Resampling.BICUBIC)))
-    with speaking(texts.table(lang)):
+    with using_translation(texts.translation_table(lang)):
         names = [say(titles[name]) for name in PIECE_PHOTOS]
-    return Collection(photos, [i for i in range(len(names)) for _ in range(PHOTOS_PER_CLASS)], names, [])
+    return PhotoCollection(photos, [i for i in range(len(names)) for _ in range(PHOTOS_PER_CLASS)], names, [])
 
 
 def _png(image: Image.Image) -> bytes:
@@ -81,7 +83,7 @@ def _png(image: Image.Image) -> bytes:
 
 
 @lru_cache(maxsize=1)
-def handwritten_digits() -> Collection:
+def handwritten_digits() -> PhotoCollection:
     """Handwritten digits 0 to 4 of scikit-learn (8×8 grey pixels, UCI 1998), enlarged so that a patch sees strokes."""
     from sklearn.datasets import load_digits
 
@@ -92,10 +94,10 @@ def handwritten_digits() -> Collection:
             grey = Image.fromarray((255 - 15.9375 * image).astype("uint8"))
             photos.append(_png(grey.resize((128, 128), Image.Resampling.BICUBIC)))
             labels.append(label)
-    return Collection(photos, labels, [str(label) for label in range(5)], [])
+    return PhotoCollection(photos, labels, [str(label) for label in range(5)], [])
 
 
-def collection_of_uploads(uploads: list[tuple[str, list[tuple[str, bytes]]]]) -> Collection:
+def collection_of_uploads(uploads: list[tuple[str, list[tuple[str, bytes]]]]) -> PhotoCollection:
     """The classes (name, files) that have two photos or more; photos that can't be opened are among the problems."""
     photos: list[bytes] = []
     labels: list[int] = []
@@ -115,7 +117,7 @@ def collection_of_uploads(uploads: list[tuple[str, list[tuple[str, bytes]]]]) ->
             labels += [len(names)] * len(good)
             photos += good
             names.append(name)
-    return Collection(photos, labels, names, problems)
+    return PhotoCollection(photos, labels, names, problems)
 
 
 def pixel_features(photos: Sequence[bytes]) -> NDArray[np.float32]:
@@ -131,20 +133,20 @@ def features_of_photos(
 
     With `trained` off, of the same architecture with random weights.
     """
-    features_by_photo = [memory_cache.CACHE.peek(_key(vit.name, trained, digest(photo))) for photo in photos]
+    features_by_photo = [memory_cache.CACHE.peek(_key(vit.name, trained, photo_digest(photo))) for photo in photos]
     missing = [i for i, features in enumerate(features_by_photo) if features is None]
     for start in range(0, len(missing), BATCH):
         rows = missing[start : start + BATCH]
         for i, features in zip(rows, _forward(vit, [photos[i] for i in rows], trained), strict=True):
             features_by_photo[i] = features
-            memory_cache.CACHE.put(_key(vit.name, trained, digest(photos[i])), features)
+            memory_cache.CACHE.put(_key(vit.name, trained, photo_digest(photos[i])), features)
         on_progress(start + len(rows), len(missing))
     return np.stack(features_by_photo)
 
 
 def few_shot_draws(x: NDArray[np.float32], labels: NDArray[np.int64], shots: int) -> FewShotDraws:
     """Few-shot answers over many draws of the photos to learn from."""
-    return _draws(digest(x.tobytes() + labels.tobytes()), shots, x, labels)
+    return _draws(photo_digest(x.tobytes() + labels.tobytes()), shots, x, labels)
 
 
 @memory_cache.cached

@@ -10,12 +10,12 @@ from PIL import Image, ImageOps
 
 from app.state.memory import memory_cache
 from vitcore.assets import SAMPLES as SAMPLES
-from vitcore.assets import samples as samples
+from vitcore.assets import sample_photo_rows as sample_photo_rows
 from vitcore.images import Photo, open_photo
 
 
 @lru_cache(maxsize=64)
-def thumbnail(sample: str, side_px: int = 112) -> bytes:
+def sample_thumbnail(sample: str, side_px: int = 112) -> bytes:
     """A small square of a sample photo, WebP."""
     file = io.BytesIO()
     ImageOps.fit(Image.open(SAMPLES / f"{sample}.jpg"), (side_px, side_px)).save(file, "WEBP", quality=72)
@@ -24,11 +24,11 @@ def thumbnail(sample: str, side_px: int = 112) -> bytes:
 
 @lru_cache(maxsize=64)
 def sample_digest(name: str) -> str:
-    return digest((SAMPLES / f"{name}.jpg").read_bytes())
+    return photo_digest((SAMPLES / f"{name}.jpg").read_bytes())
 
 
 @memory_cache.cached
-def open_cached(
+def open_photo_cached(
     digest: str, name: str, lang: str, owner: str, _data: bytes | Path, bands: int = 3, shown: tuple[int, ...] = ()
 ) -> Photo:
     """The photo for a model of so many bands, of which those `shown` are the picture. Raises: PhotoError."""
@@ -37,18 +37,18 @@ def open_cached(
 
 def open_sample(name: str, lang: str, bands: int = 3) -> Photo:
     """A photo of the gallery by its name. Raises: PhotoError, for a model of other than three bands."""
-    return open_cached(sample_digest(name), f"{name}.jpg", lang, "", SAMPLES / f"{name}.jpg", bands)
+    return open_photo_cached(sample_digest(name), f"{name}.jpg", lang, "", SAMPLES / f"{name}.jpg", bands)
 
 
 def photo_credit(name: str) -> dict[str, str]:
     """The gallery's row of a photo; nothing for one that a visitor brought."""
-    return next((row for row in samples() if row["id"] == name), {})
+    return next((row for row in sample_photo_rows() if row["id"] == name), {})
 
 
 def sample_files() -> list[tuple[str, bytes]]:
     """The gallery's photos: (name, bytes)."""
-    return [(f"{row['id']}.jpg", (SAMPLES / f"{row['id']}.jpg").read_bytes()) for row in samples()]
+    return [(f"{row['id']}.jpg", (SAMPLES / f"{row['id']}.jpg").read_bytes()) for row in sample_photo_rows()]
 
 
-def digest(data: bytes) -> str:
+def photo_digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]

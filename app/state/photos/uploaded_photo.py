@@ -1,7 +1,7 @@
 """The photos that a visitor uploads, the first and a second: checked, kept for that visitor alone, and gone when they leave."""
 
 from app import texts
-from app.state.memory import memory_cache, visitors
+from app.state.memory import memory_cache, visitor_storage
 from app.state.photos import sample_photos
 from vitcore.images import Photo, PhotoError, printable_name
 
@@ -13,10 +13,10 @@ KINDS = {PHOTO_ID: FIRST, SECOND_ID: SECOND}
 
 def receive_photo(data: bytes, name: str, kind: str = FIRST, bands: int = 3) -> str | None:
     """Try a photo someone brought for a model of so many bands; on success it becomes the photo, else the sentence says why not."""
-    name, owner = printable_name(name), visitors.visitor_id()
+    name, owner = printable_name(name), visitor_storage.visitor_id()
     try:
         _open_data(data, name, owner, texts.language(), bands)
-        visitors.keep_for_visitor(kind, (data, name))
+        visitor_storage.keep_for_visitor(kind, (data, name))
     except PhotoError as error:
         return str(error)
     except memory_cache.MemoryBudgetError:
@@ -24,35 +24,35 @@ def receive_photo(data: bytes, name: str, kind: str = FIRST, bands: int = 3) -> 
     return None
 
 
-def current(kind: str = FIRST) -> tuple[bytes, str] | None:
+def current_uploaded_photo(kind: str = FIRST) -> tuple[bytes, str] | None:
     """The photo this visitor brought, if any; it is theirs alone, and gone when they leave."""
-    return visitors.kept_for_visitor(kind)
+    return visitor_storage.kept_for_visitor(kind)
 
 
-def open_current(kind: str = FIRST, bands: int = 3) -> Photo | None:
+def open_uploaded_photo(kind: str = FIRST, bands: int = 3) -> Photo | None:
     """The photo this visitor brought, opened for so many bands; None without one. Raises: PhotoError, where it has others."""
-    return _open(kind, visitors.visitor_id(), texts.language(), bands)
+    return _open(kind, visitor_storage.visitor_id(), texts.language(), bands)
 
 
-def has_bands(bands: int, kind: str) -> bool:
+def has_photo_for_bands(bands: int, kind: str) -> bool:
     """Whether this visitor brought such a photo that a model of so many bands can be given."""
     try:
-        return open_current(kind, bands) is not None
+        return open_uploaded_photo(kind, bands) is not None
     except PhotoError:
         return False
 
 
-def show_bands(bands: tuple[int, ...]) -> None:
+def set_shown_bands(bands: tuple[int, ...]) -> None:
     """Let these bands be red, green and blue (or one grey) of the visitor's photos that have so many."""
-    visitors.keep_for_visitor(BANDS, bands)
+    visitor_storage.keep_for_visitor(BANDS, bands)
 
 
 def shown_bands(bands: int) -> tuple[int, ...]:
     """Which of `bands` bands are shown as red, green and blue (of two bands, one as grey)."""
-    return _shown(visitors.visitor_id(), bands)
+    return _shown(visitor_storage.visitor_id(), bands)
 
 
-def open_by_key(key: str, bands: int) -> Photo | None:
+def open_upload_by_key(key: str, bands: int) -> Photo | None:
     """The upload that has this key, of whichever visitor: for a download, which no visitor's page waits for."""
     opened = (_open(kind, key.rpartition(" ")[2], texts.DEFAULT, bands) for kind in KINDS.values())
     return next((photo for photo in opened if photo and photo.key == key), None)
@@ -66,7 +66,7 @@ def _open(kind: str, owner: str, lang: str, bands: int) -> Photo | None:
 
 
 def _open_data(data: bytes, name: str, owner: str, lang: str, bands: int) -> Photo:
-    return sample_photos.open_cached(sample_photos.digest(data), name, lang, owner, data, bands, _shown(owner, bands))
+    return sample_photos.open_photo_cached(sample_photos.photo_digest(data), name, lang, owner, data, bands, _shown(owner, bands))
 
 
 def _shown(owner: str, bands: int) -> tuple[int, ...]:

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.state.memory import memory_cache
-from app.state.recordings import outlier_tokens, recordings
+from app.state.recordings import cached_outliers, cached_recordings
 from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.analysis.position_embeddings import position_similarity
 from vitcore.figures.outlier_frames import frame_outliers_in_pixels
 from vitcore.figures.story_steps import photo_under_maps
-from vitcore.figures.theme import pixels_to_data_uri
+from vitcore.figures.theme_colours import pixels_to_data_uri
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import probabilities
 
@@ -39,12 +39,12 @@ class PatchSimilarity:
 @memory_cache.cached
 def patch_similarity(rec: Recording, patch: int) -> PatchSimilarity:
     """How like the embedding of a patch is to the others', and to what it is one pixel further."""
-    grid, embeddings = rec.grid, recordings.patch_embeddings(rec)
+    grid, embeddings = rec.grid, cached_recordings.patch_embeddings(rec)
     cosine = position_similarity(embeddings[[patch, *range(grid.patches)]])[0, 1:]
     others = [i for i in range(len(cosine)) if i != patch]
     most, least = max(others, key=cosine.__getitem__), min(others, key=cosine.__getitem__)
     to_right = grid.row_col(patch)[1] < grid.cols - 1
-    shifted = recordings.shifted_patch_embeddings(rec, 1 if to_right else -1)[patch]
+    shifted = cached_recordings.shifted_patch_embeddings(rec, 1 if to_right else -1)[patch]
     shifted_cosine = position_similarity(np.stack([embeddings[patch], shifted]))[0, 1]
     return PatchSimilarity(most, float(cosine[most]), least, float(cosine[least]), to_right, float(shifted_cosine))
 
@@ -57,7 +57,7 @@ def logit_lens(rec: Recording, _vit: Vit) -> NDArray[np.float64] | None:
     return probabilities(logit_lens(_vit, rec.model_input.numbers), _vit.output) if _vit.labels else None
 
 
-def leading_classes(rec: Recording, vit: Vit) -> tuple[int, int, int] | None:
+def logit_lens_leaders(rec: Recording, vit: Vit) -> tuple[int, int, int] | None:
     """The logit lens' likeliest class before the first block and at the end, and after how many blocks it stays that.
 
     None for a model without a head.
@@ -90,13 +90,13 @@ def project_patch(rec: Recording, patch: int, _vit: Vit) -> PatchProjection | No
 
 
 @memory_cache.cached
-def attention_on_photo_per_layer(rec: Recording) -> list[tuple[str, list[int]]]:
+def attention_pictures_per_layer(rec: Recording) -> list[tuple[str, list[int]]]:
     """For each block, the photo lit by the attention (mean of the heads) of where the answer is read, a data address; and the
     outlier tokens (patches) that hold much of it, which are framed there."""
     maps = np.stack([rec.grid.to_map(rec.pooling_weights @ fused) for fused in rec.attention_per_layer()])
-    marks = [outliers_in_map(one, outlier_tokens.find_outliers(rec).patches).tolist() for one in maps]
+    marks = [outliers_in_map(one, cached_outliers.find_outlier_tokens(rec).patches).tolist() for one in maps]
     drawn = (
         frame_outliers_in_pixels(one, some, rec.grid)
-        for one, some in zip(photo_under_maps(recordings.input_picture(rec)[0], maps, rec.grid), marks, strict=True)
+        for one, some in zip(photo_under_maps(cached_recordings.input_picture(rec)[0], maps, rec.grid), marks, strict=True)
     )
     return [(pixels_to_data_uri(one, photo=True), some) for one, some in zip(drawn, marks, strict=True)]

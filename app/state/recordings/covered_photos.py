@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 import vitcore
 from app.state.memory import memory_cache
 from app.state.models import loaded_models
-from app.state.recordings import outlier_tokens, relevance_maps
+from app.state.recordings import cached_outliers, relevance_maps
 from app.texts import Prose
 from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.figures.heat_overlay import scale_top
-from vitcore.figures.theme import encode_image
+from vitcore.figures.theme_colours import encode_png_or_jpeg
 from vitcore.grid import Grid
 from vitcore.models.vit import Vit
 from vitcore.probabilities import probabilities
@@ -92,18 +92,18 @@ def covered_pass(rec: vitcore.Recording, code: str, fill: str, mask_outliers: bo
     from vitcore.faithfulness.covered_recording import record_covered
 
     patches = decode_patches(code, rec.grid).nonzero()[0].tolist()
-    with memory_cache.CACHE.reserve(loaded_models.memory_plan(_vit).pass_bytes):
+    with memory_cache.CACHE.reserve(loaded_models.model_size(_vit).pass_bytes):
         covered = record_covered(_vit, rec, patches, fill)
     outliers, shown = covered.outlier_patches.tolist(), covered.with_outliers_masked() if mask_outliers else covered
     return ChangedPass(covered.logits, shown.rollout(), shown.class_attention(), outliers)
 
 
 @memory_cache.cached
-def layer_png(rec: vitcore.Recording, fill: str) -> bytes:
+def fill_png(rec: vitcore.Recording, fill: str) -> bytes:
     """What shows in place of patches under a fill that is the same for any set of them, as a PNG of the model's input."""
     from vitcore.faithfulness.covered_patches import cover_patches
 
-    return encode_image(cover_patches(rec.model_input.pixels, rec.grid, range(rec.grid.patches), fill))[0]
+    return encode_png_or_jpeg(cover_patches(rec.model_input.pixels, rec.grid, range(rec.grid.patches), fill))[0]
 
 
 def covered_pixels(rec: vitcore.Recording, code: str, fill: str) -> NDArray[np.uint8]:
@@ -125,7 +125,7 @@ def why_not_removable(vit: Vit) -> str:
     return why_not_removable(vit)
 
 
-def answer_rows(rec: vitcore.Recording, logits: NDArray[np.float32]) -> list[AnswerRow]:
+def answer_change_rows(rec: vitcore.Recording, logits: NDArray[np.float32]) -> list[AnswerRow]:
     """The likeliest classes before and after, by their larger probability; empty for a model without classes."""
     if not rec.labels:
         return []
@@ -136,9 +136,9 @@ def answer_rows(rec: vitcore.Recording, logits: NDArray[np.float32]) -> list[Ans
     return sorted(rows, key=lambda row: -max(row.before, row.after))
 
 
-def answer_change(rec: vitcore.Recording, logits: NDArray[np.float32], text: Prose) -> str:
+def answer_change_sentence(rec: vitcore.Recording, logits: NDArray[np.float32], text: Prose) -> str:
     """What became of the answer, in a page's words: of its likeliest class; of features, how alike they are (cosine)."""
-    rows = answer_rows(rec, logits)
+    rows = answer_change_rows(rec, logits)
     if not rows:
         one, other = rec.logits.astype(float), logits.astype(float)
         similarity = one @ other / max(np.linalg.norm(one) * np.linalg.norm(other), 1e-30)
@@ -149,18 +149,18 @@ def answer_change(rec: vitcore.Recording, logits: NDArray[np.float32], text: Pro
     return text["still" if was is now else "other"].format(**facts)
 
 
-def common_top(before: NDArray, after: NDArray | None, grid: Grid) -> float:
+def common_scale_top(before: NDArray, after: NDArray | None, grid: Grid) -> float:
     """The top of one colour scale for a map before and after."""
     both = np.stack([before, before if after is None else after])
     return scale_top(both, grid.even_share)
 
 
-def marked_patches(values: NDArray, outliers: list[int]) -> list[int]:
+def outliers_to_frame(values: NDArray, outliers: list[int]) -> list[int]:
     """The outlier patches of a pass that hold much of a map, which are framed in it."""
     return outliers_in_map(values, outliers).tolist() if outliers else []
 
 
-def map_names(vit: Vit) -> list[str]:
+def coverable_map_names(vit: Vit) -> list[str]:
     """The maps whose strongest patches can be covered; those that ask for a class where the model has classes."""
     methods = relevance_maps.defined_methods(True)
     return [
@@ -170,17 +170,17 @@ def map_names(vit: Vit) -> list[str]:
     ]
 
 
-def map_values(rec: vitcore.Recording, name: str, mask_outliers: bool, vit: Vit) -> NDArray[np.float64]:
+def map_by_name(rec: vitcore.Recording, name: str, mask_outliers: bool, vit: Vit) -> NDArray[np.float64]:
     """A map (rows, cols) by name; of attention, outlier tokens can be masked. `CLASS_ATTENTION`: of the last layer."""
-    shown = outlier_tokens.mask_outliers(rec) if mask_outliers else rec
+    shown = cached_outliers.mask_outliers(rec) if mask_outliers else rec
     if name == "rollout":
         return shown.rollout()
     if name == CLASS_ATTENTION:
         return shown.pooled_attention(vit.blocks - 1)
-    return relevance_maps.relevance(rec, name, int(rec.logits.argmax()), (), vit).maps
+    return relevance_maps.relevance_of_class(rec, name, int(rec.logits.argmax()), (), vit).maps
 
 
-def first_patches(values: NDArray[np.float64], count: int, first: str, seed: int, grid: Grid) -> str:
+def encode_ranked_patches(values: NDArray[np.float64], count: int, first: str, seed: int, grid: Grid) -> str:
     """The `count` patches that a map calls strongest or weakest, or by chance, as text for an address."""
     from vitcore.faithfulness.deletion import patch_order
 
@@ -197,13 +197,13 @@ def covering_effect(rec: vitcore.Recording, code: str, fill: str, vit: Vit) -> C
 
 
 @memory_cache.cached
-def chance_probability(rec: vitcore.Recording, count: int, fill: str, _vit: Vit) -> float:
+def random_covering_probability(rec: vitcore.Recording, count: int, fill: str, _vit: Vit) -> float:
     """Mean probability of the likeliest class without `count` patches by chance, over `CHANCE_ORDERS` draws."""
-    from vitcore.faithfulness.covered_patches import answers_without
+    from vitcore.faithfulness.covered_patches import logits_without_patches
     from vitcore.faithfulness.deletion import patch_order
 
     even = np.zeros((rec.grid.rows, rec.grid.cols))
     sets = [patch_order(even, "chance", seed)[:count].tolist() for seed in range(CHANCE_ORDERS)]
-    with memory_cache.CACHE.reserve(2 * loaded_models.memory_plan(_vit).pass_bytes):
-        logits = answers_without(_vit, rec.model_input.pixels, sets, fill, batch=2)
+    with memory_cache.CACHE.reserve(2 * loaded_models.model_size(_vit).pass_bytes):
+        logits = logits_without_patches(_vit, rec.model_input.pixels, sets, fill, batch=2)
     return float(probabilities(logits, rec.output)[:, int(rec.logits.argmax())].mean())

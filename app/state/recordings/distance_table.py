@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from numpy.typing import NDArray
 
 from vitcore.analysis.attention_distance import (
-    HeadReach,
-    far_heads,
+    NearestAndFarthestHead,
     farthest_head,
-    head_reach,
+    heads_beyond_even_attention,
+    local_heads,
     most_changed_head,
-    near_heads,
+    nearest_and_farthest_head,
     sink_heads,
     uniform_distance_px,
 )
@@ -45,17 +45,17 @@ class DistanceTable:
         means = (self.renormalised if cls == "renormalise" else self.dropped).mean(axis=1)
         return float(means[0]), float(means[-1])
 
-    def reach(self, block: int) -> tuple[HeadReach, HeadReach]:
+    def reach(self, block: int) -> tuple[NearestAndFarthestHead, NearestAndFarthestHead]:
         """The nearest and farthest head of a block, dropped and renormalised."""
-        return head_reach(self.dropped, block), head_reach(self.renormalised, block)
+        return nearest_and_farthest_head(self.dropped, block), nearest_and_farthest_head(self.renormalised, block)
 
     def near_heads(self) -> list[LayerAndHead]:
         """The heads that look no farther than a local one, by block."""
-        return near_heads(self.renormalised, self.local_share * self.uniform_px)
+        return local_heads(self.renormalised, self.local_share * self.uniform_px)
 
     def far_heads(self) -> tuple[list[LayerAndHead], LayerAndHead]:
         """The heads that look farther than even attention, and the one that looks farthest of all."""
-        return far_heads(self.renormalised, self.uniform_px), farthest_head(self.renormalised)
+        return heads_beyond_even_attention(self.renormalised, self.uniform_px), farthest_head(self.renormalised)
 
     def sink_heads(self) -> list[LayerAndHead]:
         """The heads that give most to the tokens before the patches, the most first."""

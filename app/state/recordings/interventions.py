@@ -38,8 +38,8 @@ class StrongestHead(NamedTuple):
     drop: float
 
 
-def components(vit: Vit, by: str) -> list[Component]:
-    """What can be switched off in this model, by a replacement; empty where nothing can (`why_none`)."""
+def switchable_components(vit: Vit, by: str) -> list[Component]:
+    """What can be switched off in this model, by a replacement; empty where nothing can (`why_nothing_switchable`)."""
     from vitcore.interventions.component_switches import switchable_components
 
     try:
@@ -48,7 +48,7 @@ def components(vit: Vit, by: str) -> list[Component]:
         return []
 
 
-def why_none(vit: Vit) -> str:
+def why_nothing_switchable(vit: Vit) -> str:
     """Why nothing can be switched off in this model, as a sentence."""
     from vitcore.interventions.activation_sites import check_activations_defined
 
@@ -85,14 +85,14 @@ def _changed_pass(changed: Vit, rec: Recording, mask_outliers: bool, vit: Vit) -
     from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
     from vitcore.forward.recording import record_batch
 
-    with memory_cache.CACHE.reserve(loaded_models.memory_plan(vit).pass_bytes):
+    with memory_cache.CACHE.reserve(loaded_models.model_size(vit).pass_bytes):
         made = record_batch(changed, [(rec.photo, rec.model_input)])[0]
     outliers = outliers_in_recording(made).patches.tolist()
     shown = mask_outlier_tokens(made) if mask_outliers else made
     return ChangedPass(made.logits, shown.rollout(), shown.pooled_attention(vit.blocks - 1), outliers)
 
 
-def switches_as_arrays(names: list[str], vit: Vit) -> dict[str, NDArray[np.bool_]]:
+def switched_off_arrays(names: list[str], vit: Vit) -> dict[str, NDArray[np.bool_]]:
     """What is off, for a file: heads (L, H), attention and MLP of each layer (L,), the three of tokens."""
     off = {*names}
     layers, heads = range(vit.blocks), range(vit.heads)
@@ -129,9 +129,9 @@ def _layer_means(model: str, name: str) -> NDArray[np.float32]:
     """(L, 1, T, …) of an activation, the mean over the gallery."""
     from vitcore.interventions.mean_activations import mean_activations
 
-    vit = loaded_models.loaded(model)
-    with memory_cache.CACHE.reserve(2 * loaded_models.memory_plan(vit).pass_bytes):
-        photos = [SAMPLES / f"{row['id']}.jpg" for row in sample_photos.samples()]
+    vit = loaded_models.loaded_model(model)
+    with memory_cache.CACHE.reserve(2 * loaded_models.model_size(vit).pass_bytes):
+        photos = [SAMPLES / f"{row['id']}.jpg" for row in sample_photos.sample_photo_rows()]
         mean = mean_activations(vit, photos, [name])
     return np.stack([mean[name, layer].cpu().numpy() for layer in range(vit.blocks)])
 
@@ -143,14 +143,14 @@ def head_drops(rec: Recording, by: str, _vit: Vit, _progress: Progress) -> NDArr
     from vitcore.interventions.head_ablation import head_ablation
 
     mean = _gallery_mean(_vit, ["z"]) if by == "mean" else None
-    with memory_cache.CACHE.reserve(2 * loaded_models.memory_plan(_vit).pass_bytes):
+    with memory_cache.CACHE.reserve(2 * loaded_models.model_size(_vit).pass_bytes):
         x = to_model_input(_vit, rec.model_input.numbers)
         return -head_ablation(_vit, x, int(rec.logits.argmax()), by, mean, _progress, inputs="normalised")  # type: ignore[arg-type]
 
 
-def drops_at_hand(rec: Recording, by: str) -> NDArray[np.float32] | None:
+def head_drops_if_made(rec: Recording, by: str) -> NDArray[np.float32] | None:
     """The drops of all heads (L, H) where every head has been tried already, else None."""
-    found: NDArray[np.float32] | None = memory_cache.kept(head_drops, rec, by)
+    found: NDArray[np.float32] | None = memory_cache.cached_value_or_none(head_drops, rec, by)
     return found
 
 
@@ -185,9 +185,9 @@ def patched_squares(rec: Recording, other: Recording, side: int, _vit: Vit, _pro
     return share[:, square].reshape(-1, grid.rows, grid.cols).astype(np.float32)
 
 
-def squares_at_hand(rec: Recording, other: Recording, side: int) -> NDArray[np.float32] | None:
+def patched_squares_if_made(rec: Recording, other: Recording, side: int) -> NDArray[np.float32] | None:
     """The patched squares (L, rows, cols) where they have been computed already, else None."""
-    found: NDArray[np.float32] | None = memory_cache.kept(patched_squares, rec, other, side)
+    found: NDArray[np.float32] | None = memory_cache.cached_value_or_none(patched_squares, rec, other, side)
     return found
 
 
@@ -196,7 +196,7 @@ def _patched(rec: Recording, other: Recording, groups: list, vit: Vit, progress:
     from vitcore.interventions.activation_patching import activation_patching
 
     x, y = (to_model_input(vit, one.model_input.numbers) for one in (rec, other))
-    with memory_cache.CACHE.reserve(2 * loaded_models.memory_plan(vit).pass_bytes):
+    with memory_cache.CACHE.reserve(2 * loaded_models.model_size(vit).pass_bytes):
         return activation_patching(vit, x, y, groups, progress=progress, inputs="normalised")
 
 
@@ -207,7 +207,7 @@ def _direction(rec: Recording, other: Recording, layer: int, _vit: Vit) -> NDArr
     from vitcore.interventions.steering import steering_direction
 
     x, y = (to_model_input(_vit, one.model_input.numbers) for one in (rec, other))
-    with memory_cache.CACHE.reserve(2 * loaded_models.memory_plan(_vit).pass_bytes):
+    with memory_cache.CACHE.reserve(2 * loaded_models.model_size(_vit).pass_bytes):
         found: NDArray[np.float32] = steering_direction(_vit, towards=y, away=x, layer=layer, inputs="normalised").cpu().numpy()
     return found
 
@@ -219,7 +219,7 @@ def steered_logits(rec: Recording, other: Recording, layer: int, scale_percent: 
     from vitcore.interventions.steering import steering_sweep
 
     x = to_model_input(_vit, rec.model_input.numbers)
-    with memory_cache.CACHE.reserve(loaded_models.memory_plan(_vit).pass_bytes):
+    with memory_cache.CACHE.reserve(loaded_models.model_size(_vit).pass_bytes):
         return steering_sweep(_vit, x, _direction(rec, other, layer, _vit), layer, [scale_percent / 100])[0]
 
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from app.state.memory import memory_cache
-from app.state.recordings import outlier_tokens, recordings, relevance_maps
+from app.state.recordings import cached_outliers, cached_recordings, relevance_maps
 from vitcore.analysis.model_similarity import PredictionAgreement, prediction_agreement
 from vitcore.figures.heat_overlay import fine_detail
-from vitcore.figures.theme import encode_image
+from vitcore.figures.theme_colours import encode_png_or_jpeg
 from vitcore.images import Photo
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def recording_with_tokens(vit: Vit, photo: Photo, block: int | None = None) -> R
     """As the session's; the tokens are kept from the same forward pass, where it is the first."""
     if vit.is_global:
         _tokens(vit.name, photo.key, vit, photo)
-    return recordings.recording(vit, photo, block)
+    return cached_recordings.cached_recording(vit, photo, block)
 
 
 @memory_cache.cached
@@ -43,11 +43,11 @@ def _tokens(model: str, key: str, _vit: Vit, _photo: Photo) -> NDArray[np.float3
         recorded.append(one.tokens)
         return one.rec
 
-    rec = recordings.recording(_vit, _photo, record=record)
+    rec = cached_recordings.cached_recording(_vit, _photo, record=record)
     return recorded[0] if recorded else tokens_of_recording(_vit, rec).tokens
 
 
-def compare(first: str, second: str, key: str, vits: tuple[Vit, Vit], photo: Photo, mask_outliers: bool) -> Comparison:
+def compare_models(first: str, second: str, key: str, vits: tuple[Vit, Vit], photo: Photo, mask_outliers: bool) -> Comparison:
     """The comparison of two models that attend over one grid each; with `mask_outliers`, of attention to other tokens."""
     from vitcore.forward.compare_models import TokenRecording
 
@@ -87,26 +87,26 @@ def attention_maps(
 
     maps = []
     for i, (vit, block) in enumerate(zip(_vits, blocks, strict=True)):
-        rec = recordings.recording(vit, comparison.recordings[i].rec.photo, None if head is None else block)
+        rec = cached_recordings.cached_recording(vit, comparison.recordings[i].rec.photo, None if head is None else block)
         token = None if cell is None else rec.grid.prefix + comparison.grid.patch(i, cell)
-        maps.append(attention_map(outlier_tokens.mask_outliers(rec) if comparison.masked else rec, block, head, token))
+        maps.append(attention_map(cached_outliers.mask_outliers(rec) if comparison.masked else rec, block, head, token))
     return maps_on_common_grid(comparison.grid, maps[0], maps[1], comparison.even_shares)
 
 
 @memory_cache.cached
-def common_photo_files(comparison: Comparison) -> tuple[bytes, bytes]:
+def common_photo_jpegs(comparison: Comparison) -> tuple[bytes, bytes]:
     """The part of the photo that both models see, and its fine detail on the grid of both, as JPEG files."""
     from vitcore.forward.compare_models import common_photo
 
     pixels, grid = common_photo(comparison), comparison.grid
     detail = fine_detail(Image.fromarray(pixels), (grid.rows, grid.cols))
-    return encode_image(pixels, photo=True)[0], encode_image(detail, photo=True)[0]
+    return encode_png_or_jpeg(pixels, photo=True)[0], encode_png_or_jpeg(detail, photo=True)[0]
 
 
-def from_keys(first: str, second: str, key: str, mask_outliers: bool = False) -> tuple[Comparison, tuple[Vit, Vit]]:
+def comparison_from_keys(first: str, second: str, key: str, mask_outliers: bool = False) -> tuple[Comparison, tuple[Vit, Vit]]:
     """A comparison by what it is kept under, for a download, which no visitor's page waits for."""
-    (one, rec), (two, _) = (recordings.from_key(name, key, "mean") for name in (first, second))
-    return compare(first, second, key, (one, two), rec.photo, mask_outliers), (one, two)
+    (one, rec), (two, _) = (cached_recordings.recording_from_key(name, key, "mean") for name in (first, second))
+    return compare_models(first, second, key, (one, two), rec.photo, mask_outliers), (one, two)
 
 
 def answer_agreement(one: Recording, other: Recording) -> PredictionAgreement | None:

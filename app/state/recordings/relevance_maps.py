@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.state.memory import memory_cache
-from app.state.recordings import outlier_tokens, recordings
+from app.state.recordings import cached_outliers, cached_recordings
 from vitcore.analysis.relevance import METHODS, RelevanceMethod, absolute_shares, difference_points, rank_correlation
 from vitcore.analysis.rollout import map_overlap
 from vitcore.figures.heat_overlay import heat_colours
 from vitcore.figures.relevance import rollout_per_layer_top
-from vitcore.figures.theme import encode_image, pixels_to_data_uri
+from vitcore.figures.theme_colours import encode_png_or_jpeg, pixels_to_data_uri
 
 if TYPE_CHECKING:
     from vitcore.forward.compare_models import Comparison
@@ -64,13 +64,13 @@ def residual_effect(rec: Recording, patch: int | None, other: int, mask_outliers
 
 
 @memory_cache.cached
-def relevance(rec: Recording, method: str, target: int, settings: Settings, _vit: Vit) -> Relevance:
+def relevance_of_class(rec: Recording, method: str, target: int, settings: Settings, _vit: Vit) -> Relevance:
     """A method's map of what spoke for a class, (rows, cols); read-only."""
-    from app.state.models.loaded_models import memory_plan
+    from app.state.models.loaded_models import model_size
     from vitcore.forward.relevance import relevance as compute
 
     how: dict[str, Any] = dict(settings)
-    with memory_cache.CACHE.reserve(memory_plan(_vit).gradient_bytes):
+    with memory_cache.CACHE.reserve(model_size(_vit).gradient_bytes):
         results = compute(_vit, rec.model_input.pixels, method, target, **how)
     results.maps.flags.writeable = False
     return results
@@ -97,12 +97,12 @@ def rollout_per_layer(rec: Recording, query: int | None, settings: Settings, _vi
 def _recording_and_settings(vit: Vit, rec: Recording, settings: Settings) -> tuple[Recording, dict[str, Any]]:
     """The recording that a rollout with these settings reads, and the settings that are left."""
     how = dict[str, Any](settings)
-    rec = recordings.with_fusion(vit, rec, how["fusion"])
-    return (outlier_tokens.mask_outliers(rec) if how.pop("mask_outliers", False) else rec), how
+    rec = cached_recordings.recording_with_fusion(vit, rec, how["fusion"])
+    return (cached_outliers.mask_outliers(rec) if how.pop("mask_outliers", False) else rec), how
 
 
 @memory_cache.cached
-def heat_overlay(
+def heat_overlay_uri(
     source: Recording | Comparison, map_key: Hashable, signed: bool, _values: NDArray, _top: float, mode: Any = "light"
 ) -> str:
     """A map in colours up to its top, to be laid on the photo, as a data address; `map_key`: which map of the source.
@@ -113,14 +113,14 @@ def heat_overlay(
 
 
 @memory_cache.cached
-def fine_detail(rec: Recording) -> bytes:
+def fine_detail_jpeg(rec: Recording) -> bytes:
     """The photo's fine detail, to be added to a map's colours, as a JPEG file."""
     from vitcore.figures.heat_overlay import fine_detail
 
-    return encode_image(fine_detail(recordings.input_picture(rec)[0], rec.grid), photo=True)[0]
+    return encode_png_or_jpeg(fine_detail(cached_recordings.input_picture(rec)[0], rec.grid), photo=True)[0]
 
 
-def shown_values(method: str, values: NDArray) -> NDArray[np.float64]:
+def map_in_shown_unit(method: str, values: NDArray) -> NDArray[np.float64]:
     """A method's map as it is shown: integrated gradients as they are, gradient rollout in percent, others in percent of all."""
     if method == "integrated_gradients":
         return values

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from app import texts
 from vitcore import figures
 from vitcore.analysis import filters as kernels
-from vitcore.analysis import training_film
+from vitcore.analysis import training_curves_and_masks
 from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
 from vitcore.figures.charts.training_figures import TrainingCurve
@@ -64,7 +64,7 @@ def photo_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     for name in ("rollout", "last_block"):
         if name in film.arrays:
             even = grid.even_share
-            most = max(training_film.shares_scale_top(film.arrays[name][:, photo]), MIN_TOP_IN_EVEN_SHARES * even)
+            most = max(training_curves_and_masks.shares_scale_top(film.arrays[name][:, photo]), MIN_TOP_IN_EVEN_SHARES * even)
             mask = film.array_at(name, frame)[photo]
             drawn[name] = figures.attention_on_photo(mask, pixels, grid, text[f"{name} title"], most, mode, even_share=even)
     if answers := film.top(frame, photo, translated=True):
@@ -76,15 +76,16 @@ def _masked_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
     pixels, grid = film.photos[photo], film.grid
     fate, source, truth = (film.shared_arrays[name][photo] for name in ("fate", "source", "truth"))
     said = film.arrays["predicted"][frame, photo]
-    off = training_film.colour_error(said, truth, fate)
-    share, text = (fate != training_film.UNTOUCHED).mean(), texts.prose("learn")
+    off = training_curves_and_masks.colour_error(said, truth, fate)
+    share, text = (fate != training_curves_and_masks.UNTOUCHED).mean(), texts.prose("learn")
     given, guess, true = (
-        training_film.paint_corruption(pixels, fate, source, grid), training_film.paint_patches(pixels, fate, said, grid),
-        training_film.paint_patches(pixels, fate, truth, grid),
-    )  # fmt: skip
+        training_curves_and_masks.paint_corruption(pixels, fate, source, grid),
+        training_curves_and_masks.paint_patches(pixels, fate, said, grid),
+        training_curves_and_masks.paint_patches(pixels, fate, truth, grid),
+    )
     return {
         "given": figures.masked_photo(
-            given, grid, text["given title"].format(share=percent(share, 0)), mode, hatched=fate == training_film.MASKED
+            given, grid, text["given title"].format(share=percent(share, 0)), mode, hatched=fate == training_curves_and_masks.MASKED
         ),
         "predicted": figures.masked_photo(guess, grid, text["predicted title"].format(off=off), mode),
         "truth": figures.masked_photo(true, grid, text["truth title"], mode),
@@ -97,7 +98,7 @@ def curve_titles(log: list[dict[str, Any]], at: int | None = None) -> dict[str, 
 
 
 def _log_curves(log: list[dict[str, Any]]) -> Curves:
-    return {field: training_film.log_curve(log, field) for field in ("loss", "val_loss", "lr", *RIGHT.values())}
+    return {field: training_curves_and_masks.curve_from_log(log, field) for field in ("loss", "val_loss", "lr", *RIGHT.values())}
 
 
 def _titles(curves: Curves, at: int | None = None) -> dict[str, str]:
@@ -117,7 +118,9 @@ def curve_figures(log: list[dict[str, Any]], mode: Any, last: int = 0, log_steps
     text, curves = texts.prose("learn"), _log_curves(log)
 
     def line(name: str, field: str, kind: str = "line", points: int = CURVE_POINTS) -> TrainingCurve:
-        curve = curves[field] if kind == "dots" else training_film.bin_curve(*curves[field], points, log_steps)
+        curve = (
+            curves[field] if kind == "dots" else training_curves_and_masks.average_curve_in_bins(*curves[field], points, log_steps)
+        )
         return TrainingCurve(name, *curve, kind)
 
     mean = line(text["mean"], "loss", points=CURVE_POINTS // 8)

@@ -8,15 +8,15 @@ import streamlit as st
 
 from app import texts
 from app.state.memory import memory_cache
-from app.state.training import runs
+from app.state.training import run_status
 from app.state.training.training_processes import find_run
-from vitcore.analysis.training_film import EmergedStructure, frames_of_emergence
-from vitcore.assets import asset
+from vitcore.analysis.training_curves_and_masks import EmergedStructure, first_emergence_frames
+from vitcore.assets import asset_path
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.train import run_folder
 from vitcore.train.film_files import Film, FilmAccuracy
 
-RECORDINGS = asset("recordings")
+RECORDINGS = asset_path("recordings")
 
 
 def film_titles(lang: str | None = None) -> dict[str, str]:
@@ -24,11 +24,11 @@ def film_titles(lang: str | None = None) -> dict[str, str]:
 
     The titles are in the visitor's language, or in `lang`.
     """
-    words = texts.table(lang)
+    words = texts.translation_table(lang)
     files_there = sorted(RECORDINGS.glob("*.safetensors"), key=lambda file: (file.stem != DEFAULT_MODEL, file.stem))
-    titles = {file.stem: _film_title(str(file), runs.stat_of(file)[1]) for file in files_there}
+    titles = {file.stem: _film_title(str(file), run_status.file_size_and_time(file)[1]) for file in files_there}
     shipped = {name: words.get(title, title) for name, title in titles.items()}
-    filmed = [run for run in map(find_run, runs.run_ids()) if run and any(run.frames.glob("[0-9]*.safetensors"))]
+    filmed = [run for run in map(find_run, run_status.run_ids()) if run and any(run.frames.glob("[0-9]*.safetensors"))]
     return shipped | {f"runs/{run.id}": f"runs/{run.id}" for run in filmed}
 
 
@@ -43,7 +43,7 @@ def _film_title(file: str, changed_ns: int) -> str:
 def final_accuracy(name: str) -> FilmAccuracy | None:
     """What the film of a model that ships ends with; None where there is no such film, or it does not say of how many photos."""
     file = RECORDINGS / f"{name}.json"
-    return _final_accuracy(str(file), runs.stat_of(file)[1]) if file.is_file() else None
+    return _final_accuracy(str(file), run_status.file_size_and_time(file)[1]) if file.is_file() else None
 
 
 @st.cache_data(max_entries=8, show_spinner=False)
@@ -61,9 +61,9 @@ def open_film(name: str) -> tuple[str, Film]:
         if name not in film_titles():
             raise run_folder.RunError(texts.prose("learn")["gone"])
         path = RECORDINGS / f"{name}.safetensors"
-        key = f"{name}@{runs.stat_of(path)[1]}"
+        key = f"{name}@{run_status.file_size_and_time(path)[1]}"
     else:
-        frames = [written_ns for file in run.frames.glob("*") if (written_ns := runs.stat_of(file)[1])]
+        frames = [written_ns for file in run.frames.glob("*") if (written_ns := run_status.file_size_and_time(file)[1])]
         path, key = run.path, f"{name}@{len(frames)}-{max(frames, default=0)}"
     with st.spinner(texts.prose("learn")["opening"]):
         return key, _open_film(str(path), key)
@@ -77,7 +77,7 @@ def _open_film(path: str, key: str) -> Film:
 
 
 @memory_cache.cached
-def frame_figures(key: str, part: str, frame: int, photo: int, theme: str, lang: str, _film: Film) -> dict[str, Any]:
+def frame_chart_specs(key: str, part: str, frame: int, photo: int, theme: str, lang: str, _film: Film) -> dict[str, Any]:
     """The pictures of one frame as `app.components.chart.chart` takes them, by name: of the "weights", or of a "photo"."""
     from app.components.chart.chart import chart_spec
     from app.state.training import film_figures
@@ -89,12 +89,12 @@ def frame_figures(key: str, part: str, frame: int, photo: int, theme: str, lang:
 @memory_cache.cached
 def first_emergence_steps(key: str, _film: Film) -> dict[str, int | None]:
     """The step of the first snapshot of a film in which filters, positions and parted heads are there, or None."""
-    frames = frames_of_emergence(_film.arrays, _film.grid)
+    frames = first_emergence_frames(_film.arrays, _film.grid)
     return {name: None if frame is None else int(_film.steps[frame]) for name, frame in frames.items()}
 
 
 @memory_cache.cached
-def film_curve_figures(key: str, records: int, last: int, theme: str, lang: str, _log: list[dict[str, Any]]) -> dict[str, Any]:
+def film_curve_specs(key: str, records: int, last: int, theme: str, lang: str, _log: list[dict[str, Any]]) -> dict[str, Any]:
     """The curves of a film as `app.components.chart.chart` takes them; the marker of the frame is added by `chart`."""
     from app.components.chart.chart import chart_spec
     from app.state.training import film_figures
@@ -104,7 +104,7 @@ def film_curve_figures(key: str, records: int, last: int, theme: str, lang: str,
 
 def emerged_structure(film: Film, frame: int) -> EmergedStructure:
     """What is there in one frame: smooth filters, near positions alike, heads that part."""
-    from vitcore.analysis.training_film import emerged_structure
+    from vitcore.analysis.training_curves_and_masks import emerged_structure
 
     return emerged_structure(film.arrays, frame, film.grid)
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app import permissions, texts
 from vitcore.errors import refusal_reason
-from vitcore.train.recipe import from_json
+from vitcore.train.recipe import recipe_from_json
 
 if TYPE_CHECKING:
     from vitcore.train.learning.training_cost import TrainingCost
@@ -32,8 +32,8 @@ class PhotoCount:
 def count_photos(source: str, task: str) -> PhotoCount:
     """Count the photos of the samples or of a folder; data sets that would be downloaded are left for the run."""
     known, text = {"cifar10": 10, "cifar100": 100}, texts.prose("train")
-    if not permissions.allows("paths") and source != "samples":
-        return PhotoCount(problem=permissions.why_not("paths"))
+    if not permissions.is_allowed("paths") and source != "samples":
+        return PhotoCount(problem=permissions.why_not_allowed("paths"))
     if source in known or source.startswith("hf:"):
         return PhotoCount(classes=known.get(source, UNKNOWN_CLASS_COUNT))
     if not source.strip():
@@ -56,20 +56,20 @@ def _count_photos(source: str, lang: str) -> PhotoCount:
     return PhotoCount(True, len(train), len(held_out), len(train.classes), train is held_out)
 
 
-def model_size(recipe_json: str, classes: int) -> tuple[int, float] | str:
+def recipe_model_size(recipe_json: str, classes: int) -> tuple[int, float] | str:
     """Parameters of a recipe's model, and floating-point operations of a step; or why it can't be built."""
-    if not permissions.allows("paths"):  # a recipe may name a teacher's file
-        return permissions.why_not("trainings")
+    if not permissions.is_allowed("paths"):  # a recipe may name a teacher's file
+        return permissions.why_not_allowed("trainings")
     try:
         return _model_size(recipe_json, classes, texts.language())
     except Exception as error:  # timm and torch each complain in their own way; not kept, it may be out of memory
         return refusal_reason(error)
 
 
-def measure_cost(recipe_json: str, classes: int) -> TrainingCost | str:
+def measure_training_cost(recipe_json: str, classes: int) -> TrainingCost | str:
     """What a run costs on this machine, timed; or why that can't be said."""
-    if not permissions.allows("trainings"):
-        return permissions.why_not("trainings")
+    if not permissions.is_allowed("trainings"):
+        return permissions.why_not_allowed("trainings")
     with st.spinner(texts.prose("train")["measuring"]):
         try:
             return _measure_cost(recipe_json, classes, texts.language())
@@ -81,7 +81,7 @@ def measure_cost(recipe_json: str, classes: int) -> TrainingCost | str:
 def _model_size(recipe_json: str, classes: int, lang: str) -> tuple[int, float]:
     from vitcore.train.learning import training_cost
 
-    recipe = from_json(recipe_json)
+    recipe = recipe_from_json(recipe_json)
     params, forward = training_cost.params_and_forward_flop(recipe, classes)
     return params, 3 * forward * recipe.batch
 
@@ -90,4 +90,4 @@ def _model_size(recipe_json: str, classes: int, lang: str) -> tuple[int, float]:
 def _measure_cost(recipe_json: str, classes: int, lang: str) -> TrainingCost:
     from vitcore.train.learning.training_cost import training_cost
 
-    return training_cost(from_json(recipe_json), classes)
+    return training_cost(recipe_from_json(recipe_json), classes)

@@ -24,7 +24,7 @@ SHIPPED = "samples"
 MAX_CLASSES, PICTURES_PER_CLASS = 10, 2  # shown at most
 
 
-def patch_figure(source: str, count: int, recipe: Recipe, mode: Any) -> Drawing:
+def photos_in_patches_figure(source: str, count: int, recipe: Recipe, mode: Any) -> Drawing:
     """Some of the `count` photos of a source, as large as the recipe has them, in its patches."""
     side = recipe.image_px // recipe.patch_px
     pixels, names = _example_photos(source, count, recipe.image_px)
@@ -50,7 +50,7 @@ def _example_photos(source: str, count: int, side_px: int) -> tuple[NDArray[np.u
     return np.stack(squares) if squares else np.zeros((0, side_px, side_px, 3), np.uint8), tuple(names)
 
 
-def empty_curve(recipe: Recipe, classes: int, mode: Any) -> Drawing:
+def empty_loss_chart(recipe: Recipe, classes: int, mode: Any) -> Drawing:
     """The axes of the loss to come; with classes to learn, the loss of guessing among them."""
     text, title, lines = texts.prose("train"), texts.prose("train")["curve title none"], []
     if recipe.task == "classify" and classes > 1:
@@ -61,37 +61,37 @@ def empty_curve(recipe: Recipe, classes: int, mode: Any) -> Drawing:
     return replace(drawn, height_px=CURVE_PX)
 
 
-def is_synthetic(data: str) -> bool:
+def is_synthetic_source(data: str) -> bool:
     """Whether a source of photos is one that code draws."""
     from vitcore.train.data import synthetic_dataset
 
     return data.partition(":")[0] == synthetic_dataset.SOURCE_NAME
 
 
-def default_options() -> str:
+def default_synthetic_options() -> str:
     """All options of a drawn set, with what each is where it is not named."""
     from vitcore.train.data import synthetic_dataset
 
     return synthetic_dataset.OPTIONS
 
 
-def class_titles(data: str) -> tuple[str, ...]:
+def synthetic_class_titles(data: str) -> tuple[str, ...]:
     """What the classes of a drawn set that are shown are called, in the visitor's language."""
     from vitcore.train.data import synthetic_dataset
 
-    return synthetic_dataset.class_titles(synthetic_dataset.parse_options(data))[:MAX_CLASSES]
+    return synthetic_dataset.synthetic_class_titles(synthetic_dataset.parse_synthetic_options(data))[:MAX_CLASSES]
 
 
 @memory_cache.cached
-def draw_examples(data: str) -> tuple[NDArray[np.uint8], tuple[float, ...]]:
+def draw_synthetic_examples(data: str) -> tuple[NDArray[np.uint8], tuple[float, ...]]:
     """Pictures (D, R, K, px, px, 3) of a drawn set, as difficult as it is and as usual; the difficulties."""
     from vitcore.train.data import synthetic_dataset
 
-    asked = synthetic_dataset.parse_options(data)
+    asked = synthetic_dataset.parse_synthetic_options(data)
     which = np.arange(PICTURES_PER_CLASS)[:, None] * asked.classes + np.arange(min(asked.classes, MAX_CLASSES))
     levels = tuple(sorted({asked.difficulty, synthetic_dataset.SyntheticDataset().difficulty}))
     sheets = [
-        synthetic_dataset.draw_pictures(replace(asked, difficulty=level), 0, synthetic_dataset.TRAIN, which.ravel())
+        synthetic_dataset.draw_synthetic_pictures(replace(asked, difficulty=level), 0, synthetic_dataset.TRAIN, which.ravel())
         for level in levels
     ]
     return np.stack([sheet.reshape(*which.shape, *sheet.shape[1:]) for sheet in sheets]), levels

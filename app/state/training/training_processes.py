@@ -71,7 +71,7 @@ def printed_output(run_id: str, lines: int = 12) -> str:
 
 def start_run(run_id: str, recipe: Recipe, source: str) -> str:
     """Make a run and its process; returns what went wrong, or nothing. Raises: NotAllowedError."""
-    permissions.require("trainings")
+    permissions.require_allowed("trainings")
     try:
         run = run_folder.create_run(run_id, recipe, source)
     except (run_folder.RunError, OSError) as error:
@@ -81,7 +81,7 @@ def start_run(run_id: str, recipe: Recipe, source: str) -> str:
 
 def resume_run(run_id: str) -> str:
     """Go on with a run where it stopped; returns what went wrong, or nothing. Raises: NotAllowedError."""
-    permissions.require("trainings")
+    permissions.require_allowed("trainings")
     run = find_run(run_id)
     if run is None or run.id in _started_at or run_folder.is_training(run) or _is_filmed_elsewhere(run):
         return ""
@@ -98,7 +98,7 @@ def _is_filmed_elsewhere(run: run_folder.RunFolder) -> bool:
 
 def delete_run(run_id: str) -> str:
     """Delete a run with all its files, unless a process is at it; returns what went wrong, or nothing. Raises: NotAllowedError."""
-    permissions.require("trainings")
+    permissions.require_allowed("trainings")
     run = find_run(run_id)
     if run is None:
         return ""
@@ -161,7 +161,7 @@ def _wait_for_process(process: Popen[bytes], run: run_folder.RunFolder, before: 
 
 def stop_run(run_id: str) -> str:
     """Ask the process that holds the run to save and stop; returns nothing. Raises: NotAllowedError."""
-    permissions.require("trainings")
+    permissions.require_allowed("trainings")
     run = find_run(run_id)
     if run is None or not run_folder.is_training(run) or _is_filmed_elsewhere(run):
         return ""

@@ -7,7 +7,7 @@ from app import texts
 from app.state.memory import memory_cache
 from app.state.memory.memory_cache import MemoryBudgetError
 from app.state.models import loaded_models, model_menu
-from app.state.recordings import recordings
+from app.state.recordings import cached_recordings
 from app.state.visit import current_photo
 from app.state.visit.model_choice import ModelChoice
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
@@ -17,18 +17,18 @@ FIRST = ModelChoice("model", DEFAULT_MODEL)
 
 
 def load_model(progress: Callable[[int, int], None]) -> Vit:
-    """The chosen model, downloaded if need be; when it can't be had, the one there was (`problem_sentence` says why)."""
+    """The chosen model, downloaded if need be; when it can't be had, the one there was (`model_problem_sentence` says why)."""
     from vitcore.images import PhotoError
 
     name, last = FIRST.wanted, FIRST.shown
     try:
-        model = loaded_models.fetch_and_load(name, name in (last, DEFAULT_MODEL), progress)
+        model = loaded_models.load_or_download(name, name in (last, DEFAULT_MODEL), progress)
         if name != last:  # a model may load and still not attend over one grid of patches
             with contextlib.suppress(PhotoError):  # another photo is wanted, and the page says which
-                recordings.recording(model, current_photo.load_photo(model.bands))
+                cached_recordings.cached_recording(model, current_photo.load_photo(model.bands))
     except (ModelError, MemoryBudgetError) as error:
-        fallback = DEFAULT_MODEL if model_menu.is_gone(last) else last  # a run's, or the visitor's own, may be gone by now
-        model = loaded_models.loaded(model_menu.model_version(fallback))
+        fallback = DEFAULT_MODEL if model_menu.is_model_gone(last) else last  # a run's, or the visitor's own, may be gone by now
+        model = loaded_models.loaded_model(model_menu.model_cache_key(fallback))
         FIRST.fail(name, error, fallback)
     else:
         FIRST.succeed(name)
@@ -38,7 +38,7 @@ def load_model(progress: Callable[[int, int], None]) -> Vit:
 def model_bands() -> int:
     """How many bands the model that is shown reads: three, while it is not here."""
     try:
-        return loaded_models.loaded(model_menu.model_version(FIRST.shown)).bands
+        return loaded_models.loaded_model(model_menu.model_cache_key(FIRST.shown)).bands
     except (ModelError, MemoryBudgetError):
         return 3
 
@@ -46,17 +46,17 @@ def model_bands() -> int:
 def assumed_answers() -> Mapping[str, str]:
     """What is assumed of the model that is wanted, by `OpenQuestion.key`; nothing of one that is not in memory."""
     try:
-        vit = memory_cache.kept(loaded_models.loaded, model_menu.model_version(FIRST.wanted))
+        vit = memory_cache.cached_value_or_none(loaded_models.loaded_model, model_menu.model_cache_key(FIRST.wanted))
     except ModelError:
         return {}
     return vit.assumed if vit else {}
 
 
-def problem_sentence() -> str:
+def model_problem_sentence() -> str:
     """Why the model that was asked for is not the one shown, and which one is; empty where it is."""
     if (problem := FIRST.problem) is None:
         return ""
-    text, cards = texts.prose("common"), model_menu.menu()
+    text, cards = texts.prose("common"), model_menu.models_by_name()
     title = cards[FIRST.shown].title if FIRST.shown in cards else FIRST.shown
     tried = text["tried"].format(count=problem.tries) + " " if problem.tries > 1 else ""
     return f"{problem.reason} {tried}" + text["stays"].format(model=title)

@@ -9,7 +9,7 @@ from app.state.memory.memory_cache import MemoryBudgetError
 from app.state.model_ref import CHECKPOINTS, ModelRef
 from app.state.model_ref import RANDOM as RANDOM
 from app.state.models import loaded_models
-from app.state.training import runs
+from app.state.training import run_status
 from app.state.visit.model_choice import ModelChoice
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 from vitcore.models.vit import Vit
@@ -24,7 +24,7 @@ LEAST, MOST = 4, 1600  # rows or columns, and patches
 
 def run_checkpoints(name: str) -> list[str]:
     """The checkpoints of `runs/<id>`, by the names of their folders: its state at up to two steps."""
-    path = runs.model_folder(ModelRef.parse(name).name)
+    path = run_status.run_model_folder(ModelRef.parse(name).name)
     return [which for which in CHECKPOINTS if path and (path / which / "model.safetensors").is_file()]
 
 
@@ -42,32 +42,32 @@ def input_sizes(vit: Vit) -> dict[str, tuple[int, int]]:
     return {f"{r * high}x{c * wide}": (r * high, c * wide) for r, c in fit}
 
 
-def load_second(first: Vit, requested: str, progress: Callable[[int, int], None]) -> Vit:
+def load_second_model(first: Vit, requested: str, progress: Callable[[int, int], None]) -> Vit:
     """The model that is asked for at its own input size, downloaded if need be. Raises: ModelError, MemoryBudgetError."""
     if requested == RANDOM:
-        return loaded_models.load_variant(first, RANDOM)
+        return loaded_models.load_model_variant(first, RANDOM)
     if requested == ITSELF:
         return first
     if requested in run_checkpoints(first.name):
-        path = runs.model_folder(ModelRef.parse(first.name).name)
+        path = run_status.run_model_folder(ModelRef.parse(first.name).name)
         assert path, "it has steps"
-        return loaded_models.load_variant(first, f"{requested}.{runs.written_ns(path / requested)}")
-    return loaded_models.fetch_and_load(requested, requested == DEFAULT_MODEL, progress)
+        return loaded_models.load_model_variant(first, f"{requested}.{run_status.model_written_ns(path / requested)}")
+    return loaded_models.load_or_download(requested, requested == DEFAULT_MODEL, progress)
 
 
-def try_load(first: Vit, requested: str, progress: Callable[[int, int], None]) -> Vit | None:
+def try_load_second(first: Vit, requested: str, progress: Callable[[int, int], None]) -> Vit | None:
     """The second model, or None where it can't be had: `SECOND` or `variant_problem` says why."""
     if requested == RANDOM:
         return _try_variant(first, RANDOM)
     try:
-        return load_second(first, requested, progress)
+        return load_second_model(first, requested, progress)
     except (ModelError, MemoryBudgetError) as error:
         forget_variant_problem()
         SECOND.fail(requested, error, SECOND.shown if SECOND.shown != requested else RANDOM)
         return None
 
 
-def try_resize(vit: Vit, size: str) -> Vit | None:
+def try_resize_model(vit: Vit, size: str) -> Vit | None:
     """A model at one of its `input_sizes`, or as it is at OWN_SIZE; None where it can't be had (`variant_problem`)."""
     return _try_variant(vit, size) if size in input_sizes(vit) else vit
 
@@ -78,7 +78,7 @@ def _try_variant(vit: Vit, variant: str) -> Vit | None:
     if (vit.name, variant) in problems:
         return None
     try:
-        return loaded_models.load_variant(vit, variant)
+        return loaded_models.load_model_variant(vit, variant)
     except (ModelError, MemoryBudgetError) as error:
         problems.clear()
         problems[vit.name, variant] = str(error) or texts.prose("common")["no room now"]

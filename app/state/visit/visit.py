@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from PIL import Image
 
 from app.components.component_files import media_url
-from app.state.recordings import recordings, relevance_maps
+from app.state.recordings import cached_recordings, relevance_maps
 from vitcore.file_names import FileSubject
 from vitcore.grid import Grid
 from vitcore.images import Photo
-from vitcore.report.photo_titles import photo_title
+from vitcore.report.gallery_titles import photo_title
 from vitcore.translation import say
 
 if TYPE_CHECKING:
@@ -74,17 +74,17 @@ class Visit:
     @property
     def input_picture(self) -> Image.Image:
         """What the model sees, at the photo's own sharpness."""
-        return recordings.input_picture(self.recording)[0]
+        return cached_recordings.input_picture(self.recording)[0]
 
     @cached_property
     def photo_url(self) -> str:
         """The address of that picture."""
-        return media_url(recordings.input_picture(self.recording)[1], "image/jpeg", "photo")
+        return media_url(cached_recordings.input_picture(self.recording)[1], "image/jpeg", "photo")
 
     @cached_property
     def detail_url(self) -> str:
         """The address of the photo's fine detail, as it is added to heat."""
-        return media_url(relevance_maps.fine_detail(self.recording), "image/jpeg", "detail")
+        return media_url(relevance_maps.fine_detail_jpeg(self.recording), "image/jpeg", "detail")
 
 
 def photo_subject(photo: Photo) -> FileSubject:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from app.components.figure import downloads
-from app.state.recordings import attention_bytes, recordings
+from app.components.figure import show_downloads
+from app.state.recordings import attention_for_browser, cached_recordings
 from app.views.attention import explorer_message
 from app.views.attention.explorer_message import ExplorerVisit
 from app.widgets import outlier_masking
@@ -12,10 +12,10 @@ from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES, scale_top
 from vitcore.translation import percent
 
 
-def download_button(visit: ExplorerVisit) -> None:
+def explorer_download_button(visit: ExplorerVisit) -> None:
     """What is seen, as a figure to take along: the photo, the pinned patch, and the heads of the chosen layer."""
     grid, text, mode = visit.grid, visit.texts, visit.mode  # a download keeps these, no recording
-    queried = attention_bytes.token_weights(visit.recording, visit.layer, visit.token, visit.column)
+    queried = attention_for_browser.token_attention_weights(visit.recording, visit.layer, visit.token, visit.column)
     shown, photo_weights = grid.to_map(queried), _photo_weights(visit, queried)
     of_head = visit.head is not None and not visit.rolled  # it has the scale of its small map
     even, on = grid.even_share, grid.to_map(photo_weights)
@@ -29,20 +29,35 @@ def download_button(visit: ExplorerVisit) -> None:
     style, log, shared = visit.style, visit.log, visit.shared
     outliers = [outlier_masking.outliers_in_map(visit, one, not visit.column) for one in (on, *shown)]
     marks, note = [one.patches for one in outliers], text["how printed"].format(block=visit.layer)
-    downloads(
+    show_downloads(
         lambda: figures.attention_explorer(
-            on, shown, recordings.input_picture_from_key(model, key), grid, title, unit, mode, top=top, subtitle=about, style=style,
-            log_scale=log, shared_scale=shared, query_patches=patches, outlier_patches=marks,
+            on,
+            shown,
+            cached_recordings.input_picture_from_key(model, key),
+            grid,
+            title,
+            unit,
+            mode,
+            top=top,
+            subtitle=about,
+            style=style,
+            log_scale=log,
+            shared_scale=shared,
+            query_patches=patches,
+            outlier_patches=marks,
         ),
-        "heads", text.joined((note, outliers[0].sentence)), subjects=visit.subjects, file_stem=f"heads-layer-{visit.layer}",
+        "heads",
+        text.joined((note, outliers[0].sentence)),
+        subjects=visit.subjects,
+        file_stem=f"heads-layer-{visit.layer}",
         attention=shown,
-    )  # fmt: skip
+    )
 
 
 def _photo_weights(visit: ExplorerVisit, queried: Any) -> Any:
     """The weights (T,) that light the photo: of a head, of the mean of all, or of rollout."""
     if visit.rolled:
-        return attention_bytes.rollout_rows(visit.recording, (visit.token,), visit.column)[0]
+        return attention_for_browser.rollout_of_tokens(visit.recording, (visit.token,), visit.column)[0]
     return queried.mean(0) if visit.head is None else queried[visit.head]
 
 
@@ -55,5 +70,5 @@ def _picture_title(visit: ExplorerVisit, heads: int) -> str:
     name = names[visit.token] if patch < 0 else text["patch"].format(patch=patch, row=row, col=col)
     by = text.fill("mean of heads" if visit.head is None else "one head", block=visit.layer, head=visit.head, heads=heads)
     text_key = ("rolled " if visit.rolled else "asks ") + ("column" if visit.column else "row")
-    title = outlier_masking.masked_title(text[text_key].format(token=name), visit.mask)
+    title = outlier_masking.title_with_masking(text[text_key].format(token=name), visit.mask)
     return f"{title} · {text['all layers'] if visit.rolled else by}"

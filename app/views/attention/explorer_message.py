@@ -7,11 +7,11 @@ from typing import Any
 
 from app import texts
 from app.components.component_files import media_url
-from app.state.recordings import attention_bytes
+from app.state.recordings import attention_for_browser
 from app.state.visit.visit import Visit
 from app.widgets import attention_urls, outlier_masking
-from vitcore.figures.heat_overlay import darkened_lut
-from vitcore.figures.theme import HEAT, SEQUENTIAL, lut
+from vitcore.figures.heat_overlay import darkened_colour_table
+from vitcore.figures.theme_colours import HEAT, SEQUENTIAL, colour_table
 from vitcore.grid import Grid
 
 TEXT_KEYS = (
@@ -50,12 +50,14 @@ def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any
     vit, rec, grid, text = visit.vit, visit.recording, visit.grid, visit.texts
     prefix_kinds = _prefix_kinds(visit)
     pinned = tuple(token for token in (visit.token, visit.second) if token is not None)
-    queries = attention_bytes.sent_queries(rec, pinned, vit.heads)  # the same tokens answer for the heads and for rollout
+    queries = attention_for_browser.sent_query_tokens(
+        rec, pinned, vit.heads
+    )  # the same tokens answer for the heads and for rollout
     maps = attention_urls.attention_urls(rec, vit.blocks, visit.layer, queries, visit.column)
-    step = attention_bytes.query_stride(rec, vit.heads)
-    colours = {"solid": lut(SEQUENTIAL), "bar": lut(HEAT), "heat": darkened_lut(SEQUENTIAL)}
-    strip = attention_bytes.thumbnails(rec, visit.token, visit.column)
-    rows, cols = attention_bytes.thumbnail_shape(rec)
+    step = attention_for_browser.query_stride(rec, vit.heads)
+    colours = {"solid": colour_table(SEQUENTIAL), "bar": colour_table(HEAT), "heat": darkened_colour_table(SEQUENTIAL)}
+    strip = attention_for_browser.attention_thumbnails(rec, visit.token, visit.column)
+    rows, cols = attention_for_browser.attention_thumbnail_shape(rec)
     all_blocks_kept = len(rec.maps) == vit.blocks
     return {
         "state": {name: getattr(visit, name) for name in CHOSEN} | {"block": visit.layer},
@@ -63,9 +65,9 @@ def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any
         "names": prefix_token_labels(visit),
         "spoken": prefix_tokens_in_sentence(visit),
         "share_names": [text["the token"].format(name=text[name]) for name in (*prefix_kinds, "registers")],
-        "span": attention_bytes.coding_range().span,
+        "span": attention_for_browser.byte_code_range().span,
         "class": "class token" in prefix_kinds,
-        "outliers": outlier_masking.browser_facts(outliers, visit.mask)
+        "outliers": outlier_masking.outlier_message(outliers, visit.mask)
         | {"counted": [text.fill("outliers here", count=count) for count in range(1, len(outliers) + 1)]},
         **{name: getattr(visit, name) for name in ("style", "log", "shared")},
         "maps": maps,
@@ -77,7 +79,7 @@ def explorer_message(visit: ExplorerVisit, outliers: list[int]) -> dict[str, Any
         "atlas": {"url": media_url(strip, attention_urls.BYTES, "strip"), "rows": rows, "cols": cols}
         | {"whole": all_blocks_kept, "heads": vit.heads if all_blocks_kept else 1},
         "rollout": attention_urls.rollout_url(rec, queries, visit.column) if visit.rolled else None,
-        "cards": attention_bytes.head_cards(rec, len(prefix_kinds)),
+        "cards": attention_for_browser.head_card_texts(rec, len(prefix_kinds)),
         "colours": {name: base64.b64encode(table.tobytes()).decode() for name, table in colours.items()},
         "words": _message_texts(visit),
         "rules": _head_rules(grid, text),
@@ -94,7 +96,7 @@ def _message_texts(visit: ExplorerVisit) -> dict[str, str]:
     text = visit.texts
     counted = ("cards", "cards rolled", "mean of heads")
     with_counts = {word: text.fill(word, heads=visit.vit.heads, block="{block}") for word in counted}
-    titles = {word: outlier_masking.masked_title(text[word], visit.mask) for word in TITLE_KEYS}
+    titles = {word: outlier_masking.title_with_masking(text[word], visit.mask) for word in TITLE_KEYS}
     common = texts.prose("common")
     own = {"mask": texts.prose("outliers")["mask"]} | {name: common[name] for name in ("hold", "region", "region mean")}
     return {word: text[word] for word in TEXT_KEYS} | with_counts | titles | own
@@ -119,6 +121,6 @@ def _prefix_kinds(visit: Visit) -> list[str]:
 
 def _head_rules(grid: Grid, text: texts.Prose) -> dict[str, list[str]]:
     """Each word by which a head may be called: its name, and its rule with the thresholds filled in."""
-    facts = attention_bytes.head_rule_facts(grid)
+    facts = attention_for_browser.head_word_thresholds(grid)
     order = ("sink", "outliers", "even", "local", "global", "mixed", "positional", "spread")
     return {word: [text[f"rule {word}"], text[f"rule {word} is"].format(**facts)] for word in order}

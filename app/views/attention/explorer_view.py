@@ -6,10 +6,10 @@ import streamlit as st
 
 from app import texts
 from app.components.explorer.explorer import explorer
-from app.components.figure import explain, lead
-from app.components.pending_choices import mark_drawn, restore_pending
-from app.shell import copy_link, current_visit, query_controls, selection
-from app.state.recordings import attention_bytes, outlier_tokens, recordings
+from app.components.figure import picture_container, show_explanation_fold
+from app.components.pending_choices import mark_controls_drawn, restore_pending_choices
+from app.shell import copy_link, load_page_visit, query_controls, shared_selection
+from app.state.recordings import attention_for_browser, cached_outliers, cached_recordings
 from app.state.visit.visit import Visit
 from app.views.attention import explorer_download, explorer_message, pinned_tokens
 from app.views.attention.explorer_message import ExplorerVisit
@@ -18,33 +18,33 @@ from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES
 from vitcore.translation import percent
 
 DIRECTIONS = ("gives", "gets")
-TARGETS = {"block": selection.LAYER, "head": selection.HEAD, "column": "direction", "rolled": "rolled",
+TARGETS = {"block": shared_selection.LAYER, "head": shared_selection.HEAD, "column": "direction", "rolled": "rolled",
            "mask": outlier_masking.STATE_KEY}  # fmt: skip
 
 
 @st.fragment
 def show_explorer(model: str, text: texts.Prose) -> None:
     """The page below its first sentence; runs on its own when something on it is touched, and holds nothing in between."""
-    visit = current_visit.visit_of_fragment(model, text)
+    visit = load_page_visit.load_fragment_visit(model, text)
     vit = visit.vit
-    outlier_masking.set_masking(outlier_masking.is_on())  # a touch in the picture sets it; the address follows
-    restore_pending("direction", "lit", "log", "one_scale", *TARGETS.values(), *pinned_tokens.FIELDS.values())
-    explorer_visit, outliers = _controls(visit), outlier_tokens.find_outliers(visit.recording).patches.tolist()
-    with lead():
+    outlier_masking.set_masking(outlier_masking.is_masking_on())  # a touch in the picture sets it; the address follows
+    restore_pending_choices("direction", "lit", "log", "one_scale", *TARGETS.values(), *pinned_tokens.FIELDS.values())
+    explorer_visit, outliers = _controls(visit), cached_outliers.find_outlier_tokens(visit.recording).patches.tolist()
+    with picture_container():
         explorer(explorer_message.explorer_message(explorer_visit, outliers), key="explorer", targets=TARGETS,
                  directions=DIRECTIONS, pin=pinned_tokens.pin_token)  # fmt: skip
-    coding = attention_bytes.coding_range()
+    coding = attention_for_browser.byte_code_range()
     how = [text["how"].format(worst=percent(coding.worst), least=f"{coding.least:.6f}"), text["axial"] * bool(vit.structure.axes)]
     with st.container(horizontal=True, vertical_alignment="center"):
-        explain(text.joined(how), text["limits"], is_map=True)
-        explorer_download.download_button(explorer_visit)
+        show_explanation_fold(text.joined(how), text["limits"], is_map=True)
+        explorer_download.explorer_download_button(explorer_visit)
         if outliers:
             st.page_link("views/outliers/page.py", label=text["to outliers"], icon=":material/flare:",
-                         query_params={selection.LAYER: str(explorer_visit.layer)})  # fmt: skip
+                         query_params={shared_selection.LAYER: str(explorer_visit.layer)})  # fmt: skip
         st.page_link("views/compare/page.py", label=text["to compare"], icon=":material/compare:",
-                     query_params={"picture": "attention", selection.LAYER: str(explorer_visit.layer)})  # fmt: skip
+                     query_params={"picture": "attention", shared_selection.LAYER: str(explorer_visit.layer)})  # fmt: skip
     _offer_handout(explorer_visit)
-    mark_drawn()
+    mark_controls_drawn()
 
 
 def _offer_handout(visit: ExplorerVisit) -> None:
@@ -65,16 +65,16 @@ def _controls(visit: Visit) -> ExplorerVisit:
         block = query_controls.layer_slider(text["block"], vit, vit.blocks // 2, width=104)
         head = query_controls.head_menu(text["head control"], vit.heads, text["mean"], width=104, help=text["head help"])
         direction = query_controls.button_row(text, "direction", list(DIRECTIONS))
-        token, second = pinned_tokens.patch_fields(visit.grid, explorer_message.prefix_token_labels(visit), text)
+        token, second = pinned_tokens.pinned_token_fields(visit.grid, explorer_message.prefix_token_labels(visit), text)
         with st.popover(text["drawing"], icon=":material/tune:", key="drawing_settings"):
             style = query_controls.button_row(text, "lit", ["heat", "light"])
             log = st.toggle(text["log"], key="log", bind="query-params", help=text["log help"])
             about = text.fill("shared help", least=f"{MIN_TOP_IN_EVEN_SHARES:g}")
             shared = st.toggle(text["shared"], key="one_scale", bind="query-params", help=about)
             rolled = st.toggle(text["rolled"], key="rolled", bind="query-params", help=text["rolled help"])
-            mask = outlier_masking.masking_switch(visit, "drawing")
-    rec = recordings.recording(vit, visit.photo, block)
-    return replace(visit, recording=outlier_tokens.mask_outliers(rec) if mask else rec, layer=block, head=head).extend(
+            mask = outlier_masking.outlier_masking_switch(visit, "drawing")
+    rec = cached_recordings.cached_recording(vit, visit.photo, block)
+    return replace(visit, recording=cached_outliers.mask_outliers(rec) if mask else rec, layer=block, head=head).extend(
         ExplorerVisit, token=token, second=second, column=direction == DIRECTIONS[1], rolled=rolled, style=style, log=log,
         shared=shared, mask=mask,
     )  # fmt: skip

@@ -3,14 +3,14 @@
 import streamlit as st
 
 from app import texts
-from app.components.figure import aside
-from app.shell import current_visit
+from app.components.figure import text_before_picture
+from app.shell import load_page_visit
 from app.views.attention import pinned_tokens
 from app.views.attention.explorer_view import show_explorer
 
 text = texts.prose("attention")
-vit = current_visit.load_visit(text, needs_attention=True).vit
+vit = load_page_visit.load_visit(text, needs_attention=True).vit
 if st.session_state.get("_page") != "attention":  # entered
-    pinned_tokens.read_address(vit.grid)
+    pinned_tokens.read_pins_from_address(vit.grid)
 show_explorer(vit.name, text)
-aside(text["intro"])
+text_before_picture(text["intro"])

@@ -6,34 +6,36 @@ pages share, and gives way when a patch is chosen, here or on another page.
 
 import streamlit as st
 
-from app.components.page_style.page_style import scaled_px
-from app.components.pending_choices import choose
-from app.shell import query_controls, selection
+from app.components.page_style.page_style import scale_to_page_px
+from app.components.pending_choices import set_control
+from app.shell import query_controls, shared_selection
 from app.shell.query_controls import rewrite_query_param
 from app.texts import Prose
 from vitcore.grid import Grid
 
 SECOND_PATCH = "second_patch"
 PATCH_INSTEAD = "patch_instead"  # the field of the patch while a token that is none is pinned
-FIELDS = dict(zip(selection.PINNED_TOKENS, (selection.PATCH, SECOND_PATCH), strict=True))  # which token → the field of its patch
+FIELDS = dict(
+    zip(shared_selection.PINNED_TOKENS, (shared_selection.PATCH, SECOND_PATCH), strict=True)
+)  # which token → the field of its patch
 
 
 def pin_token(name: str, token: int | None, prefix: int) -> None:
     """Pin a token from the picture, by its place in the sequence, the first `prefix` of which are no patches; None: none."""
     if token is not None and token >= prefix:
         st.session_state[f"_{name}"] = None
-        choose(FIELDS[name], token - prefix)
+        set_control(FIELDS[name], token - prefix)
         return
     st.session_state[f"_{name}"] = token
     if name == "second":
-        choose(SECOND_PATCH, None)
+        set_control(SECOND_PATCH, None)
 
 
-def read_address(grid: Grid) -> None:
+def read_pins_from_address(grid: Grid) -> None:
     """What the address names when the page is entered; links of old had a patch's place in the sequence there, too."""
     for name, key in FIELDS.items():
         given = st.query_params.get(name, "")
-        if not selection.WHOLE_NUMBER.fullmatch(given):
+        if not shared_selection.WHOLE_NUMBER.fullmatch(given):
             continue
         if int(given) < grid.prefix:
             st.session_state[f"_{name}"] = int(given)
@@ -47,7 +49,7 @@ def read_address(grid: Grid) -> None:
             st.rerun()  # bound by the page that was left: once it is not, Streamlit writes the address
 
 
-def patch_fields(grid: Grid, names: list[str], text: Prose) -> tuple[int, int | None]:
+def pinned_token_fields(grid: Grid, names: list[str], text: Prose) -> tuple[int, int | None]:
     """The fields of both, drawn; the tokens that are pinned, by their places. `names` are of the tokens before the patches."""
     first, second = (_prefix_token(name, grid.prefix) for name in FIELDS)
     about = text["patch help" if grid.prefix else "patch help bare"]
@@ -56,7 +58,7 @@ def patch_fields(grid: Grid, names: list[str], text: Prose) -> tuple[int, int | 
     else:  # an empty field names what is pinned; the patch of all pages waits for them
         place = first
         st.session_state[PATCH_INSTEAD] = None
-        st.number_input(text["patch control"], 0, grid.patches - 1, None, key=PATCH_INSTEAD, step=1, width=scaled_px(165),
+        st.number_input(text["patch control"], 0, grid.patches - 1, None, key=PATCH_INSTEAD, step=1, width=scale_to_page_px(165),
                         placeholder=names[first], help=about, on_change=_pin_typed_patch)  # fmt: skip
     other = query_controls.optional_number_input(
         text["second"], SECOND_PATCH, grid.patches, width=155,

@@ -8,10 +8,10 @@ from app import texts
 from app.shell.page_switch import request_page
 from app.state.memory import memory_cache
 from app.state.models import loaded_models, uploaded_model
-from app.state.recordings import recordings
+from app.state.recordings import cached_recordings
 from app.state.visit import current_photo
 from app.texts import Prose
-from app.widgets.held_button import held_press
+from app.widgets.button_until_done import button_holding_press
 from vitcore.images import PhotoError
 from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, answer_text
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
@@ -26,7 +26,7 @@ NAMES_SHOWN, NAME_LENGTH = 6, 40  # classes whose names are shown, and their let
 
 def show_inspection(text: Prose) -> None:
     """What was found in the visitor's model; what can be opened here, where nothing was brought yet."""
-    model = uploaded_model.current()
+    model = uploaded_model.current_uploaded_model()
     if model is None:
         with st.expander(text["formats title"], icon=":material/info:"):
             st.markdown(text["formats"])
@@ -57,7 +57,7 @@ def _facts_table(model: uploaded_model.UploadedModel, text: Prose) -> None:
     for note in model.inspection.notes:
         st.caption(f":material/info: {texts.escape_markdown(note)}")
     if len(model.inspection.parts) > 1:
-        part_menu(model, text)
+        model_part_menu(model, text)
 
 
 def _show_problems(model: uploaded_model.UploadedModel, text: Prose) -> None:
@@ -73,10 +73,12 @@ def _show_problems(model: uploaded_model.UploadedModel, text: Prose) -> None:
 def _open_button(model: uploaded_model.UploadedModel, text: Prose) -> None:
     options = opening_form(model, text)
     problem = None
-    with held_press(text["open"], "own_open", key="own_open", type="primary", icon=":material/open_in_new:") as is_pressed:
+    with button_holding_press(
+        text["open"], "own_open", key="own_open", type="primary", icon=":material/open_in_new:"
+    ) as is_pressed:
         if is_pressed:
             with st.spinner(text["opening"]):
-                problem = loaded_models.open_uploaded(options) or _photo_problem(model)
+                problem = loaded_models.open_uploaded_model(options) or _photo_problem(model)
     if problem:
         st.error(texts.escape_markdown(problem), icon=":material/block:")
     elif is_pressed:
@@ -87,11 +89,11 @@ def _open_button(model: uploaded_model.UploadedModel, text: Prose) -> None:
 def _photo_problem(model: uploaded_model.UploadedModel) -> str | None:
     """Why the photo can't be looked at through it, though it was loaded."""
     try:
-        vit = loaded_models.loaded(model.version)
+        vit = loaded_models.loaded_model(model.version)
         with contextlib.suppress(PhotoError):  # another photo is wanted, and the pages say which
-            recordings.recording(vit, current_photo.load_photo(vit.bands))
+            cached_recordings.cached_recording(vit, current_photo.load_photo(vit.bands))
     except (ModelError, memory_cache.MemoryBudgetError) as error:
-        uploaded_model.drop_cached(model.version)
+        uploaded_model.drop_cached_results(model.version)
         model.options = None
         return str(error) or texts.prose("common")["no room now"]
     return None
@@ -103,19 +105,19 @@ def _request_overview(text: Prose) -> None:
 
 
 def _discard_model() -> None:
-    uploaded_model.discard()
+    uploaded_model.discard_uploaded_model()
     if st.session_state.get("model") == uploaded_model.MODEL_ID:
         st.session_state["model"] = DEFAULT_MODEL
 
 
-def part_menu(model: uploaded_model.UploadedModel, text: Prose) -> None:
+def model_part_menu(model: uploaded_model.UploadedModel, text: Prose) -> None:
     """A menu of the models that the file holds, where there are several."""
     names = [name.rstrip(".") or "model" for name in model.inspection.parts]
     now = model.inspection.part.name.rstrip(".") or "model"
     chosen = st.selectbox(text["part"], names, names.index(now), key=f"own_part_{model.form_id}")
     if chosen == now:
         return
-    if problem := uploaded_model.choose_part(model, chosen):
+    if problem := uploaded_model.choose_model_part(model, chosen):
         st.error(texts.escape_markdown(problem), icon=":material/block:")
         st.stop()
     st.rerun()
@@ -157,7 +159,7 @@ def _answer_menu(question: OpenQuestion, model: uploaded_model.UploadedModel, te
 
 def _class_names(model: uploaded_model.UploadedModel, text: Prose) -> list[str] | None:
     """Names of the classes: the model's own, or those of a file."""
-    classes, own_names = uploaded_model.class_count(model), model.inspection.configuration.labels
+    classes, own_names = uploaded_model.uploaded_class_count(model), model.inspection.configuration.labels
     if classes == 0:
         return None
     names = model.labels or own_names
@@ -174,7 +176,7 @@ def _class_names(model: uploaded_model.UploadedModel, text: Prose) -> list[str] 
         file = st.file_uploader(text["labels drop"], key=f"own_labels_{turn}", max_upload_size=uploaded_model.LABELS_LIMIT_MB)
         if file is not None:
             st.session_state["_labels_turn"] = turn + 1
-            st.session_state["_labels_problem"] = (model.form_id, uploaded_model.read_labels(model, file))
+            st.session_state["_labels_problem"] = (model.form_id, uploaded_model.read_class_labels(model, file))
             st.rerun()
         form_id, problem = st.session_state.get("_labels_problem") or (0, None)
         if problem and form_id == model.form_id:

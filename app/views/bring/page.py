@@ -2,13 +2,13 @@
 
 from app import texts
 from app.state.models import uploaded_model
-from app.views.bring import ghost_sheet, inspection_view, upload_form
+from app.views.bring import inspection_view, preview_pictures, upload_form
 
 text = texts.prose("bring")
-upload_form.show_form(text)
-if nothing_yet := uploaded_model.current() is None:
-    ghost_sheet.show_ghost_sheet(text)
+upload_form.show_upload_form(text)
+if nothing_yet := uploaded_model.current_uploaded_model() is None:
+    preview_pictures.show_preview_pictures(text)
 upload_form.show_hub_form(text)
 inspection_view.show_inspection(text)
 if not nothing_yet:
-    ghost_sheet.show_ghost_sheet(text)
+    preview_pictures.show_preview_pictures(text)

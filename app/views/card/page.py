@@ -3,9 +3,9 @@
 import streamlit as st
 
 from app import texts
-from app.components import page_theme
+from app.components import light_or_dark
 from app.components.figure import figure
-from app.shell import current_visit
+from app.shell import load_page_visit
 from app.state.models import model_menu, model_weights
 from app.state.visit.visit import model_subject
 from app.views.card import speed_section, table1_row
@@ -13,19 +13,19 @@ from app.widgets import model_card
 from vitcore import figures
 
 text = texts.prose("card")
-vit = current_visit.load_model()
+vit = load_page_visit.load_model()
 
 shape, parts = model_weights.model_summary(vit.name, vit)
-card = model_menu.menu().get(str(st.session_state.get("model")), vit.card)
+card = model_menu.models_by_name().get(str(st.session_state.get("model")), vit.card)
 title = text["drawing"].format(model=vit.card.title)
-fig = figures.architecture(parts, title, page_theme.current())
+fig = figures.architecture(parts, title, light_or_dark.current_theme())
 figure(fig, "architecture", text.fill("drawing alt", count=len(parts)), text["drawing how"], text["drawing limits"],
        subjects=(model_subject(vit),), parameters=[part.params * part.repeats for part in parts])  # fmt: skip
-table1_row.show_numbers(shape, text)
-table1_row.show_row(shape, vit.card.title, text)
+table1_row.show_model_size(shape, text)
+table1_row.show_table1_row(shape, vit.card.title, text)
 with st.expander(text["known"]):
-    model_card.show_card(card, with_paper=False)
+    model_card.show_model_card(card, with_paper=False)
 model_card.show_paper_comparison(card, text)
-model_card.show_commands(card, text)
+model_card.show_training_commands(card, text)
 st.markdown(f"## {text['speed title']}")
 speed_section.show_speed(vit, text)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import permissions, texts
-from app.components import page_theme
+from app.components import light_or_dark
 from app.components.chart.chart import undimmed_container
 from app.components.figure import figure
-from app.components.page_style.page_style import scaled_px
+from app.components.page_style.page_style import scale_to_page_px
 from app.shell import query_controls
 from app.state.jobs import speed_measurement
 from app.state.model_ref import ModelRef
@@ -32,8 +32,8 @@ NOTICEABLE_SPEEDUP = 1.1  # times as fast: less is within what a machine varies 
 def show_speed(vit: Vit, text: Prose) -> None:
     """The choices, the button, what is under way, and what was measured last."""
     training = query_controls.button_row(text, "pass", ["inference", "training"]) == "training"
-    if not permissions.allows("measurements"):
-        st.info(f"{permissions.why_not('measurements')} {text['at home']}", icon=":material/lock:")
+    if not permissions.is_allowed("measurements"):
+        st.info(f"{permissions.why_not_allowed('measurements')} {text['at home']}", icon=":material/lock:")
         if (name := ModelRef.parse(vit.name).name) != MODEL_ID:
             st.code(f"python -m vitcore profile {name}{' --training' if training else ''}", language="sh")
         return
@@ -59,10 +59,10 @@ def _measure_form(vit: Vit, training: bool, text: Prose) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.select_slider(
             text["up to"], BATCH_LIMITS, CPU_BATCH if gpu_gb is None else GPU_BATCH, key="largest", bind="query-params",
-            width=scaled_px(300),
+            width=scale_to_page_px(300),
         )  # fmt: skip
         st.number_input(text["memory gb"], 0.0, 1024.0, round(proposed_gb, 1), 0.5, key="memory_gb", bind="query-params",
-                        help=text["memory gb help"], width=scaled_px(220))  # fmt: skip
+                        help=text["memory gb help"], width=scale_to_page_px(220))  # fmt: skip
         st.button(
             text["measure"], type="primary", icon=":material/speed:", key="measure", on_click=_start_measurement,
             args=(vit, training), help=text["speed about"],
@@ -73,14 +73,14 @@ def _start_measurement(vit: Vit, training: bool) -> None:
     most, gb = st.session_state["largest"], st.session_state["memory_gb"]
     sizes = [2**i for i in range(most.bit_length())]
     try:
-        speed_measurement.start(vit, training, sizes, float(gb))
+        speed_measurement.start_measurement(vit, training, sizes, float(gb))
     except (permissions.NotAllowedError, OSError) as error:
         st.session_state["_speed_problem"] = str(error)
 
 
 def _stop_measurement() -> None:
     try:
-        speed_measurement.stop()
+        speed_measurement.stop_measurement()
     except permissions.NotAllowedError as error:
         st.session_state["_speed_problem"] = str(error)
 
@@ -114,11 +114,17 @@ def show_measurement(measurement: speed_measurement.SpeedMeasurement, training: 
     line = figures.ThroughputCurve(measurement.title, [s.batch for s in speeds], [s.images_per_s for s in speeds],
                              profile.limit_images_per_s)  # fmt: skip
     figure(
-        figures.throughput([line], measurement.device.description, training, page_theme.current()), "speed", text["speed alt"],
-        text["speed how"], text["speed limits"], subjects=(measurement.title,), batch=line.batches,
-        images_per_s=line.images_per_s, memory_mb=[math.nan if s.memory_mb is None else s.memory_mb for s in speeds],
+        figures.throughput([line], measurement.device.description, training, light_or_dark.current_theme()),
+        "speed",
+        text["speed alt"],
+        text["speed how"],
+        text["speed limits"],
+        subjects=(measurement.title,),
+        batch=line.batches,
+        images_per_s=line.images_per_s,
+        memory_mb=[math.nan if s.memory_mb is None else s.memory_mb for s in speeds],
         limit_images_per_s=[profile.limit_images_per_s],
-    )  # fmt: skip
+    )
     st.dataframe(
         {text["batch"]: line.batches, text["rate"]: [f"{s.images_per_s:.4g}" for s in speeds],
          text["of limit"]: [percent(s.images_per_s / profile.limit_images_per_s, 0) for s in speeds],

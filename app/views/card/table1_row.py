@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.texts import Prose, escape_markdown
-from vitcore.paper.tables import table_rows
+from vitcore.paper.tables import paper_table_rows
 
 if TYPE_CHECKING:
     from vitcore.architectures.model_summary import Table1Row
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SAME_SIZE_SHARE = 0.05  # of the parameters: patches of another size, a head more or less
 
 
-def show_numbers(shape: Table1Row, text: Prose) -> None:
+def show_model_size(shape: Table1Row, text: Prose) -> None:
     """The five numbers of a model's size."""
     numbers = {
         "parameters": f"{shape.params / 1e6:.3g}", "layers": str(shape.blocks or "–"), "width": number_range(shape.width) or "–",
@@ -27,17 +27,17 @@ def show_numbers(shape: Table1Row, text: Prose) -> None:
             st.metric(text[name], number)
 
 
-def show_row(shape: Table1Row, title: str, text: Prose) -> None:
+def show_table1_row(shape: Table1Row, title: str, text: Prose) -> None:
     """The nearest model of Table 1, and the model's row between the paper's."""
     st.markdown(nearest_model_sentence(shape, title, text))
     ours = [str(shape.blocks or ""), *map(number_range, (shape.width, shape.mlp, shape.heads)), f"{shape.params / 1e6:.3g}",
             f"{shape.gmacs:.3g}", str(shape.tokens or ""), " × ".join(map(str, shape.image_px))]  # fmt: skip
-    paper = [[row[key] for key in ("layers", "width", "mlp", "heads", "params_m")] for row in table_rows("1")]
+    paper = [[row[key] for key in ("layers", "width", "mlp", "heads", "params_m")] for row in paper_table_rows("1")]
     lines = [ours, *([*cells, "", "", ""] for cells in paper)]
     names = ("layers", "width", "mlp", "heads", "parameters", "gmacs", "tokens", "image")
     with st.expander(text["table title"]):
         st.dataframe(
-            {text["model"]: [title, *(text["of table 1"].format(model=row["model"]) for row in table_rows("1"))]}
+            {text["model"]: [title, *(text["of table 1"].format(model=row["model"]) for row in paper_table_rows("1"))]}
             | {text[name]: [line[i] for line in lines] for i, name in enumerate(names)},
             hide_index=True, alt=text["table alt"].format(model=title),
         )  # fmt: skip
@@ -47,7 +47,7 @@ def show_row(shape: Table1Row, title: str, text: Prose) -> None:
 def nearest_model_sentence(shape: Table1Row, title: str, text: Prose) -> str:
     """The model beside the one of Table 1 whose parameters are nearest, by ratio."""
     millions = shape.params / 1e6
-    nearest = min(table_rows("1"), key=lambda row: abs(math.log(millions / float(row["params_m"]))))
+    nearest = min(paper_table_rows("1"), key=lambda row: abs(math.log(millions / float(row["params_m"]))))
     ratio = millions / float(nearest["params_m"])
     if abs(ratio - 1) < SAME_SIZE_SHARE:
         same_shape = (shape.blocks, shape.width) == (int(nearest["layers"]), (int(nearest["width"]),))

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.components.figure import explain, figure
-from app.shell import photo_titles, query_controls
+from app.components.figure import figure, show_explanation_fold
+from app.shell import photo_ids_and_titles, query_controls
 from app.state.models import model_weights
-from app.state.recordings import model_comparisons, outlier_tokens
+from app.state.recordings import cached_outliers, model_comparisons
 from app.views.compare.model_pair import ControlPlaces, ModelPair, side_columns
 from app.widgets import outlier_masking
-from app.widgets.position_tiles import position_tiles
+from app.widgets.position_tiles import show_position_tiles
 from vitcore import figures
 from vitcore.figures.drawing import fit_figure_to_width
-from vitcore.translation import decimal, digits_apart, percent
+from vitcore.translation import decimal, digits_to_differ, percent
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -35,7 +35,7 @@ def show_distances(pair: ModelPair, comparison: Comparison, places: ControlPlace
     text = pair.texts
     with places.settings:
         cls = query_controls.button_row(text, "cls", ["drop", "renormalise"])
-    recordings_and_notes = [outlier_masking.distances_to_show(one) for one in pair.visits]
+    recordings_and_notes = [outlier_masking.distances_masked_if_on(one) for one in pair.visits]
     px = [rec.distance_px if cls == "drop" else rec.distance_renormalised_px for rec, _ in recordings_and_notes]
     among = [rec.distance_renormalised_px for rec, _ in recordings_and_notes]
     drawn = comparison_handout.distance_figures(
@@ -46,7 +46,7 @@ def show_distances(pair: ModelPair, comparison: Comparison, places: ControlPlace
             if told:
                 st.caption(told)
             _side_figure(pair, key, name, fig, "distance", distance_px=array)
-    explain(text["how distance"], text["limits distance"])
+    show_explanation_fold(text["how distance"], text["limits distance"])
     places.below.markdown(texts.escape_markdown(comparison_handout.attention_distance_sentence(among, pair.vits)))
 
 
@@ -71,7 +71,7 @@ def show_token_similarity(pair: ModelPair, comparison: Comparison, places: Contr
     with places.below:
         st.markdown(texts.escape_markdown(comparison_handout.token_similarity_sentence(comparison)))
         for letter, rec in zip("AB", pair.recs, strict=True):
-            found = outlier_tokens.find_outliers(rec)
+            found = cached_outliers.find_outlier_tokens(rec)
             if len(found.patches):
                 st.markdown(text.fill("cka outliers", model=letter, count=len(found.patches), first=int(found.first.min())))
         rows = comparison.cka_per_layer
@@ -106,7 +106,7 @@ def show_filters(pair: ModelPair, comparison: Comparison | None, places: Control
                 figures.filters(model_weights.component_tiles(part, count), part.variance, pair.mode), PICTURE_WIDTH_PX
             )
             _side_figure(pair, key, name, fig, "filters", of_photo=False, components=part.vectors, variance=part.variance)
-    explain(text["how filters"], text["limits filters"])
+    show_explanation_fold(text["how filters"], text["limits filters"])
 
 
 def show_positions(pair: ModelPair, comparison: Comparison | None, places: ControlPlaces) -> None:
@@ -131,12 +131,12 @@ def show_positions(pair: ModelPair, comparison: Comparison | None, places: Contr
                 st.info(text["no positions"])
                 continue
             label, values = f"{text['picture.positions']}: {name}", None if chosen is None else cosine[chosen].tolist()
-            position_tiles(vit, chosen, label, text["cosine"], f"tiles_{key}", key=f"{key}_tiles", scale_key=f"{key}_cosine",
+            show_position_tiles(vit, chosen, label, text["cosine"], f"tiles_{key}", key=f"{key}_tiles", scale_key=f"{key}_cosine",
                            group="tiles" if same else "", values=values, unit=text["cosine"])  # fmt: skip
-    explain(text["how positions"], text["limits positions"])
+    show_explanation_fold(text["how positions"], text["limits positions"])
 
 
-def show_answers(pair: ModelPair, comparison: Comparison | None, places: ControlPlaces) -> None:
+def show_top_classes(pair: ModelPair, comparison: Comparison | None, places: ControlPlaces) -> None:
     """The five likeliest classes of both, on one axis, and how alike the answers are."""
     from vitcore.report import comparison_handout
 
@@ -144,9 +144,9 @@ def show_answers(pair: ModelPair, comparison: Comparison | None, places: Control
     agreed = model_comparisons.answer_agreement(*pair.recs)
     tops = [rec.top_classes(1, translated=True) for rec in pair.recs]
     with places.below:
-        st.markdown(texts.escape_markdown(comparison_handout.agreement_sentence(agreed, tops)))
-        photo_titles.imagenet_name_caption([label for rec in pair.recs for label, _ in rec.top_classes(translated=True)])
-    digits = digits_apart(*(share for top in tops for _, share in top))
+        st.markdown(texts.escape_markdown(comparison_handout.answer_agreement_sentence(agreed, tops)))
+        photo_ids_and_titles.show_imagenet_name([label for rec in pair.recs for label, _ in rec.top_classes(translated=True)])
+    digits = digits_to_differ(*(share for top in tops for _, share in top))
     for (place, key, name), rec in zip(side_columns(pair), pair.recs, strict=True):
         with place:
             if not rec.labels:
@@ -154,4 +154,4 @@ def show_answers(pair: ModelPair, comparison: Comparison | None, places: Control
                 continue
             drawn = figures.predictions(rec.top_classes(translated=True), pair.mode, digits=digits)
             _side_figure(pair, key, name, drawn, "answers", logits=rec.logits)
-    explain(text["how answers"], text["limits answers"])
+    show_explanation_fold(text["how answers"], text["limits answers"])

@@ -10,10 +10,10 @@ import streamlit as st
 
 from app import texts
 from app.components.component_files import media_url
-from app.components.figure import downloads, explain, lead
+from app.components.figure import picture_container, show_downloads, show_explanation_fold
 from app.components.picture.picture import map_scale_bar, picture
-from app.shell import lecture_mode, query_controls, selection
-from app.state.recordings import model_comparisons, outlier_tokens, relevance_maps
+from app.shell import lecture_mode, query_controls, shared_selection
+from app.state.recordings import cached_outliers, model_comparisons, relevance_maps
 from app.views.compare.model_pair import ControlPlaces, ModelPair, side_columns
 from app.widgets import outlier_masking
 from vitcore import figures
@@ -31,16 +31,16 @@ VIEWS = ("pair", "curtain")  # side by side, or one picture with a curtain betwe
 PairKey = tuple[str, str, str]  # both models and the photo, by what they are kept under
 
 
-def query_key(of_two: str, of_all: str, shared: bool) -> str:
+def selection_control_key(of_two: str, of_all: str, shared: bool) -> str:
     """The control's key: that of the selection `of_all` pages where it is of the first model alone, else one of this page's."""
     if shared:
-        selection.rename_query_params({of_two: of_all})
+        shared_selection.rename_query_params({of_two: of_all})
     return of_all if shared else of_two
 
 
-def place_key(comparison: Comparison) -> str:
+def selected_place_key(comparison: Comparison) -> str:
     """The key of the place that is asked: where each cell is one patch of both models, it is that patch."""
-    return query_key("query", selection.PATCH, shared=not comparison.grid.resampled)
+    return selection_control_key("query", shared_selection.PATCH, shared=not comparison.grid.resampled)
 
 
 def show_maps(
@@ -55,7 +55,7 @@ def show_maps(
     scale, *scales = (heat_colour_scale(values, most, 1) for values in (maps.stacked, *maps.stacked))
     outliers_of_both = [_map_outliers(comparison, which, mask) for which, mask in enumerate(maps.both)]
     overlays = [
-        relevance_maps.heat_overlay(comparison, (kind, map_key, key), False, mask, top)
+        relevance_maps.heat_overlay_uri(comparison, (kind, map_key, key), False, mask, top)
         for key, mask, top in zip("ab", maps.both, tops, strict=True)
     ]
     shown: dict[str, Any] = {"unit": unit, "cell": cell}
@@ -65,12 +65,12 @@ def show_maps(
         of_model = tops[which], text[f"picture.{kind}"], name, pair.mode, found.patches, maps.even_shares[which]
         make = partial(map_figure, pair.key, mask, *of_model)
         note = text.joined((text[f"how {kind}"], found.sentence))
-        downloads(make, f"{key}_{kind}", note, subjects=pair.file_subjects(key), file_stem=kind, **{f"{kind}_{key}": mask})
+        show_downloads(make, f"{key}_{kind}", note, subjects=pair.file_subjects(key), file_stem=kind, **{f"{kind}_{key}": mask})
 
     with places.row:
-        view = query_controls.button_row(text, "view", list(VIEWS), VIEWS[lecture_mode.is_on()])
+        view = query_controls.button_row(text, "view", list(VIEWS), VIEWS[lecture_mode.is_lecture()])
     if view == "curtain":
-        one, two = lead().container(key="curtain").columns(2, gap="large")
+        one, two = picture_container().container(key="curtain").columns(2, gap="large")
         with one:
             sides: list[Any] = ["left", "right"]
             for place, letter, name, side in zip(st.columns(2), "AB", pair.names, sides, strict=True):
@@ -98,7 +98,7 @@ def show_maps(
                     map_scale_bar(scales[which], f"{key}_scale")
                     take(which, key, name)
         one, below = places.below.columns(2, gap="large")
-    outlier_masking.note_and_switch(_joint_outliers(pair, outliers_of_both), "maps", always_switch=True)
+    outlier_masking.show_note_and_switch(_joint_outliers(pair, outliers_of_both), "maps", always_switch=True)
     with two if view == "curtain" else one:
         _show_difference(pair, comparison, maps, (kind, map_key), cell, outliers_of_both)
     with below:
@@ -106,10 +106,12 @@ def show_maps(
         grid_sentence = texts.escape_markdown(comparison_handout.common_grid_sentence(comparison.grid))
         row = st.container(horizontal=True)
         with row:
-            explain(text.joined([text[f"how {kind}"], text["how difference"], grid_sentence]), text[f"limits {kind}"], is_map=True)
+            show_explanation_fold(
+                text.joined([text[f"how {kind}"], text["how difference"], grid_sentence]), text[f"limits {kind}"], is_map=True
+            )
         make = partial(difference_figure, pair.key, maps.difference, text["difference"], text["points"], pair.mode)
         with row:
-            downloads(make, f"{kind}_difference", text["difference"], subjects=pair.file_subjects("a", "b"),
+            show_downloads(make, f"{kind}_difference", text["difference"], subjects=pair.file_subjects("a", "b"),
                       difference=maps.difference)  # fmt: skip
 
 
@@ -119,7 +121,7 @@ def _map_outliers(comparison: Comparison, which: int, values: NDArray) -> outlie
 
     rec = comparison.recordings[which].rec
     cells, patches = outliers_in_common_map(comparison, which, values)
-    found = outlier_masking.outliers_of_patches(patches, len(outlier_tokens.find_outliers(rec).patches), rec.grid)
+    found = outlier_masking.map_outliers_of_patches(patches, len(cached_outliers.find_outlier_tokens(rec).patches), rec.grid)
     return found if found.masked else found._replace(patches=cells)
 
 
@@ -143,7 +145,7 @@ def _show_difference(
     text, values = pair.texts, maps.difference
     most = relevance_scale_top(values, True, 100 / values.size)
     st.markdown(f"### {text['difference']}")
-    drawn = relevance_maps.heat_overlay(comparison, map_key, True, values, most, pair.mode)
+    drawn = relevance_maps.heat_overlay_uri(comparison, map_key, True, values, most, pair.mode)
     _draw_map(comparison, "differ", text["difference"], drawn, values, text["points"], cell, map_outliers=map_outliers)
     map_scale_bar(heat_colour_scale(values, most, signed_unit=text["points"], mode=pair.mode), "differ_scale")
 
@@ -159,10 +161,10 @@ def _draw_map(
         step = round((bottom - top) / grid.rows), round((right - left) / grid.cols)
     photo, detail = (
         media_url(file, "image/jpeg", f"compared{part}")
-        for part, file in enumerate(model_comparisons.common_photo_files(comparison))
+        for part, file in enumerate(model_comparisons.common_photo_jpegs(comparison))
     )
     picture(
-        photo, grid.rows, grid.cols, step, key=key, label=label, target=place_key(comparison), also_choose=("ask", True),
+        photo, grid.rows, grid.cols, step, key=key, label=label, target=selected_place_key(comparison), also_choose=("ask", True),
         selected=cell, overlay=overlay, detail=detail, values=values.ravel().tolist(), unit=unit, even_share=even, lines=False,
         group="compared", marks=map_outliers.patches if map_outliers else (),
         marks_sentence=map_outliers.sentence if map_outliers else "", other=other,
@@ -175,7 +177,7 @@ def map_figure(
     """A map as a figure, made when it is asked for: what waits for that holds no photo and no model."""
     from vitcore.forward.compare_models import common_photo
 
-    photo = common_photo(model_comparisons.from_keys(*pair_key)[0])
+    photo = common_photo(model_comparisons.comparison_from_keys(*pair_key)[0])
     grid = Grid.from_map(mask)
     return figures.frame_outliers(figures.attention_on_photo(mask, photo, grid, title, most, mode, name, even), marks, grid)
 
@@ -184,5 +186,5 @@ def difference_figure(pair_key: PairKey, values: NDArray, title: str, unit: str,
     """A difference as a figure, as `gathered` makes them."""
     from vitcore.forward.compare_models import common_photo
 
-    photo = common_photo(model_comparisons.from_keys(*pair_key)[0])
+    photo = common_photo(model_comparisons.comparison_from_keys(*pair_key)[0])
     return figures.relevance(values, photo, Grid.from_map(values), title, unit, signed=True, mode=mode, min_top=100 / values.size)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
-from app.components.figure import lead
+from app.components.figure import picture_container
 from app.state.model_ref import ModelRef
 from app.state.visit.visit import Visit
 from vitcore.file_names import FileSubject
@@ -72,7 +72,7 @@ def _model_name(vit: Vit) -> str:
 
 def side_columns(pair: ModelPair) -> Iterator[tuple[DeltaGenerator, str, str]]:
     """Two columns, each with its model's name above: the place, "a" or "b", and the name."""
-    places = lead().columns(2, gap="large", vertical_alignment="bottom")  # one name may take two lines
+    places = picture_container().columns(2, gap="large", vertical_alignment="bottom")  # one name may take two lines
     for place, key, name in zip(places, "ab", pair.names, strict=True):
         place.markdown(f"### {key.upper()} · {texts.escape_markdown(name)}")
         yield place, key, name

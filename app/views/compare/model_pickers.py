@@ -8,15 +8,15 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app import permissions, texts
 from app.components.component_files import media_url
-from app.components.page_style.page_style import scaled_px
-from app.shell import current_visit, model_picker, photo_titles, query_controls
+from app.components.page_style.page_style import scale_to_page_px
+from app.shell import load_page_visit, model_picker, photo_ids_and_titles, query_controls
 from app.state.memory import memory_cache
 from app.state.model_ref import CHECKPOINTS, ModelRef
 from app.state.models import loaded_models, model_menu
 from app.state.photos import sample_photos
-from app.state.preset_pairs import PRESET_PAIRS, UNLISTED_MB, PresetPair, pair_picture
+from app.state.preset_pairs import PRESET_PAIRS, UNLISTED_MB, PresetPair, preset_pair_picture
 from app.state.recordings import model_comparisons
-from app.state.training import runs
+from app.state.training import run_status
 from app.state.visit import current_model, second_model
 from app.state.visit.visit import Visit
 from app.views.compare.model_pair import ModelPair
@@ -31,7 +31,7 @@ def choose_pair(visit: Visit, row: DeltaGenerator, problem_place: DeltaGenerator
     """The pair that the pickers in `row` name, and the settings' popover; `problem_place` says what could not be had."""
     text, first = visit.texts, visit.vit
     with row:
-        model_picker.copy_of_picker(text["first"], "a_model", width=scaled_px(280))
+        model_picker.repeated_model_menu(text["first"], "a_model", width=scale_to_page_px(280))
         requested = _second_menu(text, first)
         settings = st.popover(text["settings"], icon=":material/tune:", key="compare_settings")
     with problem_place:
@@ -41,25 +41,25 @@ def choose_pair(visit: Visit, row: DeltaGenerator, problem_place: DeltaGenerator
 def _load_pair(visit: Visit, requested: str, settings: DeltaGenerator) -> ModelPair:
     """Both models on the photo; the second one's input is among the settings."""
     text, first, photo = visit.texts, visit.vit, visit.photo
-    with current_visit.download_progress(st.empty()) as progress:
-        base = second_model.try_load(first, requested, progress)
+    with load_page_visit.download_progress(st.empty()) as progress:
+        base = second_model.try_load_second(first, requested, progress)
     if second_model.SECOND.needs_rerun:
         st.rerun()
     with settings:
         wanted = _size_menu(text, base)
-    other = base and second_model.try_resize(base, wanted)
+    other = base and second_model.try_resize_model(base, wanted)
     try:
         if base is not None:
             _show_failure(text, requested)
         if other is None:
             sentence = f"{texts.escape_markdown(second_model.variant_problem())} {text['instead']}"
-            current_visit.show_model_problem(sentence, second_model.forget_variant_problem, "variant_again")
-            requested, other = second_model.RANDOM, loaded_models.load_variant(first, second_model.RANDOM)
+            load_page_visit.show_model_problem(sentence, second_model.forget_variant_problem, "variant_again")
+            requested, other = second_model.RANDOM, loaded_models.load_model_variant(first, second_model.RANDOM)
         second = replace(visit, vit=other, recording=model_comparisons.recording_with_tokens(other, photo))
         comparison = None
         if first.is_global and other.is_global:
-            both, masked = (first, other), outlier_masking.is_on()
-            comparison = model_comparisons.compare(first.name, other.name, photo.key, both, photo, masked)
+            both, masked = (first, other), outlier_masking.is_masking_on()
+            comparison = model_comparisons.compare_models(first.name, other.name, photo.key, both, photo, masked)
     except memory_cache.MemoryBudgetError:
         st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
         st.stop()
@@ -71,9 +71,13 @@ def _show_failure(text: texts.Prose, shown: str) -> None:
     """Why B is not the model that was asked for last, and the way to ask again."""
     second_model.SECOND.succeed(shown)
     if problem := second_model.SECOND.problem:
-        title = model_menu.menu()[shown].title if shown in model_menu.menu() else _special_names(text).get(shown, shown)
+        title = (
+            model_menu.models_by_name()[shown].title
+            if shown in model_menu.models_by_name()
+            else _special_names(text).get(shown, shown)
+        )
         sentence = text.joined((problem.reason, text["stays"].format(model=title)))
-        current_visit.show_model_problem(texts.escape_markdown(sentence), second_model.SECOND.try_again, "second_again")
+        load_page_visit.show_model_problem(texts.escape_markdown(sentence), second_model.SECOND.try_again, "second_again")
 
 
 def _special_names(text: texts.Prose) -> dict[str, str]:
@@ -89,11 +93,11 @@ def _second_title(text: texts.Prose, first: Vit, other: Vit, requested: str) -> 
     elif requested in CHECKPOINTS:
         title = text["called step"].format(model=title, step=other.card.note)
     if size := ModelRef.parse(other.name).size:
-        title = text["called size"].format(model=title, px=readable_size(size))
+        title = text["called size"].format(model=title, px=readable_input_size(size))
     return title
 
 
-def readable_size(size: str) -> str:
+def readable_input_size(size: str) -> str:
     """ "96x128", height and width, as people say it."""
     high, wide = size.split("x")
     return f"{wide} px" if high == wide else f"{wide}×{high} px"
@@ -102,7 +106,7 @@ def readable_size(size: str) -> str:
 def _second_menu(text: texts.Prose, first: Vit) -> str:
     """The picker of the second model."""
     special = [second_model.RANDOM, second_model.ITSELF, *second_model.run_checkpoints(first.name)]
-    cards = model_menu.menu()
+    cards = model_menu.models_by_name()
 
     def titles(lang: str | None = None) -> dict[str, str]:
         words = texts.prose("compare", lang)
@@ -116,13 +120,15 @@ def _second_menu(text: texts.Prose, first: Vit) -> str:
     for given in (st.session_state.get("b"), st.query_params.get("b")):
         if given and given not in names and not any(given in there.values() for there in others):
             names |= {given: given}  # typed in: it is got, or what is wrong with it is said
-    allowed = permissions.allows("downloads")
+    allowed = permissions.is_allowed("downloads")
     return query_controls.select_menu(text["b"], names, "b", others, width=320, accept_new_options=allowed, help=_second_help(text))
 
 
 def _second_help(text: texts.Prose) -> str:
     """What can be chosen, and what that downloads. Not in the options' own words: the address holds those."""
-    downloadable = sorted((card for card in model_menu.menu().values() if card.download_mb), key=lambda card: card.download_mb)
+    downloadable = sorted(
+        (card for card in model_menu.models_by_name().values() if card.download_mb), key=lambda card: card.download_mb
+    )
     if not downloadable:
         return text["b help"]
     small, large = downloadable[0], downloadable[-1]
@@ -133,8 +139,8 @@ def _second_help(text: texts.Prose) -> str:
 def _size_menu(text: texts.Prose, vit: Vit | None) -> str:
     """The input of the second model: its own, or another that its positions are resampled to."""
     offered = second_model.input_sizes(vit) if vit else {}
-    own = text["own"] if vit is None else text["own size"].format(px=readable_size("x".join(map(str, vit.grid.image_px))))
-    names = {second_model.OWN_SIZE: own} | {size: readable_size(size) for size in offered}
+    own = text["own"] if vit is None else text["own size"].format(px=readable_input_size("x".join(map(str, vit.grid.image_px))))
+    names = {second_model.OWN_SIZE: own} | {size: readable_input_size(size) for size in offered}
     if st.session_state.get("b_px", second_model.OWN_SIZE) not in names:
         st.session_state["b_px"] = second_model.OWN_SIZE
     return query_controls.select_menu(text["b_px"], names, "b_px", width=200, disabled=not offered, help=text["b_px help"])
@@ -143,13 +149,13 @@ def _size_menu(text: texts.Prose, vit: Vit | None) -> str:
 CARDS = {card.name: card for card in MODEL_CARDS}
 
 
-def show_cards(text: texts.Prose, first: Vit) -> None:
+def show_preset_cards(text: texts.Prose, first: Vit) -> None:
     """A card for each pair that can be had beside `first`, or instead of it; a touch anywhere on it shows the pair."""
     offered = list(_offered(first))
     st.markdown(f"### {text['ready']}")
-    photo = sample_photos.samples()[0]["id"]
-    said = [text["ready photo"].format(photo=photo_titles.titles_by_id(texts.language(), [photo])[photo])]
-    if any(pair_picture(preset).is_example for preset, _ in offered):
+    photo = sample_photos.sample_photo_rows()[0]["id"]
+    said = [text["ready photo"].format(photo=photo_ids_and_titles.photo_titles_by_id(texts.language(), [photo])[photo])]
+    if any(preset_pair_picture(preset).is_example for preset, _ in offered):
         said.append(text["ready example"].format(model=MODEL_CARDS[0].title))
     st.caption(texts.escape_markdown(text.joined(said)))
     with st.container(key="pair_cards"):
@@ -165,9 +171,9 @@ def _offered(first: Vit) -> Iterator[tuple[PresetPair, str]]:
             size = next(iter(second_model.input_sizes(first)), second_model.OWN_SIZE)
         if preset.key == "size" and size == second_model.OWN_SIZE:
             continue
-        if all(name in CARDS for name in _downloaded(preset)) or permissions.allows("downloads"):
+        if all(name in CARDS for name in _downloaded(preset)) or permissions.is_allowed("downloads"):
             yield preset._replace(size=size), ""
-    for name in list(runs.model_cards())[:3]:
+    for name in list(run_status.run_model_cards())[:3]:
         for which in second_model.run_checkpoints(name)[-1:]:
             yield PresetPair("steps", name, which, "tokens"), name
 
@@ -179,7 +185,7 @@ def _downloaded(preset: PresetPair) -> list[str]:
 
 def _show_card(text: texts.Prose, preset: PresetPair, run: str) -> None:
     """The picture, the title and one line; the title's button covers the card (`pair_cards.css`)."""
-    picture = pair_picture(preset)
+    picture = preset_pair_picture(preset)
     label = text[f"ready {preset.key}"].format(run=texts.escape_markdown(run))
     caption = text[f"ready {preset.key} about"]
     if mb := [CARDS[name].download_mb if name in CARDS else UNLISTED_MB[name] for name in _downloaded(preset)]:

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import streamlit as st
 
 from app import texts
-from app.shell import current_visit, query_controls
+from app.shell import load_page_visit, query_controls
 from app.state.recordings import model_comparisons
-from app.views.compare import chart_pairs, map_pairs, model_pickers, summary_and_handout
+from app.views.compare import chart_pairs, map_pair_settings, model_pickers, summary_and_handout
 from app.views.compare.model_pair import ControlPlaces
 
 text = texts.prose("compare")
-visit = current_visit.load_visit(text, record=model_comparisons.recording_with_tokens)
+visit = load_page_visit.load_visit(text, record=model_comparisons.recording_with_tokens)
 problem_place, picture_place = st.container(), st.container()
 model_row = st.container(horizontal=True, vertical_alignment="bottom")
 with st.container(horizontal=True):
@@ -24,12 +24,12 @@ pair, settings = model_pickers.choose_pair(visit, model_row, problem_place)
 pictures: dict[str, Callable] = {
     "filters": chart_pairs.show_filters,
     "positions": chart_pairs.show_positions,
-    "answers": chart_pairs.show_answers,
+    "answers": chart_pairs.show_top_classes,
 }
 if pair.comparison:
     pictures = {
-        "rollout": map_pairs.show_rollout,
-        "attention": map_pairs.show_attention,
+        "rollout": map_pair_settings.show_rollout,
+        "attention": map_pair_settings.show_attention,
         "distance": chart_pairs.show_distances,
         "tokens": chart_pairs.show_token_similarity,
     } | pictures
@@ -37,17 +37,17 @@ else:
     for one in pair.vits:
         if not one.is_global:
             with problem_place:
-                current_visit.show_undefined(one, text["what"])
+                load_page_visit.show_undefined_picture(one, text["what"])
 if st.session_state.get("picture", "rollout") not in pictures:
     st.session_state["picture"] = next(iter(pictures))
 with kind_row:
     picture = query_controls.button_row(text, "picture", list(pictures))
 with number_place:
-    summary_and_handout.show_numbers(pair)
+    summary_and_handout.show_similarity_numbers(pair)
 with picture_place:
     summary_and_handout.show_answers_and_grid(pair, picture)
     pictures[picture](pair, pair.comparison, ControlPlaces(picture_row, settings, rest))
 with cards:
-    model_pickers.show_cards(text, visit.vit)
-summary_and_handout.teacher_note(pair)
-summary_and_handout.handout_button(pair)
+    model_pickers.show_preset_cards(text, visit.vit)
+summary_and_handout.show_teacher_note(pair)
+summary_and_handout.comparison_handout_button(pair)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from app import texts
 from app.components.copyable_text.copyable_text import copyable_text
-from app.components.figure import file_button, in_words
+from app.components.figure import download_button, in_visitors_language
 from app.shell import copy_link
 from app.state import reports
 from app.state.model_ref import ModelRef
@@ -20,7 +20,7 @@ from vitcore.translation import decimal_or_dash, percents
 ADDRESS_KEYS = ("photo", "model", "b", "b_px", "picture")
 
 
-def show_numbers(pair: ModelPair) -> None:
+def show_similarity_numbers(pair: ModelPair) -> None:
     """Rank correlation of rollouts, CKA of tokens at the same depth, and how many of the likeliest five are shared."""
     text, comparison = pair.texts, pair.comparison
     if comparison is None:
@@ -50,7 +50,7 @@ def show_answers_and_grid(pair: ModelPair, picture: str) -> None:
         st.caption(" · ".join(said))
 
 
-def teacher_note(pair: ModelPair) -> None:
+def show_teacher_note(pair: ModelPair) -> None:
     """Say so where one of the two was taught by the other: that they are alike was the aim."""
     for vit, other in (pair.vits, pair.vits[::-1]):
         if other.card.title in (vit.card.teacher, vit.card.looker):
@@ -58,7 +58,7 @@ def teacher_note(pair: ModelPair) -> None:
             st.caption(f":material/school: {sentence}")
 
 
-def handout_button(pair: ModelPair) -> None:
+def comparison_handout_button(pair: ModelPair) -> None:
     """The file, made when it is asked for, and the shell's command for the same."""
     from vitcore.report.comparison_handout import comparison_command
 
@@ -67,23 +67,25 @@ def handout_button(pair: ModelPair) -> None:
         return
     origin = ReportOrigin(
         address=_comparison_link(bool(pair.photo.whose)),
-        lacking=copy_link.what_link_lacks(texts.prose("report"), "compare"),
+        lacking=copy_link.link_limits_sentence(texts.prose("report"), "compare"),
         lang=texts.language(),
     )
     refs = [ModelRef.parse(vit.name) for vit in pair.vits]
     with st.expander(text["take title"], icon=":material/print:"):
         st.markdown(text["take about"])
-        made = partial(reports.comparison_handout, *pair.key, pair.names, origin, pair.sample, outlier_masking.is_on())
+        made = partial(reports.comparison_handout, *pair.key, pair.names, origin, pair.sample, outlier_masking.is_masking_on())
         names = "compare", *pair.file_subjects("a", "b")
-        file_button(text["take get"], in_words(made), "html", names, key="compare_html", icon=":material/print:", type="primary")
+        download_button(
+            text["take get"], in_visitors_language(made), "html", names, key="compare_html", icon=":material/print:", type="primary"
+        )
         if not refs[1].variant:
             st.caption(text["take shell"])
-            copyable_text(comparison_command(refs[0].name, refs[1].name, "photo.jpg", outlier_masking.is_on()), key="shell")
+            copyable_text(comparison_command(refs[0].name, refs[1].name, "photo.jpg", outlier_masking.is_masking_on()), key="shell")
 
 
 def _comparison_link(own: bool) -> str:
     """Where this comparison is in this app; empty when nobody knows."""
     here, state = st.context.url, st.session_state
     given = {key: str(state[key]) for key in ADDRESS_KEYS if state.get(key) and not (own and key == "photo")}
-    given |= {outlier_masking.QUERY_KEY: "true"} if outlier_masking.is_on() else {}
+    given |= {outlier_masking.QUERY_KEY: "true"} if outlier_masking.is_masking_on() else {}
     return here.partition("?")[0] + f"?{urlencode(given)}" if here else ""

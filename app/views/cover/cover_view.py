@@ -7,15 +7,15 @@ import streamlit as st
 
 from app import texts
 from app.components.cover.cover import cover
-from app.components.figure import downloads, explain, lead
-from app.components.pending_choices import mark_drawn, restore_pending
-from app.shell import copy_link, current_visit, query_controls
+from app.components.figure import picture_container, show_downloads, show_explanation_fold
+from app.components.pending_choices import mark_controls_drawn, restore_pending_choices
+from app.shell import copy_link, load_page_visit, query_controls
 from app.state import step_animations
 from app.state.jobs import map_tests
 from app.state.recordings import covered_photos
 from app.state.visit.visit import Visit
 from app.views.cover import cover_message
-from app.widgets import guess, outlier_masking
+from app.widgets import guess_question, outlier_masking
 from vitcore import figures
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import percents
@@ -41,27 +41,27 @@ class CoverVisit(Visit):
 @st.fragment
 def show_cover(model: str, text: texts.Prose) -> None:
     """The page's pictures and controls; runs on its own when something is touched, and holds nothing in between."""
-    visit = current_visit.visit_of_fragment(model, text)
+    visit = load_page_visit.load_fragment_visit(model, text)
     vit, photo = visit.vit, visit.photo
-    outlier_masking.set_masking(outlier_masking.is_on())  # the address follows
-    restore_pending(COVERED, FILL, MAP, COUNT, ORDER)
+    outlier_masking.set_masking(outlier_masking.is_masking_on())  # the address follows
+    restore_pending_choices(COVERED, FILL, MAP, COUNT, ORDER)
     if st.session_state.get(PHOTO_STATE, photo.key) != photo.key:
         st.session_state[COVERED] = ""
     st.session_state[PHOTO_STATE] = photo.key
-    pictures = lead()
+    pictures = picture_container()
     asked = _controls(visit)
     with pictures:
         cover(cover_message.cover_message(asked), key="cover", target=COVERED, fill_target=FILL)
     with st.container(horizontal=True, vertical_alignment="center"):
-        limits = text.joined((text["limits"], map_tests.measured_sentences(vit, asked.map_name)))
-        explain(text["how"], limits, text["source"], is_map=True)
-        download_button(asked)
-        outlier_masking.switch_if_any(visit, "cover")
+        limits = text.joined((text["limits"], map_tests.map_robustness_sentences(vit, asked.map_name)))
+        show_explanation_fold(text["how"], limits, text["source"], is_map=True)
+        cover_download_button(asked)
+        outlier_masking.show_switch_if_outliers(visit, "cover")
     if asked.recording.labels:
-        show_question(asked, asked.map_name, asked.count, asked.fill)
+        show_covering_question(asked, asked.map_name, asked.count, asked.fill)
     fill = asked.fill if asked.covered and asked.fill != FILLS[0] else None
     copy_link.offer_handout(covered=asked.covered or None, fill=fill, **copy_link.USUAL_ROLLOUT)
-    mark_drawn()
+    mark_controls_drawn()
 
 
 def _controls(visit: Visit) -> CoverVisit:
@@ -70,7 +70,7 @@ def _controls(visit: Visit) -> CoverVisit:
     fills = tuple(one for one in FILLS if one != "removed" or not why)
     with st.container(horizontal=True, vertical_alignment="bottom", key="cover_controls"):
         fill = query_controls.button_row(text, FILL, list(fills))  # unseen: the picture has the same buttons
-        names = covered_photos.map_names(vit)
+        names = covered_photos.coverable_map_names(vit)
         elsewhere = [map_titles(names, lang) for lang in texts.LANGUAGES]  # as a link may have it
         name = query_controls.select_menu(text["map"], map_titles(names), MAP, elsewhere, width=200, help=text["map help"])
         count = query_controls.slider(text["count"], COUNT, 1, grid.patches, max(1, grid.patches // 5), width=160)
@@ -78,18 +78,18 @@ def _controls(visit: Visit) -> CoverVisit:
         st.button(
             text["cover them"], key="cover_them", type="primary", on_click=st.session_state.update, kwargs={PRESSED_STATE: True}
         )
-    masked = outlier_masking.applies_to(visit)
+    masked = outlier_masking.is_masking_applied(visit)
     if st.session_state.pop(PRESSED_STATE, False):
         draws = st.session_state[DRAWS_STATE] = st.session_state.get(DRAWS_STATE, -1) + (order == "chance")
-        values = covered_photos.map_values(visit.recording, name, masked, vit)
-        st.session_state[COVERED] = covered_photos.first_patches(values, count, order, max(0, draws), grid)
+        values = covered_photos.map_by_name(visit.recording, name, masked, vit)
+        st.session_state[COVERED] = covered_photos.encode_ranked_patches(values, count, order, max(0, draws), grid)
 
     def readable(code: str) -> str:
         """Another grid's patches become this one's."""
         return covered_photos.encode_patches(covered_photos.decode_patches(code, grid), grid)
 
     return visit.extend(
-        CoverVisit, covered=query_controls.code_field(text["covered"], COVERED, readable), fill=fill, fills=fills,
+        CoverVisit, covered=query_controls.hidden_code_field(text["covered"], COVERED, readable), fill=fill, fills=fills,
         about=why or (text["only a transformer"] if fill == "removed" else ""), map_name=name, count=count,
     )  # fmt: skip
 
@@ -100,18 +100,18 @@ def map_titles(names: list[str], lang: str | None = None) -> dict[str, str]:
     return {name: own["class attention"] if name == covered_photos.CLASS_ATTENTION else methods[f"method.{name}"] for name in names}
 
 
-def show_question(visit: Visit, map_name: str, count: int, fill: str) -> None:
+def show_covering_question(visit: Visit, map_name: str, count: int, fill: str) -> None:
     """A question to guess first; its answer says what becomes of the likeliest class, and without as many patches by chance."""
     text, rec, vit = visit.texts, visit.recording, visit.vit
-    values = covered_photos.map_values(rec, map_name, outlier_masking.applies_to(visit), vit)
-    code = covered_photos.first_patches(values, count, "strongest", 0, visit.grid)
+    values = covered_photos.map_by_name(rec, map_name, outlier_masking.is_masking_applied(visit), vit)
+    code = covered_photos.encode_ranked_patches(values, count, "strongest", 0, visit.grid)
     try:
         effect = covered_photos.covering_effect(rec, code, fill, vit)
     except ModelError:
         return  # the last patch must stay: nothing to ask
     still = effect.now == effect.label
     key = f"cover {vit.name} {visit.photo.key} {map_name} {count} {fill}"
-    by_chance = [covered_photos.chance_probability(rec, count, fill, vit)] if guess.has_guessed(key) else []
+    by_chance = [covered_photos.random_covering_probability(rec, count, fill, vit)] if guess_question.has_guessed(key) else []
     before, after, *chance = percents(effect.before, effect.after, *by_chance)
     label, now = texts.escape_markdown(effect.label), texts.escape_markdown(effect.now)
     facts = {"label": label, "now": now, "before": before, "after": after}
@@ -121,23 +121,25 @@ def show_question(visit: Visit, map_name: str, count: int, fill: str) -> None:
         options = [text["guess still"].format(**facts), text["guess other"]]
         beside = text.fill("predict chance", chance=chance[0], count=count) if chance else ""
         answer = text["answer still" if still else "answer other"].format(**facts)
-        guess.guess_and_answer(key, options, 0 if still else 1, text.joined((answer, beside)))
+        guess_question.guess_before_answer(key, options, 0 if still else 1, text.joined((answer, beside)))
 
 
-def download_button(visit: CoverVisit) -> None:
+def cover_download_button(visit: CoverVisit) -> None:
     """Nothing where this model can't do without what is covered."""
-    covered = cover_message.pass_or_problem(visit)
+    covered = cover_message.covered_pass_or_problem(visit)
     if isinstance(covered, str):
         return
     rec, grid, text, mode = visit.recording, visit.grid, visit.texts, visit.mode
-    shown = outlier_masking.recording_to_show(visit)
+    shown = outlier_masking.recording_masked_if_on(visit)
     pixels, rollout = covered_photos.covered_pixels(rec, visit.covered, visit.fill), covered.rollout
-    title = outlier_masking.masked_title(text["download title"].format(readout=visit.readout), outlier_masking.is_on())
+    title = outlier_masking.title_with_masking(
+        text["download title"].format(readout=visit.readout), outlier_masking.is_masking_on()
+    )
     unit, words = text["percent of all"], {"title": text["film title"], "step": text["film step"]}
-    moving = partial(step_animations.cover_animation, visit.vit.name, visit.photo.key, visit.covered, visit.fill, words, mode)
-    downloads(
+    moving = partial(step_animations.covering_animation, visit.vit.name, visit.photo.key, visit.covered, visit.fill, words, mode)
+    show_downloads(
         lambda: figures.relevance(100 * rollout, pixels, grid, title, unit, mode=mode, even_share=100 * grid.even_share),
-        "cover", cover_message.told(visit, covered), subjects=visit.subjects, file_stem="covered patches",
+        "cover", cover_message.covering_sentence(visit, covered), subjects=visit.subjects, file_stem="covered patches",
         covered=covered_photos.decode_patches(visit.covered, grid), logits_before=rec.logits, logits_after=covered.logits,
         rollout_before=shown.rollout(), rollout_after=rollout, class_attention_before=shown.pooled_attention(visit.vit.blocks - 1),
         class_attention_after=covered.class_attention, animation=moving if visit.covered else None,

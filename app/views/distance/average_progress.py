@@ -19,7 +19,7 @@ def average_with_progress(
     elif job.done_count < job.photo_count:
         bar, stop = place.progress(job.done_count / job.photo_count, text["looking"]), place.empty()
         stop.button(text["stop"], icon=":material/stop:", on_click=job.stop)
-        for done in average_distance.add_photos(vit, photos, job):
+        for done in average_distance.average_over_photos(vit, photos, job):
             bar.progress(done / job.photo_count, text.fill("photos done", done=done, count=job.photo_count))
         bar.empty()
         stop.empty()

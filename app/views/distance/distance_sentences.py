@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.shell import selection
+from app.shell import shared_selection
 from app.shell.page_switch import request_page
 from app.state.recordings.distance_table import DistanceTable, LayerAndHead
 from app.texts import Prose
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def show_headline(table: DistanceTable, cls: str, text: Prose) -> list[LayerAndHead]:
+def show_depth_findings(table: DistanceTable, cls: str, text: Prose) -> list[LayerAndHead]:
     """What distances say of depth, of the first layer and of all, to be read before the figure; returns the heads that it names."""
     if last := len(table.dropped) - 1:
         st.markdown(depth_sentence(*table.depth_means(cls), last, text))
@@ -37,7 +37,7 @@ def depth_sentence(first: float, last: float, last_layer: int, text: Prose) -> s
     return text[key].format(first_px=first_px, last_px=last_px, last=last_layer)
 
 
-def show_details(table: DistanceTable, cls: str, text: Prose) -> list[LayerAndHead]:
+def show_more_findings(table: DistanceTable, cls: str, text: Prose) -> list[LayerAndHead]:
     """What else they say, to be read below it: the last layer, where near heads end, sinks, what changes most over photos."""
     if last := len(table.dropped) - 1:
         _reach_sentence(table, cls, text["last layer"].format(block=last), last, text)
@@ -93,25 +93,25 @@ def _far_heads_sentence(table: DistanceTable, cls: str, text: Prose) -> LayerAnd
     return block, head
 
 
-def request_head(place: list[int]) -> None:
+def open_clicked_head(place: list[int]) -> None:
     """Open the head whose dot was touched. Not in the page: Streamlit keeps it, and with it all that the page has."""
-    request_page("attention", head_address(place[0], place[1]))
+    request_page("attention", explorer_address_of_head(place[0], place[1]))
 
 
-def head_address(layer: int, head: int) -> dict[str, str]:
+def explorer_address_of_head(layer: int, head: int) -> dict[str, str]:
     """Of a head in the explorer."""
-    return {selection.LAYER: str(layer), selection.HEAD: str(head)}
+    return {shared_selection.LAYER: str(layer), shared_selection.HEAD: str(head)}
 
 
-def head_links(places: list[LayerAndHead], text: Prose) -> None:
+def show_head_links(places: list[LayerAndHead], text: Prose) -> None:
     """To these heads in the explorer."""
     with st.container(horizontal=True):
         for block, head in dict.fromkeys(places):
             st.page_link("views/attention/page.py", label=text["to head"].format(block=block, head=head),
-                         query_params=head_address(block, head), icon=":material/arrow_forward:")  # fmt: skip
+                         query_params=explorer_address_of_head(block, head), icon=":material/arrow_forward:")  # fmt: skip
 
 
-def show_numbers(distance_px: NDArray, text: Prose) -> None:
+def show_distance_table(distance_px: NDArray, text: Prose) -> None:
     """The distance of every head, and the mean of each layer's heads, as a table, below a title that its toolbar may cover."""
     st.markdown(f"**{text['table alt']}**")
     blocks, heads = distance_px.shape

@@ -3,9 +3,9 @@
 import streamlit as st
 
 from app import texts
-from app.components.figure import explain, lead, setters
+from app.components.figure import picture_container, picture_menus_container, show_explanation_fold
 from app.shell import query_controls
-from app.views.experiments import result_charts, verdicts
+from app.views.experiments import result_charts, verdict_section
 from vitcore.experiments import results_csv
 from vitcore.experiments.experiment import MEASURES
 from vitcore.translation import say
@@ -15,14 +15,14 @@ text = texts.prose("experiments")
 from vitcore.experiments.catalogue import EXPERIMENTS  # noqa: E402
 
 titles_in_all_languages = [
-    {name: texts.table(lang).get(one.title, one.title) for name, one in EXPERIMENTS.items()} for lang in texts.LANGUAGES
+    {name: texts.translation_table(lang).get(one.title, one.title) for name, one in EXPERIMENTS.items()} for lang in texts.LANGUAGES
 ]
 names = {name: say(one.title) for name, one in EXPERIMENTS.items()}
-with setters():
+with picture_menus_container():
     chosen = EXPERIMENTS[query_controls.select_menu(text["experiment"], names, "experiment", titles_in_all_languages, width=320)]
-charts = lead()
+charts = picture_container()
 menus = st.container(horizontal=True, vertical_alignment="bottom")
-by_origin = results_csv.available_results(chosen.name)
+by_origin = results_csv.own_and_shipped_results(chosen.name)
 if not by_origin:
     st.info(text["none yet"], icon=":material/science:")
     st.code(f"vitcore experiment {chosen.name} --quick", language="bash")
@@ -42,11 +42,11 @@ if len(titles) > 1:
         measure = query_controls.select_menu(text["measure"], titles, f"measure_{chosen.name}", width=320)
 ours, theirs = charts.columns(2, gap="large")
 with ours:
-    result_charts.show_our_runs(chosen, results, measure, text)
+    result_charts.show_run_chart(chosen, results, measure, text)
 with theirs:
     result_charts.show_paper_numbers(chosen, text)
-verdicts.show_verdicts(chosen, results, text)
-explain(verdicts.fold_sentences(chosen, text), say(chosen.untested))
+verdict_section.show_verdicts(chosen, results, text)
+show_explanation_fold(verdict_section.finding_and_method_text(chosen, text), say(chosen.untested))
 result_charts.show_clicked_run(text)
 result_charts.show_training_pictures(results, text)
-verdicts.show_protocol(chosen, results, text)
+verdict_section.show_protocol(chosen, results, text)

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app.components import page_theme
-from app.components.figure import plot, remember
+from app.components import light_or_dark
+from app.components.figure import remember, show_drawing
 from app.shell.page_switch import request_page
-from app.state.training import runs, training_preview
+from app.state.training import run_status, training_preview
 from app.texts import Prose
 from vitcore import figures
 from vitcore.experiments.experiment import Experiment
-from vitcore.experiments.results_csv import Results
+from vitcore.experiments.results_csv import ExperimentResults
 from vitcore.paper import charts
 from vitcore.translation import say
 
@@ -20,30 +20,30 @@ CLICKED = "_experiment_run"  # the run that was clicked last; a mean over seeds 
 HEIGHT_PX = 500  # of both charts, side by side
 
 
-def paper_reference(experiment: Experiment) -> str:
+def paper_section_reference(experiment: Experiment) -> str:
     """Where in the paper the finding is."""
     kind, number = experiment.where
     return say(kind, number=number)
 
 
-def show_training_pictures(results: Results, text: Prose) -> None:
+def show_training_pictures(results: ExperimentResults, text: Prose) -> None:
     """Some of the drawn pictures that were learned from, class by class."""
     data = results.facts["data"]
-    if not training_preview.is_synthetic(data):
+    if not training_preview.is_synthetic_source(data):
         return
     with st.expander(text["drawn"], icon=":material/draw:"):
         st.markdown(text["fair"])
-        examples, titles = training_preview.draw_examples(data), training_preview.class_titles(data)
-        plot(figures.synthetic_pictures(*examples, titles, mode=page_theme.current()), "drawn", text["drawn alt"])
+        examples, titles = training_preview.draw_synthetic_examples(data), training_preview.synthetic_class_titles(data)
+        show_drawing(figures.synthetic_pictures(*examples, titles, mode=light_or_dark.current_theme()), "drawn", text["drawn alt"])
 
 
-def show_our_runs(experiment: Experiment, results: Results, measure: str, text: Prose) -> None:
+def show_run_chart(experiment: Experiment, results: ExperimentResults, measure: str, text: Prose) -> None:
     """A measure of our runs, a curve each; a dot that is touched opens its run."""
     from vitcore.experiments.experiment_chart import chart_from_results
 
-    drawn = chart_from_results(experiment, results, measure, page_theme.current())
+    drawn = chart_from_results(experiment, results, measure, light_or_dark.current_theme())
     title = say(experiment.title)
-    plot(replace(drawn, title=text["ours"].format(title=title), height_px=HEIGHT_PX), f"experiment_{experiment.name}",
+    show_drawing(replace(drawn, title=text["ours"].format(title=title), height_px=HEIGHT_PX), f"experiment_{experiment.name}",
          text["alt"].format(title=title), remember(CLICKED))  # fmt: skip
 
 
@@ -51,15 +51,15 @@ def show_paper_numbers(experiment: Experiment, text: Prose) -> None:
     """The paper's numbers; where it prints none, its finding in words."""
     if not experiment.table:
         st.markdown(f"**{text['paper says']}** {say(experiment.finding)}")
-        st.caption(text["no numbers"].format(where=paper_reference(experiment)))
+        st.caption(text["no numbers"].format(where=paper_section_reference(experiment)))
         return
     drawn: dict[str, Callable] = {
         "positions": charts.position_embeddings_chart, "data": charts.data_size_chart, "optimiser": charts.optimisers_chart,
         "compute": charts.compute_chart,
     }  # fmt: skip
-    fig = drawn[experiment.table](mode=page_theme.current())
-    plot(replace(fig, title=text["theirs"].format(title=fig.title), height_px=HEIGHT_PX), f"paper_{experiment.table}",
-         text["paper alt"].format(where=paper_reference(experiment)))  # fmt: skip
+    fig = drawn[experiment.table](mode=light_or_dark.current_theme())
+    show_drawing(replace(fig, title=text["theirs"].format(title=fig.title), height_px=HEIGHT_PX), f"paper_{experiment.table}",
+         text["paper alt"].format(where=paper_section_reference(experiment)))  # fmt: skip
     st.page_link("views/paper/page.py", label=text["more of the paper"], icon=":material/menu_book:",
                  query_params={"part": experiment.table})  # fmt: skip
 
@@ -76,7 +76,7 @@ def show_clicked_run(text: Prose) -> None:
         return
     with st.container(border=True):
         st.markdown(text["run"].format(run=run))
-        if runs.model_folder(f"runs/{run}") is None:
+        if run_status.run_model_folder(f"runs/{run}") is None:
             st.caption(text["run not here"])
             return
         with st.container(horizontal=True):

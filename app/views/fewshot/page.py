@@ -5,28 +5,28 @@ from dataclasses import replace
 import streamlit as st
 
 from app import texts
-from app.components import page_theme
-from app.components.figure import figure, lead
-from app.components.page_style.page_style import scaled_px
+from app.components import light_or_dark
+from app.components.figure import figure, picture_container
+from app.components.page_style.page_style import scale_to_page_px
 from app.shell import query_controls
 from app.state.photos.photo_collections import few_shot_draws
 from app.state.visit import current_model
 from app.state.visit.visit import model_subject
-from app.views.fewshot import accuracy_sentences, photo_collections
+from app.views.fewshot import accuracy_sentences, collection_menu
 from vitcore import figures
 from vitcore.figures.charts.few_shot import FewShotCurve
 
 text = texts.prose("fewshot")
 vit = current_model.load_model(lambda done, total: None)
-charts = lead()
+charts = picture_container()
 settings, own = st.container(horizontal=True, vertical_alignment="bottom"), st.container()
 with settings:
     source = query_controls.button_row(text, "examples", ["pieces", "digits", "own"])
 with own:
-    given = photo_collections.collection_of_source(text, source)
+    given = collection_menu.collection_of_source(text, source)
 if given is not None and source != "own":
     with settings, st.popover(text["settings"], icon=":material/tune:"):
-        given = photo_collections.class_filter(text, given, source)
+        given = collection_menu.class_subset_menu(text, given, source)
 if given is None:
     charts.info(text["need" if source == "own" else "need classes"], icon=":material/add_photo_alternate:")
     st.stop()
@@ -37,7 +37,7 @@ with settings:
     beside = st.toggle(text["beside random"], value=False, key="beside_random", bind="query-params")
 counts = sorted({n for n in (1, 2, 3, 5, 10, 25, 50) if n <= most} | {shots})
 with charts:
-    vectors = photo_collections.features_by_source(vit, given, text, random=beside)
+    vectors = collection_menu.features_by_source(vit, given, text, random=beside)
 curves, now = [], {}
 for name, x in vectors.items():
     draws = {n: few_shot_draws(x, labels, n) for n in counts}
@@ -52,7 +52,7 @@ with charts:
     left, right = st.columns([3, 2], gap="large")
     with left:
         fig = figures.few_shot_accuracy(
-            curves, given.largest_class_share, len(best.accuracy), best.interval_percent, page_theme.current()
+            curves, given.largest_class_share, len(best.accuracy), best.interval_percent, light_or_dark.current_theme()
         )
         how = text.joined([
             text["how"].format(draws=len(best.accuracy), inner=best.interval_percent),
@@ -64,7 +64,7 @@ with charts:
                accuracy=[curve.mean for curve in curves], shots=counts)  # fmt: skip
     with right:
         table = best.confusion(labels)
-        fig = replace(figures.confusion_matrix(table, given.names, page_theme.current()), subtitle="")
+        fig = replace(figures.confusion_matrix(table, given.names, light_or_dark.current_theme()), subtitle="")
         figure(fig, "confusion", text["confusion alt"], text.fill("confusion how", shots=shots), subjects=(model_subject(vit),),
                confusion=table)  # fmt: skip
 if source == "pieces":
@@ -73,6 +73,6 @@ if worst := accuracy_sentences.mistaken_photos(best, labels, names, text, "" if 
     st.markdown(f"**{text['mistaken']}**")
     with st.container(horizontal=True):
         for i, told in worst:
-            st.image(given.photos[i], told, width=scaled_px(150))
+            st.image(given.photos[i], told, width=scale_to_page_px(150))
 else:
     st.success(text["none mistaken"], icon=":material/check:")

@@ -13,11 +13,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
-from app.components import page_theme
+from app.components import light_or_dark
 from app.components.chart.chart import chart, undimmed_container
 from app.components.copyable_text.copyable_text import copyable_text
-from app.components.figure import explain, file_button
-from app.components.page_style.page_style import scaled_px
+from app.components.figure import download_button, show_explanation_fold
+from app.components.page_style.page_style import scale_to_page_px
 from app.state.training import film_figures, films
 from app.views.learn import film_sentences
 from app.widgets import model_card
@@ -35,29 +35,31 @@ ROWS_ON_SCREEN = 2  # of pictures, below the slider
 
 def show_film(name: str, photo: int, live: bool, text: texts.Prose, bar: DeltaGenerator) -> None:
     """The slider, in `bar`, and the pictures of a film; `live`: of a run that may add to it."""
-    every = FRAME_S if is_playing() else REFRESH_S if live else None
+    every = FRAME_S if is_film_playing() else REFRESH_S if live else None
     with undimmed_container("screen"):
         st.fragment(_player, run_every=every)(name, photo, live, text, bar)
 
 
-def is_playing() -> bool:
+def is_film_playing() -> bool:
     """Whether the film runs."""
     return bool(st.session_state.get("_playing"))
 
 
-def play_button(steps: list[int]) -> None:
+def film_play_button(steps: list[int]) -> None:
     """Play, from the beginning if the film is at its end; or pause. The whole page runs again: its screen's pace is another."""
 
     def toggle() -> None:
-        st.session_state["_playing"] = not is_playing()
-        if is_playing() and st.session_state.get("frame") in (None, steps[-1]):
+        st.session_state["_playing"] = not is_film_playing()
+        if is_film_playing() and st.session_state.get("frame") in (None, steps[-1]):
             st.session_state["frame"] = steps[0]
             st.session_state["_sent"] = [steps[-1], steps[0]]
         st.session_state["_turned"] = time.monotonic()
 
     text = texts.prose("learn")
-    label, icon = (text["pause"], ":material/pause:") if is_playing() else (text["play"], ":material/play_arrow:")
-    if st.button(label, icon=icon, key="play", on_click=toggle, type="primary", width=scaled_px(120), disabled=len(steps) < 2):
+    label, icon = (text["pause"], ":material/pause:") if is_film_playing() else (text["play"], ":material/play_arrow:")
+    if st.button(
+        label, icon=icon, key="play", on_click=toggle, type="primary", width=scale_to_page_px(120), disabled=len(steps) < 2
+    ):
         st.rerun()
 
 
@@ -65,13 +67,13 @@ def _player(name: str, photo: int, live: bool, text: texts.Prose, bar: DeltaGene
     key, film = films.open_film(name)
     steps = film.steps.tolist()
     with bar:
-        play_button(steps)
+        film_play_button(steps)
         if _next_frame(steps, live):
             st.session_state["_playing"] = False
             st.rerun()
         step = st.select_slider(text["step"], steps, key="frame", bind="query-params") if len(steps) > 1 else steps[0]
-    frame, mode = steps.index(step), page_theme.current()
-    specs = {part: films.frame_figures(key, part, frame, photo, mode, texts.language(), film) for part in ("weights", "photo")}
+    frame, mode = steps.index(step), light_or_dark.current_theme()
+    specs = {part: films.frame_chart_specs(key, part, frame, photo, mode, texts.language(), film) for part in ("weights", "photo")}
     shown = specs["weights"] | specs["photo"]
     findings = film_sentences.snapshot_findings(film, frame, films.first_emergence_steps(f"{key}:{steps[-1]}", film), text)
     there = [one for one in FIGURES if one in shown]
@@ -83,16 +85,16 @@ def _player(name: str, photo: int, live: bool, text: texts.Prose, bar: DeltaGene
                     st.badge(found.flag, icon=found.icon, color="green" if found.is_there else "gray")
     _training_curves(key, film, step, mode, text)
     with st.container(horizontal=True):
-        told = [found.sentence for found in findings.values()] + [film_sentences.most_changed_head(film, frame, text)]
+        told = [found.sentence for found in findings.values()] + [film_sentences.most_changed_head_sentence(film, frame, text)]
         read = [text["intro"], text.joined(told), *(text[one] for one in shown), _curve_sentences(film, text)]
-        explain("\n\n".join(filter(None, read)), text["limits"])
+        show_explanation_fold("\n\n".join(filter(None, read)), text["limits"])
         with st.popover(text["about"], icon=":material/movie:", type="tertiary"):
-            film_sentences.film_caption(name, film, text)
+            film_sentences.show_film_caption(name, film, text)
             if film.command:
                 st.caption(text["made like" if model_card.has_several_commands(name) else "made"])
                 copyable_text(film.command, key="command")
         numbers = partial(to_npz, {"step": film.steps[frame]} | {name: values[frame] for name, values in film.arrays.items()})
-        file_button(text["numbers"], numbers, "npz", (f"film-step-{step}", film.title), key="film_numbers", type="tertiary",
+        download_button(text["numbers"], numbers, "npz", (f"film-step-{step}", film.title), key="film_numbers", type="tertiary",
                     icon=":material/download:")  # fmt: skip
 
 
@@ -114,10 +116,10 @@ def _next_frame(steps: list[int], live: bool) -> bool:
         state["frame"] = sent[-1]
     elif now not in steps:
         state["frame"] = begin
-    elif live and now == before and not is_playing():
+    elif live and now == before and not is_film_playing():
         state["frame"] = steps[-1]
     state["_sent"] = sent if now in sent and not answered else [state.get("frame")]
-    if not is_playing():
+    if not is_film_playing():
         state["_sent"] = []
         return False
     place = steps.index(state["frame"]) if state.get("frame") in steps else 0
@@ -134,7 +136,7 @@ def _next_frame(steps: list[int], live: bool) -> bool:
 def _training_curves(key: str, film: Film, step: int, mode: Any, text: texts.Prose) -> None:
     if not film.log:
         return
-    drawn = films.film_curve_figures(key, len(film.log), int(film.steps[-1]), mode, texts.language(), film.log)
+    drawn = films.film_curve_specs(key, len(film.log), int(film.steps[-1]), mode, texts.language(), film.log)
     titles = film_figures.curve_titles(film.log, step)
     specs = {one: drawn[one] | {"title": titles[one]} for one in ("loss", "accuracy") if one in drawn}
     if not specs:
@@ -147,7 +149,7 @@ def _training_curves(key: str, film: Film, step: int, mode: Any, text: texts.Pro
 def _curve_sentences(film: Film, text: texts.Prose) -> str:
     """How to read the curves of a training; "" where it kept none."""
     measured = any("val_loss" in record or "top1" in record for record in film.log)
-    points = text["points shared" if film.shared else "points"].format(photos=film_sentences.held_out_photos(film, text))
+    points = text["points shared" if film.shared else "points"].format(photos=film_sentences.held_out_photos_phrase(film, text))
     later = ", ".join(f"{step:,}" for step in film.steps_of_new_loss_terms()) if film.task == "layers" else ""
     changing = text["curves layers"].format(steps=later) if later else ""
     return text.joined((text["curves"], points if measured else "", changing)) if film.log else ""

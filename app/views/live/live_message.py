@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.components.component_files import media_url, worker_script
-from app.server import live_files, live_models
+from app.components.component_files import live_worker_script, media_url
+from app.server import live_own_models, live_shipped_files
 from app.state import landing_figures
-from app.state.memory import memory_cache, visitors
+from app.state.memory import memory_cache, visitor_storage
 from app.state.model_ref import ModelRef
-from app.state.models import live_graph, uploaded_model
-from app.state.recordings import look_bytes
-from app.state.visit import live_photo
+from app.state.models import live_onnx_graph, uploaded_model
+from app.state.recordings import look_for_browser
+from app.state.visit import live_settings
 from app.state.visit.visit import Visit
 from vitcore.errors import RefusalError
 from vitcore.models.model_cards import DEFAULT_MODEL
@@ -41,16 +41,27 @@ def live_message(visit: Visit) -> dict[str, Any]:
     text, rec, vit = visit.texts, visit.recording, visit.vit
     files, problem = _files(visit)
     return {
-        **live_photo.live_spec(vit, rec), "key": live_photo.live_key(vit, visit.photo), "runs": vit.name, "problem": problem,
-        "files": files, "labels": list(translated_labels(vit.labels)), "readoutName": say(visit.readout),
-        "photo": visit.photo_url, "detail": visit.detail_url,
-        "pixels": media_url(look_bytes.input_png(rec), "image/png", "live"),
-        "server": {"logits": _floats(rec.logits), "rollout": _floats(rec.rollout()), "answer": [
-            {"label": label, "share": round(p, 4), "shown": percent(p)}
-            for label, p in rec.top_classes(SHOWN_CLASSES, translated=True)]},
-        "colours": landing_figures.look_colours(visit.mode),
+        **live_settings.live_model_spec(vit, rec),
+        "key": live_settings.live_answers_key(vit, visit.photo),
+        "runs": vit.name,
+        "problem": problem,
+        "files": files,
+        "labels": list(translated_labels(vit.labels)),
+        "readoutName": say(visit.readout),
+        "photo": visit.photo_url,
+        "detail": visit.detail_url,
+        "pixels": media_url(look_for_browser.input_png(rec), "image/png", "live"),
+        "server": {
+            "logits": _floats(rec.logits),
+            "rollout": _floats(rec.rollout()),
+            "answer": [
+                {"label": label, "share": round(p, 4), "shown": percent(p)}
+                for label, p in rec.top_classes(SHOWN_CLASSES, translated=True)
+            ],
+        },
+        "colours": landing_figures.encoded_colour_tables(visit.mode),
         "words": {key: text[key] for key in TEXT_KEYS} | {"region": texts.prose("common")["region"]},
-    }  # fmt: skip
+    }
 
 
 def _files(visit: Visit) -> tuple[dict[str, str], str]:
@@ -58,19 +69,19 @@ def _files(visit: Visit) -> tuple[dict[str, str], str]:
 
     `named`: what the graph calls the file of its weights.
     """
-    if live_files.missing_files():
+    if live_shipped_files.missing_live_files():
         return {}, visit.texts["missing"]
-    files, vit = live_files.shipped_files(worker_script()), visit.vit
+    files, vit = live_shipped_files.shipped_model_urls(live_worker_script()), visit.vit
     if vit.name == DEFAULT_MODEL:
         return files, ""
     try:
         with st.spinner(visit.texts["comparing"]):
-            made = live_graph.make_live_graph(vit)
+            made = live_onnx_graph.make_live_graph(vit)
     except (RefusalError, memory_cache.MemoryBudgetError) as error:
         return {}, visit.texts.joined([str(error) or texts.prose("common")["no room now"], visit.texts["so server"]])
     own = ModelRef.parse(vit.name).name == uploaded_model.MODEL_ID
-    at = live_models.grant(vit.name, made, visitors.session_id() if own else None)
-    return files | {"graph": at + live_models.GRAPH, "weights": at + live_models.WEIGHTS, "named": made.weights.name}, ""
+    at = live_own_models.grant_model_url(vit.name, made, visitor_storage.session_id() if own else None)
+    return files | {"graph": at + live_own_models.GRAPH, "weights": at + live_own_models.WEIGHTS, "named": made.weights.name}, ""
 
 
 def _floats(values: NDArray) -> str:

@@ -3,24 +3,24 @@
 import streamlit as st
 
 from app import texts
-from app.components.figure import aside, explain, lead
+from app.components.figure import picture_container, show_explanation_fold, text_before_picture
 from app.components.live.live import live
-from app.shell import current_visit
-from app.views.live import poll_view, vote_view
-from app.views.live.keep_frame import receive_frame
+from app.shell import load_page_visit
+from app.views.live import poll_lecturer, poll_voter
+from app.views.live.keep_frame import upload_frame_as_photo
 from app.views.live.live_message import live_message
 
 text = texts.prose("live")
 poll_place = st.container(key="poll_place")
-picture = lead()  # what loading says comes below it: a picture that moves would begin again
-visit = current_visit.load_visit(text, needs_attention=True)
+picture = picture_container()  # what loading says comes below it: a picture that moves would begin again
+visit = load_page_visit.load_visit(text, needs_attention=True)
 with poll_place:
-    poll_view.show_own_poll(visit)
-    vote_view.show_vote(visit)
+    poll_lecturer.show_own_poll(visit)
+    poll_voter.show_voting_page(visit)
 message = live_message(visit)
 with picture:
-    live(message, key="live", receive_frame=receive_frame)
-aside(text["intro"])
+    live(message, key="live", receive_frame=upload_frame_as_photo)
+text_before_picture(text["intro"])
 with st.container(horizontal=True):
-    explain(text["how"], text["limits"], text["source"])
-    poll_view.poll_menu(visit)
+    show_explanation_fold(text["how"], text["limits"], text["source"])
+    poll_lecturer.show_poll_menu(visit)

@@ -8,7 +8,7 @@ import streamlit as st
 QUIET_MODULES = 4  # ISO/IEC 18004
 
 
-def qr_code(link: str, alt: str) -> None:
+def show_qr_code(link: str, alt: str) -> None:
     """Draw a link's QR code as wide as the place it is in."""
     st.image(_svg(link), width="stretch", alt=alt)
 

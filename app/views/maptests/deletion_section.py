@@ -16,14 +16,14 @@ from app.components.page_style.page_style import page_size
 from app.state import step_animations
 from app.state.jobs import map_tests
 from app.state.visit.visit import Visit
-from app.views.maptests.other_tests import run_button
+from app.views.maptests.other_tests import run_test_button
 from vitcore.translation import percent, translated_labels
 
 if TYPE_CHECKING:
     from vitcore.faithfulness.method_ranking import PhotoDeletion
 
 
-def show_photo(visit: Visit, fill: str, insertion: bool, charts: DeltaGenerator, progress: DeltaGenerator) -> None:
+def show_photo_deletion(visit: Visit, fill: str, insertion: bool, charts: DeltaGenerator, progress: DeltaGenerator) -> None:
     """The chart and the table of this photo, or the button that computes them."""
     from vitcore.faithfulness.deletion import RANDOM_ORDERS
 
@@ -34,17 +34,17 @@ def show_photo(visit: Visit, fill: str, insertion: bool, charts: DeltaGenerator,
     if found is None or not found.places:
         with progress:
             if found is None:
-                run_button("deletion", text["test photo"], partial(map_tests.photo_deletion, rec, fill, vit), text)
+                run_test_button("deletion", text["test photo"], partial(map_tests.photo_deletion, rec, fill, vit), text)
             else:
-                orders = partial(map_tests.photo_orders, rec, fill, found, vit)
-                run_button("orders", text["draw orders"].format(orders=RANDOM_ORDERS), orders, text)
+                orders = partial(map_tests.rank_among_random_orders, rec, fill, found, vit)
+                run_test_button("orders", text["draw orders"].format(orders=RANDOM_ORDERS), orders, text)
     if found is not None:
         with charts:
-            show_curves(visit, found, insertion)
-        show_table(found, visit)
+            show_deletion_chart(visit, found, insertion)
+        show_deletion_table(found, visit)
 
 
-def show_curves(visit: Visit, found: PhotoDeletion, insertion: bool) -> None:
+def show_deletion_chart(visit: Visit, found: PhotoDeletion, insertion: bool) -> None:
     """One of the two charts, with how to read it."""
     text, curves = visit.texts, found.curves
     found = replace(found, label=translated_labels(visit.vit.labels)[next(iter(curves.values())).target])
@@ -52,13 +52,13 @@ def show_curves(visit: Visit, found: PhotoDeletion, insertion: bool) -> None:
     numbers: dict[str, Any] = {name: curve.weakest_first if insertion else curve.strongest_first for name, curve in curves.items()}
     figure(
         map_tests.deletion_drawing(found, insertion, visit.mode, bool(page_size().narrow)), kind, text[f"{kind} alt"],
-        text["how"], text["limits"], subjects=visit.subjects, source=text["source"], caption=both_sentence(found, text),
+        text["how"], text["limits"], subjects=visit.subjects, source=text["source"], caption=best_methods_sentence(found, text),
         fills_screen=True, animation=_animation(visit, found, kind),
         shares=next(iter(curves.values())).shares, **numbers,
     )  # fmt: skip
 
 
-def both_sentence(found: PhotoDeletion, text: texts.Prose) -> str:
+def best_methods_sentence(found: PhotoDeletion, text: texts.Prose) -> str:
     """Which lines are best by deletion, and which by insertion: one ranking says nothing of the other."""
     less, by_deletion = _best({name: -curve.deletion for name, curve in found.curves.items()}, text)
     more, by_insertion = _best({name: curve.insertion for name, curve in found.curves.items()}, text)
@@ -93,11 +93,11 @@ def _animation(visit: Visit, found: PhotoDeletion, kind: str) -> Callable[[], by
     )
 
 
-def show_table(found: PhotoDeletion, visit: Visit) -> None:
+def show_deletion_table(found: PhotoDeletion, visit: Visit) -> None:
     """Areas by method, the best first, with the place among random orders."""
     from vitcore.faithfulness.method_maps import map_title
 
-    text, rows = visit.texts, map_tests.method_rows(found)
+    text, rows = visit.texts, map_tests.method_areas(found)
     three = st.column_config.NumberColumn(format="%.3f")
     columns = {
         text["method"]: [map_title(row.name) for row in rows], text["deletion"]: [row.deletion for row in rows],
@@ -111,7 +111,7 @@ def show_table(found: PhotoDeletion, visit: Visit) -> None:
     st.dataframe(columns, hide_index=True, column_config=config, alt=text["table alt"])
 
 
-def show_ranking(visit: Visit, fill: str) -> None:
+def show_gallery_ranking(visit: Visit, fill: str) -> None:
     """Which method is best over the gallery, in one sentence, and as intervals."""
     text, shipped = visit.texts, map_tests.shipped_tests()
     best, rollout = map_tests.ranking_sentences(fill, "rollout")
@@ -124,7 +124,7 @@ def show_ranking(visit: Visit, fill: str) -> None:
     )  # fmt: skip
 
 
-def show_command(visit: Visit, fill: str) -> None:
+def show_ranking_command(visit: Visit, fill: str) -> None:
     """How the ranking over a folder of photos is had for a model whose tests do not ship."""
     st.caption(visit.texts["own ranking"])
     st.code(f"python -m vitcore test FOLDER --model {visit.vit.name} --fill {fill} --csv maps", language="sh")

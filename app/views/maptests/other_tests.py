@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from app import texts
-from app.components.figure import explain, figure
+from app.components.figure import figure, show_explanation_fold
 from app.components.page_style.page_style import page_size
 from app.state.jobs import map_tests
 from app.state.jobs.map_tests import Progress
@@ -20,23 +20,23 @@ CHANGES = ("shift", "mirror", "jpeg", "class")
 MEASURES = ("auc", "pointing", "mass")
 
 
-def show_weights(visit: Visit) -> None:
+def show_randomisation_test(visit: Visit) -> None:
     """The chart, of this photo or of those that ship, a sentence on maps that do not change, and the button."""
     text, rec, vit = visit.texts, visit.recording, visit.vit
-    tests, is_own = map_tests.weights_or_none(rec, vit)
+    tests, is_own = map_tests.randomisation_or_none(rec, vit)
     if tests:
-        drawn, sentence = map_tests.weights_drawing(tests, visit.mode, bool(page_size().narrow))
+        drawn, sentence = map_tests.randomisation_drawing(tests, visit.mode, bool(page_size().narrow))
         of = text["of this photo"] if is_own else text.fill("of the gallery", count=len(tests))
         st.markdown(texts.escape_markdown(text.joined((sentence, of))))
         figure(drawn, "weights", text["weights alt"], text["weights how"], text["weights limits"], subjects=visit.subjects,
-               **map_tests.correlations(tests))  # fmt: skip
+               **map_tests.randomisation_correlations(tests))  # fmt: skip
     else:
         st.caption(text["weights how"])
     if not is_own:
-        run_button("weights", text["test weights"], partial(map_tests.photo_weights, rec, vit), text)
+        run_test_button("weights", text["test weights"], partial(map_tests.photo_randomisation, rec, vit), text)
 
 
-def run_button(key: str, label: str, compute: Callable[[Progress], object], text: Prose) -> None:
+def run_test_button(key: str, label: str, compute: Callable[[Progress], object], text: Prose) -> None:
     """The button; when it is pressed, progress in its place, then the page is drawn anew with what was computed.
 
     Whatever else a visitor does meanwhile ends the test: the next word of its progress is where Streamlit stops the run.
@@ -59,9 +59,9 @@ def run_button(key: str, label: str, compute: Callable[[Progress], object], text
     st.rerun()
 
 
-def show_stability(visit: Visit) -> None:
+def show_stability_test(visit: Visit) -> None:
     """The table, of this photo or of those that ship, and the button."""
-    from vitcore.faithfulness.method_maps import asks_class, map_title
+    from vitcore.faithfulness.method_maps import is_class_specific, map_title
     from vitcore.faithfulness.stability import JPEG_QUALITY
 
     text, rec, vit = visit.texts, visit.recording, visit.vit
@@ -70,17 +70,17 @@ def show_stability(visit: Visit) -> None:
         st.markdown(text.fill("of the gallery", count=photos) if photos else text["of this photo"])
         columns = {text["method"]: [map_title(name) for name in found]}
         for one in CHANGES:
-            asked = [one != "class" or asks_class(name) for name in found]
+            asked = [one != "class" or is_class_specific(name) for name in found]
             columns[text[f"change.{one}"]] = [
                 decimal_or_dash(values[one], 2) if known else "" for values, known in zip(found.values(), asked, strict=True)
             ]
         st.dataframe(columns, hide_index=True, alt=text["stability alt"])
-    explain(text["stability how"].format(quality=JPEG_QUALITY), text["stability limits"])
+    show_explanation_fold(text["stability how"].format(quality=JPEG_QUALITY), text["stability limits"])
     if photos or not found:
-        run_button("stability", text["test stability"], partial(map_tests.photo_stability, rec, vit), text)
+        run_test_button("stability", text["test stability"], partial(map_tests.photo_stability, rec, vit), text)
 
 
-def show_outlines(visit: Visit) -> None:
+def show_plausibility_table(visit: Visit) -> None:
     """The table that ships, or the command that makes one of another model."""
     from vitcore.faithfulness.plausibility import score_title
 
@@ -98,7 +98,7 @@ def show_outlines(visit: Visit) -> None:
             "{:.2f} ({:.2f}–{:.2f})".format(row.means[measure], *row.intervals[measure]) for row in rows.values()
         ]
     st.dataframe(columns, hide_index=True, alt=text["outlines alt"])
-    explain(
+    show_explanation_fold(
         text["outlines how"],
         text.joined((text["outlines limits"], text["made by"].format(command=shipped.commands["plausibility"]))),
     )

@@ -5,19 +5,19 @@ from typing import Any
 import streamlit as st
 
 from app import texts
-from app.components.figure import downloads, explain, figure
+from app.components.figure import figure, show_downloads, show_explanation_fold
 from app.components.picture.picture import colour_strip
 from app.components.player.player import player
-from app.shell import query_controls, selection
-from app.state.recordings import outlier_tokens
+from app.shell import query_controls, shared_selection
+from app.state.recordings import cached_outliers
 from app.state.visit.visit import Visit
 from app.widgets import model_card
-from app.widgets.outlier_masking import QUERY_KEY, masking_switch
+from app.widgets.outlier_masking import QUERY_KEY, outlier_masking_switch
 from vitcore import figures
-from vitcore.figures.charts.token_norms import norm_strip_top
+from vitcore.figures.charts.token_norms import norm_strip_scale_top
 from vitcore.figures.drawing import fit_figure_to_width
 from vitcore.figures.heat_overlay import scale_top
-from vitcore.figures.theme import HEAT
+from vitcore.figures.theme_colours import HEAT
 from vitcore.models.model_cards import DEFAULT_MODEL
 from vitcore.translation import decimal, percent
 
@@ -28,34 +28,34 @@ PICTURE_WIDTH_PX = 540  # about half a page: a picture made for a whole one woul
 def show_norms_per_layer(visit: Visit) -> None:
     """The norms on the photo after each layer, playing and as small pictures."""
     text, grid, shown, mode, words = visit.texts, visit.grid, visit.input_picture, visit.mode, texts.prose("rollout")
-    outliers = outlier_tokens.find_outliers(visit.recording)
+    outliers = cached_outliers.find_outlier_tokens(visit.recording)
     captions = [text.fill("frame", layer=layer, count=int(high.sum()), most=f"{times.max():.3g}")
             for layer, (high, times) in enumerate(zip(outliers.high, outliers.times, strict=True))]  # fmt: skip
     player(
-        visit.photo_url, visit.detail_url, outlier_tokens.norm_heat_maps(visit.recording), (grid.rows, grid.cols),
+        visit.photo_url, visit.detail_url, cached_outliers.norm_heat_maps(visit.recording), (grid.rows, grid.cols),
         [text["strip layer"].format(layer=layer, count=int(high.sum())) for layer, high in enumerate(outliers.high)], captions,
         grid.image_px[1] / grid.image_px[0], {word: words[f"player.{word}"] for word in ("play", "pause", "layer", "layers")},
         key="norms_by_layer", label=text["strip alt"], marks=[high.nonzero()[0].tolist() for high in outliers.high],
     )  # fmt: skip
-    colour_strip(HEAT, 0, norm_strip_top(outliers), text["norm unit"], "norms_by_layer_scale")
-    downloads(lambda: figures.norm_strip(outliers, shown, grid, mode), "norm_strip", text["map how"], subjects=visit.subjects,
+    colour_strip(HEAT, 0, norm_strip_scale_top(outliers), text["norm unit"], "norms_by_layer_scale")
+    show_downloads(lambda: figures.norm_strip(outliers, shown, grid, mode), "norm_strip", text["map how"], subjects=visit.subjects,
               times=outliers.times)  # fmt: skip
 
 
 def show_masking_effect(visit: Visit) -> None:
     """How much attention goes to outlier tokens, two pictures, and the ways to the pages where they can be masked."""
     rec, grid, block, readout, text = visit.recording, visit.grid, visit.layer, visit.readout, visit.texts
-    outliers = outlier_tokens.find_outliers(rec)
+    outliers = cached_outliers.find_outlier_tokens(rec)
     if not len(outliers.patches):
         st.info(text["nothing to mask"], icon=":material/info:")
         return
-    patches, answer = outlier_tokens.attention_share(rec)
+    patches, answer = cached_outliers.outlier_attention_share(rec)
     most = int(patches.argmax())
     attended = text.fill("drawn" if most == block else "drawn elsewhere", count=len(outliers.patches), block=block, layer=most,
                          here=percent(patches[block], 0), share=percent(patches[most], 0), answer=percent(answer[most], 0),
                          even=percent(len(outliers.patches) * grid.even_share), readout=readout)  # fmt: skip
     source = query_controls.button_row(text, "of", ["patches", "answer", "rollout"])
-    effect = outlier_tokens.masking_effect(rec, source, block)
+    effect = cached_outliers.masking_effect(rec, source, block)
     rank_agreement = effect.rank_correlation
     much = "hardly" if rank_agreement >= HARDLY_CHANGED else "much" if rank_agreement < MUCH_CHANGED else "somewhat"
     st.markdown(text.fill(f"{source} taken", share=percent(effect.outlier_share), times=f"{effect.times_even:.2g}",
@@ -77,14 +77,14 @@ def show_masking_effect(visit: Visit) -> None:
         measured = text["measured"].format(photos=score.photos, before=score.rollout_auc, after=score.masked_rollout_auc)
         whose = text["measured here" if visit.vit.card.name == DEFAULT_MODEL else "measured elsewhere"]
         limits += [measured, whose, texts.prose("common")["plausible"]]
-    explain(text.joined((attended, text["masking how"])), text.joined(limits), is_map=True)
+    show_explanation_fold(text.joined((attended, text["masking how"])), text.joined(limits), is_map=True)
     with st.container(horizontal=True, vertical_alignment="center"):
-        masking_switch(visit, "here")
+        outlier_masking_switch(visit, "here")
         links = st.popover(text["to pages"], icon=":material/arrow_forward:")
     with links:
         for patch in outliers.patches[:4]:
             st.page_link("views/attention/page.py", label=text["to patch"].format(patch=patch), icon=":material/arrow_forward:",
-                         query_params={selection.LAYER: str(block), selection.PATCH: str(patch),
+                         query_params={shared_selection.LAYER: str(block), shared_selection.PATCH: str(patch),
                                        "direction": texts.prose("attention")["direction.gets"]})  # fmt: skip
         st.page_link("views/attention/page.py", label=text["to explorer"], query_params={QUERY_KEY: "true"},
                      icon=":material/arrow_forward:")  # fmt: skip

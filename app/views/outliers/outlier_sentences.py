@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.state.recordings import outlier_tokens
+from app.state.recordings import cached_outliers
 from app.texts import Prose
 from vitcore.grid import Grid
 from vitcore.translation import percent
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 MAX_NAMED = 12  # patches that a sentence lists
 
 
-def show_summary(outliers: OutlierTokens, grid: Grid, text: Prose) -> None:
+def show_outlier_summary(outliers: OutlierTokens, grid: Grid, text: Prose) -> None:
     """Whether there are outlier tokens, from which layer on, and where they lie."""
-    largest, least = outliers.times.max(1), outlier_tokens.TIMES
+    largest, least = outliers.times.max(1), cached_outliers.TIMES
     if not len(outliers.patches):
         layer = int(largest.argmax())
         st.markdown(text["none"].format(least=least, times=f"{largest[layer]:.1f}", layer=layer))
@@ -54,7 +54,7 @@ def show_prefix_norms(outliers: OutlierTokens, names: tuple[str, ...], text: Pro
         st.markdown(text["class"].format(norm=f"{last[0]:.3g}", median=f"{median:.3g}"))
 
 
-def show_layer(outliers: OutlierTokens, block: int, text: Prose) -> None:
+def show_outliers_after_layer(outliers: OutlierTokens, block: int, text: Prose) -> None:
     """What holds after one layer."""
     high, cut, median = outliers.high[block], outliers.thresholds[block], outliers.medians[block]
     facts = {"block": block, "cut": f"{cut:.3g}", "median": f"{median:.3g}", "all": len(high)}

@@ -5,25 +5,25 @@ from dataclasses import replace
 import streamlit as st
 
 from app import texts
-from app.components.figure import aside, figure, lead
-from app.shell import current_visit, query_controls
-from app.state.recordings import outlier_tokens
+from app.components.figure import figure, picture_container, text_before_picture
+from app.shell import load_page_visit, query_controls
+from app.state.recordings import cached_outliers
 from app.views.outliers import masking_effect, outlier_sentences
 from vitcore import figures
 from vitcore.figures.drawing import fit_figure_to_width
 
 text = texts.prose("outliers")
-aside(text["intro"])
-visit = current_visit.load_visit(text, needs_attention=True)
+text_before_picture(text["intro"])
+visit = load_page_visit.load_visit(text, needs_attention=True)
 
 mode, names = visit.mode, visit.prefix_names
-outliers = outlier_tokens.find_outliers(visit.recording)
-left, right = lead().columns(2, gap="large")
-with aside(key="aside_found").container(horizontal=True, gap="medium", key="found"):
+outliers = cached_outliers.find_outlier_tokens(visit.recording)
+left, right = picture_container().columns(2, gap="large")
+with text_before_picture(key="aside_found").container(horizontal=True, gap="medium", key="found"):
     block = query_controls.layer_slider(text["block"], visit.vit, visit.vit.blocks - 1, width=300)
     visit = replace(visit, layer=block)
     with st.container(key="first_found"):
-        outlier_sentences.show_summary(outliers, visit.grid, text)
+        outlier_sentences.show_outlier_summary(outliers, visit.grid, text)
 with left:
     norm_map = figures.norm_map(outliers, block, visit.input_picture, visit.grid, mode)
     figure(fit_figure_to_width(norm_map, masking_effect.PICTURE_WIDTH_PX), "norm_map",
@@ -31,11 +31,11 @@ with left:
            subjects=visit.subjects,
            norms=outliers.norms, cuts=outliers.thresholds, outliers=outliers.high)  # fmt: skip
 with right:
-    how = text["histogram how"].format(least=outlier_tokens.TIMES, score=outlier_tokens.SCORE)
+    how = text["histogram how"].format(least=cached_outliers.TIMES, score=cached_outliers.SCORE)
     figure(figures.norm_histogram(outliers, block, names, mode), "norm_histogram", text["histogram alt"].format(block=block), how,
            text["histogram limits"])  # fmt: skip
 with st.expander(text["layer in numbers"]):
-    outlier_sentences.show_layer(outliers, block, text)
+    outlier_sentences.show_outliers_after_layer(outliers, block, text)
     outlier_sentences.show_prefix_norms(outliers, names, text)
 
 st.markdown(f"## {text['depth title']}")

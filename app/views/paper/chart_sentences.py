@@ -9,8 +9,8 @@ from vitcore.paper.tables import (
     VTAB_GROUPS,
     accuracy_by_data_size,
     compute_savings,
+    paper_table_rows,
     pretraining_runs,
-    table_rows,
     vtab_group_means,
 )
 from vitcore.translation import say
@@ -48,7 +48,9 @@ def _data_size_finding(dataset: str, text: Prose) -> tuple[str, str]:
 def _other_number_sentence(dataset: str, model: str, here: str, text: Prose) -> str:
     """That Table 2 has another number for the same model, where it has."""
     asked = (dataset, model, PRETRAINING_SETS[-1])
-    other = next((row["accuracy"] for row in table_rows("2") if (row["dataset"], row["model"], row["pretraining"]) == asked), here)
+    other = next(
+        (row["accuracy"] for row in paper_table_rows("2") if (row["dataset"], row["model"], row["pretraining"]) == asked), here
+    )
     return "" if float(other) == float(here) else text["finding data twice"].format(model=model, value=other)
 
 
@@ -77,8 +79,8 @@ def _compute_finding(dataset: str, text: Prose) -> tuple[str, str]:
 
 
 def _state_of_the_art_finding(dataset: str, text: Prose) -> tuple[str, str]:
-    here = {(row["model"], row["pretraining"]): row for row in table_rows("2") if row["dataset"] == dataset}
-    cost = {(row["model"], row["pretraining"]): float(row["tpuv3_core_days"]) for row in table_rows("2-compute")}
+    here = {(row["model"], row["pretraining"]): row for row in paper_table_rows("2") if row["dataset"] == dataset}
+    cost = {(row["model"], row["pretraining"]): float(row["tpuv3_core_days"]) for row in paper_table_rows("2-compute")}
     best = max(here, key=lambda key: float(here[key]["accuracy"]))
     ours, bit = ("ViT-L/16", "JFT-300M"), ("BiT-L (ResNet152x4)", "JFT-300M")
     return _title_and_details(
@@ -101,9 +103,9 @@ def _vtab_finding(_: str, text: Prose) -> tuple[str, str]:
 
 
 def _positions_finding(_: str, text: Prose) -> tuple[str, str]:
-    at_stem = {row["positions"]: 100 * float(row["stem"]) for row in table_rows("8")}
+    at_stem = {row["positions"]: 100 * float(row["stem"]) for row in paper_table_rows("8")}
     none = at_stem.pop("none")
-    everywhere = [100 * float(v) for row in table_rows("8") for k, v in row.items()
+    everywhere = [100 * float(v) for row in paper_table_rows("8") for k, v in row.items()
                   if k not in ("table", "positions") and v and row["positions"] != "none"]  # fmt: skip
     return _title_and_details(
         "positions", text,
@@ -113,8 +115,8 @@ def _positions_finding(_: str, text: Prose) -> tuple[str, str]:
 
 
 def _optimiser_finding(_: str, text: Prose) -> tuple[str, str]:
-    table = [row for row in table_rows("7") if row["dataset"] != "Average"]
-    average = next(row for row in table_rows("7") if row["dataset"] == "Average")
+    table = [row for row in paper_table_rows("7") if row["dataset"] != "Average"]
+    average = next(row for row in paper_table_rows("7") if row["dataset"] == "Average")
     lead = {model: float(average[f"{model} Adam"]) - float(average[f"{model} SGD"]) for model in ("ResNet50", "ResNet152x2")}
     wins = sum(float(row[f"{model} Adam"]) > float(row[f"{model} SGD"]) for row in table for model in lead)
     return _title_and_details(

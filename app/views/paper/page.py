@@ -6,23 +6,23 @@ from dataclasses import replace
 import streamlit as st
 
 from app import texts
-from app.components import page_theme
-from app.components.figure import explain, lead, plot, remember, setters
+from app.components import light_or_dark
+from app.components.figure import picture_container, picture_menus_container, remember, show_drawing, show_explanation_fold
 from app.shell import lecture_mode, query_controls
 from app.views.paper import chart_sentences, clicked_model
 from vitcore.paper import charts, tables
 
 PARTS = ("data", "compute", "art", "vtab", "positions", "optimiser", "models", "settings", "curves")
 text = texts.prose("paper")
-with setters():
+with picture_menus_container():
     part = query_controls.word_menu(text["part"], text, {name: f"part.{name}" for name in PARTS}, "part", width=240)
-chart = lead()
+chart = picture_container()
 
-mode = page_theme.current()
+mode = light_or_dark.current_theme()
 DATASETS = {
-    "data": list(dict.fromkeys(row["dataset"] for row in tables.table_rows("5"))),
+    "data": list(dict.fromkeys(row["dataset"] for row in tables.paper_table_rows("5"))),
     "compute": ["mean", *tables.FIVE_DATASETS, "ImageNet ReaL"],
-    "art": list(dict.fromkeys(row["dataset"] for row in tables.table_rows("2"))),
+    "art": list(dict.fromkeys(row["dataset"] for row in tables.paper_table_rows("2"))),
 }
 PRINTED = {"data": ["5"], "compute": ["6"], "art": ["2", "2-compute"], "vtab": ["9"], "positions": ["8"], "optimiser": ["7"],
            "models": ["1"], "settings": ["3", "4"], "curves": []}  # fmt: skip
@@ -32,9 +32,9 @@ DRAWN: dict[str, Callable] = {
 }  # fmt: skip
 
 
-def table(name: str) -> None:
+def show_paper_table(name: str) -> None:
     """A table as the paper prints it, cell by cell; columns that are no model's or data set's name are put into words."""
-    given = tables.table_rows(name)
+    given = tables.paper_table_rows(name)
     columns = [column for column in given[0] if column != "table"]
     st.dataframe(
         {text.get(f"column {column}", column): [row[column] for row in given] for column in columns},
@@ -52,18 +52,20 @@ if part in DRAWN:
     drawn = DRAWN[part](dataset, mode) if dataset else DRAWN[part](mode=mode)
     touch = remember(clicked_model.CLICKED) if part in ("data", "compute") else None
     with chart:
-        plot(replace(drawn, title=title), f"paper_{part}", text[f"alt {part}"], touch, fills_screen=lecture_mode.is_on())
-        explain("\n\n".join([details, f"{text['intro']} {text[f'how {part}']}"]), text[f"limits {part}"])
+        show_drawing(
+            replace(drawn, title=title), f"paper_{part}", text[f"alt {part}"], touch, fills_screen=lecture_mode.is_lecture()
+        )
+        show_explanation_fold("\n\n".join([details, f"{text['intro']} {text[f'how {part}']}"]), text[f"limits {part}"])
     if touch:
-        clicked_model.show_model(text)
+        clicked_model.show_clicked_model(text)
 else:
     st.subheader(text[f"title {part}"], anchor=False)
     if part == "curves":
         for number in ("4", "8", "9", "12", "13"):
             st.markdown(f"**{text['figure'].format(number=number)}** {text[f'curve {number}']}")
-    explain("" if part == "curves" else text[f"about {part}"], text.get(f"limits {part}", ""))
+    show_explanation_fold("" if part == "curves" else text[f"about {part}"], text.get(f"limits {part}", ""))
 for number in PRINTED[part]:
     name = text["as printed"].format(number=number.partition("-")[0], holds=text[f"holds {number}"])
     with st.expander(name, expanded=part in ("models", "settings")):
-        table(number)
+        show_paper_table(number)
 st.caption(text["source"])

@@ -6,18 +6,18 @@ import streamlit as st
 
 from app import texts
 from app.components.copyable_text.copyable_text import copyable_text
-from app.components.figure import aside, downloads, explain, lead, plot
+from app.components.figure import picture_container, show_downloads, show_drawing, show_explanation_fold, text_before_picture
 from app.components.picture.picture import picture
-from app.shell import copy_link, current_visit, query_controls
-from app.state.recordings import photo_patches, recordings
+from app.shell import copy_link, load_page_visit, query_controls
+from app.state.recordings import cached_recordings, photo_patches
 from app.views.patches import identical_patches, shuffle_question
 from vitcore import figures
 from vitcore.figures.patches import patch_area_text
 from vitcore.images import crop_sentence
 
 text = texts.prose("patches")
-aside(text["intro"])
-visit = current_visit.load_visit(text)
+text_before_picture(text["intro"])
+visit = load_page_visit.load_visit(text)
 vit, rec, mode = visit.vit, visit.recording, visit.mode
 
 if vit.patches is None:
@@ -25,8 +25,8 @@ if vit.patches is None:
     st.stop()
 grid = vit.patches
 high, wide = grid.image_px
-cuts, embeddings = photo_patches.split_patches(rec, grid), recordings.patch_embeddings(rec)
-left, right = lead().columns([3, 2], gap="large")
+cuts, embeddings = photo_patches.split_patches(rec, grid), cached_recordings.patch_embeddings(rec)
+left, right = picture_container().columns([3, 2], gap="large")
 photo_place = left.container()
 with left.container(horizontal=True, vertical_alignment="bottom"):
     gutter = query_controls.slider(text["gutter"], "gutter", 0, 8, 1, width=160)
@@ -35,10 +35,10 @@ with left.container(horizontal=True, vertical_alignment="bottom"):
 question_place = left.container()
 with left:
     seed = query_controls.number_input(text["seed"], "seed", 100, width=140, help=text["seed help"]) if mixed else 0
-order = photo_patches.shuffle_order(grid.patches, seed) if mixed else None
+order = photo_patches.shuffled_patch_order(grid.patches, seed) if mixed else None
 if order is not None and rec.labels:
     with question_place:  # beside the switch
-        shuffle_question.show_question(visit, seed)
+        shuffle_question.show_shuffle_question(visit, seed)
 
 copy_link.offer_handout(pin=chosen if (grid.rows, grid.cols) == (visit.grid.rows, visit.grid.cols) else None)
 
@@ -51,8 +51,8 @@ with left:
     st.markdown(text["count"].format(high=high, wide=wide, area=patch_area_text(grid), count=grid.patches))
     st.caption(identical_patches.token_count_sentence(visit, grid.patches, text))
     with st.container(horizontal=True):
-        explain(text["how"])
-        downloads(
+        show_explanation_fold(text["how"])
+        show_downloads(
             partial(figures.patches, rec.model_input.pixels, grid, gutter, mode), "patches", text["printed"],
             subjects=visit.subjects, patches=cuts, embeddings=embeddings,
         )  # fmt: skip
@@ -61,7 +61,7 @@ with right:
     slot = shuffle_question.slot_of_patch(order, chosen)
     st.markdown(f"**{text['chosen'].format(patch=chosen, row=row, col=col)}**")
     drawn = figures.patch_and_embedding(cuts[chosen], embeddings[chosen], grid, slot, mode)
-    plot(drawn, "one_patch", text["one alt"].format(patch=chosen))
+    show_drawing(drawn, "one_patch", text["one alt"].format(patch=chosen))
     if order is not None:
         st.markdown(shuffle_question.current_slot_sentence(order, chosen, grid, text))
     with st.expander(text["from pixels"]):
@@ -75,5 +75,5 @@ with right:
 st.markdown(f"## {text['seen title']}")
 st.markdown(crop_sentence(visit.photo.image, rec.model_input))
 one, two = st.columns(2, gap="large")
-one.image(recordings.outlined_photo(rec), caption=text["outlined"], alt=text["outlined alt"])
+one.image(cached_recordings.outlined_photo(rec), caption=text["outlined"], alt=text["outlined alt"])
 two.image(rec.model_input.pixels, text["seen"].format(wide=wide, high=high), width="stretch", alt=text["seen alt"])

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.components.figure import plot
+from app.components.figure import show_drawing
 from app.state.recordings import photo_patches
 from app.state.visit.visit import Visit
 from app.texts import Prose
-from app.widgets import guess
+from app.widgets import guess_question
 from vitcore import figures
 from vitcore.grid import Grid
 from vitcore.translation import percent
@@ -24,10 +24,10 @@ ROUNDING_ERROR = 1e-3  # sums of the same terms in another order differ by less,
 Answer = list[tuple[str, float]]  # classes and probabilities, the likeliest first
 
 
-def show_question(visit: Visit, seed: int) -> None:
+def show_shuffle_question(visit: Visit, seed: int) -> None:
     """A question to guess first; its answer opens with the charts, and says what follows from them."""
-    text, answers = visit.texts, photo_patches.top_answers(visit.recording, seed)
-    before, after, without_positions = photo_patches.top_probabilities(visit.recording, seed)
+    text, answers = visit.texts, photo_patches.shuffled_top_answers(visit.recording, seed)
+    before, after, without_positions = photo_patches.shuffled_top_probabilities(visit.recording, seed)
     stays = answers[1][0][0] == answers[0][0][0] and after >= 0.8 * before
     facts = {"label": texts.escape_markdown(answers[0][0][0]), "before": percent(before), "after": percent(after)}
     facts |= {"now": texts.escape_markdown(answers[1][0][0]), "now_share": percent(answers[1][0][1])}
@@ -36,7 +36,7 @@ def show_question(visit: Visit, seed: int) -> None:
         st.markdown(text["shuffle"].format(**facts))
         options = [text["guess stays"], text["guess changes"]]
         explanation = text["shuffle stays" if stays else "shuffle changes"].format(**facts)
-        with guess.guess_and_answer("shuffle", options, 0 if stays else 1, explanation):
+        with guess_question.guess_before_answer("shuffle", options, 0 if stays else 1, explanation):
             _answer_charts(answers, visit.mode, text)
             if len(answers) == 3:
                 st.caption(text["shuffle moved"])
@@ -77,4 +77,4 @@ def _answer_charts(answers: list[Answer], mode: Any, text: Prose) -> None:
     titles = text["in order"], text["positions stay"], text["positions move"]
     for place, title, answer in zip(st.columns(3), titles, answers, strict=False):
         with place:
-            plot(figures.predictions(answer, mode, title), title, text["answers alt"].format(title=title))
+            show_drawing(figures.predictions(answer, mode, title), title, text["answers alt"].format(title=title))

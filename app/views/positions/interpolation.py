@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from app.components.figure import explain, plot
+from app.components.figure import show_drawing, show_explanation_fold
 from app.components.page_style.page_style import page_size
 from app.shell import query_controls
 from app.state.models import model_weights
@@ -26,6 +26,6 @@ def show_interpolation(model: str, grid: Grid, chosen: int, mode: Any, text: Pro
         most = 1.0 if way else round(both.largest_difference + 0.005, 2)
         unit = text["cosine" if way else "difference of cosines"]
         with maps.container():
-            plot(figures.cosine_map(cosines[way], new, title, mode, place, unit, most, 320), f"resampled_{way}", title)
+            show_drawing(figures.cosine_map(cosines[way], new, title, mode, place, unit, most, 320), f"resampled_{way}", title)
     how = text["other how"].format(row=place // side, col=place % side, largest=both.largest_difference)
-    explain(text.joined([text["other"], how]))
+    show_explanation_fold(text.joined([text["other"], how]))

@@ -5,17 +5,17 @@ from functools import partial
 import streamlit as st
 
 from app import texts
-from app.components.figure import aside, downloads, explain, lead, plot
-from app.shell import copy_link, current_visit, query_controls
+from app.components.figure import picture_container, show_downloads, show_drawing, show_explanation_fold, text_before_picture
+from app.shell import copy_link, load_page_visit, query_controls
 from app.state.models import model_weights
 from app.views.positions import interpolation, position_sentences, relative_positions
-from app.widgets.position_tiles import position_tiles, step_of_few_tiles
+from app.widgets.position_tiles import show_position_tiles, tile_step
 from vitcore import figures
 from vitcore.translation import decimal
 
 text = texts.prose("positions")
-aside(text["intro"])
-visit = current_visit.load_visit(text)
+text_before_picture(text["intro"])
+visit = load_page_visit.load_visit(text)
 vit, grid, mode = visit.vit, visit.grid, visit.mode
 by_hand = "interpolated" if vit.card.interpolated else "interpolated taught" if vit.card.teacher else ""
 
@@ -27,38 +27,40 @@ if cosine is None:
     st.stop()
 if getattr(vit.module, "positions_at", "stem") == "blocks":
     st.caption(text["every block"])
-with aside(key="aside_found"):
+with text_before_picture(key="aside_found"):
     position_sentences.show_grid_sentences(vit.name, text)
-with lead(), st.container(key="positions"):  # below each other where one would be too narrow to read: `page_style.css`
+with picture_container(), st.container(key="positions"):  # below each other where one would be too narrow to read: `page_style.css`
     left, right = st.columns([3, 2], gap="large")
 with right:
     chosen = query_controls.patch_input(text["position"], grid)
     copy_link.offer_handout(pin=chosen)
-    plot(figures.position_similarity_tile(cosine, grid, chosen, mode), "tile", text["tile alt"])
+    show_drawing(figures.position_similarity_tile(cosine, grid, chosen, mode), "tile", text["tile alt"])
     position_sentences.show_position_sentences(cosine, chosen, vit, text)
-    downloads(
+    show_downloads(
         partial(figures.position_similarity_tile, cosine, grid, chosen, mode), "tile", text["tile"],
         subjects=visit.subjects[1:], file_stem=f"position {chosen}", cosine=cosine[chosen],
     )  # fmt: skip
 with left:
-    tiles, step = st.container(), step_of_few_tiles(grid)
+    tiles, step = st.container(), tile_step(grid)
     if step > 1 and st.toggle(text["all tiles"].format(count=grid.patches), key="all_tiles", bind="query-params"):
         step = 1
     with tiles:
-        position_tiles(
+        show_position_tiles(
             vit, chosen, text["tiles"], text["cosine"], "tiles", key="touch", scale_key="positions_scale", step=step, enlarge=True
         )
     with st.container(horizontal=True):
-        explain(text.joined([text["how"], text["tile"]]), text.joined([text["limits"], *([text[by_hand]] if by_hand else [])]))
-        downloads(
+        show_explanation_fold(
+            text.joined([text["how"], text["tile"]]), text.joined([text["limits"], *([text[by_hand]] if by_hand else [])])
+        )
+        show_downloads(
             partial(figures.position_similarity, cosine, grid, mode), "positions", text["how"], subjects=visit.subjects[1:],
             cosine=cosine,
         )  # fmt: skip
     if st.toggle(text["untrained"], key="untrained", bind="query-params"):
-        noise = model_weights.random_similarity(grid.patches, vit.module.embed_dim)
+        noise = model_weights.random_position_cosines(grid.patches, vit.module.embed_dim)
         about = text["untrained about"].format(correlation=decimal(model_weights.correlation_with_distance(noise, grid), 2))
-        plot(figures.position_similarity(noise, grid, mode, about, 450), "untrained_tiles", text["untrained"])
-        explain(text["untrained how"].format(**{"and": text["and interpolation"] if by_hand else ""}))
+        show_drawing(figures.position_similarity(noise, grid, mode, about, 450), "untrained_tiles", text["untrained"])
+        show_explanation_fold(text["untrained how"].format(**{"and": text["and interpolation"] if by_hand else ""}))
 
 st.markdown(f"## {text['other title']}")
 interpolation.show_interpolation(vit.name, grid, chosen, mode, text)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.components.figure import figure
-from app.shell import query_controls, selection
+from app.shell import query_controls, shared_selection
 from app.state.models import model_weights
 from app.state.visit.visit import Visit
 from vitcore import figures
@@ -24,11 +24,11 @@ def show_relative_positions(visit: Visit, has_table: bool) -> None:
     block, head = 0, 0
     with right:
         if not offsets.every_block:
-            block = query_controls.number_input(text["layer"], selection.LAYER, vit.blocks)
+            block = query_controls.number_input(text["layer"], shared_selection.LAYER, vit.blocks)
             offsets = model_weights.relative_positions(vit.name, block, vit) or offsets
         heads = len(offsets.values)
         if heads > 1:
-            head = query_controls.number_input(text["head"], selection.HEAD, heads)
+            head = query_controls.number_input(text["head"], shared_selection.HEAD, heads)
     values, kind = offsets.values[head], offsets.kind
     most, least = int(values.argmax()), int(values.argmin())
     limit = 1.0 if kind == "rotation" else max(round(float(abs(values).max()) + 0.005, 2), 0.01)

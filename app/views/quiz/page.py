@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import texts
-from app.shell import current_visit, lecture_mode, missing_photo_or_model
+from app.shell import lecture_mode, load_page_visit, missing_photo_or_model
 from app.state import reports
 from app.views.quiz import question_view, quiz_download
 from app.widgets import outlier_masking
@@ -12,28 +12,28 @@ text = texts.prose("quiz")
 if missing_photo_or_model.is_own_photo_missing():  # the gallery's first photo would give other questions
     st.info(text["photo missing"], icon=":material/quiz:")
     st.stop()
-visit = current_visit.load_visit(text, needs_colours=True)
+visit = load_page_visit.load_visit(text, needs_colours=True)
 sheet_place, score = st.container(), st.container()
 row = st.container(horizontal=True, vertical_alignment="bottom", key="quiz_row")
 with row:
-    seed = question_view.seed_input(text)
+    seed = question_view.quiz_seed_input(text)
 with st.spinner(text["drawing"]):
-    mask_outliers = outlier_masking.applies_to(visit)
-    quiz = reports.quiz(visit.recording, seed, texts.language(), mask_outliers, visit.vit)
+    mask_outliers = outlier_masking.is_masking_applied(visit)
+    quiz = reports.draw_cached_quiz(visit.recording, seed, texts.language(), mask_outliers, visit.vit)
 if not quiz.questions:
     st.info(text["none"], icon=":material/info:")
     st.stop()
-sheet = question_view.QuizSheet((*outlier_masking.recording_to_show(visit).key, seed), quiz, text)
+sheet = question_view.QuizSheet((*outlier_masking.recording_masked_if_on(visit).key, seed), quiz, text)
 with row:
-    place = question_view.question_input(sheet)
+    place = question_view.question_number_input(sheet)
     question_view.next_quiz_button(text)
-    if visit.vit.is_global and not lecture_mode.is_on():
-        outlier_masking.switch_if_any(visit, "quiz")
+    if visit.vit.is_global and not lecture_mode.is_lecture():
+        outlier_masking.show_switch_if_outliers(visit, "quiz")
 with sheet_place:
-    question_view.show_question(sheet, place)
+    question_view.show_quiz_question(sheet, place)
 with st.bottom:  # the same place under every question: what is pressed must not move away between press and release
-    question_view.show_stepper(sheet, place)
-if not lecture_mode.is_on():
+    question_view.show_question_stepper(sheet, place)
+if not lecture_mode.is_lecture():
     from vitcore.quiz.quiz_handout import fewer_questions_sentence
 
     with score:  # an answer that was shown first counts as neither right nor wrong
@@ -43,4 +43,4 @@ if not lecture_mode.is_on():
         st.markdown(text.fill("score" if answers else "no score", **facts))
         if sentence := fewer_questions_sentence(quiz):
             st.caption(f":material/info: {sentence}")
-    quiz_download.handout_button(visit, seed, mask_outliers)
+    quiz_download.quiz_handout_button(visit, seed, mask_outliers)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import streamlit as st
 
 from app import texts
-from app.components.figure import explain
+from app.components.figure import show_explanation_fold
 from app.components.multiple_choice.multiple_choice import ChoicePicture, Option, multiple_choice
-from app.components.page_style.page_style import scaled_px
-from app.components.pending_choices import choose
+from app.components.page_style.page_style import scale_to_page_px
+from app.components.pending_choices import set_control
 from app.components.stepper.stepper import stepper
 from app.shell import lecture_mode, query_controls
-from vitcore.figures.theme import encode_image
+from vitcore.figures.theme_colours import encode_png_or_jpeg
 from vitcore.quiz.question import LETTERS, Question, QuestionPicture
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class QuizSheet(NamedTuple):
         return dict(given) if whose == self.key else {}
 
 
-def seed_input(text: texts.Prose) -> int:
+def quiz_seed_input(text: texts.Prose) -> int:
     """Which quiz: kept in the address, so that a class sees the same."""
     from vitcore.quiz.draw_quiz import SEED_COUNT
 
@@ -56,25 +56,25 @@ def _next_seed() -> None:
     st.session_state["question"] = 1
 
 
-def question_input(sheet: QuizSheet) -> int:
+def question_number_input(sheet: QuizSheet) -> int:
     """Which question it is, from 1; kept in the address."""
     count = len(sheet.quiz.questions)
     if not 1 <= (st.session_state.get("question") or 1) <= count:
         st.session_state["question"] = 1
     label = sheet.text["question"]
-    return int(st.number_input(label, 1, count, key="question", bind="query-params", width=scaled_px(130))) - 1
+    return int(st.number_input(label, 1, count, key="question", bind="query-params", width=scale_to_page_px(130))) - 1
 
 
-def show_stepper(sheet: QuizSheet, place: int) -> None:
+def show_question_stepper(sheet: QuizSheet, place: int) -> None:
     """The stepper: the questions by the page where one can see what they ask about."""
     text, menu, questions = sheet.text, texts.prose("menu"), sheet.quiz.questions
     names = [menu[one.page] for one in questions]
     spoken = [text["spoken"].format(number=i, count=len(names), name=name) for i, name in enumerate(names, 1)]
     stepper(names, spoken, place + 1, key="quiz_steps", target="question", label=text["steps"], before=text["before"],
-          after=text["after"], clicker=lecture_mode.is_on(), titled=True)  # fmt: skip
+          after=text["after"], clicker=lecture_mode.is_lecture(), titled=True)  # fmt: skip
 
 
-def show_question(sheet: QuizSheet, place: int) -> None:
+def show_quiz_question(sheet: QuizSheet, place: int) -> None:
     """A question, its choices, and once it is known the answer."""
     question, answered = sheet.quiz.questions[place], sheet.answers.get(place)
     st.markdown(f"### {place + 1} · {texts.escape_markdown(question.sentence)}")
@@ -87,7 +87,7 @@ def _show_choices(sheet: QuizSheet, place: int, question: Question, answered: in
     text, known = sheet.text, answered is not None
     multiple_choice(
         [_choice_picture(one) for one in question.pictures], _choice_options(question), key="quiz_choice", label=text["choices"],
-        name=f"{sheet.key} {place}", verdict_labels=(text["mark right"], text["mark wrong"]), large=lecture_mode.is_on(),
+        name=f"{sheet.key} {place}", verdict_labels=(text["mark right"], text["mark wrong"]), large=lecture_mode.is_lecture(),
         on_pick=partial(_keep_answer, sheet.key, place), right=question.correct_choice if known else None, picked=answered,
     )  # fmt: skip
     with st.container(key="quiz_answer"):
@@ -103,14 +103,14 @@ def _show_answer(sheet: QuizSheet, place: int, question: Question, answered: int
             text[label], key="quiz_reveal", icon=icon, shortcut="S", on_click=_keep_answer,
             args=(sheet.key, place, None if known else REVEALED),
         )  # fmt: skip
-        if lecture_mode.is_on():
+        if lecture_mode.is_lecture():
             st.caption(text["keys lecture"])
         else:
-            explain(text["how"])
+            show_explanation_fold(text["how"])
     if known:
         _show_verdict(text, question, answered)
         if place + 1 < len(sheet.quiz.questions):  # where one has read to, on a phone far below the stepper
-            st.button(text["after"], key="quiz_next", icon=":material/arrow_forward:", on_click=choose,
+            st.button(text["after"], key="quiz_next", icon=":material/arrow_forward:", on_click=set_control,
                       args=("question", place + 2))  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def _choice_options(question: Question) -> list[Option]:
 
 
 def _choice_picture(picture: QuestionPicture) -> ChoicePicture:
-    return ChoicePicture(*encode_image(picture.pixels, picture.photo), picture.alt, picture.photo)
+    return ChoicePicture(*encode_png_or_jpeg(picture.pixels, picture.photo), picture.alt, picture.photo)
 
 
 def _show_verdict(text: texts.Prose, question: Question, answered: int | None) -> None:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import texts
 from app.components.copyable_text.copyable_text import copyable_text
-from app.components.figure import file_button, in_words
+from app.components.figure import download_button, in_visitors_language
 from app.shell import copy_link
 from app.state import reports
 from app.state.models import uploaded_model
@@ -15,19 +15,19 @@ from app.state.visit.visit import Visit
 from vitcore.report.report_settings import ReportOrigin
 
 
-def handout_button(visit: Visit, seed: int, mask_outliers: bool) -> None:
+def quiz_handout_button(visit: Visit, seed: int, mask_outliers: bool) -> None:
     """The file, made when it is asked for, and the shell's command for the same."""
     from vitcore.quiz.quiz_handout import quiz_command
 
     text, vit, photo = visit.texts, visit.vit, visit.photo
-    lacking = copy_link.what_link_lacks(texts.prose("report"), "quiz")
+    lacking = copy_link.link_limits_sentence(texts.prose("report"), "quiz")
     settings: dict[str, object] = {"quiz_seed": seed} | ({"photo": uploaded_photo.PHOTO_ID} if photo.whose else {})
-    origin = ReportOrigin(address=copy_link.page_link(settings), lacking=lacking, lang=texts.language())
+    origin = ReportOrigin(address=copy_link.page_url(settings), lacking=lacking, lang=texts.language())
     with st.expander(text["take title"], icon=":material/print:"):
         st.markdown(text["take about"])
         made = partial(reports.quiz_handout, vit.name, photo.key, seed, visit.sample, origin, mask_outliers)
         names = f"quiz-{seed}", *visit.subjects
-        file_button(text["take get"], in_words(made), "html", names, key="quiz_html", icon=":material/print:")
+        download_button(text["take get"], in_visitors_language(made), "html", names, key="quiz_html", icon=":material/print:")
         if st.session_state.get("model") != uploaded_model.MODEL_ID:
             st.caption(text["take shell"])
             copyable_text(

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import texts
-from app.shell import photo_picker, photo_titles, query_controls
+from app.shell import photo_ids_and_titles, photo_picker, query_controls
 from app.state import step_animations
 from app.state.jobs import map_tests
 from app.state.photos import uploaded_photo
-from app.state.recordings import covered_photos, interventions, recordings
+from app.state.recordings import cached_recordings, covered_photos, interventions
 from app.state.visit.visit import Visit
 from app.widgets import outlier_masking
 from vitcore import figures
@@ -57,7 +57,7 @@ def _switched_settings(visit: Visit) -> CauseSettings:
     text = texts.prose("switch")
     off = st.text_input(text["off"], key=OFF, bind="query-params", width=200)
     by = query_controls.button_row(text, BY, list(interventions.REPLACEMENTS), help=text["switch_by help"])
-    known = [one.name for one in interventions.components(visit.vit, by)]
+    known = [one.name for one in interventions.switchable_components(visit.vit, by)]
     code = interventions.encode_components(interventions.decode_components(off or "", known))
     return {OFF: code} | ({BY: by} if by != "zero" else {}) if code else {}
 
@@ -76,7 +76,7 @@ def _deleted_settings(visit: Visit) -> CauseSettings:
     return {} if fill == "none" else {DELETION: fill}
 
 
-def in_address(chosen: CauseSettings) -> dict[str, str]:
+def cause_query_params(chosen: CauseSettings) -> dict[str, str]:
     """As the controls write them into an address, which holds no photo of a visitor's own."""
     kept = {key: value for key, value in chosen.items() if value not in uploaded_photo.KINDS}
     return {key: texts.prose(PAGES[key])[f"{key}.{value}"] if key in PAGES else value for key, value in kept.items()}
@@ -98,8 +98,8 @@ def _covered(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
     if COVERED not in chosen:
         return
     text, rec, code, fill = texts.prose("cover"), visit.recording, chosen[COVERED], chosen.get(FILL, COVER_FILLS[0])
-    after = covered_photos.covered_pass(rec, code, fill, outlier_masking.is_on(), visit.vit)
-    before = outlier_masking.recording_to_show(visit).rollout()
+    after = covered_photos.covered_pass(rec, code, fill, outlier_masking.is_masking_on(), visit.vit)
+    before = outlier_masking.recording_masked_if_on(visit).rollout()
     tiles, scale = step_animations.maps_on_photo(rec, (before, after.rollout))
     count, total = covered_photos.count_patches(code, rec.grid), rec.grid.patches
     said = text.fill("covered count", count=count, total=total)
@@ -114,7 +114,7 @@ def _covered(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
 
 
 def _answers(rec: Recording, logits: NDArray[np.float32]) -> list[str]:
-    rows = covered_photos.answer_rows(rec, logits)
+    rows = covered_photos.answer_change_rows(rec, logits)
     return [f"{row.label}: {' → '.join(percents(row.before, row.after))}" for row in rows]
 
 
@@ -126,8 +126,8 @@ def _steered(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
         return
     text, rec, second = texts.prose("switch"), visit.recording, chosen[photo_picker.SECOND_PHOTO]
     scale, layer = int(chosen[STEER]), int(chosen[STEER_LAYER])
-    logits = interventions.steered_logits(rec, recordings.second_recording(visit.vit, second), layer, scale, visit.vit)
-    title = photo_titles.titles_by_id(texts.language(), [second])[second]
+    logits = interventions.steered_logits(rec, cached_recordings.second_recording(visit.vit, second), layer, scale, visit.vit)
+    title = photo_ids_and_titles.photo_titles_by_id(texts.language(), [second])[second]
     top = replace(rec, logits=logits).top_classes(5, translated=True)
     facts = f"{text['steer layer']} {layer}", f"{text['steer by'].format(photo=title)}: {scale}"
     drawn = figures.predictions(top, "light", text["steered answer"])
@@ -144,8 +144,8 @@ def _switched(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
     if OFF not in chosen:
         return
     text, rec = texts.prose("switch"), visit.recording
-    after = interventions.switched_pass(rec, chosen[OFF], chosen.get(BY, "zero"), outlier_masking.is_on(), visit.vit)
-    before = outlier_masking.recording_to_show(visit).rollout()
+    after = interventions.switched_pass(rec, chosen[OFF], chosen.get(BY, "zero"), outlier_masking.is_masking_on(), visit.vit)
+    before = outlier_masking.recording_masked_if_on(visit).rollout()
     tiles, scale = step_animations.maps_on_photo(rec, (before, after.rollout))
     by = text[f"switch_by.{chosen.get(BY, 'zero')}"]
     names = ", ".join(chosen[OFF].split(interventions.BETWEEN))
@@ -167,7 +167,7 @@ def _deletion(visit: Visit, chosen: CauseSettings) -> Iterator[ReportPicture]:
     found = map_tests.deletion_or_none(visit.recording, visit.sample, fill, visit.vit) if fill and visit.vit.labels else None
     if found is None:
         return
-    rows = map_tests.method_rows(found)
+    rows = map_tests.method_areas(found)
     places = [f"{map_title(one.name)} {percent(one.place, 0)}" for one in rows if one.place is not None]
     drawn = map_tests.deletion_drawing(found, False, "light", False)
     yield ReportPicture(

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
-from app.shell.copy_link import USUAL_ROLLOUT, unusual_settings
+from app.shell.copy_link import USUAL_ROLLOUT, non_default_settings
 from app.state.recordings import covered_photos
 from app.views.report import cause_controls
 from app.widgets import outlier_masking
@@ -38,7 +38,7 @@ def show_changed_settings(visit: Visit, settings: ReportSettings, causes: CauseS
 
 def _rollout_settings(visit: Visit, settings: ReportSettings) -> list[str]:
     text = visit.texts
-    unusual = unusual_settings(settings)
+    unusual = non_default_settings(settings)
     patches = {"from patch": settings.patch, "patch pinned": settings.pin}
     said = [text[key].format(patch=patch) for key, patch in patches.items() if patch is not None]
     said += [f"{text[key]}: {unusual[key]}" for key in NUMBERS if unusual[key] is not None]

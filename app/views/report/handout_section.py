@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.components.figure import file_button, in_words
-from app.components.page_style.page_style import scaled_px
+from app.components.figure import download_button, in_visitors_language
+from app.components.page_style.page_style import scale_to_page_px
 from app.shell import copy_link, photo_picker, query_controls
 from app.state import reports
 from app.state.jobs import report_zip
 from app.state.photos import sample_photos, uploaded_photo
-from app.state.recordings import recordings
+from app.state.recordings import cached_recordings
 from app.state.visit.visit import Visit
 from app.views.report import cause_controls
 from app.widgets import model_card, outlier_masking
-from app.widgets.held_button import held_press
-from vitcore.figures.theme import file_to_data_uri
+from app.widgets.button_until_done import button_holding_press
+from vitcore.figures.theme_colours import file_to_data_uri
 from vitcore.report.report_settings import ReportSettings, report_command
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PRESS = "zip"
 
 
-def rollout_settings(visit: Visit) -> ReportSettings:
+def rollout_setting_controls(visit: Visit) -> ReportSettings:
     """The rollout's settings, under the same names in the address as on its own page."""
     text, grid = visit.texts, visit.grid
     copy_link.restore_settings("report")
@@ -45,7 +45,7 @@ def rollout_settings(visit: Visit) -> ReportSettings:
         head = _number_or_none(text, "one_head", visit.vit.heads, text["mean of heads"])
         token = _number_or_none(text, "of_token", grid.prefix, text["no pin"]) if grid.prefix else None
         received = st.toggle(text["received"], key="received", bind="query-params", value=False)
-        mask = outlier_masking.masking_switch(visit, "report")
+        mask = outlier_masking.outlier_masking_switch(visit, "report")
     chosen: Any = fusion
     return ReportSettings(
         fusion=chosen, discard=discard / 100, residual=residual / 100, first_block=first, patch=query if patch_wanted else None,
@@ -58,55 +58,64 @@ def _number_or_none(text: texts.Prose, key: str, count: int, none: str, about: s
     if (kept := st.session_state.get(key)) is not None and not 0 <= kept < count:
         st.session_state[key] = None
     return st.number_input(
-        text[key], 0, count - 1, None, key=key, step=1, bind="query-params", width=scaled_px(140), placeholder=none, help=about
+        text[key],
+        0,
+        count - 1,
+        None,
+        key=key,
+        step=1,
+        bind="query-params",
+        width=scale_to_page_px(140),
+        placeholder=none,
+        help=about,
     )
 
 
-def handout(visit: Visit, settings: ReportSettings, causes: CauseSettings) -> None:
+def show_handout(visit: Visit, settings: ReportSettings, causes: CauseSettings) -> None:
     """The handout: its picture, and the file with its size."""
     text = visit.texts
     with st.spinner(text["handout making"], show_time=True):
-        lacking, cautions = copy_link.what_link_lacks(text, "report"), model_card.cautions(visit.vit)
-        address = copy_link.report_link(settings, **cause_controls.in_address(causes))
+        lacking, cautions = copy_link.link_limits_sentence(text, "report"), model_card.model_cautions(visit.vit)
+        address = copy_link.handout_page_url(settings, **cause_controls.cause_query_params(causes))
         more = cause_controls.cause_pictures(visit, causes)
         said = tuple(one.about for one in more)
-        page = reports.handout(
+        page = reports.photo_handout(
             visit.recording, settings, texts.language(), address, lacking, visit.sample, cautions, said, more, visit.vit
         )
     st.iframe(page.decode(), height=680, alt=text["handout alt"])  # a stranger's words in it are escaped; it has no script
-    file_button(
-        text["handout get"].format(size=readable_size(text, len(page))), lambda: page, "html", ("handout", *visit.subjects),
+    download_button(
+        text["handout get"].format(size=readable_bytes(text, len(page))), lambda: page, "html", ("handout", *visit.subjects),
         key="handout_html", icon=":material/print:", type="primary", help=text["handout about"],
     )  # fmt: skip
 
 
-def animation(visit: Visit, chosen_settings: ReportSettings) -> None:
+def show_animation(visit: Visit, chosen_settings: ReportSettings) -> None:
     """Rollout through the layers, still until somebody wants it to move, and its two files."""
     from vitcore.report.report_numbers import rollout_map
 
     text, vit, rec, mode = visit.texts, visit.vit, visit.recording, visit.mode
     report_arguments = rec, chosen_settings, texts.language(), mode
     with st.spinner(text["animation making"], show_time=True):
-        moving = reports.animation(*report_arguments, "webp", vit)
+        moving = reports.rollout_animation(*report_arguments, "webp", vit)
     picture_place = st.container()
     plays = st.toggle(text["animation play"], key="animation_plays", help=text["animation about"])
-    shown = file_to_data_uri(moving, "image/webp") if plays else reports.last_frame(*report_arguments, vit)
+    shown = file_to_data_uri(moving, "image/webp") if plays else reports.rollout_end_frame(*report_arguments, vit)
     alt = text.fill("animation alt", count=vit.blocks - chosen_settings.first_block)
-    picture_place.image(shown, alt=alt, width=scaled_px(560))
-    outlier_masking.note_and_switch(outlier_masking.outliers_in_map(visit, rollout_map(rec, chosen_settings)), "animation")
+    picture_place.image(shown, alt=alt, width=scale_to_page_px(560))
+    outlier_masking.show_note_and_switch(outlier_masking.outliers_in_map(visit, rollout_map(rec, chosen_settings)), "animation")
     model, image, fusion = vit.name, visit.photo.key, chosen_settings.fusion
 
     def gif() -> bytes:
         """Made when asked for; a page that waits holds no model and no recording."""
-        from vitcore.report.animations.rollout_animation import animation as made
+        from vitcore.report.animations.rollout_animation import rollout_animation as made
 
-        return made(*recordings.from_key(model, image, fusion), chosen_settings, "gif", mode=mode)
+        return made(*cached_recordings.recording_from_key(model, image, fusion), chosen_settings, "gif", mode=mode)
 
     of = "rollout", *visit.subjects
     with st.container(horizontal=True):
-        webp = text["animation webp"].format(size=readable_size(text, len(moving)))
-        file_button(webp, lambda: moving, "webp", of, key="animation_webp", icon=":material/movie:")
-        file_button(text["animation gif"], in_words(gif), "gif", of, key="animation_gif", icon=":material/gif_box:")
+        webp = text["animation webp"].format(size=readable_bytes(text, len(moving)))
+        download_button(webp, lambda: moving, "webp", of, key="animation_webp", icon=":material/movie:")
+        download_button(text["animation gif"], in_visitors_language(gif), "gif", of, key="animation_gif", icon=":material/gif_box:")
 
 
 def shell_command(vit: Vit, settings: ReportSettings) -> str:
@@ -114,23 +123,23 @@ def shell_command(vit: Vit, settings: ReportSettings) -> str:
     return report_command("photos/*.jpg", vit.display_name, settings).replace("'photos/*.jpg'", "photos/*.jpg")
 
 
-def readable_size(text: texts.Prose, count: int) -> str:
+def readable_bytes(text: texts.Prose, count: int) -> str:
     """Bytes as a person says them."""
     if count < 10**6:
         return text["kb"].format(size=max(1, round(count / 1000)))
     return text["mb"].format(size=f"{count / 10**6:.1f}")
 
 
-def show_zip(text: texts.Prose, vit: Vit, settings: ReportSettings) -> None:
+def show_zip_section(text: texts.Prose, vit: Vit, settings: ReportSettings) -> None:
     """The ZIP file of many photos: which, begin, progress and stop, and the file."""
     which = query_controls.button_row(text, "which", ["samples", "own"])
     photos = sample_photos.sample_files()
     if which == "own":
         files = st.file_uploader(text["files"], photo_picker.FILE_TYPES, True, key="batch", max_upload_size=25)
-        mine = uploaded_photo.current()  # the one that is looked at, until others are brought
+        mine = uploaded_photo.current_uploaded_photo()  # the one that is looked at, until others are brought
         photos = [(file.name, file.getvalue()) for file in files] if files else [(mine[1], mine[0])] if mine else []
         st.caption(text.fill("most", count=report_zip.MAX_PHOTOS))
-    job = report_zip.current_job() or _start_button(text, vit, settings, photos, which == "samples")
+    job = report_zip.current_zip_job() or _start_button(text, vit, settings, photos, which == "samples")
     if job is None:
         return
     if not job.is_finished and not job.stopped and job.done_count < job.photo_count:
@@ -146,16 +155,18 @@ def _start_button(
     label = text.fill("begin", count=min(len(photos), report_zip.MAX_PHOTOS))
     with (
         button,
-        held_press(label, PRESS, key="begin", type="primary", icon=":material/folder_zip:", disabled=not photos) as is_pressed,
+        button_holding_press(
+            label, PRESS, key="begin", type="primary", icon=":material/folder_zip:", disabled=not photos
+        ) as is_pressed,
     ):
-        problem = report_zip.start_job(vit.name, photos, settings, are_samples) if is_pressed else ""
+        problem = report_zip.start_zip_job(vit.name, photos, settings, are_samples) if is_pressed else ""
     if not is_pressed:
         return None
     if problem:
         st.warning(problem, icon=":material/memory:")
         return None
     button.empty()
-    return report_zip.current_job()
+    return report_zip.current_zip_job()
 
 
 def _show_progress(text: texts.Prose, job: report_zip.ZipJob) -> None:
@@ -163,7 +174,7 @@ def _show_progress(text: texts.Prose, job: report_zip.ZipJob) -> None:
     bar = st.progress(job.done_count / job.photo_count, text.fill("working", done=job.done_count, count=job.photo_count))
     stop = st.empty()
     stop.button(text["stop"], icon=":material/stop:", key="stop_batch", on_click=job.stop)
-    for done in report_zip.add_reports(job):
+    for done in report_zip.add_reports_to_zip(job):
         bar.progress(done / job.photo_count, text.fill("working", done=done, count=job.photo_count))
     bar.empty()
     stop.empty()
@@ -175,8 +186,8 @@ def _show_result(text: texts.Prose, job: report_zip.ZipJob) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if job.is_finished:
             st.markdown(text.fill("ready", count=made))
-            file_button(
-                text["zip get"].format(size=readable_size(text, job.size)), job.data, "zip",
+            download_button(
+                text["zip get"].format(size=readable_bytes(text, job.size)), job.data, "zip",
                 ("inside-vit", f"{made} photos", job.model), key="zip", icon=":material/download:", type="primary",
             )  # fmt: skip
         elif job.stopped:
@@ -185,7 +196,7 @@ def _show_result(text: texts.Prose, job: report_zip.ZipJob) -> None:
             if made:
                 st.button(text["enough"].format(count=made), key="enough", icon=":material/check:", on_click=job.finish)
         again = "again" if job.is_finished or not made else "discard all"
-        st.button(text[again], key="again", icon=":material/delete:", on_click=report_zip.discard_job)
+        st.button(text[again], key="again", icon=":material/delete:", on_click=report_zip.discard_zip_job)
     if not made and job.done_count == job.photo_count and not job.full_reason:
         st.error(text["none"], icon=":material/broken_image:")
     problems = [*job.bundle.problems, *([job.full_reason] if job.full_reason else [])]

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.components.figure import downloads, explain
+from app.components.figure import show_downloads, show_explanation_fold
 from app.components.picture.picture import map_scale_bar, picture
 from app.state.recordings import relevance_maps
 from app.views.rollout.method_panel import MethodMap
@@ -32,14 +32,14 @@ def show_difference(visit: RolloutVisit, left: MethodMap, right: MethodMap) -> N
     with one:
         st.markdown(f"## {title}")
         keys = left.cache_key(visit), right.cache_key(visit)
-        overlay = relevance_maps.heat_overlay(visit.recording, keys, True, values, most, mode)
+        overlay = relevance_maps.heat_overlay_uri(visit.recording, keys, True, values, most, mode)
         picture(
             visit.photo_url, grid.rows, grid.cols, grid.step_px, key="differ", label=title, target="patch",
             also_choose=("ask", True), overlay=overlay, detail=visit.detail_url, values=values.ravel().tolist(), unit=unit,
             lines=False, marks=map_outliers.patches, marks_sentence=map_outliers.sentence,
         )  # fmt: skip
         map_scale_bar(heat_colour_scale(values, most, signed_unit=unit, mode=mode), "differ_scale")
-        outlier_masking.note_and_switch(map_outliers, "differ")
+        outlier_masking.show_note_and_switch(map_outliers, "differ")
     with two:
         if abs(values).max() > 0:  # not where nothing differs
             place = int(abs(values).argmax())
@@ -49,8 +49,8 @@ def show_difference(visit: RolloutVisit, left: MethodMap, right: MethodMap) -> N
             st.markdown(text["apart"].format(**facts))
         st.metric(text["alike"], decimal_or_dash(rank_agreement, 2), help=text["alike help"])
     with two, st.container(horizontal=True):
-        explain(text["difference how"].format(**pair), text["difference limits"], is_map=True)
-        downloads(
+        show_explanation_fold(text["difference how"].format(**pair), text["difference limits"], is_map=True)
+        show_downloads(
             lambda: figures.frame_outliers(
                 figures.relevance(values, photo_shown, grid, title, unit, signed=True, mode=mode, min_top=least),
                 map_outliers.patches, grid,

@@ -10,10 +10,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
-from app.components.figure import downloads, explain
-from app.components.pending_choices import choose
+from app.components.figure import show_downloads, show_explanation_fold
+from app.components.pending_choices import set_control
 from app.components.picture.picture import map_scale_bar, picture
-from app.shell import copy_link, query_controls, selection
+from app.shell import copy_link, query_controls, shared_selection
 from app.shell.page_switch import request_page
 from app.state.jobs import map_tests
 from app.state.memory import memory_cache
@@ -26,7 +26,7 @@ from vitcore.figures.drawing import Drawing
 from vitcore.figures.heat_overlay import heat_colour_scale
 from vitcore.figures.paper_style import paper_style_note, paper_style_photo
 from vitcore.figures.relevance import relevance_scale_top
-from vitcore.figures.theme import pixels_to_data_uri
+from vitcore.figures.theme_colours import pixels_to_data_uri
 from vitcore.grid import Grid
 from vitcore.translation import translated_labels, two_digits
 
@@ -89,12 +89,12 @@ def method_panel(
         copy_link.offer_handout(patch=visit.patch, ask=visit.patch is not None, **settings)
     with above:
         try:
-            method_map = _compute_map(visit, method, method_settings.vitcore_settings(visit, method, values))
+            method_map = _compute_map(visit, method, method_settings.settings_for_vitcore(visit, method, values))
         except memory_cache.MemoryBudgetError:
             st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
             return None
         _draw_map(visit, method_map, prefix)
-        outlier_masking.note_and_switch(
+        outlier_masking.show_note_and_switch(
             method_map.outliers, f"{prefix}gathered", maskable=not method.asks_class, always_switch=True
         )
     with changes_place:
@@ -127,7 +127,7 @@ def _strongest_patch(visit: RolloutVisit, method_map: MethodMap, prefix: str) ->
 
 
 def _request_explorer(patch: int) -> None:
-    choose(selection.PATCH, patch)
+    set_control(shared_selection.PATCH, patch)
     request_page("attention")
 
 
@@ -139,12 +139,12 @@ def _compute_map(visit: RolloutVisit, method: RelevanceMethod, chosen: dict[str,
     if not method.asks_class:
         rollout_map = relevance_maps.rollout_map(visit.recording, visit.patch, items, visit.vit)
         map_outliers = outlier_masking.outliers_in_map(visit, rollout_map)
-        rollout_title = outlier_masking.masked_title(title.format(who=visit.query_phrase), map_outliers.masked)
+        rollout_title = outlier_masking.title_with_masking(title.format(who=visit.query_phrase), map_outliers.masked)
         return MethodMap(method, chosen, rollout_map, 100 * rollout_map, unit, rollout_title, map_outliers)
     assert visit.target_class is not None, "asked for by `side`"
     with st.spinner(visit.texts["computing"]):
-        computed = relevance_maps.relevance(visit.recording, method.name, visit.target_class, items, visit.vit)
-    shown = relevance_maps.shown_values(method.name, computed.maps)
+        computed = relevance_maps.relevance_of_class(visit.recording, method.name, visit.target_class, items, visit.vit)
+    shown = relevance_maps.map_in_shown_unit(method.name, computed.maps)
     class_title = title.format(label=translated_labels(visit.recording.labels)[visit.target_class])
     map_outliers = outlier_masking.outliers_in_map(visit, computed.maps, method.needs_attention, masked=False)
     return MethodMap(method, chosen, computed.maps, shown, unit, class_title, map_outliers, computed)
@@ -171,7 +171,7 @@ def _draw_map(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
         st.caption(said[0].upper() + said[1:])
         return
     values, mode = method_map.shown_values, visit.mode
-    overlay = relevance_maps.heat_overlay(visit.recording, method_map.cache_key(visit), signed, values, most, mode)
+    overlay = relevance_maps.heat_overlay_uri(visit.recording, method_map.cache_key(visit), signed, values, most, mode)
     picture(visit.photo_url, grid.rows, grid.cols, grid.step_px, overlay=overlay, detail=visit.detail_url, **arguments)
     scale = heat_colour_scale(values, most, even, method_map.unit if signed else None, mode)
     map_scale_bar(scale, f"{prefix}gathered_scale")
@@ -185,13 +185,13 @@ def _explanations(visit: RolloutVisit, method_map: MethodMap) -> None:
         st.caption(computed.incomplete)
     if computed and computed.gaps:
         complete = text.fill("complete", rise=computed.rises[0], gap=computed.gaps[0], total=method_map.values.sum())
-    limits = text.joined((text[f"limits.{name}"], map_tests.measured_sentences(visit.vit, name)))
-    explain(text.joined((_how_to_read(visit, name), complete)), limits, text[f"source.{name}"], is_map=True)
+    limits = text.joined((text[f"limits.{name}"], map_tests.map_robustness_sentences(visit.vit, name)))
+    show_explanation_fold(text.joined((_how_to_read(visit, name), complete)), limits, text[f"source.{name}"], is_map=True)
 
 
 def _how_to_read(visit: RolloutVisit, method: str) -> str:
     how = visit.texts[f"how.{method}"]
-    return visit.texts.joined((how, rollout_visit.rest_sentence(visit))) if method == "rollout" else how
+    return visit.texts.joined((how, rollout_visit.prefix_share_sentence(visit))) if method == "rollout" else how
 
 
 def _download(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
@@ -209,4 +209,4 @@ def _download(visit: RolloutVisit, method_map: MethodMap, prefix: str) -> None:
         )  # fmt: skip
         return figures.frame_outliers(drawn, marks, grid)
 
-    downloads(make, f"{prefix}{name}", note, subjects=visit.subjects, file_stem=name, **{name: method_map.values})
+    show_downloads(make, f"{prefix}{name}", note, subjects=visit.subjects, file_stem=name, **{name: method_map.values})

@@ -39,10 +39,12 @@ def setting_controls(visit: RolloutVisit, method: RelevanceMethod, prefix: str) 
     return values
 
 
-def vitcore_settings(visit: RolloutVisit, method: RelevanceMethod, values: dict[str, Any]) -> dict[str, Any]:
+def settings_for_vitcore(visit: RolloutVisit, method: RelevanceMethod, values: dict[str, Any]) -> dict[str, Any]:
     """A method's settings as `vitcore` takes them: shares of 1; and whether outlier tokens are masked."""
     settings = {VITCORE_NAMES.get(key, key): value / 100 if key in PERCENT_SETTINGS else value for key, value in values.items()}
-    return settings | ({outlier_masking.QUERY_KEY: True} if not method.asks_class and outlier_masking.applies_to(visit) else {})
+    return settings | (
+        {outlier_masking.QUERY_KEY: True} if not method.asks_class and outlier_masking.is_masking_applied(visit) else {}
+    )
 
 
 def show_changed_settings(text: texts.Prose, prefix: str, values: dict[str, Any], side: str) -> None:

@@ -3,19 +3,19 @@
 import streamlit as st
 
 from app import texts
-from app.components.figure import TESTS_OF_MAPS, aside, lead
-from app.shell import current_visit
-from app.views.rollout import build_up, method_difference, method_panel, rollout_visit
+from app.components.figure import TESTS_OF_MAPS, picture_container, text_before_picture
+from app.shell import load_page_visit
+from app.views.rollout import method_difference, method_panel, rollout_through_layers, rollout_visit
 
 text = texts.prose("rollout")
-aside(text["intro"])
-visit = current_visit.load_visit(text)
+text_before_picture(text["intro"])
+visit = load_page_visit.load_visit(text)
 vit = visit.vit
 if not vit.is_global:
-    current_visit.show_undefined(vit, text["what"])
-one, two = lead().columns(2, gap="large")
+    load_page_visit.show_undefined_picture(vit, text["what"])
+one, two = picture_container().columns(2, gap="large")
 unusual = st.container()
-asked, compare = rollout_visit.request_controls(visit)
+asked, compare = rollout_visit.rollout_target_controls(visit)
 if vit.structure.axes:
     st.caption(text["axial"])
 
@@ -29,7 +29,7 @@ if not vit.is_global:
 settings = left.settings if left and not left.method.asks_class else {}
 with st.container() if compare else two:
     st.header(asked.title_from_layer(text["build-up title"], settings), anchor=rollout_visit.BUILD_UP_ANCHOR)
-    build_up.show_build_up(asked, settings)
+    rollout_through_layers.show_rollout_per_layer(asked, settings)
 if "rollout" in [side.method.name for side in (left, right) if side] and (
     localisation := rollout_visit.localisation_sentence(asked)
 ):
@@ -39,4 +39,4 @@ with st.expander(text["tested title"], icon=":material/help:", key="tested"):
     st.markdown(rollout_visit.best_map_sentence(asked))
     st.page_link(TESTS_OF_MAPS, label=texts.prose("common")["maps tested"], icon=":material/fact_check:")
 with st.expander(text["identity title"], icon=":material/help:", key="identity_added"):
-    build_up.show_residual_effect(asked)
+    rollout_through_layers.show_residual_effect(asked)

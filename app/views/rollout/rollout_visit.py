@@ -9,15 +9,15 @@ import streamlit as st
 
 import vitcore
 from app import texts
-from app.components.page_style.page_style import scaled_px
-from app.shell import lecture_mode, photo_titles, query_controls
+from app.components.page_style.page_style import scale_to_page_px
+from app.shell import lecture_mode, photo_ids_and_titles, query_controls
 from app.shell.query_controls import rewrite_query_param
 from app.state.jobs import map_tests
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown
 from app.widgets import model_card
 from vitcore.models.vit import Vit
-from vitcore.translation import percent, speaking, translated_labels
+from vitcore.translation import percent, translated_labels, using_translation
 
 BUILD_UP_ANCHOR = "build-up"  # where on the page it is
 
@@ -43,7 +43,7 @@ class RolloutVisit(Visit):
         return self.texts[key].format(title=title, first=first, last=last) if first else title
 
 
-def request_controls(visit: Visit) -> tuple[RolloutVisit, bool]:
+def rollout_target_controls(visit: Visit) -> tuple[RolloutVisit, bool]:
     """The row of controls that both sides share; the second: whether there are two sides."""
     text, vit, rec, grid = visit.texts, visit.vit, visit.recording, visit.grid
     with st.container(key="asking"):  # a lecture has it beside the pictures: `page_style.css`
@@ -56,13 +56,13 @@ def request_controls(visit: Visit) -> tuple[RolloutVisit, bool]:
             compare = st.toggle(text["compare"], key="compare", bind="query-params", value=False)
             with st.popover(text["drawing"], icon=":material/palette:", key="drawing"):
                 style = query_controls.button_row(text, "style", ["heat", "paper"])
-            if lecture_mode.is_on() and vit.is_global and compare:  # a long way down, where a room is large
+            if lecture_mode.is_lecture() and vit.is_global and compare:  # a long way down, where a room is large
                 st.markdown(f":material/arrow_downward: [{text['build-up title']}](#{BUILD_UP_ANCHOR})", width="content")
         if vit.is_global and not asks_patch and query != grid.middle:  # as a link written by hand may have it
             st.caption(text["not asked"].format(patch=query, ask=text["ask"]))
         _top_class_buttons(rec, target)
         if target is not None:
-            photo_titles.imagenet_name_caption([label for label, _ in rec.top_classes(translated=True)])
+            photo_ids_and_titles.show_imagenet_name([label for label, _ in rec.top_classes(translated=True)])
     if vit.is_global and vit.pooling != "class token":
         st.caption(text["no class token"].format(readout=visit.readout))
     asked = replace(visit, patch=query if asks_patch else None)
@@ -96,7 +96,7 @@ def _class_of_link(given: str, labels: tuple[str, ...]) -> str | None:
     if given.isdecimal() and int(given) < len(names):
         return names[int(given)]
     for lang in dict.fromkeys((texts.language(), *texts.LANGUAGES)):
-        with speaking(texts.table(lang)):
+        with using_translation(texts.translation_table(lang)):
             for called in ([*shown_class_names(labels).values()], names, translated_labels(labels)):
                 if given in called:
                     return names[called.index(given)]
@@ -116,7 +116,7 @@ def _class_menu(text: texts.Prose, vit: Vit, rec: vitcore.Recording) -> int | No
             rewrite_query_param("class", meant, shown[meant])
     chosen = st.selectbox(
         text["class"], [likeliest, *shown], format_func=lambda name: shown.get(name, name), key="class", bind="query-params",
-        width=scaled_px(300), help=text["class help"],
+        width=scale_to_page_px(300), help=text["class help"],
     )  # fmt: skip
     return [*shown].index(chosen) if chosen in shown else int(rec.logits.argmax())
 
@@ -135,15 +135,15 @@ def _top_class_buttons(rec: vitcore.Recording, target: int | None) -> None:
             )  # fmt: skip
 
 
-def prefix_kind(visit: RolloutVisit) -> str:
+def prefix_text_key(visit: RolloutVisit) -> str:
     """Which tokens stand before the patches: "class" alone, "some", or none."""
     names = visit.prefix_names
     return "class" if names == ("class",) else "some" if names else ""
 
 
-def rest_sentence(visit: RolloutVisit) -> str:
+def prefix_share_sentence(visit: RolloutVisit) -> str:
     """Who has what is missing to 100 %; empty where nothing is."""
-    kind = prefix_kind(visit)
+    kind = prefix_text_key(visit)
     return visit.texts[f"rest {kind}"] if kind else ""
 
 

@@ -6,13 +6,13 @@ from typing import Any
 import streamlit as st
 
 from app import texts
-from app.components.figure import plot
+from app.components.figure import show_drawing
 from app.components.layer_pictures.layer_pictures import layer_pictures
 from app.components.vectors.vectors import vector_row, vectors
-from app.shell import photo_titles
-from app.state.recordings import block_activations, outlier_tokens
-from app.views.story.story_step import Step, StoryVisit
-from app.widgets import guess, outlier_masking
+from app.shell import photo_ids_and_titles
+from app.state.recordings import block_activations, cached_outliers
+from app.views.story.story_step import StoryStep, StoryVisit
+from app.widgets import guess_question, outlier_masking
 from vitcore.figures.story_steps import logit_lens, logits_and_probabilities
 from vitcore.outlier_sentences import outlier_sentence
 from vitcore.translation import translated_labels
@@ -20,9 +20,9 @@ from vitcore.translation import translated_labels
 
 def _draw_depth(story: StoryVisit) -> None:
     share = block_activations.logit_lens(story.recording, story.vit)
-    tiles, known, marked = [], guess.has_guessed("depth"), set[int]()
-    read = outlier_masking.recording_to_show(story)
-    for block, (image, marks) in enumerate(block_activations.attention_on_photo_per_layer(read)):
+    tiles, known, marked = [], guess_question.has_guessed("depth"), set[int]()
+    read = outlier_masking.recording_masked_if_on(story)
+    for block, (image, marks) in enumerate(block_activations.attention_pictures_per_layer(read)):
         marked |= {*marks}
         words = ""
         if share is not None and known:
@@ -33,15 +33,15 @@ def _draw_depth(story: StoryVisit) -> None:
         tiles.append({"image": image, "name": name, "words": words, "alt": alt})
     st.markdown(f"##### {story.fill_text('depth title')}")
     layer_pictures(tiles, key="story_depth", label=story.fill_text("depth title"))
-    count = len(outlier_tokens.find_outliers(story.recording).patches)
-    outlier_masking.note_and_switch(outlier_masking.outliers_of_patches(sorted(marked), count, story.grid), "depth")
+    count = len(cached_outliers.find_outlier_tokens(story.recording).patches)
+    outlier_masking.show_note_and_switch(outlier_masking.map_outliers_of_patches(sorted(marked), count, story.grid), "depth")
     if known:
         _draw_logit_lens(story)
 
 
 def _lens_below_answer(story: StoryVisit) -> None:
     """For who opens the answer without a guess, in it."""
-    if not guess.has_guessed("depth"):
+    if not guess_question.has_guessed("depth"):
         _draw_logit_lens(story)
 
 
@@ -49,7 +49,7 @@ def _draw_logit_lens(story: StoryVisit) -> None:
     share = block_activations.logit_lens(story.recording, story.vit)
     if share is not None:
         labels = translated_labels(story.vit.labels)
-        plot(logit_lens(share, labels, story.mode, output=story.vit.output), "story_lens", story.texts["lens alt"])
+        show_drawing(logit_lens(share, labels, story.mode, output=story.vit.output), "story_lens", story.texts["lens alt"])
 
 
 def _depth_kind(story: StoryVisit) -> str:
@@ -57,7 +57,7 @@ def _depth_kind(story: StoryVisit) -> str:
 
 
 def _ask_leading_class(story: StoryVisit) -> tuple[dict[str, Any], int]:
-    leading = block_activations.leading_classes(story.recording, story.vit)
+    leading = block_activations.logit_lens_leaders(story.recording, story.vit)
     if leading is None:
         return {}, 0
     (first, last, since), blocks, labels = leading, story.vit.blocks, translated_labels(story.vit.labels)
@@ -70,8 +70,8 @@ def _draw_answer(story: StoryVisit) -> None:
     if story.vit.labels:
         rec, labels = story.recording, translated_labels(story.vit.labels)
         drawn = logits_and_probabilities(rec.logits, rec.probabilities, labels, story.mode, output=rec.output)
-        plot(drawn, "story_answer", story.texts["answer alt"])
-        photo_titles.imagenet_name_caption([label for label, _ in story.recording.top_classes(translated=True)])
+        show_drawing(drawn, "story_answer", story.texts["answer alt"])
+        photo_ids_and_titles.show_imagenet_name([label for label, _ in story.recording.top_classes(translated=True)])
         return
     many = story.fill_text("of many", count=story.recording.logits.size)
     row = vector_row(story.texts["pooled"], "y", story.recording.logits, unit=many, sign="")
@@ -109,6 +109,6 @@ def _softmax_equation(story: StoryVisit) -> str:
 
 
 ANSWER_STEPS = (
-    Step("depth", _readout_equation, _draw_depth, _ask_leading_class, _depth_kind, draw_below_answer=_lens_below_answer),
-    Step("answer", _softmax_equation, _draw_answer, _ask_probability_ratio, _readout_kind),
+    StoryStep("depth", _readout_equation, _draw_depth, _ask_leading_class, _depth_kind, draw_below_answer=_lens_below_answer),
+    StoryStep("answer", _softmax_equation, _draw_answer, _ask_probability_ratio, _readout_kind),
 )

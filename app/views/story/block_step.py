@@ -9,12 +9,12 @@ import streamlit as st
 from app import texts
 from app.components.picture.picture import map_scale_bar, picture
 from app.components.vectors.vectors import attention_row, vector_row, vectors
-from app.state.recordings import outlier_tokens
-from app.views.story.story_step import Step, StoryVisit
+from app.state.recordings import cached_outliers
+from app.views.story.story_step import StoryStep, StoryVisit
 from app.views.story.token_steps import token_name, token_name_in_sentence
-from app.widgets import guess, outlier_masking
+from app.widgets import guess_question, outlier_masking
 from vitcore.figures.heat_overlay import heat_colour_scale, heat_colours, scale_top
-from vitcore.figures.theme import pixels_to_data_uri
+from vitcore.figures.theme_colours import pixels_to_data_uri
 from vitcore.translation import percent
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ def _draw_attention(story: StoryVisit) -> None:
     """The photo lit by what the chosen head attends to; masked outlier tokens are left out of it, not of the numbers beside it."""
     grid = story.grid
     row = story.activations.weights[story.head]
-    if outlier_masking.applies_to(story):
-        row = outlier_tokens.mask_weights(story.recording, row)
+    if outlier_masking.is_masking_applied(story):
+        row = cached_outliers.mask_outlier_weights(story.recording, row)
     weights, most = row[grid.prefix :], [t - grid.prefix for t in _most_attended(story, row) if t >= grid.prefix]
     found = outlier_masking.outliers_in_map(story, weights)
     even, unit = grid.even_share, story.texts["attended unit"]
     top = scale_top(weights, even)
     shares: list[float | None] = [100 * share for share in weights.tolist()]
-    if not guess.has_guessed("block"):
+    if not guess_question.has_guessed("block"):
         shares[story.patch] = None  # what it keeps for itself is asked beside the picture
     st.markdown(f"##### {story.fill_text('attended title')}")
     picture(
@@ -57,7 +57,7 @@ def _draw_attention(story: StoryVisit) -> None:
     )  # fmt: skip
     map_scale_bar(heat_colour_scale(weights, top, even), "story_attended_scale")
     more = texts.prose("outliers")["numbers unmasked"] if found.masked else ""
-    outlier_masking.note_and_switch(found._replace(sentence=story.texts.joined((found.sentence, more))), "attended")
+    outlier_masking.show_note_and_switch(found._replace(sentence=story.texts.joined((found.sentence, more))), "attended")
 
 
 def _draw_block(story: StoryVisit) -> None:
@@ -150,4 +150,4 @@ def _block_equations(_: StoryVisit) -> str:
     )
 
 
-INSIDE_BLOCK = Step("block", _block_equations, _draw_block, _ask_self_attention, _block_kind)
+INSIDE_BLOCK = StoryStep("block", _block_equations, _draw_block, _ask_self_attention, _block_kind)

@@ -3,11 +3,11 @@
 import streamlit as st
 
 from app import texts
-from app.shell import current_visit
-from app.views.story import step_view
+from app.shell import load_page_visit
+from app.views.story import story_view
 
 text = texts.prose("story")
-step = step_view.step_input(text)
+step = story_view.step_number_input(text)
 with st.bottom:  # the same place at every step
-    step_view.show_stepper(text, step)
-step_view.show_step(current_visit.load_visit(text, needs_attention=True, needs_colours=True), step)
+    story_view.show_story_stepper(text, step)
+story_view.show_story_step(load_page_visit.load_visit(text, needs_attention=True, needs_colours=True), step)

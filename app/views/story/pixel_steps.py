@@ -4,17 +4,17 @@ from typing import Any
 
 import streamlit as st
 
-from app.components.figure import plot
-from app.components.page_style.page_style import scaled_px
+from app.components.figure import show_drawing
+from app.components.page_style.page_style import scale_to_page_px
 from app.components.picture.picture import picture
 from app.components.vectors.vectors import vector_row, vectors
 from app.state.recordings import block_activations
-from app.views.story.story_step import Step, StoryVisit
+from app.views.story.story_step import StoryStep, StoryVisit
 from vitcore.figures.story_steps import colour_channels, flattened_patch
 from vitcore.images import crop_sentence
 
 
-def hybrid_kind(story: StoryVisit) -> str:
+def hybrid_text_key(story: StoryVisit) -> str:
     """Which text the step has: "hybrid" for models that cut feature maps, not pixels."""
     return " hybrid" if story.vit.hybrid else ""
 
@@ -40,7 +40,7 @@ def _channels_and_crop(story: StoryVisit) -> None:
     """What the model gets: the colour channels of which part of the photo; the rest of the story is about that alone."""
     with st.container(horizontal=True, gap="small", key="channels", wrap=False):
         for name, shown in zip(("red", "green", "blue"), colour_channels(story.recording.model_input.pixels), strict=True):
-            st.image(shown, story.texts[name], width=scaled_px(80), alt=story.texts[f"{name} channel"])
+            st.image(shown, story.texts[name], width=scale_to_page_px(80), alt=story.texts[f"{name} channel"])
     st.caption(crop_sentence(story.photo.image, story.recording.model_input))
 
 
@@ -62,10 +62,10 @@ def _draw_flattened(story: StoryVisit) -> None:
         vectors([vector_row(name, "x_{p}", projected.x_p.ravel(), unit=count)], key="story_features", label=name, flat=True)
         return
     patch, given = story.patch_pixels[story.patch], story.normalised_patch
-    plot(flattened_patch(patch, given, story.mode), "story_flattened", story.fill_text("flattened alt"))
+    show_drawing(flattened_patch(patch, given, story.mode), "story_flattened", story.fill_text("flattened alt"))
 
 
-def same_width_sentence(story: StoryVisit) -> str:
+def equal_width_sentence(story: StoryVisit) -> str:
     """Where a patch and its embedding are as many numbers: nothing makes them so."""
     projected = block_activations.project_patch(story.recording, story.patch, story.vit)
     if projected is None or story.vit.hybrid or not projected.x_p.size == story.facts["numbers"] == story.facts["width"]:
@@ -96,7 +96,7 @@ def _rows_equation(story: StoryVisit) -> str:
 
 
 PIXEL_STEPS = (
-    Step("pixels", _size_equation, _draw_pixels, _ask_pixel_count, draw_below_text=_channels_and_crop),
-    Step("patches", _division_equation, _draw_patches, _ask_patch_count, hybrid_kind),
-    Step("flattened", _rows_equation, _draw_flattened, _ask_next_row, hybrid_kind, more_to_read=same_width_sentence),
+    StoryStep("pixels", _size_equation, _draw_pixels, _ask_pixel_count, draw_below_text=_channels_and_crop),
+    StoryStep("patches", _division_equation, _draw_patches, _ask_patch_count, hybrid_text_key),
+    StoryStep("flattened", _rows_equation, _draw_flattened, _ask_next_row, hybrid_text_key, more_to_read=equal_width_sentence),
 )

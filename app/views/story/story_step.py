@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from app.state.recordings import block_activations, photo_patches, recordings
+from app.state.recordings import block_activations, cached_recordings, photo_patches
 from app.state.visit.visit import Visit
 from vitcore.translation import decimal
 
@@ -40,7 +40,7 @@ class StoryVisit(Visit):
     @cached_property
     def embeddings(self) -> NDArray:
         """(N, D) patch embeddings before positions."""
-        return recordings.patch_embeddings(self.recording)
+        return cached_recordings.patch_embeddings(self.recording)
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def same_for_every_model(_: StoryVisit) -> str:
 
 
 @dataclass(frozen=True)
-class Step:
+class StoryStep:
     """A step: its key in the texts, its equation (a line of LaTeX or two), its picture, and its question's answer.
 
     `question_facts` gives the facts of the answer and the right option; `model_kind` names the texts for a different model,

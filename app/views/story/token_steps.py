@@ -4,12 +4,12 @@ from typing import Any
 
 import streamlit as st
 
-from app.components.figure import plot
+from app.components.figure import show_drawing
 from app.components.vectors.vectors import vector_row, vectors
 from app.state.models import model_weights
 from app.state.recordings import block_activations
-from app.views.story.pixel_steps import same_width_sentence
-from app.views.story.story_step import Step, StoryVisit
+from app.views.story.pixel_steps import equal_width_sentence
+from app.views.story.story_step import StoryStep, StoryVisit
 from vitcore import figures
 from vitcore.figures.story_steps import patch_projection, token_sequence
 
@@ -23,7 +23,7 @@ def _draw_projection(story: StoryVisit) -> None:
         vectors([_vector_row(story, *row) for row in rows], key="story_products", label=story.texts["embedding"], flat=True)
     else:
         drawn = patch_projection(projected.x_p, projected.filters, projected.bias, story.mode)
-        plot(drawn, "story_products", story.fill_text("projection alt"))
+        show_drawing(drawn, "story_products", story.fill_text("projection alt"))
 
 
 def _vector_row(story: StoryVisit, name: str, formula: str, values: Any, sign: str = "") -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _draw_similarity_tile(story: StoryVisit) -> None:
     if (cosine := model_weights.position_similarity(story.vit.name)) is None:
         return
     title = story.fill_text("tile title")
-    plot(figures.position_similarity_tile(cosine, story.grid, story.patch, story.mode, title), "story_tile", title)
+    show_drawing(figures.position_similarity_tile(cosine, story.grid, story.patch, story.mode, title), "story_tile", title)
 
 
 def _position_kind(story: StoryVisit) -> str:
@@ -84,7 +84,7 @@ def _ask_nearest_position(story: StoryVisit) -> tuple[dict[str, Any], int]:
 def _draw_sequence(story: StoryVisit) -> None:
     names = tuple(token_name(story, name) for name in story.prefix_names)
     shown = token_sequence(story.patch_pixels, story.grid, names, story.patch, story.mode)
-    plot(shown, "story_sequence", story.fill_text("sequence alt"))
+    show_drawing(shown, "story_sequence", story.fill_text("sequence alt"))
 
 
 def token_name(story: StoryVisit, name: str) -> str:
@@ -116,7 +116,7 @@ def _projection_rows(story: StoryVisit) -> int:
 def _projection_sizes(story: StoryVisit) -> str:
     """Which side of E is which: they may be equal."""
     key = "projection hybrid sizes" if _projection_kind(story) == " hybrid" else "projection sizes"
-    return story.texts.joined((story.fill_text(key, rows_of_e=_projection_rows(story)), same_width_sentence(story)))
+    return story.texts.joined((story.fill_text(key, rows_of_e=_projection_rows(story)), equal_width_sentence(story)))
 
 
 def _projection_equation(story: StoryVisit) -> str:
@@ -137,9 +137,11 @@ def _sequence_equation(story: StoryVisit) -> str:
 
 
 TOKEN_STEPS = (
-    Step("projection", _projection_equation, _draw_projection, _ask_most_similar, _projection_kind, more_to_read=_projection_sizes),
-    Step(
+    StoryStep(
+        "projection", _projection_equation, _draw_projection, _ask_most_similar, _projection_kind, more_to_read=_projection_sizes
+    ),
+    StoryStep(
         "position", _sum_equation, _draw_positions, _ask_nearest_position, _position_kind, draw_below_answer=_draw_similarity_tile
     ),
-    Step("sequence", _sequence_equation, _draw_sequence, _ask_first_token, _prefix_kind),
+    StoryStep("sequence", _sequence_equation, _draw_sequence, _ask_first_token, _prefix_kind),
 )

@@ -11,7 +11,7 @@ from app import texts
 from app.state.recordings import interventions
 from app.state.visit.visit import Visit
 from app.texts import Prose
-from app.widgets import guess
+from app.widgets import guess_question
 from vitcore.models.model_cards import ModelError
 
 if TYPE_CHECKING:
@@ -24,16 +24,16 @@ TRIED = "tried"
 PARTS = 3
 
 
-def is_asked_for(visit: Visit, by: str) -> bool:
+def is_every_head_wanted(visit: Visit, by: str) -> bool:
     """Whether every head is to be tried: by the button of the picture, by the address, or by a guess."""
     tried = st.text_input(visit.texts["tried"], key=SCAN, bind="query-params") == TRIED
-    return tried or guess.has_guessed(_guess_key(visit, by))
+    return tried or guess_question.has_guessed(_guess_key(visit, by))
 
 
 def try_every_head(visit: Visit, by: str) -> NDArray | None:
     """The drops (L, H), with progress at the foot of the screen; None where the model can't."""
     text = visit.texts
-    if (drops := interventions.drops_at_hand(visit.recording, by)) is not None:
+    if (drops := interventions.head_drops_if_made(visit.recording, by)) is not None:
         return drops
     place = st.empty()
     bar = place.container(key="trying").progress(0.0, text["trying"])
@@ -49,7 +49,7 @@ def try_every_head(visit: Visit, by: str) -> NDArray | None:
         place.empty()
 
 
-def strongest_sentence(visit: SwitchVisit) -> str:
+def strongest_head_sentence(visit: SwitchVisit) -> str:
     """Which head the answer loses most without; nothing where they were not tried."""
     if visit.drops is None:
         return ""
@@ -58,25 +58,25 @@ def strongest_sentence(visit: SwitchVisit) -> str:
     return visit.texts["strongest" if best.drop > 0 else "no head"].format(**facts)
 
 
-def show_question(visit: SwitchVisit) -> None:
+def show_depth_question(visit: SwitchVisit) -> None:
     """In which part of the depth does the head lie that matters most? The answer names it, once every head was tried."""
-    text, parts = visit.texts, parts_of_depth(visit.vit.blocks, visit.texts)
+    text, parts = visit.texts, depth_ranges(visit.vit.blocks, visit.texts)
     label = texts.escape_markdown(visit.recording.top_classes(1, translated=True)[0][0])
     right, answer = 0, text["try first"]
     if visit.drops is not None:
-        right = part_of(interventions.strongest_head(visit.drops).layer, parts)
-        answer = texts.escape_markdown(strongest_sentence(visit))
+        right = depth_range_of_layer(interventions.strongest_head(visit.drops).layer, parts)
+        answer = texts.escape_markdown(strongest_head_sentence(visit))
     with st.container(border=True):
         st.markdown(f"## {text['predict title']}")
         st.markdown(text["predict"].format(label=label))
-        guess.guess_and_answer(_guess_key(visit, visit.by), [part.title for part in parts], right, answer)
+        guess_question.guess_before_answer(_guess_key(visit, visit.by), [part.title for part in parts], right, answer)
 
 
 def _guess_key(visit: Visit, by: str) -> str:
     return f"switch {visit.vit.name} {visit.photo.key} {by}"
 
 
-class PartOfDepth(NamedTuple):
+class DepthRange(NamedTuple):
     """Layers first … last of a model, and what they are called."""
 
     first: int
@@ -84,16 +84,14 @@ class PartOfDepth(NamedTuple):
     title: str
 
 
-def parts_of_depth(layers: int, text: Prose) -> list[PartOfDepth]:
+def depth_ranges(layers: int, text: Prose) -> list[DepthRange]:
     """All layers in at most three parts of about one size."""
     count = min(PARTS, layers)
     ends = pairwise(layers * part // count for part in range(count + 1))
     rows = [(first, end - 1) for first, end in ends]
-    return [
-        PartOfDepth(*row, text["one layer" if row[0] == row[1] else "layers"].format(first=row[0], last=row[1])) for row in rows
-    ]
+    return [DepthRange(*row, text["one layer" if row[0] == row[1] else "layers"].format(first=row[0], last=row[1])) for row in rows]
 
 
-def part_of(layer: int | None, parts: list[PartOfDepth]) -> int:
+def depth_range_of_layer(layer: int | None, parts: list[DepthRange]) -> int:
     """Which part a layer is of; the last, where there is none."""
     return next((i for i, part in enumerate(parts) if layer is not None and part.first <= layer <= part.last), len(parts) - 1)

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import texts
-from app.components.figure import downloads, explain, plot
-from app.shell import copy_link, current_visit, photo_picker, query_controls
+from app.components.figure import show_downloads, show_drawing, show_explanation_fold
+from app.shell import copy_link, load_page_visit, photo_picker, query_controls
 from app.state import step_animations
 from app.state.photos import uploaded_photo
-from app.state.recordings import covered_photos, interventions, recordings
+from app.state.recordings import cached_recordings, covered_photos, interventions
 from app.state.visit.visit import Visit, photo_subject
 from app.texts import escape_markdown
-from app.views.switch.every_head import part_of, parts_of_depth
-from app.widgets import guess
+from app.views.switch.every_head import depth_range_of_layer, depth_ranges
+from app.widgets import guess_question
 from vitcore import figures
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import percent, percents
@@ -42,7 +42,7 @@ SHOWN_CLASSES = 5
 @st.fragment
 def show_patching(model: str, text: texts.Prose) -> None:
     """The question, the button, and where they are asked for the pictures; runs on its own when something is touched."""
-    visit = current_visit.visit_of_fragment(model, text)
+    visit = load_page_visit.load_fragment_visit(model, text)
     vit, photo = visit.vit, visit.photo
     st.markdown(f"## {text['swap title']}")
     st.markdown(text["swap intro"])
@@ -51,7 +51,7 @@ def show_patching(model: str, text: texts.Prose) -> None:
         side = int(query_controls.button_row(text, SQUARE, list(SIDES), USUAL_SIDE, help=text["square help"]))
         st.button(text["swap them"], key="swap_them", type="primary", on_click=st.session_state.update, kwargs={SWAP: SWAPPED})
         swapped = st.text_input(text["swapped"], key=SWAP, bind="query-params") == SWAPPED
-    other = recordings.second_recording(vit, second.photo)
+    other = cached_recordings.second_recording(vit, second.photo)
     try:
         found = interventions.patched_by_depth(visit.recording, other, vit)
     except ModelError as error:
@@ -60,7 +60,7 @@ def show_patching(model: str, text: texts.Prose) -> None:
         return
     key = f"swap {vit.name} {photo.key} {other.photo.key}"
     answers = {"own": _answer(visit.recording), "other": _answer(other)}
-    if swapped or guess.has_guessed(key):
+    if swapped or guess_question.has_guessed(key):
         _show_pictures(visit, other, found, side, answers)
     if interventions.readout_tokens(visit.recording):
         _show_question(visit, found, key, answers)
@@ -81,7 +81,7 @@ def _show_pictures(visit: Visit, other: Recording, found: ActivationPatching, si
     left, right = st.columns([1, 1], gap="large")
     squares = _squares(visit, other, side)
     with left:
-        plot(figures.patching_by_depth(share, names, turning, even, mode), "swap_curve", text["curve alt"])
+        show_drawing(figures.patching_by_depth(share, names, turning, even, mode), "swap_curve", text["curve alt"])
     with right:
         last = layers - 1
         most = int(abs(squares).max((1, 2)).argmax())  # after this layer one square does most
@@ -89,21 +89,21 @@ def _show_pictures(visit: Visit, other: Recording, found: ActivationPatching, si
         top = max(LEAST_TOP, float(abs(squares).max()))
         title, unit = text["map title"].format(layer=layer), text["share unit"]
         drawn = figures.relevance(squares[layer], photo, grid, title, unit, signed=True, mode=mode, min_top=top)
-        plot(replace(drawn, height_px=MAP_PX, stays_at_top=True), "swap_map", text["map alt"].format(layer=layer))
+        show_drawing(replace(drawn, height_px=MAP_PX, stays_at_top=True), "swap_map", text["map alt"].format(layer=layer))
     with st.container(horizontal=True):
-        explain(text["swap how"], text["swap limits"], text["swap source"])
-        downloads(
+        show_explanation_fold(text["swap how"], text["swap limits"], text["swap source"])
+        show_downloads(
             lambda: figures.patching_by_depth(share, names, turning, even, mode), "swap", _turning_sentence(visit, found),
             subjects=(*visit.subjects, photo_subject(other.photo)), file_stem="swapped tokens",
             logit_difference=found.logit_difference,
             animation=partial(
-                step_animations.swap_animation, visit.vit.name, visit.photo.key, squares, text["film swap"], unit, top, mode
+                step_animations.patching_animation, visit.vit.name, visit.photo.key, squares, text["film swap"], unit, top, mode
             ), share=share, logit_difference_own=found.own, logit_difference_other=found.other, share_of_squares=squares,
         )  # fmt: skip
 
 
 def _squares(visit: Visit, other: Recording, side: int) -> NDArray:
-    found = interventions.squares_at_hand(visit.recording, other, side)
+    found = interventions.patched_squares_if_made(visit.recording, other, side)
     if found is not None:
         return found
     bar = st.progress(0.0, visit.texts["swapping"])
@@ -135,12 +135,12 @@ def _turning_sentence(visit: Visit, found: ActivationPatching) -> str:
 
 def _show_question(visit: Visit, found: ActivationPatching, key: str, answers: dict[str, str]) -> None:
     """After which part of the depth does the class token alone carry the other photo's answer?"""
-    text, parts = visit.texts, parts_of_depth(visit.vit.blocks, visit.texts)
-    right = part_of(_turning(visit, found), parts)
+    text, parts = visit.texts, depth_ranges(visit.vit.blocks, visit.texts)
+    right = depth_range_of_layer(_turning(visit, found), parts)
     with st.container(border=True):
         st.markdown(f"### {text['predict title']}")
         st.markdown(text["predict swap"].format(**answers))
-        guess.guess_and_answer(key, [part.title for part in parts], right, _turning_sentence(visit, found))
+        guess_question.guess_before_answer(key, [part.title for part in parts], right, _turning_sentence(visit, found))
 
 
 def steering_query_params() -> dict[str, Any]:
@@ -164,16 +164,16 @@ def show_steering(visit: Visit, other: Recording, title: str) -> None:
     except ModelError as error:
         st.info(escape_markdown(str(error)), icon=":material/info:")
         return
-    rows = covered_photos.answer_rows(rec, logits)
+    rows = covered_photos.answer_change_rows(rec, logits)
     was, now = max(rows, key=lambda row: row.before), max(rows, key=lambda row: row.after)
     shares = [percents(row.before, row.after) for row in (was, now)]
     said = [text["row"].format(label=row.label, before=a, after=b) for row, (a, b) in zip((was, now), shares, strict=True)]
     st.markdown(escape_markdown(" · ".join(dict.fromkeys(said))))
     top = replace(rec, logits=logits).top_classes(SHOWN_CLASSES, translated=True)
-    plot(figures.predictions(top, visit.mode, text["steered answer"]), "steered", text["steered answer"])
+    show_drawing(figures.predictions(top, visit.mode, text["steered answer"]), "steered", text["steered answer"])
     with st.container(horizontal=True):
-        explain(text["steer how"], text["steer limits"], text["steer source"])
-        downloads(
+        show_explanation_fold(text["steer how"], text["steer limits"], text["steer source"])
+        show_downloads(
             lambda: figures.predictions(top, visit.mode, text["steered answer"]), "steered", subjects=(*visit.subjects, title),
             file_stem=f"steered after layer {layer}", logits_before=rec.logits, logits_after=logits, scale_percent=scale,
             animation=partial(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from app.components.before_after.before_after import class_row, map_values
+from app.components.answer_change.answer_change import class_probability_row, encode_map_values
 from app.state import landing_figures
 from app.state.recordings import covered_photos, interventions
 from app.state.recordings.covered_photos import ChangedPass
@@ -34,12 +34,12 @@ def switch_message(visit: SwitchVisit) -> dict[str, Any]:
     """The message to the switches: components, what is off, answers and maps before and after."""
     text, rec, grid, vit = visit.texts, visit.recording, visit.grid, visit.vit
     after = None if isinstance(visit.after, str) else visit.after
-    rows = covered_photos.answer_rows(rec, after.logits) if after else []
+    rows = covered_photos.answer_change_rows(rec, after.logits) if after else []
     found, left = outlier_masking.outliers_in_map(visit, visit.map_before), visit.map_after
     marks = []
-    if after is not None and left is not None and not outlier_masking.is_on():
-        marks = covered_photos.marked_patches(left, after.outliers)
-    framed = [outlier_masking.outliers_of_patches(marks, len(after.outliers), grid)] if after else []
+    if after is not None and left is not None and not outlier_masking.is_masking_on():
+        marks = covered_photos.outliers_to_frame(left, after.outliers)
+    framed = [outlier_masking.map_outliers_of_patches(marks, len(after.outliers), grid)] if after else []
     return {
         "state": {"off": visit.off, "by": visit.by, "map": visit.map_name, "scan": "" if visit.drops is None else every_head.TRIED},
         "choices": {"by": _options(visit, "switch_by", interventions.REPLACEMENTS), "map": _options(visit, "switch_map", MAPS)},
@@ -47,9 +47,9 @@ def switch_message(visit: SwitchVisit) -> dict[str, Any]:
         "components": [{"name": one.name, "kind": one.kind, "layer": one.layer, "head": one.head} for one in visit.components],
         "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)},
         "photo": visit.photo_url, "detail": visit.detail_url,
-        "colours": landing_figures.look_colours(visit.mode), "map": _map(visit, found, marks), "scan": _scan(visit),
-        "answer": [class_row(*row) for row in rows], "told": switches_sentence(visit),
-        "outlying": outlier_masking.sentence_of_frames([found], framed, grid),
+        "colours": landing_figures.encoded_colour_tables(visit.mode), "map": _map(visit, found, marks), "scan": _scan(visit),
+        "answer": [class_probability_row(*row) for row in rows], "told": switches_sentence(visit),
+        "outlying": outlier_masking.framed_outliers_sentence([found], framed, grid),
         "words": {key: text[key] for key in TEXT_KEYS} | {"by help": text["switch_by help"]},
     }  # fmt: skip
 
@@ -62,11 +62,11 @@ def _options(visit: SwitchVisit, control: str, values: Iterable[str]) -> list[tu
 def _map(visit: SwitchVisit, found: outlier_masking.MapOutliers, marks: list[int]) -> dict[str, Any]:
     """The map before and after on one colour scale, and the outlier tokens that hold much of each, where they are not masked."""
     before, left = visit.map_before, visit.map_after
-    top = covered_photos.common_top(before, left, visit.grid)
+    top = covered_photos.common_scale_top(before, left, visit.grid)
     return {
-        "title": visit.texts[f"switch_map.{visit.map_name}"], "before": map_values(before), "top": top,
+        "title": visit.texts[f"switch_map.{visit.map_name}"], "before": encode_map_values(before), "top": top,
         "scale": percent(top).replace("%", visit.texts["percent of all"]),
-        "after": None if left is None else map_values(left), "outliers": {"before": found.patches, "after": marks},
+        "after": None if left is None else encode_map_values(left), "outliers": {"before": found.patches, "after": marks},
     }  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def _scan(visit: SwitchVisit) -> dict[str, Any] | None:
     label = visit.recording.top_classes(1, translated=True)[0][0]
     return {
         "drops": [[round(float(one), 3) for one in row] for row in visit.drops], "top": top, "scale": f"{top:.3g}",
-        "strongest": f"L{best.layer}H{best.head}", "told": every_head.strongest_sentence(visit),
+        "strongest": f"L{best.layer}H{best.head}", "told": every_head.strongest_head_sentence(visit),
         "unit": visit.texts["drop unit"].format(label=label),
     }  # fmt: skip
 
@@ -90,7 +90,7 @@ def switches_sentence(visit: SwitchVisit) -> str:
         return after
     if not count:
         return text["nothing off"]
-    change = covered_photos.answer_change(visit.recording, after.logits, text)
+    change = covered_photos.answer_change_sentence(visit.recording, after.logits, text)
     return text.joined((text.fill("off count", count=count), change))
 
 
@@ -108,14 +108,14 @@ class SwitchVisit(Visit):
     def after(self) -> ChangedPass | str:
         """The pass without what is off, or why this model can't make it, as a sentence."""
         try:
-            return interventions.switched_pass(self.recording, self.off, self.by, outlier_masking.is_on(), self.vit)
+            return interventions.switched_pass(self.recording, self.off, self.by, outlier_masking.is_masking_on(), self.vit)
         except ModelError as error:
             return str(error)
 
     @cached_property
     def map_before(self) -> NDArray:
         """(rows, cols) of the pass as it is."""
-        shown = outlier_masking.recording_to_show(self)
+        shown = outlier_masking.recording_masked_if_on(self)
         return shown.rollout() if self.map_name == "rollout" else shown.pooled_attention(self.vit.blocks - 1)
 
     @cached_property

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import texts
-from app.components.figure import downloads, explain, lead
-from app.components.pending_choices import mark_drawn, restore_pending
+from app.components.figure import picture_container, show_downloads, show_explanation_fold
+from app.components.pending_choices import mark_controls_drawn, restore_pending_choices
 from app.components.switches.switches import switches
-from app.shell import copy_link, current_visit, query_controls
+from app.shell import copy_link, load_page_visit, query_controls
 from app.state import step_animations
 from app.state.recordings import interventions
 from app.state.visit.visit import Visit
@@ -29,29 +29,29 @@ OFF, BY, MAP = "off", "switch_by", "switch_map"  # controls
 @st.fragment
 def show_switches(model: str, text: texts.Prose) -> None:
     """The page's pictures and controls; runs on its own when something is touched, and holds nothing in between."""
-    visit = current_visit.visit_of_fragment(model, text)
+    visit = load_page_visit.load_fragment_visit(model, text)
     vit = visit.vit
-    outlier_masking.set_masking(outlier_masking.is_on())  # the address follows
-    restore_pending(OFF, BY, MAP, every_head.SCAN)
-    pictures = lead()
+    outlier_masking.set_masking(outlier_masking.is_masking_on())  # the address follows
+    restore_pending_choices(OFF, BY, MAP, every_head.SCAN)
+    pictures = picture_container()
     asked = _controls(visit)
     with pictures:
         if asked.components:
             targets = {"off": OFF, "by": BY, "map": MAP, "scan": every_head.SCAN}
             switches(switch_message.switch_message(asked), key="switches", targets=targets)
         else:
-            st.info(escape_markdown(interventions.why_none(vit)), icon=":material/info:")
+            st.info(escape_markdown(interventions.why_nothing_switchable(vit)), icon=":material/info:")
     with st.container(horizontal=True, vertical_alignment="center"):
-        explain(text["how"], text["limits"], text["source"])
+        show_explanation_fold(text["how"], text["limits"], text["source"])
         if asked.components:
-            download_button(asked)
-            outlier_masking.switch_if_any(visit, "switch")
+            switch_download_button(asked)
+            outlier_masking.show_switch_if_outliers(visit, "switch")
     if vit.labels and asked.components:
-        every_head.show_question(asked)
+        every_head.show_depth_question(asked)
     by = asked.by if asked.off and asked.by != "zero" else None
     copy_link.offer_handout(off=asked.off or None, switch_by=by, **copy_link.USUAL_ROLLOUT)
     copy_link.add_to_handout(**patching_view.steering_query_params())
-    mark_drawn()
+    mark_controls_drawn()
 
 
 def _controls(visit: Visit) -> SwitchVisit:
@@ -60,11 +60,11 @@ def _controls(visit: Visit) -> SwitchVisit:
     with st.container(key="switch_controls"):
         by = query_controls.button_row(text, BY, list(interventions.REPLACEMENTS), help=text["switch_by help"])
         shown = query_controls.button_row(text, MAP, list(switch_message.MAPS))
-        found = interventions.components(vit, by)
-        asked = every_head.is_asked_for(visit, by)
+        found = interventions.switchable_components(vit, by)
+        asked = every_head.is_every_head_wanted(visit, by)
     drops = every_head.try_every_head(visit, by) if asked and vit.labels and found else None
-    known = [one.name for one in interventions.components(vit, "zero")]
-    code = query_controls.code_field(
+    known = [one.name for one in interventions.switchable_components(vit, "zero")]
+    code = query_controls.hidden_code_field(
         text["off"], OFF, lambda code: interventions.encode_components(interventions.decode_components(code, known))
     )
     off = interventions.decode_components(code, [one.name for one in found])
@@ -73,7 +73,7 @@ def _controls(visit: Visit) -> SwitchVisit:
     )  # fmt: skip
 
 
-def download_button(visit: SwitchVisit) -> None:
+def switch_download_button(visit: SwitchVisit) -> None:
     """Nothing where this model can't do without what is off."""
     after, drops = visit.after, visit.drops
     if isinstance(after, str) or visit.map_after is None:
@@ -81,14 +81,14 @@ def download_button(visit: SwitchVisit) -> None:
     text, mode, left, grid, photo = visit.texts, visit.mode, visit.map_after, visit.grid, visit.input_picture
     names = visit.off.split(interventions.BETWEEN) if visit.off else []
     title, unit = text["download title"].format(map=text[f"switch_map.{visit.map_name}"]), text["percent of all"]
-    title = outlier_masking.masked_title(title, outlier_masking.is_on())
+    title = outlier_masking.title_with_masking(title, outlier_masking.is_masking_on())
     label = visit.recording.top_classes(1, translated=True)[0][0] if visit.vit.labels else ""
     arrays = {} if drops is None else {"drop_of_logit": drops}
-    downloads(
+    show_downloads(
         lambda: figures.relevance(100 * left, photo, grid, title, unit, mode=mode, even_share=100 * grid.even_share)
         if drops is None else figures.head_drops(drops, label, mode),
         "switch", switch_message.switches_sentence(visit), subjects=visit.subjects, file_stem="switched off",
-        **interventions.switches_as_arrays(names, visit.vit), logits_before=visit.recording.logits, logits_after=after.logits,
+        **interventions.switched_off_arrays(names, visit.vit), logits_before=visit.recording.logits, logits_after=after.logits,
         map_before=visit.map_before, map_after=left, animation=_animation(visit, names), **arrays,
     )  # fmt: skip
 
@@ -102,7 +102,7 @@ def _animation(visit: SwitchVisit, names: list[str]) -> Callable[[], bytes]:
     words |= {"": text["nothing off yet"], "title": text[f"film {steps.kind}"].format(map=shown)}
     return partial(
         step_animations.switch_animation, visit.vit.name, visit.photo.key, steps, visit.by, visit.map_name,
-        outlier_masking.is_on(), words, visit.mode,
+        outlier_masking.is_masking_on(), words, visit.mode,
     )  # fmt: skip
 
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import permissions, texts
-from app.components.figure import explain, plot
-from app.components.page_style.page_style import scaled_px
-from app.shell import photo_picker, photo_titles, query_controls
+from app.components.figure import show_drawing, show_explanation_fold
+from app.components.page_style.page_style import scale_to_page_px
+from app.shell import photo_ids_and_titles, photo_picker, query_controls
 from app.state.jobs import photo_search
 from app.state.jobs.photo_search import Own
 from app.state.memory import memory_cache
-from app.state.recordings import token_features
+from app.state.recordings import patch_tokens_for_browser
 from app.texts import escape_markdown, prose
-from app.widgets.held_button import held_press
+from app.widgets.button_until_done import button_holding_press
 from vitcore import figures
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import decimal
@@ -23,7 +23,7 @@ from vitcore.translation import decimal
 if TYPE_CHECKING:
     from app.views.tokens.tokens_message import TokensVisit
     from vitcore.tokens.photo_search import PhotoIndex
-    from vitcore.tokens.words import WordMatch
+    from vitcore.tokens.words_and_photos import WordMatch
 
 WHERE, BY, FOLDER = "search_in", "search_by", "search_folder"  # controls
 PICTURE_PX = 150
@@ -31,7 +31,7 @@ WORDS, WORD = "words", "word"  # controls: all words, with commas between them, 
 MOST_WORDS, MOST_LETTERS = 10, 200
 
 
-def show_search(visit: TokensVisit) -> None:
+def show_photo_search(visit: TokensVisit) -> None:
     """The controls, and the wall of photos where an index is there."""
     text = visit.texts
     st.markdown(f"## {text['search title']}")
@@ -51,10 +51,10 @@ def show_search(visit: TokensVisit) -> None:
 def _own_photos(visit: TokensVisit) -> Own:
     """A folder's path, on a server that opens folders, or files that are dropped in."""
     text, path = visit.texts, ""
-    if permissions.allows("paths"):
-        path = st.text_input(text[FOLDER], key=FOLDER, bind="query-params", width=scaled_px(260))
-    photo_picker.translate_upload_button()
-    most = text.fill("search most", count=photo_search.most_photos())
+    if permissions.is_allowed("paths"):
+        path = st.text_input(text[FOLDER], key=FOLDER, bind="query-params", width=scale_to_page_px(260))
+    photo_picker.translate_upload_buttons()
+    most = text.fill("search most", count=photo_search.max_searched_photos())
     files = st.file_uploader(
         text["search files"], photo_picker.FILE_TYPES, True, key="search_files", max_upload_size=25, help=most
     )  # fmt: skip
@@ -64,12 +64,12 @@ def _own_photos(visit: TokensVisit) -> Own:
 def _index(visit: TokensVisit, is_gallery: bool, own: Own) -> PhotoIndex | None:
     """The index that is there, or the button that makes it, with its progress."""
     text, vit, place = visit.texts, visit.vit, st.empty()
-    found = photo_search.gallery_at_hand(vit) if is_gallery else photo_search.own_at_hand(vit, own)
+    found = photo_search.gallery_index_if_made(vit) if is_gallery else photo_search.own_index_if_made(vit, own)
     if found:
         return found
     with (
         place,
-        held_press(text["search"], "search", key="search", type="primary", icon=":material/search:",
+        button_holding_press(text["search"], "search", key="search", type="primary", icon=":material/search:",
                    disabled=not (is_gallery or any(own))) as is_pressed,
     ):  # fmt: skip
         if not is_pressed:
@@ -82,8 +82,8 @@ def _index(visit: TokensVisit, is_gallery: bool, own: Own) -> PhotoIndex | None:
         if is_gallery:
             found = photo_search.gallery_index(vit.name, vit, progress)
         else:
-            problem = photo_search.index_own(vit, own, progress)
-            found = photo_search.own_at_hand(vit, own)
+            problem = photo_search.make_own_index(vit, own, progress)
+            found = photo_search.own_index_if_made(vit, own)
     place.empty()
     if problem:
         st.error(escape_markdown(problem), icon=":material/broken_image:")
@@ -98,23 +98,27 @@ def _show_wall(visit: TokensVisit, index: PhotoIndex, patch: int | None, is_gall
         row, col = divmod(patch, grid.cols)
         said = text["search of patch"].format(token=text["patch"].format(patch=patch, row=row, col=col), layer=index.layer)
     st.caption(said)
-    shown = {f"{row['id']}.jpg": row["title"] for row in photo_titles.localized_samples(texts.language())} if is_gallery else {}
+    shown = (
+        {f"{row['id']}.jpg": row["title"] for row in photo_ids_and_titles.translated_samples(texts.language())}
+        if is_gallery
+        else {}
+    )
     with st.container(horizontal=True, gap="small", key="search_wall"):
-        for one in photo_search.nearest(visit.recording, index, patch, is_gallery, visit.vit):
+        for one in photo_search.nearest_photos(visit.recording, index, patch, is_gallery, visit.vit):
             name = escape_markdown(shown.get(one.name, one.name))
             caption = text["search found"].format(name=name, cosine=decimal(one.cosine, 2))
-            st.image(one.picture, caption, width=scaled_px(PICTURE_PX), alt=caption)
-    explain(text["search how"].format(layer=index.layer), text["search limits"])
+            st.image(one.picture, caption, width=scale_to_page_px(PICTURE_PX), alt=caption)
+    show_explanation_fold(text["search how"].format(layer=index.layer), text["search limits"])
 
 
-def show_words(visit: TokensVisit) -> None:
+def show_word_match(visit: TokensVisit) -> None:
     """The words, zero-shot answers among them, and where in the photo the chosen one is; nothing for other models."""
     text, vit = visit.texts, visit.vit
-    if not token_features.learned_texts(vit):
+    if not patch_tokens_for_browser.learned_from_texts(vit):
         return
     st.markdown(f"## {text['words title']}")
-    if not permissions.allows("downloads"):
-        st.info(permissions.why_not("downloads"), icon=":material/info:")
+    if not permissions.is_allowed("downloads"):
+        st.info(permissions.why_not_allowed("downloads"), icon=":material/info:")
         return
     given = st.text_input(text[WORDS], key=WORDS, bind="query-params", max_chars=MOST_LETTERS, help=text["words help"])
     words = tuple(dict.fromkeys(one.strip() for one in (given or "").split(",") if one.strip()))[:MOST_WORDS]
@@ -122,7 +126,7 @@ def show_words(visit: TokensVisit) -> None:
         return
     try:
         with st.spinner(text["words loading"], show_time=True):
-            found = token_features.word_match(visit.recording, words, vit)
+            found = patch_tokens_for_browser.word_match(visit.recording, words, vit)
     except (ModelError, memory_cache.MemoryBudgetError) as error:
         st.info(escape_markdown(str(error) or prose("common")["no room now"]), icon=":material/info:")
         return
@@ -134,12 +138,12 @@ def _show_found(visit: TokensVisit, found: WordMatch) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         answers = sorted(zip(found.words, found.probabilities.tolist(), strict=True), key=lambda one: -one[1])
-        plot(figures.predictions(answers, visit.mode, text["words answers"]), "words_answers", text["words answers"])
+        show_drawing(figures.predictions(answers, visit.mode, text["words answers"]), "words_answers", text["words answers"])
     if found.patches is not None:
         with right:
             place = query_controls.slider(text["word"], WORD, 0, len(found.words) - 1, 0)
-            values = token_features.above_the_mean(found.patches[place])
+            values = patch_tokens_for_browser.word_match_above_mean(found.patches[place])
             title = text["words map"].format(word=found.words[place])
             drawn = figures.relevance(values, visit.input_picture, grid, title, text["words unit"], signed=True, mode=visit.mode)
-            plot(drawn, "words_map", title)
-    explain(text["words how"], text["words limits"], text["words source"])
+            show_drawing(drawn, "words_map", title)
+    show_explanation_fold(text["words how"], text["words limits"], text["words source"])

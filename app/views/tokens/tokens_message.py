@@ -10,7 +10,7 @@ from app import texts
 from app.components.component_files import media_url
 from app.components.tokens.tokens import LABELS, VIEWS
 from app.state import landing_figures
-from app.state.recordings import outlier_tokens, recordings, relevance_maps, token_features
+from app.state.recordings import cached_outliers, cached_recordings, patch_tokens_for_browser, relevance_maps
 from app.state.visit.visit import Visit
 from app.widgets import attention_urls, outlier_masking
 
@@ -45,44 +45,55 @@ class TokensVisit(Visit):
         return self.recording, self.second
 
     @property
-    def shown(self) -> token_features.TokenView:
+    def shown(self) -> patch_tokens_for_browser.TokenView:
         """What patches are coloured by."""
-        return token_features.TokenView(
+        return patch_tokens_for_browser.TokenView(
             self.source, self.is_masked, self.whiten, self.view, self.threshold, self.method, self.count
         )  # fmt: skip
 
     @property
     def is_masked(self) -> bool:
         """Whether there are outlier tokens that are left out."""
-        return self.mask and any(len(outlier_tokens.find_outliers(one).patches) for one in self.both)
+        return self.mask and any(len(cached_outliers.find_outlier_tokens(one).patches) for one in self.both)
 
 
 def tokens_message(visit: TokensVisit) -> dict[str, Any]:
     """What the component is given: a few kilobytes, and addresses of the rest."""
     both, grid, vit = visit.both, visit.grid, visit.vit
-    found = [outlier_tokens.find_outliers(one).patches.tolist() for one in both]
+    found = [cached_outliers.find_outlier_tokens(one).patches.tolist() for one in both]
     mask = visit.is_masked
-    made = token_features.component_bytes(*both, visit.source, mask, visit.whiten)
+    made = patch_tokens_for_browser.component_bytes(*both, visit.source, mask, visit.whiten)
     return {
         "state": {name: getattr(visit, name) for name in ("patch", "layer", "view", "threshold", "mask", "lines")},
-        "mode": visit.mode, "blocks": vit.blocks, "middle": grid.middle, "second": visit.second_title, "cut": visit.shown.cut,
+        "mode": visit.mode,
+        "blocks": vit.blocks,
+        "middle": grid.middle,
+        "second": visit.second_title,
+        "cut": visit.shown.cut,
         "grid": {"rows": grid.rows, "cols": grid.cols, "step": list(grid.step_px)},
-        "photos": [visit.photo_url, media_url(recordings.input_picture(visit.second)[1], "image/jpeg", "second")],
-        "details": [visit.detail_url, media_url(relevance_maps.fine_detail(visit.second), "image/jpeg", "second_detail")],
+        "photos": [visit.photo_url, media_url(cached_recordings.input_picture(visit.second)[1], "image/jpeg", "second")],
+        "details": [visit.detail_url, media_url(relevance_maps.fine_detail_jpeg(visit.second), "image/jpeg", "second_detail")],
         "vectors": [_vector_urls(one, visit.source, place) for place, one in enumerate(both)],
-        "colours": _url(made.colours, "components"), "first": _url(made.first, "first_component"), "shares": made.shares,
+        "colours": _url(made.colours, "components"),
+        "first": _url(made.first, "first_component"),
+        "shares": made.shares,
         "outlier_shares": made.outlier_shares if any(found) else [],
-        "matches": _url(token_features.match_bytes(*both, visit.source, mask), "matches"),
-        "segments": _url(token_features.segment_bytes(*both, visit.shown), "segments") if visit.view == "segments" else None,
-        "out": [token_features.left_out(one, mask) for one in both], "unmasked": [[], []] if mask else found,
-        "outliers": outlier_masking.browser_facts(found[0], bool(mask and found[0])),
-        "share": token_features.PHOTO_SHARE, "segment_colours": token_features.segment_colours(),
-        "palettes": landing_figures.look_colours(visit.mode), "words": _words(visit.texts),
-    }  # fmt: skip
+        "matches": _url(patch_tokens_for_browser.match_bytes(*both, visit.source, mask), "matches"),
+        "segments": _url(patch_tokens_for_browser.segment_bytes(*both, visit.shown), "segments")
+        if visit.view == "segments"
+        else None,
+        "out": [patch_tokens_for_browser.left_out_patches(one, mask) for one in both],
+        "unmasked": [[], []] if mask else found,
+        "outliers": outlier_masking.outlier_message(found[0], bool(mask and found[0])),
+        "share": patch_tokens_for_browser.PHOTO_SHARE,
+        "segment_colours": patch_tokens_for_browser.segment_rgb_colours(),
+        "palettes": landing_figures.encoded_colour_tables(visit.mode),
+        "words": _words(visit.texts),
+    }
 
 
 def _vector_urls(rec: vitcore.Recording, kind: str, place: int) -> list[str]:
-    return [_url(data, f"tokens{place}_{layer}") for layer, data in enumerate(token_features.unit_token_bytes(rec, kind))]
+    return [_url(data, f"tokens{place}_{layer}") for layer, data in enumerate(patch_tokens_for_browser.unit_token_bytes(rec, kind))]
 
 
 def _url(data: bytes, place: str) -> str:

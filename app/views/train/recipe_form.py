@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from app import texts
-from app.components.page_style.page_style import scaled_px
+from app.components.page_style.page_style import scale_to_page_px
 from app.shell.query_controls import word_menu
 from app.state.training import training_preview
 from app.texts import escape_markdown
@@ -44,26 +44,26 @@ MIN_CELLS = 4  # rows and columns that convolutions leave of a picture, at least
 MIN_RESNET_CELLS = 2
 
 
-def source_input(text: texts.Prose) -> str:
+def photo_source_input(text: texts.Prose) -> str:
     """Where the photos are. What is typed stays out of the address: a link must not make this machine open a path."""
     kind = st.selectbox(
         text["photos"], SOURCES, format_func=lambda name: text[f"source {name}"], key="photos_from", persist_state="session",
-        width=scaled_px(320),
+        width=scale_to_page_px(320),
     )  # fmt: skip
     if kind == "folder":
         return st.text_input(
             text["path"], key="photos_path", persist_state="session", placeholder="/home/me/photos", help=text["path help"],
-            width=scaled_px(320),
+            width=scale_to_page_px(320),
         ).strip()  # fmt: skip
     if kind == "hub":
         name = st.text_input(
-            text["name"], key="photos_hub", persist_state="session", placeholder="owner/name", width=scaled_px(320)
+            text["name"], key="photos_hub", persist_state="session", placeholder="owner/name", width=scale_to_page_px(320)
         ).strip()
         return f"hf:{name.removeprefix('hf:')}" if name else ""
     if kind == "drawn":
         options = st.text_input(
-            text["options"], key="photos_drawn", persist_state="session", placeholder=training_preview.default_options(),
-            help=text["options help"], width=scaled_px(320),
+            text["options"], key="photos_drawn", persist_state="session", placeholder=training_preview.default_synthetic_options(),
+            help=text["options help"], width=scale_to_page_px(320),
         ).strip()  # fmt: skip
         return f"drawn:{options}" if options else kind
     return kind
@@ -83,7 +83,7 @@ def preset_description(name: str) -> dict[str, str]:
     return {part: say(" ".join(said.split())) for part, said in parts.items()}
 
 
-def show_preset(name: str, text: texts.Prose) -> None:
+def show_preset_description(name: str, text: texts.Prose) -> None:
     """What a preset is, in a frame."""
     parts = preset_description(name)
     with st.container(border=True):
@@ -93,24 +93,24 @@ def show_preset(name: str, text: texts.Prose) -> None:
             st.markdown(f"**{text[f'about {part.lower()}']}** {shown}")
 
 
-def preset_cost(name: str, recipe: Recipe) -> str:
+def preset_cost_text(name: str, recipe: Recipe) -> str:
     """What a preset's docstring says of its cost, where the recipe is the preset's own."""
     return preset_description(name).get("Cost", "") if recipe == PRESETS[name]() else ""
 
 
-def field_controls(name: str, kind: str, text: texts.Prose) -> dict[str, Any]:
+def recipe_field_controls(name: str, kind: str, text: texts.Prose) -> dict[str, Any]:
     """A control for each field, those most used first, the others folded in their groups; the values they are set to.
 
     What the kind of model sets has controls of its own, so that another kind finds its own again.
     """
-    recipe, own = kind_recipe(name, kind), kind_fields(name, kind)
+    recipe, own = recipe_for_kind(name, kind), model_kind_fields(name, kind)
     values: dict[str, Any] = {}
     by_name = {field.name: field for field in recipe_fields()}
 
     def control(field: Field[Any]) -> Any:
         return _field_control(field, getattr(recipe, field.name), f"{name}.{kind}" if field.name in own else name, text)
 
-    with st.grid(min_column_width=scaled_px(150)):
+    with st.grid(min_column_width=scale_to_page_px(150)):
         values |= {usual: control(by_name[usual]) for usual in MAIN_FIELDS}
     folded = {text["size and rate"]: [by_name[field] for field in SIZE_FIELDS]}
     for group in dict.fromkeys(field.metadata["group"] for field in recipe_fields()):
@@ -119,7 +119,10 @@ def field_controls(name: str, kind: str, text: texts.Prose) -> dict[str, Any]:
         ]
         folded |= {say(group): rest} if rest else {}
     for title, rest in folded.items():
-        with st.expander(title, key=f"{name}.{title}"), st.grid(min_column_width=scaled_px(210), vertical_alignment="bottom"):
+        with (
+            st.expander(title, key=f"{name}.{title}"),
+            st.grid(min_column_width=scale_to_page_px(210), vertical_alignment="bottom"),
+        ):
             values |= {field.name: control(field) for field in rest}
     return values
 
@@ -127,20 +130,25 @@ def field_controls(name: str, kind: str, text: texts.Prose) -> dict[str, Any]:
 def run_name_input(preset: str, text: texts.Prose) -> str:
     """What the run is called; empty: by its preset and the time."""
     return st.text_input(
-        text["run name"], key="run_name", placeholder=f"{preset}-…", max_chars=64, help=text["run name help"], width=scaled_px(420)
+        text["run name"],
+        key="run_name",
+        placeholder=f"{preset}-…",
+        max_chars=64,
+        help=text["run name help"],
+        width=scale_to_page_px(420),
     ).strip()
 
 
-def field_name(name: str) -> str:
+def recipe_field_words(name: str) -> str:
     """A field in English words."""
     return FIELD_NAMES.get(name, re.sub(r"_(px|steps|gb)$", "", name).replace("_", " "))
 
 
 def _field_control(field: Field[Any], value: Any, key_prefix: str, text: texts.Prose) -> Any:
-    about, words = field.metadata, field_name(field.name)
+    about, words = field.metadata, recipe_field_words(field.name)
     unit = about["unit"] if about["unit"] != words else ""
-    label = capitalized(say(words)) + (text["unit"].format(unit=say(unit)) if unit else "")
-    help_text = text["field help"].format(help=capitalized(say(about["help"])), flag=f"--{field.name.replace('_', '-')}")
+    label = capitalise_first_word(say(words)) + (text["unit"].format(unit=say(unit)) if unit else "")
+    help_text = text["field help"].format(help=capitalise_first_word(say(about["help"])), flag=f"--{field.name.replace('_', '-')}")
     common: dict[str, Any] = {"key": f"{key_prefix}.{field.name}", "help": help_text, "persist_state": "session"}
     if isinstance(value, bool):
         return st.toggle(label, value, **common)
@@ -153,7 +161,7 @@ def _field_control(field: Field[Any], value: Any, key_prefix: str, text: texts.P
     return st.number_input(label, value=value, step=_step_size(value), format="%.6g", **common)
 
 
-def capitalized(words: str) -> str:
+def capitalise_first_word(words: str) -> str:
     """The words as the beginning of a sentence."""
     return words[0].upper() + words[1:]
 
@@ -171,7 +179,7 @@ def build_recipe(name: str, values: dict[str, Any]) -> Recipe | str:
         return str(error)
 
 
-def shell_command(name: str, recipe: Recipe, photos: str, run_id: str = "") -> str:
+def train_command(name: str, recipe: Recipe, photos: str, run_id: str = "") -> str:
     """The shell's way to the same run."""
     words = ["python", "-m", "vitcore", "train", name, "--data", photos or "PHOTOS", *(["--id", run_id] if run_id else [])]
     usual = PRESETS[name]()
@@ -182,12 +190,12 @@ def shell_command(name: str, recipe: Recipe, photos: str, run_id: str = "") -> s
     return shlex.join(words)
 
 
-def show_started_run() -> None:
+def select_started_run() -> None:
     """Before the controls are drawn: show the run that has just been started."""
     st.session_state.update(st.session_state.pop(STARTED_STATE, {}))
 
 
-def kind_fields(preset: str, kind: str) -> dict[str, Any]:
+def model_kind_fields(preset: str, kind: str) -> dict[str, Any]:
     """What the kind changes of the preset's recipe; a picture that convolutions would leave too little of is enlarged."""
     usual = PRESETS[preset]()
     fields = dict(KINDS[kind][usual.width >= BASE_WIDTH])
@@ -199,18 +207,18 @@ def kind_fields(preset: str, kind: str) -> dict[str, Any]:
 
 def _fits_preset(preset: str, kind: str) -> bool:
     try:
-        with_changes(PRESETS[preset](), kind_fields(preset, kind))
+        with_changes(PRESETS[preset](), model_kind_fields(preset, kind))
     except RecipeError:
         return False
-    return kind == PLAIN_VIT or bool(kind_fields(preset, kind))
+    return kind == PLAIN_VIT or bool(model_kind_fields(preset, kind))
 
 
-def kind_recipe(preset: str, kind: str) -> Recipe:
+def recipe_for_kind(preset: str, kind: str) -> Recipe:
     """The preset's recipe for a model of that kind."""
-    return with_changes(PRESETS[preset](), kind_fields(preset, kind))
+    return with_changes(PRESETS[preset](), model_kind_fields(preset, kind))
 
 
-def kind_menu(preset: str, text: texts.Prose) -> str:
+def model_kind_menu(preset: str, text: texts.Prose) -> str:
     """The menu of kinds, and what follows from the one that is chosen."""
     offered = [kind for kind in KINDS if _fits_preset(preset, kind)]
     if st.session_state.get("kind", PLAIN_VIT) not in offered:
@@ -218,7 +226,7 @@ def kind_menu(preset: str, text: texts.Prose) -> str:
     kind = word_menu(text["kind"], text, {kind: f"kind {kind}" for kind in offered}, "kind", help=text["kind help"])
     st.caption(text[f"kind {kind} about"])
     if kind != PLAIN_VIT:
-        wanted = ", ".join(f"`--{name.replace('_', '-')} {value}`" for name, value in kind_fields(preset, kind).items())
+        wanted = ", ".join(f"`--{name.replace('_', '-')} {value}`" for name, value in model_kind_fields(preset, kind).items())
         st.caption(f"{text['kind sets']} {wanted}. {text['kind other']}")
     if len(offered) < len(KINDS):
         away = [text[f"kind {one}"] for one in KINDS if one not in offered]

@@ -7,13 +7,13 @@ from typing import Any
 import streamlit as st
 
 from app import permissions, texts
-from app.components import page_theme
+from app.components import light_or_dark
 from app.components.chart.chart import chart, chart_spec, undimmed_container
 from app.components.copyable_text.copyable_text import copyable_text
-from app.components.figure import explain
-from app.components.page_style.page_style import scaled_px
-from app.state.training import runs, training_processes
-from app.widgets.held_button import held_press
+from app.components.figure import show_explanation_fold
+from app.components.page_style.page_style import scale_to_page_px
+from app.state.training import run_status, training_processes
+from app.widgets.button_until_done import button_holding_press
 
 BADGES: dict[str, tuple[Any, str]] = {
     "starting": ("blue", ":material/hourglass_top:"), "running": ("green", ":material/play_circle:"),
@@ -25,16 +25,16 @@ MAX_PROBLEMS = 8
 NEW_RUN = "a new one"  # no run can have this name, in any language
 
 
-def show_run(run_id: str, text: texts.Prose) -> None:
+def show_run_panel(run_id: str, text: texts.Prose) -> None:
     """The panel of a run; while it runs only this part of the page runs again."""
-    run = runs.run_status(run_id)
+    run = run_status.run_status(run_id)
     if run is not None:
         with undimmed_container("watched"):
             st.fragment(_panel, run_every=1.0 if run.is_live else None)(run_id, run.is_live, text)
 
 
 def _panel(run_id: str, live: bool, text: texts.Prose) -> None:
-    run = runs.run_status(run_id)
+    run = run_status.run_status(run_id)
     if run is None or run.is_live != live:
         st.rerun()  # it began or ended, or somebody took the folder away: the page has other buttons now
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
@@ -49,11 +49,11 @@ def _panel(run_id: str, live: bool, text: texts.Prose) -> None:
     if problem := st.session_state.pop("_run_problem", None):
         st.error(texts.escape_markdown(problem), icon=":material/error:")
     _run_metrics(run, text)
-    if not permissions.allows("paths"):  # what processes say may hold the names of folders
+    if not permissions.is_allowed("paths"):  # what processes say may hold the names of folders
         run = replace(run, message="", problems=())
     if run.message:
         st.error(texts.escape_markdown(run.message), icon=":material/error:")
-    if permissions.allows("paths") and run.state in ("failed", "broken off"):
+    if permissions.is_allowed("paths") and run.state in ("failed", "broken off"):
         if printed := training_processes.printed_output(run_id):
             st.caption(text["printed"])
             copyable_text(printed, key="printed")
@@ -65,7 +65,7 @@ def _panel(run_id: str, live: bool, text: texts.Prose) -> None:
     _run_links(run, text)
 
 
-def _run_description(run: runs.RunStatus, text: texts.Prose) -> str:
+def _run_description(run: run_status.RunStatus, text: texts.Prose) -> str:
     parts = [
         text["task"].format(task=run.task) if run.task else "",
         text["from"].format(source=source) if (source := _source(run)) else "",
@@ -73,14 +73,14 @@ def _run_description(run: runs.RunStatus, text: texts.Prose) -> str:
     return texts.escape_markdown(" · ".join(word for word in parts if word))
 
 
-def _source(run: runs.RunStatus) -> str:
+def _source(run: run_status.RunStatus) -> str:
     """Where a run's photos are; of a folder only in local mode."""
     known = run.source in ("samples", "cifar10", "cifar100") or run.source.startswith(("hf:", "drawn"))
-    return run.source if known or permissions.allows("paths") else ""
+    return run.source if known or permissions.is_allowed("paths") else ""
 
 
-def _run_buttons(run: runs.RunStatus, text: texts.Prose) -> None:
-    if not permissions.allows("trainings"):
+def _run_buttons(run: run_status.RunStatus, text: texts.Prose) -> None:
+    if not permissions.is_allowed("trainings"):
         return
     if run.is_live and run.is_filmed_elsewhere:
         return
@@ -95,7 +95,7 @@ def _run_buttons(run: runs.RunStatus, text: texts.Prose) -> None:
             args=(training_processes.resume_run, run.id),
         )  # fmt: skip
     if not run.is_live:
-        with held_press(text["delete"], "delete", key="delete", icon=":material/delete:") as is_pressed:
+        with button_holding_press(text["delete"], "delete", key="delete", icon=":material/delete:") as is_pressed:
             if is_pressed:
                 _delete_dialog(run.id, text)
 
@@ -128,7 +128,7 @@ def _delete_dialog(run_id: str, text: texts.Prose) -> None:
     st.dialog(text["delete title"])(dialog)()
 
 
-def _run_metrics(run: runs.RunStatus, text: texts.Prose) -> None:
+def _run_metrics(run: run_status.RunStatus, text: texts.Prose) -> None:
     loss, right, rate = run.last_value("loss"), run.last_value("top1", "val_colours"), run.last_value("lr")
     top = text["top 1 shared" if run.validates_on_training_photos else "top 1"]
     metrics = {
@@ -138,27 +138,27 @@ def _run_metrics(run: runs.RunStatus, text: texts.Prose) -> None:
         text["images a second"]: f"{run.images_per_s:.3g}" if run.images_per_s else "–",
     }
     if run.is_live:
-        metrics[text["time left"]] = "–" if run.seconds_left is None else runs.readable_time(run.seconds_left)
-    with st.grid(min_column_width=scaled_px(130)):
+        metrics[text["time left"]] = "–" if run.seconds_left is None else run_status.readable_time(run.seconds_left)
+    with st.grid(min_column_width=scale_to_page_px(130)):
         for label, value in metrics.items():
             st.metric(label, value)
 
 
-def _curves(run: runs.RunStatus, text: texts.Prose) -> None:
+def _curves(run: run_status.RunStatus, text: texts.Prose) -> None:
     if not run.records:
         return
     from app.state.training import film_figures
 
-    drawn = film_figures.curve_figures(run.records, page_theme.current(), last=run.step)
+    drawn = film_figures.curve_figures(run.records, light_or_dark.current_theme(), last=run.step)
     for place, name in zip(st.columns(len(drawn)), drawn, strict=True):
         with place:
             chart(chart_spec(drawn[name]), key=f"watch_{name}", alt=texts.prose("learn")[f"{name} alt"])
     points = text["points shared" if run.validates_on_training_photos else "points"]
     measured = run.last_value("top1", "val_loss", "few_shot") is not None
-    explain(f"{text['how']} {points}" if measured else text["how"], text["limits"])
+    show_explanation_fold(f"{text['how']} {points}" if measured else text["how"], text["limits"])
 
 
-def _run_links(run: runs.RunStatus, text: texts.Prose) -> None:
+def _run_links(run: run_status.RunStatus, text: texts.Prose) -> None:
     with st.container(horizontal=True):
         if run.has_film:
             st.page_link("views/learn/page.py", label=text["watch link"], icon=":material/movie:",
@@ -168,9 +168,9 @@ def _run_links(run: runs.RunStatus, text: texts.Prose) -> None:
                          query_params={"model": f"runs/{run.id}"})  # fmt: skip
 
 
-def runs_table(text: texts.Prose) -> None:
+def show_runs_table(text: texts.Prose) -> None:
     """Every run, newest first; the row that is chosen is watched."""
-    listed = [run for run in map(runs.run_status, runs.run_ids()) if run]
+    listed = [run for run in map(run_status.run_status, run_status.run_ids()) if run]
     if not listed:
         return
     rows: dict[str, list[Any]] = {

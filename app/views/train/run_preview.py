@@ -8,20 +8,20 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app import permissions, texts
-from app.components import page_theme
+from app.components import light_or_dark
 from app.components.copyable_text.copyable_text import copyable_text
-from app.components.figure import explain, plot
-from app.components.page_style.page_style import scaled_px
-from app.state.training import runs, training_estimate, training_preview, training_processes
+from app.components.figure import show_drawing, show_explanation_fold
+from app.components.page_style.page_style import scale_to_page_px
+from app.state.training import run_status, training_estimate, training_preview, training_processes
 from app.texts import escape_markdown
 from app.views.train import recipe_form
-from app.widgets.held_button import held_press
-from vitcore.train.recipe import Recipe, to_json
+from app.widgets.button_until_done import button_holding_press
+from vitcore.train.recipe import Recipe, recipe_to_json
 
 PRESS = "start training"
 
 
-class Places(NamedTuple):
+class PreviewPlaces(NamedTuple):
     """Where the parts of a training to come stand: its photos, beside them the curve, below that the preset and the button."""
 
     photos: DeltaGenerator
@@ -30,13 +30,15 @@ class Places(NamedTuple):
     start: DeltaGenerator
 
 
-def place_parts() -> Places:
+def make_preview_places() -> PreviewPlaces:
     """Make room for them."""
     left, right = st.columns([2, 1], gap="large")
-    return Places(left, right.container(), right.container(), right.container())
+    return PreviewPlaces(left, right.container(), right.container(), right.container())
 
 
-def show_preview_and_start(places: Places, preset: str, recipe: Recipe, photos: str, run_name: str, text: texts.Prose) -> None:
+def show_preview_and_start(
+    places: PreviewPlaces, preset: str, recipe: Recipe, photos: str, run_name: str, text: texts.Prose
+) -> None:
     """The pictures of a training to come, what is known of it, and the button."""
     photo_count = training_estimate.count_photos(photos, recipe.task)
     classes = photo_count.classes if recipe.task != "masked" else 0
@@ -44,35 +46,37 @@ def show_preview_and_start(places: Places, preset: str, recipe: Recipe, photos: 
         if photo_count.problem:
             st.warning(escape_markdown(photo_count.problem), icon=":material/folder_off:")
         elif photo_count.is_counted:
-            drawn = training_preview.patch_figure(photos, photo_count.photos, recipe, page_theme.current())
-            plot(drawn, "train_photos", text["preview alt"])
+            drawn = training_preview.photos_in_patches_figure(photos, photo_count.photos, recipe, light_or_dark.current_theme())
+            show_drawing(drawn, "train_photos", text["preview alt"])
         if said := _photo_count_sentence(photo_count, recipe, text):
             st.caption(said)
     with places.curve:
-        plot(training_preview.empty_curve(recipe, classes, page_theme.current()), "train_curve", text["curve alt"])
+        show_drawing(
+            training_preview.empty_loss_chart(recipe, classes, light_or_dark.current_theme()), "train_curve", text["curve alt"]
+        )
     with places.start:
-        size = training_estimate.model_size(to_json(recipe), classes)
+        size = training_estimate.recipe_model_size(recipe_to_json(recipe), classes)
         if isinstance(size, str):
             st.error(escape_markdown(size))
             return
         _start_button(preset, recipe, photos, run_name, bool(photo_count.problem), text)
         _cost(preset, recipe, size, classes, text)
         with st.container(horizontal=True, gap="small"):
-            explain(f"{text['preview how']} {text['curve how']}")
+            show_explanation_fold(f"{text['preview how']} {text['curve how']}")
             with st.popover(text["shell"], icon=":material/terminal:", type="tertiary"):
                 st.caption(text["same"])
-                copyable_text(recipe_form.shell_command(preset, recipe, photos, run_name), key="command")
+                copyable_text(recipe_form.train_command(preset, recipe, photos, run_name), key="command")
 
 
 def _start_button(preset: str, recipe: Recipe, photos: str, run_name: str, is_disabled: bool, text: texts.Prose) -> None:
     problem = ""
-    with held_press(
+    with button_holding_press(
         text["start"], PRESS, type="primary", icon=":material/play_arrow:", disabled=is_disabled, width="stretch"
     ) as is_pressed:
         if is_pressed:
             run_id, problem = _start_run(preset, recipe, photos, run_name)
     if problem:
-        st.error(escape_markdown(recipe_form.capitalized(problem)), icon=":material/error:")
+        st.error(escape_markdown(recipe_form.capitalise_first_word(problem)), icon=":material/error:")
     elif is_pressed:
         st.session_state[recipe_form.STARTED_STATE] = {"run": run_id, "run_name": ""}
         st.rerun()
@@ -80,9 +84,9 @@ def _start_button(preset: str, recipe: Recipe, photos: str, run_name: str, is_di
 
 def _cost(preset: str, recipe: Recipe, size: tuple[int, float], classes: int, text: texts.Prose) -> None:
     """How long it takes, once that is measured; else what the preset says of itself, where nothing of it was changed."""
-    key = to_json(recipe)
-    cost = training_estimate.measure_cost(key, classes) if st.session_state.get("_measured") == key else None
-    if cost is None and (said := recipe_form.preset_cost(preset, recipe)):
+    key = recipe_to_json(recipe)
+    cost = training_estimate.measure_training_cost(key, classes) if st.session_state.get("_measured") == key else None
+    if cost is None and (said := recipe_form.preset_cost_text(preset, recipe)):
         st.caption(escape_markdown(text.joined((text["about cost"], said))))
     _size_metrics(size, cost, text)
     if cost is None:
@@ -109,8 +113,8 @@ def _size_metrics(size: tuple[int, float], cost: Any, text: texts.Prose) -> None
     params, flop = size
     metrics = {text["parameters"]: _short_number(params), text["flop"]: _short_number(flop)}
     if cost is not None and not isinstance(cost, str):
-        metrics |= {text["a step"]: f"{cost.seconds_per_step:.2g} s", text["whole run"]: runs.readable_time(cost.seconds)}
-    with st.grid(min_column_width=scaled_px(120)):
+        metrics |= {text["a step"]: f"{cost.seconds_per_step:.2g} s", text["whole run"]: run_status.readable_time(cost.seconds)}
+    with st.grid(min_column_width=scale_to_page_px(120)):
         for label, value in metrics.items():
             st.metric(label, value)
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import ortho_group
 
-from vitcore.analysis.model_similarity import common_grid, linear_cka, prediction_agreement, subspace_overlap
+from vitcore.analysis.model_similarity import common_grid, linear_cka_matrix, prediction_agreement, subspace_overlap
 from vitcore.analysis.relevance import rank_correlation
 from vitcore.grid import Grid
 
@@ -29,7 +29,7 @@ def feature_cka(x: np.ndarray, y: np.ndarray) -> float:
 def test_cka_is_that_of_the_features(rng):
     a, b = rng.normal(size=(3, 50, 8)) + 5, rng.normal(size=(2, 50, 12)) * 1e3
     b[1, :, :8] += 900 * a[1]
-    found = linear_cka(a, b)
+    found = linear_cka_matrix(a, b)
     assert found.shape == (3, 2)
     np.testing.assert_allclose(found, [[feature_cka(x, y) for y in b] for x in a], atol=1e-5)
     assert found[1, 1] > 2 * found[1, 0] and 0 < found.min() and found.max() < 1
@@ -38,16 +38,16 @@ def test_cka_is_that_of_the_features(rng):
 def test_cka_of_itself_is_one_whatever_is_turned_moved_and_scaled(rng):
     a = rng.normal(size=(2, 40, 6)).astype(np.float32)
     turned = 1e4 * a @ ortho_group.rvs(6, random_state=0) + rng.normal(size=6)
-    np.testing.assert_allclose(np.diag(linear_cka(a, a)), 1, atol=1e-6)
-    np.testing.assert_allclose(np.diag(linear_cka(a, turned)), 1, atol=1e-5)
+    np.testing.assert_allclose(np.diag(linear_cka_matrix(a, a)), 1, atol=1e-6)
+    np.testing.assert_allclose(np.diag(linear_cka_matrix(a, turned)), 1, atol=1e-5)
     stretched = a * np.array([1, 2, 4, 8, 16, 32])
-    assert linear_cka(a, stretched)[0, 0] < 0.9, "another linear map is another representation"
+    assert linear_cka_matrix(a, stretched)[0, 0] < 0.9, "another linear map is another representation"
 
 
 def test_cka_of_what_has_nothing_in_common(rng):
     signs = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]], np.float32)  # two columns that are orthogonal
-    assert linear_cka(signs[None, :, :1], signs[None, :, 1:])[0, 0] == 0
-    assert np.isnan(linear_cka(np.ones((1, 4, 3)), signs[None])[0, 0])
+    assert linear_cka_matrix(signs[None, :, :1], signs[None, :, 1:])[0, 0] == 0
+    assert np.isnan(linear_cka_matrix(np.ones((1, 4, 3)), signs[None])[0, 0])
 
 
 # Answers

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from vitcore.analysis.attention_distance import far_heads, farthest_head, mean_distance_px, near_heads, uniform_distance_px
+from vitcore.analysis.attention_distance import (
+    farthest_head,
+    heads_beyond_even_attention,
+    local_heads,
+    mean_distance_px,
+    uniform_distance_px,
+)
 from vitcore.attention_capture import AttentionCapture
 from vitcore.forward.recording import record, to_model_input
 from vitcore.grid import Grid
@@ -146,17 +152,17 @@ def test_streamed_distances_of_the_shipped_model(shipped, rec):
 
 def test_near_heads_are_listed_by_block_the_nearest_of_a_block_last():
     px = np.array([[5.0, 3.0, 40.0], [40.0, 40.0, 40.0], [40.0, 10.0, 10.5]])
-    assert near_heads(px, 10.0) == [(0, 0), (0, 1), (2, 1)]
-    assert near_heads(px, 11.0)[-1] == (2, 1) and near_heads(px, 2.0) == []
+    assert local_heads(px, 10.0) == [(0, 0), (0, 1), (2, 1)]
+    assert local_heads(px, 11.0)[-1] == (2, 1) and local_heads(px, 2.0) == []
 
 
 def test_far_heads_read_more_than_even_attention_and_rounding_does_not_count():
     px = np.array([[5.0, 66.61, 40.0], [70.0, 66.7, 90.0]])
-    assert far_heads(px, 66.6) == [(1, 0), (1, 1), (1, 2)] and far_heads(px, 90.0) == []
+    assert heads_beyond_even_attention(px, 66.6) == [(1, 0), (1, 1), (1, 2)] and heads_beyond_even_attention(px, 90.0) == []
     assert farthest_head(px) == (1, 2)
     grid = Grid(5, 4, 8, 1)
     tokens = grid.tokens
     even, corners = np.full((tokens, tokens), 1 / tokens), np.zeros((tokens, tokens))
     corners[:, [1, -1]] = 0.5  # all attention on two opposite corners: as far as it goes
     table = np.array([[mean_distance_px(w, grid, "renormalise") for w in (even, corners, np.eye(tokens))]])
-    assert far_heads(table, uniform_distance_px(grid)) == [(0, 1)] and farthest_head(table) == (0, 1)
+    assert heads_beyond_even_attention(table, uniform_distance_px(grid)) == [(0, 1)] and farthest_head(table) == (0, 1)

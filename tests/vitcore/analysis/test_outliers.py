@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vitcore.analysis.outlier_tokens import find_outlier_tokens, mask_keys, outlier_thresholds, outliers_in_map, share_on_tokens
+from vitcore.analysis.outlier_tokens import (
+    attention_share_on_tokens,
+    find_outlier_tokens,
+    mask_key_columns,
+    outlier_thresholds,
+    outliers_in_map,
+)
 
 
 def spread(blocks=6, patches=256, sigma=0.15, prefix=1, seed=0):
@@ -60,19 +66,19 @@ def test_masking_is_the_softmax_without_these_keys_and_without_any_nothing_is_to
     tokens = np.isin(np.arange(7), [2, 6])
     left = np.where(tokens, -np.inf, scores)
     expected = np.exp(left) / np.exp(left).sum(-1, keepdims=True)
-    masked = mask_keys(np.exp(scores) / np.exp(scores).sum(-1, keepdims=True), tokens)
+    masked = mask_key_columns(np.exp(scores) / np.exp(scores).sum(-1, keepdims=True), tokens)
     assert masked == pytest.approx(expected, abs=1e-6)
     assert (masked[..., tokens] == 0).all() and masked.sum(-1) == pytest.approx(1, abs=1e-6)
     assert masked[:, 2].max() > 0  # a masked token still asks
     w = weights(2, 4, 4).astype(np.float16)
-    assert mask_keys(w, np.zeros(4, bool)) is w
+    assert mask_key_columns(w, np.zeros(4, bool)) is w
     with pytest.raises(ValueError, match="must be left"):
-        mask_keys(w, np.ones(4, bool))
+        mask_key_columns(w, np.ones(4, bool))
 
 
 def test_rows_keep_their_sum_and_one_with_nothing_left_is_spread_evenly():
     w = np.array([[0.0, 0, 1], [0.1, 0.1, 0.2], [0, 0, 0]], np.float32)  # the second: fused by the minimum, less than 1
-    masked = mask_keys(w, np.array([False, False, True]))
+    masked = mask_key_columns(w, np.array([False, False, True]))
     assert masked == pytest.approx(np.array([[0.5, 0.5, 0], [0.2, 0.2, 0], [0, 0, 0]]))
 
 
@@ -80,8 +86,8 @@ def test_the_share_of_attention_on_tokens():
     fused = weights(3, 5, 5)
     rows, tokens = np.array([0.5, 0, 0.5, 0, 0]), np.array([False, True, False, False, True])
     expected = [(0.5 * a[0, tokens] + 0.5 * a[2, tokens]).sum() for a in fused]
-    assert share_on_tokens(fused, tokens, rows) == pytest.approx(expected)
-    assert share_on_tokens(np.stack([mask_keys(a, tokens) for a in fused]), tokens, rows) == pytest.approx(0)
+    assert attention_share_on_tokens(fused, tokens, rows) == pytest.approx(expected)
+    assert attention_share_on_tokens(np.stack([mask_key_columns(a, tokens) for a in fused]), tokens, rows) == pytest.approx(0)
 
 
 def test_an_outlier_stands_out_where_at_most_one_in_twenty_others_has_as_much():

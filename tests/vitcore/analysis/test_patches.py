@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vitcore.analysis.patches import identical_patches, join_patches, shuffle_order, split_patches
+from vitcore.analysis.patches import identical_patches, join_patches, shuffled_patch_order, split_patches
 from vitcore.forward.block_activations import patch_embeddings
 from vitcore.grid import Grid
 from vitcore.models import load_model
@@ -56,10 +56,10 @@ def test_embeddings_of_the_shipped_model(shipped, rec):
 
 
 def test_shuffles_are_seeded_orders():
-    order = shuffle_order(196, 7)
+    order = shuffled_patch_order(196, 7)
     assert sorted(order) == list(range(196))
-    assert np.array_equal(order, shuffle_order(196, 7))
-    assert not np.array_equal(order, shuffle_order(196, 8))
+    assert np.array_equal(order, shuffled_patch_order(196, 7))
+    assert not np.array_equal(order, shuffled_patch_order(196, 8))
 
 
 def test_patches_with_the_same_pixels_are_the_same_token_before_positions_are_added(shipped):

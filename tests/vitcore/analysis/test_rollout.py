@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from vitcore.analysis.rollout import (
     HEAD_FUSIONS,
-    discard_weakest,
+    discard_weakest_between_patches,
     fuse_heads,
     rollout,
     rollout_matrix,
@@ -172,7 +172,7 @@ def test_fusing_heads():
 def test_discarding_takes_the_smallest_patch_to_patch_weights(prefix):
     fused = random_fused(3, 12, seed=prefix)
     for ratio in (0.1, 0.5, 0.9):
-        for before, after in zip(fused, discard_weakest(fused, ratio, prefix), strict=True):
+        for before, after in zip(fused, discard_weakest_between_patches(fused, ratio, prefix), strict=True):
             assert np.array_equal(after[:prefix], before[:prefix]), "a prefix token's row changed"
             assert np.array_equal(after[:, :prefix], before[:, :prefix]), "a prefix token's column changed"
             inner, kept = before[prefix:, prefix:], after[prefix:, prefix:]
@@ -185,8 +185,8 @@ def test_discarding_takes_the_smallest_patch_to_patch_weights(prefix):
 def test_discarding_nothing_changes_nothing():
     fused = random_fused()
     kept = fused.copy()
-    assert np.array_equal(discard_weakest(fused, 0.0, 1), fused)
-    discard_weakest(fused, 0.5, 1)
+    assert np.array_equal(discard_weakest_between_patches(fused, 0.0, 1), fused)
+    discard_weakest_between_patches(fused, 0.5, 1)
     rollout(fused, discard_ratio=0.5)
     assert np.array_equal(fused, kept), "the recording's own array was written to"
 

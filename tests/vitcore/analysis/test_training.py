@@ -3,13 +3,20 @@
 import numpy as np
 import pytest
 
-from vitcore.analysis import training_film
+from vitcore.analysis import training_curves_and_masks
 from vitcore.analysis.attention_distance import uniform_distance_px
-from vitcore.analysis.training_film import emerged_structure
+from vitcore.analysis.training_curves_and_masks import emerged_structure
 from vitcore.grid import Grid
 
 GRID = Grid(2, 2, 2, 1)
-FATE = np.array([training_film.UNTOUCHED, training_film.MASKED, training_film.REPLACED, training_film.KEPT])
+FATE = np.array(
+    [
+        training_curves_and_masks.UNTOUCHED,
+        training_curves_and_masks.MASKED,
+        training_curves_and_masks.REPLACED,
+        training_curves_and_masks.KEPT,
+    ]
+)
 
 
 def photo() -> np.ndarray:
@@ -19,37 +26,37 @@ def photo() -> np.ndarray:
 
 def test_a_curve_is_what_was_measured():
     log = [{"step": 1, "loss": 2.0}, {"step": 2, "loss": float("nan")}, {"step": 3, "top1": 5}, {"step": 4, "loss": 1}]
-    steps, values = training_film.log_curve(log, "loss")
+    steps, values = training_curves_and_masks.curve_from_log(log, "loss")
     assert steps.tolist() == [1, 4] and values.tolist() == [2.0, 1.0]
-    assert all(len(part) == 0 for part in training_film.log_curve(log, "val_loss"))
+    assert all(len(part) == 0 for part in training_curves_and_masks.curve_from_log(log, "val_loss"))
 
 
 def test_bins_keep_the_mean_and_those_of_the_logarithm_are_narrow_at_first():
     steps = np.arange(1, 101)
-    where, means = training_film.bin_curve(steps, steps * 2.0, 10)
+    where, means = training_curves_and_masks.average_curve_in_bins(steps, steps * 2.0, 10)
     assert len(where) == 10 and np.allclose(means, 2 * where) and np.isclose(where[0], 5.5)
-    assert training_film.bin_curve(steps, steps, 100)[0] is steps, "few enough as they are"
-    where, _ = training_film.bin_curve(np.arange(1, 1001), np.ones(1000), 6, log_steps=True)
+    assert training_curves_and_masks.average_curve_in_bins(steps, steps, 100)[0] is steps, "few enough as they are"
+    where, _ = training_curves_and_masks.average_curve_in_bins(np.arange(1, 1001), np.ones(1000), 6, log_steps=True)
     ratios = where[1:] / where[:-1]
     assert len(where) == 6 and ratios.max() / ratios.min() < 1.6
-    assert training_film.bin_curve(np.array([5, 5, 5]), np.ones(3), 2, True)[1].tolist() == [1.0]
+    assert training_curves_and_masks.average_curve_in_bins(np.array([5, 5, 5]), np.ones(3), 2, True)[1].tolist() == [1.0]
 
 
 def test_one_patch_does_not_darken_the_others():
     shares = np.full((10, 10, 10), 0.01)
     shares[0, 0, 0] = 0.9
-    assert training_film.shares_scale_top(shares) == 0.01
+    assert training_curves_and_masks.shares_scale_top(shares) == 0.01
 
 
 def test_only_replaced_patches_show_another_and_only_corrupted_ones_are_painted_and_count():
-    given = training_film.paint_corruption(photo(), FATE, np.array([0, 1, 0, 3]), GRID)
+    given = training_curves_and_masks.paint_corruption(photo(), FATE, np.array([0, 1, 0, 3]), GRID)
     assert given[::2, ::2, 0].tolist() == [[10, 20], [10, 40]]
     colours = np.full((4, 3), 99, np.uint8)
-    assert training_film.paint_patches(photo(), FATE, colours, GRID)[::2, ::2, 1].tolist() == [[10, 99], [99, 99]]
+    assert training_curves_and_masks.paint_patches(photo(), FATE, colours, GRID)[::2, ::2, 1].tolist() == [[10, 99], [99, 99]]
     said, true = np.zeros((4, 3), np.uint8), np.full((4, 3), 30, np.uint8)
     true[0] = 255  # was not asked for
-    assert training_film.colour_error(said, true, FATE) == 30
-    assert training_film.colour_error(said, true, np.zeros(4)) == 0
+    assert training_curves_and_masks.colour_error(said, true, FATE) == 30
+    assert training_curves_and_masks.colour_error(said, true, np.zeros(4)) == 0
 
 
 def film_arrays(table, distance_px, kernel=None):
@@ -81,4 +88,4 @@ def test_when_each_thing_was_first_there():
     noise, smooth = rng.normal(size=(8, 3, 8, 8)), np.ones((8, 3, 8, 8))
     px = np.array([[[9.0, 9.0]], [[9.0, 9.0]], [[2.0, 9.0]]])  # frames, layers, heads: they part in the last
     arrays = {"kernel": np.stack([noise, smooth, smooth]), "distance_px": px}
-    assert training_film.frames_of_emergence(arrays, grid) == {"filters": 1, "positions": None, "heads": 2}
+    assert training_curves_and_masks.first_emergence_frames(arrays, grid) == {"filters": 1, "positions": None, "heads": 2}

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 
 import vitcore
 from tests.conftest import lively
-from vitcore.analysis.patches import join_patches, shuffle_order, split_patches
+from vitcore.analysis.patches import join_patches, shuffled_patch_order, split_patches
 from vitcore.architectures import axial_vit
 from vitcore.architectures.build_model import build_from_description, create_paper_model
 from vitcore.forward.predict import predict
@@ -53,7 +53,7 @@ def test_every_picture_reads_it(changes, noise):
 
 def shuffle(vit, image):
     straight = record(vit, image)
-    order = shuffle_order(vit.grid.patches, 3)
+    order = shuffled_patch_order(vit.grid.patches, 3)
     return straight.logits, join_patches(split_patches(straight.model_input.pixels, vit.grid)[order], vit.grid), order
 
 

@@ -9,7 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from vitcore.architectures import model_summary, paper_models
 from vitcore.architectures.build_model import create_paper_model
-from vitcore.architectures.meta_device import meta_device
+from vitcore.architectures.meta_device import building_on_meta_device
 from vitcore.architectures.model_summary import module_parts, table_1_row
 from vitcore.models import load_model
 
@@ -29,7 +29,7 @@ PUBLISHED = [
 @cache
 def built(name, px=224):
     """On the meta device, where it takes no memory; nothing here changes it."""
-    with meta_device():
+    with building_on_meta_device():
         return create_paper_model(name, image_px=px)
 
 
@@ -63,7 +63,7 @@ def test_the_columns_of_table_1(name, blocks, width, mlp, heads, tokens):
 ])  # fmt: skip
 def test_ways_to_spell_a_name_and_names_of_other_things(said, name):
     found = paper_models.find_paper_model(said)
-    assert (found and found.name) == name and (name or load_model.timm_name(said) == said)
+    assert (found and found.name) == name and (name or load_model.timm_name_of_model(said) == said)
 
 
 def test_a_model_without_weights_says_how_to_get_one():
@@ -78,7 +78,7 @@ def test_weights_are_of_the_model_that_is_named(subtests):
             with subtests.test(family.name):
                 assert timm.models.get_pretrained_cfg(family.trained_weights, allow_unregistered=False).hf_hub_id
                 entry = family.trained_weights.partition(".")[0]
-                with meta_device():
+                with building_on_meta_device():
                     theirs = timm.create_model(entry, pretrained=False, num_classes=1000)
                 ours = built(family.name, theirs.pretrained_cfg["input_size"][1])
                 shapes = [{n: p.shape for n, p in module.named_parameters()} for module in (theirs, ours)]
@@ -107,7 +107,7 @@ def test_nothing_of_a_model_is_left_out(name):
 
 def test_of_blocks_alike_one_is_run_and_no_block_is_taken_for_another():
     """SAM's blocks have the same tensors and attend in windows, but for some that attend over the whole grid."""
-    with meta_device():
+    with building_on_meta_device():
         sizes = {"img_size": 64, "patch_size": 8, "embed_dim": 24, "depth": 6, "num_heads": 2, "neck_chans": 8, "window_size": 4}
         module = timm.models.vision_transformer_sam.VisionTransformerSAM(**sizes, global_attn_indexes=(1, 4), use_rel_pos=False)
     with FlopCounterMode(display=False, custom_mapping=model_summary._norms()) as counter, torch.no_grad():

@@ -6,7 +6,7 @@ import pytest
 
 from vitcore.experiments import catalogue, results_csv
 from vitcore.experiments.architecture_experiments import POSITIONS, QUICK_RECIPE
-from vitcore.experiments.experiment import Cell, Claim
+from vitcore.experiments.experiment import Claim, ExperimentCell
 from vitcore.train import run_folder
 from vitcore.train.recipe import with_changes
 
@@ -17,8 +17,8 @@ SHORT = with_changes(QUICK_RECIPE, {
 TINY = replace(
     POSITIONS, name="tiny", seeds=2, drawn="digits", others=("top1",), base=lambda quick: SHORT,
     cells=lambda quick: [
-        Cell("none", (("stem", "none"),), {"positions": "none"}), Cell("first", (), {"task": "masked"}),
-        Cell("after", (("stem", "1-D"),), {}, "first", learning_rates=(1e-3, 4e-3)),
+        ExperimentCell("none", (("stem", "none"),), {"positions": "none"}), ExperimentCell("first", (), {"task": "masked"}),
+        ExperimentCell("after", (("stem", "1-D"),), {}, "first", learning_rates=(1e-3, 4e-3)),
     ],
     claims=(Claim("Any kind is better than none.", lambda s: s["stem", "1-D"] - s["stem", "none"]),),
 )  # fmt: skip

@@ -6,12 +6,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from vitcore.assets import asset
+from vitcore.assets import asset_path
 from vitcore.experiments import results_csv, run_experiment
 from vitcore.experiments.architecture_experiments import DATA_SIZES
 from vitcore.experiments.catalogue import EXPERIMENTS, judge_claims
 from vitcore.experiments.experiment_chart import chart_from_results
-from vitcore.experiments.results_csv import Results, Row
+from vitcore.experiments.results_csv import ExperimentResults, MeasurementRow
 from vitcore.train import run_folder
 
 NAMES = list(EXPERIMENTS)
@@ -20,17 +20,17 @@ Level = Callable[[str, str, str], float]  # of a curve, a place and a measure
 
 def made_up(
     name: str, seeds: int = 0, sd: float = 10.0, level: Level = lambda curve, x, measure: 50, draw: int = 0, quick: bool = True
-) -> Results:
+) -> ExperimentResults:
     """Results of noise around a level of each place; after twice the steps nothing has changed but by noise."""
     one, noise = EXPERIMENTS[name], np.random.default_rng(draw)
     found = [
-        Row(cell.name, curve, x, seed, 1, measure,
+        MeasurementRow(cell.name, curve, x, seed, 1, measure,
             level(curve.removesuffix(", twice as long"), x, measure) + (0 if cell.checks_plateau else sd * noise.normal()),
             f"{cell.name}-{seed}")
         for seed in range(seeds or one.seeds) for cell in one.cells(quick) for curve,
         x in cell.chart_places for measure in one.measures
     ]  # fmt: skip
-    return Results({"quick": quick, "seeds": one.seeds, "overlap": 0.0}, tuple(found))
+    return ExperimentResults({"quick": quick, "seeds": one.seeds, "overlap": 0.0}, tuple(found))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -55,7 +55,11 @@ def test_every_cell_that_has_a_choice_of_rates_gets_one_and_no_other(name):
     for quick in (True, False):
         one = EXPERIMENTS[name]
         drawn = [task for task in run_experiment.learning_rate_tasks(one, quick, "digits") if task.cell.chart_places]
-        made = [Row(t.cell.name, *at, t.seed, 1, "top1", t.recipe.lr_peak, t.run) for t in drawn for at in t.cell.chart_places]
+        made = [
+            MeasurementRow(t.cell.name, *at, t.seed, 1, "top1", t.recipe.lr_peak, t.run)
+            for t in drawn
+            for at in t.cell.chart_places
+        ]
         assert run_experiment.best_learning_rates(made) == {
             cell.name: max(cell.learning_rates) for cell in one.cells(quick) if cell.learning_rates
         }
@@ -70,7 +74,7 @@ def test_both_families_and_all_arms_have_as_many_rates(name):
         assert len(optimisers) == 1 or name == "optimiser"
 
 
-def verdicts(name: str, results: Results) -> list[str]:
+def verdicts(name: str, results: ExperimentResults) -> list[str]:
     return [told.verdict for _, told in judge_claims(EXPERIMENTS[name], results)]
 
 
@@ -85,9 +89,9 @@ def test_noise_has_no_direction(name):
 
 def test_a_seed_that_is_not_finished_does_not_count():
     one, results = EXPERIMENTS["positions"], made_up("positions")
-    broken = Results(results.facts, tuple(row for row in results.rows if (row.seed, row.x) != (2, "2-D")))
+    broken = ExperimentResults(results.facts, tuple(row for row in results.rows if (row.seed, row.x) != (2, "2-D")))
     assert all(told.open_reason == "seeds" and told.verdict == "open" for _, told in judge_claims(one, broken))
-    assert all(told.open_reason == "seeds" for _, told in judge_claims(one, Results(results.facts, ())))
+    assert all(told.open_reason == "seeds" for _, told in judge_claims(one, ExperimentResults(results.facts, ())))
 
 
 def level(**at: float) -> Level:
@@ -193,7 +197,7 @@ def test_a_baseline_that_is_not_at_its_plateau_tells_nothing(name):
     results = made_up(name, sd=0.2)
     checked = {cell.name for cell in EXPERIMENTS[name].cells(True) if cell.checks_plateau}
     longer = [row._replace(value=row.value + 5) if row.cell in checked else row for row in results.rows]
-    for claim, told in judge_claims(EXPERIMENTS[name], Results(results.facts, tuple(longer))):
+    for claim, told in judge_claims(EXPERIMENTS[name], ExperimentResults(results.facts, tuple(longer))):
         assert (told.verdict, told.open_reason) == ("untestable", "" if claim.quick else "plateau")
 
 
@@ -202,7 +206,7 @@ def test_every_experiment_but_that_of_lengths_checks_a_plateau():
     assert unchecked == ["compute"]
 
 
-SHIPPED = sorted(asset("experiments").glob("*.csv"))
+SHIPPED = sorted(asset_path("experiments").glob("*.csv"))
 
 
 def test_every_experiment_ships_its_results():
@@ -212,7 +216,7 @@ def test_every_experiment_ships_its_results():
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
 def test_shipped_results_are_whole_and_of_these_recipes(file):
     one, results = EXPERIMENTS[file.stem], results_csv.read_results(file)
-    facts = run_experiment.csv_facts(one, True, one.drawn)
+    facts = run_experiment.csv_first_line_facts(one, True, one.drawn)
     assert [results.facts[what] for what in ("recipes", "data", "seeds")] == [facts[what] for what in ("recipes", "data", "seeds")]
     cells = [(cell.name, at) for cell in one.cells(True) for at in cell.chart_places]
     assert len(results.seeds()) == one.seeds >= 5
@@ -229,9 +233,9 @@ def test_a_shipped_cell_run_again_is_its_row(tmp_path, monkeypatch):
     """To 1e-6 on a processor of the same kind, with the same versions; elsewhere rounding grows in training, to half as much
     again as seeds differ."""
     monkeypatch.setattr(run_folder, "RUNS_FOLDER", tmp_path)
-    results = results_csv.read_results(asset("experiments") / "positions.csv")
+    results = results_csv.read_results(asset_path("experiments") / "positions.csv")
     one = EXPERIMENTS["positions"]
-    here = run_experiment.csv_facts(one, True, one.drawn)
+    here = run_experiment.csv_first_line_facts(one, True, one.drawn)
     if here["versions"] != results.facts["versions"]:
         pytest.skip("made with other versions")
     task = run_experiment.training_tasks(one, True, one.drawn, rates=run_experiment.best_learning_rates(results.trials))[1]

@@ -8,7 +8,7 @@ from safetensors.numpy import load_file, save_file
 
 from vitcore.analysis.position_embeddings import position_similarity, row_and_column_cosines, row_and_column_similarity
 from vitcore.experiments import run_experiment
-from vitcore.experiments.experiment import Cell, ExperimentError
+from vitcore.experiments.experiment import ExperimentCell, ExperimentError
 from vitcore.experiments.measures import measure_run
 from vitcore.grid import Grid
 from vitcore.train import run_folder
@@ -17,7 +17,7 @@ from vitcore.train import run_folder
 @pytest.fixture
 def run(tiny):
     """A run of a ViT of one block, 12 wide, three heads, on digits of 4×4 patches of 2 px: six steps of eight."""
-    one = replace(tiny, cells=lambda quick: [Cell("one", (("stem", "1-D"),))])
+    one = replace(tiny, cells=lambda quick: [ExperimentCell("one", (("stem", "1-D"),))])
     (task,) = run_experiment.training_tasks(replace(one, seeds=1), True, "digits")
     run_experiment.train_task(task)
     return run_folder.find_run(task.run, task.root)

@@ -16,7 +16,7 @@ from tests.vitcore.experiments.conftest import SHORT
 from vitcore.__main__ import main
 from vitcore.experiments import ray_cluster, run_experiment
 from vitcore.experiments.experiment import ExperimentError
-from vitcore.experiments.ray_cluster import RayTaskRunner, address_answers, describe_machines, resources_of_cell
+from vitcore.experiments.ray_cluster import RayTaskRunner, check_ray_address, cores_and_gpus, describe_machines
 from vitcore.experiments.results_csv import describe_hardware
 from vitcore.experiments.run_experiment import TrainingTask
 from vitcore.train import run_folder
@@ -50,23 +50,20 @@ def test_a_cluster_that_does_not_answer_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", ray)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        address_answers(address)
-        address_answers(f"ray://{address}")
+        check_ray_address(address)
+        check_ray_address(f"ray://{address}")
     monkeypatch.setenv("RAY_ADDRESS", address)
     with pytest.raises(ExperimentError, match=rf"^No Ray cluster answers at {address}, .* unset RAY_ADDRESS\.$"):
         next(RayTaskRunner()([None]))
     for left_to_ray in ("", "auto", "local", "nonsense"):
-        address_answers(left_to_ray)
+        check_ray_address(left_to_ray)
 
 
 def test_a_cell_asks_for_what_a_machine_has():
     small, large, two_gpus = {"CPU": 4.0}, {"CPU": 16.0, "memory": 1e9}, {"CPU": 24.0, "GPU": 2.0}
-    assert resources_of_cell([small, large], one_thread=True) == (1, 0) and resources_of_cell([small, large], one_thread=False) == (
-        4,
-        0,
-    )
-    assert resources_of_cell([{"CPU": 0.0}, small, two_gpus], one_thread=False) == (12, 1)
-    assert resources_of_cell([{"CPU": 0.0}, {}], one_thread=False) == (1, 0), "a cluster that has yet to grow"
+    assert cores_and_gpus([small, large], one_thread=True) == (1, 0) and cores_and_gpus([small, large], one_thread=False) == (4, 0)
+    assert cores_and_gpus([{"CPU": 0.0}, small, two_gpus], one_thread=False) == (12, 1)
+    assert cores_and_gpus([{"CPU": 0.0}, {}], one_thread=False) == (1, 0), "a cluster that has yet to grow"
     assert describe_machines([]) == {} and describe_machines([{"cores": 2}, {"cores": 2}]) == {"cores": 2}
     assert describe_machines([{"cpu": "A", "cores": 2}, {"cpu": "B", "cores": 2}]) == {"cpu": "A, B", "cores": 2}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.shells import ROOT, start
+from tests.forked_python import ROOT, start
 from tests.vitcore.experiments.conftest import SHORT, TINY
 from vitcore.__main__ import main
 from vitcore.experiments import results_csv, run_experiment
@@ -88,7 +88,7 @@ def out(once, tiny, tmp_path, monkeypatch) -> Path:
 
 def test_a_verdict_is_given_when_all_seeds_are_there_and_not_before(tiny, out):
     found = results_csv.read_results(out / "tiny.csv")
-    before = results_csv.Results(found.facts, tuple(row for row in found.rows if row.seed < 21), found.trials)
+    before = results_csv.ExperimentResults(found.facts, tuple(row for row in found.rows if row.seed < 21), found.trials)
     (_, told), (_, early) = (*judge_claims(tiny, found), *judge_claims(tiny, before))
     assert told.open_reason != "seeds" and (early.verdict, early.open_reason) == ("open", "seeds")
     with pytest.raises(ExperimentError, match="other seeds"):
@@ -141,7 +141,7 @@ def test_what_can_not_be_run_is_said_in_one_sentence(tiny, tmp_path, capsys, mon
     assert "version 99, and this vitcore reads version 2" in said(capsys, "tiny", "--quick", "--out", tmp_path)
     other.write_text("cell,curve\n1,2\n", encoding="utf-8")
     assert "no result of an experiment" in said(capsys, "tiny", "--quick", "--out", tmp_path)
-    facts = run_experiment.csv_facts(tiny, True, "digits") | {"versions": {"torch": "0.1"}}
+    facts = run_experiment.csv_first_line_facts(tiny, True, "digits") | {"versions": {"torch": "0.1"}}
     results_csv.write_results(other, facts, [])
     assert "made with other versions" in said(capsys, "tiny", "--quick", "--out", tmp_path)
     assert main(["experiment"]) == 0
@@ -151,7 +151,7 @@ def test_what_can_not_be_run_is_said_in_one_sentence(tiny, tmp_path, capsys, mon
 
 def test_a_full_disk_loses_nothing(tiny, out, monkeypatch, capsys):
     file = out / "tiny.csv"
-    found, write = results_csv.read_results(file), run_folder.write_atomically
+    found, write = results_csv.read_results(file), run_folder.write_file_atomically
     results_csv.write_results(file, found.facts, [*found.trials, *(row for row in found.rows if row.seed == 20)])
     before = file.read_bytes()
 
@@ -160,10 +160,10 @@ def test_a_full_disk_loses_nothing(tiny, out, monkeypatch, capsys):
             raise OSError(errno.ENOSPC, "No space left on device")
         write(to, content, sync)
 
-    monkeypatch.setattr(run_folder, "write_atomically", full)
+    monkeypatch.setattr(run_folder, "write_file_atomically", full)
     line = said(capsys, "tiny", "--quick", "--out", out)
     assert "could not be written (No space left on device)" in line and file.read_bytes() == before
-    monkeypatch.setattr(run_folder, "write_atomically", write)
+    monkeypatch.setattr(run_folder, "write_file_atomically", write)
     run(tiny, out)
     assert results_csv.read_results(file).seeds() == [20, 21]
 
@@ -178,7 +178,7 @@ def test_results_of_pictures_drawn_otherwise_are_of_other_recipes(tiny, monkeypa
     from vitcore.train.data import synthetic_pixels
 
     data = "drawn:classes=4,px=16,photos=40"
-    before = run_experiment.csv_facts(tiny, True, data)["recipes"]
-    assert run_experiment.csv_facts(tiny, True, data)["recipes"] == before
+    before = run_experiment.csv_first_line_facts(tiny, True, data)["recipes"]
+    assert run_experiment.csv_first_line_facts(tiny, True, data)["recipes"] == before
     monkeypatch.setattr(synthetic_pixels, "RADIUS", synthetic_pixels.RADIUS * 1.1)
-    assert run_experiment.csv_facts(tiny, True, data)["recipes"] != before
+    assert run_experiment.csv_first_line_facts(tiny, True, data)["recipes"] != before

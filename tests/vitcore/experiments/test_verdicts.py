@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from vitcore.experiments.verdicts import VERDICT_INTERVAL_PERCENT, at_plateau, confidence_interval, judge_effects
+from vitcore.experiments.verdict_statistics import VERDICT_INTERVAL_PERCENT, at_plateau, confidence_interval, judge_effects
 
 RNG = np.random.default_rng(2010_11929)
 

@@ -9,7 +9,7 @@ import torch
 from tests.vitcore.faithfulness.conftest import noise_for
 from vitcore import record
 from vitcore.attention_capture import AttentionCapture
-from vitcore.faithfulness.covered_patches import FILLS, answers_without, reads_patches
+from vitcore.faithfulness.covered_patches import FILLS, answer_reads_patches, logits_without_patches
 from vitcore.faithfulness.covered_recording import record_covered
 from vitcore.faithfulness.deletion import patch_order
 from vitcore.forward.mask_outliers import mask_outlier_tokens
@@ -26,7 +26,7 @@ def test_a_covered_recording_is_a_recording_without_those_patches(vit, fill):
     np.testing.assert_allclose(plain.rollout(), rec.rollout(), atol=1e-6)
     np.testing.assert_allclose(plain.class_attention(), rec.pooled_attention(vit.blocks - 1), atol=1e-6)
     covered = record_covered(vit, rec, gone, fill, seed=4)
-    expected = answers_without(vit, rec.model_input.pixels, [gone], fill, seed=4)[0]
+    expected = logits_without_patches(vit, rec.model_input.pixels, [gone], fill, seed=4)[0]
     np.testing.assert_allclose(covered.logits, expected, atol=1e-5)
     maps = covered.rollout(), covered.class_attention()
     assert all(one.shape == (vit.grid.rows, vit.grid.cols) for one in maps) and covered.covered.nonzero()[0].tolist() == gone
@@ -54,7 +54,7 @@ def test_one_patch_left_is_read_alone(vit):
     rec, left = record(vit, noise_for(vit)), 5
     gone = [patch for patch in range(vit.grid.patches) if patch != left]
     covered = record_covered(vit, rec, gone, "removed")
-    np.testing.assert_allclose(covered.logits, answers_without(vit, rec.model_input.pixels, [gone], "removed")[0], atol=1e-5)
+    np.testing.assert_allclose(covered.logits, logits_without_patches(vit, rec.model_input.pixels, [gone], "removed")[0], atol=1e-5)
     for drawn in (covered.rollout(), covered.class_attention()):
         assert drawn.ravel().nonzero()[0].tolist() == [left]
     if vit.pooling == "attention pool":
@@ -63,7 +63,7 @@ def test_one_patch_left_is_read_alone(vit):
 
 def test_nothing_left_is_the_floor_or_is_refused(vit):
     every = range(vit.grid.patches)
-    if reads_patches(vit):
+    if answer_reads_patches(vit):
         with pytest.raises(ModelError, match="one of them must stay"):
             record_covered(vit, noise_for(vit), every, "removed")
         return

@@ -11,10 +11,16 @@ import torch
 from tests.conftest import NORMALISE, TINY, lively
 from vitcore import record
 from vitcore.attention_capture import AttentionCapture
-from vitcore.faithfulness.covered_patches import FILLS, PIXEL_FILLS, answers_without, cover_patches, reads_patches
-from vitcore.faithfulness.deletion import deletion_curves, place_among, random_order_maps
+from vitcore.faithfulness.covered_patches import FILLS, PIXEL_FILLS, answer_reads_patches, cover_patches, logits_without_patches
+from vitcore.faithfulness.deletion import deletion_curves, random_maps, share_of_lower_values
 from vitcore.faithfulness.method_maps import MAPS, map_title, method_maps
-from vitcore.faithfulness.method_ranking import best_method, compare_methods, photo_deletion, ranking_sentence, t_interval
+from vitcore.faithfulness.method_ranking import (
+    best_method,
+    compare_methods,
+    photo_deletion,
+    ranking_sentence,
+    t_confidence_interval,
+)
 from vitcore.faithfulness.weight_randomisation import randomisation_test
 from vitcore.forward.predict import predict
 from vitcore.forward.recording import to_model_input
@@ -29,10 +35,10 @@ def pixels_of(vit, seed=0):
 @pytest.mark.parametrize("fill", FILLS)
 def test_covering_nothing_changes_nothing_and_a_batch_is_its_images(vit, fill):
     pixels, sets = pixels_of(vit), [(), (0,), (3, 1), (2,), (5, 4)]
-    together = answers_without(vit, pixels, sets, fill, seed=9)
+    together = logits_without_patches(vit, pixels, sets, fill, seed=9)
     np.testing.assert_allclose(together[0], predict(vit, pixels), atol=1e-5)
     for one, answer in zip(sets, together, strict=True):
-        np.testing.assert_allclose(answers_without(vit, pixels, [one], fill, seed=9, batch=1)[0], answer, atol=1e-5)
+        np.testing.assert_allclose(logits_without_patches(vit, pixels, [one], fill, seed=9, batch=1)[0], answer, atol=1e-5)
     assert all(np.abs(answer - together[0]).max() > 1e-4 for answer in together[1:])
 
 
@@ -44,7 +50,7 @@ def test_removed_tokens_are_those_a_sequence_without_them_has(vit):
         tokens = own._pos_embed(own.patch_embed(to_model_input(vit, pixels)))
         kept = [t for t in range(vit.grid.tokens) if t - vit.grid.prefix not in gone]
         expected = own.forward_head(own.norm(own.blocks(own.norm_pre(tokens[:, kept]))))[0].numpy()
-    np.testing.assert_allclose(answers_without(vit, pixels, [gone], "removed")[0], expected, atol=1e-5)
+    np.testing.assert_allclose(logits_without_patches(vit, pixels, [gone], "removed")[0], expected, atol=1e-5)
 
 
 SMALL = {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 2, "num_heads": 3, "num_classes": 5}
@@ -72,7 +78,7 @@ def test_removed_tokens_are_gone_in_every_family(name):
     pixels, gone, own = pixels_of(vit), [1, 7, 15], vit.module
     shapes = set()
     with AttentionCapture(lambda event: shapes.add(event.shape[-1])):
-        answer = answers_without(vit, pixels, [gone], "removed")[0]
+        answer = logits_without_patches(vit, pixels, [gone], "removed")[0]
     assert max(shapes) == vit.grid.tokens - 3
     patches = [i for i in range(vit.grid.patches) if i not in gone]
     with torch.inference_mode():
@@ -84,11 +90,11 @@ def test_removed_tokens_are_gone_in_every_family(name):
             x = block(x) if mine is None else block(x, rope=mine[..., patches, :])
         expected = own.forward_head(own.norm(x))[0].numpy()
     np.testing.assert_allclose(answer, expected, atol=1e-5)
-    whole, half = answers_without(vit, pixels, [(), range(8)], "removed")
+    whole, half = logits_without_patches(vit, pixels, [(), range(8)], "removed")
     np.testing.assert_allclose(whole, predict(vit, pixels), atol=1e-5)
     if own.__class__.__name__ == "Eva":
         moved = np.concatenate([pixels[16:], pixels[:16]])  # the lower half at the upper half's places
-        assert np.abs(answers_without(vit, moved, [range(8, 16)], "removed")[0] - half).max() > 1e-3
+        assert np.abs(logits_without_patches(vit, moved, [range(8, 16)], "removed")[0] - half).max() > 1e-3
 
 
 @pytest.mark.parametrize("name", KEEPING)
@@ -96,7 +102,7 @@ def test_models_that_keep_every_patch_say_so(name):
     options = {} if name == "resnet10t" else SMALL
     vit = made_small(name, **options)
     with pytest.raises(ModelError, match="keeps all patches"):
-        answers_without(vit, pixels_of(vit), [(0,)], "removed")
+        logits_without_patches(vit, pixels_of(vit), [(0,)], "removed")
 
 
 def test_positions_inside_blocks_and_code_that_ignores_the_swap_are_refused(make_vit):
@@ -108,7 +114,7 @@ def test_positions_inside_blocks_and_code_that_ignores_the_swap_are_refused(make
     for positions, place in (("1d", "blocks"), ("relative", "stem")):
         vit = wrap(lively(AblatedViT(positions, place, **shape)), **NORMALISE)
         with pytest.raises(ModelError, match="keeps all patches"):
-            answers_without(vit, pixels_of(vit), [(0,)], "removed")
+            logits_without_patches(vit, pixels_of(vit), [(0,)], "removed")
     vit = make_vit()
 
     class Deaf(type(vit.module)):
@@ -118,16 +124,16 @@ def test_positions_inside_blocks_and_code_that_ignores_the_swap_are_refused(make
     deaf = copy.copy(vit.module)
     deaf.__class__ = Deaf
     with pytest.raises(ModelError, match="keeps all patches"):
-        answers_without(replace(vit, module=deaf), pixels_of(vit), [(0,)], "removed")
+        logits_without_patches(replace(vit, module=deaf), pixels_of(vit), [(0,)], "removed")
 
 
 def test_removing_all_is_one_answer_for_every_photo_or_is_refused(vit):
     every = [range(vit.grid.patches)]
-    if reads_patches(vit):
+    if answer_reads_patches(vit):
         with pytest.raises(ModelError, match="one of them must stay"):
-            answers_without(vit, pixels_of(vit), every, "removed")
+            logits_without_patches(vit, pixels_of(vit), every, "removed")
         return
-    floors = [answers_without(vit, pixels_of(vit, seed), every, "removed")[0] for seed in (0, 1)]
+    floors = [logits_without_patches(vit, pixels_of(vit, seed), every, "removed")[0] for seed in (0, 1)]
     np.testing.assert_allclose(*floors, atol=1e-6)
 
 
@@ -172,9 +178,9 @@ def test_a_model_that_answers_by_one_patch_falls_when_it_goes(make_vit):
     upper, lower = curve.strongest_first[0], curve.strongest_first[-1]
     np.testing.assert_allclose(curve.deletion, lower + (upper - lower) / 32, atol=1e-6)
     np.testing.assert_allclose(curve.insertion, upper - (upper - lower) / 32, atol=1e-6)
-    others = [one.gap for one in deletion_curves(vit, pixels, random_order_maps(vit), target=1, fill="mean", steps=16).values()]
+    others = [one.gap for one in deletion_curves(vit, pixels, random_maps(vit), target=1, fill="mean", steps=16).values()]
     assert (
-        place_among(curve.gap, others) >= 0.95
+        share_of_lower_values(curve.gap, others) >= 0.95
         and curve.gap == pytest.approx(max(*others, curve.gap))
         and abs(np.mean(others)) < 0.15
     )
@@ -187,7 +193,7 @@ def test_insertion_is_the_weakest_first_read_backwards(make_vit):
     strongest = np.argsort(-values.ravel())
     for share, found in zip(curve.shares, curve.weakest_first, strict=True):
         there = strongest[: round(16 * (1 - share))]
-        logits = answers_without(vit, pixels, [set(range(16)) - set(there.tolist())], "removed")[0].astype(float)
+        logits = logits_without_patches(vit, pixels, [set(range(16)) - set(there.tolist())], "removed")[0].astype(float)
         assert found == pytest.approx(np.exp(logits[2]) / np.exp(logits).sum(), abs=1e-5)
 
 
@@ -250,9 +256,9 @@ def test_methods_are_ranked_over_photos(make_vit):
 
 
 def test_interval_and_place_by_hand():
-    low, high = t_interval(np.array([1.0, 2.0, 3.0]))
+    low, high = t_confidence_interval(np.array([1.0, 2.0, 3.0]))
     assert (low, high) == pytest.approx((2 - 4.30265 / 3**0.5, 2 + 4.30265 / 3**0.5), abs=1e-4)
-    assert place_among(2, [1, 2, 3, 4]) == 0.375
+    assert share_of_lower_values(2, [1, 2, 3, 4]) == 0.375
 
 
 def test_shuffled_weights_change_gradient_maps_and_not_what_reads_none(make_vit):
@@ -270,9 +276,9 @@ def test_shuffled_weights_change_gradient_maps_and_not_what_reads_none(make_vit)
 def test_the_shared_model_stays_as_it_is_while_threads_remove_tokens(make_vit):
     vit = replace(make_vit(), labels=tuple("abcdefghij"))
     before, pixels = copy.deepcopy(vit.module.state_dict()), pixels_of(vit)
-    expected = [answers_without(vit, pixels, [(i,)], "removed")[0] for i in range(8)]
+    expected = [logits_without_patches(vit, pixels, [(i,)], "removed")[0] for i in range(8)]
     with ThreadPoolExecutor(8) as threads:
-        found = [*threads.map(lambda i: answers_without(vit, pixels, [(i,)], "removed")[0], range(8))]
+        found = [*threads.map(lambda i: logits_without_patches(vit, pixels, [(i,)], "removed")[0], range(8))]
     np.testing.assert_allclose(found, expected, atol=1e-6)
     assert isinstance(vit.module.patch_drop, torch.nn.Identity) and not vit.module._forward_hooks
     assert all((tensor == before[name]).all() for name, tensor in vit.module.state_dict().items())

@@ -12,25 +12,33 @@ from tests.conftest import SAMPLES
 from tests.vitcore.faithfulness.conftest import noise_for
 from vitcore import figures, record
 from vitcore.__main__ import main
-from vitcore.assets import asset
+from vitcore.assets import asset_path
 from vitcore.cli.map_tests import run_tests
-from vitcore.faithfulness import map_tables
-from vitcore.faithfulness.covered_patches import answers_without
-from vitcore.faithfulness.deletion import DeletionCurve, deletion_curves, random_order_maps
-from vitcore.faithfulness.map_charts import deletion_chart
-from vitcore.faithfulness.method_maps import CHANCE, MAPS, MIDDLE, NO_METHODS, drawn_by, map_title
+from vitcore.faithfulness import map_test_tables
+from vitcore.faithfulness.covered_patches import logits_without_patches
+from vitcore.faithfulness.deletion import DeletionCurve, deletion_curves, random_maps
+from vitcore.faithfulness.map_test_charts import deletion_chart
+from vitcore.faithfulness.method_maps import CHANCE, MAPS, MIDDLE, NO_METHODS, map_title, maps_by_model
 from vitcore.faithfulness.method_ranking import (
     PhotoDeletion,
     add_random_orders,
     photo_deletion,
     rank_methods,
-    rank_sentence,
+    rank_of_method_sentence,
     ranking_sentence,
 )
 from vitcore.faithfulness.photo_masks import photos_with_masks
-from vitcore.faithfulness.plausibility import EVEN, agreement, bootstrap_interval, mass, pixel_auc, plausibility, pointing
-from vitcore.faithfulness.stability import CHANGES, compress, stability_test
-from vitcore.faithfulness.weight_randomisation import mean_tests, randomisation_tests, unchanged_sentence
+from vitcore.faithfulness.plausibility import (
+    EVEN,
+    bootstrap_interval,
+    mask_agreement,
+    mass_on_mask,
+    pixel_auc,
+    plausibility_scores,
+    pointing_game,
+)
+from vitcore.faithfulness.stability import CHANGES, compress_as_jpeg, stability_test
+from vitcore.faithfulness.weight_randomisation import mean_randomisation_tests, randomisation_tests, unchanged_maps_sentence
 from vitcore.figures.charts.map_tests import PLAIN
 from vitcore.images import PhotoError
 from vitcore.models import load_model
@@ -44,7 +52,7 @@ def named(make_vit):
 
 
 def test_each_set_of_patches_is_run_once_and_orders_by_chance_come_with_their_reverse(named):
-    pixels, orders = np.asarray(noise_for(named)), random_order_maps(named, 4)
+    pixels, orders = np.asarray(noise_for(named)), random_maps(named, 4)
     assert (orders["chance 0"] == -orders["chance 1"]).all() and (orders["chance 0"] != orders["chance 2"]).any()
     heard = []
     curves = deletion_curves(named, pixels, orders, steps=4, on_progress=lambda done, count: heard.append((done, count)))
@@ -52,7 +60,9 @@ def test_each_set_of_patches_is_run_once_and_orders_by_chance_come_with_their_re
     assert [done for done, _ in heard] == sorted(done for done, _ in heard)
     np.testing.assert_array_equal(curves["chance 0"].strongest_first, curves["chance 1"].weakest_first)
     assert sum(curve.gap for curve in curves.values()) == pytest.approx(0, abs=1e-12)
-    one_by_one = [answers_without(named, pixels, [np.argsort(-orders["chance 2"].ravel())[:k]], "removed") for k in (0, 16, 32)]
+    one_by_one = [
+        logits_without_patches(named, pixels, [np.argsort(-orders["chance 2"].ravel())[:k]], "removed") for k in (0, 16, 32)
+    ]
     for found, answer in zip(curves["chance 2"].strongest_first, one_by_one, strict=False):
         logits = answer[0].astype(float)
         assert found == pytest.approx(np.exp(logits)[curves["chance 2"].target] / np.exp(logits).sum(), abs=1e-5)
@@ -74,15 +84,15 @@ def test_random_orders_added_later_are_those_run_at_once(named, fill):
 def test_gradient_maps_of_random_weights_are_other_maps_and_one_that_ignores_weights_is_called_so(make_vit):
     vit = replace(make_vit(img_size=64), labels=tuple("abcdefghij"))
     tests = [
-        randomisation_tests(vit, drawn_by(record(vit, noise_for(vit, seed)), (*GRADIENT_METHODS, MIDDLE), 3), seed)
+        randomisation_tests(vit, maps_by_model(record(vit, noise_for(vit, seed)), (*GRADIENT_METHODS, MIDDLE), 3), seed)
         for seed in range(4)
     ]
-    means = mean_tests(tests)
+    means = mean_randomisation_tests(tests)
     for name in GRADIENT_METHODS:
         assert abs(means[name].correlations[-1]) <= 0.2, name
         assert means[name].depends_on_weights
     assert (means[MIDDLE].correlations == 1).all() and not means[MIDDLE].depends_on_weights
-    assert unchanged_sentence(means) == "Unchanged by random weights (rank correlation of 0.5 or more): middle of the picture."
+    assert unchanged_maps_sentence(means) == "Unchanged by random weights (rank correlation of 0.5 or more): middle of the picture."
 
 
 def test_changed_photos_lie_on_the_first_one_again(named):
@@ -91,7 +101,7 @@ def test_changed_photos_lie_on_the_first_one_again(named):
     for name in ("shift", "mirror"):
         apply, moved, still = CHANGES[name]
         np.testing.assert_allclose(moved(brightness(apply(pixels, named.grid))), still(brightness(pixels)))
-    assert 0 < np.abs(compress(pixels, named.grid).astype(int) - pixels).mean() < 64
+    assert 0 < np.abs(compress_as_jpeg(pixels, named.grid).astype(int) - pixels).mean() < 64
     test = stability_test(named, record(named, noise_for(named)))
     assert set(test.correlations) == set(MAPS) and test.target != test.other
     assert [test.correlations[name]["class"] for name in ("rollout", "class_attention")] == pytest.approx([1, 1])
@@ -104,15 +114,17 @@ def test_agreement_with_a_mask_by_hand():
     mask = np.zeros((8, 8), bool)
     mask[:4, :4] = True  # the upper left of four patches
     heat = np.array([[3.0, 1.0], [0.0, -5.0]])
-    assert mass(heat, mask) == 0.75 and pointing(heat, mask) == 1 and pointing(-heat, mask) == 0
-    assert pointing(np.ones((2, 2)), mask) == 0.25 == mass(np.ones((2, 2)), mask) and np.isnan(mass(-np.ones((2, 2)), mask))
+    assert mass_on_mask(heat, mask) == 0.75 and pointing_game(heat, mask) == 1 and pointing_game(-heat, mask) == 0
+    assert pointing_game(np.ones((2, 2)), mask) == 0.25 == mass_on_mask(np.ones((2, 2)), mask) and np.isnan(
+        mass_on_mask(-np.ones((2, 2)), mask)
+    )
     counted = np.ones((8, 8), bool)
     counted[:4, 4:] = False
-    assert mass(heat, mask, counted) == 1
+    assert mass_on_mask(heat, mask, counted) == 1
     fine = np.where(mask, 2.0, 1.0)
     assert pixel_auc(fine, mask) == 1 and pixel_auc(-fine, mask) == 0 and pixel_auc(np.ones((8, 8)), mask) == 0.5
     fine[0, 0] = 0  # one of 16 pixels of the object below all 48 others
-    assert agreement(fine, mask).auc == pytest.approx(15 / 16)
+    assert mask_agreement(fine, mask).auc == pytest.approx(15 / 16)
     low, high = bootstrap_interval(np.array([0.0, 1.0] * 50 + [np.nan]))
     assert low == pytest.approx(0.4, abs=0.03) and high == pytest.approx(0.6, abs=0.03)
 
@@ -134,7 +146,7 @@ def test_a_baseline_is_never_called_best(named):
     said = ranking_sentence(scores, "mean")
     assert said.startswith("Best over 3 photos (patches in the mean colour): rollout.")
     assert said.endswith("middle of the picture is not significantly worse.")
-    assert rank_sentence(scores, "chefer").startswith("Place 2 of 2: ") and not rank_sentence(scores, MIDDLE)
+    assert rank_of_method_sentence(scores, "chefer").startswith("Place 2 of 2: ") and not rank_of_method_sentence(scores, MIDDLE)
     for insertion in (False, True):
         names = [label.text for label in deletion_chart(results[0], insertion).labels]
         assert [map_title("rollout") in name for name in names if "<b>" in name] == [True]
@@ -145,20 +157,20 @@ def test_a_baseline_is_never_called_best(named):
 def test_tables_come_back_as_they_went(named):
     rec, names = record(named, noise_for(named)), ("rollout", "chefer")
     one = photo_deletion(named, rec, names, steps=4, random_orders=4)
-    text = map_tables.deletion_csv([one], "vitcore test x")
-    (back,) = map_tables.read_deletion(text)
+    text = map_test_tables.deletion_csv([one], "vitcore test x")
+    (back,) = map_test_tables.read_deletion_csv(text)
     assert (
-        map_tables.made_by(text) == "vitcore test x"
+        map_test_tables.command_of_table(text) == "vitcore test x"
         and back.places == pytest.approx(dict(one.places))
         and back.ranked == one.ranked
     )
     assert back.curves["chefer"].gap == pytest.approx(one.curves["chefer"].gap, abs=1e-3)
-    tests = {"x": randomisation_tests(named, drawn_by(rec, names, 0))}
-    again = map_tables.read_weights(map_tables.weights_csv(tests, ""))["x"]["chefer"]
+    tests = {"x": randomisation_tests(named, maps_by_model(rec, names, 0))}
+    again = map_test_tables.read_randomisation_csv(map_test_tables.randomisation_csv(tests, ""))["x"]["chefer"]
     np.testing.assert_allclose(again.correlations, tests["x"]["chefer"].correlations, atol=1e-4)
     assert again.parts == tests["x"]["chefer"].parts
     stable = stability_test(named, rec, names)
-    back = map_tables.read_stability(map_tables.stability_csv({"x": stable}, ""))["x"]
+    back = map_test_tables.read_stability_csv(map_test_tables.stability_csv({"x": stable}, ""))["x"]
     assert (back.target, back.other) == (stable.target, stable.other)
     assert back.probabilities == pytest.approx(dict(stable.probabilities), abs=1e-4)
     for name in names:
@@ -177,7 +189,7 @@ def masked_photos(tmp_path):
 
 
 def test_plausibility_of_photos_with_masks(named, masked_photos):
-    scores = {one.name: one for one in plausibility(named, photos_with_masks(masked_photos), ("rollout", MIDDLE))}
+    scores = {one.name: one for one in plausibility_scores(named, photos_with_masks(masked_photos), ("rollout", MIDDLE))}
     assert scores[EVEN].values.tolist() == [[0.5, 0.5, 0.5]] * 2
     assert scores[MIDDLE].mean("auc") == pytest.approx(0.5, abs=0.01) == scores[MIDDLE].mean("mass")
     low, high = scores["rollout"].interval("auc")
@@ -196,7 +208,7 @@ def test_the_verb_writes_tables_that_say_the_same_as_its_json(named, masked_phot
             "--fill", "removed,mean", "--csv", masked_photos / "out", "--out", masked_photos / "out", "--json"]  # fmt: skip
     assert main([str(one) for one in argv]) == 0
     found = json.loads(capsys.readouterr().out)
-    table = map_tables.read_deletion((masked_photos / "out/deletion.csv").read_text())
+    table = map_test_tables.read_deletion_csv((masked_photos / "out/deletion.csv").read_text())
     assert [(one.photo, one.fill) for one in table] == [(one["photo"], one["fill"]) for one in found["deletion"]]
     assert found["ranking"]["mean"]["sentence"].startswith("Best over 2 photos (patches in the mean colour)")
     assert found["weights"]["0.png"]["middle"]["depends_on_weights"] is False
@@ -239,7 +251,7 @@ def test_the_verb_goes_on_where_it_was_stopped(named, masked_photos, monkeypatch
 
 def test_the_tables_that_ship_are_this_model_s(shipped):
     """One photo's curves are computed anew; the ranking's sentence is made of the table."""
-    table = map_tables.read_deletion((asset("maps") / "deletion.csv").read_text(encoding="utf-8"))
+    table = map_test_tables.read_deletion_csv((asset_path("maps") / "deletion.csv").read_text(encoding="utf-8"))
     by_fill = {fill: [one for one in table if one.fill == fill] for fill in {one.fill for one in table}}
     assert set(by_fill) == {"removed", "mean", "blur"}
     gallery = {file.name for file in SAMPLES.glob("*.jpg")}
@@ -253,8 +265,8 @@ def test_the_tables_that_ship_are_this_model_s(shipped):
     scores = rank_methods(by_fill["removed"])
     assert ranking_sentence(scores, "removed").startswith(f"Best over {len(gallery)} photos (patches removed): ")
     methods = [score.name for score in scores if score.name != MIDDLE]
-    assert rank_sentence(scores, methods[2]).startswith(f"Place 3 of {len(methods)}: ")
-    with (asset("maps") / "plausibility.csv").open(encoding="utf-8") as file:
+    assert rank_of_method_sentence(scores, methods[2]).startswith(f"Place 3 of {len(methods)}: ")
+    with (asset_path("maps") / "plausibility.csv").open(encoding="utf-8") as file:
         made_by = next(file)
         rows = {row["method"]: row for row in csv.DictReader(file)}
     assert made_by.startswith("# vitcore test --masks ") and set(rows) == {*MAPS, EVEN}

@@ -6,9 +6,9 @@ from PIL import Image, ImageFilter
 
 from vitcore import figures
 from vitcore.figures.attention import resize_for_figure
-from vitcore.figures.heat_overlay import darkened_lut, heat_colour_scale, heat_colours, scale_top
-from vitcore.figures.paper_style import paper_alpha, paper_style_photo
-from vitcore.figures.theme import SEQUENTIAL
+from vitcore.figures.heat_overlay import darkened_colour_table, heat_colour_scale, heat_colours, scale_top
+from vitcore.figures.paper_style import paper_style_alpha, paper_style_photo
+from vitcore.figures.theme_colours import SEQUENTIAL
 from vitcore.grid import Grid
 
 GRID = Grid(4, 6, 16)
@@ -33,7 +33,7 @@ def authors(mask, size, patch_px):
 @pytest.mark.parametrize("rows, patch_px", [(14, 16), (7, 32)])
 def test_the_papers_drawing_step_by_step(seed, rows, patch_px):
     mask = np.random.default_rng(seed).random((rows, rows)) ** 4
-    alpha = paper_alpha(mask, (224, 224), Grid(rows, rows, patch_px))
+    alpha = paper_style_alpha(mask, (224, 224), Grid(rows, rows, patch_px))
     assert alpha.dtype == np.uint8 and alpha.shape == (224, 224)
     assert np.abs(alpha / 255 - authors(mask, (224, 224), patch_px)).max() <= 1 / 255
     assert (alpha.min(), alpha.max()) == (0, 255)
@@ -41,14 +41,14 @@ def test_the_papers_drawing_step_by_step(seed, rows, patch_px):
 
 def test_the_blur_is_one_patch_at_any_size():
     mask = np.random.default_rng(0).random((14, 14))
-    small, large = paper_alpha(mask, (224, 224), Grid(14, 14, 16)), paper_alpha(mask, (672, 672), Grid(14, 14, 16))
+    small, large = paper_style_alpha(mask, (224, 224), Grid(14, 14, 16)), paper_style_alpha(mask, (672, 672), Grid(14, 14, 16))
     again = np.asarray(Image.fromarray(large).resize((224, 224), Image.Resampling.BOX)).astype(int)
     assert np.abs(again - small).mean() < 4
 
 
 def test_alpha_shows_the_photo_over_black():
     photo = Image.new("RGB", (96, 64), (200, 100, 50))
-    drawn, alpha = paper_style_photo(peaked(0, 0), photo, GRID), paper_alpha(peaked(0, 0), (96, 64), GRID)
+    drawn, alpha = paper_style_photo(peaked(0, 0), photo, GRID), paper_style_alpha(peaked(0, 0), (96, 64), GRID)
     assert drawn.shape == (64, 96, 3)
     assert np.abs(drawn - alpha[..., None] / 255 * (200, 100, 50)).max() <= 1
     assert drawn.max((0, 1)).tolist() == [200, 100, 50] and drawn[:16, :16].max() == 200 and drawn[-1, -1].max() == 0
@@ -66,8 +66,8 @@ def test_heat_goes_from_0_to_the_largest():
     mask[2, 3] = 7.0
     drawn = heat_colours(mask, 7)
     assert (
-        drawn[2, 3].tolist() == darkened_lut(SEQUENTIAL)[255].tolist()
-        and drawn[0, 0].tolist() == darkened_lut(SEQUENTIAL)[0].tolist()
+        drawn[2, 3].tolist() == darkened_colour_table(SEQUENTIAL)[255].tolist()
+        and drawn[0, 0].tolist() == darkened_colour_table(SEQUENTIAL)[0].tolist()
     )
 
 
@@ -146,6 +146,6 @@ def test_a_towering_patch_does_not_hide_the_others():
 def test_the_papers_drawing_begins_where_the_heats_colours_end():
     mask = np.full((14, 14), 0.002)
     mask[:, 7:] = 0.004
-    alone, mask[0, 0] = paper_alpha(mask, (224, 224), Grid(14, 14, 16)), 0.5
-    towered = paper_alpha(mask, (224, 224), Grid(14, 14, 16))
+    alone, mask[0, 0] = paper_style_alpha(mask, (224, 224), Grid(14, 14, 16)), 0.5
+    towered = paper_style_alpha(mask, (224, 224), Grid(14, 14, 16))
     assert np.abs(towered[120:200, 150:220].astype(int) - alone[120:200, 150:220]).max() <= 1, "no blacker for one bright patch"

@@ -8,7 +8,7 @@ from PIL import Image
 
 from vitcore import figures
 from vitcore.figures import print_figure
-from vitcore.figures.theme import HEAT, lut
+from vitcore.figures.theme_colours import HEAT, colour_table
 from vitcore.grid import Grid
 
 GRID = Grid(4, 6, 16)
@@ -29,7 +29,8 @@ def pixel(layer, row, col):
 
 
 @pytest.mark.parametrize(
-    ("style", "most", "none"), [("heat", lut(HEAT)[255], lut(HEAT)[0]), ("light", (100,) * 3, (100 * 33 / 255,) * 3)]
+    ("style", "most", "none"),
+    [("heat", colour_table(HEAT)[255], colour_table(HEAT)[0]), ("light", (100,) * 3, (100 * 33 / 255,) * 3)],
 )
 def test_the_photo_is_lit_as_in_the_browser(style, most, none):
     photo = drawn(style).rasters[0]

@@ -13,7 +13,7 @@ from PIL import Image
 from tests.drawings import DRAWINGS
 from vitcore import figures
 from vitcore.figures.painters.png_and_svg import PAPER_COLOUR, SOFTWARE, print_figure
-from vitcore.figures.theme import INK_COLOURS
+from vitcore.figures.theme_colours import INK_COLOURS
 
 PIXELS = (  # printed as PNG; as SVG all of them are
     "patches", "filters", "positions", "heads", "rollout", "rollout as the paper draws it", "predictions", "curves", "confusion",

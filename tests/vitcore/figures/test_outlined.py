@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 from vitcore import figures
 from vitcore.figures import print_figure
 from vitcore.figures.outlier_frames import FRAME_COLOUR, frame_outliers, frame_outliers_in_pixels
-from vitcore.figures.theme import SEQUENTIAL, hex_to_rgb, lut
+from vitcore.figures.theme_colours import SEQUENTIAL, colour_table, hex_to_rgb
 from vitcore.grid import Grid
 
 GRID = Grid(4, 4, 16)
@@ -45,6 +45,6 @@ def luminance(colour):
 
 def test_mark_or_casing_is_seen_on_every_colour_of_the_scale():
     """WCAG's 3:1 for what is no text: of the frame's two colours at least one."""
-    for ground in map(luminance, lut(SEQUENTIAL)[::15]):
+    for ground in map(luminance, colour_table(SEQUENTIAL)[::15]):
         ratios = [(max(ground, ink) + 0.05) / (min(ground, ink) + 0.05) for ink in (luminance(hex_to_rgb(FRAME_COLOUR)), 0.0)]
         assert max(ratios) >= 3

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 import vitcore
 from vitcore import figures
-from vitcore.assets import asset
+from vitcore.assets import asset_path
 from vitcore.figures import print_figure
 from vitcore.figures.attention import resize_for_figure
 from vitcore.figures.attention_explorer import head_scale_tops
@@ -23,14 +23,14 @@ from vitcore.figures.heat_overlay import (
     scale_top,
 )
 from vitcore.figures.relevance import relevance_scale_top
-from vitcore.figures.theme import DETAIL, HEAT, ON_PHOTO, diverging_scale, lut
+from vitcore.figures.theme_colours import DETAIL, HEAT, ON_PHOTO, colour_table, diverging_palette
 from vitcore.grid import Grid
 from vitcore.images import sharp_crop
 from vitcore.models.random_weights import with_random_weights
 
 LUMA = np.array([0.2126, 0.7152, 0.0722])  # Rec. 709
-SIGNED_HEAT, SIGNED_HEAT_DARK = (diverging_scale(mode) + ON_PHOTO for mode in ("light", "dark"))
-SAMPLES = sorted(asset("samples").glob("*.jpg"))
+SIGNED_HEAT, SIGNED_HEAT_DARK = (diverging_palette(mode) + ON_PHOTO for mode in ("light", "dark"))
+SAMPLES = sorted(asset_path("samples").glob("*.jpg"))
 SIDE = 480
 Y, X = np.mgrid[:SIDE, :SIDE]
 NOISE = np.random.default_rng(3).integers(0, 256, (SIDE, SIDE))
@@ -67,7 +67,7 @@ def signed_rank(values: np.ndarray, picture: np.ndarray) -> float:
     """The same where brightness falls to both sides of 0: how much darker than nothing, with the sign that the hue tells."""
     red_less_blue = picture[..., :3].astype(float) @ np.array([1.0, 0, -1])
     sign = np.sign(brightness(np.repeat(red_less_blue[..., None], 3, 2), values.shape))
-    darker = lut(SIGNED_HEAT)[127] @ LUMA - brightness(picture, values.shape)
+    darker = colour_table(SIGNED_HEAT)[127] @ LUMA - brightness(picture, values.shape)
     return float(spearmanr(values.ravel(), (sign * darker).ravel()).statistic)
 
 
@@ -107,18 +107,18 @@ def test_the_bar_has_the_colours_that_are_on_the_photo(scale):
     signed, mode = scale != HEAT, "dark" if scale == SIGNED_HEAT_DARK else "light"
     values = np.linspace(-1 if signed else 0, 1, 256).reshape(16, 16)
     picture = heat_on_photo(values, fine_detail(photo_of("noise"), (16, 16)), 1, signed, mode).reshape(16, 30, 16, 30, 3)
-    assert np.abs(picture.mean((1, 3)).reshape(256, 3) - lut(scale)).max() <= 0.2
+    assert np.abs(picture.mean((1, 3)).reshape(256, 3) - colour_table(scale)).max() <= 0.2
 
 
 def test_brighter_is_more_for_every_kind_of_eye():
     """Luma rises along the scale; to both sides of 0 it falls, on a dark page it rises; a Viénot dichromat sees the same order."""
-    rises = lut(HEAT) @ LUMA
-    falls = lut(SIGNED_HEAT).astype(float) @ LUMA
+    rises = colour_table(HEAT) @ LUMA
+    falls = colour_table(SIGNED_HEAT).astype(float) @ LUMA
     assert (np.diff(rises[::4]) > 0).all() and (np.diff(falls[:127:4]) > 0).all() and (np.diff(falls[129::4]) < 0).all()
-    on_dark = lut(SIGNED_HEAT_DARK).astype(float) @ LUMA
+    on_dark = colour_table(SIGNED_HEAT_DARK).astype(float) @ LUMA
     assert (np.diff(on_dark[:127:4]) < 0).all() and (np.diff(on_dark[129::4]) > 0).all() and on_dark[127] < on_dark[0] / 2
     for red, green in ((0.1124, 0.8876), (0.2928, 0.7072)):  # protan, deutan: what both become (Viénot 1999), linear light
-        linear = (lut(HEAT) / 255.0) ** 2.2
+        linear = (colour_table(HEAT) / 255.0) ** 2.2
         one = red * linear[:, 0] + green * linear[:, 1]
         seen = np.stack([one, one, linear[:, 2]], 1) ** (1 / 2.2)
         assert (np.diff((seen @ LUMA)[::4]) > 0).all()
@@ -165,7 +165,7 @@ def test_heads_and_masked_maps_can_be_read(shipped):
     from vitcore.forward.mask_outliers import mask_outlier_tokens
 
     for name in ("crab", "rocket"):
-        rec = vitcore.record(shipped, asset(f"samples/{name}.jpg"), maps=range(shipped.blocks))
+        rec = vitcore.record(shipped, asset_path(f"samples/{name}.jpg"), maps=range(shipped.blocks))
         detail = fine_detail(resize_for_figure(sharp_crop(rec.photo, rec.model_input)), rec.grid)
         for values in (np.asarray(one, float) for block in rec.maps for one in rec.head_maps(block)):
             top = scale_top(values)
@@ -188,8 +188,8 @@ def test_random_weights_show_nothing_beside_the_trained_model(recs, shipped):
     spread = [np.ptp(brightness(heat_on_photo(one, detail, top), one.shape)) for one in maps]
     assert spread[0] > 5 * spread[1], "flat"
     alone = heat_on_photo(maps[1], detail, scale_top(maps[1]))
-    assert np.ptp(brightness(alone, maps[1].shape)) < 0.2 * np.ptp(lut(HEAT) @ LUMA), "by itself, too"
-    assert brightness(alone, maps[1].shape).max() < 0.5 * (lut(HEAT) @ LUMA).max(), "and dark"
+    assert np.ptp(brightness(alone, maps[1].shape)) < 0.2 * np.ptp(colour_table(HEAT) @ LUMA), "by itself, too"
+    assert brightness(alone, maps[1].shape).max() < 0.5 * (colour_table(HEAT) @ LUMA).max(), "and dark"
 
 
 def test_a_scale_counts_in_even_shares():

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests import files
+from tests import picture_files
 from vitcore import figures
 from vitcore.figures.painters.png_and_svg import print_figure, svg_in_dark_mode
-from vitcore.figures.theme import CATEGORICAL, SEQUENTIAL, lut
+from vitcore.figures.theme_colours import CATEGORICAL, SEQUENTIAL, colour_table
 from vitcore.grid import Grid
 
 
@@ -27,8 +27,8 @@ def centre_of(drawn, colour, within=40):
 
 def test_pictures_are_the_right_way_up():
     grid = Grid(6, 8, 8)
-    drawn = printed(figures.patches(np.asarray(files.corners(grid.image_px[::-1])), grid))
-    red, green, blue = (centre_of(drawn, c) for c in (files.RED, files.GREEN, files.BLUE))
+    drawn = printed(figures.patches(np.asarray(picture_files.corners(grid.image_px[::-1])), grid))
+    red, green, blue = (centre_of(drawn, c) for c in (picture_files.RED, picture_files.GREEN, picture_files.BLUE))
     assert red[1] < green[1] - 0.2 and red[0] < blue[0] - 0.2
     assert abs(red[0] - green[0]) < 0.02 and abs(red[1] - blue[1]) < 0.02
 
@@ -49,7 +49,7 @@ def test_the_scale_bar_is_printed():
     maps[0, 0, 0] = 1
     drawn = printed(figures.attention_heads(maps, Grid(4, 4, 8), "Heads"))
     for place in (60, 128, 200):  # colours of the scale that the map itself does not have
-        centre_of(drawn, lut(SEQUENTIAL)[place].astype(int), 6)
+        centre_of(drawn, colour_table(SEQUENTIAL)[place].astype(int), 6)
 
 
 @pytest.mark.parametrize("count", [1, 5])

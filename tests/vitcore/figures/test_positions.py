@@ -6,7 +6,7 @@ import pytest
 from vitcore import figures
 from vitcore.analysis.position_embeddings import position_similarity
 from vitcore.figures.positions import similarity_mosaic
-from vitcore.figures.theme import DIVERGING, lut
+from vitcore.figures.theme_colours import DIVERGING, colour_table
 from vitcore.grid import Grid
 
 GRIDS = [Grid(4, 4, 8), Grid(3, 5, 8), Grid(5, 2, 8, 0)]
@@ -27,14 +27,14 @@ def test_every_tile_is_in_its_place(grid):
     for one in range(grid.patches):
         for other in range(grid.patches):
             (r, c), (y, x) = grid.row_col(one), grid.row_col(other)
-            expected = lut(DIVERGING)[round(255 * (cosine[one, other] + 1) / 2)]
+            expected = colour_table(DIVERGING)[round(255 * (cosine[one, other] + 1) / 2)]
             assert np.abs(places[r, y, c, x].astype(int) - expected).max() <= 2
 
 
 @each_grid
 def test_a_position_is_itself_most_of_all(grid):
     drawn = similarity_mosaic(np.eye(grid.patches), grid, gutter=False)
-    full = (drawn[..., :3] == lut(DIVERGING)[255]).all(-1)
+    full = (drawn[..., :3] == colour_table(DIVERGING)[255]).all(-1)
     assert full.mean() == pytest.approx(1 / grid.patches)
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from vitcore import figures
-from vitcore.figures.heat_overlay import darkened_lut, heat_colours
+from vitcore.figures.heat_overlay import darkened_colour_table, heat_colours
 from vitcore.figures.relevance import relevance_scale_top, rollout_per_layer_scale, rollout_per_layer_top
-from vitcore.figures.theme import DIVERGING, SEQUENTIAL
+from vitcore.figures.theme_colours import DIVERGING, SEQUENTIAL
 from vitcore.grid import Grid
 
 GRID = Grid(4, 6, 16)
@@ -20,7 +20,7 @@ def signed_map():
 
 
 def test_signs_have_the_ends_of_the_diverging_scale_and_zero_its_middle():
-    colours, table = heat_colours(signed_map(), 2.0, signed=True), darkened_lut(DIVERGING)
+    colours, table = heat_colours(signed_map(), 2.0, signed=True), darkened_colour_table(DIVERGING)
     assert colours[1, 2].tolist() == table[255].tolist()
     assert colours[0, 0].tolist() == table[128].tolist()
     assert colours[3, 5].tolist() == table[64].tolist()
@@ -39,7 +39,7 @@ def test_amounts_are_heat_from_zero():
     fig = figures.relevance(values, PHOTO, GRID, "A", "%")
     bar = fig.colour_scale
     assert (bar.low, bar.high) == (0, 2 / values.mean()) and bar.unit == "times the map's mean"
-    assert heat_colours(values, relevance_scale_top(values, False))[0, -1].tolist() == darkened_lut(SEQUENTIAL)[0].tolist()
+    assert heat_colours(values, relevance_scale_top(values, False))[0, -1].tolist() == darkened_colour_table(SEQUENTIAL)[0].tolist()
 
 
 def test_a_picture_states_its_largest_value_in_its_unit_and_in_even_shares():

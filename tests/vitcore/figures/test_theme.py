@@ -12,7 +12,7 @@ from PIL import Image
 from tests.conftest import contrast
 from vitcore import figures
 from vitcore.figures.drawing import Drawing, HoverGrid, RasterLayer
-from vitcore.figures.theme import (
+from vitcore.figures.theme_colours import (
     CATEGORICAL,
     DIVERGING,
     DIVERGING_DARK,
@@ -21,26 +21,28 @@ from vitcore.figures.theme import (
     SEQUENTIAL,
     ColourScale,
     apply_colour_scale,
-    lut,
-    mosaic,
+    colour_table,
     pixels_to_data_uri,
+    tile_mosaic,
 )
 
 
 @pytest.mark.parametrize("scale", [SEQUENTIAL, DIVERGING, DIVERGING_DARK])
 def test_scales_have_256_colours(scale):
-    table = lut(scale)
+    table = colour_table(scale)
     assert table.shape == (256, 3) and table.dtype == np.uint8
     assert len(np.unique(table, axis=0)) > 200
 
 
 def test_more_is_lighter_and_zero_is_the_middle():
-    light = lut(SEQUENTIAL).astype(float) @ (0.2126, 0.7152, 0.0722)
+    light = colour_table(SEQUENTIAL).astype(float) @ (0.2126, 0.7152, 0.0722)
     assert (np.diff(light) > -0.5).all() and light[-1] - light[0] > 150
     for scale in (DIVERGING, DIVERGING_DARK):
-        low, middle, high = lut(scale)[[0, 127, 255]].astype(int)
+        low, middle, high = colour_table(scale)[[0, 127, 255]].astype(int)
         assert low[2] > low[0] and high[0] > high[2] and np.ptp(middle) < 12
-    assert lut(DIVERGING_DARK)[127].max() < 40 < 200 < lut(DIVERGING)[127].min(), "zero is as dark or light as its page"
+    assert colour_table(DIVERGING_DARK)[127].max() < 40 < 200 < colour_table(DIVERGING)[127].min(), (
+        "zero is as dark or light as its page"
+    )
 
 
 @pytest.mark.parametrize("scale", [DIVERGING, DIVERGING_DARK])
@@ -54,7 +56,7 @@ def test_the_words_red_and_blue_are_true_of_the_scale_on_light_and_on_dark_pages
 
 
 def test_numbers_become_colours_from_low_to_high():
-    table = lut(SEQUENTIAL)
+    table = colour_table(SEQUENTIAL)
     found = apply_colour_scale(np.array([[0.0, 5], [10, 20]]), SEQUENTIAL, 0, 10)
     assert found.shape == (2, 2, 3)
     assert found.reshape(4, 3).tolist() == [table[i].tolist() for i in (0, 128, 255, 255)]
@@ -82,7 +84,7 @@ def test_photographs_travel_as_jpeg_and_what_is_transparent_does_not(photo):
 
 def test_a_mosaic():
     tiles = np.arange(1, 6, dtype=np.uint8)[:, None, None, None] * np.ones((1, 2, 3, 3), np.uint8)
-    drawn = mosaic(tiles, cols=2, gutter=1, zoom=2)
+    drawn = tile_mosaic(tiles, cols=2, gutter=1, zoom=2)
     assert drawn.shape == (3 * 4 + 2, 2 * 6 + 1, 4)
     assert [drawn[y, x, 0] for y, x in [(0, 0), (0, 7), (5, 0), (5, 7), (10, 0)]] == [1, 2, 3, 4, 5]
     assert (drawn[4, :, 3] == 0).all() and (drawn[:, 6, 3] == 0).all() and (drawn[10:, 7:, 3] == 0).all()
@@ -114,7 +116,7 @@ def test_a_scale_bar():
     marker = bar.marker
     assert (marker.cmin, marker.cmax, marker.colorbar.title.text) == (-1, 1, "cosine")
     assert list(marker.colorbar.tickvals) == [-1, 0, 1]
-    assert marker.colorscale[0][1] == "rgb({},{},{})".format(*lut(DIVERGING)[0]) and marker.colorscale[-1][0] == 1
+    assert marker.colorscale[0][1] == "rgb({},{},{})".format(*colour_table(DIVERGING)[0]) and marker.colorscale[-1][0] == 1
 
 
 @pytest.mark.parametrize("mode, page", PAPER_COLOUR.items())

@@ -61,9 +61,9 @@ def test_the_shell_steers_as_the_library_does(shipped, tmp_path, capsys):
     import json
 
     from vitcore.__main__ import main
-    from vitcore.assets import asset
+    from vitcore.assets import asset_path
 
-    cat, espresso = (str(asset(f"samples/{name}.jpg")) for name in ("cat", "espresso"))
+    cat, espresso = (str(asset_path(f"samples/{name}.jpg")) for name in ("cat", "espresso"))
     asked = ["steer", cat, "--towards", espresso, "--layer", "6", "--scales", "0,2", "--out", str(tmp_path)]
     assert main([*asked, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)

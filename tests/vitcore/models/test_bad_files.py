@@ -270,7 +270,7 @@ def test_a_head_that_does_not_fit_is_left_out(state, tmp_path):
     save_file(dict(state) | {"head.bias": torch.zeros(3)}, tmp_path / "a.safetensors")
     found = load_model.inspect(tmp_path / "a.safetensors")
     assert found.problems == () and "head.bias" in found.notes[0]
-    vit = load_model.open_inspected(found)
+    vit = load_model.open_inspected_checkpoint(found)
     assert vit.labels == () and vit.module.num_classes == 0
 
 

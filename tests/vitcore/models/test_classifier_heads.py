@@ -10,7 +10,7 @@ import transformers as T
 from checkpoints import lively
 from torch import nn
 
-from vitcore.architectures.classifier_head import read_head
+from vitcore.architectures.classifier_head import read_classifier_head
 from vitcore.architectures.head_layers import HEAD_ACTIVATIONS
 from vitcore.models import load_model
 
@@ -233,7 +233,7 @@ def test_layers_over_a_picture_are_no_classifier(tmp_path):
 def test_layers_of_a_head_are_proven_by_names_and_shapes():
     def layers(**shapes):
         state = {f"head.{name.replace('_', '.')}": torch.empty(shape) for name, shape in shapes.items()}
-        head = read_head(state)
+        head = read_classifier_head(state)
         return head and [kind for kind, *_ in head.layers]
 
     assert layers(weight=(3, 8)) == layers(fc_weight=(3, 8)) == ["linear"]

@@ -90,8 +90,8 @@ def test_a_classifier_beside_it_and_heads_that_no_periods_tell(tmp_path):
     x = torch.randn(2, 3, 64, 64)
     out = module(x)
     answers = {"heads": 3, "pool": "token"}
-    same(load_model.open_inspected(found, answers, image_px=64), head(out.pooler_output), x)
-    mean = load_model.open_inspected(found, answers | {"pool": "avg"}, image_px=64)
+    same(load_model.open_inspected_checkpoint(found, answers, image_px=64), head(out.pooler_output), x)
+    mean = load_model.open_inspected_checkpoint(found, answers | {"pool": "avg"}, image_px=64)
     same(mean, head(out.last_hidden_state[:, 5:].mean(1)), x)
 
 

@@ -43,7 +43,7 @@ def test_the_other_models_of_a_checkpoint(tmp_path):
     torch.save({"model_ema": {k: v + 1 for k, v in state.items()}, "model": state}, tmp_path / "a.pth")
     found = load_model.inspect(tmp_path / "a.pth", part="model")
     assert found.parts == ("model_ema", "model") and any("model_ema" in note for note in found.notes)
-    assert torch.equal(load_model.open_inspected(found).module(photos(32, 32)), module(photos(32, 32)))
+    assert torch.equal(load_model.open_inspected_checkpoint(found).module(photos(32, 32)), module(photos(32, 32)))
 
 
 def test_what_came_before_timms_names(tmp_path):
@@ -90,7 +90,7 @@ def test_labels_and_colours_of_a_directory(tmp_path):
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(processor))
     found = load_model.inspect(tmp_path)
     assert found.questions == () and found.problems == ()
-    vit = load_model.open_inspected(found)
+    vit = load_model.open_inspected_checkpoint(found)
     assert vit.labels == ("cat", "dog", "owl") and (vit.mean, vit.std) == ((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
     x = photos(32, 32)
     with torch.inference_mode():

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 import vitcore
-from vitcore.models.checkpoint_inspection import lookalikes
-from vitcore.models.checkpoint_inspection.lookalikes import preparation_by_name, surest_normalisation
+from vitcore.models.checkpoint_inspection import likely_answers
+from vitcore.models.checkpoint_inspection.likely_answers import most_confident_normalisation, preprocessing_by_name
 from vitcore.models.checkpoint_inspection.open_questions import NORMALISATIONS
 from vitcore.models.load_model import AssumedAnswersWarning, ModelError, inspect
 
@@ -54,7 +54,7 @@ def test_a_name_or_silent_norms_tell_where_norms_are(weights, tmp_path):
     )
     with torch.device("meta"):
         after = timm.create_model("vit_base_patch16_rpn_224").state_dict()
-    assert preparation_by_name("vit_base_patch16_rpn_224.sw_in1k", after)[0]["norm_place"] == "after"
+    assert preprocessing_by_name("vit_base_patch16_rpn_224.sw_in1k", after)[0]["norm_place"] == "after"
 
 
 def test_told_to_be_like_a_model_nothing_of_it_is_assumed(weights, tmp_path):
@@ -75,8 +75,10 @@ def test_told_to_be_like_a_model_nothing_of_it_is_assumed(weights, tmp_path):
 def test_told_to_be_like_a_model_norms_stand_where_it_has_them(weights, tmp_path, monkeypatch):
     file, name = saved(tmp_path, "mine", weights), "vit_tiny_patch16_224.augreg_in21k_ft_in1k"
     assert "norm_place" not in likely(file, like=name) and type(vitcore.load(file, like=name).module.blocks[0]).__name__ == "Block"
-    prepared = lookalikes.preparation_like(name, weights, "mine") | {"norm_place": "after"}  # as of timm's res-post-norm models
-    monkeypatch.setattr(lookalikes, "preparation_like", lambda *_: prepared)
+    prepared = likely_answers.preprocessing_like(name, weights, "mine") | {
+        "norm_place": "after"
+    }  # as of timm's res-post-norm models
+    monkeypatch.setattr(likely_answers, "preprocessing_like", lambda *_: prepared)
     assert type(vitcore.load(file, like=name).module.blocks[0]).__name__ == "ResPostBlock"
 
 
@@ -97,7 +99,7 @@ def test_where_no_name_tells_the_surest_answers_do(noise, weights, tmp_path):
 
     grey = [np.full((8, 8, 3), 51, np.uint8)] * 2  # 0.2: half makes −0.6 of it, imagenet about −1.1, clip −0.9, none 0.2
     for name, centre in (("half", -0.6), ("imagenet", -1.1), ("clip", -0.92), ("none", 0.2)):
-        surest, bits = surest_normalisation(Sure(centre), grey)
+        surest, bits = most_confident_normalisation(Sure(centre), grey)
         assert surest == name and min(bits.values()) == bits[name] and len(bits) == 4
     with pytest.warns(AssumedAnswersWarning, match=r"normalise=\w+ \(its classes have \d\.\d bits of entropy"):
         vit = vitcore.load(saved(tmp_path, "mine", weights))

@@ -48,7 +48,7 @@ def test_its_answer_is_timms(name, roof, classes, tmp_path):
 def test_its_size_is_that_of_timms_weights_and_a_card_opens_it_again(tmp_path):
     module, file = saved(tmp_path, "mobilevit_xxs", num_classes=3)
     found = load_model.inspect(file)
-    opened = [load_model.open_inspected(found)]
+    opened = [load_model.open_inspected_checkpoint(found)]
     found.write_card(found.card())
     opened.append(load_model.load(file, answers={}))
     assert [vit.grid.image_px for vit in opened] == [(256, 256)] * 2

@@ -23,13 +23,13 @@ def test_what_names_do_not_tell_is_asked(name, tmp_path):
     found = load_model.inspect(tmp_path / "bare.pth")
     question = next(q for q in found.questions if q.key == "architecture")
     assert question.choices == ("vit", name)
-    same_answers(load_model.open_inspected(found, {"architecture": name}), module)
-    plain = load_model.open_inspected(found, {"architecture": "vit"})
+    same_answers(load_model.open_inspected_checkpoint(found, {"architecture": name}), module)
+    plain = load_model.open_inspected_checkpoint(found, {"architecture": "vit"})
     with torch.inference_mode():
         x = torch.randn(1, 3, *plain.grid.image_px)
         assert not torch.allclose(plain.module(x), module(x), atol=1e-3)
     with pytest.raises(load_model.ModelError, match=name):
-        load_model.open_inspected(found, {"architecture": "resnet50"})
+        load_model.open_inspected_checkpoint(found, {"architecture": "resnet50"})
     found.write_card(found.card({"architecture": name}))
     same_answers(load_model.load(tmp_path / "bare.pth"), module)
 

@@ -24,7 +24,7 @@ from vitcore.models.embeddings import (
 )
 from vitcore.models.load_model import ModelError
 from vitcore.models.random_weights import with_random_weights
-from vitcore.models.transformers_models.vision_part import candidates, read_answer
+from vitcore.models.transformers_models.vision_part import read_output_tensor, vision_part_candidates
 
 T = pytest.importorskip("transformers", reason="the package transformers is not installed (requirements-dev.txt)")
 
@@ -137,11 +137,11 @@ def saved(make, folder, size=None):
 
 def own_answer(model, x):
     """What the model that was saved answers itself, with its attention (B, H, T, T) where it gives it."""
-    for part, dual in candidates(model):
+    for part, dual in vision_part_candidates(model):
         with torch.no_grad():
             out = part.get_image_features(pixel_values=x, output_attentions=True) if dual else part(pixel_values=x)
             maps = None if dual else getattr(part(pixel_values=x, output_attentions=True), "attentions", None)
-        given = read_answer(out)[1]
+        given = read_output_tensor(out)[1]
         if given.ndim == 4:
             return given.mean((2, 3)), maps
         class_token = given.ndim == 3

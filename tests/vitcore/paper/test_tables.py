@@ -8,19 +8,19 @@ from vitcore.paper.tables import PretrainingRun
 
 def test_every_row_names_its_table():
     for name in tables.TABLE_NAMES:
-        assert {row["table"] for row in tables.table_rows(name)} == {f"Table {name.partition('-')[0]}"}
+        assert {row["table"] for row in tables.paper_table_rows(name)} == {f"Table {name.partition('-')[0]}"}
     with pytest.raises(KeyError, match="not '10'"):
-        tables.table_rows("10")
+        tables.paper_table_rows("10")
 
 
 def test_the_printed_means_are_the_means():
-    means = next(row for row in tables.table_rows("9") if row["task"] == "Mean")
+    means = next(row for row in tables.paper_table_rows("9") if row["task"] == "Mean")
     for model in [column for column in means if column.startswith("ViT")]:
         assert tables.vtab_group_means(model)["all"] == pytest.approx(float(means[model]), abs=0.051)
-    *given, average = tables.table_rows("7")
+    *given, average = tables.paper_table_rows("7")
     for column in list(average)[2:]:
         assert sum(float(row[column]) for row in given) / len(given) == pytest.approx(float(average[column]), abs=0.0051)
-    vtab = [row for row in tables.table_rows("2") if "VTAB" in row["dataset"]]
+    vtab = [row for row in tables.paper_table_rows("2") if "VTAB" in row["dataset"]]
     best = {(row["model"], row["pretraining"]): float(row["accuracy"]) for row in vtab}
     assert best["ViT-H/14", "JFT-300M"] == pytest.approx(tables.vtab_group_means("ViT-H/14 (JFT)")["all"], abs=0.01)
 
@@ -30,7 +30,7 @@ def test_tables_5_6_and_7_share_their_numbers():
     longest = {run.model: run for run in sorted(tables.pretraining_runs("ImageNet"), key=lambda run: run.epochs)}
     for model, by in tables.accuracy_by_data_size("ImageNet").items():
         assert by["JFT-300M"] == pytest.approx(longest[model].accuracy, abs=0.05 if model == "ViT-H/14" else 1e-9)
-    adam = {row["dataset"]: row for row in tables.table_rows("7")}
+    adam = {row["dataset"]: row for row in tables.paper_table_rows("7")}
     by_name = {run.model: run for run in tables.pretraining_runs("ImageNet") if run.epochs == 7}
     assert float(adam["ImageNet"]["ResNet50 Adam"]) == by_name["ResNet50x1"].accuracy
     assert float(adam["ImageNet"]["ResNet152x2 Adam"]) == by_name["ResNet152x2"].accuracy

@@ -9,14 +9,14 @@ from PIL import Image
 
 import vitcore
 from vitcore.figures.relevance import rollout_per_layer_top
-from vitcore.figures.theme import SEQUENTIAL, ColourScale
-from vitcore.report.animations.encode_frames import MAX_BYTES, REST_MS, SIDES_PX
-from vitcore.report.animations.frame_sheet import runs
-from vitcore.report.animations.rollout_animation import animation, animation_end_frame
+from vitcore.figures.theme_colours import SEQUENTIAL, ColourScale
+from vitcore.report.animations.encode_within_size import MAX_BYTES, REST_MS, SIDES_PX
+from vitcore.report.animations.frame_sheet import split_text_by_font
+from vitcore.report.animations.rollout_animation import rollout_animation, rollout_end_frame
 from vitcore.report.animations.step_animation import AnimationStep, step_animation
 from vitcore.report.report_numbers import rollout_per_layer
 from vitcore.report.report_settings import ReportSettings, layer_range_words
-from vitcore.translation import speaking
+from vitcore.translation import using_translation
 
 
 def frames(data: bytes) -> list[Image.Image]:
@@ -31,7 +31,7 @@ def frames(data: bytes) -> list[Image.Image]:
 
 @pytest.mark.parametrize("kind", ["webp", "gif"])
 def test_a_frame_a_layer(kind, shipped, rec):
-    data = animation(shipped, rec, ReportSettings(), kind)
+    data = rollout_animation(shipped, rec, ReportSettings(), kind)
     assert len(data) <= MAX_BYTES
     image = Image.open(io.BytesIO(data))
     assert image.format == kind.upper() and image.n_frames == shipped.blocks and image.info["loop"] == 0
@@ -43,9 +43,9 @@ def test_a_frame_a_layer(kind, shipped, rec):
 
 
 def test_frames_begin_with_the_first_layer_asked_and_the_still_is_the_last(shipped, rec):
-    assert len(frames(animation(shipped, rec, ReportSettings(first_block=9)))) == 3
+    assert len(frames(rollout_animation(shipped, rec, ReportSettings(first_block=9)))) == 3
     assert (layer_range_words(9, 9), layer_range_words(9, 11)) == ("layer 9", "layers 9–11")
-    last, whole = frames(animation(shipped, rec))[-1], animation_end_frame(shipped, rec)
+    last, whole = frames(rollout_animation(shipped, rec))[-1], rollout_end_frame(shipped, rec)
     assert whole.size == last.size
     assert np.abs(np.asarray(whole, np.int16) - np.asarray(last, np.int16)).mean() < 4, "WebP loses a little"
 
@@ -59,28 +59,28 @@ def test_one_scale_for_all_frames(rec):
 
 
 def test_it_shrinks_until_it_is_small_enough(shipped, rec):
-    large = animation(shipped, rec, ReportSettings(), "gif")
-    small = animation(shipped, rec, ReportSettings(), "gif", max_bytes=len(large) // 2)
+    large = rollout_animation(shipped, rec, ReportSettings(), "gif")
+    small = rollout_animation(shipped, rec, ReportSettings(), "gif", max_bytes=len(large) // 2)
     assert len(small) <= len(large) // 2
     assert Image.open(io.BytesIO(small)).width < Image.open(io.BytesIO(large)).width <= SIDES_PX[0]
     with pytest.raises(ValueError, match="webp or gif"):
-        animation(shipped, rec, ReportSettings(), "mp4")
+        rollout_animation(shipped, rec, ReportSettings(), "mp4")
 
 
 def test_a_large_model_s_animation_fits_and_a_wide_one_s_has_room_for_words(make_vit, noise):
     vit = make_vit(img_size=384, patch_size=16, embed_dim=24, depth=24, num_heads=3)
-    data = animation(vit, vitcore.record(vit, noise(0, (1600, 1200))), ReportSettings(), "gif")
+    data = rollout_animation(vit, vitcore.record(vit, noise(0, (1600, 1200))), ReportSettings(), "gif")
     assert len(data) <= MAX_BYTES and len(frames(data)) == 24
     vit = make_vit(img_size=(24, 48))
-    wide, high = frames(animation(vit, vitcore.record(vit, noise())))[0].size
+    wide, high = frames(rollout_animation(vit, vitcore.record(vit, noise())))[0].size
     assert wide == SIDES_PX[0] and high < 0.85 * wide, "as wide as the photo, with room for words"
 
 
 @pytest.mark.parametrize("font", ["Inside ViT SC", "Inside ViT TC"])
 def test_chinese_is_written_in_letters_that_are_there(font):
     words = "第 0–11 层" if font.endswith("SC") else "第 0–11 層"
-    with speaking({"Inside ViT SC": font}):
-        pieces = runs(words, 24)
+    with using_translation({"Inside ViT SC": font}):
+        pieces = split_text_by_font(words, 24)
     assert "".join(part for part, _ in pieces) == words and len(pieces) == 3
     for part, face in pieces:
         missing = bytes(face.getmask("\U0010fffe"))

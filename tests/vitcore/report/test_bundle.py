@@ -12,17 +12,17 @@ import pytest
 from PIL import Image
 
 import vitcore
-from tests import files
+from tests import picture_files
 from tests.conftest import SAMPLES, TINY, timm_vit
-from tests.printing import printed_once
+from tests.printed_figures import printed_once
 from vitcore.__main__ import main
-from vitcore.file_names import file_name, slug
+from vitcore.file_names import result_file_name, safe_folder_name
 from vitcore.forward.recording import record
 from vitcore.images import open_photo, photo_from_image
 from vitcore.models import load_model
-from vitcore.report import bundle as reports
-from vitcore.report.bundle import ReportBundle
-from vitcore.report.output_folder import OutputFullError, PlainFolder, ZipFolder
+from vitcore.report import report_bundle as reports
+from vitcore.report.folder_or_zip import OutputTooLargeError, PlainFolder, ZipFolder
+from vitcore.report.report_bundle import ReportBundle
 from vitcore.report.report_numbers import PhotoReport
 from vitcore.report.report_settings import ReportOrigin, ReportSettings
 
@@ -46,7 +46,7 @@ def vit():
 @pytest.fixture(scope="module")
 def photos() -> dict[str, bytes]:
     noise = Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8))
-    return {"red.jpg": files.saved(files.corners(), "JPEG"), "noise.png": files.saved(noise, "PNG")}
+    return {"red.jpg": picture_files.saved(picture_files.corners(), "JPEG"), "noise.png": picture_files.saved(noise, "PNG")}
 
 
 @pytest.fixture(scope="module")
@@ -119,19 +119,21 @@ def test_photos_of_one_name_get_folders_of_their_own(vit, made):
     assert all(one.files == {} for one in bundle.photos), "what was put away is not held"
 
 
-@pytest.mark.parametrize("name", [*files.HOSTILE_NAMES, "model", "model.jpg", "index.html", "..", ".", "a/b\\c.png", "com1.jpg"])
+@pytest.mark.parametrize(
+    "name", [*picture_files.HOSTILE_NAMES, "model", "model.jpg", "index.html", "..", ".", "a/b\\c.png", "com1.jpg"]
+)
 def test_a_folder_s_name_is_safe_everywhere(name):
-    found = slug(name)
+    found = safe_folder_name(name)
     assert found and Path(found).name == found and found.strip(". -") == found
     assert re.fullmatch(r"[\w.-]{1,70}", found) and len(found.encode()) <= 130
     assert found.lower().split(".")[0] not in ("con", "nul", "aux", "prn", "com1", "model")
-    assert re.fullmatch(r"rollout[\w.-]{0,100}\.png", file_name("png", "rollout", name, name)), "a file's, too"
+    assert re.fullmatch(r"rollout[\w.-]{0,100}\.png", result_file_name("png", "rollout", name, name)), "a file's, too"
 
 
 def test_a_file_is_named_for_what_it_shows_and_of_what():
-    assert file_name("png", "rollout", "red-panda.jpg", "vit_small.dino") == "rollout-red-panda-vit_small.dino.png"
-    assert file_name("csv", "heads", "猫 1.HEIC", "runs/mine@17.5") == "heads-猫-1-runs-mine.csv"
-    assert len(file_name("png", "rollout", 300 * "a", 300 * "b")) <= 110
+    assert result_file_name("png", "rollout", "red-panda.jpg", "vit_small.dino") == "rollout-red-panda-vit_small.dino.png"
+    assert result_file_name("csv", "heads", "猫 1.HEIC", "runs/mine@17.5") == "heads-猫-1-runs-mine.csv"
+    assert len(result_file_name("png", "rollout", 300 * "a", 300 * "b")) <= 110
 
 
 def test_a_full_zip_takes_no_part_of_a_photo(vit, made):
@@ -139,7 +141,7 @@ def test_a_full_zip_takes_no_part_of_a_photo(vit, made):
     bundle = ReportBundle(vit, shelf := ZipFolder(file))
     bundle.add_photo(red)
     shelf.most_bytes = file.seek(0, 2) + sum(map(len, red.files.values())) - 1
-    with pytest.raises(OutputFullError, match=r"would be larger than \d+ MB"):
+    with pytest.raises(OutputTooLargeError, match=r"would be larger than \d+ MB"):
         bundle.add_photo(red)
     bundle.close()
     assert {name.split("/")[0] for name in zipfile.ZipFile(file).namelist()} == {"red", "model", "index.html", "manifest.json"}

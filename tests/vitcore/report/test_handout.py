@@ -12,22 +12,22 @@ import pytest
 from PIL import Image
 
 import vitcore
-from tests.printing import printed_once
+from tests.printed_figures import printed_once
 from vitcore.analysis.outlier_tokens import outliers_in_map
 from vitcore.analysis.rollout import rollout
 from vitcore.figures.heat_overlay import scale_top
 from vitcore.figures.outlier_frames import FRAME_COLOUR
-from vitcore.figures.theme import hex_to_rgb
+from vitcore.figures.theme_colours import hex_to_rgb
 from vitcore.forward.mask_outliers import mask_outlier_tokens, outliers_in_recording
 from vitcore.forward.recording import record
 from vitcore.outlier_sentences import outlier_sentence
 from vitcore.report import html_page
 from vitcore.report.handout import handout
 from vitcore.report.model_facts import collect_model_facts, weights_digest
-from vitcore.report.report_numbers import layer_attention, package_versions, rollout_per_layer
+from vitcore.report.report_numbers import head_attention_from_token, package_versions, rollout_per_layer
 from vitcore.report.report_pictures import photo_pictures
 from vitcore.report.report_settings import ReportOrigin, ReportSettings, report_command
-from vitcore.translation import percent_in_two_digits, speaking
+from vitcore.translation import percent_in_two_digits, using_translation
 
 MOST_BYTES = 6 * 2**20
 FOREIGN = re.compile(r"""(?:src|srcset|action|poster)=["']?(?!data:)[^"'>\s]+|url\((?!["']?data:)|@import|<link|<iframe""")
@@ -170,7 +170,7 @@ def test_outlier_tokens_are_masked_where_that_is_asked_and_it_is_said(shipped, r
     assert (amounts[[0, 15, 240, 255]] == 0).all() and np.delete(amounts, [0, 15, 240, 255]).min() > 0
     assert np.allclose(amounts, mask_outlier_tokens(rec).rollout().ravel())
     assert rollout_per_layer(rec, settings)[-1].ravel() == pytest.approx(amounts)
-    first = [layer_attention(rec, one)[:, rec.grid.prefix] for one in (settings, ReportSettings())]
+    first = [head_attention_from_token(rec, one)[:, rec.grid.prefix] for one in (settings, ReportSettings())]
     assert (first[0] == 0).all() and (first[1] > 0).all()
     assert "4 outlier tokens masked" in page.text and "patches 0, 15, 240, 255" in page.text
     assert "report astronaut.jpg --mask-outliers --out report" in page.text
@@ -181,7 +181,7 @@ def test_outlier_tokens_are_named_and_framed_exactly_where_they_hold_much(shippe
     patches, grid = outliers_in_recording(rec).patches, rec.grid
     settings = [ReportSettings(mask_outliers=hidden) for hidden in (False, True)]
     plain, masked = ({one.name: one for one in photo_pictures(shipped, rec, given)} for given in settings)
-    heads = grid.to_map(layer_attention(rec, ReportSettings()))
+    heads = grid.to_map(head_attention_from_token(rec, ReportSettings()))
     maps = {"rollout": [rec.rollout()], "layers": rec.rollout_per_layer(), "heads": heads}
     seen = set()
     for name, drawn in maps.items():
@@ -283,7 +283,7 @@ def test_no_template_lets_words_through_unescaped():
 def test_it_speaks_the_language_of_the_table(make_vit, noise):
     vit = make_vit()
     rec = vitcore.record(vit, noise(), maps=[vit.blocks - 1])
-    with speaking({"The photo as patches": "照片切成图像块", "layers {first}–{last}": "第 {first}–{last} 层"}):
+    with using_translation({"The photo as patches": "照片切成图像块", "layers {first}–{last}": "第 {first}–{last} 层"}):
         page = Page(handout(vit, rec, ReportSettings(), ReportOrigin(lang="zh-CN")))
     assert page.all("html") == [{"lang": "zh-CN"}]
     assert "照片切成图像块" in page.text and "第 0–2 层" in page.text and "The photo as patches" not in page.text

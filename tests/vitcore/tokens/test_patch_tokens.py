@@ -55,7 +55,7 @@ def test_tokens_are_the_models_own_one_by_one_and_leave_it_as_it_was(kind):
 
 
 def test_outliers_left_out_are_those_of_the_recording(shipped):
-    photo = vitcore.assets.asset("samples/red-panda.jpg")
+    photo = vitcore.assets.asset_path("samples/red-panda.jpg")
     found = vitcore.patch_tokens(shipped, [photo, photo], "keys", layers=7, mask_outliers=True)
     outliers = outliers_in_recording(vitcore.record(shipped, photo)).patches
     assert len(outliers) and found.layers == (7,)

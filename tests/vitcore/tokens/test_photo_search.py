@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from files import corners, flat, saved
+from picture_files import corners, flat, saved
 
 import vitcore
 from tests.vitcore.interventions.conftest import make_kind
@@ -27,7 +27,7 @@ def test_a_folder_is_run_once_and_the_photo_and_its_patch_are_found(shipped, tmp
     photos, kept = tmp_path / "photos", tmp_path / "index"
     photos.mkdir()
     for name in ("cat", "crab", "macaw"):
-        (photos / f"{name}.jpg").write_bytes(vitcore.assets.asset(f"samples/{name}.jpg").read_bytes())
+        (photos / f"{name}.jpg").write_bytes(vitcore.assets.asset_path(f"samples/{name}.jpg").read_bytes())
     (photos / "torn.png").write_bytes(saved(corners(), "PNG")[:70])
     listed, told = [(file.name, file) for file in sorted(photos.iterdir())], []
     on_disk = index_photos(shipped, listed, folder=kept, on_progress=lambda *done: told.append(done))

@@ -7,7 +7,7 @@ import torch
 import vitcore
 from vitcore.images import open_photo
 from vitcore.models.model_cards import ModelError
-from vitcore.tokens.words import TextTower, load_text_tower, match_words, text_tower
+from vitcore.tokens.words_and_photos import TextTower, load_text_tower, match_words, text_tower
 
 WORDS = ["cat", "dog", "bee"]
 VISION = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 96, "image_size": 32,

@@ -7,7 +7,7 @@ import timm
 import torch
 from timm.data import resolve_model_data_config
 
-from tests.models import model_file, run_folder
+from tests.model_files import model_file, run_folder
 from vitcore.models import load_model
 from vitcore.models.load_model import load
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import vitcore
-from tests.vitcore.train.trainer.test_conduct import quiet
+from tests.vitcore.train.trainer.test_run_training import quiet
 from vitcore.architectures import paper_models
 from vitcore.models.model_cards import ModelError
 from vitcore.train.export import export

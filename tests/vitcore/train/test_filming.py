@@ -14,7 +14,7 @@ from torch.optim.swa_utils import AveragedModel
 import vitcore
 from vitcore.models.assembly.frozen_copy import frozen_copy
 from vitcore.train import film_files, run_folder
-from vitcore.train.film.compute_frame import compute_frame
+from vitcore.train.film.compute_frame import compute_film_frame
 from vitcore.train.film.film_writer import FilmWriter
 from vitcore.train.film.find_vit import find_vit
 from vitcore.train.film.frame_spacing import FrameSpacing
@@ -112,7 +112,7 @@ def test_the_run_is_what_watch_it_learn_reads(make_module, film):
     assert found.classes[3] == "kind 3" and found.grid == vitcore.Grid(4, 4, 8)
     assert found.log == [{"step": 0, "loss": 2.0}, {"step": 100, "val_loss": 1.5, "top1": 40.0, "lr": 0.5}]
     with torch.no_grad():
-        for name, array in compute_frame(vitcore.wrap(vit.eval(), name="same"), writer.photos).items():
+        for name, array in compute_film_frame(vitcore.wrap(vit.eval(), name="same"), writer.photos).items():
             np.testing.assert_array_equal(found.arrays[name][1], array, err_msg=name)
     assert (found.arrays["positions"][1] != found.arrays["positions"][0]).any()
     assert not writer.frame(vit, 200), "what comes after the end is not filmed"
@@ -150,7 +150,7 @@ def test_a_disk_that_is_full_and_warnings_that_are_errors_end_nothing(make_modul
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(run_folder, "replace_atomically", full)
+    monkeypatch.setattr(run_folder, "replace_file_atomically", full)
     monkeypatch.setattr("vitcore.train.film.film_writer.save_frame", full)
     with warnings.catch_warnings(action="error"):
         assert not writer.frame(make_module(), 1, last=True)
@@ -252,7 +252,7 @@ def test_frames_are_few_and_far_between_and_take_two_percent(known, length, step
     assert kept[0] == 0 and kept[-1] == length and share <= 0.02
     cheap = 24 * frame_s < 0.02 * length * step_s
     if known and cheap:
-        assert set(kept) == film_files.spaced_steps(length, 24)
+        assert set(kept) == film_files.geometrically_spaced_steps(length, 24)
     elif cheap:
         assert 10 <= len(kept) <= 30
     else:

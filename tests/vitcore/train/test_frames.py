@@ -16,14 +16,14 @@ from vitcore.train.trainer.run_training import run_training
 
 @pytest.mark.parametrize(("steps", "count"), [(1000, 24), (30, 12), (3, 24), (1, 1), (10_000, 40)])
 def test_steps_are_spaced_by_ratio(steps, count):
-    found = sorted(film_files.snapshot_steps(Recipe(steps=steps, snapshots=count)))
+    found = sorted(film_files.film_snapshot_steps(Recipe(steps=steps, snapshots=count)))
     assert found[0] == 0 and found[-1] == steps and len(found) <= count + 1
     late = [b / a for a, b in itertools.pairwise(found) if a > 20]
     assert all(abs(r - late[0]) < 0.15 for r in late)
 
 
 def test_none_when_none_are_wanted():
-    assert film_files.snapshot_steps(with_changes(Recipe(), {"snapshots": 0})) == set()
+    assert film_files.film_snapshot_steps(with_changes(Recipe(), {"snapshots": 0})) == set()
 
 
 def test_masked_frames_show_the_photos_own_colours(new_run):
@@ -69,7 +69,7 @@ def test_strided_arrays_are_written_as_they_read(tmp_path):
 
 def test_a_long_log_is_thinned_but_keeps_evaluations():
     log = [{"step": i, "loss": 1.0} | ({"val_loss": 5.0} if i == 7 else {}) for i in range(1000)]
-    found = film_files.thin_log(log, 100)
+    found = film_files.thin_training_log(log, 100)
     assert len(found) <= 102 and found[-1] == log[-1] and log[7] in found
 
 

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from vitcore.train.presets import PRESETS, preset
-from vitcore.train.recipe import Recipe, RecipeError, from_json, recipe_fields, to_json, with_changes
+from vitcore.train.presets import PRESETS, recipe_of_preset
+from vitcore.train.recipe import Recipe, RecipeError, recipe_fields, recipe_from_json, recipe_to_json, with_changes
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_survive_json_and_say_what_they_promise(name):
-    recipe = preset(name)
-    assert from_json(to_json(recipe)) == recipe
+    recipe = recipe_of_preset(name)
+    assert recipe_from_json(recipe_to_json(recipe)) == recipe
     said = inspect.getdoc(PRESETS[name])
     assert "Command: " in said and ("Expected" in said or "measured" in said) and ("Cost" in said or "cost" in said)
 
@@ -40,7 +40,7 @@ def test_bad_values_are_refused_in_a_sentence(change, words):
 @pytest.mark.parametrize("text", ["", "[]", "null", "{", '{"steps": 3}'])
 def test_what_is_not_a_recipe_is_refused(text):
     with pytest.raises(RecipeError, match="not a recipe"):
-        from_json(text)
+        recipe_from_json(text)
 
 
 @pytest.mark.parametrize(("more", "said"), [
@@ -48,7 +48,7 @@ def test_what_is_not_a_recipe_is_refused(text):
 ])  # fmt: skip
 def test_a_recipe_of_the_future_is_refused(more, said):
     with pytest.raises(RecipeError, match=said):
-        from_json(json.dumps(json.loads(to_json(Recipe())) | more))
+        recipe_from_json(json.dumps(json.loads(recipe_to_json(Recipe())) | more))
 
 
 def test_recipes_are_frozen():

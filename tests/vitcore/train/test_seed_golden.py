@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from vitcore.train.data.batches import photos_of_step
+from vitcore.train.data.batches_and_mixup import photos_of_step
 from vitcore.train.data.photo_sources import open_photo_source
 from vitcore.train.data.photo_tensors import PhotosOnDevice, StreamedPhotos
 from vitcore.train.data.photos import Photos, choose_validation, limit_photos

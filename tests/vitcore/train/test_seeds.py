@@ -52,5 +52,5 @@ def test_a_step_of_training_seeds_by_its_use_step_and_place(monkeypatch):
     run = SimpleNamespace(recipe=Recipe(seed=7), step=3, accelerator=machine, data=data, module=nn.Identity(), passes_per_step=1)
     run.optimiser = SimpleNamespace(param_groups=[])
     with pytest.raises(Seen) as found:
-        training_loop.optimiser_step(run)
+        training_loop.run_optimiser_step(run)
     assert found.value.args == (seeds.DROPS, 7, 3, 1)

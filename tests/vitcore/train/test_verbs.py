@@ -8,7 +8,7 @@ import timm
 import torch
 
 import vitcore
-from tests.models import model_file
+from tests.model_files import model_file
 from vitcore.__main__ import main
 from vitcore.cli.training import train
 from vitcore.train import run_folder

@@ -6,8 +6,8 @@ Shapes: L blocks, H heads, T tokens = prefix + N patches.
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.analysis.rollout.discarded_weights import discard_weakest
-from vitcore.analysis.rollout.token_rollout import check_rollout, rollout_step, start_row
+from vitcore.analysis.rollout.discarded_weights import discard_weakest_between_patches
+from vitcore.analysis.rollout.token_rollout import check_rollout, rollout_step, start_distribution
 from vitcore.analysis.rollout_options import HEAD_FUSIONS, HeadFusion
 
 
@@ -21,7 +21,7 @@ def fuse_heads(weights: NDArray, fusion: HeadFusion = "mean") -> NDArray:
 def transition_matrix(fused: NDArray, prefix: int = 1, discard_ratio: float = 0.0, residual: float = 0.5) -> NDArray[np.float64]:
     """(L, T, T) fused attention as matrices whose rows sum to 1: (1−residual)·A + residual·I, rows normalised."""
     check_rollout(residual=residual)
-    a = np.array(discard_weakest(fused, discard_ratio, prefix), np.float64)
+    a = np.array(discard_weakest_between_patches(fused, discard_ratio, prefix), np.float64)
     sums = a.sum(-1, keepdims=True)
     a /= np.where(sums > 0, sums, 1)
     a *= 1 - residual
@@ -52,7 +52,7 @@ def rollout_per_layer(
     distribution (a pool's weights) is the same for every row: the one the whole model reads with.
     """
     check_rollout(first_block, len(fused))
-    rows = np.tile(start_row(start, fused.shape[-1]), (len(fused), 1))
+    rows = np.tile(start_distribution(start, fused.shape[-1]), (len(fused), 1))
     for block in range(len(fused) - 1, first_block - 1, -1):  # every row that has this block in it takes it at once
         rows[block:] = rollout_step(rows[block:], fused[block], prefix, discard_ratio, residual)
     return rows

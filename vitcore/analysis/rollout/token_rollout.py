@@ -7,7 +7,7 @@ multiplied with later blocks on the left. One token's rollout is a row vector ti
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.analysis.rollout.discarded_weights import discard_weakest
+from vitcore.analysis.rollout.discarded_weights import discard_weakest_between_patches
 from vitcore.analysis.rollout_options import Convention
 
 STRIP_BYTES = 2**20  # rows of a matrix, as many at a time as a core's cache holds
@@ -20,7 +20,7 @@ def rollout_step(row: NDArray, fused: NDArray, prefix: int, discard_ratio: float
     The product is taken in the precision of `fused`, in float32 of half precision, so that nothing is copied.
     """
     check_rollout(residual=residual)
-    weights, tokens = discard_weakest(fused, discard_ratio, prefix) if discard_ratio else fused, fused.shape[-1]
+    weights, tokens = discard_weakest_between_patches(fused, discard_ratio, prefix) if discard_ratio else fused, fused.shape[-1]
     weights = weights.astype(np.result_type(weights, np.float32), copy=False)
     moved, stays = np.zeros(np.shape(row)), np.empty(tokens)
     few = max(1, STRIP_BYTES // weights[0].nbytes)
@@ -54,13 +54,13 @@ def rollout(
             return vit_explain_rollout(fused, start, prefix=prefix, discard_ratio=discard_ratio, residual=residual,
                                        first_block=first_block)  # fmt: skip
     check_rollout(first_block, len(fused))
-    row = start_row(start, fused.shape[-1])
+    row = start_distribution(start, fused.shape[-1])
     for matrix in fused[first_block:][::-1]:
         row = rollout_step(row, matrix, prefix, discard_ratio, residual)
     return row
 
 
-def start_row(start: int | NDArray, tokens: int) -> NDArray[np.float64]:
+def start_distribution(start: int | NDArray, tokens: int) -> NDArray[np.float64]:
     """A token's index as a distribution over tokens; a distribution as it is. Raises: IndexError, for a token that there is not."""
     if not isinstance(start, int | np.integer):
         return np.asarray(start, np.float64)

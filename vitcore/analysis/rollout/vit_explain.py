@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.analysis.rollout.discarded_weights import discard_weakest_of_all
-from vitcore.analysis.rollout.token_rollout import check_rollout, start_row
+from vitcore.analysis.rollout.token_rollout import check_rollout, start_distribution
 from vitcore.analysis.rollout_options import CONVENTIONS
 
 
@@ -26,7 +26,7 @@ def vit_explain_rollout(
     left, which need not sum to 1; then column j, not row j, is divided by the sum of row j.
     """
     check_rollout(first_block, len(fused), residual)
-    row = start_row(start, fused.shape[-1])
+    row = start_distribution(start, fused.shape[-1])
     for matrix in fused[first_block:][::-1]:
         weights = discard_weakest_of_all(matrix, discard_ratio, keep_first)
         sums = (1 - residual) * weights.sum(-1) + residual

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.cli import inspect as inspecting
-from vitcore.cli.map_tests.run_tests import FoundOnPhotos, run_on_photos
-from vitcore.cli.map_tests.text_tables import json_answer, plausibility_lines, text_lines
+from vitcore.cli.map_tests.run_tests import MapTestResults, run_tests_on_photos
+from vitcore.cli.map_tests.text_tables import map_test_lines, map_tests_json, plausibility_lines
 from vitcore.cli.model_flags import add_device_flags, load_from_flags
 from vitcore.cli.photos import UsageError
 from vitcore.models.model_cards import DEFAULT_MODEL
@@ -39,12 +39,12 @@ def add_test_verb(verbs: Any) -> None:
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
     add_device_flags(verb)
     inspecting.add_answer_flags(verb)
-    verb.set_defaults(run=run)
+    verb.set_defaults(run=run_test_verb)
 
 
-def run(args: argparse.Namespace) -> None:
+def run_test_verb(args: argparse.Namespace) -> None:
     """Test, print, write."""
-    from vitcore.cli.map_tests.run_tests import run_on_masks, write_charts, write_tables
+    from vitcore.cli.map_tests.run_tests import test_against_masks, write_test_charts, write_test_tables
 
     if not args.photo and args.masks is None:
         raise UsageError("name a photo or a folder of photos, or photos with masks by --masks.")
@@ -53,16 +53,16 @@ def run(args: argparse.Namespace) -> None:
     if args.resume and not args.csv:
         raise UsageError("--resume goes on with the tables of --csv FOLDER.")
     vit = load_from_flags(args)
-    found = run_on_photos(vit, args) if args.photo else FoundOnPhotos()
-    scores = run_on_masks(vit, args) if args.masks else []
+    found = run_tests_on_photos(vit, args) if args.photo else MapTestResults()
+    scores = test_against_masks(vit, args) if args.masks else []
     if args.csv:
-        write_tables(found, scores, args)
+        write_test_tables(found, scores, args)
     if args.out:
-        write_charts(found, args.out)
+        write_test_charts(found, args.out)
     if args.json:
-        print(json.dumps(json_answer(vit, found, scores), ensure_ascii=False, allow_nan=False))
+        print(json.dumps(map_tests_json(vit, found, scores), ensure_ascii=False, allow_nan=False))
     else:
-        print("\n".join([*text_lines(found), *plausibility_lines(scores)]))
+        print("\n".join([*map_test_lines(found), *plausibility_lines(scores)]))
 
 
 def _names_of(choices: tuple[str, ...]) -> Any:

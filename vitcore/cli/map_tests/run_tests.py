@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vitcore.cli.photos import UsageError, leave_out, list_photos, record_photo
-from vitcore.file_names import unused_name
+from vitcore.cli.photos import UsageError, list_photo_files, record_photo, report_left_out_photo
+from vitcore.file_names import untaken_name
 
 if TYPE_CHECKING:
     from vitcore.faithfulness.method_ranking import PhotoDeletion
@@ -24,7 +24,7 @@ COMMAND = "vitcore test {photos} --model {model} --tests {tests}{methods} --fill
 
 
 @dataclass(eq=False)
-class FoundOnPhotos:
+class MapTestResults:
     """What each test found, by the name of the photo."""
 
     deletion: list[PhotoDeletion] = field(default_factory=list)
@@ -37,7 +37,7 @@ class FoundOnPhotos:
         return {one.photo for one in self.deletion} | self.weights.keys() | self.stability.keys()
 
 
-def run_on_photos(vit: Vit, args: argparse.Namespace) -> FoundOnPhotos:
+def run_tests_on_photos(vit: Vit, args: argparse.Namespace) -> MapTestResults:
     """Every test on every photo; a damaged one is named and left out. Raises: UsageError, where all are; ModelError."""
     from tqdm import tqdm
 
@@ -48,48 +48,54 @@ def run_on_photos(vit: Vit, args: argparse.Namespace) -> FoundOnPhotos:
     _expect_incomplete()
     args.fill = args.fill or (("mean",) if why_not_removable(vit) else ("removed",))
     args.methods = args.methods or MAPS
-    files, names = list_photos(args.photo), list[str]()
+    files, names = list_photo_files(args.photo), list[str]()
     for file in files:
-        names.append(unused_name(file.name, names))  # photos of two folders may be named alike
-    found = _found_before(args, names) if args.resume else FoundOnPhotos()
+        names.append(untaken_name(file.name, names))  # photos of two folders may be named alike
+    found = _found_before(args, names) if args.resume else MapTestResults()
     for file, name in zip(tqdm(files, unit="photo", file=sys.stderr), names, strict=True):
         if name in found.photos:
             continue
         try:
             _run_on_one(vit, record_photo(vit, file), name, args, found)
         except PhotoError as error:
-            leave_out(args, file, str(error))
+            report_left_out_photo(args, file, str(error))
         if args.csv:
-            write_tables(found, [], args)  # what is there stays, should the rest be stopped
+            write_test_tables(found, [], args)  # what is there stays, should the rest be stopped
     if not found.photos:
         raise UsageError("none of the photos could be read.")
     return found
 
 
-def _found_before(args: argparse.Namespace, names: list[str]) -> FoundOnPhotos:
+def _found_before(args: argparse.Namespace, names: list[str]) -> MapTestResults:
     """Photos that every table of this command holds; one photo's rows are written to one table after the other.
 
     Raises: UsageError, for a table that another command made.
     """
-    from vitcore.faithfulness import map_tables
+    from vitcore.faithfulness import map_test_tables
 
-    read = {"deletion": map_tables.read_deletion, "weights": map_tables.read_weights, "stability": map_tables.read_stability}
+    read = {
+        "deletion": map_test_tables.read_deletion_csv,
+        "weights": map_test_tables.read_randomisation_csv,
+        "stability": map_test_tables.read_stability_csv,
+    }
     tables: dict[str, Any] = {}
     for test in args.tests:
         file = args.csv / f"{test}.csv"
         text = file.read_text(encoding="utf-8") if file.is_file() else ""
-        if text and map_tables.made_by(text) != _command(args):
-            raise UsageError(f"{file} was made by another command: {map_tables.made_by(text)}")
+        if text and map_test_tables.command_of_table(text) != _command(args):
+            raise UsageError(f"{file} was made by another command: {map_test_tables.command_of_table(text)}")
         tables[test] = read[test](text)
-    whole = set(names).intersection(*(FoundOnPhotos(**{test: table}).photos for test, table in tables.items()))
+    whole = set(names).intersection(*(MapTestResults(**{test: table}).photos for test, table in tables.items()))
     curves = [one for one in tables.pop("deletion", []) if one.photo in whole]
-    return FoundOnPhotos(curves, **{test: {name: table[name] for name in table if name in whole} for test, table in tables.items()})
+    return MapTestResults(
+        curves, **{test: {name: table[name] for name in table if name in whole} for test, table in tables.items()}
+    )
 
 
-def _run_on_one(vit: Vit, rec: Recording, name: str, args: argparse.Namespace, found: FoundOnPhotos) -> None:
+def _run_on_one(vit: Vit, rec: Recording, name: str, args: argparse.Namespace, found: MapTestResults) -> None:
     from tqdm import tqdm
 
-    from vitcore.faithfulness.method_maps import drawn_by
+    from vitcore.faithfulness.method_maps import maps_by_model
     from vitcore.faithfulness.method_ranking import photo_deletion
     from vitcore.faithfulness.stability import stability_test
     from vitcore.faithfulness.weight_randomisation import randomisation_tests
@@ -113,42 +119,42 @@ def _run_on_one(vit: Vit, rec: Recording, name: str, args: argparse.Namespace, f
                 found.deletion.append(replace(curves, photo=name))
         if "weights" in args.tests:
             bar.reset()
-            found.weights[name] = randomisation_tests(vit, drawn_by(rec, args.methods, target), args.seed, told)
+            found.weights[name] = randomisation_tests(vit, maps_by_model(rec, args.methods, target), args.seed, told)
         if "stability" in args.tests:
             bar.reset()
             found.stability[name] = stability_test(vit, rec, args.methods, target=target, on_progress=told)
 
 
-def run_on_masks(vit: Vit, args: argparse.Namespace) -> list[PlausibilityScore]:
+def test_against_masks(vit: Vit, args: argparse.Namespace) -> list[PlausibilityScore]:
     """How well maps agree with the outlines in `args.masks`."""
     from tqdm import tqdm
 
     from vitcore.faithfulness.method_maps import MAPS
     from vitcore.faithfulness.photo_masks import photos_with_masks
-    from vitcore.faithfulness.plausibility import plausibility
+    from vitcore.faithfulness.plausibility import plausibility_scores
 
     _expect_incomplete()
-    return plausibility(vit, tqdm(photos_with_masks(args.masks), unit="photo", file=sys.stderr), args.methods or MAPS)
+    return plausibility_scores(vit, tqdm(photos_with_masks(args.masks), unit="photo", file=sys.stderr), args.methods or MAPS)
 
 
-def write_tables(found: FoundOnPhotos, scores: list[PlausibilityScore], args: argparse.Namespace) -> None:
+def write_test_tables(found: MapTestResults, scores: list[PlausibilityScore], args: argparse.Namespace) -> None:
     """One CSV file for each test that was run."""
-    from vitcore.faithfulness import map_tables
-    from vitcore.train.run_folder import write_atomically
+    from vitcore.faithfulness import map_test_tables
+    from vitcore.train.run_folder import write_file_atomically
 
     args.csv.mkdir(parents=True, exist_ok=True)
     tables = {}
     if args.photo:
         command = _command(args)
-        tables["deletion"] = map_tables.deletion_csv(found.deletion, command) if found.deletion else ""
-        tables["weights"] = map_tables.weights_csv(found.weights, command) if found.weights else ""
-        tables["stability"] = map_tables.stability_csv(found.stability, command) if found.stability else ""
+        tables["deletion"] = map_test_tables.deletion_csv(found.deletion, command) if found.deletion else ""
+        tables["weights"] = map_test_tables.randomisation_csv(found.weights, command) if found.weights else ""
+        tables["stability"] = map_test_tables.stability_csv(found.stability, command) if found.stability else ""
     if scores:
         command = f"vitcore test --masks {args.masks.name} --model {args.model}"
-        tables["plausibility"] = map_tables.plausibility_csv(scores, command)
+        tables["plausibility"] = map_test_tables.plausibility_csv(scores, command)
     for name, text in tables.items():
         if text:
-            write_atomically(args.csv / f"{name}.csv", text)
+            write_file_atomically(args.csv / f"{name}.csv", text)
 
 
 def _command(args: argparse.Namespace) -> str:
@@ -162,20 +168,20 @@ def _command(args: argparse.Namespace) -> str:
                           seed=args.seed)  # fmt: skip
 
 
-def write_charts(found: FoundOnPhotos, out: Path) -> None:
+def write_test_charts(found: MapTestResults, out: Path) -> None:
     """Charts of what was found, as PNG: of each photo its deletion and insertion, of all the ranking and the random weights."""
     from vitcore import figures
-    from vitcore.faithfulness import map_charts
+    from vitcore.faithfulness import map_test_charts
 
     out.mkdir(parents=True, exist_ok=True)
     drawn: dict[str, Any] = {}
     for one in found.deletion:
         for kind in ("deletion", "insertion"):
-            drawn[f"{Path(one.photo).stem}-{one.fill}-{kind}"] = map_charts.deletion_chart(one, insertion=kind == "insertion")
+            drawn[f"{Path(one.photo).stem}-{one.fill}-{kind}"] = map_test_charts.deletion_chart(one, insertion=kind == "insertion")
     if found.deletion:
-        drawn["ranking"] = map_charts.ranking_chart(found.deletion)
+        drawn["ranking"] = map_test_charts.ranking_chart(found.deletion)
     if found.weights:
-        drawn["weights"] = map_charts.randomisation_chart(list(found.weights.values()))
+        drawn["weights"] = map_test_charts.randomisation_chart(list(found.weights.values()))
     for name, fig in drawn.items():
         (out / f"{name}.png").write_bytes(figures.print_figure(fig, "png"))
         print(out / f"{name}.png", file=sys.stderr)

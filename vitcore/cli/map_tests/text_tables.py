@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vitcore.cli.map_tests.run_tests import FoundOnPhotos
+    from vitcore.cli.map_tests.run_tests import MapTestResults
     from vitcore.faithfulness.method_ranking import PhotoDeletion
     from vitcore.faithfulness.plausibility import PlausibilityScore
     from vitcore.models.load_model import Vit
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 WIDE = 28
 
 
-def text_lines(found: FoundOnPhotos) -> list[str]:
+def map_test_lines(found: MapTestResults) -> list[str]:
     """The tables of the tests on photos."""
     return [*_deletion_lines(found), *_weight_lines(found), *_stability_lines(found)]
 
 
-def _by_fill(found: FoundOnPhotos) -> dict[str, list[PhotoDeletion]]:
+def _by_fill(found: MapTestResults) -> dict[str, list[PhotoDeletion]]:
     ordered = sorted(found.deletion, key=lambda one: one.fill)
     return {fill: list(these) for fill, these in groupby(ordered, key=lambda one: one.fill)}
 
 
-def _deletion_lines(found: FoundOnPhotos) -> list[str]:
+def _deletion_lines(found: MapTestResults) -> list[str]:
     from vitcore.faithfulness.method_maps import map_title
     from vitcore.faithfulness.method_ranking import FILL_TITLES, rank_methods, ranking_sentence
 
@@ -45,22 +45,22 @@ def _deletion_lines(found: FoundOnPhotos) -> list[str]:
     return lines
 
 
-def _weight_lines(found: FoundOnPhotos) -> list[str]:
+def _weight_lines(found: MapTestResults) -> list[str]:
     from vitcore.faithfulness.method_maps import map_title
-    from vitcore.faithfulness.weight_randomisation import mean_tests, unchanged_sentence
+    from vitcore.faithfulness.weight_randomisation import mean_randomisation_tests, unchanged_maps_sentence
 
     if not found.weights:
         return []
-    tests = mean_tests(list(found.weights.values()))
+    tests = mean_randomisation_tests(list(found.weights.values()))
     short = [part.replace("blocks.", "").replace("embedding", "embed") for part in next(iter(tests.values())).parts]
     lines = [f"Random weights, from the classifier down to the embedding: rank correlation, mean of {len(found.weights)}",
              f"  {'':<{WIDE}} {'  '.join(f'{part:>5}' for part in short)}"]  # fmt: skip
     for name, test in tests.items():
         lines.append(f"  {map_title(name):<{WIDE}} {'  '.join(f'{value:5.2f}' for value in test.correlations)}")
-    return [*lines, f"  {unchanged_sentence(tests)}", ""]
+    return [*lines, f"  {unchanged_maps_sentence(tests)}", ""]
 
 
-def _stability_lines(found: FoundOnPhotos) -> list[str]:
+def _stability_lines(found: MapTestResults) -> list[str]:
     from vitcore.faithfulness.method_maps import map_title
     from vitcore.faithfulness.stability import CHANGES, CLASS, mean_correlations
 
@@ -93,7 +93,7 @@ def plausibility_lines(scores: Sequence[PlausibilityScore]) -> list[str]:
     return lines
 
 
-def json_answer(vit: Vit, found: FoundOnPhotos, scores: Sequence[PlausibilityScore]) -> dict[str, Any]:
+def map_tests_json(vit: Vit, found: MapTestResults, scores: Sequence[PlausibilityScore]) -> dict[str, Any]:
     """Everything, with None for what is not defined."""
     from vitcore.faithfulness.plausibility import MEASURES
 

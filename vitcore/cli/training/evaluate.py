@@ -23,10 +23,10 @@ SPLIT_HELP = "the photos asked about (default: the validation photos that DATA h
 def add_evaluation_verbs(verbs: Any) -> None:
     """Add the verbs to the shell's."""
     judge = verbs.add_parser("evaluate", help="top-1 and top-5 accuracy of a model on labelled photos")
-    judge.set_defaults(run=evaluate)
+    judge.set_defaults(run=print_accuracy)
     shots = verbs.add_parser("few-shot", help="few-shot linear accuracy of a model's features (§4.1)")
     shots.add_argument("--shots", type=int, nargs="+", help=SHOTS_HELP)
-    shots.set_defaults(run=few_shot)
+    shots.set_defaults(run=print_few_shot_accuracy)
     for verb in (judge, shots):
         verb.add_argument("--model", default=DEFAULT_MODEL, help=f"a name, a file or a run (default {DEFAULT_MODEL})")
         verb.add_argument("--data", required=True, help=DATA_HELP)
@@ -35,17 +35,17 @@ def add_evaluation_verbs(verbs: Any) -> None:
         add_device_flags(verb)
 
 
-def evaluate(args: argparse.Namespace) -> None:
+def print_accuracy(args: argparse.Namespace) -> None:
     """Top-1 and top-5 on the photos of a split: `photos`, `left_out` and `outside_split` are all that the data set has."""
-    from vitcore.train.evaluation.accuracy import accuracy
+    from vitcore.train.evaluation.accuracy import measure_accuracy
 
     asked = _open_photos(args)
     vit = load_from_flags(args)
     facts = {"model": vit.name, "data": args.data, "split": asked.split}
-    _print(args, facts | accuracy(vit, asked.photos) | {"outside_split": asked.outside_split})
+    _print(args, facts | measure_accuracy(vit, asked.photos) | {"outside_split": asked.outside_split})
 
 
-def few_shot(args: argparse.Namespace) -> None:
+def print_few_shot_accuracy(args: argparse.Namespace) -> None:
     """Closed-form linear accuracy from a few photos a class.
 
     Of a split with another beside it, the other one is learned from, or itself where it is the one to train on; of a whole
@@ -80,11 +80,11 @@ def _shots(args: argparse.Namespace, labels: Any, asked: int = 0) -> tuple[int, 
 
 
 def _open_photos(args: argparse.Namespace) -> SplitPhotos:
-    from vitcore.train.data.photos import require_classes
+    from vitcore.train.data.photos import check_has_classes
     from vitcore.train.evaluation.choose_split import open_split, run_trained_on
 
     found = open_split(args.data, args.split, args.model)
-    require_classes(found.photos)
+    check_has_classes(found.photos)
     if (found.other is None or found.split == "train") and run_trained_on(args.data, args.model):
         print(f"{args.model} was trained on photos of {args.data}, and they are asked about.", file=sys.stderr)
     return found

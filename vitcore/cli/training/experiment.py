@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.experiments.experiment import Experiment
-from vitcore.experiments.results_csv import RESULTS_FOLDER, Results
+from vitcore.experiments.results_csv import RESULTS_FOLDER, ExperimentResults
 
 
 def add_experiment_verb(verbs: Any) -> None:
@@ -24,10 +24,10 @@ def add_experiment_verb(verbs: Any) -> None:
     verb.add_argument(
         "--on", choices=("ray",), help="run the cells side by side on a Ray cluster (pip install ray), past one machine, too"
     )
-    verb.set_defaults(run=experiment)
+    verb.set_defaults(run=run_or_list_experiments)
 
 
-def experiment(args: argparse.Namespace) -> None:
+def run_or_list_experiments(args: argparse.Namespace) -> None:
     """Run an experiment, or list all."""
     from vitcore.experiments import ray_cluster, run_experiment
     from vitcore.experiments.catalogue import EXPERIMENTS, find_experiment
@@ -49,7 +49,7 @@ def experiment(args: argparse.Namespace) -> None:
     print(file)
 
 
-def print_verdict(chosen: Experiment, results: Results) -> None:
+def print_verdict(chosen: Experiment, results: ExperimentResults) -> None:
     """Each sentence that was tested, its verdict and effect, then the paper's finding and what was not tested."""
     from vitcore.experiments import verdict_sentences
     from vitcore.experiments.catalogue import judge_claims

@@ -12,7 +12,7 @@ from typing import Any
 from vitcore.architectures import paper_models
 from vitcore.cli.training.evaluate import DATA_HELP, add_evaluation_verbs
 from vitcore.train import run_folder
-from vitcore.train.presets import PRESETS, preset
+from vitcore.train.presets import PRESETS, recipe_of_preset
 from vitcore.train.recipe import Recipe, RecipeError, recipe_fields, with_changes
 
 
@@ -23,10 +23,10 @@ def add_training_verbs(verbs: Any) -> None:
     share = verbs.add_parser("export", help="write a model as a timm hub directory, which timm.create_model opens")
     share.add_argument("model", help="a run, a shipped model's name or a .safetensors file")
     share.add_argument("--out", type=Path, required=True, help="the new directory")
-    share.set_defaults(run=export)
+    share.set_defaults(run=export_for_timm)
     listing = verbs.add_parser("runs", help="the trainings in ./runs")
     listing.add_argument("--json", action="store_true", help="one JSON object instead of a table")
-    listing.set_defaults(run=list_runs)
+    listing.set_defaults(run=print_runs)
 
 
 def _add_train(verbs: Any) -> None:
@@ -48,7 +48,7 @@ def _add_train(verbs: Any) -> None:
         about, unit = field.metadata["help"], field.metadata["unit"]
         group = groups.setdefault(field.metadata["group"], verb.add_argument_group(field.metadata["group"]))
         _flag(group, field, f"{about}{f' ({unit})' if unit else ''}")
-    verb.set_defaults(run=train)
+    verb.set_defaults(run=start_or_resume_run)
 
 
 def _flag(group: Any, field: dataclasses.Field, about: str) -> None:
@@ -61,7 +61,7 @@ def _flag(group: Any, field: dataclasses.Field, about: str) -> None:
     group.add_argument(f"--{field.name.replace('_', '-')}", **options)
 
 
-def train(args: argparse.Namespace) -> None:
+def start_or_resume_run(args: argparse.Namespace) -> None:
     """Start a run or go on with one, a line a record on standard error."""
     from accelerate import PartialState
 
@@ -98,7 +98,9 @@ def _recipe(args: argparse.Namespace) -> Recipe:
         of_model = family.fields
     elif given["start_from"]:
         of_model = _shape_of_trained(given)
-    return with_changes(preset(args.preset), of_model | {name: value for name, value in given.items() if value is not None})
+    return with_changes(
+        recipe_of_preset(args.preset), of_model | {name: value for name, value in given.items() if value is not None}
+    )
 
 
 def _shape_of_trained(given: dict[str, Any]) -> dict[str, Any]:
@@ -120,7 +122,7 @@ def _print_record(record: dict[str, Any]) -> None:
     print(said, file=sys.stderr, flush=True)
 
 
-def export(args: argparse.Namespace) -> None:
+def export_for_timm(args: argparse.Namespace) -> None:
     """A directory for timm.create_model("local-dir:…", pretrained=True)."""
     from vitcore.train.export import export as write
 
@@ -128,7 +130,7 @@ def export(args: argparse.Namespace) -> None:
     print(f'timm.create_model("local-dir:{args.out}", pretrained=True)')
 
 
-def list_runs(args: argparse.Namespace) -> None:
+def print_runs(args: argparse.Namespace) -> None:
     """Every run with its state and last record."""
     rows = []
     for folder in run_folder.all_runs():

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from vitcore.figures.drawing import Axis, Drawing, Label, Outline, Points
-from vitcore.figures.theme import CATEGORICAL, Mode
+from vitcore.figures.theme_colours import CATEGORICAL, Mode
 from vitcore.translation import say
 
 ROW_PX = 80
@@ -17,7 +17,7 @@ LONGEST = 34  # letters of a name
 COLUMN_GAP = 0.8  # between the column and what a block holds
 
 
-class DrawnPart(Protocol):
+class DrawnModelPart(Protocol):
     """What is drawn of a part: see `architectures.model_summary.ModulePart`."""
 
     @property
@@ -36,7 +36,7 @@ class DrawnPart(Protocol):
     def inner_parts(self) -> tuple[Any, ...]: ...
 
 
-def architecture(parts: Sequence[DrawnPart], title: str, mode: Mode = "light", subtitle: str = "") -> Drawing:
+def architecture(parts: Sequence[DrawnModelPart], title: str, mode: Mode = "light", subtitle: str = "") -> Drawing:
     """Boxes in the order they run, the shape that each hands on between them; the block that holds most weights is opened."""
     shapes: list[Outline] = []
     labels: list[Label] = []
@@ -65,11 +65,11 @@ def architecture(parts: Sequence[DrawnPart], title: str, mode: Mode = "light", s
     )  # fmt: skip
 
 
-def _box(part: DrawnPart, x: float, y: float, wide: float) -> Outline:
+def _box(part: DrawnModelPart, x: float, y: float, wide: float) -> Outline:
     return Outline(x, y, wide, TALL, CATEGORICAL[_colour(part)], 2)
 
 
-def _words(part: DrawnPart, x: float, y: float, wide: float) -> list[Label]:
+def _words(part: DrawnModelPart, x: float, y: float, wide: float) -> list[Label]:
     """Of a part its name and what it is, how often it follows, and its weights."""
     times = f" <b>× {part.repeats}</b>" if part.repeats > 1 else ""
     name = part.name if len(part.name) <= LONGEST else "…" + part.name[-LONGEST:]
@@ -80,7 +80,7 @@ def _words(part: DrawnPart, x: float, y: float, wide: float) -> list[Label]:
     return labels
 
 
-def _colour(part: DrawnPart) -> int:
+def _colour(part: DrawnModelPart) -> int:
     """Blocks that attend, other blocks, layers with weights, what the module holds itself, and what has no weights."""
     if part.kind == "Parameter":
         return 4
@@ -93,7 +93,7 @@ def _shape(shape: tuple[int, ...]) -> str:
     return "↓ " + " × ".join(map(str, shape)) if shape else ""
 
 
-def _told(part: DrawnPart) -> str:
+def _told(part: DrawnModelPart) -> str:
     return say("{name}: {before} becomes {after}, {params} parameters", name=part.name,
                before=" × ".join(map(str, part.input_shape)), after=" × ".join(map(str, part.output_shape)),
                params=f"{part.params * part.repeats:,}")  # fmt: skip

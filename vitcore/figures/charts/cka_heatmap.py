@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.figures.drawing import Axis, Drawing, HoverGrid, Margin, RasterLayer, counted_axis, picture_axes
-from vitcore.figures.theme import SEQUENTIAL, ColourScale, Mode, apply_colour_scale
+from vitcore.figures.drawing import Axis, Drawing, HoverGrid, Margin, RasterLayer, picture_axes, row_or_column_axis
+from vitcore.figures.theme_colours import SEQUENTIAL, ColourScale, Mode, apply_colour_scale
 from vitcore.translation import say
 
 TICKS = 12  # at most, on an axis
@@ -27,4 +27,4 @@ def cka_heatmap(values: NDArray, names: tuple[str, str], mode: Mode = "light", s
 
 def _layers(count: int, name: str) -> Axis:
     """An axis of layers, numbered from 0."""
-    return counted_axis(say("layer of {name}", name=name), count, -(-count // TICKS))
+    return row_or_column_axis(say("layer of {name}", name=name), count, -(-count // TICKS))

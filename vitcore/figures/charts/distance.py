@@ -5,8 +5,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.figures.drawing import Axis, Drawing, Label, Margin, Points, Rule
-from vitcore.figures.theme import CATEGORICAL, Mode
+from vitcore.figures.drawing import Axis, Drawing, Label, Margin, Points, StraightLine
+from vitcore.figures.theme_colours import CATEGORICAL, Mode
 from vitcore.grid import SINK_SHARE, Grid
 from vitcore.translation import percent, say
 
@@ -69,7 +69,7 @@ def attention_distance(
     return Drawing(
         title=say("Mean attention distance"), subtitle=about, mode=mode, height_px=height_px, marks=dots,
         x=Axis(title=say("network depth (layer)"), step=1 if blocks <= 12 else 2, range=(-0.6, blocks - 0.4)),
-        y=Axis(title=say("distance (pixels)"), range=(0, top)), shapes=[Rule(y=uniform_px, colour="soft")],
+        y=Axis(title=say("distance (pixels)"), range=(0, top)), shapes=[StraightLine(y=uniform_px, colour="soft")],
         labels=[Label(told, 0.008, words, y_anchor="bottom", x_of_plot=True)],
         margin=Margin(left=62, below=52, above=24), legend="above" if 1 < heads <= 16 else "",
     )  # fmt: skip

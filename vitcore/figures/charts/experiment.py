@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vitcore.figures.drawing import Axis, Drawing, ErrorBars, Margin, Points
-from vitcore.figures.theme import CATEGORICAL, Mode, round_numbers
+from vitcore.figures.theme_colours import CATEGORICAL, Mode, round_tick_values
 from vitcore.translation import say
 
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
@@ -69,7 +69,7 @@ def experiment_chart(
         x = Axis(title=x_title, ticks=range(len(places)), tick_labels=places, range=(-0.5, len(places) - 0.5))
     if log_x:
         numbers = sorted({x for curve in curves for x in curve.x})
-        ticks = numbers if len(numbers) < 8 else round_numbers(numbers[0], numbers[-1])
+        ticks = numbers if len(numbers) < 8 else round_tick_values(numbers[0], numbers[-1])
         x = Axis(title=x_title, log=True, ticks=ticks, tick_labels=[f"{x:g}" for x in ticks])
     return Drawing(
         title=title, mode=mode, height_px=460, marks=marks, x=x, y=Axis(title=y_title), legend="below",

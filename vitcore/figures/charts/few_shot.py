@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.figures.drawing import Axis, Drawing, ErrorBars, HeatCells, Label, Margin, Points, Rule
-from vitcore.figures.theme import CATEGORICAL, SEQUENTIAL, ColourScale, Mode
+from vitcore.figures.drawing import Axis, Drawing, ErrorBars, HeatCells, Label, Margin, Points, StraightLine
+from vitcore.figures.theme_colours import CATEGORICAL, SEQUENTIAL, ColourScale, Mode
 from vitcore.translation import percent, say
 
 
@@ -39,7 +39,7 @@ def few_shot_accuracy(
         legend="below",
         subtitle=say("mean of {draws} draws; bars hold {inner} % of them", draws=draws, inner=interval_percent),
         x=Axis(title=say("photos per class to learn from"), ticks=shots, log=len(shots) > 1),
-        y=Axis(title=say("accuracy (%)"), range=(0, 104)), shapes=[Rule(y=100 * chance, colour="soft")],
+        y=Axis(title=say("accuracy (%)"), range=(0, 104)), shapes=[StraightLine(y=100 * chance, colour="soft")],
         labels=[Label(guessing, 1, 100 * chance, x_anchor="right", y_anchor="bottom", x_of_plot=True)],
         margin=Margin(left=62, below=104, above=12),
     )  # fmt: skip

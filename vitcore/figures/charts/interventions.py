@@ -5,8 +5,18 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vitcore.figures.drawing import Axis, Drawing, HoverGrid, Margin, Points, RasterLayer, Rule, counted_axis, picture_axes
-from vitcore.figures.theme import CATEGORICAL, ColourScale, Mode, apply_colour_scale, diverging_scale
+from vitcore.figures.drawing import (
+    Axis,
+    Drawing,
+    HoverGrid,
+    Margin,
+    Points,
+    RasterLayer,
+    StraightLine,
+    picture_axes,
+    row_or_column_axis,
+)
+from vitcore.figures.theme_colours import CATEGORICAL, ColourScale, Mode, apply_colour_scale, diverging_palette
 from vitcore.translation import say
 
 TICKS = 12  # at most, on an axis
@@ -20,14 +30,20 @@ def head_drops(drops: NDArray, label: str, mode: Mode = "light", subtitle: str =
     text = [
         [told.format(layer=row, head=col, value=f"{drops[row, col]:.3g}") for col in range(heads)] for row in range(layers)
     ]  # fmt: skip
-    scale = diverging_scale(mode)
+    scale = diverging_palette(mode)
     return Drawing(
-        title=say("Drop of the logit of {label} without each head", label=label), subtitle=subtitle, mode=mode,
-        height_px=min(900, 140 + 30 * layers), marks=[HoverGrid(text, size)],
+        title=say("Drop of the logit of {label} without each head", label=label),
+        subtitle=subtitle,
+        mode=mode,
+        height_px=min(900, 140 + 30 * layers),
+        marks=[HoverGrid(text, size)],
         rasters=[RasterLayer(apply_colour_scale(drops, scale, -top, top), size)],
-        colour_scale=ColourScale(colours=scale, low=-top, high=top, unit=say("logits")), margin=Margin(left=62, below=52),
-        **picture_axes(size, counted_axis(say("head"), heads, -(-heads // TICKS)), counted_axis(say("layer"), layers, 1)),
-    )  # fmt: skip
+        colour_scale=ColourScale(colours=scale, low=-top, high=top, unit=say("logits")),
+        margin=Margin(left=62, below=52),
+        **picture_axes(
+            size, row_or_column_axis(say("head"), heads, -(-heads // TICKS)), row_or_column_axis(say("layer"), layers, 1)
+        ),
+    )
 
 
 def patching_by_depth(
@@ -45,7 +61,9 @@ def patching_by_depth(
                symbol=("circle", "square", "diamond")[group % 3], hover=told)
         for group, name in enumerate(names)
     ]  # fmt: skip
-    rules = [Rule(y=even, colour="soft")] + ([] if turning is None else [Rule(x=turning, colour="accent", line_px=2)])
+    rules = [StraightLine(y=even, colour="soft")] + (
+        [] if turning is None else [StraightLine(x=turning, colour="accent", line_px=2)]
+    )
     low, high = min(-0.05, float(share.min()) - 0.05), max(1.05, float(share.max()) + 0.05)
     return Drawing(
         title=say("How far the answer has gone over to the other photo's"), subtitle=subtitle, mode=mode, height_px=420,

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from numpy.typing import NDArray
 
-from vitcore.figures.drawing import Axis, Drawing, Label, Margin, Points, Rule
-from vitcore.figures.theme import CATEGORICAL, Mode
+from vitcore.figures.drawing import Axis, Drawing, Label, Margin, Points, StraightLine
+from vitcore.figures.theme_colours import CATEGORICAL, Mode
 from vitcore.translation import say
 
 STYLES = (  # colour, symbol, and the symbol as a character beside the line's name
@@ -79,7 +79,7 @@ def randomisation_chart(curves: Sequence[MapCurve], parts: Sequence[str], bar: f
         y=Axis(title=say("rank correlation"), range=(low - 0.05, 1.05), step=0.25),
     )  # fmt: skip
     at_bar = Label(say("unchanged"), 0.99, bar, 12, "soft", "right", "bottom", x_of_plot=True)
-    return replace(drawn, shapes=[Rule(y=bar, colour="soft", line_px=1)], labels=[*drawn.labels, at_bar])
+    return replace(drawn, shapes=[StraightLine(y=bar, colour="soft", line_px=1)], labels=[*drawn.labels, at_bar])
 
 
 def ranking_chart(rows: Sequence[Sequence[MethodInterval]], fills: Sequence[str], photos: int, mode: Mode = "light") -> Drawing:
@@ -108,7 +108,7 @@ def ranking_chart(rows: Sequence[Sequence[MethodInterval]], fills: Sequence[str]
         title=say("Insertion minus deletion, by method and fill"), mode=mode, height_px=160 + METHOD_ROW_PX * len(rows),
         marks=marks,
         subtitle=say("mean of {photos} {photos:photo|photos}, 95 % intervals; 0: orders by chance", photos=photos), legend="below",
-        x=Axis(title=say("insertion minus deletion"), range=(low - room, high + room)), shapes=[Rule(x=0, colour="soft")],
+        x=Axis(title=say("insertion minus deletion"), range=(low - room, high + room)), shapes=[StraightLine(x=0, colour="soft")],
         y=Axis(ticks=range(len(rows)), tick_labels=names, range=(len(rows) - 0.5, -0.5), grid=False),
         margin=Margin(left=170, right=16, below=104, above=4),
     )  # fmt: skip

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from vitcore.figures.drawing import Axis, Bars, Drawing, Label, Margin
-from vitcore.figures.theme import CATEGORICAL, Mode
+from vitcore.figures.theme_colours import CATEGORICAL, Mode
 from vitcore.translation import say
 
 THICK = 0.22  # of a bar, in rows
 
 
-class PolledPatch(NamedTuple):
+class PatchVotes(NamedTuple):
     """A patch, its votes, and its rollout in times an even share; both also as shares (0 to 1) of the photo's largest."""
 
     patch: int
@@ -20,7 +20,7 @@ class PolledPatch(NamedTuple):
     rollout_share: float
 
 
-def poll_votes(rows: Sequence[PolledPatch], mode: Mode = "light") -> Drawing:
+def poll_votes(rows: Sequence[PatchVotes], mode: Mode = "light") -> Drawing:
     """Two bars a patch, both in % of the largest on this photo: votes, and rollout from where the answer is read."""
     told = say("patch {patch}: {votes} votes, {times} times an even share of rollout")
     facts = [told.format(patch=one.patch, votes=one.votes, times=f"{one.times:.1f}") for one in rows]

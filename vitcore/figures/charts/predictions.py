@@ -3,7 +3,7 @@
 from typing import Any
 
 from vitcore.figures.drawing import Axis, Bars, Drawing, Label
-from vitcore.figures.theme import Mode
+from vitcore.figures.theme_colours import Mode
 from vitcore.translation import percent, say
 
 

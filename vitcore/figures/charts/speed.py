@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from vitcore.figures.drawing import Axis, Drawing, Margin, Points
-from vitcore.figures.theme import CATEGORICAL, Mode
+from vitcore.figures.theme_colours import CATEGORICAL, Mode
 from vitcore.translation import say
 
 

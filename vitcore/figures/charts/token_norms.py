@@ -14,11 +14,23 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from vitcore.figures.attention import resize_for_figure
-from vitcore.figures.attention_explorer import MAX_HOVER_CELLS, map_label
-from vitcore.figures.drawing import Axis, Bars, Drawing, HoverGrid, Label, Margin, Outline, Points, RasterLayer, Rule, picture_axes
+from vitcore.figures.attention_explorer import MAX_HOVER_CELLS, map_name_label
+from vitcore.figures.drawing import (
+    Axis,
+    Bars,
+    Drawing,
+    HoverGrid,
+    Label,
+    Margin,
+    Outline,
+    Points,
+    RasterLayer,
+    StraightLine,
+    picture_axes,
+)
 from vitcore.figures.heat_overlay import fine_detail, heat_colours, heat_on_photo
 from vitcore.figures.outlier_frames import FRAME_COLOUR
-from vitcore.figures.theme import CATEGORICAL, HEAT, PINNED_PATCH_COLOUR, ColourScale, Mode, mosaic, round_numbers
+from vitcore.figures.theme_colours import CATEGORICAL, HEAT, PINNED_PATCH_COLOUR, ColourScale, Mode, round_tick_values, tile_mosaic
 from vitcore.grid import Grid
 from vitcore.translation import say
 
@@ -29,7 +41,7 @@ STRIP_PX = 150  # of a small map, its longer side, at least
 OTHERS = {"class": 2, "distillation": 4}  # colours of tokens that are not patches; registers have the third
 
 
-class TokenNorms(Protocol):
+class OutlierTokenNorms(Protocol):
     """What is drawn: see `analysis.outlier_tokens.OutlierTokens`."""
 
     @property
@@ -49,7 +61,7 @@ class TokenNorms(Protocol):
 
 
 def norm_map(
-    outliers: TokenNorms, block: int, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, mode: Mode = "light"
+    outliers: OutlierTokenNorms, block: int, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, mode: Mode = "light"
 ) -> Drawing:
     """The patches' norms after a block on the photo, as multiples of their median; outliers are outlined."""
     size, times = (float(grid.cols), float(grid.rows)), grid.to_map(outliers.times[block])
@@ -75,7 +87,7 @@ def _around(patch: int, grid: Grid, place: tuple[float, float] = (0, 0), width: 
     return Outline(place[0] + col, place[1] + row, 1, 1, FRAME_COLOUR, width)
 
 
-def _told(outliers: TokenNorms, block: int, grid: Grid) -> list[list[str]]:
+def _told(outliers: OutlierTokenNorms, block: int, grid: Grid) -> list[list[str]]:
     """What pointing at a patch says."""
     plain = say("patch {patch} (row {row}, column {col}): norm {norm}, {times} times the median")
     above = plain + " · " + say("outlier")
@@ -89,7 +101,7 @@ def _told(outliers: TokenNorms, block: int, grid: Grid) -> list[list[str]]:
     return [said[row * grid.cols : (row + 1) * grid.cols] for row in range(grid.rows)]
 
 
-def norm_histogram(outliers: TokenNorms, block: int, names: Sequence[str] = (), mode: Mode = "light") -> Drawing:
+def norm_histogram(outliers: OutlierTokenNorms, block: int, names: Sequence[str] = (), mode: Mode = "light") -> Drawing:
     """How many patches have which norm after a block, and the cut; `names` are of the tokens before them, drawn as marks."""
     norms = outliers.norms[block].astype(np.float64)
     patches, cut = norms[outliers.prefix :], float(outliers.thresholds[block])
@@ -117,7 +129,7 @@ def norm_histogram(outliers: TokenNorms, block: int, names: Sequence[str] = (), 
                      median=f"{outliers.medians[block]:.3g}", count=int((patches > cut).sum())),
         marks=[*bars, *(_mark(name, norm, 0.93 * most) for name, norm in zip(names, norms, strict=False))],
         x=Axis(title=say("patches"), range=(0, 1.06 * most)), y=_axis(low, high), labels=[at_cut, *said],
-        shapes=[Rule(y=float(np.log10(cut)), colour="soft")], legend="below" if len(names) else "",
+        shapes=[StraightLine(y=float(np.log10(cut)), colour="soft")], legend="below" if len(names) else "",
         margin=Margin(left=62, right=16, below=104 if len(names) else 52),
     )  # fmt: skip
 
@@ -130,7 +142,7 @@ def _joined_counts(bars: Bars, width: float) -> list[tuple[int, float, float]]:
     return [(int(counts[one].sum()), float(counts[one].max()), float(places[one].mean())) for one in groups if len(one)]
 
 
-def norms_by_depth(outliers: TokenNorms, names: Sequence[str] = (), mode: Mode = "light", at: int | None = None) -> Drawing:
+def norms_by_depth(outliers: OutlierTokenNorms, names: Sequence[str] = (), mode: Mode = "light", at: int | None = None) -> Drawing:
     """The norm with which outliers, the other patches and the tokens before them leave each block, with the cut."""
     norms, layers = outliers.norms.astype(np.float64), list(range(len(outliers.norms)))
     patches, chosen = norms[:, outliers.prefix :], outliers.patches
@@ -156,11 +168,17 @@ def norms_by_depth(outliers: TokenNorms, names: Sequence[str] = (), mode: Mode =
         colour, symbol = _looks(name)
         lines.append(line(values, _called(name), colour, symbol=symbol, marker_px=8, **_grouped(name)))
     return Drawing(
-        title=say("Norms over depth"), subtitle=say("as the tokens leave each layer; logarithmic"), mode=mode, height_px=460,
+        title=say("Norms over depth"),
+        subtitle=say("as the tokens leave each layer; logarithmic"),
+        mode=mode,
+        height_px=460,
         x=Axis(title=say("network depth (layer)"), step=1 if len(layers) <= 12 else 2, range=(-0.4, len(layers) - 0.6)),
-        y=_axis(low, high), shapes=[] if at is None else [Rule(x=at, colour="accent", line_px=2.5)], marks=lines, legend="below",
+        y=_axis(low, high),
+        shapes=[] if at is None else [StraightLine(x=at, colour="accent", line_px=2.5)],
+        marks=lines,
+        legend="below",
         margin=Margin(left=62, right=16, below=104),
-    )  # fmt: skip
+    )
 
 
 def _together(norms: NDArray, patches: list[int]) -> Points:
@@ -174,31 +192,33 @@ def _together(norms: NDArray, patches: list[int]) -> Points:
                   colour=PINNED_PATCH_COLOUR, hover="%{hovertext}", hover_texts=said)  # fmt: skip
 
 
-def norm_heat_maps(outliers: TokenNorms, grid: Grid) -> NDArray[np.uint8]:
+def norm_heat_maps(outliers: OutlierTokenNorms, grid: Grid) -> NDArray[np.uint8]:
     """The patches' norms after each block as heat colours of one scale, (L, rows, cols, 3)."""
-    return heat_colours(outliers.times.reshape(len(outliers.norms), grid.rows, grid.cols), norm_strip_top(outliers))
+    return heat_colours(outliers.times.reshape(len(outliers.norms), grid.rows, grid.cols), norm_strip_scale_top(outliers))
 
 
-def norm_strip_top(outliers: TokenNorms) -> float:
+def norm_strip_scale_top(outliers: OutlierTokenNorms) -> float:
     """The top of the one scale of all layers, as a multiple of the median: the largest, or the lowest cut."""
     return max(float((outliers.thresholds / outliers.medians).min()), float(outliers.times.max()))
 
 
-def norm_strip(outliers: TokenNorms, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, mode: Mode = "light") -> Drawing:
+def norm_strip(outliers: OutlierTokenNorms, pixels: NDArray[np.uint8] | Image.Image, grid: Grid, mode: Mode = "light") -> Drawing:
     """The norms of the patches after every block on small photos, on one scale, outliers outlined."""
     times = outliers.times.reshape(len(outliers.norms), grid.rows, grid.cols)
     cols, zoom = min(6, len(times)), max(2, -(-STRIP_PX // max(grid.rows, grid.cols)))
-    top = norm_strip_top(outliers)
+    top = norm_strip_scale_top(outliers)
     detail = fine_detail(resize_for_figure(pixels).resize((grid.cols * zoom, grid.rows * zoom)), grid)
     tiles = np.stack([heat_on_photo(one, detail, top) for one in times])
-    drawn = mosaic(tiles, cols, gutter=zoom)
+    drawn = tile_mosaic(tiles, cols, gutter=zoom)
     size = (drawn.shape[1] / zoom, drawn.shape[0] / zoom)
     places = [((i % cols) * (grid.cols + 1), (i // cols) * (grid.rows + 1)) for i in range(len(times))]
     said = [  # in the middle: outliers are often in corners
-        replace(map_label(say("layer {layer}: {count}", layer=layer, count=int(outliers.high[layer].sum())), x + grid.cols / 2, y),
-                x_anchor="center")
+        replace(
+            map_name_label(say("layer {layer}: {count}", layer=layer, count=int(outliers.high[layer].sum())), x + grid.cols / 2, y),
+            x_anchor="center",
+        )
         for layer, (x, y) in enumerate(places)
-    ]  # fmt: skip
+    ]
     marks = [_around(int(p), grid, places[layer], 1.5) for layer, p in np.argwhere(outliers.high)[:MAX_MARKS]]
     return Drawing(
         title=say("Norms layer by layer"), subtitle=say("with the number of outliers"), mode=mode,
@@ -215,7 +235,7 @@ def _span(norms: NDArray, cut: Any) -> tuple[float, float]:
 
 def _axis(low: float, high: float) -> Axis:
     """An axis of norms: powers of ten on an even axis, with 1, 2, 5, 10, 20 … written on it."""
-    ticks = round_numbers(low, high)
+    ticks = round_tick_values(low, high)
     return Axis(title=say("norm"), range=(math.log10(low), math.log10(high)), ticks=np.log10(ticks).tolist(),
                 tick_labels=[f"{tick:g}" for tick in ticks])  # fmt: skip
 

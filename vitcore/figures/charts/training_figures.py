@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.figures.attention import heat_figure, largest_value
-from vitcore.figures.drawing import Axis, Drawing, HoverGrid, Label, Margin, Points, RasterLayer, Rule, picture_axes
-from vitcore.figures.theme import CATEGORICAL, Mode, mosaic
+from vitcore.figures.attention import heat_figure, largest_value_words
+from vitcore.figures.drawing import Axis, Drawing, HoverGrid, Label, Margin, Points, RasterLayer, StraightLine, picture_axes
+from vitcore.figures.theme_colours import CATEGORICAL, Mode, tile_mosaic
 from vitcore.grid import Grid
 from vitcore.translation import percent, say
 
@@ -38,7 +38,7 @@ def training_curves(
     traces = [_curve(line, CATEGORICAL[i], log_steps) for part in (raw, smooth) for i, line in enumerate(part)]
     end = max([last, 2, *(int(line.steps[-1]) for line in drawn)])
     top = max([float(line.values.max()) for line in drawn], default=1.0)
-    marker = [] if at is None else [Rule(x=max(at, FIRST) if log_steps else at, colour="accent", line_px=2.5)]
+    marker = [] if at is None else [StraightLine(x=max(at, FIRST) if log_steps else at, colour="accent", line_px=2.5)]
     steps = (float(np.log10(FIRST)), float(np.log10(end * 1.04))) if log_steps else (0, end * 1.02)
     return Drawing(
         title=title, subtitle=subtitle, mode=mode, height_px=320, marks=traces, shapes=marker,
@@ -65,7 +65,7 @@ def attention_on_photo(
 
     The scale counts in times an `even_share` of all tokens (default: the map's mean). A `query_patch` that was asked is outlined.
     """
-    subtitle = largest_value(100 * shares, say("% of the total"), even_share=even_share and 100 * even_share, after=subtitle)
+    subtitle = largest_value_words(100 * shares, say("% of the total"), even_share=even_share and 100 * even_share, after=subtitle)
     return heat_figure(
         shares, photo, grid, title, lambda share: percent(share, 2), top=top, even_share=even_share, mode=mode, subtitle=subtitle,
         query_patch=query_patch, height_px=480,
@@ -97,7 +97,7 @@ def synthetic_pictures(
     rows, count, px = sheets.shape[1:4]
     size, high = (float(count), float(rows)), len(sheets) * (rows + TITLE_GAP)
     tops = [level * (rows + TITLE_GAP) + TITLE_GAP for level in range(len(sheets))]
-    tiles = [mosaic(sheet.reshape(-1, px, px, 3), count, gutter=3, zoom=-(-64 // px)) for sheet in sheets]
+    tiles = [tile_mosaic(sheet.reshape(-1, px, px, 3), count, gutter=3, zoom=-(-64 // px)) for sheet in sheets]
     return Drawing(
         title=say("Drawn pictures"), subtitle=say("{count} {count:class|classes}, one per column", count=count), mode=mode,
         height_px=round(76 * high) + 80, **picture_axes((count, high)),

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import plotly.io
 
 from vitcore.figures import drawing as parts
-from vitcore.figures.theme import INK_COLOURS, ColourScale, Mode, ink_colour, lut, pixels_to_data_uri
+from vitcore.figures.theme_colours import INK_COLOURS, ColourScale, Mode, colour_table, ink_colour, pixels_to_data_uri
 
 FigurePart = dict[str, Any]  # of a figure, as Plotly writes it down: a trace, an axis, a note
 FONT = "Inter, Source Sans, Segoe UI, Helvetica, Arial, sans-serif"
@@ -192,10 +192,10 @@ def _colour_bar(scale: ColourScale) -> FigurePart:
 
 def plotly_colour_scale(name: str) -> list[list[Any]]:
     """A colour scale as Plotly takes it. Not as "#rrggbb": Streamlit takes #000001 to #000040 for colours of its theme."""
-    return [[i / 16, "rgb({},{},{})".format(*lut(name)[min(16 * i, 255)])] for i in range(17)]
+    return [[i / 16, "rgb({},{},{})".format(*colour_table(name)[min(16 * i, 255)])] for i in range(17)]
 
 
-def _shape(shape: parts.Outline | parts.Rule, mode: Mode) -> FigurePart:
+def _shape(shape: parts.Outline | parts.StraightLine, mode: Mode) -> FigurePart:
     line: FigurePart = {"color": ink_colour(shape.colour, mode), "width": shape.line_px}
     if isinstance(shape, parts.Outline):
         return {"type": "rect", "x0": shape.x, "y0": shape.y, "x1": shape.x + shape.wide, "y1": shape.y + shape.high, "line": line}

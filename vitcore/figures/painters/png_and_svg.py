@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from vitcore.figures.drawing import Axis, Bars, Drawing, HeatCells, Label, Outline, Points, RasterLayer, Rule
-from vitcore.figures.painters.printed_text import choose_fonts, plain_text, wrap_note
-from vitcore.figures.theme import INK_COLOURS, PAPER_COLOUR, ColourScale, ink_colour, lut
+from vitcore.figures.drawing import Axis, Bars, Drawing, HeatCells, Label, Outline, Points, RasterLayer, StraightLine
+from vitcore.figures.painters.printed_text import choose_fonts, strip_text_marks, wrap_note
+from vitcore.figures.theme_colours import INK_COLOURS, PAPER_COLOUR, ColourScale, colour_table, ink_colour
 
 DPI = 150
 SOFTWARE = "Inside ViT"  # by which `images.photo_folder` knows its own pictures among photos
@@ -120,7 +120,7 @@ def _draw_cells(cells: HeatCells, paper: str, axes: Any) -> None:
     rows, cols = cells.values.shape
     axes.pcolormesh(
         np.arange(cols + 1) - 0.5, np.arange(rows + 1) - 0.5, cells.values, vmin=cells.scale.low, vmax=cells.scale.high,
-        cmap=ListedColormap(lut(cells.scale.colours) / 255), edgecolors=paper, linewidth=1.5,
+        cmap=ListedColormap(colour_table(cells.scale.colours) / 255), edgecolors=paper, linewidth=1.5,
     )  # fmt: skip
 
 
@@ -147,14 +147,14 @@ def _draw_scale(scale: ColourScale, axes: Any, sheet: Any, ink: str) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap, Normalize
 
-    table = ListedColormap(lut(scale.colours) / 255)
+    table = ListedColormap(colour_table(scale.colours) / 255)
     bar = sheet.colorbar(ScalarMappable(Normalize(scale.low, scale.high), table), ax=axes, fraction=0.04)
     bar.set_label(scale.unit, color=ink, fontsize=8)
     bar.ax.tick_params(colors=ink)
     bar.outline.set_visible(False)
 
 
-def _draw_shape(shape: Outline | Rule, colour: str, axes: Any) -> None:
+def _draw_shape(shape: Outline | StraightLine, colour: str, axes: Any) -> None:
     if isinstance(shape, Outline):
         from matplotlib.patches import Rectangle
 
@@ -171,14 +171,14 @@ def _draw_label(label: Label, colour: str, axes: Any) -> None:
             (True, False): axes.get_yaxis_transform(), (False, True): axes.get_xaxis_transform()}  # fmt: skip
     ground = {"facecolor": "black", "alpha": 0.55, "edgecolor": "none", "pad": 1.5} if label.on_dark else None
     axes.text(
-        label.x, label.y, plain_text(label.text), transform=ways[label.x_of_plot, label.y_of_plot], color=colour,
+        label.x, label.y, strip_text_marks(label.text), transform=ways[label.x_of_plot, label.y_of_plot], color=colour,
         fontsize=8 if label.size_px > 11 else 7, va={"top": "top", "bottom": "bottom"}.get(label.y_anchor, "center"),
         ha=label.x_anchor, bbox=ground,
     )  # fmt: skip
 
 
 def _draw_axes(drawing: Drawing, axes: Any, ink: str) -> None:
-    title = plain_text(drawing.title) + (f"\n{drawing.subtitle}" if drawing.subtitle else "")
+    title = strip_text_marks(drawing.title) + (f"\n{drawing.subtitle}" if drawing.subtitle else "")
     axes.set_title(title, loc="left", fontsize=11, color=ink)
     axes.set_facecolor("none")
     _draw_axis(drawing.x, axes.xaxis, axes.set_xscale, axes.set_xlim, ink)
@@ -200,7 +200,9 @@ def _draw_axis(axis: Axis, printed: Any, set_scale: Any, set_ends: Any, ink: str
     if axis.title:
         printed.set_label_text(axis.title, color=ink, fontsize=8)
     if len(axis.ticks):
-        printed.set_ticks(list(axis.ticks), [plain_text(text) for text in axis.tick_labels] or [f"{tick:g}" for tick in axis.ticks])
+        printed.set_ticks(
+            list(axis.ticks), [strip_text_marks(text) for text in axis.tick_labels] or [f"{tick:g}" for tick in axis.ticks]
+        )
     printed.set_tick_params(colors=ink)
 
 

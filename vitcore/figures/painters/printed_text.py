@@ -45,6 +45,6 @@ def choose_fonts(sheet: Any) -> None:
         text.set_fontfamily(families[:1] if latin else families)
 
 
-def plain_text(text: str) -> str:
+def strip_text_marks(text: str) -> str:
     """Without the marks of bold and small words; a new line is one."""
     return re.sub("</?(b|sup)>", "", text.replace("<br>", "\n"))

@@ -7,7 +7,7 @@ import torch
 
 from vitcore.attention_capture import AttentionEvent
 from vitcore.forward.block_attention import BlockAttention
-from vitcore.models.vit import check_heads
+from vitcore.models.vit import check_observed_heads
 
 FUSE = {"mean": torch.mean, "max": torch.amax, "min": torch.amin}
 
@@ -25,7 +25,7 @@ class AxialAttention(BlockAttention):
         lines, length = (grid.rows, grid.cols) if axes[step] == "row" else (grid.cols, grid.rows)
         if event.shape[0] != lines or event.shape[-2:] != (length, length):
             return
-        check_heads(self.vit, block, event.shape[1])
+        check_observed_heads(self.vit, block, event.shape[1])
         weights = event.weights().float()  # (lines, H, length, length)
         for fused in self.fused.values():
             one = FUSE[fused.fusion](weights, 1, keepdim=True)  # type: ignore[operator]

@@ -18,7 +18,7 @@ OF_HEADS = {"distance_px": "px", "distance_renormalised_px": "px", "prefix_atten
 WIDENED = {"uint8": "int16", "float16": "float32"}  # for NetCDF 3, which SciPy writes and which has only the wider
 
 
-class PackageMissing(RefusalError):
+class MissingPackageError(RefusalError):
     """An optional package is not installed; the message says how to install it."""
 
 
@@ -28,12 +28,12 @@ def to_xarray(rec: "Recording") -> Any:
     Fused heads are `attention_mean` and so on, (layer, token, to_token); an axial block's two steps have the axis `step`. Maps of
     heads are `head_attention`, of the layers that were kept. `rollout` is there where the mean of the heads is. Bytes are int16 and
     16-bit floats float32, so that `to_netcdf` writes all of it with any engine.
-    Raises: PackageMissing.
+    Raises: MissingPackageError.
     """
     try:
         import xarray
     except ImportError:
-        raise PackageMissing("xarray is not installed: pip install xarray.") from None
+        raise MissingPackageError("xarray is not installed: pip install xarray.") from None
     layers, heads = rec.distance_px.shape
     data: dict[str, Any] = {
         name: (("layer", "head"), getattr(rec, name), {"units": unit}) for name, unit in OF_HEADS.items() if layers
@@ -69,17 +69,17 @@ def _widened(values: NDArray) -> NDArray:
 def to_pandas(rec: "Recording") -> Any:
     """A pandas DataFrame with a row for each head, by (layer, head): its distances in px, and its share on prefix tokens.
 
-    Raises: PackageMissing.
+    Raises: MissingPackageError.
     """
     return table_of_heads({name: getattr(rec, name) for name in OF_HEADS})
 
 
 def table_of_heads(columns: Mapping[str, NDArray]) -> Any:
-    """A pandas DataFrame of columns (L, H), with a row for each head, by (layer, head). Raises: PackageMissing."""
+    """A pandas DataFrame of columns (L, H), with a row for each head, by (layer, head). Raises: MissingPackageError."""
     try:
         import pandas
     except ImportError:
-        raise PackageMissing("pandas is not installed: pip install pandas.") from None
+        raise MissingPackageError("pandas is not installed: pip install pandas.") from None
     shape = next(iter(columns.values())).shape
     index = pandas.MultiIndex.from_product([range(size) for size in shape], names=["layer", "head"])
     return pandas.DataFrame({name: values.ravel() for name, values in columns.items()}, index)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from vitcore.analysis.attention_distance import mean_interval
-from vitcore.errors import check_name
+from vitcore.errors import check_choice
 from vitcore.forward.recordings.open_photos import SkippedPhoto
 from vitcore.forward.recordings.record_many import BATCH, CountDone, record_many
 from vitcore.images import InputKind, PhotoError
@@ -35,7 +35,7 @@ class MeanDistance:
         return f"<MeanDistance of {self.model}: {blocks} blocks, {heads} heads, {self.photos} photos, {len(self.skipped)} skipped>"
 
     def to_pandas(self) -> Any:
-        """A pandas DataFrame with a row for each head, by (layer, head): mean, interval, spread in px. Raises: PackageMissing."""
+        """A pandas DataFrame, a row a head, by (layer, head): mean, interval, spread in px. Raises: MissingPackageError."""
         from vitcore.forward.recordings.labelled_arrays import table_of_heads
 
         return table_of_heads({name: getattr(self, name) for name in ("mean_px", "low_px", "high_px", "spread_px")})
@@ -51,7 +51,7 @@ def mean_distance(
     Warns: SkippedPhotosWarning; UnclearInputsWarning. Raises: ValueError, for another `cls`; ModelError; PhotoError, where no
     photo can be opened.
     """
-    check_name("cls", cls, FIELDS)
+    check_choice("cls", cls, FIELDS)
     stream = record_many(vit, photos, batch=batch, keep=(FIELDS[cls],), workers=workers, progress=progress, inputs=inputs)
     if stream.total == 0:
         raise PhotoError("There are no photos for a mean.")

@@ -26,11 +26,11 @@ from PIL import Image
 from torch import Tensor
 
 from vitcore.architectures.grey_input import input_channels
-from vitcore.errors import check_name
+from vitcore.errors import check_choice
 from vitcore.forward.recording import to_model_input, told_of_passes
 from vitcore.images import Crop, InputKind, Photo, PhotoError, crop_for_model, open_photo, photo_from_image, photos_in_folder
-from vitcore.images.bands import as_model_numbers, bands_last
-from vitcore.images.photo_arrays import as_numpy, batch_error, image_from_array, is_array, not_numbers_error
+from vitcore.images.bands import bands_as_floats, to_bands_last
+from vitcore.images.photo_arrays import as_numpy, image_from_array, is_array, not_finite_error, several_photos_error
 from vitcore.models.vit import Vit, check_bands
 from vitcore.translation import say
 
@@ -43,7 +43,7 @@ class UnclearInputsWarning(UserWarning):
     """Floats from 0 to 1 of the model's own input size may be photos or normalised, and nobody said which; `inputs` does."""
 
 
-def has_input_shape(vit: Vit, source: Any) -> bool:
+def has_model_input_shape(vit: Vit, source: Any) -> bool:
     """Whether it is floats of the shape that the model reads, one image (C, H, W) or a batch (B, C, H, W)."""
     if not is_array(source) or source.ndim not in (3, 4) or tuple(source.shape[-2:]) != vit.grid.image_px:
         return False
@@ -57,8 +57,8 @@ def input_kind(vit: Vit, source: Any, inputs: InputKind | None = None) -> InputK
     Warns: UnclearInputsWarning. Raises: ValueError, for another name, and for "normalised" of another shape.
     """
     if inputs is not None:
-        check_name("inputs", inputs, get_args(InputKind))
-        if inputs == "normalised" and not has_input_shape(vit, source):
+        check_choice("inputs", inputs, get_args(InputKind))
+        if inputs == "normalised" and not has_model_input_shape(vit, source):
             given = f"{source.dtype} {tuple(source.shape)}" if is_array(source) else type(source).__name__
             raise ValueError(
                 f"normalised inputs are floats (B, {vit.bands}, {', '.join(map(str, vit.grid.image_px))}), not {given}"
@@ -93,11 +93,11 @@ def _warn_unclear(told: str) -> None:
 def open_for_model(vit: Vit, source: Any, inputs: InputKind | None, name: str | None = None) -> tuple[Photo, Crop]:
     """A photo and its crop; of a model input (C, H, W) both are the picture of it. Raises: PhotoError; ValueError; TypeError."""
     if is_array(source) and source.ndim > 3:
-        raise batch_error(source, name or say("The photo"))
+        raise several_photos_error(source, name or say("The photo"))
     if isinstance(source, list | tuple):
         raise TypeError("a photo is one path, picture or array, not several: record_many takes several")
-    if (inputs is not None or has_input_shape(vit, source)) and input_kind(vit, source, inputs) == "normalised":
-        return picture_of_input(vit, source, name or "picture")
+    if (inputs is not None or has_model_input_shape(vit, source)) and input_kind(vit, source, inputs) == "normalised":
+        return photo_from_model_input(vit, source, name or "picture")
     _check_range(vit, source, name or say("The photo"))
     photo = open_photo(source, name, vit.bands)
     return photo, crop_for_model(photo.image, vit.transform, photo.bands)
@@ -115,14 +115,14 @@ def _check_range(vit: Vit, source: Any, name: str) -> None:
                          name=name, low=low, high=high, wanted=(3, *vit.grid.image_px), given=values.shape)  # fmt: skip
 
 
-def picture_of_input(vit: Vit, source: Any, name: str) -> tuple[Photo, Crop]:
+def photo_from_model_input(vit: Vit, source: Any, name: str) -> tuple[Photo, Crop]:
     """A model input (C, H, W) as a photo and its crop: the pixels it was made of; where those are no bytes, floats beside them.
 
     Raises: PhotoError, for numbers that are none.
     """
     values = _without_colours(vit, as_numpy(source)).astype(np.float32)
     if not np.isfinite(values).all():
-        raise not_numbers_error(name)
+        raise not_finite_error(name)
     values = np.ascontiguousarray(np.broadcast_to(values, (vit.bands, *values.shape[1:])).transpose(1, 2, 0))
     high, wide = values.shape[:2]
     box = (0.0, 0.0, float(wide), float(high))
@@ -157,7 +157,7 @@ def _different_bytes(values: NDArray) -> set[int]:
     return set() if whole is None else set(np.unique(whole).tolist())
 
 
-def list_photos(photos: Any) -> Any:
+def as_photo_list(photos: Any) -> Any:
     """A folder's photos, a single photo or batch in a dict as an iterable of one, and all else as it is.
 
     Raises: PhotoError, for a folder without photos.
@@ -179,10 +179,10 @@ def split_batches(vit: Vit, photos: Any, inputs: InputKind | None) -> Iterator[t
     kind: InputKind | None = None
     for item in [photos] if is_array(photos) else photos:
         first, said = _pictures_of_item(item, inputs)
-        if said is not None or (kind is None and has_input_shape(vit, first)):
+        if said is not None or (kind is None and has_model_input_shape(vit, first)):
             kind = input_kind(vit, first, said)
         for one in first if is_array(first) and first.ndim == 4 else (first,):
-            yield one, kind if has_input_shape(vit, one) else None
+            yield one, kind if has_model_input_shape(vit, one) else None
 
 
 def _pictures_of_item(item: Any, inputs: InputKind | None) -> tuple[Any, InputKind | None]:
@@ -195,13 +195,13 @@ def _pictures_of_item(item: Any, inputs: InputKind | None) -> tuple[Any, InputKi
     return values if is_array(values) else np.stack([as_numpy(one) for one in values]), inputs or "normalised"
 
 
-def model_inputs_in_turn(vit: Vit, photos: Any, inputs: InputKind | None = None) -> tuple[int, Iterator[Tensor]]:
+def iterate_model_inputs(vit: Vit, photos: Any, inputs: InputKind | None = None) -> tuple[int, Iterator[Tensor]]:
     """How many photos or model inputs there are, and each as a model input (1, C, H, W), opened when it is asked for.
 
     They are a photo (as of `record`), several, a folder, or model inputs (B, C, H, W): cast to the model's device and dtype.
     Raises: ValueError, for none; PhotoError; TypeError.
     """
-    listed = list_photos(photos)
+    listed = as_photo_list(photos)
     many = list(split_batches(vit, listed if hasattr(listed, "__iter__") else [listed], inputs))
     if not many:
         raise ValueError("there is no photo among the photos")
@@ -209,9 +209,9 @@ def model_inputs_in_turn(vit: Vit, photos: Any, inputs: InputKind | None = None)
 
 
 def to_model_inputs(vit: Vit, photos: Any, inputs: InputKind | None = None) -> Tensor:
-    """Photos or model inputs as `model_inputs_in_turn` takes them, together: (B, C, H, W). Raises: ValueError; PhotoError;
+    """Photos or model inputs as `iterate_model_inputs` takes them, together: (B, C, H, W). Raises: ValueError; PhotoError;
     TypeError."""
-    return torch.cat(list(model_inputs_in_turn(vit, photos, inputs)[1]))
+    return torch.cat(list(iterate_model_inputs(vit, photos, inputs)[1]))
 
 
 def pixels_for_model(vit: Vit, photo: Any) -> NDArray[np.uint8]:
@@ -222,7 +222,7 @@ def pixels_for_model(vit: Vit, photo: Any) -> NDArray[np.uint8]:
     return open_for_model(vit, photo, None)[1].pixels
 
 
-def to_inputs_of_pixels(vit: Vit, photos: Any, inputs: InputKind | None = None) -> Tensor:
+def pixels_to_model_inputs(vit: Vit, photos: Any, inputs: InputKind | None = None) -> Tensor:
     """`to_model_inputs`, but that arrays (H, W, C) or (B, H, W, C) of exactly the model's input size are the pixels that it sees,
     as `rec.model_input.pixels`: bytes, or floats from 0 to 1, not cropped again unless `inputs` is "photos"."""
     own = is_array(photos) and photos.ndim in (3, 4) and tuple(photos.shape[-3:]) == (*vit.grid.image_px, vit.bands)
@@ -232,7 +232,7 @@ def to_inputs_of_pixels(vit: Vit, photos: Any, inputs: InputKind | None = None) 
     name = say("The photo")
 
     def read(one: NDArray) -> NDArray:
-        return np.asarray(image_from_array(one, name)) if vit.bands == 3 else as_model_numbers(bands_last(one, vit.bands, name))
+        return np.asarray(image_from_array(one, name)) if vit.bands == 3 else bands_as_floats(to_bands_last(one, vit.bands, name))
 
     return torch.cat([to_model_input(vit, read(one)) for one in (each if each.ndim == 4 else each[None])])
 
@@ -245,5 +245,5 @@ def _model_input(vit: Vit, source: Any, kind: InputKind | None) -> Tensor:
         tell(vit)
     x = torch.as_tensor(source).detach()[None].to(vit.weight)
     if not bool(x.isfinite().all()):
-        raise not_numbers_error(say("The photo"))
+        raise not_finite_error(say("The photo"))
     return x if x.shape[1] == vit.bands else x.expand(-1, vit.bands, -1, -1)

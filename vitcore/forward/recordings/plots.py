@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from vitcore.errors import check_name
+from vitcore.errors import check_choice
 from vitcore.images import sharp_crop
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ def draw_recording(rec: "Recording", picture: str, **settings: Any) -> "Drawing"
 
     Raises: ValueError, for a picture or a setting that there is not; whatever the numbers of the picture raise.
     """
-    check_name("a picture", picture, PICTURES)
+    check_choice("a picture", picture, PICTURES)
     for name in settings:
-        check_name(f"a setting of {picture}", name, SETTINGS[picture])
+        check_choice(f"a setting of {picture}", name, SETTINGS[picture])
     return PICTURES[picture](rec, **settings)
 
 
@@ -60,7 +60,7 @@ def _distance(rec: "Recording", cls: str = "drop") -> "Drawing":
     from vitcore import figures
     from vitcore.analysis.attention_distance import MODES, uniform_distance_px
 
-    check_name("cls", cls, MODES)
+    check_choice("cls", cls, MODES)
     px = rec.distance_px if cls == "drop" else rec.distance_renormalised_px
     return figures.attention_distance(px, rec.grid, uniform_distance_px(rec.grid), cls, 1)
 

@@ -17,9 +17,9 @@ import numpy as np
 from tqdm import tqdm
 
 from vitcore.analysis.rollout import HEAD_FUSIONS, HeadFusion
-from vitcore.errors import check_name
+from vitcore.errors import check_choice
 from vitcore.forward.recording import Recording, record_batch
-from vitcore.forward.recordings.model_inputs import list_photos
+from vitcore.forward.recordings.model_inputs import as_photo_list
 from vitcore.forward.recordings.open_photos import OpenedPhoto, SkippedPhoto, count_photos, open_in_batches
 from vitcore.images import InputKind, PhotoError
 from vitcore.models.model_cards import ModelError
@@ -102,7 +102,7 @@ def record_many(
     check_vit(vit)
     keep = (keep,) if isinstance(keep, str) else tuple(keep)
     _check(vit, batch, keep, fusion, workers)
-    listed = list_photos(photos)
+    listed = as_photo_list(photos)
     fusions = (fusion,) if "recording" in keep or set(keep) & set(OF_FUSED_HEADS) else ()
     settings: dict[str, Any] = {"fusions": fusions, "attention": not set(keep) <= set(OF_ANSWERS)}
 
@@ -127,8 +127,8 @@ def record_many(
 
 def _check(vit: Vit, batch: int, keep: tuple[str, ...], fusion: str, workers: int | None) -> None:
     for name in keep:
-        check_name("what is kept", name, KEEPABLE)
-    check_name("fusion", fusion, HEAD_FUSIONS)
+        check_choice("what is kept", name, KEEPABLE)
+    check_choice("fusion", fusion, HEAD_FUSIONS)
     if batch < 1 or (workers is not None and workers < 0):
         raise ValueError(f"batch is 1 or more and workers 0 or more, not {batch} and {workers}")
     if not vit.is_global and (undefined := [name for name in keep if name not in OF_ANY_MODEL]):

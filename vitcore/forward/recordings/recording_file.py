@@ -20,7 +20,7 @@ from vitcore.errors import RefusalError
 from vitcore.forward.query_key import QueryKey
 from vitcore.grid import Grid
 from vitcore.images import MAX_JPEG_PIXELS, Crop, Photo
-from vitcore.images.photo_formats import without_pillow_warnings
+from vitcore.images.photo_formats_and_limits import without_pillow_warnings
 from vitcore.probabilities import OUTPUTS
 
 if TYPE_CHECKING:

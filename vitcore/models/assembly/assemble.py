@@ -7,29 +7,29 @@ from torch import nn
 
 from vitcore.architectures.grey_input import (
     GreyConv2d,
-    bands_rule,
+    accepted_bands,
+    bands_rule_sentence,
     first_convolution,
     grey_mean_and_std,
     input_channels,
-    picture_bands,
 )
 from vitcore.models.attention_structure import image_px_of_module, read_attention_structure
 from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import imagenet_class_names, imagenet_info
 from vitcore.models.formats import image_processor
-from vitcore.models.formats.config_json import embeds_texts
+from vitcore.models.formats.config_json import is_text_projection
 from vitcore.models.model_cards import ModelCard, ModelError
 from vitcore.models.vit import Vit
 from vitcore.probabilities import Output
 
 
-def output_of(module: Any) -> Output:
+def output_kind_of_timm(module: Any) -> Output:
     """What the outputs of one of timm's models mean: "features" of one without classes, and where its last layer is the projection
     to the space of texts."""
     classes, said = int(getattr(module, "num_classes", 0) or 0), getattr(module, "pretrained_cfg", None) or {}
-    return "features" if not classes or embeds_texts(said, classes) else "softmax"
+    return "features" if not classes or is_text_projection(said, classes) else "softmax"
 
 
-def assemble(
+def assemble_vit(
     card: ModelCard, module: Any, config: dict[str, Any], labels: Sequence[str] | None = None, output: Output | None = None,
     assumed: Mapping[str, str] | None = None,
 ) -> Vit:  # fmt: skip
@@ -43,25 +43,25 @@ def assemble(
     import timm  # noqa: F401
     from timm.data import create_transform
 
-    grey = show_grey(module, card.called or card.name)
+    grey = accept_three_channels(module, card.called or card.name)
     structure = read_attention_structure(card.name, module, image_px_of_module(module, config["input_size"][1:]))
     config = {**config, "input_size": (3, *structure.grid.image_px)}
     if grey:
         config["mean"], config["std"] = grey_mean_and_std(config["mean"], config["std"])
-    elif len(config["mean"]) != 3 == picture_bands(module):
+    elif len(config["mean"]) != 3 == accepted_bands(module):
         raise ModelError("mean and std are three numbers each, of red, green and blue, and std is above 0.")
     assumed = dict(assumed or {})
-    if (bands := picture_bands(module)) != 3:
-        assumed["channels"] = bands_rule(bands)
+    if (bands := accepted_bands(module)) != 3:
+        assumed["channels"] = bands_rule_sentence(bands)
         if len(config["mean"]) != bands:  # of three colours: it says nothing of these bands
             config["mean"], config["std"] = (0.0,) * bands, (1.0,) * bands
             assumed["normalise"] = "none"
     if "resize" in config:
-        transform = image_processor.make_transform(image_processor.scale_preprocessing(config, structure.grid.image_px))
+        transform = image_processor.preprocessing_transform(image_processor.preprocessing_for_size(config, structure.grid.image_px))
     else:
         transform = create_transform(**config, is_training=False)
     module.eval().requires_grad_(False)
-    means = output_of(module) if output is None or not getattr(module, "num_classes", 0) else output
+    means = output_kind_of_timm(module) if output is None or not getattr(module, "num_classes", 0) else output
     names = () if means == "features" else class_labels(module, labels)
     mean, std = tuple(config["mean"]), tuple(config["std"])
     return Vit(
@@ -70,7 +70,7 @@ def assemble(
     )  # fmt: skip
 
 
-def show_grey(module: Any, name: str) -> bool:
+def accept_three_channels(module: Any, name: str) -> bool:
     """Let a module of one channel take pictures of three, and say whether it is one.
 
     Raises: ModelError, for a first layer that can't be shown grey.

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from vitcore.errors import raise_mistake
+from vitcore.errors import raise_own_mistake
 from vitcore.models.model_cards import ModelError
 
 DTYPES = {
@@ -30,7 +30,7 @@ def find_device(device: torch.device | str) -> torch.device:
         found = torch.device(device)
         torch.empty(1, device=found)
     except Exception as error:  # each device's part of torch complains in its own way
-        raise_mistake(error)
+        raise_own_mistake(error)
         raise ModelError("{device} is not a device of this machine, which has {devices}.",
                          device=repr(str(device)), devices=", ".join(available_devices())) from None  # fmt: skip
     if found.type == "meta":

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from vitcore.architectures.grey_input import input_channels
-from vitcore.errors import misfit_reason, raise_mistake
-from vitcore.models.assembly.input_size import as_pair
+from vitcore.errors import model_misfit_reason, raise_own_mistake
+from vitcore.models.assembly.input_size import height_and_width
 from vitcore.models.checkpoint_inspection.inspect_checkpoint import inspect_state
 from vitcore.models.checkpoint_inspection.inspection import Inspection
-from vitcore.models.formats.config_json import CheckpointConfiguration, outputs_said, transformers_configuration
+from vitcore.models.formats.config_json import CheckpointConfiguration, output_kind_from_configuration, transformers_configuration
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.model_cards import ModelError
 
@@ -41,7 +41,7 @@ def timm_module_inside(module: nn.Module) -> nn.Module:
     return inner if type(module).__name__.startswith("TimmWrapper") and isinstance(inner, nn.Module) else module
 
 
-def count_classes_again(module: Any) -> None:
+def recount_classes(module: Any) -> None:
     """Let a timm module know how many classes it has, where a layer was put in the place of its classifier: timm counts only those
     of the classifier that it made itself."""
     classifier = module.get_classifier() if hasattr(module, "get_classifier") else None
@@ -57,12 +57,12 @@ def with_adapters_merged(module: Any) -> nn.Module:
     try:
         merged: nn.Module = module.merge_and_unload()
     except Exception as error:  # prompts, for example, are no change of weights
-        raise_mistake(error)
+        raise_own_mistake(error)
         return module
     return merged
 
 
-def inspect_module(module: nn.Module, name: str, normalise: Any = None, whole: nn.Module | None = None) -> Inspection:
+def inspect_module_in_memory(module: nn.Module, name: str, normalise: Any = None, whole: nn.Module | None = None) -> Inspection:
     """What is in such a module of 32-bit floats, as `vitcore.inspect` finds it in a file; its tensors are given away.
 
     normalise: mean and standard deviation, where they are known; whole: what holds the module and layers of a head, whose tensors
@@ -86,16 +86,16 @@ def _lazy(value: Tensor) -> LazyTensor:
     return LazyTensor(tuple(value.shape), lambda: value, Path("a module in memory"), value.dtype)
 
 
-def check_same_answer(module: nn.Module, twin: nn.Module, image_px: tuple[int, int], name: str) -> None:
+def check_same_answers(module: nn.Module, twin: nn.Module, image_px: tuple[int, int], name: str) -> None:
     """Raises: ModelError, where the timm module answers a random picture otherwise than the module does, in 32-bit floats."""
     x = torch.randn(1, input_channels(module), *image_px, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         try:
             answers = list(_answers(module, x))
         except Exception as error:  # whatever a class of one's own asks for beside the picture
-            raise_mistake(error)
+            raise_own_mistake(error)
             raise ModelError("{name} can't be read: it gives no output for a single picture ({reason}).",
-                             name=name, reason=misfit_reason(error)) from None  # fmt: skip
+                             name=name, reason=model_misfit_reason(error)) from None  # fmt: skip
         ours = twin(x)
     least = min((float((one - ours).abs().max() / one.abs().max().clamp(min=1e-12)) for one in answers if one.shape == ours.shape),
                 default=float("inf"))  # fmt: skip
@@ -133,30 +133,30 @@ def _transformers(module: Any) -> CheckpointConfiguration:
     return transformers_configuration({**module.config.to_dict(), "architectures": [own.__name__]})
 
 
-def vision_module(module: Any, name: str) -> Any:
+def vision_part_of_module(module: Any, name: str) -> Any:
     """What of a module of transformers sees the picture, run as it is. Raises: ModelError, where nothing does."""
     from vitcore.models.transformers_models.vision_module import build_vision_module
-    from vitcore.models.transformers_models.vision_part import candidates, without_text_parts
+    from vitcore.models.transformers_models.vision_part import vision_part_candidates, without_text_parts
 
-    for part, dual in candidates(module):
+    for part, dual in vision_part_candidates(module):
         return build_vision_module(without_text_parts(part, dual), dual)
-    raise unknown_class_error(module, name)
+    raise unknown_module_error(module, name)
 
 
-def unknown_class_error(module: Any, name: str) -> ModelError:
+def unknown_module_error(module: Any, name: str) -> ModelError:
     """The refusal of a module whose parts are not known here."""
     return ModelError("{name} can't be read: its class {kind} is not built as a plain Vision Transformer.",
                       name=name, kind=type(module).__name__)  # fmt: skip
 
 
-def outputs_meant(module: Any) -> Any:
+def output_kind_in_configuration(module: Any) -> Any:
     """What the classes of a module of transformers mean, by its configuration; None where that does not say."""
-    return outputs_said({**module.config.to_dict(), "architectures": [type(module).__name__]})
+    return output_kind_from_configuration({**module.config.to_dict(), "architectures": [type(module).__name__]})
 
 
 def _torchvision(module: Any) -> CheckpointConfiguration:
     block = module.encoder.layers[0]
-    known = {"heads": block.num_heads, "eps": block.ln_1.eps, "pool": "token", "size": as_pair(module.image_size)}
+    known = {"heads": block.num_heads, "eps": block.ln_1.eps, "pool": "token", "size": height_and_width(module.image_size)}
     return CheckpointConfiguration(known | {"output": "softmax"} | _activation(block.mlp[1]))
 
 
@@ -165,7 +165,7 @@ def _openclip(module: Any) -> CheckpointConfiguration:
     said = getattr(tower, "preprocess_cfg", None) or {}
     known: dict[str, Any] = {"output": "features"}
     if size := getattr(tower, "image_size", None):
-        known["size"] = as_pair(size)
+        known["size"] = height_and_width(size)
     mean, std = (said.get(term) or getattr(tower, f"image_{term}", None) for term in ("mean", "std"))
     if mean and std:
         known["normalise"] = (tuple(map(float, mean)), tuple(map(float, std)))
@@ -187,7 +187,11 @@ def _timm_trunk(trunk: Any) -> dict[str, Any]:
     if first is None or not hasattr(getattr(first, "attn", None), "num_heads") or not hasattr(first, "norm1"):
         return {}
     known = {"heads": first.attn.num_heads, "eps": first.norm1.eps, "pool": trunk.global_pool or "token"}
-    return known | {"size": as_pair(trunk.patch_embed.img_size)} | _activation(getattr(getattr(first, "mlp", None), "act", first))
+    return (
+        known
+        | {"size": height_and_width(trunk.patch_embed.img_size)}
+        | _activation(getattr(getattr(first, "mlp", None), "act", first))
+    )
 
 
 def _activation(layer: nn.Module) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vitcore.errors import misfit_reason, raise_mistake
+from vitcore.errors import model_misfit_reason, raise_own_mistake
 from vitcore.models.model_cards import ModelError
 
 HOOK_ATTRIBUTES = tuple(name for name in vars(nn.Module()) if "_hooks" in name)
@@ -38,25 +38,25 @@ def frozen_copy(
             raise ModelError("{name} is a TorchScript program, and its parts can't be inspected: wrap the module that it was "
                              "made from.",
                              name=name)  # fmt: skip
-        inner = unwrapped(module)
+        inner = unwrapped_module(module)
         known: dict[int, Any] = {}  # what deepcopy takes instead of making it
         parts = list(inner.modules())
         for part in parts:
-            if unwrapped(part) is part:
+            if unwrapped_module(part) is part:
                 known[id(part)] = object.__new__(_class_of(part))
         for part in reversed(parts):
             if id(part) not in known:
-                known[id(part)] = known[id(unwrapped(part))]
+                known[id(part)] = known[id(unwrapped_module(part))]
             for tensor in _tensors(part):
                 if id(tensor) not in known:
                     known[id(tensor)] = _copied(tensor, name, device, dtype, gather)
         try:
             for part in parts:
-                if unwrapped(part) is part:
+                if unwrapped_module(part) is part:
                     vars(known[id(part)]).update(copy.deepcopy(_kept(part), known))
         except Exception as error:  # a lock, a process group, a tensor of a graph: whatever a class of one's own holds
-            raise_mistake(error)
-            raise ModelError("{name} can't be copied: {reason}", name=name, reason=misfit_reason(error)) from None
+            raise_own_mistake(error)
+            raise ModelError("{name} can't be copied: {reason}", name=name, reason=model_misfit_reason(error)) from None
         twin = known[id(inner)]
     if hasattr(twin, "set_grad_checkpointing"):
         twin.set_grad_checkpointing(False)
@@ -65,7 +65,7 @@ def frozen_copy(
     return twin
 
 
-def unwrapped(module: nn.Module) -> nn.Module:
+def unwrapped_module(module: nn.Module) -> nn.Module:
     """The model inside DDP, FSDP, torch.compile, an average of weights or an activation checkpoint."""
     while True:
         names = INNER_ATTRIBUTES + (("module",) if type(module).__name__ in MODULE_WRAPPERS else ())

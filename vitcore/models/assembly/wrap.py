@@ -11,28 +11,34 @@ from typing import Any
 import torch
 from torch import nn
 
-from vitcore.architectures.grey_input import GREY_RULE, picture_bands
+from vitcore.architectures.grey_input import GREY_RULE, accepted_bands
 from vitcore.errors import log_traceback
-from vitcore.models.assembly.assemble import assemble, show_grey
+from vitcore.models.assembly.assemble import accept_three_channels, assemble_vit
 from vitcore.models.assembly.device_and_dtype import find_device, find_dtype, place_module
 from vitcore.models.assembly.foreign_modules import (
-    check_same_answer,
-    count_classes_again,
-    inspect_module,
+    check_same_answers,
+    inspect_module_in_memory,
     library_of,
-    outputs_meant,
+    output_kind_in_configuration,
+    recount_classes,
     timm_module_inside,
-    unknown_class_error,
-    vision_module,
+    unknown_module_error,
+    vision_part_of_module,
     with_adapters_merged,
 )
-from vitcore.models.assembly.frozen_copy import frozen_copy, unwrapped
-from vitcore.models.assembly.input_size import as_pair, check_fixed_size, check_size, resize_module
-from vitcore.models.assembly.model_inside import ModelInside, holds_a_model, module_with_head, put_layers_after, take_model_inside
+from vitcore.models.assembly.frozen_copy import frozen_copy, unwrapped_module
+from vitcore.models.assembly.input_size import check_fixed_size, check_input_size, height_and_width, resize_module_input
+from vitcore.models.assembly.model_in_wrapper import (
+    ModelInside,
+    holds_a_model,
+    module_with_head,
+    put_layers_after,
+    take_model_inside,
+)
 from vitcore.models.assembly.random_state import restored_generators
 from vitcore.models.attention_structure import image_px_of_module
 from vitcore.models.checkpoint_inspection.assumed_answers import AssumedAnswersWarning, assumed_class_names, assumed_sentence
-from vitcore.models.checkpoint_inspection.open_questions import answer_text, crop_answer, crop_terms, mean_and_std
+from vitcore.models.checkpoint_inspection.open_questions import answer_text, broadcast_mean_and_std, crop_answer, crop_answer_terms
 from vitcore.models.formats.config_json import label_names
 from vitcore.models.formats.image_processor import likely_preprocessing
 from vitcore.models.model_cards import ModelCard, ModelError
@@ -77,11 +83,11 @@ def wrap_quietly(
     if not isinstance(module, nn.Module):
         raise TypeError(f"module is a torch.nn.Module, not {type(module).__name__}")
     if image_px is not None:
-        check_size(image_px)
-    colours = _colours(mean, std, picture_bands(unwrapped(module)))
+        check_input_size(image_px)
+    colours = _colours(mean, std, accepted_bands(unwrapped_module(module)))
     where, numbers = None if device is None else find_device(device), None if dtype is None else find_dtype(dtype)
     with restored_generators(), torch.inference_mode(False), torch.no_grad():
-        own = unwrapped(module)
+        own = unwrapped_module(module)
         if holds_a_model(own) or (library_of(own) and timm_module_inside(own) is own):
             first = next(p for p in own.parameters() if p.is_floating_point())
             twin = frozen_copy(module, name, device="cpu", dtype=torch.float32, gather=gather)
@@ -116,11 +122,11 @@ def _timms(module: Any, name: str, labels: Sequence[str] | None, colours: Colour
     from timm.data import resolve_model_data_config
 
     config = resolve_model_data_config(module)
-    count_classes_again(module)
+    recount_classes(module)
     said = getattr(module, "pretrained_cfg", None) or {}
     named = said.get("tag") or labels is not None  # the classes of timm's own weights are known
     assumed = {} if named else assumed_class_names(module)
-    if picture_bands(module) != 3 and colours is None:
+    if accepted_bands(module) != 3 and colours is None:
         config |= {"mean": (), "std": ()}  # timm's are of three colours, cut short or repeated: `assemble` says what it takes
     elif colours is not None:
         config |= {"mean": colours[0], "std": colours[1]}
@@ -130,11 +136,11 @@ def _timms(module: Any, name: str, labels: Sequence[str] | None, colours: Colour
         assumed["crop"] = crop_answer(config["crop_mode"], config["crop_pct"])
     if not said.get("interpolation"):
         assumed["interpolation"] = config["interpolation"]
-    if show_grey(module, name):
+    if accept_three_channels(module, name):
         assumed["channels"] = GREY_RULE
     config["input_size"] = (3, *_input_px(module, name, config["input_size"][1:], image_px))
     _check_labels(module, name, labels)
-    return assemble(_card(module, name), module, config, labels, assumed=assumed)
+    return assemble_vit(_card(module, name), module, config, labels, assumed=assumed)
 
 
 def _foreign(
@@ -144,7 +150,7 @@ def _foreign(
     answers: dict[str, Any] = {}
     trial, layers = inside.trial, inside.layers
     try:
-        found = inspect_module(twin, name, colours, trial[0] if trial and not layers else None)
+        found = inspect_module_in_memory(twin, name, colours, trial[0] if trial and not layers else None)
         if trial and not layers:
             answers, ours = module_with_head(found, trial, name)
         else:
@@ -155,7 +161,7 @@ def _foreign(
             raise
         if library_of(twin) == "transformers":
             return _of_transformers(twin, name, labels, colours, image_px)
-        raise unknown_class_error(twin, name) from None
+        raise unknown_module_error(twin, name) from None
     if trial and layers:
         put_layers_after(ours, layers, trial, name, inside.path)
     _check_labels(ours, name, labels)
@@ -167,11 +173,11 @@ def _foreign(
         assumed |= assumed_class_names(ours) if labels is None else {}
     size = image_px_of_module(ours, found.configuration.known_answers.get("size", (224, 224)))
     if not trial:
-        check_same_answer(twin, ours, size, name)
+        check_same_answers(twin, ours, size, name)
     if image_px is not None:
-        resize_module(ours, image_px, "timm")
-        size = as_pair(image_px)
-    return assemble(
+        resize_module_input(ours, image_px, "timm")
+        size = height_and_width(image_px)
+    return assemble_vit(
         _card(ours, name), ours, {**facts["input"], "input_size": (3, *size)}, facts.get("labels"), facts["output"],
         assumed,
     )  # fmt: skip
@@ -182,23 +188,23 @@ def _of_transformers(twin: Any, name: str, labels: Sequence[str] | None, colours
     import timm  # noqa: F401
     from timm.data import resolve_model_data_config
 
-    ours = vision_module(twin, name)
+    ours = vision_part_of_module(twin, name)
     check_fixed_size(ours, name, image_px)
     named = labels if labels is not None else _label_names(twin) if ours.num_classes else None
     likely = {"crop": "center", "interpolation": "bicubic", **likely_preprocessing(str(twin.config.model_type))[0]}  # as of files
     cut = {key: likely[key] for key in ("crop", "interpolation")}
-    config = {**resolve_model_data_config(ours), **crop_terms(cut["crop"]), "interpolation": cut["interpolation"]}
+    config = {**resolve_model_data_config(ours), **crop_answer_terms(cut["crop"]), "interpolation": cut["interpolation"]}
     assumed = {**(assumed_class_names(ours) if named is None else {}), **cut}
     if told := colours or likely.get("normalise"):
         config |= {"mean": told[0], "std": told[1]}
     if colours is None:
         assumed["normalise"] = answer_text((tuple(config["mean"]), tuple(config["std"])))
-    if show_grey(ours, name):
+    if accept_three_channels(ours, name):
         assumed["channels"] = GREY_RULE
     _check_labels(ours, name, named)
     config["input_size"] = (3, *ours.image_px)
-    output: Output = (outputs_meant(twin) or "softmax") if ours.num_classes else "features"
-    return assemble(_card(ours, name), ours, config, named, output, assumed)
+    output: Output = (output_kind_in_configuration(twin) or "softmax") if ours.num_classes else "features"
+    return assemble_vit(_card(ours, name), ours, config, named, output, assumed)
 
 
 def _check_labels(module: Any, name: str, labels: Sequence[str] | None) -> None:
@@ -220,7 +226,7 @@ def _colours(mean: Sequence[float] | None, std: Sequence[float] | None, bands: i
     if mean is None and std is None:
         return None
     try:
-        return mean_and_std(() if mean is None else mean, () if std is None else std, bands)
+        return broadcast_mean_and_std(() if mean is None else mean, () if std is None else std, bands)
     except (ValueError, TypeError):
         if bands != 3:
             raise ModelError("mean and std are {bands} numbers each, one a band, and std is above 0.", bands=bands) from None
@@ -238,14 +244,14 @@ def _label_names(module: Any) -> list[str] | None:
 def _input_px(module: Any, name: str, usual: tuple[int, int], image_px: Any) -> tuple[int, int]:
     """The input size of a module; another one, if it is asked for, is given to it. Raises: ModelError, where it takes no other."""
     own = image_px_of_module(module, usual)
-    if image_px is None or as_pair(image_px) == own:
+    if image_px is None or height_and_width(image_px) == own:
         return own
     if getattr(getattr(module, "patch_embed", None), "img_size", None) is None:
-        return as_pair(image_px)  # it takes pictures of any size
+        return height_and_width(image_px)  # it takes pictures of any size
     try:
-        resize_module(module, image_px, "timm")
+        resize_module_input(module, image_px, "timm")
     except AttributeError:
         high, wide = own
         raise ModelError("{name} takes only pictures of {high}×{wide} px.",
                          name=name, high=high, wide=wide) from None  # fmt: skip
-    return as_pair(image_px)
+    return height_and_width(image_px)

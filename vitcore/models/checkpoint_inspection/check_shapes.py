@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from vitcore.errors import shown_name
+from vitcore.errors import shorten_name
 from vitcore.models.checkpoint_inspection.differences import shape_text
 from vitcore.models.formats.containers.file_errors import shared_out_error
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
@@ -37,7 +37,7 @@ DIMENSIONS = (  # of timm's names: how many each has
 )
 
 
-def check_values(weights: Mapping[str, LazyTensor], file: str) -> None:
+def check_weights_have_values(weights: Mapping[str, LazyTensor], file: str) -> None:
     """That all have values, and those are weights. Raises: ModelError, naming the first that is not."""
     if len(weights) > 1 and all(weight.shape == (0,) for weight in weights.values()):
         raise shared_out_error(file)
@@ -94,9 +94,9 @@ def check_shapes(state: Mapping[str, Tensor], file: str) -> None:
 def _form_error(file: str, name: str, dtype: torch.dtype | None) -> ModelError:
     if dtype is None:
         return ModelError("{name} holds {tensor} without plain values, as quantised, sparse, distributed or empty models do: save "
-                          "the weights as 16- or 32-bit floats.", name=file, tensor=shown_name(name))  # fmt: skip
+                          "the weights as 16- or 32-bit floats.", name=file, tensor=shorten_name(name))  # fmt: skip
     return ModelError("{name} holds {tensor} as {kind}, as quantised models do: save the weights as 16- or 32-bit floats.",
-                      name=file, tensor=shown_name(name), kind=str(dtype).removeprefix("torch."))  # fmt: skip
+                      name=file, tensor=shorten_name(name), kind=str(dtype).removeprefix("torch."))  # fmt: skip
 
 
 def _is_weight(name: str, weight: LazyTensor) -> bool:

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from vitcore.architectures.classifier_head import place_pooler
-from vitcore.errors import shown_name
+from vitcore.architectures.classifier_head import add_pooler_to_head
+from vitcore.errors import shorten_name
 from vitcore.models.formats.state_dict import StateDict
 from vitcore.translation import say
 
@@ -33,9 +33,9 @@ class TensorDifferences:
     @property
     def sentences(self) -> tuple[str, ...]:
         """One sentence each, in the reader's language."""
-        said = [say("missing: {tensor}", tensor=shown_name(name)) for name in self.missing]
-        said += [say("unexpected: {tensor}", tensor=shown_name(name)) for name in self.unexpected]
-        said += [say("misshapen: {tensor} is {shape}, not {wanted}", tensor=shown_name(name),
+        said = [say("missing: {tensor}", tensor=shorten_name(name)) for name in self.missing]
+        said += [say("unexpected: {tensor}", tensor=shorten_name(name)) for name in self.unexpected]
+        said += [say("misshapen: {tensor} is {shape}, not {wanted}", tensor=shorten_name(name),
             shape=shape_text(shape), wanted=shape_text(wanted))
                  for name, shape, wanted in self.misshapen]  # fmt: skip
         return tuple(said)
@@ -55,7 +55,7 @@ def tensor_differences(state: StateDict, module: Any) -> TensorDifferences:
 def fit_to_module(state: StateDict, module: Any) -> StateDict:
     """The state with its pooler where the module reads it, a patch embedding over flattened pixels as the convolution it is, and
     its last norm after the mean of patches where the module has it there."""
-    state, wanted = place_pooler(state, module), module.state_dict()
+    state, wanted = add_pooler_to_head(state, module), module.state_dict()
     if "fc_norm.weight" in wanted and "norm.weight" not in wanted and "fc_norm.weight" not in state:
         state = {re.sub(r"^norm\.", "fc_norm.", name): w for name, w in state.items()}
     own, kernel = wanted.get("patch_embed.proj.weight"), state.get("patch_embed.proj.weight")

@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from vitcore.architectures.classifier_head import POOLER, read_head
-from vitcore.errors import shown_name
+from vitcore.architectures.classifier_head import POOLER, read_classifier_head
+from vitcore.errors import shorten_name
 from vitcore.models.checkpoint_inspection.open_questions import (
     ACTIVATIONS,
     GATE_ACTIVATIONS,
@@ -81,8 +81,11 @@ def infer_architecture(
     if not blocks:
         raise ModelError("{name} has no blocks of a Vision Transformer in it.", name=file)
     if width is None:
-        raise ModelError("The blocks of {name} hold other tensors than those of a Vision Transformer that is known here. The first "
-                         "is {tensor}.", name=file, tensor=shown_name(next(n for n in state if BLOCK_NAMES.match(n))))  # fmt: skip
+        raise ModelError(
+            "The blocks of {name} hold other tensors than those of a Vision Transformer that is known here. The first is {tensor}.",
+            name=file,
+            tensor=shorten_name(next(n for n in state if BLOCK_NAMES.match(n))),
+        )
     block = _common_block_shapes(state)
     inferred = {
         "embed_dim": width, "depth": blocks, "patch_size": list(_patch(state)),
@@ -182,7 +185,7 @@ def _mlp(block: Mapping[str, tuple[int, ...]], width: int) -> dict[str, Any]:
 
 def _head(state: Mapping[str, Tensor], width: int, file: str) -> dict[str, Any]:
     """Where the answer is read and how many classes there are."""
-    head, both = read_head(state), 2 * width if "cls_token" in state else width
+    head, both = read_classifier_head(state), 2 * width if "cls_token" in state else width
     takes = head.layers[-1 if head.is_linear else next(i for i, x in enumerate(head.layers) if len(x) > 1)][1] if head else 0
     head = head if takes in (width, both) else None
     classes, plain = head.classes if head else 0, state.get("head.weight")

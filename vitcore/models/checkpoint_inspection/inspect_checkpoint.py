@@ -2,7 +2,7 @@
 
     inspection = inspect("dino_deitsmall16_pretrain.pth")
     inspection.facts, inspection.questions, inspection.problems
-    vit = load_model.open_inspected(inspection, {"heads": 6})
+    vit = load_model.open_inspected_checkpoint(inspection, {"heads": 6})
 
 Nothing is loaded before `module`: names and shapes are enough for all the rest.
 """
@@ -16,16 +16,22 @@ from typing import Any
 
 import torch
 
-from vitcore.architectures.classifier_head import read_head, with_timm_head
-from vitcore.architectures.meta_device import meta_device
-from vitcore.errors import misfit_reason, shown_name
+from vitcore.architectures.classifier_head import read_classifier_head, with_timm_head
+from vitcore.architectures.meta_device import building_on_meta_device
+from vitcore.errors import model_misfit_reason, shorten_name
 from vitcore.models import local_files
-from vitcore.models.checkpoint_inspection import lookalikes
-from vitcore.models.checkpoint_inspection.check_shapes import check_shapes, check_values
+from vitcore.models.checkpoint_inspection import likely_answers
+from vitcore.models.checkpoint_inspection.check_shapes import check_shapes, check_weights_have_values
 from vitcore.models.checkpoint_inspection.differences import TensorDifferences, fit_to_module, tensor_differences
 from vitcore.models.checkpoint_inspection.infer_architecture import InferredArchitecture, infer_architecture
 from vitcore.models.checkpoint_inspection.inspection import Inspection, part_label
-from vitcore.models.checkpoint_inspection.open_questions import CROPS, INTERPOLATIONS, OpenQuestion, crop_terms, normalise_question
+from vitcore.models.checkpoint_inspection.open_questions import (
+    CROPS,
+    INTERPOLATIONS,
+    OpenQuestion,
+    crop_answer_terms,
+    normalise_question,
+)
 from vitcore.models.checkpoint_inspection.saved_settings.apply_settings import with_saved_settings
 from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import imagenet_class_names
 from vitcore.models.checkpoint_inspection.timm_architectures import (
@@ -72,7 +78,7 @@ def inspect(
     found = with_saved_settings(_inspect_tree(path, file, tree, configured, part, like), tree, configured)
     asked = next((len(q.likely[0]) for q in found.questions if q.key == "normalise"), 0)
     beside = {name: weight for _, weights in checkpoint_layout.weight_mappings(tree) for name, weight in weights.items()}
-    return found.with_likely(*lookalikes.normalisation_by_tensors(beside, asked)) if asked else found
+    return found.with_likely(*likely_answers.normalisation_by_tensors(beside, asked)) if asked else found
 
 
 def _inspect_tree(
@@ -81,7 +87,7 @@ def _inspect_tree(
     if configured.transformers:
         whole, *others = checkpoint_layout.whole_models(tree, file.name)
         if like is not None:
-            lookalikes.preparation_like(like, tensor_shapes(whole.weights), file.name)  # refuses: not timm's tensors
+            likely_answers.preprocessing_like(like, tensor_shapes(whole.weights), file.name)  # refuses: not timm's tensors
         told = _through_transformers(path, file, whole, configured.transformers, configured)
         _chosen([told.part], part, file)
         return replace(told, parts=(*told.parts, *(model.name for model in others)))
@@ -102,7 +108,7 @@ def _inspect_tree(
     if unknown and any(OF_TRANSFORMERS.search(name) for name in found.part.weights):
         raise ModelError("{name} has tensors of transformers that no plain ViT of it has, such as {tensor}: put its config.json "
                          "beside it, and transformers itself opens it.", name=file.name,
-                         tensor=shown_name(found.differences.unexpected[0]))  # fmt: skip
+                         tensor=shorten_name(found.differences.unexpected[0]))  # fmt: skip
     return found
 
 
@@ -132,14 +138,14 @@ def _through_transformers(
     path: Path, file: Path, whole: checkpoint_layout.CheckpointModel, said: Mapping[str, Any], configured: CheckpointConfiguration
 ) -> Inspection:
     """The inspection of a model that transformers' own class makes. Raises: ModelError, also where that is not installed."""
-    from vitcore.models.transformers_models.vision_part import find_vision_part, picture_shape
+    from vitcore.models.transformers_models.vision_part import expected_picture_shape, find_vision_part
 
-    check_values(whole.weights, file.name)
+    check_weights_have_values(whole.weights, file.name)
     part = find_vision_part(said, tensor_shapes(whole.weights))
     name = part.kind.__name__
     known = {"output": "softmax" if part.classes else "features", **configured.known_answers}
     shape = {"transformers": dict(said), "class": name, "num_classes": part.classes}
-    shape["img_size"] = list(known.get("size") or picture_shape(part.config)[1:])
+    shape["img_size"] = list(known.get("size") or expected_picture_shape(part.config)[1:])
     asked = () if "normalise" in known else (normalise_question("imagenet", 3),)
     also = _class_names_question(part.classes, configured, known)
     inferred = InferredArchitecture(shape, (1, 1), None, (*asked, *also), _preprocessing_questions(configured))
@@ -188,7 +194,7 @@ def _rotary(
     """timm's architectures with rotary positions that a file may be of. Raises: ModelError, where it must be and none fits."""
     if configured.timm or part.format is not timm_names.TIMM or not may_be_rotary(raw):
         return {}
-    head = read_head(raw)
+    head = read_classifier_head(raw)
     if head and not head.is_linear:  # timm's own is linear: the others take its place
         raw = {name: w for name, w in raw.items() if not name.startswith("head.")}
         width = next((layer[1] for layer in head.layers if len(layer) > 1), 0)
@@ -212,7 +218,7 @@ def _inspection(
 ) -> Inspection:  # fmt: skip
     """named: the architectures of timm's that have the file's tensors, the likeliest first, which is that of `configured`."""
     part, names = chosen
-    check_values(part.weights, file.name)
+    check_weights_have_values(part.weights, file.name)
     if "pool" not in configured.known_answers:
         part = checkpoint_layout.without_unsure_head(part)
     raw = tensor_shapes(part.weights)
@@ -230,8 +236,8 @@ def _inspection(
     if not configured.timm:
         check_shapes(state, file.name)
     if like is not None:
-        prepared = lookalikes.preparation_like(like, state, file.name)
-        shown = {**crop_terms(prepared["crop"]), "interpolation": prepared["interpolation"]}
+        prepared = likely_answers.preprocessing_like(like, state, file.name)
+        shown = {**crop_answer_terms(prepared["crop"]), "interpolation": prepared["interpolation"]}
         told_like = {key: prepared[key] for key in ("normalise", "norm_place")}
         configured = replace(configured, known_answers={**configured.known_answers, **told_like}, input=shown)
     known = {**part.format.fixed, **configured.known_answers, **told}
@@ -245,13 +251,13 @@ def _inspection(
             plain = OpenQuestion("architecture", "vit", ("vit", *rotary))
             inferred = replace(inferred, questions=(*inferred.questions, plain))
     try:
-        with meta_device():
+        with building_on_meta_device():
             shape = (
                 inferred.architecture if configured.timm else inferred.with_answers({q.key: q.likely for q in inferred.questions})
             )
             module = local_files.build_module(shape, shape.get("img_size"))
     except Exception as error:  # shapes that no model has: timm and torch each complain in their own way
-        raise ModelError("{name} can't be loaded: {reason}", name=file.name, reason=misfit_reason(error)) from None
+        raise ModelError("{name} can't be loaded: {reason}", name=file.name, reason=model_misfit_reason(error)) from None
     registers = shape.get("reg_tokens", shape.get("num_reg_tokens", 0))
     for field, count in (("num_hidden_layers", shape.get("depth")), ("num_register_tokens", registers)):
         if known.get(field, count) != count:  # transformers would leave some out, or make some up
@@ -272,14 +278,14 @@ def _inspection(
     built = [] if "timm" in shape else [(shape, module)]
     found = Inspection(file, name, part, names, inferred, configured, differences, count, output, rotary, None, flat, built)
     if any(q.key == "norm_place" for q in found.unproven_questions):
-        found = found.with_likely(*lookalikes.norm_place_by_values(part.weights))
-    found = found.with_likely(*lookalikes.preparation_by_name(name, state)) if by_name else found
+        found = found.with_likely(*likely_answers.norm_place_by_values(part.weights))
+    found = found.with_likely(*likely_answers.preprocessing_by_name(name, state)) if by_name else found
     return found.with_likely(*configured.likely)
 
 
 def _told_by_names(part: checkpoint_layout.CheckpointModel, raw: StateDict) -> dict[str, Any]:
     """What names of tensors tell beyond their shapes, by `OpenQuestion.key`."""
-    told: dict[str, Any] = {"heads": google_npz.head_count(raw)} if part.format is google_npz.FORMAT else {}
+    told: dict[str, Any] = {"heads": google_npz.head_count_from_query(raw)} if part.format is google_npz.FORMAT else {}
     told |= {} if part.format.title == timm_names.TIMM.title else {"norm_place": "before"}  # as all other libraries have it
     if any(PRE_TRAINING.search(name) for name in part.left_out):  # its head compares views of a photo
         told["output"] = "features"

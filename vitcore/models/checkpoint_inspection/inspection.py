@@ -9,15 +9,15 @@ from typing import Any
 import torch
 
 from vitcore.architectures.classifier_head import with_timm_head
-from vitcore.architectures.grey_input import GREY_RULE, bands_rule
-from vitcore.architectures.meta_device import meta_device
-from vitcore.errors import shown_name
+from vitcore.architectures.grey_input import GREY_RULE, bands_rule_sentence
+from vitcore.architectures.meta_device import building_on_meta_device
+from vitcore.errors import shorten_name
 from vitcore.models import local_files
 from vitcore.models.checkpoint_inspection.architecture_facts import architecture_facts
 from vitcore.models.checkpoint_inspection.differences import HEAD_NAMES, TensorDifferences, fit_to_module
 from vitcore.models.checkpoint_inspection.infer_architecture import InferredArchitecture
-from vitcore.models.checkpoint_inspection.lookalikes import with_likely_answers
-from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, answer_text, complete_answers, crop_terms
+from vitcore.models.checkpoint_inspection.likely_answers import with_likely_answers
+from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, answer_text, complete_answers, crop_answer_terms
 from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import imagenet_class_names
 from vitcore.models.formats import checkpoint_layout, timm_names
 from vitcore.models.formats.config_json import CheckpointConfiguration
@@ -75,7 +75,7 @@ class Inspection:
         if self.part.left_out:
             said.append(say("{count} {count:tensor that does|tensors that do} not belong to the model {count:was|were} left out; "
                             "the first is {first}.",
-                            count=len(self.part.left_out), first=shown_name(self.part.left_out[0])))  # fmt: skip
+                            count=len(self.part.left_out), first=shorten_name(self.part.left_out[0])))  # fmt: skip
         return tuple(said)
 
     @property
@@ -87,23 +87,23 @@ class Inspection:
                             part=part_label(self.part.name), others=others))  # fmt: skip
         if self.differences.only_head_differs:
             said.append(say("Its head does not fit ({tensors}). So the model gives features and names no classes.",
-                            tensors=", ".join(map(shown_name, self.differences.names[:4]))))  # fmt: skip
+                            tensors=", ".join(map(shorten_name, self.differences.names[:4]))))  # fmt: skip
         if self.part.unread_head:
             said.append(say("Some tensors may be a classifier, but how it is attached is not certain ({tensors}). So the "
                             "model gives features and names no classes.",
-                            tensors=", ".join(map(shown_name, self.part.unread_head[:4]))))  # fmt: skip
+                            tensors=", ".join(map(shorten_name, self.part.unread_head[:4]))))  # fmt: skip
         roofs = tuple(roof for name in self.parts if (roof := name.rpartition(" · ")[2]).endswith(".") and name != self.part.name)
         beside = self.part.unused_beside(int(self.inferred.architecture.get("num_classes") or 0))
         beside = tuple(name for name in beside if not name.startswith(roofs))  # of the other models
         if beside and self.vision_part is None:  # what is not the tower of transformers' models lies beside it
             said.append(say("Tensors beside the model are not used here ({tensors}). If its own code computes with them, these "
-                            "answers are not its own.", tensors=", ".join(map(shown_name, beside[:4]))))  # fmt: skip
+                            "answers are not its own.", tensors=", ".join(map(shorten_name, beside[:4]))))  # fmt: skip
         return (*said, *self.configuration.notes)
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
         """What was inferred: a term and its value, in the reader's language."""
-        read = ", ".join(map(shown_name, self.read_from_file))
+        read = ", ".join(map(shorten_name, self.read_from_file))
         return (*architecture_facts(self.inferred, self.part.format.title), *([(say("read from the file"), read)] if read else []))
 
     def assumed_answers(self, answers: Mapping[str, Any] | None = None, labels: list[str] | None = None) -> dict[str, str]:
@@ -120,7 +120,7 @@ class Inspection:
         if self.flat_patches:  # their sides are not in the file: frames or slices would be as many numbers
             high, wide = self.inferred.step_px
             said["patches"] = f"{high}x{wide} px of {channels} {'channel' if channels == 1 else 'colours'}"
-        return said | ({} if channels == 3 else {"channels": GREY_RULE if channels == 1 else bands_rule(channels)})
+        return said | ({} if channels == 3 else {"channels": GREY_RULE if channels == 1 else bands_rule_sentence(channels)})
 
     def reasons(self, answers: Mapping[str, Any] | None = None) -> dict[str, str]:
         """Why answers that are assumed are more than the usual, in the reader's language, by `OpenQuestion.key`."""
@@ -139,7 +139,7 @@ class Inspection:
         told = self._complete_answers(answers)
         for key in ("output", "class_names"):
             told.pop(key, None)
-        shown = crop_terms(told.pop("crop")) if "crop" in told else {}
+        shown = crop_answer_terms(told.pop("crop")) if "crop" in told else {}
         shown |= {"interpolation": told.pop("interpolation")} if "interpolation" in told else {}
         named = self.rotary.get(told.pop("architecture", ""))
         mean, std = told.pop("normalise", None) or self.configuration.known_answers["normalise"]
@@ -223,7 +223,7 @@ class Inspection:
             return module
         module = self._take_built(shape)
         if module is None:
-            with torch.device("cpu") if "timm" in shape else meta_device():
+            with torch.device("cpu") if "timm" in shape else building_on_meta_device():
                 module = local_files.build_module(shape, shape.get("img_size"))
         self._fill(module, "timm" in shape)
         check_weights_are_finite(module, self.name)

@@ -148,7 +148,7 @@ def crop_answer(mode: str, share: float | None) -> str:
     return mode if share is None or share == 1 else f"{mode} {share:g}"
 
 
-def crop_terms(answer: str) -> dict[str, Any]:
+def crop_answer_terms(answer: str) -> dict[str, Any]:
     """An answer on cropping as timm's terms `crop_mode` and `crop_pct`."""
     mode, _, share = answer.partition(" ")
     return {"crop_mode": mode, "crop_pct": float(share or 1)}
@@ -189,10 +189,10 @@ def _parse_mean_and_std(answer: Any, bands: int) -> tuple[tuple[float, ...], tup
     """Mean and standard deviation from ((r, g, b), (r, g, b)) or "r,g,b/r,g,b"; one number stands for all bands."""
     mean, std = answer.split("/") if isinstance(answer, str) else answer
     first, second = (part.split(",") if isinstance(part, str) else part for part in (mean, std))
-    return mean_and_std(first, second, bands)
+    return broadcast_mean_and_std(first, second, bands)
 
 
-def mean_and_std(mean: Iterable[Any], std: Iterable[Any], bands: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def broadcast_mean_and_std(mean: Iterable[Any], std: Iterable[Any], bands: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """As many numbers as bands each; one stands for all of them. Raises: ValueError or TypeError, for what are none."""
     numbers = [tuple(map(float, part)) for part in (mean, std)]
     numbers = [part * bands if len(part) == 1 else part for part in numbers]

@@ -16,13 +16,13 @@ from typing import Any
 
 from torch import Tensor
 
-from vitcore.architectures.meta_device import meta_device
-from vitcore.assets import asset
+from vitcore.architectures.meta_device import building_on_meta_device
+from vitcore.assets import asset_path
 from vitcore.models.checkpoint_inspection.infer_architecture import BLOCK_NAMES, InferredArchitecture, block_count
 from vitcore.models.checkpoint_inspection.open_questions import NORMALISATIONS, OpenQuestion, head_questions, output_question
 from vitcore.models.formats import dinov3
 from vitcore.models.formats.checkpoint_layout import CheckpointModel
-from vitcore.models.formats.config_json import embeds_texts
+from vitcore.models.formats.config_json import is_text_projection
 from vitcore.models.formats.state_dict import StateDict
 
 ROTARY_FAMILIES = re.compile(r"dinov3|_rope_|_pe_(core|spatial|lang)_|^eva02_|^beit(v2)?_|_\d+x2_")
@@ -61,7 +61,7 @@ def rotary_architectures(state: Mapping[str, Tensor]) -> dict[str, dict[str, Any
     found = {}
     for name in names:
         made: dict[str, Any] = {"depth": depth, "num_classes": _classes(state)}
-        with meta_device():
+        with building_on_meta_device():
             module: Any = timm.create_model(name, pretrained=False, **made)
         own = {k: _shape(k, w) for k, w in module.state_dict().items()}
         if own == wanted:
@@ -114,7 +114,7 @@ def named_architecture(
         asked.append(OpenQuestion("architecture", rotary[0], rotary))
     classes = int(shape.get("num_classes") or 0)
     if "output" not in known and (classes == 1 or (classes and by_tensors)):
-        texts = embeds_texts({"architecture": shape["timm"]}, classes)
+        texts = is_text_projection({"architecture": shape["timm"]}, classes)
         asked.append(replace(output_question(classes), likely="features") if texts else output_question(classes))
     if part.format in dinov3.FORMATS and "heads" not in known and not any(n.endswith(".periods") for n in raw):
         width = named["embed_dim"]
@@ -139,7 +139,7 @@ def name_pattern(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _index() -> dict[str, Any]:
-    said: dict[str, Any] = json.loads(asset("timm/tensors.json").read_text(encoding="utf-8"))
+    said: dict[str, Any] = json.loads(asset_path("timm/tensors.json").read_text(encoding="utf-8"))
     return said
 
 

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vitcore.architectures.classifier_head import find_head_beside, is_no_head, with_timm_head
-from vitcore.errors import log_traceback, shown_name
+from vitcore.architectures.classifier_head import find_head_beside_backbone, is_not_classifier, with_timm_head
+from vitcore.errors import log_traceback, shorten_name
 from vitcore.models.formats import dinov3, google_npz, openclip, timm_names, torchvision_vit, transformers_clip, transformers_vit
 from vitcore.models.formats.containers.file_errors import no_model_error, no_weights_error, shared_out_error
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
-from vitcore.models.formats.containers.reparametrised import with_whole_weights
+from vitcore.models.formats.containers.reparametrised import join_weight_parametrisations
 from vitcore.models.formats.libraries import jeonsworld, lukemelas, monai, openmmlab, vit_pytorch
 from vitcore.models.formats.state_dict import CheckpointFormat, StateDict
 from vitcore.models.model_cards import ModelError
@@ -63,7 +63,7 @@ class CheckpointModel:
             raise
         except KeyError as error:
             raise ModelError("Its tensors are named as in {format}, but {tensor} is missing.",
-                             format=self.format.title, tensor=shown_name(str(error.args[0]))) from None  # fmt: skip
+                             format=self.format.title, tensor=shorten_name(str(error.args[0]))) from None  # fmt: skip
         except Exception as error:  # torch's, of transposing and joining what doesn't fit together
             log_traceback(error)
             raise ModelError("Its tensors have the names of {format}, but not the shapes.",
@@ -77,7 +77,7 @@ class CheckpointModel:
         if self.format.projection or self.format is openclip.TRUNK:  # what lies beside a tower is of texts
             return ()
         left = [name for name in self.left_out if name not in self.unread_head]
-        none = {name for name in left if is_no_head(name) or COUNTERS.fullmatch(name)}
+        none = {name for name in left if is_not_classifier(name) or COUNTERS.fullmatch(name)}
         left = [name for name in left if name not in none or (classes and LOGIT_SCALE.fullmatch(name))]
         sizes = Counter(_group(name) for name in self.left_out)
         return tuple(name for name in left if sizes[_group(name)] <= MOST_HEAD_TENSORS and not OF_BLOCKS.search(name))
@@ -150,7 +150,7 @@ def with_linear_head(part: CheckpointModel, classifiers: Iterable[str]) -> Itera
     firsts = Counter(name.partition(".")[0] for name in part.weights)
     roof = f"{firsts.most_common(1)[0][0]}." if firsts else ""
     inside = {name.removeprefix(roof): weight for name, weight in part.weights.items() if name.startswith(roof)}
-    head, _ = find_head_beside(name for name in part.weights if not name.startswith(roof))
+    head, _ = find_head_beside_backbone(name for name in part.weights if not name.startswith(roof))
     leaves = {name.rpartition(".")[2]: whole for name, whole in head.items()}
     if "weight" in leaves and leaves.keys() <= {"weight", "bias"} and len(leaves) == len(head):
         left = tuple(name for name in part.weights if not name.startswith(roof) and name not in head.values())
@@ -196,7 +196,7 @@ def _mappings(tree: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[
     weights = {name: value for name, value in tree.items() if isinstance(value, LazyTensor)}
     if weights:
         plain = {WRAPPERS.sub("", name): value for name, value in weights.items()}
-        yield path, with_whole_weights(plain if len(plain) == len(weights) else weights)
+        yield path, join_weight_parametrisations(plain if len(plain) == len(weights) else weights)
     for name, value in tree.items():
         if isinstance(value, Mapping) and not NO_MODELS.fullmatch(name):
             yield from _mappings(value, (*path, name))
@@ -241,7 +241,7 @@ def _head_beside(prefix: str, weights: Mapping[str, LazyTensor]) -> tuple[dict[s
     """The same of a head that a person put beside a backbone, under a name of their own; or what may be one, and isn't taken."""
     own = [name for name in weights if name.startswith(prefix) and ROOT_HEAD.match(name[len(prefix) :])]
     for roof, names in ((prefix, own), *_around(prefix, weights)):  # of a subclass whose head has another name; else beside it
-        head, unread = find_head_beside(_steps_after(roof, prefix, names))
+        head, unread = find_head_beside_backbone(_steps_after(roof, prefix, names))
         first = unread[0].partition(".")[0] if unread else ""
         if any(len(weights[name].shape) > 2 for name in names if first and name[len(roof) :].partition(".")[0] == first):
             return {}, ()  # no classifier, but layers over a picture
@@ -279,7 +279,7 @@ def _layers_after(prefix: str, model: Mapping[str, str], weights: Mapping[str, L
     sizes = {weights[whole].shape[0] for whole in model.values() if len(weights[whole].shape) == 1}
     sizes |= {size for name, whole in model.items() if HEAD_OF_FORMATS.match(name) for size in weights[whole].shape}
     for _, names in _around(prefix, weights):
-        left = [name for name in names if name not in model.values() and not is_no_head(name)]
+        left = [name for name in names if name not in model.values() and not is_not_classifier(name)]
         shapes = [weights[name].shape for name in left]
         small = len(left) <= MOST_HEAD_TENSORS and all(len(shape) <= 2 for shape in shapes)
         small = small and not any(OF_BLOCKS.search(name) for name in left)

@@ -6,8 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from vitcore.errors import log_traceback
-from vitcore.models.formats.containers.json_file import check_fields, parse_json_object
-from vitcore.models.formats.image_processor import likely_preprocessing, output_px, read_preprocessing, unfollowed_fields_sentence
+from vitcore.models.formats.containers.json_file import check_field_types, parse_unchecked_json
+from vitcore.models.formats.image_processor import (
+    likely_preprocessing,
+    preprocessing_output_px,
+    read_preprocessing,
+    unfollowed_fields_sentence,
+)
 from vitcore.models.model_cards import ModelError
 from vitcore.probabilities import Output
 from vitcore.translation import say
@@ -67,11 +72,11 @@ def read_configuration(folder: Path) -> CheckpointConfiguration:
     for file in (folder / OPENCLIP_FILE, folder / "config.json"):
         if file.is_file():
             try:
-                said = parse_json_object(file)
-                check_fields({"architectures": said.get("architectures")}, file.name)
+                said = parse_unchecked_json(file)
+                check_field_types({"architectures": said.get("architectures")}, file.name)
                 if "model_type" in said and "architecture" not in said and not _is_converted(said):
                     return _through_transformers(said, folder)
-                check_fields(said, file.name)
+                check_field_types(said, file.name)
                 if file.name == OPENCLIP_FILE:
                     return _openclip(said)
                 return _timm(said) if "architecture" in said else _transformers(said, folder)
@@ -97,13 +102,17 @@ def _timm(said: dict[str, Any]) -> CheckpointConfiguration:
     made_for = shape.get("img_size") or size
     if isinstance(made_for, list):
         known["size"] = _pair(made_for[-2:])
-    if embeds_texts({"architecture": said["architecture"], **cfg}, int(shape.get("num_classes") or cfg.get("num_classes") or 0)):
+    if is_text_projection(
+        {"architecture": said["architecture"], **cfg}, int(shape.get("num_classes") or cfg.get("num_classes") or 0)
+    ):
         known["output"] = "features"
     kept = {term: cfg[term] for term in ("interpolation", "crop_pct", "crop_mode") if term in cfg}
     names = said.get("label_names") or cfg.get("label_names")
     if said.get("model_type") == "timm_wrapper":  # transformers' class around one of timm's
         numbered = dict(enumerate(names or ()))
-        if (output := outputs_said({**said, "num_labels": said.get("num_classes"), "id2label": numbered})) is not None:
+        if (
+            output := output_kind_from_configuration({**said, "num_labels": said.get("num_classes"), "id2label": numbered})
+        ) is not None:
             known["output"] = output
         else:
             shape["num_classes"] = 0  # its number of classes is that of transformers' settings, of a model without a head, too
@@ -113,7 +122,7 @@ def _timm(said: dict[str, Any]) -> CheckpointConfiguration:
     return CheckpointConfiguration(known, kept, labels, timm=shape)
 
 
-def embeds_texts(pretrained_cfg: Mapping[str, Any], classes: int) -> bool:
+def is_text_projection(pretrained_cfg: Mapping[str, Any], classes: int) -> bool:
     """Whether the last layer of one of timm's models makes no classes: it is the projection to the space of texts.
 
     pretrained_cfg: timm's, whose `architecture` or `tag` names CLIP, or Meta's Perception Encoder, of which the same holds;
@@ -166,7 +175,7 @@ def _with_preprocessing(
     said: dict[str, Any], folder: Path | None, known: dict[str, Any], transformers: Mapping[str, Any] | None = None
 ) -> CheckpointConfiguration:
     """What the files say beside what is known of the model: what its answer means, its classes, how photos are prepared."""
-    if output := outputs_said(said):
+    if output := output_kind_from_configuration(said):
         known["output"] = output
     kind = str(said.get("model_type", ""))
     shown, unfollowed = read_preprocessing(folder, kind) if folder else ({}, [])
@@ -177,7 +186,7 @@ def _with_preprocessing(
     other = None
     if DEPENDS_ON_THE_PHOTO & set(unfollowed) and (transformers or "size" in known):
         shown = {"interpolation": shown["interpolation"]}
-    elif (px := output_px(shown)) != known.setdefault("size", px):
+    elif (px := preprocessing_output_px(shown)) != known.setdefault("size", px):
         other = px
     vision = str(_vision_section(said).get("model_type", kind))
     by = "timm" if vision in ANTIALIASED else "transformers"
@@ -204,7 +213,7 @@ def _is_converted(said: Mapping[str, Any]) -> bool:
 
 def _through_transformers(said: dict[str, Any], folder: Path) -> CheckpointConfiguration:
     """What is read here of a model that transformers itself makes."""
-    check_fields({name: said[name] for name in ("id2label", "problem_type", "architectures", "num_labels") if name in said},
+    check_field_types({name: said[name] for name in ("id2label", "problem_type", "architectures", "num_labels") if name in said},
                  "config.json")  # fmt: skip
     return _with_preprocessing(said, folder, {}, transformers=said)
 
@@ -224,7 +233,7 @@ def _other_kind_error(said: Mapping[str, Any]) -> ModelError:
                       "models: open one of those by name.", kind=str(said["model_type"])[:40])  # fmt: skip
 
 
-def outputs_said(said: dict[str, Any]) -> Output | None:
+def output_kind_from_configuration(said: dict[str, Any]) -> Output | None:
     """What the outputs of a transformers model mean, as its pipeline takes them; None without classes."""
     heads = [str(name) for name in said.get("architectures") or ()]
     problem, labels = said.get("problem_type"), said.get("id2label")

@@ -86,7 +86,7 @@ def _unstack_blocks(state: StateDict) -> StateDict:
     return state
 
 
-def head_count(state: StateDict) -> int | None:
+def head_count_from_query(state: StateDict) -> int | None:
     """H, from the shape of a query (D, H, d)."""
     query = next((w for name, w in state.items() if re.search(r"encoderblock.*/query/kernel$", name)), torch.empty(0))
     return int(query.shape[-2]) if query.ndim >= 3 else None

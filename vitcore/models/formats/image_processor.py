@@ -11,7 +11,7 @@ from typing import Any
 
 from PIL import Image
 
-from vitcore.errors import shown_name
+from vitcore.errors import shorten_name
 from vitcore.models.formats.containers.json_file import read_json_object
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
@@ -160,7 +160,7 @@ class CenterCrop:
         return image.crop((left, top, left + wide, top + high))
 
 
-def make_transform(preprocessing: Mapping[str, Any]) -> Any:
+def preprocessing_transform(preprocessing: Mapping[str, Any]) -> Any:
     """A card's `input` with `resize` and `crop` as torchvision's transform of a picture to a (3, H, W) tensor."""
     from torchvision import transforms as T
     from torchvision.transforms.functional import InterpolationMode
@@ -173,15 +173,15 @@ def make_transform(preprocessing: Mapping[str, Any]) -> Any:
     return T.Compose([*steps, T.ToTensor(), T.Normalize(preprocessing["mean"], preprocessing["std"])])
 
 
-def output_px(preprocessing: Mapping[str, Any]) -> tuple[int, int]:
+def preprocessing_output_px(preprocessing: Mapping[str, Any]) -> tuple[int, int]:
     """Height and width of what comes out of a card's `input` with `resize` and `crop`."""
     high, wide = preprocessing["crop"] or preprocessing["resize"]
     return int(high), int(wide)
 
 
-def scale_preprocessing(preprocessing: Mapping[str, Any], px: tuple[int, int]) -> dict[str, Any]:
+def preprocessing_for_size(preprocessing: Mapping[str, Any], px: tuple[int, int]) -> dict[str, Any]:
     """A card's `input` for another input size: the resize grows by as much as the output."""
-    out = output_px(preprocessing)
+    out = preprocessing_output_px(preprocessing)
     if out == tuple(px):
         return dict(preprocessing)
     by = px[0] / out[0], px[1] / out[1]
@@ -195,5 +195,5 @@ def scale_preprocessing(preprocessing: Mapping[str, Any], px: tuple[int, int]) -
 
 def unfollowed_fields_sentence(fields: list[str], file: str = PROCESSOR_FILES[0]) -> str:
     """What is not done as a file says that tells how photos are prepared, in a sentence."""
-    names = ", ".join(map(shown_name, dict.fromkeys(fields[:8])))
+    names = ", ".join(map(shorten_name, dict.fromkeys(fields[:8])))
     return say("Its {file} has settings that are not followed here: {fields}.", file=file, fields=names)

@@ -3,7 +3,7 @@
 timm converts it; what is added are layer scale, and towers that are timm models themselves.
 """
 
-from vitcore.models.formats.state_dict import NO_MODULE, CheckpointFormat, StateDict, drop_tensors, rename_tensors, zero_bias
+from vitcore.models.formats.state_dict import NO_MODULE, CheckpointFormat, StateDict, add_zero_bias, drop_tensors, rename_tensors
 
 
 def convert(state: StateDict) -> StateDict:
@@ -16,8 +16,8 @@ def convert(state: StateDict) -> StateDict:
     converted: StateDict = _convert_openai_clip(state, NO_MODULE, prefix="")
     state.clear()
     if "norm_pre.weight" not in converted:  # timm's patch embedding has no bias only before a norm
-        zero_bias(converted, "patch_embed.proj")
-    zero_bias(converted)
+        add_zero_bias(converted, "patch_embed.proj")
+    add_zero_bias(converted)
     return converted | scales
 
 
@@ -28,7 +28,7 @@ def convert_trunk(state: StateDict) -> StateDict:
         (rf"^visual\.head\.{name}\.", new) for name, new in (("proj", "head."), (r"mlp\.fc1", "head.0."), (r"mlp\.fc2", "head.2."))
     )
     state = rename_tensors(state, ((r"^visual\.trunk\.", ""), *head))
-    zero_bias(state)
+    add_zero_bias(state)
     return state
 
 

@@ -44,12 +44,12 @@ def rename_tensors(state: StateDict, rules: RenamingRules) -> StateDict:
     """Every name with every rule applied in turn (regular expression, replacement). Takes the tensors out of `state`."""
     renamed: StateDict = {}
     for name in list(state):
-        new = rename(name, rules)
+        new = rename_tensor(name, rules)
         renamed[new if new not in renamed else name] = state.pop(name)
     return renamed
 
 
-def rename(name: str, rules: RenamingRules) -> str:
+def rename_tensor(name: str, rules: RenamingRules) -> str:
     """A tensor's name with every rule applied in turn."""
     for pattern, to in rules:
         name = re.sub(pattern, to, name)
@@ -70,7 +70,7 @@ def join_query_key_value(state: StateDict) -> None:
         join_tensors(state, tuple(f".attn.{part}.{kind}" for part in "qkv"), f".attn.qkv.{kind}")
 
 
-def zero_bias(state: StateDict, layer: str = "head") -> None:
+def add_zero_bias(state: StateDict, layer: str = "head") -> None:
     """Give a layer that has no bias one of zeros: timm's has one."""
     if (weight := state.get(f"{layer}.weight")) is not None:
         state.setdefault(f"{layer}.bias", torch.zeros(weight.shape[0], device=weight.device))

@@ -14,7 +14,7 @@ from vitcore.models.formats.state_dict import (
     drop_tensors,
     join_query_key_value,
     join_tensors,
-    rename,
+    rename_tensor,
     rename_tensors,
 )
 
@@ -57,7 +57,7 @@ def with_timm_eva_names(weights: Mapping[str, LazyTensor]) -> dict[str, LazyTens
     if len(own) == len(weights):
         return own
     rules = (*EVA, EVA_APART) if any(".attn.q_proj." in name for name in own) else EVA
-    return {rename(name, rules): weight for name, weight in own.items()}
+    return {rename_tensor(name, rules): weight for name, weight in own.items()}
 
 
 TIMM = CheckpointFormat("timm", ("patch_embed.proj.weight",), convert, beside=(r"head\.(weight|bias)$",))

@@ -4,10 +4,10 @@ from vitcore.models.formats.state_dict import (
     CheckpointFormat,
     RenamingRules,
     StateDict,
+    add_zero_bias,
     drop_tensors,
     join_query_key_value,
     rename_tensors,
-    zero_bias,
 )
 
 RULES: RenamingRules = (
@@ -44,7 +44,7 @@ def convert(state: StateDict) -> StateDict:
         state["pos_embed"] = state["pos_embed"].unsqueeze(0)
     if "cls_token" in state:
         state["cls_token"] = state["cls_token"].reshape(1, 1, -1)
-    zero_bias(state)  # CLIP's projection has none
+    add_zero_bias(state)  # CLIP's projection has none
     return state
 
 

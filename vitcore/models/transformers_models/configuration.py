@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from vitcore.errors import log_traceback, misfit_reason
+from vitcore.errors import log_traceback, model_misfit_reason
 from vitcore.models.model_cards import ModelError
 from vitcore.models.torchvision_ops import declare_torchvision_ops
 
@@ -31,7 +31,7 @@ def import_transformers(kind: str) -> Any:
 
 
 @contextmanager
-def without_messages(transformers: Any) -> Iterator[None]:
+def silenced_transformers(transformers: Any) -> Iterator[None]:
     """Within it transformers draws no progress bars and logs errors alone."""
     log = transformers.utils.logging
     level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
@@ -50,21 +50,21 @@ def read_transformers_configuration(said: Mapping[str, Any]) -> Any:
 
     Raises: ModelError, for a model type that transformers does not know, and for settings that are refused.
     """
-    kind = model_type(said)
+    kind = printable_model_type(said)
     _check(said)
     transformers = import_transformers(kind)
     if kind not in transformers.CONFIG_MAPPING:
         raise ModelError("Its config.json describes a {kind} model, which transformers {version} does not know. Code of a file's "
                          "own is never run.", kind=kind, version=transformers.__version__)  # fmt: skip
     try:
-        with without_messages(transformers):
+        with silenced_transformers(transformers):
             return transformers.AutoConfig.for_model(kind, **{k: v for k, v in _clean(said).items() if k != "model_type"})
     except Exception as error:  # each class looks its fields over in its own way
         raise ModelError("{name} does not say what such a file says: {reason}.", name="config.json",
-                         reason=misfit_reason(error)) from None  # fmt: skip
+                         reason=model_misfit_reason(error)) from None  # fmt: skip
 
 
-def model_type(said: Mapping[str, Any]) -> str:
+def printable_model_type(said: Mapping[str, Any]) -> str:
     """`model_type` as it can stand in a sentence."""
     return str(said.get("model_type", "?"))[:40]
 

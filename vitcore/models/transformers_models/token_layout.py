@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from vitcore.attention_capture import AttentionCapture, AttentionEvent
-from vitcore.module_swaps import with_modules
+from vitcore.module_swaps import with_swapped_modules
 
 ATTENTION = (F.softmax, torch.softmax, Tensor.softmax, F.scaled_dot_product_attention, F.multi_head_attention_forward)
 NAMED_TOKENS = (("class", r"cls|class"), ("distillation", r"dist"), ("register", r"regist|storage"), ("detection", r"detection"))
@@ -43,7 +43,7 @@ class TokenLayout:
 
 
 @dataclass(frozen=True)
-class Undefined:
+class UndefinedLayout:
     """Why a model's attention is not over one grid of patches, or can't be laid on it: "" where its calls tell; what is known."""
 
     why: str
@@ -51,21 +51,21 @@ class Undefined:
     grid: tuple[int, int] = (0, 0)
 
 
-def find_token_layout(model: nn.Module, run: Run, image_px: tuple[int, int]) -> TokenLayout | Undefined:
+def find_token_layout(model: nn.Module, run: Run, image_px: tuple[int, int]) -> TokenLayout | UndefinedLayout:
     """The layout of a model that `run` passes one picture of `image_px` through; nothing of it is changed in the end."""
     seen = _observe(model, run, image_px)
     if not seen.patches or seen.unseen:
-        return Undefined("unseen" if seen.unseen else "", seen.patches, seen.grid)
+        return UndefinedLayout("unseen" if seen.unseen else "", seen.patches, seen.grid)
     cut: Any = model.get_submodule(seen.patches)
     (rows, cols), tokens = seen.grid, seen.tokens
     if not seen.blocks or tokens < rows * cols:
-        return Undefined("", seen.patches, seen.grid)
+        return UndefinedLayout("", seen.patches, seen.grid)
     blocks: Any = model.get_submodule(seen.blocks)
     numbers = _patch_numbers(model, cut, blocks[0], run, rows * cols)
     places = [i for i, number in enumerate(numbers) if number]
     rest = [i for i, number in enumerate(numbers) if not number]
     if [numbers[i] for i in places] != list(range(1, rows * cols + 1)):
-        return Undefined("order", seen.patches, seen.grid)
+        return UndefinedLayout("order", seen.patches, seen.grid)
     names = _prefix_names(model, seen.early, blocks[0], run, rest)
     return TokenLayout(seen.patches, seen.blocks, seen.grid, (*rest, *places), names, frozenset(seen.early), seen.given)
 
@@ -265,7 +265,7 @@ def find_pooling(model: nn.Module, layout: TokenLayout, run: Run) -> str:
 
     def answer(tokens: Tensor) -> Tensor:
         last = nn.ModuleList(_Given(tokens, layout.given) for _ in blocks)
-        return run(with_modules(model, **{layout.blocks: last}))
+        return run(with_swapped_modules(model, **{layout.blocks: last}))
 
     with torch.inference_mode(False), torch.enable_grad():
         tokens = torch.randn(1, *shape, generator=generator).requires_grad_()

@@ -10,13 +10,19 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vitcore.architectures.grey_input import luma
+from vitcore.architectures.grey_input import to_luma
 from vitcore.attention_capture import AttentionCapture, AttentionEvent
-from vitcore.errors import misfit_reason, raise_mistake
+from vitcore.errors import model_misfit_reason, raise_own_mistake
 from vitcore.models.model_cards import ModelError
-from vitcore.models.transformers_models.token_layout import TokenLayout, Undefined, find_pooling, find_positions, find_token_layout
-from vitcore.models.transformers_models.vision_part import ask, picture_shape, read_answer
-from vitcore.module_swaps import with_modules
+from vitcore.models.transformers_models.token_layout import (
+    TokenLayout,
+    UndefinedLayout,
+    find_pooling,
+    find_positions,
+    find_token_layout,
+)
+from vitcore.models.transformers_models.vision_part import expected_picture_shape, read_output_tensor, run_vision_part
+from vitcore.module_swaps import with_swapped_modules
 
 TOLERANCE = 1e-5  # of the largest number of an answer
 
@@ -26,15 +32,15 @@ def build_vision_module(model: Any, dual: bool, image_px: tuple[int, int] | None
 
     dual: whether it reads texts, too. Raises: ModelError, for one that takes no such pictures, or can't be looked into.
     """
-    channels, *own = picture_shape(model.config)
+    channels, *own = expected_picture_shape(model.config)
     try:
         return TransformersVision(model, dual, channels, image_px or (own[0], own[1])).eval()
     except ModelError:
         raise
     except Exception as error:  # each class refuses pictures in its own way
-        raise_mistake(error)
+        raise_own_mistake(error)
         raise ModelError("{name} can't be read: it gives no output for a single picture ({reason}).",
-                         name=type(model).__name__, reason=misfit_reason(error)) from None  # fmt: skip
+                         name=type(model).__name__, reason=model_misfit_reason(error)) from None  # fmt: skip
 
 
 class TransformersVision(nn.Module):
@@ -53,19 +59,19 @@ class TransformersVision(nn.Module):
         answers: list[Any] = []
 
         def run(part: Any) -> Tensor:
-            answers[:] = [ask(part, x, dual)]
+            answers[:] = [run_vision_part(part, x, dual)]
             return self._vector(answers[0])
 
-        layout: TokenLayout | Undefined = find_token_layout(model, run, image_px)
+        layout: TokenLayout | UndefinedLayout = find_token_layout(model, run, image_px)
         whole = answers[0]
-        field, numbers = read_answer(whole) or ("", x)
+        field, numbers = read_output_tensor(whole) or ("", x)
         self.num_classes = numbers.shape[-1] if field == "logits" else 0
         if isinstance(layout, TokenLayout):
             self.layout = layout
             self.reads_class_token = layout.prefix[:1] == ("class",) and layout.order[0] == 0
             self.pooling = find_pooling(model, layout, run)
             if not self.pooling:
-                layout = Undefined("answer", layout.patches, layout.grid)
+                layout = UndefinedLayout("answer", layout.patches, layout.grid)
         elif layout.why == "order" and field == "last_hidden_state":
             raise ModelError("{name} can't be read: which of its tokens are patches could not be established.",
                              name=type(model).__name__)  # fmt: skip
@@ -82,7 +88,7 @@ class TransformersVision(nn.Module):
             raise ModelError("{name} can't be read: its blocks, run one by one, do not give the same answer twice.",
                              name=type(model).__name__)  # fmt: skip
 
-    def _place(self, model: Any, layout: TokenLayout | Undefined) -> None:
+    def _place(self, model: Any, layout: TokenLayout | UndefinedLayout) -> None:
         """Give the parts that were found the names of timm's, before the model's own."""
         if layout.patches:
             cut: Any = model.get_submodule(layout.patches)
@@ -93,7 +99,7 @@ class TransformersVision(nn.Module):
             first = next((name for name, part in model.named_modules() if isinstance(part, nn.Conv2d)), "")
             if first:
                 self.stem, self.places["stem"] = model.get_submodule(first), first
-        if isinstance(layout, Undefined):
+        if isinstance(layout, UndefinedLayout):
             self.why_not_global = layout.why
             return
         self.prefix_names, self.num_prefix_tokens = layout.prefix, len(layout.prefix)
@@ -115,27 +121,27 @@ class TransformersVision(nn.Module):
             for name, part in model.named_modules():
                 if name:
                     hooks.enter_context(part.register_forward_hook(note(name)))
-            ask(model, x, self.dual)
+            run_vision_part(model, x, self.dual)
         if found:
             self.places["features"] = found[-1]
             self.features = model.get_submodule(found[-1])
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits or features (B, numbers) of pictures (B, 3, H, W); of a model of one channel they are made grey."""
-        x = luma(x) if self.channels == 1 else x
+        x = to_luma(x) if self.channels == 1 else x
         parts: dict[str, nn.Module] = {place: self.get_submodule(name) for name, place in self.places.items()}
         if self.layout is not None:
             parts[self.layout.blocks] = nn.ModuleList(
                 _InPlace(block, self.layout.order, self.layout.given) for block in self.blocks
             )
-        answer = self._vector(ask(with_modules(self.model, **parts), x, self.dual))
+        answer = self._vector(run_vision_part(with_swapped_modules(self.model, **parts), x, self.dual))
         if len(answer) != len(x):  # Pixtral: the pictures of a batch are one sequence
             raise ModelError("{name} takes one picture at a time.", name=type(self.model).__name__)
         return answer
 
     def _vector(self, out: Any) -> Tensor:
         """The answer as one vector a picture: transformers' own, else the class token, else the mean of the patches."""
-        found = read_answer(out)
+        found = read_output_tensor(out)
         if found is None:
             raise ModelError("{name} does not give one vector of numbers for a picture.", name=type(out).__name__)
         given = found[1]

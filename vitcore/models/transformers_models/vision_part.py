@@ -11,14 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from vitcore.architectures.meta_device import meta_device
-from vitcore.errors import log_traceback, misfit_reason
+from vitcore.architectures.meta_device import building_on_meta_device
+from vitcore.errors import log_traceback, model_misfit_reason
 from vitcore.models.model_cards import ModelError
 from vitcore.models.transformers_models.configuration import (
     import_transformers,
-    model_type,
+    printable_model_type,
     read_transformers_configuration,
-    without_messages,
+    silenced_transformers,
 )
 from vitcore.translation import say
 
@@ -54,18 +54,18 @@ def find_vision_part(said: Mapping[str, Any], shapes: Mapping[str, Tensor]) -> V
     Raises: ModelError, one sentence, for a model that sees no photos, or that this transformers can't make.
     """
     config = read_transformers_configuration(said)
-    transformers = import_transformers(model_type(said))
+    transformers = import_transformers(printable_model_type(said))
     kind = _model_class(transformers, said, config)
     try:
-        with without_messages(transformers), meta_device():
+        with silenced_transformers(transformers), building_on_meta_device():
             whole = kind(config).eval()
     except Exception as error:  # each class asks for other things
-        raise ModelError("{name} can't be loaded: {reason}", name=kind.__name__, reason=misfit_reason(error)) from None
-    for part, dual in candidates(whole):
-        with without_messages(transformers):
+        raise ModelError("{name} can't be loaded: {reason}", name=kind.__name__, reason=model_misfit_reason(error)) from None
+    for part, dual in vision_part_candidates(whole):
+        with silenced_transformers(transformers):
             return _placed(VisionPart(type(part), part.config, dual), shapes, len(part.state_dict()))
     raise ModelError("Its config.json describes a {kind} model, whose class {name} gives no vector of numbers for a picture alone.",
-                     kind=model_type(said), name=kind.__name__)  # fmt: skip
+                     kind=printable_model_type(said), name=kind.__name__)  # fmt: skip
 
 
 def build_vision_part(part: VisionPart, state: dict[str, Tensor]) -> nn.Module:
@@ -73,10 +73,10 @@ def build_vision_part(part: VisionPart, state: dict[str, Tensor]) -> nn.Module:
     transformers = import_transformers(str(part.config.model_type))
     own = {name.removeprefix(part.roof): w for name, w in state.items() if name.startswith(part.roof)}
     try:
-        with without_messages(transformers):
+        with silenced_transformers(transformers):
             module, _ = _load(part, own)
     except Exception as error:
-        raise ModelError("{name} can't be loaded: {reason}", name=part.kind.__name__, reason=misfit_reason(error)) from None
+        raise ModelError("{name} can't be loaded: {reason}", name=part.kind.__name__, reason=model_misfit_reason(error)) from None
     return without_text_parts(module, part.dual)
 
 
@@ -89,12 +89,12 @@ def without_text_parts(module: Any, dual: bool) -> Any:
     return module
 
 
-def ask(module: Any, x: Tensor, dual: bool) -> Any:
+def run_vision_part(module: Any, x: Tensor, dual: bool) -> Any:
     """What a part answers to pictures (B, C, H, W), in transformers' own form."""
     return module.get_image_features(pixel_values=x) if dual else module(pixel_values=x)
 
 
-def read_answer(out: Any) -> tuple[str, Tensor] | None:
+def read_output_tensor(out: Any) -> tuple[str, Tensor] | None:
     """The vector of an answer, or the tokens or features that one is made of, and which field it is; None where there is none."""
     if isinstance(out, Tensor):
         return ("image_embeds", out) if out.ndim == 2 else None
@@ -111,7 +111,7 @@ def read_answer(out: Any) -> tuple[str, Tensor] | None:
     return ("feature_maps", maps[-1]) if maps and isinstance(maps[-1], Tensor) and maps[-1].ndim == 4 else None
 
 
-def picture_shape(config: Any) -> tuple[int, int, int]:
+def expected_picture_shape(config: Any) -> tuple[int, int, int]:
     """(channels, height, width) of what a model was made for."""
     vision = getattr(config, "vision_config", None) or getattr(config, "image_config", None) or config
     size = getattr(vision, "image_size", None) or 224
@@ -119,21 +119,21 @@ def picture_shape(config: Any) -> tuple[int, int, int]:
     return int(getattr(vision, "num_channels", 3) or 3), int(high), int(wide)
 
 
-def is_dual(module: Any) -> bool:
+def reads_pictures_and_texts(module: Any) -> bool:
     """Whether a model reads pictures and texts, and answers a picture by `get_image_features`."""
     return hasattr(module, "get_image_features") and hasattr(module, "get_text_features")
 
 
-def candidates(whole: Any) -> Iterator[tuple[Any, bool]]:
+def vision_part_candidates(whole: Any) -> Iterator[tuple[Any, bool]]:
     """What in a model sees the picture alone, the whole first, and whether it is asked by `get_image_features`.
 
     Nothing is run: what some classes remember of a pass without memory would be wrong in the next.
     """
-    if is_dual(whole):
+    if reads_pictures_and_texts(whole):
         yield whole, True
     own = type(whole).__module__.startswith("transformers.")  # inside somebody's own class a tower is not its answer
     for part in whole.modules() if own else [whole]:
-        if part is not whole or not is_dual(whole):
+        if part is not whole or not reads_pictures_and_texts(whole):
             if hasattr(part, "main_input_name") and _sees_pictures_alone(part):
                 yield part, False
 
@@ -166,7 +166,7 @@ def _model_class(transformers: Any, said: Mapping[str, Any], config: Any) -> Any
                          "is never run.", name=names[0][:60], version=transformers.__version__)  # fmt: skip
     known = transformers.models.auto.modeling_auto.MODEL_MAPPING
     if type(config) not in known:
-        raise ModelError("Its config.json describes a {kind} model, which sees no photos.", kind=model_type(said))
+        raise ModelError("Its config.json describes a {kind} model, which sees no photos.", kind=printable_model_type(said))
     kinds = known[type(config)]
     return kinds[0] if isinstance(kinds, tuple) else kinds
 

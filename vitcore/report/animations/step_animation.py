@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from vitcore.figures.theme import ColourScale, Mode
-from vitcore.report.animations.encode_frames import MAX_BYTES, AnimationKind, encode_below
-from vitcore.report.animations.frame_sheet import blank_sheet, frame_on_sheet, resize_to_side
+from vitcore.figures.theme_colours import ColourScale, Mode
+from vitcore.report.animations.encode_within_size import MAX_BYTES, AnimationKind, encode_within_bytes
+from vitcore.report.animations.frame_sheet import blank_animation_sheet, frame_on_sheet, resize_to_side
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +31,12 @@ def step_animation(
     """
     if len({step.pixels.shape for step in steps}) != 1:
         raise ValueError("an animation is of one step or more, whose pictures have one shape")
-    return encode_below(lambda side_px: _frames(title, steps, scale, side_px, mode), kind, max_bytes)
+    return encode_within_bytes(lambda side_px: _frames(title, steps, scale, side_px, mode), kind, max_bytes)
 
 
 def _frames(title: str, steps: Sequence[AnimationStep], scale: ColourScale | None, side_px: int, mode: Mode) -> list[Image.Image]:
     pictures = [resize_to_side(Image.fromarray(step.pixels), side_px) for step in steps]
-    sheet = blank_sheet(pictures[0].size, side_px, title, scale, mode, more=any(step.said for step in steps))
+    sheet = blank_animation_sheet(pictures[0].size, side_px, title, scale, mode, more=any(step.said for step in steps))
     return [
         frame_on_sheet(sheet, picture, side_px, step.words, done, len(steps), mode, step.said, has_scale=scale is not None)
         for done, (step, picture) in enumerate(zip(steps, pictures, strict=True), start=1)

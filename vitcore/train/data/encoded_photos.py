@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from vitcore.train.data.photos import DataError
-from vitcore.train.machine import memory_bytes
+from vitcore.train.machine_memory import machine_memory_bytes
 
 MAX_MEMORY_SHARE = 0.25  # of the machine's memory, at most; what is larger is mapped
 ROWS_PER_WRITE = 256  # written at a time
@@ -59,7 +59,7 @@ def open_encoded_photos(files: Sequence[tuple[Path, str]], home: Path) -> Encode
     They are mapped if together they are larger than `MAX_MEMORY_SHARE`; the Arrow files are kept in `home`, one a Parquet file.
     Raises: DataError, if the column holds no bytes, or there is no room on the disk.
     """
-    if sum(file.stat().st_size for file, _ in files) > MAX_MEMORY_SHARE * memory_bytes():
+    if sum(file.stat().st_size for file, _ in files) > MAX_MEMORY_SHARE * machine_memory_bytes():
         return _again(tuple(_mapped(file, column, home) for file, column in files))
     table = pa.concat_tables([_plain(pq.read_table(file, columns=[column]), column, file) for file, column in files])
     return EncodedPhotos(table, np.arange(len(table)))

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from vitcore.errors import first_line, raise_mistake
+from vitcore.errors import first_error_line, raise_own_mistake
 from vitcore.train.data.encoded_photos import open_encoded_photos
 from vitcore.train.data.photos import DataError, Photos, data_folder, split_photos
 
@@ -61,7 +61,7 @@ def _readable(file: object) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError) as error:
         raise DataError(
-            "{file} is not a Parquet file that can be read ({reason}).", file=file, reason=first_line(error, 100)
+            "{file} is not a Parquet file that can be read ({reason}).", file=file, reason=first_error_line(error, 100)
         ) from None
 
 
@@ -144,7 +144,7 @@ def _download(repo: str, config: str) -> dict[str, Path]:
             except (RepositoryNotFoundError, RevisionNotFoundError):
                 raise
             except Exception as error:  # not reached: what was downloaded before will do
-                raise_mistake(error)
+                raise_own_mistake(error)
                 folder = Path(snapshot_download(**options, local_files_only=True))
                 listed = [file.relative_to(folder).as_posix() for file in folder.rglob("*.parquet")]
             chosen = _of_one_config(repo, [file for file in listed if file.endswith(".parquet")], config)
@@ -157,7 +157,7 @@ def _download(repo: str, config: str) -> dict[str, Path]:
         except DataError:
             raise
         except Exception as error:  # the hub's client, its transports and the disk each raise their own
-            raise_mistake(error)
+            raise_own_mistake(error)
             raise DataError(
                 "hf:{repo} could not be downloaded: the hub can't be reached. Try again when online, or give the Parquet "
                 "files themselves.",

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from vitcore.assets import SAMPLES, samples
+from vitcore.assets import SAMPLES, sample_photo_rows
 from vitcore.errors import refusal_reason
 from vitcore.images import SUFFIXES
 from vitcore.train.data import parquet
-from vitcore.train.data.photos import DataError, Photos, data_folder, require_classes, split_photos
+from vitcore.train.data.photos import DataError, Photos, check_has_classes, data_folder, split_photos
 from vitcore.train.data.synthetic_dataset import SOURCE_NAME, open_synthetic_dataset
 
-__all__ = ["CIFAR", "DataError", "Photos", "open_photo_source", "require_classes"]
+__all__ = ["CIFAR", "DataError", "Photos", "check_has_classes", "open_photo_source"]
 
 CIFAR = {"cifar10": "CIFAR10", "cifar100": "CIFAR100"}  # names in torchvision.datasets
 DIGITS_HELD_OUT = 0.2
@@ -55,7 +55,7 @@ def open_photo_source(source: str, holdout: float = 0.1, seed: int = 0) -> tuple
 def _samples() -> tuple[Photos, Photos]:
     """Each photo is a class of its own, told apart by its crops: exemplar classes (arXiv 1406.6909)."""
     try:
-        credits = samples()
+        credits = sample_photo_rows()
     except (OSError, ValueError):
         raise DataError("the sample photos are not in {samples}: run from a checkout of the project.", samples=SAMPLES) from None
     files = [SAMPLES / f"{row['id']}.jpg" for row in credits]

@@ -13,10 +13,10 @@ from PIL import Image
 from torch import Tensor
 
 from vitcore.images import PhotoError
-from vitcore.train.data.batches import Batch, make_batch, photos_of_step, places_in_batch, require_even_batch
-from vitcore.train.data.crops import NUMBERS_PER_BOX, crop_batch, random_crop_boxes
+from vitcore.train.data.batches_and_mixup import Batch, check_even_batch, make_batch, photos_of_step, places_in_batch
 from vitcore.train.data.encoded_photos import EncodedPhotos
 from vitcore.train.data.photos import DataError, Photos, unreadable_photos_sentence
+from vitcore.train.data.random_crops import NUMBERS_PER_BOX, crop_batch, random_crop_boxes
 from vitcore.train.data.streaming import StreamedPhotos
 from vitcore.train.data.synthetic_dataset import SyntheticPictures
 from vitcore.train.recipe import Recipe
@@ -36,7 +36,7 @@ def open_batches(recipe: Recipe, photos: Photos, device: Device, mean: Sequence[
 
     Raises: DataError, if no photo can be read; RecipeError, if photos are mixed in pairs and their number is odd.
     """
-    require_even_batch(recipe, recipe.micro_batch or recipe.batch)
+    check_even_batch(recipe, recipe.micro_batch or recipe.batch)
     if recipe.rand_augment or len(photos) * 3 * decoded_side_px(recipe, photos) ** 2 > recipe.resident_gb * 1e9:
         return StreamedPhotos(recipe, photos, device, mean, std)
     return PhotosOnDevice(recipe, photos, device, mean, std, progress)

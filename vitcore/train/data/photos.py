@@ -109,7 +109,7 @@ def data_folder() -> Path:
     return Path(os.environ.get("VITCORE_DATA") or Path.home() / ".cache" / "vitcore" / "data")
 
 
-def require_classes(photos: Photos) -> None:
+def check_has_classes(photos: Photos) -> None:
     """Raises: DataError, unless every photo has a label and there are two classes or more."""
     labelled = photos.labels >= 0
     if len(photos) and not labelled.all():

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from vitcore.images import PhotoError
-from vitcore.train.data.batches import Batch, make_batch, photos_of_stream, places_in_batch
+from vitcore.train.data.batches_and_mixup import Batch, make_batch, photos_of_epoch_stream, places_in_batch
 from vitcore.train.data.photos import DataError, Photos, unreadable_photos_sentence
 from vitcore.train.recipe import Recipe
 from vitcore.train.seeds import ITEMS, seeded_generators
@@ -51,7 +51,7 @@ class StreamedPhotos:
         if ask != self._next:
             self._stream = iter(self._loader(ask))
         pixels, labels, problems = next(self._stream)
-        self._next = next_request(ask)
+        self._next = next_batch_request(ask)
         self.problems += [said for said in dict.fromkeys(problems) if said not in self.problems]
         if pixels is None:
             raise DataError(problems[-1])
@@ -60,23 +60,27 @@ class StreamedPhotos:
 
     def _loader(self, ask: BatchRequest) -> DataLoader:
         return DataLoader(
-            self._items, batch_sampler=places_from(self.recipe, ask), num_workers=self.recipe.workers, collate_fn=collate_items,
-            pin_memory=self.device.type == "cuda", generator=torch.Generator(),  # else it draws from everybody's
-        )  # fmt: skip
+            self._items,
+            batch_sampler=batch_places_from(self.recipe, ask),
+            num_workers=self.recipe.workers,
+            collate_fn=collate_photos,
+            pin_memory=self.device.type == "cuda",
+            generator=torch.Generator(),  # else it draws from everybody's
+        )
 
 
-def next_request(request: BatchRequest) -> BatchRequest:
+def next_batch_request(request: BatchRequest) -> BatchRequest:
     """What is asked for after `request` by a loop that leaves nothing out."""
     step, micro, passes, rank, world = request
     return (step, micro + 1, passes, rank, world) if micro + 1 < passes else (step + 1, 0, passes, rank, world)
 
 
-def places_from(recipe: Recipe, request: BatchRequest) -> Iterator[list[Place]]:
+def batch_places_from(recipe: Recipe, request: BatchRequest) -> Iterator[list[Place]]:
     """The places of batch after batch from `request` on, without end."""
     while True:
         step, *share = request
         yield [(step, position) for position in places_in_batch(recipe, *share)]
-        request = next_request(request)
+        request = next_batch_request(request)
 
 
 class PhotoItem(NamedTuple):
@@ -98,7 +102,7 @@ class PhotoDataset(Dataset[PhotoItem]):
         first, count, problems = step * self.recipe.batch + position, len(self.photos), list[str]()
         try:
             for at in range(first, first + 2 * count):  # the photo planned for this place, then those after it: each at least once
-                i = int(photos_of_stream(self.recipe.seed, count, at, 1)[0])
+                i = int(photos_of_epoch_stream(self.recipe.seed, count, at, 1)[0])
                 try:
                     image = self.photos.open(i)
                 except PhotoError as error:
@@ -111,7 +115,7 @@ class PhotoDataset(Dataset[PhotoItem]):
         return PhotoItem(None, -1, (*problems, unreadable_photos_sentence(self.photos, problems)))
 
 
-def collate_items(items: list[PhotoItem]) -> tuple[Tensor | None, Tensor, list[str]]:
+def collate_photos(items: list[PhotoItem]) -> tuple[Tensor | None, Tensor, list[str]]:
     """Pixels (B, 3, px, px), or None if one is missing, labels (B,) and all problems; the fatal one comes last."""
     items = sorted(items, key=lambda item: item.pixels is None)
     pixels = [item.pixels for item in items if item.pixels is not None]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.train.data.photos import DataError, Photos
-from vitcore.train.data.synthetic_pixels import draw_pixels, numbers_per_picture
+from vitcore.train.data.synthetic_pixels import draw_synthetic_pixels, random_numbers_per_picture
 from vitcore.translation import say
 
 SOURCE_NAME = "drawn"
@@ -69,13 +69,13 @@ class SyntheticDataset:
 OPTIONS = ",".join(f"{field.name}={field.default}" for field in fields(SyntheticDataset))  # all, as they are if none is named
 
 
-def draw_pictures(drawing: SyntheticDataset, seed: int, split: int, which: NDArray[np.int64]) -> NDArray[np.uint8]:
+def draw_synthetic_pictures(drawing: SyntheticDataset, seed: int, split: int, which: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Pictures `which` of a split, (N, px, px, 3). Each has random numbers of its own, by seed, split and number alone."""
-    rows = np.empty((len(which), numbers_per_picture(drawing.px)), np.float32)
+    rows = np.empty((len(which), random_numbers_per_picture(drawing.px)), np.float32)
     for row, i in zip(rows, which.tolist(), strict=True):
         np.random.default_rng((SEED_STREAM, seed, split, i)).random(out=row, dtype=np.float32)
     angles = drawing.direction_indices(which % drawing.classes) * np.array(drawing.class_angles)
-    return draw_pixels(rows, angles, drawing.class_angles, drawing.px, drawing.difficulty)
+    return draw_synthetic_pixels(rows, angles, drawing.class_angles, drawing.px, drawing.difficulty)
 
 
 class SyntheticPictures(Sequence[NDArray[np.uint8]]):
@@ -95,7 +95,7 @@ class SyntheticPictures(Sequence[NDArray[np.uint8]]):
     def __getitem__(self, i: Any) -> Any:
         number, many = int(self._which[i]), max(BLOCK_PIXELS // self.px**2, 1)
         if len(self) > CACHED_BLOCKS * many:  # in any order: a block would be drawn for each
-            return draw_pictures(self._drawing, self._seed, self._split, np.array([number]))[0]
+            return draw_synthetic_pictures(self._drawing, self._seed, self._split, np.array([number]))[0]
         with _one_at_a_time:
             block = _block(self._drawing, self._seed, self._split, number // many, many)
         return block[number % many]
@@ -110,29 +110,29 @@ _one_at_a_time = threading.Lock()  # else several threads draw the same block
 
 @functools.lru_cache(maxsize=CACHED_BLOCKS)
 def _block(drawing: SyntheticDataset, seed: int, split: int, block: int, many: int) -> NDArray[np.uint8]:
-    made = draw_pictures(drawing, seed, split, np.arange(block * many, (block + 1) * many))
+    made = draw_synthetic_pictures(drawing, seed, split, np.arange(block * many, (block + 1) * many))
     made.flags.writeable = False
     return made
 
 
 def open_synthetic_dataset(source: str, seed: int) -> tuple[Photos, Photos]:
     """(train, validation) of `drawn` or `drawn:classes=10,px=32,…`: a seed's own. Raises: DataError."""
-    drawing = parse_options(source)
+    drawing = parse_synthetic_options(source)
 
     def photos(split: int, count: int) -> Photos:
         which = np.arange(count)
         pictures = SyntheticPictures(drawing, seed, split, which)
-        return Photos(source, pictures, which % drawing.classes, class_names(drawing))
+        return Photos(source, pictures, which % drawing.classes, synthetic_class_names(drawing))
 
     return photos(TRAIN, drawing.photos), photos(VALIDATION, drawing.validation)
 
 
-def class_names(drawing: SyntheticDataset) -> tuple[str, ...]:
+def synthetic_class_names(drawing: SyntheticDataset) -> tuple[str, ...]:
     """The classes by the ways of their pairs, degrees from straight up: in English, as files hold them."""
     return tuple(CLASS_NAME.format(near=near, far=far) for near, far in _class_degrees(drawing))
 
 
-def class_titles(drawing: SyntheticDataset) -> tuple[str, ...]:
+def synthetic_class_titles(drawing: SyntheticDataset) -> tuple[str, ...]:
     """The class names of a drawn set, in the reader's language."""
     return tuple(say("near {near}°, far {far}°", near=near, far=far) for near, far in _class_degrees(drawing))
 
@@ -142,12 +142,14 @@ def _class_degrees(drawing: SyntheticDataset) -> list[tuple[str, str]]:
     return [(f"{n * near:.0f}", f"{f * far:.0f}") for n, f in drawing.direction_indices(np.arange(drawing.classes)).tolist()]
 
 
-def drawing_version(where: str) -> str:
+def synthetic_drawing_version(where: str) -> str:
     """By what results remember the pictures they come from: others are drawn once the code that draws them has changed."""
-    return hashlib.sha256(draw_pictures(parse_options(where), 0, TRAIN, np.arange(10)).tobytes()).hexdigest()[:16]
+    return hashlib.sha256(draw_synthetic_pictures(parse_synthetic_options(where), 0, TRAIN, np.arange(10)).tobytes()).hexdigest()[
+        :16
+    ]
 
 
-def parse_options(where: str) -> SyntheticDataset:
+def parse_synthetic_options(where: str) -> SyntheticDataset:
     """The options in a name, `drawn:NAME=NUMBER,…`; what is not named is as in `SyntheticDataset`. Raises: DataError."""
     known: dict[str, Callable[[str], Any]] = {field.name: type(field.default) for field in fields(SyntheticDataset)}
     given: dict[str, Any] = {}

@@ -45,12 +45,14 @@ def difficulty_amounts(difficulty: float) -> DifficultyAmounts:
     return DifficultyAmounts(*(easy + (hard - easy) * difficulty for easy, hard in zip(EASY, HARD, strict=True)))
 
 
-def numbers_per_picture(px: int) -> int:
+def random_numbers_per_picture(px: int) -> int:
     """How many random numbers a picture takes."""
     return LAID_OUT + BACKGROUND + px * px
 
 
-def draw_pixels(rows: Floats, relations: NDArray[np.float64], apart: tuple[float, float], px: int, difficulty: float) -> NDArray:
+def draw_synthetic_pixels(
+    rows: Floats, relations: NDArray[np.float64], apart: tuple[float, float], px: int, difficulty: float
+) -> NDArray:
     """N pictures (N, px, px, 3) uint8 from `rows` (N, numbers(px)), uniform in [0, 1).
 
     `relations` (N, 2): the directions of the near and the far pair, radians from straight up; `apart`: those of two

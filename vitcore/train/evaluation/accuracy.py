@@ -24,7 +24,7 @@ BATCH_SIZE = 64
 
 
 @torch.inference_mode()
-def accuracy(vit: Vit, photos: Photos, batch: int = BATCH_SIZE) -> dict[str, float]:
+def measure_accuracy(vit: Vit, photos: Photos, batch: int = BATCH_SIZE) -> dict[str, float]:
     """{"photos", "top1", "top5", "left_out"}: how many were asked about, and % whose class is the first or among five.
 
     The model answers over all its classes. Left out: photos without a label, of a class the model lacks, or broken.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from vitcore.errors import check_name
+from vitcore.errors import check_choice
 from vitcore.train import run_folder
 from vitcore.train.data.photo_sources import open_photo_source
 from vitcore.train.data.photos import Photos, join_photos
@@ -33,7 +33,7 @@ def open_split(source: str, split: str | None = None, model: str = "") -> SplitP
     make by default. Raises: DataError; ValueError, for a split that there is not.
     """
     if split is not None:
-        check_name("split", split, SPLITS)
+        check_choice("split", split, SPLITS)
     run = run_trained_on(source, model)
     whole, own = open_photo_source(source, holdout=0)
     if own is whole:  # one set serves as both

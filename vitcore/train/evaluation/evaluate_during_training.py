@@ -12,10 +12,10 @@ from vitcore.train.data.photo_sources import Photos
 from vitcore.train.data.photo_tensors import EvaluationBatches
 from vitcore.train.evaluation.few_shot import SEEDS, choose_shots, ridge_predictions
 from vitcore.train.learning.masked_patches import MaskedPatches
-from vitcore.train.learning.training_loop import Training
+from vitcore.train.learning.training_loop import TrainingState
 
 
-def open_held_out_photos(run: Training, photos: Photos) -> EvaluationBatches | None:
+def open_held_out_photos(run: TrainingState, photos: Photos) -> EvaluationBatches | None:
     """This process's share of the held-out photos, decoded once; None where nothing is held out.
 
     Where weights are sharded, only the first process has them whole, and looks at all photos.
@@ -29,7 +29,7 @@ def open_held_out_photos(run: Training, photos: Photos) -> EvaluationBatches | N
 
 
 @torch.no_grad()
-def evaluate_run(run: Training, held_out: EvaluationBatches) -> dict[str, float]:
+def evaluate_run(run: TrainingState, held_out: EvaluationBatches) -> dict[str, float]:
     """{"val_loss"} over "val_photos"; "top1" and "top5" in % where classes are learned, "val_colours" where colours are."""
     machine, kept = run.accelerator, run.kept_objective()
     kept.eval()
@@ -61,7 +61,7 @@ def _masked(kept: MaskedPatches, pixels: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def evaluate_few_shot(run: Training, held_out: EvaluationBatches) -> dict[str, float]:
+def evaluate_few_shot(run: TrainingState, held_out: EvaluationBatches) -> dict[str, float]:
     """{"few_shot"}: linear accuracy in % from `few_shots` held-out photos of each class, tested on the rest; mean of 3 draws.
 
     Classes with no more photos than that are left out; {} where fewer than two remain.

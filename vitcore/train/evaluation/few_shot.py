@@ -24,7 +24,7 @@ DRAW_COUNT = 20
 INTERVAL_PERCENT = 95  # % of the draws that an interval holds
 
 
-class TooFewPhotos(RefusalError):
+class TooFewPhotosError(RefusalError):
     """A class has fewer photos than shots; the message is one sentence."""
 
 
@@ -35,14 +35,14 @@ def few_shot_accuracy(
     """{photos a class: share of the test photos answered right, mean over seeds 0, 1, …}, as Figure 4 of the paper.
 
     train_x (N, D), test_x (M, D): frozen features; train_y (N,), test_y (M,): class numbers; classes: their names.
-    Raises: TooFewPhotos, when a class has fewer photos than shots, or is asked about and has none.
+    Raises: TooFewPhotosError, when a class has fewer photos than shots, or is asked about and has none.
     """
     unknown = np.setdiff1d(test_y, train_y)
     if len(unknown):
-        raise TooFewPhotos("Few-shot accuracy: class {name} is tested but has no photo to learn from.",
+        raise TooFewPhotosError("Few-shot accuracy: class {name} is tested but has no photo to learn from.",
                            name=_class_name(classes, unknown[0]))  # fmt: skip
     if not len(test_y):
-        raise TooFewPhotos("Few-shot accuracy: there is no photo to ask about.")
+        raise TooFewPhotosError("Few-shot accuracy: there is no photo to ask about.")
     accuracies = {}
     for count in [shots] if isinstance(shots, int) else shots:
         chosen = [choose_shots(train_y, count, seed, classes) for seed in range(seeds)]
@@ -54,16 +54,16 @@ def few_shot_accuracy(
 def choose_shots(labels: NDArray, shots: int, seed: int, classes: Sequence[str] = ()) -> NDArray[np.int64]:
     """Rows (C · shots,) of the photos to learn from: the first `shots` of each class, shuffled by one seeded generator.
 
-    Fewer shots of the same seed are a part of more. Raises: TooFewPhotos.
+    Fewer shots of the same seed are a part of more. Raises: TooFewPhotosError.
     """
     rng = np.random.default_rng(seed)
     rows = [rng.permutation(np.flatnonzero(labels == label)) for label in np.unique(labels)]
     short = [(label, len(r)) for label, r in zip(np.unique(labels), rows, strict=True) if len(r) < shots]
     if shots < 1:
-        raise TooFewPhotos("Few-shot accuracy: a class needs a photo at least, not {shots}.", shots=shots)
+        raise TooFewPhotosError("Few-shot accuracy: a class needs a photo at least, not {shots}.", shots=shots)
     if short:
         facts = {"name": _class_name(classes, short[0][0]), "count": short[0][1], "shots": shots, "classes": len(short)}
-        raise TooFewPhotos(
+        raise TooFewPhotosError(
             "Few-shot accuracy: class {name} has {count} {count:photo|photos}, not {shots} "
             "({classes} such {classes:class|classes}).",
             **facts,
@@ -83,12 +83,12 @@ def ridge_predictions(train_x: NDArray, train_y: NDArray, test_x: NDArray, l2: f
 
 def ridge_scores(train_x: NDArray, train_y: NDArray, test_x: NDArray, l2: float = RIDGE_PENALTY) -> NDArray[np.float64]:
     """Regression values (M, C) of the classes of `train_y`, in rising order."""
-    x, rest = whiten(train_x, test_x)
+    x, rest = standardise_features(train_x, test_x)
     y = 2.0 * (train_y[:, None] == np.unique(train_y)) - 1
     return rest @ ridge_weights(x, y, l2)
 
 
-def whiten(train_x: NDArray, test_x: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def standardise_features(train_x: NDArray, test_x: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Both sets less the train mean, over the train deviation, with the constant feature appended: (N, D+1), (M, D+1)."""
     train = np.asarray(train_x, np.float64)
     mean, std = train.mean(0), train.std(0) + STD_FLOOR
@@ -182,7 +182,7 @@ def few_shot_over_draws(
     """Learn from `shots` photos a class, ask about all others, `draws` times with seeds 0, 1, …
 
     x (N, D): frozen features; labels (N,): classes 0 … C-1, each with more photos than shots; classes: their names.
-    Raises: TooFewPhotos, when a class has fewer photos than shots, or all are learned from.
+    Raises: TooFewPhotosError, when a class has fewer photos than shots, or all are learned from.
     """
     x = np.asarray(x, np.float64)  # once for all draws
     answers = np.full((draws, len(labels)), -1)
@@ -191,7 +191,7 @@ def few_shot_over_draws(
         learned = choose_shots(labels, shots, seed, classes)
         asked = np.setdiff1d(np.arange(len(labels)), learned)
         if not len(asked):
-            raise TooFewPhotos("Few-shot accuracy: there is no photo to ask about.")
+            raise TooFewPhotosError("Few-shot accuracy: there is no photo to ask about.")
         answers[seed, asked] = ridge_predictions(x[learned], labels[learned], x[asked], l2)
         right[seed] = (answers[seed, asked] == labels[asked]).mean()
     return FewShotDraws(right, answers)

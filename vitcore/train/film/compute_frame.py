@@ -28,13 +28,13 @@ def _opened(files: tuple[Path, ...]) -> tuple[Photo, ...]:
     return tuple(map(open_photo, files))
 
 
-def compute_frame(vit: load_model.Vit, photos: Sequence[Photo]) -> dict[str, NDArray]:
+def compute_film_frame(vit: load_model.Vit, photos: Sequence[Photo]) -> dict[str, NDArray]:
     """The arrays of a frame; float16 where pictures need no more."""
-    return frame_from_recordings(vit, [record(vit, photo) for photo in photos])
+    return film_frame_from_recordings(vit, [record(vit, photo) for photo in photos])
 
 
-def frame_from_recordings(vit: load_model.Vit, recs: Sequence[Recording]) -> dict[str, NDArray]:
-    """`compute_frame` photos that are recorded already."""
+def film_frame_from_recordings(vit: load_model.Vit, recs: Sequence[Recording]) -> dict[str, NDArray]:
+    """`compute_film_frame` photos that are recorded already."""
     looks = [rec.grid.to_map(rec.pooling_weights @ rec.attention_per_layer()[-1]) for rec in recs]  # (rows, cols) each
     kernel, table = load_model.patch_kernel(vit), load_model.position_embeddings(vit)
     frame: dict[str, Any] = {

@@ -28,7 +28,7 @@ from vitcore.forward.recording import record
 from vitcore.images import Photo, open_photo
 from vitcore.models.model_cards import ModelError
 from vitcore.train import run_folder
-from vitcore.train.film.compute_frame import default_film_photos, frame_from_recordings
+from vitcore.train.film.compute_frame import default_film_photos, film_frame_from_recordings
 from vitcore.train.film.find_vit import isolated_random_state, vit_to_film
 from vitcore.train.film.frame_spacing import TIME_SHARE, FrameSpacing
 from vitcore.train.film_files import save_frame, save_shared_arrays
@@ -90,7 +90,7 @@ def _folder(run: str | Path, steps: int | None, resume: bool) -> RunFolder:
         return folder
     folder = run_folder.create_run(path.name, Recipe(), "", root)
     known = {"version": VERSION, "task": FILMED, "steps": steps or 1}  # and nothing that is not known
-    run_folder.write_atomically(folder.path / "recipe.json", json.dumps(known))
+    run_folder.write_file_atomically(folder.path / "recipe.json", json.dumps(known))
     return folder
 
 
@@ -175,7 +175,7 @@ class FilmWriter:
         vit, labels = vit_to_film(module, _name(folder.id), self.labels, self.overlaid)
         recs = [record(vit, photo) for photo in self.photos]
         pixels = np.stack([rec.model_input.pixels for rec in recs])
-        return frame_from_recordings(vit, recs), (pixels, _names(self.photos), vit.grid, labels)
+        return film_frame_from_recordings(vit, recs), (pixels, _names(self.photos), vit.grid, labels)
 
     def _same(self, frame: dict[str, NDArray]) -> None:
         """A film is of one shape of model. Raises: ModelError, when this frame is of another than the first."""
@@ -193,7 +193,7 @@ class FilmWriter:
             self._shapes = {name: array.shape for name, array in load_file(kept[0]).items()}
         if log := run_folder.read_log(folder):
             lines = [json.dumps(record) + "\n" for record in log if record["step"] < step]
-            run_folder.write_atomically(folder.log, "".join(lines))
+            run_folder.write_file_atomically(folder.log, "".join(lines))
 
     def _log(self, folder: RunFolder, step: int, measured: Mapping[str, Any]) -> None:
         """A line of the log; of what is measured at every step, not every step's."""
@@ -215,7 +215,7 @@ class _RunStatus:
         self.step: int | None = None
         self.process = os.getpid()
         self.lock = ExitStack()
-        self.lock.enter_context(run_folder.lock_run(folder))
+        self.lock.enter_context(run_folder.hold_run_lock(folder))
         run_folder.write_status(folder, "starting", 0)
 
     def leave(self) -> None:

@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable
 
-from vitcore.train.film_files import spaced_steps
+from vitcore.train.film_files import geometrically_spaced_steps
 
 STEP_RATIO = 1.5  # between frames where nobody knows how many steps there will be: 100,000 steps make 27
 TIME_SHARE = 0.02
@@ -22,7 +22,7 @@ class FrameSpacing:
         self, steps: int | None = None, frames: int = 24, share: float = TIME_SHARE, clock: Callable[[], float] = time.perf_counter
     ) -> None:
         self.steps, self.share, self.clock = steps, share, clock
-        self.marks = sorted(spaced_steps(steps, frames)) if steps else []
+        self.marks = sorted(geometrically_spaced_steps(steps, frames)) if steps else []
         self.began: float | None = None
         self.spent_s = 0.0  # on all that filming does
         self.cost_s = 0.0  # of the last frame

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 
 from vitcore.attention_capture import AttentionCapture, AttentionEvent, SoftmaxCall
 from vitcore.models import load_model
-from vitcore.train.learning.optimisers import end_to_end_start_step
+from vitcore.train.learning.optimiser_and_weight_average import end_to_end_start_step
 from vitcore.train.learning.teachers import Teacher, kl_divergence
-from vitcore.train.recipe import Recipe, RecipeError, patch_plan
+from vitcore.train.recipe import Recipe, RecipeError, kept_patches_plan
 
 MAX_TOKENS_UNFUSED = 128  # tokens; on a CPU two products are twice as fast as the fused kernel below this, slower above
 COMPARED_ROWS = 24  # queries whose attention is compared where there are more tokens than that
@@ -87,7 +87,7 @@ def channel_normalised_error(given: Tensor, wanted: Tensor) -> Tensor:
 
 def kept_patch_share(recipe: Recipe, step: int) -> float:
     """The share of patches each photo lends at a step."""
-    return next((part.share for part in patch_plan(recipe) if step < part.until * recipe.steps), 1.0)
+    return next((part.share for part in kept_patches_plan(recipe) if step < part.until * recipe.steps), 1.0)
 
 
 def random_patches(batch: int, patches: int, share: float) -> Tensor:
@@ -96,13 +96,13 @@ def random_patches(batch: int, patches: int, share: float) -> Tensor:
     return torch.rand(batch, patches).argsort(1)[:, :count].sort(1).values
 
 
-def keep_tokens(tokens: Tensor, kept: Tensor, prefix: int) -> Tensor:
+def select_tokens(tokens: Tensor, kept: Tensor, prefix: int) -> Tensor:
     """The prefix tokens and the kept patches (B, n) of (B, prefix + N, D)."""
     rows = (kept + prefix).unsqueeze(-1).expand(-1, -1, tokens.shape[-1])
     return torch.cat([tokens[:, :prefix], tokens.gather(1, rows)], 1)
 
 
-def embed(module: Any, pixels: Tensor) -> tuple[Tensor, Tensor]:
+def embed_pixels(module: Any, pixels: Tensor) -> tuple[Tensor, Tensor]:
     """A ViT's embedded patches (B, N, D), and its tokens with positions as the first block gets them."""
     patches = module.patch_embed(pixels)
     return patches, module.norm_pre(module._pos_embed(patches))
@@ -179,8 +179,8 @@ class LayerDistillation(nn.Module):
     def _run_teacher(self, pixels: Tensor, kept: Tensor, rows: slice) -> tuple[Tensor, list[SublayerOutputs], Tensor]:
         """The teacher's patches, its blocks at work on the kept tokens, and its logits."""
         module: Any = self.teacher.module
-        patches, tokens = embed(module, self.teacher.adapt_pixels(pixels))
-        tokens, taught = keep_tokens(tokens, kept, module.num_prefix_tokens), []
+        patches, tokens = embed_pixels(module, self.teacher.adapt_pixels(pixels))
+        tokens, taught = select_tokens(tokens, kept, module.num_prefix_tokens), []
         for block in module.blocks:
             taught.append(run_sublayers(block, tokens, rows))
             tokens = taught[-1].block_output
@@ -188,8 +188,8 @@ class LayerDistillation(nn.Module):
 
     def _embedding_errors(self, pixels: Tensor, kept: Tensor, patches: Tensor, first: Tensor) -> tuple[dict[str, Tensor], Tensor]:
         """How well patches and positions are embedded; and the student's own tokens."""
-        mine, tokens = embed(self.vit, pixels)
-        tokens = keep_tokens(tokens, kept, 1)
+        mine, tokens = embed_pixels(self.vit, pixels)
+        tokens = select_tokens(tokens, kept, 1)
         return {
             "patch": relative_error(self.to_teacher_width(mine), patches),
             "place": relative_error(self.to_teacher_width(tokens), self.common_tokens(first)),
@@ -209,7 +209,7 @@ class LayerDistillation(nn.Module):
             first, last = taught[span[0]], taught[span[-1]]
             x = self.to_student_width(first.block_input)
             attended, log_weights = attention_sublayer(block, x, rows)
-            attention.append(attention_divergence(last.log_weights, log_weights))
+            attention.append(attention_kl_divergence(last.log_weights, log_weights))
             if len(span) == 1:
                 middle = self.to_student_width(first.block_input + first.attention_output)
                 added = block.ls2(block.mlp(block.norm2(middle)))
@@ -244,7 +244,7 @@ class LayerDistillation(nn.Module):
             own = work.log_weights[:, :, rows]
             if has_second and block is self.vit.blocks[-1]:  # whose class token learns from the second teacher
                 taught, own = taught[:, :, 1:], own[:, :, 1:]
-            attention.append(attention_divergence(taught, own))
+            attention.append(attention_kl_divergence(taught, own))
         return errors, attention, z
 
     def _attention_teacher_losses(self, pixels: Tensor, kept: Tensor, fused: list[Tensor]) -> dict[str, Tensor]:
@@ -253,35 +253,35 @@ class LayerDistillation(nn.Module):
         """
         assert self.attention_teacher is not None
         with torch.no_grad():
-            wanted = class_attention(self.attention_teacher, pixels, kept)
+            wanted = teacher_class_attention(self.attention_teacher, pixels, kept)
         row = F.one_hot(torch.zeros(len(kept), 1, dtype=torch.long, device=kept.device), fused[0].shape[-1]).to(fused[0])
         for weights in fused[::-1]:
             row = 0.5 * row + 0.5 * row @ weights  # residual weight one half (Abnar & Zuidema, arXiv 2005.00928)
         given = {"looker": fused[-1][:, 0, 1:], "rollout": row[:, 0, 1:]}
-        return {name: kl_divergence(wanted, normalise_shares(own).log()).mean() for name, own in given.items()}
+        return {name: kl_divergence(wanted, normalise_positive_shares(own).log()).mean() for name, own in given.items()}
 
 
-def normalise_shares(shares: Tensor) -> Tensor:
+def normalise_positive_shares(shares: Tensor) -> Tensor:
     """Shares (…, n) that sum to one, none of them zero."""
     shares = shares.clamp(min=EPSILON)
     return shares / shares.sum(-1, keepdim=True)
 
 
-def attention_divergence(wanted: Tensor, given: Tensor) -> Tensor:
+def attention_kl_divergence(wanted: Tensor, given: Tensor) -> Tensor:
     """Divergence of log attention (B, H, rows, T); of the mean over heads, where their numbers differ."""
     if wanted.shape[1] != given.shape[1]:
         wanted, given = (w.logsumexp(1, keepdim=True) - torch.tensor(float(w.shape[1])).log() for w in (wanted, given))
     return kl_divergence(wanted, given).mean()
 
 
-def class_attention(teacher: Teacher, pixels: Tensor, kept: Tensor) -> Tensor:
+def teacher_class_attention(teacher: Teacher, pixels: Tensor, kept: Tensor) -> Tensor:
     """Log attention (B, n) of a teacher's class token over the kept patches in its last block, mean of heads.
 
     The teacher sees all patches; what it gives to those kept is renormalised.
     """
     module: Any = teacher.module
-    _, tokens = embed(module, teacher.adapt_pixels(pixels))
+    _, tokens = embed_pixels(module, teacher.adapt_pixels(pixels))
     for block in module.blocks[:-1]:
         tokens = block(tokens)
     row = attention_sublayer(module.blocks[-1], tokens, slice(0, 1))[1][:, :, 0].exp().mean(1)[:, module.num_prefix_tokens :]
-    return normalise_shares(row.gather(1, kept)).log()
+    return normalise_positive_shares(row.gather(1, kept)).log()

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from vitcore.analysis.training_film import KEPT, MASKED, REPLACED, UNTOUCHED
+from vitcore.analysis.training_curves_and_masks import KEPT, MASKED, REPLACED, UNTOUCHED
 from vitcore.train.recipe import Recipe
 
 COLOUR_LEVELS = 8  # 3 bits a channel
@@ -51,13 +51,13 @@ def mean_cell_colours(pixels: Tensor, patch_px: int, side: int) -> Tensor:
     return blocks.unflatten(2, (3, side * side)).transpose(2, 3)
 
 
-def colour_class(colours: Tensor) -> Tensor:
+def colour_class_index(colours: Tensor) -> Tensor:
     """The 512 classes of colours (…, 3) in 0…1: 64·red + 8·green + blue, each at 3 bits."""
     level = (colours * COLOUR_LEVELS).floor().clamp(0, COLOUR_LEVELS - 1).long()
     return level @ torch.tensor([COLOUR_LEVELS**2, COLOUR_LEVELS, 1], device=colours.device)
 
 
-def colour_of_bin(classes: Tensor) -> Tensor:
+def colour_of_class(classes: Tensor) -> Tensor:
     """The middle colours (…, 3) in 0…1 of colour classes."""
     level = torch.stack([classes // COLOUR_LEVELS**2, classes // COLOUR_LEVELS % COLOUR_LEVELS, classes % COLOUR_LEVELS], -1)
     return (level + 0.5) / COLOUR_LEVELS
@@ -92,7 +92,7 @@ class MaskedPatches(nn.Module):
         if not self.side:
             patch = self.recipe.patch_px
             return F.unfold(pixels, patch, stride=patch).transpose(1, 2)
-        return colour_class(mean_cell_colours(pixels * self.std + self.mean, self.recipe.patch_px, self.side))
+        return colour_class_index(mean_cell_colours(pixels * self.std + self.mean, self.recipe.patch_px, self.side))
 
     def forward(self, batch: Any) -> dict[str, Tensor]:
         """The loss over corrupted patches, and the share of colours that are right."""
@@ -112,5 +112,5 @@ class MaskedPatches(nn.Module):
         if not self.side:
             mean = said.unflatten(-1, (3, -1)).mean(-1)
             return (mean * self.std.flatten() + self.mean.flatten()).clamp(0, 1)
-        middle = colour_of_bin(torch.arange(COLOUR_CLASSES, device=said.device))
+        middle = colour_of_class(torch.arange(COLOUR_CLASSES, device=said.device))
         return said.unflatten(-1, (self.side**2, COLOUR_CLASSES)).softmax(-1).matmul(middle).mean(2)

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from vitcore.architectures.meta_device import meta_device
+from vitcore.architectures.meta_device import building_on_meta_device
 from vitcore.architectures.model_summary import run_alike_blocks_once
 from vitcore.train.learning.masked_patches import MaskedPatches
 from vitcore.train.learning.model_from_recipe import build_from_recipe
 from vitcore.train.learning.objectives import Classification
-from vitcore.train.learning.optimisers import computes_in_bf16
+from vitcore.train.learning.optimiser_and_weight_average import is_bf16_precision
 from vitcore.train.recipe import Recipe, with_changes
 
 TRIAL_FLOP = 2e10  # a trial pass is about this large: a fraction of a second
@@ -31,7 +31,7 @@ class TrainingCost:
 
 def params_and_forward_flop(recipe: Recipe, classes: int) -> tuple[int, float]:
     """Parameters, and operations of one image's forward pass (a multiplication and an addition are two)."""
-    with meta_device():
+    with building_on_meta_device():
         plain = with_changes(recipe, {"start_from": ""})
         vit = build_from_recipe(plain, classes)
         pixels = torch.empty(1, 3, recipe.image_px, recipe.image_px)
@@ -64,7 +64,7 @@ def _trial(recipe: Recipe, classes: int, images: int) -> float:
         pixels = torch.randn(images, 3, recipe.image_px, recipe.image_px, device=device)
         targets = torch.full((images, max(classes, 1)), 1 / max(classes, 1), device=device)
         begun = time.perf_counter()
-        with torch.autocast(device, torch.bfloat16, enabled=computes_in_bf16(recipe.precision)):
+        with torch.autocast(device, torch.bfloat16, enabled=is_bf16_precision(recipe.precision)):
             loss = learn(SimpleNamespace(pixels=pixels, targets=targets))["loss"]
         loss.backward()
         if device == "cuda":

@@ -19,7 +19,13 @@ from accelerate.utils import DistributedType
 from torch import Tensor
 
 from vitcore.train.learning.objectives import make_objective, model_classes
-from vitcore.train.learning.optimisers import computes_in_bf16, end_to_end_start_step, learning_rate, make_optimiser, weight_average
+from vitcore.train.learning.optimiser_and_weight_average import (
+    end_to_end_start_step,
+    is_bf16_precision,
+    learning_rate_at_step,
+    make_optimiser,
+    weight_average,
+)
 from vitcore.train.recipe import Recipe
 from vitcore.train.run_folder import RunError
 from vitcore.train.seeds import DROPS, torch_seed
@@ -28,7 +34,7 @@ LOSS_CHECK_STEPS = 10  # steps between looks at the loss on a GPU, where looking
 
 
 @dataclass
-class Training:
+class TrainingState:
     """A run in memory: what a checkpoint holds, and what it learns from."""
 
     recipe: Recipe
@@ -91,7 +97,7 @@ def passes_per_step(recipe: Recipe, processes: int) -> int:
 def make_accelerator(recipe: Recipe, **options: Any) -> Accelerator:
     """Where and how the recipe runs: device, processes, precision, compiler and trackers are accelerate's business."""
     _forget_the_last()
-    mixed = "bf16" if computes_in_bf16(recipe.precision) else "no"
+    mixed = "bf16" if is_bf16_precision(recipe.precision) else "no"
     options |= {"dynamo_backend": "inductor"} if recipe.compile else {}
     return Accelerator(cpu=has_several_cpu_processes(), mixed_precision=mixed, step_scheduler_with_optimizer=False, **options)
 
@@ -111,7 +117,7 @@ def has_several_cpu_processes() -> bool:
     return int(os.environ.get("WORLD_SIZE", "1")) > 1 and not torch.cuda.is_available()
 
 
-def start_training(recipe: Recipe, classes: tuple[str, ...], open_data: Any, machine: Accelerator) -> Training:
+def start_training(recipe: Recipe, classes: tuple[str, ...], open_data: Any, machine: Accelerator) -> TrainingState:
     """A fresh run; `open_data(objective, device)` gives its batches."""
     machine.gradient_accumulation_steps = passes_per_step(recipe, machine.num_processes)
     known = model_classes(recipe, classes)
@@ -123,12 +129,12 @@ def start_training(recipe: Recipe, classes: tuple[str, ...], open_data: Any, mac
     average = weight_average(module, recipe.average_decay).to(machine.device) if recipe.average_decay else None
     data = open_data(module, machine.device)
     prepared, optim = machine.prepare(module, make_optimiser(recipe, module))
-    run = Training(recipe, machine, prepared, optim, average, data, known, whole)
+    run = TrainingState(recipe, machine, prepared, optim, average, data, known, whole)
     machine.register_for_checkpointing(run)
     return run
 
 
-def training_records(run: Training) -> Iterator[dict[str, Any]]:
+def training_records(run: TrainingState) -> Iterator[dict[str, Any]]:
     """Train to the recipe's last step, yielding {"step", "loss", "lr", "images_per_s", …}: each step, on a GPU each tenth.
 
     Raises: RunError, when the loss is not a number; the weights are then not to be saved.
@@ -137,7 +143,7 @@ def training_records(run: Training) -> Iterator[dict[str, Any]]:
     every = 1 if run.accelerator.device.type == "cpu" else LOSS_CHECK_STEPS
     begun, first = time.perf_counter(), run.step
     while run.step < recipe.steps:
-        parts = optimiser_step(run)
+        parts = run_optimiser_step(run)
         run.step += 1
         if run.step % every and run.step < recipe.steps:
             continue
@@ -147,18 +153,23 @@ def training_records(run: Training) -> Iterator[dict[str, Any]]:
         seconds = time.perf_counter() - begun
         speed = (run.step - first) * recipe.batch / seconds
         begun, first = time.perf_counter(), run.step
-        run.last_record = {"step": run.step, **record, "lr": learning_rate(recipe, run.step - 1), "images_per_s": round(speed, 1)}
+        run.last_record = {
+            "step": run.step,
+            **record,
+            "lr": learning_rate_at_step(recipe, run.step - 1),
+            "images_per_s": round(speed, 1),
+        }
         yield run.last_record
 
 
-def optimiser_step(run: Training) -> dict[str, Tensor]:
+def run_optimiser_step(run: TrainingState) -> dict[str, Tensor]:
     """One optimiser step; the means of its losses, still on the device."""
     recipe, machine = run.recipe, run.accelerator
     run.module.train()
     if recipe.task == "layers" and run.step == end_to_end_start_step(recipe):
         run.optimiser.optimizer.state.clear()  # what gradients were worth while each part had its own task misleads from here on
     for group in run.optimiser.param_groups:
-        group["lr"] = group.get("times", 1.0) * learning_rate(recipe, run.step)
+        group["lr"] = group.get("times", 1.0) * learning_rate_at_step(recipe, run.step)
     total: dict[str, Tensor] = {}
     for micro in range(run.passes_per_step):
         place = micro * machine.num_processes + machine.process_index

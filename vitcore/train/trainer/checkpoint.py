@@ -15,15 +15,15 @@ from vitcore.models import load_model
 from vitcore.models.load_model import Vit
 from vitcore.models.model_cards import ModelError
 from vitcore.train.learning.model_from_recipe import architecture_of_recipe
-from vitcore.train.learning.training_loop import Training
-from vitcore.train.run_folder import RunError, RunFolder, explain_write_errors, replace_atomically, write_atomically
+from vitcore.train.learning.training_loop import TrainingState
+from vitcore.train.run_folder import RunError, RunFolder, explain_write_errors, replace_file_atomically, write_file_atomically
 from vitcore.translation import say
 
 WRITE_ERRORS = (OSError, SafetensorError, RuntimeError)  # how a full disk shows, by who was writing
 VIT_PREFIX = re.compile(r"(?:(?:module|_orig_mod)\.)*vit\.")  # the model in an objective, or in an average of it
 
 
-def save_checkpoint(run: Training, folder: RunFolder) -> None:
+def save_checkpoint(run: TrainingState, folder: RunFolder) -> None:
     """Write the state of every process beside the old one, then put it in its place. Raises: RunError."""
     machine, new = run.accelerator, folder.path / ".checkpoint-new"
     with explain_write_errors(folder, say("the checkpoint of step {step}", step=run.step), WRITE_ERRORS):
@@ -44,7 +44,7 @@ def save_checkpoint(run: Training, folder: RunFolder) -> None:
     machine.wait_for_everyone()
 
 
-def restore_checkpoint(run: Training, folder: RunFolder) -> None:
+def restore_checkpoint(run: TrainingState, folder: RunFolder) -> None:
     """Go on from the newest checkpoint. Raises: RunError, which says what to do about a damaged one."""
     source = folder.checkpoint if folder.checkpoint.is_dir() else folder.previous_checkpoint
     if not source.is_dir():
@@ -63,18 +63,20 @@ def restore_checkpoint(run: Training, folder: RunFolder) -> None:
         ) from error
 
 
-def save_model(run: Training, folder: RunFolder) -> None:
+def save_model(run: TrainingState, folder: RunFolder) -> None:
     """Write the kept weights and their card, which `vitcore.load(folder)` opens. Raises: RunError."""
     vit = run.kept_objective().vit  # all processes together
     if not run.accelerator.is_main_process:
         return
     weights = {k: v.detach().cpu().float().contiguous() for k, v in vit.state_dict().items()}
     with explain_write_errors(folder, say("the model"), WRITE_ERRORS):
-        write_atomically(folder.model.with_suffix(".json"), json.dumps(model_card(run, vit, folder), indent=1, ensure_ascii=False))
-        replace_atomically(folder.model, lambda to: save_file(weights, to))
+        write_file_atomically(
+            folder.model.with_suffix(".json"), json.dumps(card_of_run(run, vit, folder), indent=1, ensure_ascii=False)
+        )
+        replace_file_atomically(folder.model, lambda to: save_file(weights, to))
 
 
-def model_card(run: Training, vit: Any, folder: RunFolder) -> dict[str, Any]:
+def card_of_run(run: TrainingState, vit: Any, folder: RunFolder) -> dict[str, Any]:
     """The card of a run's model, in the format of `assets/models/*.json`."""
     recipe = run.recipe
     count = round(sum(p.numel() for p in vit.parameters()) / 1e6, 1)

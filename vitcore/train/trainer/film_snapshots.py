@@ -10,15 +10,15 @@ from vitcore.forward.recording import record, to_model_input
 from vitcore.images import Photo
 from vitcore.models.assembly.wrap import wrap_quietly
 from vitcore.models.vit import Vit
-from vitcore.train.film.compute_frame import compute_frame, default_film_photos
+from vitcore.train.film.compute_frame import compute_film_frame, default_film_photos
 from vitcore.train.film_files import save_frame, save_shared_arrays
 from vitcore.train.learning.masked_patches import MaskedPatches, corrupt_patches, mean_cell_colours
-from vitcore.train.learning.training_loop import Training
+from vitcore.train.learning.training_loop import TrainingState
 from vitcore.train.run_folder import RunFolder, explain_write_errors
 from vitcore.translation import say
 
 
-def take_snapshot(run: Training, folder: RunFolder) -> None:
+def save_film_frame(run: TrainingState, folder: RunFolder) -> None:
     """Keep the frame of this step; the first time, also the photos."""
     photos, kept = default_film_photos(), run.kept_objective()  # all processes together
     if not run.accelerator.is_main_process:
@@ -28,7 +28,7 @@ def take_snapshot(run: Training, folder: RunFolder) -> None:
     if not vit.is_global:  # a film is of attention
         return
     with explain_write_errors(folder, say("a picture")):
-        frame = compute_frame(vit, photos)
+        frame = compute_film_frame(vit, photos)
         still: dict[str, NDArray] = {}
         if isinstance(model, MaskedPatches):
             frame["predicted"], still = _predicted(model, vit, photos)

@@ -14,15 +14,23 @@ import torch
 from accelerate import Accelerator
 
 from vitcore.models import load_model
-from vitcore.train.data.photo_sources import DataError, Photos, open_photo_source, require_classes
+from vitcore.train.data.photo_sources import DataError, Photos, check_has_classes, open_photo_source
 from vitcore.train.data.photo_tensors import EvaluationBatches, open_batches
 from vitcore.train.data.photos import limit_photos
 from vitcore.train.evaluation.accuracy import match_classes
 from vitcore.train.evaluation.evaluate_during_training import evaluate_few_shot, evaluate_run, open_held_out_photos
-from vitcore.train.film_files import snapshot_steps
+from vitcore.train.film_files import film_snapshot_steps
 from vitcore.train.learning import training_loop
 from vitcore.train.recipe import FILMED, Recipe, needs_labels
-from vitcore.train.run_folder import RunError, RunFolder, explain_write_errors, lock_run, read_recipe, read_source, write_status
+from vitcore.train.run_folder import (
+    RunError,
+    RunFolder,
+    explain_write_errors,
+    hold_run_lock,
+    read_recipe,
+    read_source,
+    write_status,
+)
 from vitcore.train.trainer import checkpoint, film_snapshots
 from vitcore.translation import say
 
@@ -44,7 +52,7 @@ def run_training(folder: RunFolder, on_record: ShowRecord, log_with: str = "") -
     with denormals_as_zero():
         if not machine.is_main_process:
             return _conduct(folder, recipe, machine, lambda record: None)
-        with lock_run(folder):
+        with hold_run_lock(folder):
             try:
                 return _conduct(folder, recipe, machine, on_record)
             except Exception as error:
@@ -80,8 +88,8 @@ def _conduct(folder: RunFolder, recipe: Recipe, machine: Accelerator, show: Show
     judges, last = open_held_out_photos(run, held_out), open_held_out_photos(run, test)
     if machine.log_with:
         machine.init_trackers(folder.id)
-    if run.step == 0 and 0 in snapshot_steps(recipe):
-        film_snapshots.take_snapshot(run, folder)
+    if run.step == 0 and 0 in film_snapshot_steps(recipe):
+        film_snapshots.save_film_frame(run, folder)
     with listen_for_stop() as asked:
         for record in training_loop.training_records(run):
             record |= evaluate_and_save(run, folder, judges, last)
@@ -104,7 +112,7 @@ def open_run_photos(recipe: Recipe, source: str) -> tuple[Photos, Photos]:
     """The run's photos, to learn from and held out. Raises: DataError, when the recipe can't learn from them."""
     train, held_out = open_photo_source(source, seed=recipe.seed)
     if needs_labels(recipe):
-        require_classes(train)
+        check_has_classes(train)
     elif recipe.task != "masked":
         train, held_out = (relabel_with_teacher_classes(recipe.teacher, photos) for photos in (train, held_out))
     return limit_photos(train, recipe.learn_most, recipe.seed), _few(held_out, recipe)
@@ -146,7 +154,7 @@ def open_run_batches(recipe: Recipe, folder: RunFolder, photos: Photos, module: 
 
 
 def evaluate_and_save(
-    run: training_loop.Training, folder: RunFolder, held_out: EvaluationBatches | None, test: EvaluationBatches | None = None
+    run: training_loop.TrainingState, folder: RunFolder, held_out: EvaluationBatches | None, test: EvaluationBatches | None = None
 ) -> dict[str, Any]:
     """Do what this step calls for: evaluate, keep a frame, save; returns what it says of the model."""
     recipe, step = run.recipe, run.step
@@ -158,8 +166,8 @@ def evaluate_and_save(
         evaluated |= evaluate_few_shot(run, held_out)
     if test and last:
         evaluated |= {f"test_{name.removeprefix('val_')}": value for name, value in evaluate_run(run, test).items()}
-    if step in snapshot_steps(recipe):
-        film_snapshots.take_snapshot(run, folder)
+    if step in film_snapshot_steps(recipe):
+        film_snapshots.save_film_frame(run, folder)
     score = evaluated.get("top1", -evaluated["val_loss"] if "val_loss" in evaluated else None)
     if score is not None and score >= run.best:
         run.best = score
@@ -169,7 +177,7 @@ def evaluate_and_save(
     return evaluated
 
 
-def _log_record(run: training_loop.Training, folder: RunFolder, record: dict[str, Any], show: ShowRecord) -> None:
+def _log_record(run: training_loop.TrainingState, folder: RunFolder, record: dict[str, Any], show: ShowRecord) -> None:
     """Log a record, write the run's status, and show the record."""
     if run.accelerator.log_with:
         run.accelerator.log({k: v for k, v in record.items() if k != "step"}, step=record["step"])

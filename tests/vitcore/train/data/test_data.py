@@ -9,13 +9,13 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.files import oriented, saved
+from tests.picture_files import oriented, saved
 from vitcore.train.data import photo_tensors
-from vitcore.train.data.batches import photos_of_step, places_in_batch
-from vitcore.train.data.crops import NUMBERS_PER_BOX, centre_crop_boxes, crop_batch, random_crop_boxes
+from vitcore.train.data.batches_and_mixup import photos_of_step, places_in_batch
 from vitcore.train.data.photo_sources import open_photo_source
 from vitcore.train.data.photo_tensors import EvaluationBatches, PhotosOnDevice, StreamedPhotos, open_batches
 from vitcore.train.data.photos import DataError, Photos
+from vitcore.train.data.random_crops import NUMBERS_PER_BOX, centre_crop_boxes, crop_batch, random_crop_boxes
 from vitcore.train.recipe import Recipe, RecipeError
 from vitcore.train.seeds import seeded_generators
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.benchmarks.drawn import told
 from vitcore.train.data import synthetic_dataset
-from vitcore.train.data.photo_sources import DataError, open_photo_source, require_classes
+from vitcore.train.data.photo_sources import DataError, check_has_classes, open_photo_source
 from vitcore.train.data.photo_tensors import EvaluationBatches, decoded_side_px, open_batches
-from vitcore.train.data.synthetic_dataset import SyntheticDataset, draw_pictures
+from vitcore.train.data.synthetic_dataset import SyntheticDataset, draw_synthetic_pictures
 from vitcore.train.recipe import Recipe
 
 
@@ -30,7 +30,7 @@ def test_options_are_in_the_name():
     assert train.items[0].shape == (20, 20, 3) and train.open(35).size == (20, 20)
     plain = SyntheticDataset()
     assert len(open_photo_source("drawn")[0]) == plain.photos and len(set(open_photo_source("drawn")[0].classes)) == plain.classes
-    require_classes(train)
+    check_has_classes(train)
 
 
 @pytest.mark.parametrize(("options", "said"), [
@@ -47,14 +47,15 @@ def test_a_bad_option_is_one_sentence(options, said):
 def test_a_picture_hangs_on_seed_split_and_number_alone():
     many, few = of("drawn:photos=300,validation=10")[0], of("drawn:photos=20,validation=10")[0]
     assert np.array_equal(many[:20], few)
-    backwards = draw_pictures(SyntheticDataset(), 0, 0, np.arange(20)[::-1])
+    backwards = draw_synthetic_pictures(SyntheticDataset(), 0, 0, np.arange(20)[::-1])
     assert np.array_equal(backwards[::-1], few)
 
 
 def test_the_same_bytes_on_every_machine():
     """Made on an x86 CPU; whoever changes the pictures changes the sum, and every experiment that learned from them."""
     made = [
-        draw_pictures(SyntheticDataset(px=px, difficulty=hard, classes=9), 3, 1, np.arange(50)) for px, hard in ((16, 0), (33, 0.7))
+        draw_synthetic_pictures(SyntheticDataset(px=px, difficulty=hard, classes=9), 3, 1, np.arange(50))
+        for px, hard in ((16, 0), (33, 0.7))
     ]
     assert hashlib.sha256(b"".join(one.tobytes() for one in made)).hexdigest()[:16] == "9dd4a1db2329d813"
 
@@ -83,8 +84,10 @@ def test_the_classes_are_as_many_in_any_beginning_of_a_set():
 
 def test_only_what_is_looked_at_is_drawn(monkeypatch):
     drawn_so_far = []
-    real = synthetic_dataset.draw_pictures
-    monkeypatch.setattr(synthetic_dataset, "draw_pictures", lambda *args: drawn_so_far.append(len(args[-1])) or real(*args))
+    real = synthetic_dataset.draw_synthetic_pictures
+    monkeypatch.setattr(
+        synthetic_dataset, "draw_synthetic_pictures", lambda *args: drawn_so_far.append(len(args[-1])) or real(*args)
+    )
     synthetic_dataset._block.cache_clear()
     train, _ = open_photo_source("drawn:photos=50000,px=24", seed=5)
     assert decoded_side_px(Recipe(image_px=48, patch_px=4), train) == 24 and not drawn_so_far
@@ -134,7 +137,7 @@ def test_it_gets_harder():
 def test_a_mirror_image_is_as_likely_and_sizes_show_the_same(px):
     """The four parts lie where the class says, in any size: lighter or darker than the same background without them."""
     drawing = SyntheticDataset(classes=4, px=px, difficulty=0)
-    made = draw_pictures(drawing, 0, 0, np.arange(400)).astype(float).mean(-1)
+    made = draw_synthetic_pictures(drawing, 0, 0, np.arange(400)).astype(float).mean(-1)
     apart = np.abs(made - made.mean((1, 2), keepdims=True))
     for label in range(4):
         where = apart[label::4].mean(0)

@@ -18,10 +18,10 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.files import BLUE, GREEN, RED, corners, flat, oriented, png_of_size, saved
-from tests.hub import point_at
+from tests.local_hub import point_at
+from tests.picture_files import BLUE, GREEN, RED, corners, flat, oriented, png_of_size, saved
 from vitcore.images import PhotoError
-from vitcore.train.data.photo_sources import DataError, open_photo_source, require_classes
+from vitcore.train.data.photo_sources import DataError, check_has_classes, open_photo_source
 from vitcore.train.data.photo_tensors import open_batches
 from vitcore.train.data.photos import Photos, choose_validation, limit_photos
 from vitcore.train.recipe import Recipe
@@ -52,7 +52,7 @@ def test_each_sample_is_a_class_of_its_own():
     train, validation = open_photo_source("samples")
     assert len(train) == len(train.classes) == 18 and "Red panda" in train.classes and validation is train
     assert train.labels.tolist() == list(range(18)) and train.open(0).mode == "RGB"
-    require_classes(train)
+    check_has_classes(train)
 
 
 def test_the_digits_come_with_scikit_learn():
@@ -137,7 +137,7 @@ def test_a_flat_folder_is_unlabelled(tmp_path):
     train, validation = open_photo_source(str(tmp_path))
     assert (len(train), len(validation), train.classes) == (18, 2, ()) and set(train.labels) == {-1}
     with pytest.raises(DataError, match=r"has no labels; masked patch prediction needs none\."):
-        require_classes(train)
+        check_has_classes(train)
 
 
 def test_what_cannot_be_a_source(tmp_path):
@@ -151,10 +151,10 @@ def test_what_cannot_be_a_source(tmp_path):
 def test_one_class_is_nothing_to_tell_apart(tmp_path):
     write(tmp_path / "cat", 4)
     with pytest.raises(DataError, match=r"holds only one class \(cat\), so there is nothing to tell apart"):
-        require_classes(open_photo_source(str(tmp_path))[0])
+        check_has_classes(open_photo_source(str(tmp_path))[0])
     some = Photos("mixed", [b""] * 3, np.array([0, 1, -1]), ("a", "b"))
     with pytest.raises(DataError, match="1 of 3 photos without a label"):
-        require_classes(some)
+        check_has_classes(some)
 
 
 # Opening
@@ -285,7 +285,7 @@ def test_a_file_that_is_not_parquet(tmp_path):
 @pytest.fixture
 def little_memory(tmp_path, monkeypatch):
     """A machine with less memory than the photos take; what it writes lies in a folder of the test."""
-    monkeypatch.setattr("vitcore.train.data.encoded_photos.memory_bytes", lambda: 10)
+    monkeypatch.setattr("vitcore.train.data.encoded_photos.machine_memory_bytes", lambda: 10)
     monkeypatch.setenv("VITCORE_DATA", str(tmp_path / "home"))
     return tmp_path / "home" / "arrow"
 
@@ -306,7 +306,7 @@ def test_more_parquet_than_memory_is_mapped_and_the_same(tmp_path, little_memory
     mapped = open_photo_source(where)
     assert pa.total_allocated_bytes() - held_before < 50_000, "a mapped file takes none of Arrow's memory"
     assert sum(file.stat().st_size for file in little_memory.glob("*.arrow")) > 1_000_000
-    monkeypatch.setattr("vitcore.train.data.encoded_photos.memory_bytes", lambda: 2**60)
+    monkeypatch.setattr("vitcore.train.data.encoded_photos.machine_memory_bytes", lambda: 2**60)
     for one, other in zip(mapped, open_photo_source(where), strict=True):
         assert one.labels.tolist() == other.labels.tolist() and list(one.items) == list(other.items) and len(one) > 20
         again = pickle.loads(pickle.dumps(one.items))
@@ -318,7 +318,7 @@ def test_mapped_photos_are_drawn_in_the_same_order_from_any_step(tmp_path, littl
     recipe = Recipe(image_px=16, patch_px=8, width=24, heads=3, batch=6, steps=9, resident_gb=0.0)
     where = large(tmp_path / "photos")
     mapped = open_batches(recipe, open_photo_source(where)[0], "cpu", (0.5,) * 3, (0.5,) * 3)
-    monkeypatch.setattr("vitcore.train.data.encoded_photos.memory_bytes", lambda: 2**60)
+    monkeypatch.setattr("vitcore.train.data.encoded_photos.machine_memory_bytes", lambda: 2**60)
     held = open_batches(recipe, open_photo_source(where)[0], "cpu", (0.5,) * 3, (0.5,) * 3)
     for step in (3, 4, 0):
         one, other = mapped.batch(step), held.batch(step)

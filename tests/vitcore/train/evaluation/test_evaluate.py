@@ -5,12 +5,12 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.models import run_folder
+from tests.model_files import run_folder
 from vitcore.forward.recording import to_model_input
 from vitcore.images import PhotoError, crop_for_model
 from vitcore.models.load_model import load
 from vitcore.train.data.photos import DataError, Photos
-from vitcore.train.evaluation.accuracy import accuracy, extract_features, match_classes
+from vitcore.train.evaluation.accuracy import extract_features, match_classes, measure_accuracy
 
 NAMES = ["Dog", "cat", "red_panda", "Honey bee", "crane", "Crane", "owl", "fox", "eel", "ant"]
 
@@ -40,18 +40,18 @@ def test_accuracy_is_that_of_a_loop_whatever_the_batch(vit):
     right = ranks == order[some.labels][:, None]
     expected = {"photos": 60, "top1": 100 * right[:, 0].mean(), "top5": 100 * right[:, :5].any(1).mean(), "left_out": 0}
     for batch in (7, 64):
-        assert accuracy(vit, some, batch) == pytest.approx(expected, abs=0.006)
+        assert measure_accuracy(vit, some, batch) == pytest.approx(expected, abs=0.006)
 
 
 def test_photos_that_cannot_be_asked_about_are_counted(vit):
     some = photos([0, 1, -1, 0, 0], ["fox", "walrus"])
     damaged = Photos("photos", [*some.items[:4], b"damaged"], some.labels, some.classes)
-    assert {k: v for k, v in accuracy(vit, damaged).items() if "top" not in k} == {"photos": 2, "left_out": 3}
+    assert {k: v for k, v in measure_accuracy(vit, damaged).items() if "top" not in k} == {"photos": 2, "left_out": 3}
 
 
 def test_few_classes_have_no_five(make_vit, tmp_path):
     run_folder(tmp_path / "two", labels=["a", "b"], num_classes=2)
-    found = accuracy(load(tmp_path / "two"), photos([0, 1, 1], ["a", "b"]))
+    found = measure_accuracy(load(tmp_path / "two"), photos([0, 1, 1], ["a", "b"]))
     assert found["top5"] == 100
 
 
@@ -67,11 +67,11 @@ def test_imagenet_classes_are_matched_by_wordnet_id(shipped):
 
 def test_nothing_in_common_is_said(vit, make_vit):
     with pytest.raises(DataError, match=r"animals has no class of zoo: it has Dog, cat, red_panda, …; they have walrus\.$"):
-        accuracy(vit, photos([0], ["walrus"], name="zoo"))
+        measure_accuracy(vit, photos([0], ["walrus"], name="zoo"))
     with pytest.raises(DataError, match="it has no classes"):
-        accuracy(make_vit(num_classes=0), photos([0], ["dog"]))
+        measure_accuracy(make_vit(num_classes=0), photos([0], ["dog"]))
     with pytest.raises(DataError, match="None of the 2 photos"):
-        accuracy(vit, photos([-1, 1], ["dog", "walrus"]))
+        measure_accuracy(vit, photos([-1, 1], ["dog", "walrus"]))
 
 
 def test_features_are_what_the_head_reads(vit):

@@ -8,13 +8,13 @@ from vitcore.train.evaluation.few_shot import (
     RIDGE_PENALTY,
     SEEDS,
     SHOTS,
-    TooFewPhotos,
+    TooFewPhotosError,
     choose_shots,
     few_shot_accuracy,
     few_shot_over_draws,
     ridge_predictions,
     ridge_scores,
-    whiten,
+    standardise_features,
 )
 
 
@@ -51,7 +51,7 @@ def test_it_is_ridge_regression(name, solver):
     make, shots = SETS[name]
     x, y = make()
     rows = choose_shots(y, shots, 0)
-    train, rest = whiten(x[rows], x)
+    train, rest = standardise_features(x[rows], x)
     targets = np.where(y[rows][:, None] == np.arange(y.max() + 1), 1.0, -1.0)
     expected = Ridge(alpha=RIDGE_PENALTY, fit_intercept=False, solver=solver).fit(train, targets).predict(rest)
     assert np.abs(ridge_scores(x[rows], y[rows], x) - expected).max() < 1e-4
@@ -60,7 +60,7 @@ def test_it_is_ridge_regression(name, solver):
 
 def test_features_are_whitened_by_the_photos_learned_from():
     x = random_set()[0]
-    train, rest = whiten(x[:50], x[50:])
+    train, rest = standardise_features(x[:50], x[50:])
     assert train.shape == (50, 25) and rest.shape == (110, 25)
     assert CONSTANT_FEATURE == 100 and (train[:, -1] == 100).all() and (rest[:, -1] == 100).all()
     assert np.allclose(train[:, :-1].mean(0), 0, atol=1e-9) and np.allclose(train[:, :-1].std(0), 1, atol=1e-4)
@@ -99,20 +99,20 @@ def test_each_class_gives_as_many_and_fewer_are_part_of_more():
 def test_classes_with_too_few_photos_are_named():
     y = np.array([0] * 9 + [4] * 3 + [7] * 2)
     assert len(choose_shots(y, 2, 0)) == 6
-    with pytest.raises(TooFewPhotos, match=r"class 4 has 3 photos, not 5 \(2 such classes\)\.$"):
+    with pytest.raises(TooFewPhotosError, match=r"class 4 has 3 photos, not 5 \(2 such classes\)\.$"):
         choose_shots(y, 5, 0)
     named = {"classes": ["cat", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay"]}
     x = np.random.default_rng(0).random((14, 2))
     for ask in (lambda: few_shot_accuracy(x, y, x, y, 5, **named), lambda: few_shot_over_draws(x, y, 5, **named)):
-        with pytest.raises(TooFewPhotos, match=r"class gnu has 3 photos, not 5 \(2 such classes\)\.$"):
+        with pytest.raises(TooFewPhotosError, match=r"class gnu has 3 photos, not 5 \(2 such classes\)\.$"):
             ask()
-    with pytest.raises(TooFewPhotos, match="class fox is tested"):
+    with pytest.raises(TooFewPhotosError, match="class fox is tested"):
         few_shot_accuracy(x, y, x, np.where(y == 4, 3, y), 1, **named)
     x = np.zeros((14, 2))
-    with pytest.raises(TooFewPhotos, match="class 3 is tested"):
+    with pytest.raises(TooFewPhotosError, match="class 3 is tested"):
         few_shot_accuracy(x, y, x, np.where(y == 4, 3, y), 1)
     for given in ((x[:0], y[:0], x[:0], y[:0]), (x, y, x, y, 0)):
-        with pytest.raises(TooFewPhotos):
+        with pytest.raises(TooFewPhotosError):
             few_shot_accuracy(*given)
 
 
@@ -180,7 +180,7 @@ def test_tables_count_the_answers_and_the_regression_is_scikit_learns():
     found = few_shot_over_draws(x, labels, 2, draws=5)
     for row, share in zip(found.answers, found.accuracy, strict=True):
         asked, learned = np.flatnonzero(row >= 0), np.flatnonzero(row < 0)
-        train, test = whiten(x[learned], x[asked])
+        train, test = standardise_features(x[learned], x[asked])
         theirs = (
             Ridge(RIDGE_PENALTY, fit_intercept=False).fit(train, 2.0 * (labels[learned][:, None] == np.arange(3)) - 1).predict(test)
         )
@@ -200,5 +200,5 @@ def test_tables_count_the_answers_and_the_regression_is_scikit_learns():
 
 def test_a_class_with_too_few_is_named():
     x, labels = blobs(1)
-    with pytest.raises(TooFewPhotos):
+    with pytest.raises(TooFewPhotosError):
         few_shot_over_draws(x, labels, 9)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.models import model_file
+from tests.model_files import model_file
 from tests.shipping.measure import hidden_state_errors
 from tests.vitcore.train.conftest import losses_of
 from vitcore.analysis.rollout import rollout
@@ -22,7 +22,7 @@ from vitcore.train.learning.layer_distillation import (
     teacher_blocks_per_student_block,
 )
 from vitcore.train.learning.objectives import make_objective, model_classes
-from vitcore.train.learning.optimisers import learning_rate, make_optimiser
+from vitcore.train.learning.optimiser_and_weight_average import learning_rate_at_step, make_optimiser
 from vitcore.train.recipe import Recipe, RecipeError, with_changes
 from vitcore.train.trainer.run_training import run_training
 
@@ -85,7 +85,7 @@ def test_the_two_halves_are_the_block_and_its_attention_the_recording(teacher):
     rng = np.random.default_rng(0)
     rec = record(vit, picture(rng.integers(0, 255, (32, 32, 3), dtype=np.uint8)), maps=[3])
     with torch.no_grad():
-        x = room.embed(vit.module, torch.tensor(rec.model_input.pixels).permute(2, 0, 1)[None].float() / 255 * 4 - 2)[1]
+        x = room.embed_pixels(vit.module, torch.tensor(rec.model_input.pixels).permute(2, 0, 1)[None].float() / 255 * 4 - 2)[1]
         for block in vit.module.blocks[:-1]:
             x = block(x)
         work = run_sublayers(vit.module.blocks[-1], x)
@@ -180,7 +180,7 @@ def test_the_second_teachers_class_attention_is_followed_in_the_end(teacher, tmp
     assert "looker" not in module(batch(0)) and "looker" not in module(batch(7)) and "looker" in module(batch(8))
     given = batch(9)
     given.pixels *= 0.3  # bicubic enlargement then stays within what bytes can hold
-    wanted = room.class_attention(module.attention_teacher, given.pixels, torch.arange(16).expand(4, -1))
+    wanted = room.teacher_class_attention(module.attention_teacher, given.pixels, torch.arange(16).expand(4, -1))
     vit = module.attention_teacher.vit
     fused = [
         record(vit, picture(image)).fused["mean"][-1][0, 1:]
@@ -202,7 +202,7 @@ def test_the_rollout_that_is_taught_is_the_rollout_that_is_drawn(teacher):
     module = learner(teacher, looker=teacher, keep_patches="")
     given = batch(9)
     kept = torch.arange(16).expand(4, -1)
-    wanted = room.class_attention(module.attention_teacher, given.pixels, kept).exp().numpy()
+    wanted = room.teacher_class_attention(module.attention_teacher, given.pixels, kept).exp().numpy()
     with torch.no_grad():
         part, fused = module(given), torch.stack(module._fused, 1).numpy()
         part |= module._attention_teacher_losses(given.pixels, kept, module._fused)
@@ -220,8 +220,8 @@ def test_two_halves_of_a_run_have_a_schedule_each():
     recipe = with_changes(
         STUDENT, {"steps": 100, "forced": 0.6, "warmup_steps": 10, "lr_peak": 1.0, "free_lr": 0.2, "decay": "linear"}
     )
-    assert [round(learning_rate(recipe, s), 3) for s in (0, 9, 10, 35, 60, 69, 85)] == [0.1, 1, 1, 0.5, 0.02, 0.2, 0.1]
-    assert learning_rate(recipe, 59) < 0.03 and learning_rate(recipe, 99) < 0.01
+    assert [round(learning_rate_at_step(recipe, s), 3) for s in (0, 9, 10, 35, 60, 69, 85)] == [0.1, 1, 1, 0.5, 0.02, 0.2, 0.1]
+    assert learning_rate_at_step(recipe, 59) < 0.03 and learning_rate_at_step(recipe, 99) < 0.01
 
 
 @pytest.mark.parametrize("kind", ["adamw", "muon"])
@@ -273,7 +273,7 @@ def test_rollout_of_a_copy_is_the_teachers(teacher):
     vit, rng = load_model.load(teacher), np.random.default_rng(3)
     rec = record(vit, picture(rng.integers(0, 255, (32, 32, 3), dtype=np.uint8)))
     with torch.no_grad():
-        x = room.embed(vit.module, torch.tensor(rec.model_input.pixels).permute(2, 0, 1)[None].float() / 255 * 4 - 2)[1]
+        x = room.embed_pixels(vit.module, torch.tensor(rec.model_input.pixels).permute(2, 0, 1)[None].float() / 255 * 4 - 2)[1]
         fused = []
         for block in vit.module.blocks:
             work = run_sublayers(block, x)

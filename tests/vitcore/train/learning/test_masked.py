@@ -12,8 +12,8 @@ from vitcore.train.learning.masked_patches import (
     REPLACED,
     UNTOUCHED,
     MaskedPatches,
-    colour_class,
-    colour_of_bin,
+    colour_class_index,
+    colour_of_class,
     corrupt_patches,
     mean_cell_colours,
 )
@@ -57,10 +57,10 @@ def test_a_replaced_patch_takes_another_ones_place():
 
 def test_colours_are_three_bits_a_channel():
     colours = torch.tensor([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0], [0.99, 0.13, 0.0]])
-    assert colour_class(colours).tolist() == [0, 511, 7 * 64 + 1 * 8]
+    assert colour_class_index(colours).tolist() == [0, 511, 7 * 64 + 1 * 8]
     every = torch.arange(512)
-    assert (colour_class(colour_of_bin(every)) == every).all()
-    assert (colour_of_bin(every) - 0.5).abs().max() == pytest.approx(0.4375)
+    assert (colour_class_index(colour_of_class(every)) == every).all()
+    assert (colour_of_class(every) - 0.5).abs().max() == pytest.approx(0.4375)
 
 
 def test_cells_are_means_in_reading_order():

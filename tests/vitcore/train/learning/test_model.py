@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from tests.models import model_file
+from tests.model_files import model_file
 from vitcore.models import load_model
 from vitcore.train.learning.model_from_recipe import build_from_recipe
 from vitcore.train.learning.training_cost import params_and_forward_flop, training_cost
-from vitcore.train.presets import PRESETS, preset
+from vitcore.train.presets import PRESETS, recipe_of_preset
 from vitcore.train.recipe import Recipe, RecipeError, with_changes
 from vitcore.train.run_folder import readable_time
 
@@ -94,5 +94,5 @@ def test_times_are_readable(seconds, text):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_has_a_model(name):
-    params, flop = params_and_forward_flop(preset(name), 10)
+    params, flop = params_and_forward_flop(recipe_of_preset(name), 10)
     assert params > 1e6 and flop > 1e8

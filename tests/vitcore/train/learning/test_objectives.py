@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.models import model_file
+from tests.model_files import model_file
 from tests.vitcore.train.conftest import losses_of
 from vitcore.models import load_model
 from vitcore.train.learning.objectives import Distillation, make_objective, match_teacher_classes, model_classes

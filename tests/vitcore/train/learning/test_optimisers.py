@@ -10,7 +10,7 @@ from torch import nn
 from tests.vitcore.train.conftest import losses_of
 from vitcore.train.learning.model_from_recipe import build_from_recipe
 from vitcore.train.learning.objectives import Classification
-from vitcore.train.learning.optimisers import learning_rate, make_optimiser, weight_average
+from vitcore.train.learning.optimiser_and_weight_average import learning_rate_at_step, make_optimiser, weight_average
 from vitcore.train.recipe import Recipe
 
 SMALL = Recipe(image_px=16, patch_px=8, width=24, blocks=2, heads=3, steps=110, warmup_steps=10, lr_peak=0.5)
@@ -24,13 +24,13 @@ SMALL = Recipe(image_px=16, patch_px=8, width=24, blocks=2, heads=3, steps=110, 
 ])  # fmt: skip
 def test_the_rate_follows_its_formula(changes, rates):
     recipe = replace(SMALL, **changes)
-    assert {step: learning_rate(recipe, step) for step in rates} == pytest.approx(rates)
-    last = learning_rate(recipe, recipe.steps - 1)
+    assert {step: learning_rate_at_step(recipe, step) for step in rates} == pytest.approx(rates)
+    last = learning_rate_at_step(recipe, recipe.steps - 1)
     assert last > 0 and (last < 0.01 or recipe.decay == "constant" or recipe.hold)
 
 
 def test_a_warm_up_longer_than_the_run_only_rises():
-    rates = [learning_rate(Recipe(steps=5, warmup_steps=50), s) for s in range(5)]
+    rates = [learning_rate_at_step(Recipe(steps=5, warmup_steps=50), s) for s in range(5)]
     assert rates == sorted(rates) and rates[-1] == pytest.approx(1e-3 * 5 / 50)
 
 

@@ -6,11 +6,11 @@ from PIL import Image
 
 from tests.shipping.marked_points import matched_by_layer, matched_csv, patch_of_point, read_points
 from tests.vitcore.interventions.conftest import make_kind
-from vitcore.assets import SAMPLES, asset
+from vitcore.assets import SAMPLES, asset_path
 from vitcore.images import open_photo
-from vitcore.tokens.marked_points import read_matched
+from vitcore.tokens.marked_points import read_matched_csv
 
-POINTS = read_points((asset("matches") / "points.csv").read_text(encoding="utf-8"))
+POINTS = read_points((asset_path("matches") / "points.csv").read_text(encoding="utf-8"))
 
 
 def test_points_go_through_the_models_crop(shipped):
@@ -28,14 +28,14 @@ def test_the_same_photo_finds_every_point_and_noise_as_many_as_chance():
     assert {(one.pairs, one.points, one.same_place) for one in found} == {(1, 4, 1.0)}
     near = vit.grid.touching()[[patch_of_point(vit, photos["one"], *place) for place in point.values()]]
     assert found[0].by_chance == pytest.approx(near.mean())
-    again = read_matched(matched_csv(found, "made so"))
+    again = read_matched_csv(matched_csv(found, "made so"))
     assert [one[:4] for one in again] == [one[:4] for one in found] and again[0][4:] == pytest.approx(found[0][4:], abs=1e-4)
     with pytest.raises(ValueError, match="no two photos have a point in common"):
         matched_by_layer(vit, photos, {"one": {"a": (0.5, 0.5)}, "two": {"b": (0.5, 0.5)}})
 
 
 def test_what_ships_is_what_the_shipped_model_finds(shipped):
-    shipped_rows = read_matched((asset("matches") / "matched.csv").read_text(encoding="utf-8"))
+    shipped_rows = read_matched_csv((asset_path("matches") / "matched.csv").read_text(encoding="utf-8"))
     photos = {name: open_photo(SAMPLES / f"{name}.jpg") for name in POINTS}
     found = matched_by_layer(shipped, photos, POINTS, ["keys"])
     assert found[0].pairs >= 20, "pairs of photos with a point in common"

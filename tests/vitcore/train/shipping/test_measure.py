@@ -14,7 +14,7 @@ import torch
 from PIL import Image
 from safetensors.torch import save_file
 
-from tests.models import model_file
+from tests.model_files import model_file
 from tests.shipping import measure
 from tests.shipping.localisation import list_pets, localisation, photos_of_pets
 from tests.shipping.measure import (
@@ -25,9 +25,9 @@ from tests.shipping.measure import (
     species_accuracy,
     teacher_hidden_state_errors,
 )
-from vitcore.assets import asset
-from vitcore.faithfulness.photo_masks import photos_of_manifest, record_with_masks, with_whole_photo_transform
-from vitcore.faithfulness.plausibility import centre_prior, pixel_auc
+from vitcore.assets import asset_path
+from vitcore.faithfulness.photo_masks import photos_in_manifest, record_with_masks, with_whole_photo_transform
+from vitcore.faithfulness.plausibility import centre_prior_map, pixel_auc
 from vitcore.models import load_model
 from vitcore.models.model_cards import DEFAULT_MODEL
 
@@ -48,19 +48,19 @@ def masks(tmp_path, noise):
 
 
 def test_whole_photos_are_squashed_and_others_cropped(tiny, masks):
-    whole = [mask.mean() for _, mask, _ in record_with_masks(with_whole_photo_transform(tiny), photos_of_manifest(masks))]
-    cropped = [mask.mean() for _, mask, _ in record_with_masks(tiny, photos_of_manifest(masks))]
+    whole = [mask.mean() for _, mask, _ in record_with_masks(with_whole_photo_transform(tiny), photos_in_manifest(masks))]
+    cropped = [mask.mean() for _, mask, _ in record_with_masks(tiny, photos_in_manifest(masks))]
     assert whole == pytest.approx([1 / 3] * 2, abs=0.01) and all(share < 0.2 for share in cropped)
-    found = next(record_with_masks(with_whole_photo_transform(tiny), photos_of_manifest(masks)))[0]
+    found = next(record_with_masks(with_whole_photo_transform(tiny), photos_in_manifest(masks)))[0]
     assert found.model_input.box == (0, 0, 96, 48) and found.model_input.pixels.shape == (32, 32, 3)
 
 
 def test_localisation_of_both_kinds(tiny, masks):
-    whole, cropped = (localisation(tiny, photos_of_manifest(masks)), localisation(tiny, photos_of_manifest(masks), whole=False))
+    whole, cropped = (localisation(tiny, photos_in_manifest(masks)), localisation(tiny, photos_in_manifest(masks), whole=False))
     assert whole["photos"] == cropped["photos"] == 2 and whole.keys() == cropped.keys()
     assert whole["centre_prior_auc"] != cropped["centre_prior_auc"]
     assert whole["centre_prior_auc"] == pytest.approx(
-        pixel_auc(centre_prior(), np.arange(224)[None] // 75 + np.zeros((224, 1)) < 1), abs=0.01
+        pixel_auc(centre_prior_map(), np.arange(224)[None] // 75 + np.zeros((224, 1)) < 1), abs=0.01
     )
 
 
@@ -68,7 +68,7 @@ def test_maps_that_are_known():
     mask = np.zeros((224, 224), bool)
     mask[:, :112] = True
     assert pixel_auc(np.array([[1.0, 0.0]]), mask) == 1 and pixel_auc(np.array([[0.0, 1.0]]), mask) == 0
-    assert pixel_auc(centre_prior(), mask) == pytest.approx(0.5, abs=0.01)
+    assert pixel_auc(centre_prior_map(), mask) == pytest.approx(0.5, abs=0.01)
 
 
 def test_pairs_as_photos():
@@ -159,7 +159,7 @@ def shape(facts) -> object:
 
 def test_the_card_holds_what_is_printed_and_nothing_else(imagenet, noise, tmp_path, monkeypatch, capsys):
     """The card's own commands, on a small model and small made data of the same names: every figure of the card has its command."""
-    card = json.loads((asset("models") / f"{DEFAULT_MODEL}.json").read_text(encoding="utf-8"))
+    card = json.loads((asset_path("models") / f"{DEFAULT_MODEL}.json").read_text(encoding="utf-8"))
     ids = {1: CAT, 2: SHEPHERD, 3: WRECK}
     for name, label in (("photos128-0-of-2", ids.get), ("tiny64-val", str)):
         labels = [label(2), label(3)] if name != "tiny64-val" else [label(i) for i in ids]

@@ -20,7 +20,7 @@ from tests.shipping.refit import (
     refit_targets,
     split_crops,
 )
-from vitcore.assets import asset
+from vitcore.assets import asset_path
 from vitcore.models.load_model import load, wordnet_ids
 from vitcore.models.model_cards import DEFAULT_MODEL
 
@@ -93,7 +93,7 @@ def test_only_the_last_layer_of_the_model_changes(tmp_path, monkeypatch, capsys)
         Image.fromarray(rng.integers(0, 255, (40, 40, 3), dtype=np.uint8)).save(file, "PNG")
         photos.append(file.getvalue())
     pq.write_table(pa.table({"image": photos, "label": [cat, "n01440764"] * 6}), tmp_path / "some.parquet")
-    shipped = asset("models") / f"{DEFAULT_MODEL}.safetensors"
+    shipped = asset_path("models") / f"{DEFAULT_MODEL}.safetensors"
     to = tmp_path / "new"
     monkeypatch.setattr("sys.argv", ["refit", str(shipped), "--teacher", DEFAULT_MODEL, "--teacher-px", "128", "--views", "1",
                                      "--data", str(tmp_path / "some.parquet"), "--to", str(to)])  # fmt: skip

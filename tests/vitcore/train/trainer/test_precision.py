@@ -6,7 +6,7 @@ import torch
 from tests.vitcore.train.conftest import TINY
 from vitcore.train import run_folder
 from vitcore.train.learning import training_loop
-from vitcore.train.learning.optimisers import has_fast_bf16
+from vitcore.train.learning.optimiser_and_weight_average import has_fast_bf16
 from vitcore.train.recipe import with_changes
 from vitcore.train.run_folder import RunError
 from vitcore.train.trainer.run_training import run_training

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from vitcore.errors import shown_name
-from vitcore.models.checkpoint_inspection.lookalikes import answers_of_architecture, of_unit_pixels
-from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, crop_terms, parse_answer
-from vitcore.models.checkpoint_inspection.saved_settings.find_settings import Settings, find_settings
+from vitcore.errors import shorten_name
+from vitcore.models.checkpoint_inspection.likely_answers import answers_of_architecture, as_unit_pixel_normalisation
+from vitcore.models.checkpoint_inspection.open_questions import OpenQuestion, crop_answer_terms, parse_answer
+from vitcore.models.checkpoint_inspection.saved_settings.find_settings import SavedSettings, find_saved_settings
 from vitcore.models.checkpoint_inspection.timm_architectures import ROTARY_FAMILIES
 from vitcore.models.formats.config_json import CheckpointConfiguration
 from vitcore.models.formats.state_dict import tensor_shapes
@@ -25,7 +25,7 @@ def with_saved_settings(found: "Inspection", tree: Mapping[str, Any], beside: Ch
 
     What two of them say differently is not taken, and said; so are names of more or fewer classes than the head has.
     """
-    settings = find_settings(tree)
+    settings = find_saved_settings(tree)
     asked = {q.key: q for q in (*found.questions, *found.inferred.optional_questions)}
     found, sized = _of_saved_size(_like_saved_model(found, settings, asked), settings, asked)
     answers: dict[str, Any] = {}
@@ -42,18 +42,18 @@ def with_saved_settings(found: "Inspection", tree: Mapping[str, Any], beside: Ch
             answers[key] = answer
             read.append(name)
         else:
-            found = found.with_likely({key: answer}, say("as {field} in the file says", field=shown_name(name)))
+            found = found.with_likely({key: answer}, say("as {field} in the file says", field=shorten_name(name)))
     if "normalise" in asked:
         bands = len(asked["normalise"].likely[0])
         colours = {numbers: name for numbers, name in settings.colours.items() if len(numbers[0]) in (1, bands)}
         if len(colours) > 1:
             notes.append(_several(colours))
         for numbers, name in colours.items() if len(colours) == 1 else ():
-            rounded, of_bytes = of_unit_pixels(*numbers)
+            rounded, of_bytes = as_unit_pixel_normalisation(*numbers)
             unit = rounded if of_bytes else numbers
             mean, std = (part * (bands // len(part)) for part in unit)
             if of_bytes or len(numbers[0]) != bands:
-                found = found.with_likely({"normalise": (mean, std)}, say("as {field} in the file says", field=shown_name(name)))
+                found = found.with_likely({"normalise": (mean, std)}, say("as {field} in the file says", field=shorten_name(name)))
             else:
                 answers["normalise"] = (mean, std)
                 read.append(name)
@@ -64,7 +64,7 @@ def with_saved_settings(found: "Inspection", tree: Mapping[str, Any], beside: Ch
     return _with_known(found, answers, labels, read, notes)
 
 
-def _like_saved_model(found: "Inspection", settings: Settings, asked: Mapping[str, OpenQuestion]) -> "Inspection":
+def _like_saved_model(found: "Inspection", settings: SavedSettings, asked: Mapping[str, OpenQuestion]) -> "Inspection":
     """The inspection with the answers of timm's architecture that the file names, where it has the file's tensors, as likely."""
     for architecture, name in settings.architectures.items():
         raw = tensor_shapes(found.part.weights)
@@ -73,18 +73,20 @@ def _like_saved_model(found: "Inspection", settings: Settings, asked: Mapping[st
                 if key in asked and (parsed := _fitting(asked[key], answer)) is not None}  # fmt: skip
         if told:
             return found.with_likely(told, say("as for timm's {name}, which {field} in the file says", name=architecture,
-                                               field=shown_name(name)))  # fmt: skip
+                                               field=shorten_name(name)))  # fmt: skip
     return found
 
 
-def _of_saved_size(found: "Inspection", settings: Settings, asked: Mapping[str, OpenQuestion]) -> tuple["Inspection", list[str]]:
+def _of_saved_size(
+    found: "Inspection", settings: SavedSettings, asked: Mapping[str, OpenQuestion]
+) -> tuple["Inspection", list[str]]:
     """The inspection with the input's size that is in the file, as a likely grid, or where no tensor depends on it as told."""
     if len(settings.sizes) != 1:
         return found, []
     [(size, name)] = settings.sizes.items()
     sides = [px // step for px, step in zip(size, found.inferred.step_px, strict=True)]
     if "grid" in asked and (grid := _fitting(asked["grid"], sides)):
-        return found.with_likely({"grid": grid}, say("as {field} in the file says", field=shown_name(name))), []
+        return found.with_likely({"grid": grid}, say("as {field} in the file says", field=shorten_name(name))), []
     rotary = found.rotary and ROTARY_FAMILIES.search(str(found.inferred.architecture.get("timm")))
     if not rotary or any("pos_embed" in one or "relative_position" in one for one in found.part.weights):
         return found, []
@@ -102,7 +104,7 @@ def _fitting(question: OpenQuestion, value: Any) -> Any:
         return None
 
 
-def _class_names(found: "Inspection", settings: Settings) -> tuple[tuple[str, ...] | None, list[str]]:
+def _class_names(found: "Inspection", settings: SavedSettings) -> tuple[tuple[str, ...] | None, list[str]]:
     """The names of the classes, and what is said of others."""
     classes = 0 if found.differences.only_head_differs else int(found.inferred.architecture.get("num_classes") or 0)
     if not classes or found.configuration.labels or not settings.class_names:
@@ -115,22 +117,22 @@ def _class_names(found: "Inspection", settings: Settings) -> tuple[tuple[str, ..
     sure = {names: name for names, name in settings.class_names.items() if len(set(names)) == len(names)}  # else each photo's class
     return None, [
         say("{field} in the file names {count} classes, and the head has {classes}: no name is taken.",
-            field=shown_name(name), count=len(names), classes=classes)
+            field=shorten_name(name), count=len(names), classes=classes)
         for names, name in list(sure.items())[:1]
     ]  # fmt: skip
 
 
-def _other_than_beside(configured: CheckpointConfiguration, settings: Settings) -> list[str]:
+def _other_than_beside(configured: CheckpointConfiguration, settings: SavedSettings) -> list[str]:
     """What is said where files beside the weights say something else, which is followed."""
     both = ((configured.known_answers.get("normalise"), {c: n for c, n in settings.colours.items() if c[0][1:]}),
             (configured.labels, settings.class_names))  # fmt: skip
     other = [next(iter(inside.values())) for beside, inside in both if beside and inside and beside not in inside]
     return [say("{field} in the file says something else than the files beside it, and those are followed.",
-                field=shown_name(name)) for name in other]  # fmt: skip
+                field=shorten_name(name)) for name in other]  # fmt: skip
 
 
 def _several(values: Mapping[Any, str]) -> str:
-    names = ", ".join(map(shown_name, dict.fromkeys(values.values())))
+    names = ", ".join(map(shorten_name, dict.fromkeys(values.values())))
     return say("The file says different things under {fields}: none of them is taken.", fields=names)
 
 
@@ -139,7 +141,7 @@ def _with_known(
 ) -> "Inspection":
     """The inspection in which these answers are asked no more."""
     known, shown = dict(answers), dict(found.configuration.input)
-    shown |= crop_terms(known.pop("crop")) if "crop" in known else {}
+    shown |= crop_answer_terms(known.pop("crop")) if "crop" in known else {}
     shown |= {"interpolation": known.pop("interpolation")} if "interpolation" in known else {}
     gone = {*answers, *(["class_names"] if labels else [])}
     left, also = (tuple(q for q in qs if q.key not in gone) for qs in (found.questions, found.inferred.optional_questions))

@@ -17,7 +17,7 @@ def read_class_names(file: Path) -> list[str]:
             raise ValueError
         text = file.read_text(encoding="utf-8-sig")
         said: Any = json.loads(text) if text.lstrip()[:1] in ("[", "{") else text.splitlines()
-        names = names_in_order(said)
+        names = class_names_in_order(said)
     except OSError as error:
         raise ModelError("{name} can't be read: {reason}.", name=file.name, reason=error.strerror) from None
     except (ValueError, RecursionError, TypeError):
@@ -44,7 +44,7 @@ def imagenet_class_names(classes: int) -> tuple[str, ...] | None:
     return info and tuple(info.index_to_description(i).split(",")[0] for i in range(info.num_classes()))
 
 
-def names_in_order(said: Any) -> list[str]:
+def class_names_in_order(said: Any) -> list[str]:
     """A list; a dict of index -> name, as transformers' id2label, or of name -> index, as label2id."""
     if isinstance(said, dict):
         said = said.get("id2label", said)

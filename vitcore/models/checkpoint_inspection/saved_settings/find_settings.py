@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from vitcore.models.checkpoint_inspection.open_questions import INTERPOLATIONS, crop_answer, mean_and_std
-from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import names_in_order
+from vitcore.models.checkpoint_inspection.open_questions import INTERPOLATIONS, broadcast_mean_and_std, crop_answer
+from vitcore.models.checkpoint_inspection.saved_settings.class_names_file import class_names_in_order
 from vitcore.models.formats.checkpoint_layout import NO_MODELS
-from vitcore.models.formats.config_json import ACTIVATIONS, label_names, outputs_said
+from vitcore.models.formats.config_json import ACTIVATIONS, label_names, output_kind_from_configuration
 
 CLASS_LISTS = {
     "classes", "classnames", "classname", "labels", "labelnames", "names", "categories", "classlabels", "targetnames", "classlist",
@@ -41,7 +41,7 @@ MOST_NAMES, MOST_BANDS = 50_000, 64
 
 
 @dataclass
-class Settings:
+class SavedSettings:
     """What was found: each with the name that it has in the file. Several of one kind contradict each other."""
 
     class_names: dict[tuple[str, ...], str] = field(default_factory=dict)
@@ -55,9 +55,9 @@ class Settings:
         self.terms.setdefault(key, {}).setdefault(value, name)
 
 
-def find_settings(tree: Mapping[str, Any]) -> Settings:
+def find_saved_settings(tree: Mapping[str, Any]) -> SavedSettings:
     """The settings in a file's tree, tensors aside."""
-    found = Settings()
+    found = SavedSettings()
     for said in _mappings(tree):
         plain = {_plain_name(name): (name, value) for name, value in said.items()}
         for short, (name, value) in plain.items():
@@ -74,7 +74,7 @@ def find_settings(tree: Mapping[str, Any]) -> Settings:
     return found
 
 
-def _note_model(found: Settings, plain: Mapping[str, tuple[str, Any]]) -> None:
+def _note_model(found: SavedSettings, plain: Mapping[str, tuple[str, Any]]) -> None:
     """What the model is called where timm has one of that name, and the size of its input."""
     for short, (name, value) in plain.items():
         named = MODEL_NAME.fullmatch(value) if short in MODELS and isinstance(value, str) else None
@@ -104,7 +104,7 @@ def _plain_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", str(name).rpartition(".")[2].lower()) if len(str(name)) < 100 else ""
 
 
-def _note_preparation(found: Settings, plain: Mapping[str, tuple[str, Any]]) -> None:
+def _note_preparation(found: SavedSettings, plain: Mapping[str, tuple[str, Any]]) -> None:
     """timm's terms for the crop and the interpolation, transformers' for what the answer means."""
     value: Any
     name, value = plain.get("interpolation", ("", None))
@@ -115,7 +115,7 @@ def _note_preparation(found: Settings, plain: Mapping[str, tuple[str, Any]]) -> 
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1 and isinstance(mode, str):
         found.note("crop", crop_answer(mode, float(value)), name)
     name, value = plain.get("problemtype", ("", None))
-    if output := outputs_said({"problem_type": value}):
+    if output := output_kind_from_configuration({"problem_type": value}):
         found.note("output", output, name)
 
 
@@ -148,7 +148,7 @@ def _class_names(value: Any, numbers: bool) -> tuple[str, ...] | None:
             said = {number: name for name, number in said.items()} if flipped else dict(said)
         if not all(isinstance(one, str) for one in (said.values() if isinstance(said, dict) else said)):
             return None
-        return tuple(names_in_order(said)) or None
+        return tuple(class_names_in_order(said)) or None
     except (ValueError, TypeError, AttributeError, OverflowError):
         return None
 
@@ -158,7 +158,7 @@ def _colours(mean: Any, std: Any) -> tuple[tuple[float, ...], tuple[float, ...]]
     if not all(isinstance(one, list | tuple) and 1 <= len(one) <= MOST_BANDS for one in (first, second)):
         return None
     try:
-        mean, std = mean_and_std(first, second, len(first))
+        mean, std = broadcast_mean_and_std(first, second, len(first))
     except (ValueError, TypeError, OverflowError):
         return None
     most = 255 if len(mean) > 1 else 1  # one number alone may be of what is predicted

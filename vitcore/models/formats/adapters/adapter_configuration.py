@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vitcore.errors import shown_name
+from vitcore.errors import shorten_name
 from vitcore.models.formats.containers.json_file import read_json_object
 from vitcore.models.model_cards import ModelError
 
@@ -39,8 +39,8 @@ class AdapterConfiguration:
                     "{name} keeps {inner} both alone and as a part of {outer}, so which was trained can't be told. "
                     "Save the merged model instead.",
                     name=file,
-                    inner=shown_name(inner),
-                    outer=shown_name(outer),
+                    inner=shorten_name(inner),
+                    outer=shorten_name(outer),
                 )
 
     def scale(self, layer: str, rank: int) -> float:

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable, Iterator
 
 from vitcore.models.formats import transformers_vit
-from vitcore.models.formats.state_dict import rename
+from vitcore.models.formats.state_dict import rename_tensor
 
 ATTENTION_OF_FILES = re.compile(r"\.attention\.self\.(query|key|value)\.")  # Swin's
 BEFORE_THE_MODEL = re.compile(r"^(?:\w+\.)*?(?=(?:embeddings|encoder|layers?|layernorm)\.)")  # in transformers' names
 
 
-class BaseNames:
+class BaseWeightNames:
     """The names of a base model's weights, found by those that an adapter has for them."""
 
     def __init__(self, base: Iterable[str]) -> None:
@@ -40,4 +40,4 @@ def _endings(name: str) -> Iterator[str]:
 def _canonical(name: str) -> str:
     """The name of a weight as timm has it, of transformers' files and of its classes alike: the two differ."""
     name = ATTENTION_OF_FILES.sub(r".attention.attention.\1.", BEFORE_THE_MODEL.sub("", name))
-    return rename(name, transformers_vit.RULES)
+    return rename_tensor(name, transformers_vit.RULES)

@@ -21,12 +21,12 @@ MAX_LAYERS = 400
 
 def read_json_object(file: Path) -> dict[str, Any]:
     """The object in a JSON file. Raises: ModelError, when it is none, longer than any such file, or a field is impossible."""
-    said = parse_json_object(file)
-    check_fields(said, file.name)
+    said = parse_unchecked_json(file)
+    check_field_types(said, file.name)
     return said
 
 
-def parse_json_object(file: Path) -> dict[str, Any]:
+def parse_unchecked_json(file: Path) -> dict[str, Any]:
     """The object in a JSON file, whose fields nobody has looked over. Raises: ModelError."""
     try:
         text = file.read_bytes() if file.stat().st_size < MAX_BYTES else b"null"
@@ -43,7 +43,7 @@ def parse_json_object(file: Path) -> dict[str, Any]:
     return said
 
 
-def check_fields(said: dict[str, Any], file: str, depth: int = 0) -> None:
+def check_field_types(said: dict[str, Any], file: str, depth: int = 0) -> None:
     """Every field whose name is known is what it can be, in sections of settings, too. Raises: ModelError, naming one that isn't.
 
     A field that is null is as one that is not there, and is taken away, but for those of an image processor.
@@ -55,7 +55,7 @@ def check_fields(said: dict[str, Any], file: str, depth: int = 0) -> None:
             raise ModelError("{name} says that {field} is {value}, which is impossible.", name=file, field=name[:40],
                              value=_shown(value))  # fmt: skip
         if isinstance(value, dict) and depth < 4 and name in SECTIONS:
-            check_fields(value, file, depth + 1)
+            check_field_types(value, file, depth + 1)
 
 
 def _shown(value: Any) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vitcore.errors import misfit_reason
+from vitcore.errors import model_misfit_reason
 from vitcore.models.formats.containers.file_errors import damaged_file_error
 from vitcore.models.model_cards import ModelError
 
@@ -30,7 +30,7 @@ class LazyTensor:
         except ModelError:
             raise
         except Exception as error:  # safetensors and the decoders of zip files each have their own
-            raise damaged_file_error(self.file, error if isinstance(error, zlib.error) else misfit_reason(error)) from None
+            raise damaged_file_error(self.file, error if isinstance(error, zlib.error) else model_misfit_reason(error)) from None
 
 
 def torch_dtype(kind: np.dtype) -> torch.dtype | None:

@@ -17,7 +17,7 @@ from vitcore.models.formats import SUFFIXES
 from vitcore.models.formats.containers.file_errors import check_is_downloaded, damaged_file_error
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.containers.npz import read_npz
-from vitcore.models.formats.containers.torch_file import read_archive, read_old_file
+from vitcore.models.formats.containers.torch_file import read_legacy_torch_file, read_torch_archive
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
 
@@ -63,7 +63,7 @@ def read_weights(file: Path) -> Mapping[str, Any]:
     if b"joblib.numpy_pickle" in start:  # its arrays lie between the parts of a pickle
         raise _other_format_error(file, "joblib")
     if start[:1] == b"\x80":  # the pickle of torch.save before torch 1.6
-        return read_old_file(file)
+        return read_legacy_torch_file(file)
     if archive := "tar" if start[257:262] == b"ustar" else _kind(start, ARCHIVES):
         raise ModelError("{name} is an archive ({kind}): unpack it, and open the model's file.", name=file.name, kind=archive)
     if photo := _kind(start, PHOTOS):
@@ -143,7 +143,7 @@ def _zip(file: Path, size: int) -> Mapping[str, Any]:
     if any(e.flag_bits & 1 or e.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for e in entries):
         raise ModelError("{name} is encrypted, or packed in a way that no weights are.", name=file.name)
     if any(name.endswith("/data.pkl") for name in names):
-        return read_archive(file, entries)
+        return read_torch_archive(file, entries)
     if any(name.endswith(".npy") for name in names):
         return read_npz(file, entries)
     if kind := next((kind for name, kind in PACKED_FILES.items() if any(n.rpartition("/")[2] == name for n in names)), None):

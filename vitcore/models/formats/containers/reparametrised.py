@@ -19,7 +19,7 @@ PARTS = (  # names of the two tensors, and of the weight that they make
 )
 
 
-def with_whole_weights(weights: Mapping[str, LazyTensor]) -> dict[str, LazyTensor]:
+def join_weight_parametrisations(weights: Mapping[str, LazyTensor]) -> dict[str, LazyTensor]:
     """The tensors with such pairs as the weight that they make, which is computed when it is read."""
     made = [w.shape for name, w in weights.items() if name.endswith("attn.qkv.weight")]
     if made and all(len(shape) == 2 and shape[1] == 3 * shape[0] for shape in made):

@@ -25,7 +25,7 @@ from vitcore.models.formats.containers.file_errors import (
     too_large_tensor_error,
 )
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor, torch_dtype
-from vitcore.models.formats.containers.pickle_objects import PlainArray, Storage, Stub, TensorPlace
+from vitcore.models.formats.containers.pickle_objects import ObjectStub, PlainArray, TensorPlace, TensorStorage
 from vitcore.models.formats.containers.unpickle import NeedsCodeError, read_pickle
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
@@ -39,7 +39,7 @@ SETTINGS = (str, int, float, list, tuple)  # what is kept of what is no tensor
 ReadBytes = Callable[[str, int, int], Tensor]  # of a storage: its key, the first byte and how many
 
 
-def read_archive(file: Path, entries: list[zipfile.ZipInfo]) -> Mapping[str, Any]:
+def read_torch_archive(file: Path, entries: list[zipfile.ZipInfo]) -> Mapping[str, Any]:
     """What torch.save or torch.jit.save put into an archive. Raises: ModelError."""
     by_name = {entry.filename: entry for entry in entries}
     roof = next(name.removesuffix("data.pkl") for name in by_name if name.endswith("/data.pkl"))
@@ -67,7 +67,7 @@ def read_archive(file: Path, entries: list[zipfile.ZipInfo]) -> Mapping[str, Any
         stored = by_name[f"{roof}data/{key}"]
         return _read_span(_chunks(file, stored), start, count)
 
-    if is_program and isinstance(held, Stub):
+    if is_program and isinstance(held, ObjectStub):
         held = dict(_attributes(held))
         if not held:
             raise ModelError("{name} is a frozen TorchScript program, whose weights have lost their names: in Python, save the "
@@ -75,7 +75,7 @@ def read_archive(file: Path, entries: list[zipfile.ZipInfo]) -> Mapping[str, Any
     return _tree(held, modules, file, sizes, read)
 
 
-def read_old_file(file: Path) -> Mapping[str, Any]:
+def read_legacy_torch_file(file: Path) -> Mapping[str, Any]:
     """What torch.save put into a file from before torch 1.6. Raises: ModelError."""
     size = file.stat().st_size
     try:
@@ -117,19 +117,19 @@ def _error(file: Path, error: Exception) -> ModelError:
     return damaged_file_error(file, error if named else say("its pickle can't be decoded"))
 
 
-def _attributes(held: Stub, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, TensorPlace]]:
+def _attributes(held: ObjectStub, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, TensorPlace]]:
     """Tensors of a TorchScript module by their names in its state: attributes of attributes."""
     if depth > 40:
         return
     for name, value in held.attributes.items():
         if isinstance(value, TensorPlace):
             yield f"{prefix}{name}", value
-        elif isinstance(value, Stub):
+        elif isinstance(value, ObjectStub):
             yield from _attributes(value, f"{prefix}{name}.", depth + 1)
 
 
-def _storages(held: Any) -> dict[str, Storage]:
-    found: dict[str, Storage] = {}
+def _storages(held: Any) -> dict[str, TensorStorage]:
+    found: dict[str, TensorStorage] = {}
     waiting, seen = [held], set[int]()
     while waiting:
         value = waiting.pop()
@@ -138,12 +138,12 @@ def _storages(held: Any) -> dict[str, Storage]:
         elif isinstance(value, dict | list | tuple) and id(value) not in seen:
             seen.add(id(value))
             waiting += value.values() if isinstance(value, dict) else value
-            waiting += [value.attributes] if isinstance(value, Stub) else []
+            waiting += [value.attributes] if isinstance(value, ObjectStub) else []
     return found
 
 
 def _old_storages(
-    stream: IO[bytes], keys: Any, storages: Mapping[str, Storage], size: int
+    stream: IO[bytes], keys: Any, storages: Mapping[str, TensorStorage], size: int
 ) -> Iterator[tuple[str, tuple[int, int]]]:
     """Where the values of each storage begin, and how many bytes they have: a count of values is before them."""
     for key in keys:
@@ -161,7 +161,7 @@ def _tree(held: Any, modules: list[str], file: Path, sizes: Callable[[str], int]
     """What was saved, nested as it was, with a `LazyTensor` in the place of each tensor. Raises: ModelError."""
     if isinstance(held, TensorPlace):
         raise ModelError("{name} holds a single tensor, not a model.", name=file.name)
-    if isinstance(held, Stub) and not held:
+    if isinstance(held, ObjectStub) and not held:
         raise needs_code_error(file, held.name)
     held = _numbered(held)
     if not isinstance(held, dict):
@@ -184,10 +184,10 @@ def _with_tensors(
         if isinstance(value, TensorPlace):
             tree[name] = _lazy(name, value, file, sizes, read)
             found.append(tree[name])
-        elif isinstance(value, Stub) and value.array is not None:
+        elif isinstance(value, ObjectStub) and value.array is not None:
             tree[name] = _lazy_array(value.array, file)
             found.append(tree[name])
-        elif isinstance(value, Stub) and not value:
+        elif isinstance(value, ObjectStub) and not value:
             tree[name] = _settings(value, seen)
         elif isinstance(inner := _numbered(value), dict) and (inner or not isinstance(value, list | tuple)):
             if depth < MAX_NESTING and id(value) not in seen:
@@ -200,7 +200,7 @@ def _with_tensors(
 
 def _settings(held: Any, seen: set[int], depth: int = 0) -> Any:
     """The attributes of an object that keeps settings (argparse's, OmegaConf's), of objects in it, too; tensors are left out."""
-    if isinstance(held, Stub):
+    if isinstance(held, ObjectStub):
         if held.names is not None:
             return held.names
         if "_val" in held.attributes:  # a node of OmegaConf's
@@ -213,7 +213,7 @@ def _settings(held: Any, seen: set[int], depth: int = 0) -> Any:
             return None
         seen.add(id(held))
         return {str(name): _settings(one, seen, depth + 1) for name, one in held.items() if isinstance(name, str | int)}
-    if isinstance(held, list | tuple) and any(isinstance(one, Stub) for one in held):
+    if isinstance(held, list | tuple) and any(isinstance(one, ObjectStub) for one in held):
         seen.add(id(held))
         return [_settings(one, seen, depth + 1) for one in held]
     return held if isinstance(held, SETTINGS) else None

@@ -15,13 +15,13 @@ from typing import IO, Any
 import torch
 
 from vitcore.models.formats.containers.pickle_objects import (
-    Global,
-    Storage,
-    Stub,
+    GlobalName,
+    ObjectStub,
     TensorPlace,
-    are_sizes,
+    TensorStorage,
+    are_tensor_sizes,
     plain_array,
-    plain_names,
+    plain_texts,
     stub_of_call,
 )
 
@@ -77,8 +77,8 @@ class _Unpickler(pickle._Unpickler):
         if self.budget < 0:
             raise ValueError("too many items")
 
-    def find_class(self, module: str, name: str) -> Global:
-        return Global(f"{module}.{name}"[:400])
+    def find_class(self, module: str, name: str) -> GlobalName:
+        return GlobalName(f"{module}.{name}"[:400])
 
     def persistent_load(self, given: Any) -> Any:
         """A storage: ("storage", type, key, device, number of values), in older files with a view of it."""
@@ -89,9 +89,9 @@ class _Unpickler(pickle._Unpickler):
         _, kind, key, _, count, *view = given
         if view and view[0] is not None:
             raise ValueError("a view of a storage")
-        if not are_sizes((count,)) or not isinstance(key, str):
+        if not are_tensor_sizes((count,)) or not isinstance(key, str):
             raise ValueError("a storage of no size")
-        return Storage(key, _dtype(kind), count)
+        return TensorStorage(key, _dtype(kind), count)
 
     def load_dict(self) -> None:
         items, made = self.pop_mark(), dict[Any, Any]()
@@ -138,23 +138,23 @@ class _Unpickler(pickle._Unpickler):
     def load_build(self) -> None:
         """Attributes of an object: kept where they are a dict, as of TorchScript's modules; an array's numbers."""
         state, stub = self.stack.pop(), self.stack[-1]
-        if type(stub) is Stub and isinstance(state, tuple):
+        if type(stub) is ObjectStub and isinstance(state, tuple):
             if stub.name.endswith("._reconstruct") and len(state) == 5:
                 _, shape, kind, by_columns, data = state
                 stub.array = plain_array(shape, kind, "F" if by_columns else "C", data)
-                stub.names = plain_names(shape, kind, data)
+                stub.names = plain_texts(shape, kind, data)
             elif stub.name == "numpy.dtype" and len(state) > 1 and state[1] in ("<", ">", "|", "="):
                 stub.byte_order = state[1]
-        if type(stub) is Stub and isinstance(state, dict):
+        if type(stub) is ObjectStub and isinstance(state, dict):
             self.spend(len(state))
             stub.attributes.update(state)
             self.modules += [stub.name] if "_parameters" in state else []
 
     def make(self, function: Any, args: Any) -> Any:
         """What a call would make. Raises: NeedsCodeError, for a call that is no tensor's and no harmless setting's."""
-        if isinstance(function, Global) and function.name.startswith("__torch__."):  # an enum of TorchScript's, by its name
-            return Stub(function.name)
-        if not isinstance(function, Global) or not isinstance(args, tuple):
+        if isinstance(function, GlobalName) and function.name.startswith("__torch__."):  # an enum of TorchScript's, by its name
+            return ObjectStub(function.name)
+        if not isinstance(function, GlobalName) or not isinstance(args, tuple):
             raise NeedsCodeError(str(getattr(function, "name", function))[:80])
         name = function.name
         if match := REBUILD.fullmatch(name):
@@ -182,7 +182,7 @@ class _Unpickler(pickle._Unpickler):
         if HARMLESS_CALLS.fullmatch(name):
             return stub_of_call(name, args)
         whole = next((held[0] for held in (*self.metastack, self.stack) if held), None)  # of an object saved whole its own name
-        raise NeedsCodeError(whole.name if isinstance(whole, Stub) else name)
+        raise NeedsCodeError(whole.name if isinstance(whole, ObjectStub) else name)
 
 
 READS: dict[int, Any] = pickle._Unpickler.dispatch
@@ -218,10 +218,10 @@ def _is_plain(key: Any) -> bool:
 
 
 def _stub(kind: Any) -> Any:
-    if isinstance(kind, Global):
-        return {} if kind.name in (ORDERED_DICT, "builtins.dict") else Stub(kind.name)
-    if isinstance(kind, Stub):
-        return Stub(kind.name)
+    if isinstance(kind, GlobalName):
+        return {} if kind.name in (ORDERED_DICT, "builtins.dict") else ObjectStub(kind.name)
+    if isinstance(kind, ObjectStub):
+        return ObjectStub(kind.name)
     raise ValueError("an object of no class")
 
 
@@ -231,19 +231,19 @@ def _tensor(kind: str, args: tuple[Any, ...]) -> TensorPlace:
             raise ValueError("a parameter of no tensor")
         return args[0]
     storage, offset, shape, strides = args[:4]
-    if kind == "qtensor" or not isinstance(storage, Storage):
-        return TensorPlace(None, None, 0, shape if are_sizes(shape) else (), ())
+    if kind == "qtensor" or not isinstance(storage, TensorStorage):
+        return TensorPlace(None, None, 0, shape if are_tensor_sizes(shape) else (), ())
     dtype = storage.dtype
     if kind == "tensor_v3":
         dtype = _dtype(args[6])
-    if not (are_sizes(shape) and are_sizes(strides) and len(shape) == len(strides) and are_sizes((offset,))):
+    if not (are_tensor_sizes(shape) and are_tensor_sizes(strides) and len(shape) == len(strides) and are_tensor_sizes((offset,))):
         raise ValueError("a tensor of no shape")
     return TensorPlace(storage, dtype, offset, shape, strides)
 
 
 def _dtype(named: Any) -> torch.dtype | None:
     """torch's type by the name that a pickle has for it: `torch.float32`, `torch.FloatStorage`; None for bytes of any."""
-    name = named.name.rpartition(".")[2] if isinstance(named, Global) else ""
+    name = named.name.rpartition(".")[2] if isinstance(named, GlobalName) else ""
     plain = {"FloatStorage": "float32", "DoubleStorage": "float64", "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
              "LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16", "CharStorage": "int8", "ByteStorage": "uint8",
              "BoolStorage": "bool", "ComplexFloatStorage": "complex64", "ComplexDoubleStorage": "complex128"}  # fmt: skip

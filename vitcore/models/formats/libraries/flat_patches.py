@@ -8,7 +8,7 @@ from vitcore.models.formats.state_dict import StateDict
 from vitcore.models.model_cards import ModelError
 
 
-def as_convolution(state: StateDict, name: str = "patch_embed.proj.weight") -> None:
+def linear_to_convolution(state: StateDict, name: str = "patch_embed.proj.weight") -> None:
     """Reorder a layer over (P·P·C) numbers of a patch as a kernel (D, C, P, P); also the scale and shift of a norm before it.
 
     Raises: ModelError, where its numbers are no square patch of three colours, and not certainly one of a single channel.

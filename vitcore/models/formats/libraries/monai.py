@@ -4,7 +4,7 @@ Fixed by its code: GELU, ε 1e-5, positions of patches alone, the class token th
 where the head is `classification_head.0`. Its models of volumes are refused: a photo has no depth.
 """
 
-from vitcore.models.formats.libraries.flat_patches import as_convolution
+from vitcore.models.formats.libraries.flat_patches import linear_to_convolution
 from vitcore.models.formats.state_dict import CheckpointFormat, RenamingRules, StateDict, drop_tensors, rename_tensors
 from vitcore.models.model_cards import ModelError
 
@@ -23,7 +23,7 @@ def convert(state: StateDict) -> StateDict:
     state = rename_tensors(state, RULES)
     if state["patch_embed.proj.weight"].ndim == 5:
         raise ModelError("It is a MONAI model of volumes, which are cut into cubes, and a photo has no depth.")
-    as_convolution(state)
+    linear_to_convolution(state)
     return state
 
 

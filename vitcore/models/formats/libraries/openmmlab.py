@@ -5,7 +5,14 @@ among the layers of the head; so does the batch norm between a backbone and a li
 its configurations, and are asked.
 """
 
-from vitcore.models.formats.state_dict import CheckpointFormat, RenamingRules, StateDict, drop_tensors, rename_tensors, zero_bias
+from vitcore.models.formats.state_dict import (
+    CheckpointFormat,
+    RenamingRules,
+    StateDict,
+    add_zero_bias,
+    drop_tensors,
+    rename_tensors,
+)
 
 RULES: RenamingRules = (
     (r"^patch_embed\.projection\.", "patch_embed.proj."),
@@ -41,7 +48,7 @@ def convert(state: StateDict) -> StateDict:
         rules = ((r"^head\.(weight|bias)$", rf"head.{last}.\1"), *((rf"^{stem}", new) for stem, new in places.items()))
         state = rename_tensors(state, rules)
     if "norm_pre.weight" not in state:
-        zero_bias(state, "patch_embed.proj")
+        add_zero_bias(state, "patch_embed.proj")
     return state
 
 

@@ -8,7 +8,7 @@ and a norm after them with 1.3, tensors without the batch's axis in 2025.
 import torch
 from torch import Tensor
 
-from vitcore.models.formats.libraries.flat_patches import as_convolution
+from vitcore.models.formats.libraries.flat_patches import linear_to_convolution
 from vitcore.models.formats.state_dict import CheckpointFormat, RenamingRules, StateDict, drop_tensors, rename_tensors
 
 LAYER = r"^transformer\.layers\.(\d+)\."
@@ -35,7 +35,7 @@ NORMED_PATCHES: RenamingRules = (
 def convert(state: StateDict) -> StateDict:
     """Names, the layer over a patch's pixels as a convolution, and an output layer that one head of full width leaves out."""
     state = rename_tensors(state, (*(NORMED_PATCHES if "to_patch_embedding.2.weight" in state else PLAIN_PATCHES), *RULES))
-    as_convolution(state)
+    linear_to_convolution(state)
     for name in ("pos_embed", "cls_token"):
         if name in state and state[name].ndim == 2:
             state[name] = state[name][None]

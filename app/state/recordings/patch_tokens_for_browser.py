@@ -1,0 +1,246 @@
+"""What the patch tokens of two photos hold, cached as the bytes that the page Tokens sends: unit tokens, components, matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.state.memory import memory_cache
+from app.state.models import loaded_models
+from app.state.recordings import cached_outliers
+from vitcore.assets import asset_path
+from vitcore.figures.theme_colours import CATEGORICAL, hex_to_rgb
+from vitcore.figures.theme_colours import PHOTO_SHARE as PHOTO_SHARE
+from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
+
+if TYPE_CHECKING:
+    from vitcore.forward.recording import Recording
+    from vitcore.models.load_model import Vit
+    from vitcore.tokens.marked_points import MarkedPointAccuracy
+    from vitcore.tokens.patch_tokens import PatchTokens
+    from vitcore.tokens.pca import TokenPca
+    from vitcore.tokens.words_and_photos import TextTower, WordMatch
+
+KINDS = ("residual", "keys", "queries", "values", "mlp_out")
+METHODS = ("kmeans", "normalised_cut")
+MOST_SEGMENTS = 8  # that have a colour of their own
+LEFT_OUT, DIMMED = 40, 0.2  # a grey, and a share of brightness: as in the browser
+
+
+class ComponentBytes(NamedTuple):
+    """Of every layer and both photos: colours L × 2 × N × 3, the first component L × 2 × N (float32), shares of the variance."""
+
+    colours: bytes
+    first: bytes
+    shares: list[float]
+    outlier_shares: list[float]  # of all variance, what the photos' outlier tokens hold where they are not left out
+
+
+class TokenView(NamedTuple):
+    """What patches are coloured by: tokens of a kind, and the picture's settings."""
+
+    kind: str
+    mask: bool  # outlier tokens are left out
+    whiten: bool
+    view: str  # "colours", "foreground" or "segments"
+    threshold: float
+    method: str
+    segments: int
+
+    @property
+    def cut(self) -> bool:
+        """Whether segments are one object and the rest."""
+        return self.method == METHODS[1]
+
+    @property
+    def title(self) -> str:
+        """The words that it has on the page."""
+        return "cut" if self.cut and self.view == "segments" else self.view
+
+
+@memory_cache.cached
+def _tokens_of_photo(rec: Recording, kind: str) -> PatchTokens:
+    """The patch tokens of a photo at every layer. Raises: ModelError, where this model's blocks have none of this kind."""
+    from vitcore.forward.recording import to_model_input
+    from vitcore.tokens.patch_tokens import patch_tokens
+
+    vit = loaded_models.loaded_model(rec.model)
+    return patch_tokens(vit, to_model_input(vit, rec.model_input.numbers), kind, inputs="normalised")
+
+
+def _tokens_of_both(rec: Recording, other: Recording, kind: str, mask: bool) -> PatchTokens:
+    """The same of two photos, with the outlier tokens of each left out where they are to be masked."""
+    one, two = _tokens_of_photo(rec, kind), _tokens_of_photo(other, kind)
+    out = one.left_out | False, two.left_out | False
+    for made, source in zip(out, (rec, other), strict=True):
+        if mask:
+            made[0, cached_outliers.find_outlier_tokens(source).patches] = True
+    return replace(one, values=np.concatenate([one.values, two.values], 1), left_out=np.concatenate(out))
+
+
+@memory_cache.cached
+def unit_token_bytes(rec: Recording, kind: str) -> list[bytes]:
+    """Tokens of each layer, N × D signed bytes, each on the scale of its own largest entry: their directions are what counts."""
+    made = []
+    for layer in _tokens_of_photo(rec, kind).values[:, 0]:
+        largest = np.maximum(np.abs(layer).max(-1, keepdims=True), 1e-30)
+        made.append(np.round(127 * layer / largest).astype(np.int8).tobytes())
+    return made
+
+
+@memory_cache.cached
+def component_bytes(rec: Recording, other: Recording, kind: str, mask: bool, whiten: bool) -> ComponentBytes:
+    """The first three principal components of both photos together, layer by layer; signs follow the layer before."""
+    tokens = _tokens_of_both(rec, other, kind, mask)
+    found = list(_components(tokens, whiten))
+    return ComponentBytes(
+        np.stack([one.colours() for one in found]).tobytes(),
+        np.stack([one.first_component() for one in found]).astype(np.float32).tobytes(),
+        [float(one.share.sum()) for one in found],
+        [] if mask else _outlier_shares(tokens, (rec, other)),
+    )
+
+
+def components_of_layer(
+    rec: Recording, other: Recording, kind: str, mask: bool, whiten: bool, layer: int
+) -> tuple[NDArray[np.uint8], NDArray[np.float32], float]:
+    """Of one layer: colours (2, N, 3), the first component (2, N), and the share of the variance that is shown."""
+    made = component_bytes(rec, other, kind, mask, whiten)
+    first = np.frombuffer(made.first, np.float32).reshape(len(made.shares), 2, -1)
+    return np.frombuffer(made.colours, np.uint8).reshape(*first.shape, 3)[layer], first[layer], made.shares[layer]
+
+
+def _outlier_shares(tokens: PatchTokens, both: tuple[Recording, Recording]) -> list[float]:
+    high = np.concatenate([cached_outliers.find_outlier_tokens(one).high.any(0) for one in both])
+    each = tokens.values.reshape(len(tokens.layers), len(high), -1).astype(np.float64)
+    squares = ((each - each.mean(1, keepdims=True)) ** 2).sum(-1)
+    return [float(one[high].sum() / max(one.sum(), 1e-30)) for one in squares]
+
+
+def _components(tokens: PatchTokens, whiten: bool) -> Iterator[TokenPca]:
+    from vitcore.tokens.pca import pca
+
+    before = None
+    for layer in tokens.layers:
+        before = pca(tokens, layer, whiten=whiten, like=before)
+        yield before
+
+
+@memory_cache.cached
+def match_bytes(rec: Recording, other: Recording, kind: str, mask: bool) -> bytes:
+    """Matches of each photo's patches in the other, at every layer: 2 × L × 5 × N in float32, which are the best match, its
+    cosine, the runner-up (−1: none), its cosine, and whether the patch is its best match's best match."""
+    from vitcore.tokens.similarity import correspondences
+
+    tokens = _tokens_of_both(rec, other, kind, mask)
+    found = [[correspondences(tokens, *pair, layer) for layer in tokens.layers] for pair in ((0, 1), (1, 0))]
+    rows = [
+        [(one.best, one.cosine, one.runner_up, one.runner_up_cosine, one.cycle_consistent) for one in way] for way in found
+    ]  # fmt: skip
+    return np.array(rows, np.float32).tobytes()
+
+
+def segment_bytes(rec: Recording, other: Recording, shown: TokenView) -> bytes:
+    """Segments of both photos at every layer, L × 2 × N signed bytes; −1 for patches that are left out."""
+    return _segment_bytes(rec, other, shown.kind, shown.mask, shown.method, 0 if shown.cut else shown.segments)
+
+
+@memory_cache.cached
+def _segment_bytes(rec: Recording, other: Recording, kind: str, mask: bool, method: str, count: int) -> bytes:
+    from vitcore.tokens.segments import segments
+
+    tokens = _tokens_of_both(rec, other, kind, mask)
+    return np.stack([segments(tokens, layer, method, count=count) for layer in tokens.layers]).astype(np.int8).tobytes()
+
+
+def shown_colours(rec: Recording, other: Recording, shown: TokenView, layer: int) -> NDArray[np.uint8]:
+    """Colours (2, N, 3) of the patches of both photos as the page shows them.
+
+    Where an object is told from the rest, patches have their own mean colour, the rest's is dark.
+    """
+    if shown.view == "colours":
+        return components_of_layer(rec, other, shown.kind, shown.mask, shown.whiten, layer)[0]
+    if shown.view == "foreground":
+        first = components_of_layer(rec, other, shown.kind, shown.mask, shown.whiten, layer)[1]
+        return _object_colours(rec, other, shown, first > shown.threshold)
+    labels = np.frombuffer(segment_bytes(rec, other, shown), np.int8).reshape(-1, 2, rec.grid.patches)[layer]
+    if shown.cut:
+        return _object_colours(rec, other, shown, labels == 1)
+    return np.where(labels[..., None] < 0, np.uint8(LEFT_OUT), np.array(segment_rgb_colours(), np.uint8)[labels])
+
+
+def _object_colours(rec: Recording, other: Recording, shown: TokenView, is_object: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    found = []
+    for one, inside in zip((rec, other), is_object, strict=True):
+        inside = inside.copy()
+        inside[left_out_patches(one, shown.mask)] = False
+        means = one.grid.cut(one.model_input.pixels).mean((1, 2))
+        found.append(np.where(inside[:, None], means, DIMMED * means))
+    return np.round(found).astype(np.uint8)
+
+
+def marked_point_accuracy(kind: str, layer: int, model: Vit) -> MarkedPointAccuracy | None:
+    """How often best matches of this kind find a marked point, of those photos that ship; None of another model."""
+    if model.name != DEFAULT_MODEL:
+        return None
+    return next((one for one in _shipped_matches() if (one.kind, one.layer) == (kind, layer)), None)
+
+
+@lru_cache(maxsize=1)
+def _shipped_matches() -> list[MarkedPointAccuracy]:
+    from vitcore.tokens.marked_points import read_matched_csv
+
+    return read_matched_csv((asset_path("matches") / "matched.csv").read_text(encoding="utf-8"))
+
+
+def learned_from_texts(vit: Vit) -> bool:
+    """Whether words can be compared with what this model sees, once its text tower is here."""
+    from vitcore.tokens import words_and_photos
+
+    return not vit.labels and words_and_photos.learned_from_texts(vit)
+
+
+@memory_cache.cached
+def _text_tower(model: str, _vit: Vit) -> TextTower:
+    from vitcore.tokens.words_and_photos import load_text_tower
+
+    return load_text_tower(_vit)
+
+
+@memory_cache.cached
+def word_match(rec: Recording, words: tuple[str, ...], _vit: Vit) -> WordMatch:
+    """How alike a photo and its patches are to some words. Raises: ModelError, also where the text tower can't be had."""
+    from vitcore.tokens.words_and_photos import match_words
+
+    with memory_cache.CACHE.reserve(2 * loaded_models.model_size(_vit).pass_bytes):
+        return match_words(_vit, _text_tower(_vit.name, _vit), rec.photo, words)
+
+
+def word_match_above_mean(patches: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(rows, cols): cosines of patches with a word, less their mean: which patches are more like it than others."""
+    found: NDArray[np.float32] = patches - patches.mean()
+    return found
+
+
+def left_out_patches(rec: Recording, mask: bool) -> list[int]:
+    """The patches of a photo that are left out."""
+    return cached_outliers.find_outlier_tokens(rec).patches.tolist() if mask else []
+
+
+def why_no_tokens(rec: Recording, kind: str) -> str:
+    """Why there are no tokens of a kind in this model, in one sentence; empty where there are."""
+    try:
+        _tokens_of_photo(rec, kind)
+    except ModelError as error:
+        return str(error)
+    return ""
+
+
+def segment_rgb_colours() -> list[list[int]]:
+    """The colours of segments, as on a photo: red, green and blue, of 255."""
+    return [list(hex_to_rgb(colour)) for colour in CATEGORICAL[:MOST_SEGMENTS]]
