@@ -256,11 +256,11 @@ CACHING = [ROOT / "app" / f"{name}.py" for name in (
     "state/photos/sample_photos state/training/films state/training/training_estimate texts"
 ).split()]  # small things, by their number  # fmt: skip
 KEEPING = [ROOT / "app" / "state" / f"{name}.py" for name in (
-    "reports jobs/map_tests jobs/photo_search photos/photo_collections photos/sample_photos models/live_graph "
-    "models/loaded_models recordings/model_comparisons models/model_weights recordings/attention_bytes "
-    "recordings/look_bytes recordings/block_activations recordings/covered_photos recordings/interventions "
-    "recordings/outlier_tokens recordings/recordings recordings/relevance_maps recordings/token_features "
-    "recordings/photo_patches training/films training/runs training/training_preview"
+    "reports jobs/map_tests jobs/photo_search photos/photo_collections photos/sample_photos models/live_onnx_graph "
+    "models/loaded_models recordings/model_comparisons models/model_weights recordings/attention_for_browser "
+    "recordings/look_for_browser recordings/block_activations recordings/covered_photos recordings/interventions "
+    "recordings/cached_outliers recordings/cached_recordings recordings/relevance_maps recordings/patch_tokens_for_browser "
+    "recordings/photo_patches training/films training/run_status training/training_preview"
 ).split()]  # by bytes  # fmt: skip
 
 
@@ -370,8 +370,8 @@ def test_what_imports_its_parts_is_there_before_the_first_visitor():
 
 
 FIRST_FRAME = [ROOT / "app" / f"{name}.py" for name in (
-    "main menu texts server/first_paint shell/navigation shell/current_visit shell/query_controls "
-    "state/photos/sample_photos state/visit/current_model state/recordings/recordings state/training/runs"
+    "main menu texts server/first_paint shell/navigation shell/load_page_visit shell/query_controls "
+    "state/photos/sample_photos state/visit/current_model state/recordings/cached_recordings state/training/run_status"
 ).split()]  # fmt: skip
 
 

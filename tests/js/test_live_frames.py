@@ -14,7 +14,7 @@ from vitcore.images import crop_for_model, open_photo
 SCRIPT = """
 import { readFileSync, writeFileSync } from "node:fs"
 import { resizeAndCrop } from "%(live)s/live_resize.js"
-import { fineDetail, rollout } from "%(live)s/live_read.js"
+import { fineDetail, rollout } from "%(live)s/live_rollout_and_detail.js"
 const folder = process.argv[1]
 const { photos, cut, grid, layers } = JSON.parse(readFileSync(`${folder}/facts.json`, "utf8"))
 for (const filter of ["bicubic", "bilinear"]) {

@@ -24,7 +24,7 @@ pixels = vitcore.record(home, photo).model_input.pixels
 black = {"baseline": "black", "steps": 1}
 masks = [np.arange(home.grid.patches) == 3]
 CASES = {
-    "a photo's pixels": (recording.to_model_input, "to(vit.device, vit.dtype)", lambda vit: vitcore.record(vit, photo)),
+    "a photo's pixels": (recording.to_model_input, "to(vit.weight)", lambda vit: vitcore.record(vit, photo)),
     "distances": (inspect.unwrap(block_attention._far_and_ones), "to(device)", lambda vit: vitcore.record(vit, photo)),
     "a baseline": (relevances._plain, "to(x.device, x.dtype)",
                    lambda vit: relevances.relevance(vit, pixels, "integrated_gradients", **black)),

@@ -1,13 +1,17 @@
 """The flags that say which model runs, on which device and in which numbers, and the model that they name."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vitcore.cli import inspect as inspecting
-from vitcore.models.vit import Vit
+
+if TYPE_CHECKING:
+    from vitcore.models.vit import Vit
 
 
 def add_device_flags(verb: argparse.ArgumentParser) -> argparse.ArgumentParser:

@@ -1,13 +1,18 @@
 """The shell's verbs `relevance`, `attention`, `cache` and `steer`: which patches spoke for a class, what a token attends to, the
 activations of a pass, and the answer as a photo is steered towards another."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from vitcore.cli.photos import UsageError, record_photo, write_result
-from vitcore.models.vit import Vit
+
+if TYPE_CHECKING:
+    from vitcore.models.vit import Vit
 
 SCALES = "0,0.5,1,1.5,2"
 

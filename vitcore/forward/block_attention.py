@@ -50,12 +50,11 @@ class BlockAttention:
 
     def __call__(self, event: AttentionEvent) -> Tensor | None:
         *_, heads, queries, keys = event.shape
-        done = self.calls == self.vit.structure.blocks * self.vit.structure.calls  # what comes now is a pool, also of one patch
-        if is_pool := queries != self.vit.grid.tokens or (done and queries == 1):
+        block, call = divmod(self.calls, self.vit.structure.calls)
+        if is_pool := queries != self.vit.grid.tokens or (queries == 1 and block == self.vit.structure.blocks):  # after all blocks
             self.pool.add(event)
         if is_pool or (queries, keys) != self.buffer.shape[1:]:
             return None
-        block, call = divmod(self.calls, self.vit.structure.calls)
         check_observed_heads(self.vit, block, heads)
         value = event.v if isinstance(event, AttentionCall) and not self.exact else None
         out = None if value is None else torch.empty_like(value.transpose(1, 2), memory_format=torch.contiguous_format)
