@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def asset_path(name: str) -> Path:
-    """Where a file or folder of `assets/` is: `asset("models")`."""
+    """Where a file or folder of `assets/` is: `asset_path("models")`."""
     beside = Path(__file__).resolve().parent.parent
     installed = beside / "inside_vit" / "assets"
     return (installed if installed.is_dir() else beside / "assets") / name

@@ -164,7 +164,7 @@ def sentence_as_json(said: object) -> Any:
 
 
 def sentence_from_json(told: Any) -> str:
-    """`parts` of what was said by another process, or in an earlier hour, in the reader's language.
+    """`sentence_as_json` of what was said by another process, or in an earlier hour, in the reader's language.
 
     What the reader's table lacks stays as it was said.
     """
@@ -177,7 +177,7 @@ def sentence_from_json(told: Any) -> str:
 
 
 def current_translation_table() -> Table:
-    """The table in use: that of `speaking`, else whatever was given to `set_translation_source`, else none (English)."""
+    """The table in use: that of `using_translation`, else whatever was given to `set_translation_source`, else none (English)."""
     mine = _table.get()
     return mine if mine is not None else _ask() if _ask else {}
 

@@ -31,8 +31,8 @@ MIMES = {
 def text_before_picture(*sentences: str, key: str = "aside") -> DeltaGenerator:
     """What is said before a page's picture, and what else is put there; where a screen is short, it stands below the picture.
 
-    A phone and a lecture show the title, the controls and `lead`, then this, then the rest; this is not shown before the page
-    is complete: `page_style.css`.
+    A phone and a lecture show the title, the controls and `picture_container`, then this, then the rest; this is not shown before
+    the page is complete: `page_style.css`.
     """
     place = st.container(key=key)
     for one in sentences:
@@ -46,7 +46,7 @@ def picture_menus_container() -> DeltaGenerator:
 
 
 def picture_container() -> DeltaGenerator:
-    """Where a page's picture is drawn, above what is said before it (`aside`) where a screen is short."""
+    """Where a page's picture is drawn, above what is said before it (`text_before_picture`) where a screen is short."""
     return st.container(key="lead")
 
 

@@ -10,6 +10,7 @@ const DRAG_PX = 6 // a press that moves less is a click
 const RESTS_MS = 200 // a region changes many times while it is drawn; browsers refuse an address that does
 const KEY = "region" // in the address
 const SHOWN = "region-shown" // said to the other maps of the page
+const BEGUN = "map-begun" // maps of a page that was left then stop listening, and are forgotten
 
 /** @typedef {{ from: number, to: number }} Region Two patches at opposite corners. */
 /** @typedef {{ rows: number, cols: number }} Grid */
@@ -100,11 +101,12 @@ export function listenRegion(canvas, s, { grid, at, start, changed, flipped = ()
     const region = regionOfAddress(location.search, grid())
     if (region?.from !== s.region?.from || region?.to !== s.region?.to) show(region)
   }
-  const hear = () => {
-    if (!figure.isConnected) return window.removeEventListener(SHOWN, hear)
-    if (begun && !blocked()) fromAddress()
+  const hear = ({ type }) => {
+    if (!figure.isConnected) for (const name of [SHOWN, BEGUN]) window.removeEventListener(name, hear)
+    else if (type === SHOWN && begun && !blocked()) fromAddress()
   }
-  window.addEventListener(SHOWN, hear)
+  for (const name of [SHOWN, BEGUN]) window.addEventListener(name, hear)
+  setTimeout(() => window.dispatchEvent(new Event(BEGUN)), RESTS_MS)
   const listen = (name, hear, options = {}) => canvas.addEventListener(name, hear, { capture: true, ...options })
   const held = ({ timeStamp }) => press && !press.points && timeStamp - press.since > BARE_MS
   const drags = event => {

@@ -88,7 +88,7 @@ class LiveFiles:
         return [Route("/live-files/{version}/{name}", self.respond)]
 
     def respond(self, request: Request) -> Response:
-        """A file, as `address` names it; compressed, but for pictures and weights, which do not get smaller."""
+        """A file, as `live_files_url` names it; compressed, but for pictures and weights, which do not get smaller."""
         name, file = request.path_params["name"], served_file(request.path_params["name"])
         made = {WORKER: self.worker, _marked(EARLY, self.early()): self.early}.get(name)
         picture = self.photo.pictures().get(name) if self.photo else None

@@ -57,7 +57,7 @@ def chosen():
     """Where a component has set the token to 74 and the run was broken off before it could tell the browser."""
     at = AppTest.from_function(script).run()
     at.session_state["broken off"] = True
-    at.session_state[PENDING_STATE] = {"token": PendingChoice((137,), 74)}  # what `choose` leaves
+    at.session_state[PENDING_STATE] = {"token": PendingChoice((137,), 74)}  # what `set_control` leaves
     return at
 
 

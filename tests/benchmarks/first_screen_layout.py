@@ -1,8 +1,7 @@
 """How a page uses its first screen: where its first picture is, how much of the screen pictures hold, and what stands above.
 
     python tests/benchmarks/first_screen_layout.py [--sizes desk laptop lecture narrow phone] [--pages patches …]
-        [--theme light] [--json FILE]
-                                      [--before FILE]
+        [--theme light] [--json FILE] [--before FILE]
 
 The script opens every page of the menu in Chromium, in English, with the photo and the model that the app begins with. It
 waits until the page is at rest and prints a table for each size. Only the main area counts; the sidebar is left out.

@@ -1,9 +1,8 @@
 """Benchmark: how long a checkpoint takes to open, and how much memory, beside timm's own `create_model` and `load_state_dict`.
 
-Run `python tests/benchmarks/open_checkpoint.py [--pairs 7]`. Models have random weights and are saved as `.pth` and
-as `.safetensors`,
-without a word of what they are. Both ways are timed by turns in one process, after one of each; memory is the peak of a process
-of its own, less what it took before. The bars: 1.2 times timm's time, 1.3 times the file.
+Run `python tests/benchmarks/open_checkpoint.py [--pairs 7]`. Models have random weights and are saved as `.pth` and as
+`.safetensors`, without a word of what they are. Both ways are timed by turns in one process, after one of each; memory is the
+peak of a process of its own, less what it took before. The bars: 1.2 times timm's time, 1.3 times the file.
 """
 
 import argparse

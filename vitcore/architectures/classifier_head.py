@@ -74,7 +74,7 @@ def _is_harmless(name: str) -> bool:
 
 
 def with_timm_head(state: StateDict) -> StateDict:
-    """The state with its head by timm's names: `head.weight`, or `head.N.weight` by the place in `Head.layers`.
+    """The state with its head by timm's names: `head.weight`, or `head.N.weight` by the place in `ClassifierHead.layers`.
 
     A linear layer without a bias gets one of zeros; one over a class and a distillation token is that of each. A head that
     can't be read stays as it is, under `head.`.

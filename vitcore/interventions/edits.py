@@ -67,7 +67,7 @@ class EditableActivation:
 
     def __repr__(self) -> str:
         of = "" if self._head is None else f" of head {self._head}"
-        return f"<Place: {self._name}{of} in layer {self._layer} of {self._edits.original.name}>"
+        return f"<EditableActivation: {self._name}{of} in layer {self._layer} of {self._edits.original.name}>"
 
     def scale(self, factor: float, token: TokenChoice = None) -> None:
         """Multiply by a number: 0 switches it off, 1 changes nothing."""

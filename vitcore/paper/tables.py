@@ -25,7 +25,7 @@ Row = dict[str, str]
 
 @lru_cache
 def paper_table_rows(name: str) -> tuple[Row, ...]:
-    """The rows of a table: `table_rows("6")`, `table_rows("2-compute")`; every cell as printed, "" where the paper has none.
+    """The rows of a table: `paper_table_rows("6")`, `paper_table_rows("2-compute")`; cells as printed, "" where the paper has none.
 
     Raises:
         KeyError: there is no such table.

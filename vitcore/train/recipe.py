@@ -229,7 +229,7 @@ def recipe_to_json(recipe: Recipe) -> str:
 
 
 def recipe_from_json(text: str) -> Recipe:
-    """The recipe of `to_json`. Raises: RecipeError for another version, unknown fields or values out of range."""
+    """The recipe of `recipe_to_json`. Raises: RecipeError for another version, unknown fields or values out of range."""
     try:
         facts = json.loads(text)
         version = facts.pop("version")

@@ -159,7 +159,7 @@ function hush({ type, key, target, movementX, movementY }) {
   if (type === "keydown") root.setAttribute("data-keys-known", "")
 }
 
-// Only Streamlit's menu sets its theme without a new visit; nobody sees it open. The page is drawn again by `theme.js`, once.
+// Only Streamlit's menu sets its theme without a new visit; nobody sees it open. The page is drawn again by `light_or_dark.js`, once.
 function lightOrDark(event) {
   const asked = event.target.closest?.(".st-key-light_dark button")
   const menu = find(":st(main-menu-button)")

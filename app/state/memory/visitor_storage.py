@@ -5,7 +5,7 @@ visitor's name. A watchman looks round: two minutes after a visitor's page is cl
 after half an hour without a sign of life where Streamlit can't say, all of it is thrown away.
 
 A page that is loaded again is another visit to Streamlit, and the same visitor's here: the tab keeps a ticket
-(`components/page_theme`), shows it as a cookie when it comes (`static/head.html`), and is given the name that goes with it.
+(`components/light_or_dark`), shows it as a cookie when it comes (`static/head.html`), and is given the name that goes with it.
 """
 
 import contextlib

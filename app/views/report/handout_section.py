@@ -136,7 +136,8 @@ def show_zip_section(text: texts.Prose, vit: Vit, settings: ReportSettings) -> N
     photos = sample_photos.sample_files()
     if which == "own":
         files = st.file_uploader(text["files"], photo_picker.FILE_TYPES, True, key="batch", max_upload_size=25)
-        mine = uploaded_photo.current_uploaded_photo()  # the one that is looked at, until others are brought
+        shown = st.session_state.get("photo") == uploaded_photo.PHOTO_ID
+        mine = uploaded_photo.current_uploaded_photo() if shown else None  # the one that is looked at, until others are brought
         photos = [(file.name, file.getvalue()) for file in files] if files else [(mine[1], mine[0])] if mine else []
         st.caption(text.fill("most", count=report_zip.MAX_PHOTOS))
     job = report_zip.current_zip_job() or _start_button(text, vit, settings, photos, which == "samples")

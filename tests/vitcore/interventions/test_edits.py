@@ -422,4 +422,4 @@ def test_what_there_is_not_is_one_sentence(said):
     with pytest.raises(ValueError, match=said) as caught:
         WRONG[said](e)
     assert str(caught.value).isprintable() and len(str(caught.value)) < 250
-    assert repr(e) == "<Edits of plain: 0>" and repr(e.head(1, 2)) == "<Place: z of head 2 in layer 1 of plain>"
+    assert repr(e) == "<Edits of plain: 0>" and repr(e.head(1, 2)) == "<EditableActivation: z of head 2 in layer 1 of plain>"

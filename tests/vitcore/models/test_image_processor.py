@@ -175,6 +175,9 @@ def test_of_two_files_transformers_own_comes_first(tmp_path, photo):
         vit = load_model.load(here)
     theirs = T.AutoImageProcessor.from_pretrained(here)(photo, return_tensors="pt").pixel_values[0]
     assert (normalised(vit, photo) - theirs).abs().max() <= 2 * STEP
+    folder(tmp_path, {**fields, "offset": True})  # which ViT's processor has no value of
+    with pytest.warns(UserWarning, match=r"preprocessor_config\.json has settings that are not followed here: offset=True"):
+        load_model.load(here)
 
 
 NO_FIELDS = [

@@ -173,6 +173,7 @@ NESTED: dict[str, Callable[[dict[str, Tensor]], Any]] = {
     "average": lambda s: {"model": {k: v + 1 for k, v in s.items()}, "model_ema": s},
     "timm's average": lambda s: {"state_dict": {k: v + 1 for k, v in s.items()}, "state_dict_ema": s},
     "average without names": lambda s: {"model": {k: v + 1 for k, v in s.items()}, "ema": {"shadow_params": list(s.values())}},
+    "moments in lists": lambda s: {"model": s, "m": [v + 1 for v in s.values()], "v": [v + 2 for v in s.values()]},
     "Paddle": lambda s: {k: (v.T if v.ndim == 2 else v).numpy() for k, v in s.items()},
     "DINO": lambda s: {
         "student": {f"module.backbone.{k}": v + 1 for k, v in s.items()} | {"module.head.mlp.0.weight": torch.ones(2, 2)},

@@ -4,6 +4,8 @@ import dataclasses
 import json
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 from safetensors.torch import load_file
@@ -108,6 +110,22 @@ def test_own_validation_photos_come_first_and_those_of_the_data_stay_aside(home)
     assert (len(train), judged.labels.tolist()) == (8, [1, 1, 1])
     with pytest.raises(DataError, match="photos that are trained on"):
         open_training_photos("both/train", "both/../both/train/a")
+
+
+def test_validation_photos_are_none_of_the_training_s(home):
+    """Digits are held out by the seed of the run; a Parquet file may be named in two ways, or among several."""
+    train, judged = open_training_photos("digits", "digits", seed=1)
+    learned, kept = ({pixels.tobytes() for pixels in part.items} for part in (train, judged))
+    assert len(judged) and len(learned & kept) < len(kept) / 10, "few people write one digit alike"
+    for name in ("one", "other"):
+        pq.write_table(
+            pa.table({"image": [{"bytes": (home / "others" / "a" / "0.png").read_bytes()}] * 4, "label": [0, 1, 0, 1]}),
+            f"{name}.parquet",
+        )
+    for source, same in (("one.parquet", "./one.parquet"), ("one.parquet,other.parquet", "other.parquet")):
+        with pytest.raises(DataError, match="photos that are trained on"):
+            open_training_photos(source, same)
+    assert [len(part) for part in open_training_photos("one.parquet", "other.parquet")] == [4, 4]
 
 
 def test_a_run_that_goes_on_keeps_its_validation_photos(home, monkeypatch):

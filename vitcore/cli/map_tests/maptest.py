@@ -44,7 +44,7 @@ def add_test_verb(verbs: Any) -> None:
 
 def run_test_verb(args: argparse.Namespace) -> None:
     """Test, print, write."""
-    from vitcore.cli.map_tests.run_tests import test_against_masks, write_test_charts, write_test_tables
+    from vitcore.cli.map_tests.run_tests import score_against_masks, write_test_charts, write_test_tables
 
     if not args.photo and args.masks is None:
         raise UsageError("name a photo or a folder of photos, or photos with masks by --masks.")
@@ -54,7 +54,7 @@ def run_test_verb(args: argparse.Namespace) -> None:
         raise UsageError("--resume goes on with the tables of --csv FOLDER.")
     vit = load_from_flags(args)
     found = run_tests_on_photos(vit, args) if args.photo else MapTestResults()
-    scores = test_against_masks(vit, args) if args.masks else []
+    scores = score_against_masks(vit, args) if args.masks else []
     if args.csv:
         write_test_tables(found, scores, args)
     if args.out:

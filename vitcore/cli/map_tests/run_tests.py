@@ -125,7 +125,7 @@ def _run_on_one(vit: Vit, rec: Recording, name: str, args: argparse.Namespace, f
             found.stability[name] = stability_test(vit, rec, args.methods, target=target, on_progress=told)
 
 
-def test_against_masks(vit: Vit, args: argparse.Namespace) -> list[PlausibilityScore]:
+def score_against_masks(vit: Vit, args: argparse.Namespace) -> list[PlausibilityScore]:
     """How well maps agree with the outlines in `args.masks`."""
     from tqdm import tqdm
 

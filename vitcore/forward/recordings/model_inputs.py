@@ -106,7 +106,7 @@ def open_for_model(vit: Vit, source: Any, inputs: InputKind | None, name: str | 
 def _check_range(vit: Vit, source: Any, name: str) -> None:
     """Raises: PhotoError, for an array of floats that is no photo by its values and no model input by its shape."""
     values = as_numpy(source) if is_array(source) and source.ndim == vit.bands == 3 else np.zeros(0)
-    if values.dtype.kind != "f" or not values.size:
+    if values.dtype.kind != "f" or not values.size or has_model_input_shape(vit, source):
         return
     low, high = float(values.min()), float(values.max())
     if low < 0 or high > 1:

@@ -127,7 +127,7 @@ def _timms(module: Any, name: str, labels: Sequence[str] | None, colours: Colour
     named = said.get("tag") or labels is not None  # the classes of timm's own weights are known
     assumed = {} if named else assumed_class_names(module)
     if accepted_bands(module) != 3 and colours is None:
-        config |= {"mean": (), "std": ()}  # timm's are of three colours, cut short or repeated: `assemble` says what it takes
+        config |= {"mean": (), "std": ()}  # timm's are of three colours, cut short or repeated: `assemble_vit` says what it takes
     elif colours is not None:
         config |= {"mean": colours[0], "std": colours[1]}
     elif not (said.get("mean") and said.get("std")):

@@ -85,12 +85,15 @@ def _inspect_tree(
     path: Path, file: Path, tree: Mapping[str, Any], configured: CheckpointConfiguration, part: str | None, like: str | None
 ) -> Inspection:
     if configured.transformers:
-        whole, *others = checkpoint_layout.whole_models(tree, file.name)
+        models = checkpoint_layout.whole_models(tree, file.name)
+        whole, names = _chosen(models, part if len(models) > 1 else None, file)
         if like is not None:
             likely_answers.preprocessing_like(like, tensor_shapes(whole.weights), file.name)  # refuses: not timm's tensors
         told = _through_transformers(path, file, whole, configured.transformers, configured)
+        if len(models) > 1:
+            return replace(told, part=replace(told.part, name=whole.name), parts=names)
         _chosen([told.part], part, file)
-        return replace(told, parts=(*told.parts, *(model.name for model in others)))
+        return told
     if configured.timm:
         models = [checkpoint_layout.without_wrappers(model) for model in checkpoint_layout.whole_models(tree, file.name)]
         return _inspection(path, file, _chosen(models, part, file), configured, like)

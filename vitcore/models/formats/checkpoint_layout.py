@@ -167,13 +167,13 @@ def read_tensors(part: CheckpointModel) -> StateDict:
 def weight_mappings(tree: Mapping[str, Any]) -> list[tuple[tuple[str, ...], dict[str, LazyTensor]]]:
     """Every mapping that holds weights, with the way there; what torch wraps a module in is left out of their names.
 
-    A list of tensors has the names of the weights that have its shapes in its order, as averages over a training are kept.
+    A list of tensors that is called an average has the names of the weights that have its shapes in its order.
     """
     return _named_and_lists(tree)[0]
 
 
 def _named_and_lists(tree: Mapping[str, Any]) -> tuple[list[tuple[tuple[str, ...], dict[str, LazyTensor]]], tuple[str, ...]]:
-    """The same, and the ways to lists of matrices that have no names, which may be averages of a part of the weights."""
+    """Mappings that hold weights, and ways to lists of matrices without names, which may be averages of some weights."""
     named, lists, unnamed = [], [], []
     by_shapes: dict[tuple[tuple[int, ...], ...], tuple[dict[str, LazyTensor], list[str]]] = {}
     for path, weights in _mappings(tree, ()):
@@ -185,7 +185,7 @@ def _named_and_lists(tree: Mapping[str, Any]) -> tuple[list[tuple[tuple[str, ...
         by_shapes.setdefault(tuple(weights[name].shape for name in names), (weights, names))
     for path, tensors in lists:
         weights, names = by_shapes.get(tuple(tensor.shape for tensor in tensors.values()), ({}, []))
-        if names:
+        if names and FIRST.search(".".join(path).lower()):  # else they may be an optimiser's moments
             named.append((path, weights | dict(zip(names, tensors.values(), strict=True))))
         elif any(len(w.shape) > 1 and w.dtype is not None and w.dtype.is_floating_point for w in tensors.values()):
             unnamed.append(".".join(path))

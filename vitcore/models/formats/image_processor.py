@@ -79,7 +79,7 @@ def read_preprocessing(folder: Path, model: str) -> tuple[dict[str, Any], list[s
     unfollowed = [] if name in DEFAULTS else [f"image_processor_type={kind[:60] or '?'}"]
     known = DEFAULTS.get(name, DEFAULTS["ViT"])
     unfollowed += [f for f, v in said.items() if f not in FOLLOWED_FIELDS | IGNORED_FIELDS and v not in (None, False, [], {})]
-    unfollowed += [f"{f}={str(v)[:40]}" for f, v in own.items() if f in FOLLOWED_FIELDS and said.get(f, known[f]) != v]
+    unfollowed += [f"{f}={str(v)[:40]}" for f, v in own.items() if f in FOLLOWED_FIELDS and said.get(f, known.get(f)) != v]
     return _input({**known, **said}, unfollowed), unfollowed
 
 

@@ -63,9 +63,11 @@ def open_training_photos(source: str, validation: str = "", seed: int = 0) -> tu
     if not validation:
         return open_photo_source(source, seed=seed)
     train = open_photo_source(source, holdout=0, seed=seed)[0]
-    whole, own = open_photo_source(validation, holdout=0)
+    whole, own = open_photo_source(validation, holdout=0, seed=seed)
     judged = own if len(own) else whole
-    if (source == validation and judged is whole) or _overlap(train.root, judged.root):
+    tables, judged_tables = ({file.resolve() for file in _tables(one).values()} for one in (source, validation))
+    same = source == validation or tables & judged_tables
+    if (same and judged is whole) or _overlap(train.root, judged.root):
         raise DataError("{name} holds photos that are trained on: name other photos to validate on.", name=validation)
     return train, _numbered_by(train.classes, judged)
 

@@ -34,7 +34,7 @@ def compute_film_frame(vit: load_model.Vit, photos: Sequence[Photo]) -> dict[str
 
 
 def film_frame_from_recordings(vit: load_model.Vit, recs: Sequence[Recording]) -> dict[str, NDArray]:
-    """`compute_film_frame` photos that are recorded already."""
+    """The arrays of a frame, of photos that are recorded already."""
     looks = [rec.grid.to_map(rec.pooling_weights @ rec.attention_per_layer()[-1]) for rec in recs]  # (rows, cols) each
     kernel, table = load_model.patch_kernel(vit), load_model.position_embeddings(vit)
     frame: dict[str, Any] = {

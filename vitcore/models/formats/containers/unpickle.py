@@ -2,8 +2,8 @@
 
 Python's own `pickle._Unpickler` reads the opcodes. Each that would import, call or hash is replaced: nothing that the pickle
 names is imported or called. What it would call is made here where it is a tensor (`TensorPlace`); settings that people save
-beside weights (paths, dates, NumPy's scalars, OmegaConf) become a `Stub`, and every other call is refused. Memory and time stay
-in proportion to the file: keys that are costly to hash and containers that are copied without end have no place in weights.
+beside weights (paths, dates, NumPy's scalars, OmegaConf) become an `ObjectStub`, and every other call is refused. Memory and time
+stay in proportion to the file: keys that are costly to hash and containers that are copied without end have no place in weights.
 Protocol: github.com/python/cpython/blob/main/Lib/pickle.py, torch's part: torch/_utils.py, torch/serialization.py.
 """
 
@@ -25,7 +25,7 @@ from vitcore.models.formats.containers.pickle_objects import (
     stub_of_call,
 )
 
-HARMLESS_CALLS = re.compile(  # of these nothing is called, either: what they would make is a `Stub`
+HARMLESS_CALLS = re.compile(  # of these nothing is called, either: what they would make is an `ObjectStub`
     r"numpy\.(_?core\.)?(multiarray|numeric)\.(scalar|_reconstruct|_frombuffer)|numpy\.(dtype|ndarray)|numpy\.dtypes\.\w+"
     r"|numpy\.random\._pickle\.\w+|numpy\.(bool|str|bytes|u?int|float|complex)\w*"
     r"|pathlib\.(_local\.)?(Pure)?(Posix|Windows)?Path|datetime\.(datetime|date|time|timedelta|timezone)"
@@ -59,7 +59,7 @@ class _Opcodes(dict[int, Any]):
 
 
 class _Unpickler(pickle._Unpickler):
-    """The machine of the opcodes, which puts `Global`, `Stub`, `Storage` and `TensorPlace` in the place of objects."""
+    """The machine of the opcodes, which puts `GlobalName`, `ObjectStub`, `TensorStorage` and `TensorPlace` for objects."""
 
     stack: list[Any]
     metastack: list[list[Any]]  # of what lies below the marks
