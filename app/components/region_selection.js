@@ -8,6 +8,7 @@ import { digits, fillIn, percent } from "./text_formatting.js"
 
 const DRAG_PX = 6 // a press that moves less is a click
 const RESTS_MS = 200 // a region changes many times while it is drawn; browsers refuse an address that does
+const SETTLED_MS = 2000 // what the server answers to a choice made just before is there
 const KEY = "region" // in the address
 const SHOWN = "region-shown" // said to the other maps of the page
 const BEGUN = "map-begun" // maps of a page that was left then stop listening, and are forgotten
@@ -80,6 +81,8 @@ export function listenRegion(canvas, s, { grid, at, start, changed, flipped = ()
   let press = null // the pointer that is down, where it came down, and whether it has drawn a region since
   const shape = () => `${grid().rows} ${grid().cols}`
   let drawnOn = "", begun = false, timer
+  let written // the region that this map put into the address, null where it took it out; the server's answer to an earlier choice undoes that
+  const write = () => figure.isConnected && written !== undefined && writeAddress(written)
   const show = region => {
     drawnOn = shape()
     s.region = region && region.from !== region.to ? region : null
@@ -92,16 +95,18 @@ export function listenRegion(canvas, s, { grid, at, start, changed, flipped = ()
     show(region)
     clearTimeout(timer)
     timer = setTimeout(() => {
-      if (!figure.isConnected) return
-      writeAddress(s.region && regionText(s.region, of))
-      window.dispatchEvent(new Event(SHOWN))
+      written = s.region && regionText(s.region, of)
+      write()
+      window.dispatchEvent(new CustomEvent(SHOWN, { detail: figure }))
+      timer = setTimeout(write, SETTLED_MS)
     }, RESTS_MS)
   }
   const fromAddress = () => {
     const region = regionOfAddress(location.search, grid())
     if (region?.from !== s.region?.from || region?.to !== s.region?.to) show(region)
   }
-  const hear = ({ type }) => {
+  const hear = (/** @type {any} */ { type, detail }) => {
+    if (type === SHOWN && detail !== figure) written = undefined
     if (!figure.isConnected) for (const name of [SHOWN, BEGUN]) window.removeEventListener(name, hear)
     else if (type === SHOWN && begun && !blocked()) fromAddress()
   }
@@ -120,6 +125,7 @@ export function listenRegion(canvas, s, { grid, at, start, changed, flipped = ()
     if (s.region && (blocked() || drawnOn !== shape())) become(null)
     else if (!begun && !blocked()) fromAddress()
     begun ||= !blocked()
+    if (written !== undefined) timer = setTimeout(write, RESTS_MS)
   }
   figure.removeAttribute("data-region")
   listen("pointerdown", event => {

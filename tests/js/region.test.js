@@ -160,3 +160,33 @@ test("an address brings its region to maps of its grid, and to no other", () => 
   mock.timers.tick(200)
   assert.equal(location.href, "http://here/") // of a map that is no more
 })
+
+test("the server's answer to what was chosen just before takes no region out of the address, and brings none back", () => {
+  const { s, press, escape } = stage()
+  s.fitRegion()
+  press("ArrowRight", { shiftKey: true })
+  mock.timers.tick(200)
+  location.href = "http://here/?layer=3" // of a run of the server that began before
+  s.fitRegion()
+  mock.timers.tick(200)
+  assert.equal(location.href, "http://here/?layer=3&region=5-6-3x4")
+  location.href = "http://here/?layer=4" // without anything new for the map
+  mock.timers.tick(2000)
+  assert.equal(location.href, "http://here/?layer=4&region=5-6-3x4")
+  escape()
+  mock.timers.tick(200)
+  location.href = "http://here/?layer=5&region=5-6-3x4"
+  mock.timers.tick(2000)
+  assert.equal(location.href, "http://here/?layer=5")
+})
+
+test("maps of a page that was left stop listening when the next page's map begins", () => {
+  const add = window.addEventListener.bind(window), remove = window.removeEventListener.bind(window), heard = new Set()
+  Object.assign(window, { addEventListener: (name, hear) => { heard.add(hear); add(name, hear) }, removeEventListener: (name, hear) => { heard.delete(hear); remove(name, hear) } })
+  const left = stage()
+  assert.equal(heard.size, 1)
+  left.figure.isConnected = false
+  stage()
+  mock.timers.tick(200)
+  assert.equal(heard.size, 1)
+})
