@@ -4,7 +4,7 @@ import re
 
 import pytest
 from playwright.sync_api import Page, expect
-from wait_and_look import at_rest, canvas, changed, drawn, in_both, resize, serious, too_wide
+from wait_and_look import at_rest, canvas, changed, drawn, in_both, resize, serious, settled, too_wide
 
 from tests.benchmarks.first_screen_layout import LEAST_LONGEST, LEAST_SHARE, LOOK, figures
 
@@ -109,8 +109,7 @@ def test_all_of_look_is_on_a_projectors_screen_and_numbers_fill_it_with_one_pict
         expect(alone).to_have_count(int(name is not None))
         if name is not None:
             expect(page.locator(f"section.{names[name - 1]}")).to_have_attribute("data-alone", "")
-            box = alone.bounding_box()
-            assert box["width"] > 1800 and box["height"] > 1000
+            settled(page, alone.bounding_box, lambda box: box and box["width"] > 1800 and box["height"] > 1000)
     page.keyboard.press("PageDown")  # past the last: on with the lecture
     expect(page).to_have_url(re.compile("/story"))
     assert page.evaluate("document.fullscreenElement") is None
