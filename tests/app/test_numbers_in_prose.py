@@ -45,6 +45,7 @@ REASONS = {
     "common: paper same photos": IMAGENET, "common: paper other photos": IMAGENET, "common: paper namesake": PAPER,
     "common: residual help": "the choice of arXiv 2005.00928", "outliers: histogram limits": "of arXiv 2309.16588, cited beside it",
     **{f"overview: {name} title": "a section's place" for name in ("filters", "positions", "distance", "rollout")},
+    "overview: take": "patches, filters, positions, distance and rollout",
     "outliers: why": "of arXiv 2309.16588, cited beside it", "story: patches options": TWICE, "story: patches answer": TWICE,
     "switch: square.8": "a setting by its value", "switch: square.4": "a setting by its value",
     "switch: square.2": "a setting by its value",
