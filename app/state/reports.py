@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from vitcore.figures.drawing import Drawing, remove_title
 from vitcore.figures.painters.png_and_svg import print_figure
 from vitcore.figures.positions import position_similarity_tile
 from vitcore.figures.theme_colours import Mode, file_to_data_uri
+from vitcore.report.folder_or_zip import ZipFolder
 from vitcore.report.report_settings import ReportOrigin, ReportSettings
 
 if TYPE_CHECKING:
@@ -64,11 +64,10 @@ def _drawn(rec: Recording, settings: ReportSettings, mode: Mode, vit: Vit) -> di
 def five_pictures(model: str, photo: str, settings: ReportSettings, mode: Mode) -> bytes:
     """The pictures of the page Look as PNG files in a ZIP file, numbered as there, as far as they are defined for the model."""
     vit, rec = cached_recordings.recording_from_key(model, photo, settings.fusion)
-    drawn = _drawn(rec, settings, mode, vit)
-    with zipfile.ZipFile(file := io.BytesIO(), "w") as files:
-        for number, name in enumerate(LOOK, 1):
-            if name in drawn:
-                files.writestr(f"{number}-{name}.png", print_figure(drawn[name][1], "png"))
+    rec = cached_recordings.cached_recording(vit, rec.photo, settings.block(vit.blocks))  # with the heads of one layer
+    drawn = _drawn(cached_recordings.recording_with_fusion(vit, rec, settings.fusion), settings, mode, vit)
+    pngs = {f"{n}-{name}.png": print_figure(drawn[name][1], "png") for n, name in enumerate(LOOK, 1) if name in drawn}
+    ZipFolder(file := io.BytesIO()).write_files(pngs)
     return file.getvalue()
 
 

@@ -229,6 +229,16 @@ def test_the_five_pictures_are_taken_as_files(rec, shipped):
     assert made[3]["5-rollout.png"] != made[None]["5-rollout.png"] and made[3]["2-filters.png"] == made[None]["2-filters.png"]
 
 
+def test_the_pictures_of_a_model_whose_heads_do_not_all_fit(rec, shipped, kinds, offer):
+    with patch.object(cached_recordings, "KEEP_MAPS_MB", 0):
+        data = reports.five_pictures(shipped.name, rec.photo.key, ReportSettings(), "light")
+        assert len(zipfile.ZipFile(io.BytesIO(data)).namelist()) == len(PICTURES)
+        assert len(App("bring").fine().component("sheet_pictures")["tiles"]) == len(reports.SHEET)
+    offer(windows=kinds["windows"])
+    labels = [one.proto.label for one in App("overview", model="windows").fine().at.get("download_button")]
+    assert texts.prose("overview", "en")["take"] not in labels, "of a model in whose windows there is no rollout"
+
+
 def test_the_doors_open():
     menu = texts.prose("menu", "en")
     app = App("overview", lecture="true", photo="cat").fine()  # bound to the address, which Streamlit guards

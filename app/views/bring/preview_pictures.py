@@ -22,7 +22,7 @@ def show_preview_pictures(text: Prose) -> None:
     is_open = model is not None and model.options is not None
     try:
         vit = loaded_models.loaded_model(model.version if model is not None and is_open else DEFAULT_MODEL)
-        rec = cached_recordings.cached_recording(vit, current_photo.load_photo(vit.bands))
+        rec = cached_recordings.cached_recording(vit, current_photo.load_photo(vit.bands), vit.blocks - 1)
         tiles = reports.layer_picture_tiles(rec, texts.language(), light_or_dark.current_theme(), vit)
     except (ModelError, PhotoError, memory_cache.MemoryBudgetError):
         return  # the page is for the file; what went wrong with the photo or the model is said where it is looked at

@@ -9,7 +9,7 @@ from app import texts
 from app.components.component_files import media_url
 from app.components.look.look import LABELS
 from app.shell import lecture_mode
-from app.state import landing_figures
+from app.state import landing_figures, reports
 from app.state.recordings import attention_for_browser, cached_outliers, look_for_browser
 from app.state.visit.visit import Visit
 from app.widgets import attention_urls, outlier_masking
@@ -21,7 +21,6 @@ TEXT_KEYS = (
     "patches caption", "filters caption", "positions caption", "distance caption", "distance hollow", "distance one",
     "rollout caption", "layer axis", "readout short",
 )  # fmt: skip
-PICTURES = ("patches", "filters", "positions", "distance", "rollout")
 
 
 def early_message(ready: dict[str, Any], text: texts.Prose, mode: str) -> dict[str, Any]:
@@ -31,7 +30,7 @@ def early_message(ready: dict[str, Any], text: texts.Prose, mode: str) -> dict[s
         "early": True, "mode": mode, "grid": ready["grid"], "photo": ready["image"], "detail": ready["detail"],
         "values": ready["values"], "answer": _answer(landing_figures.translated_top_classes(ready)), "answer note": "",
         "blocks": 1, "heads": 1, "maps": [], "span": 1, "middle": 0,
-        "undefined": dict.fromkeys(PICTURES, ""), "outliers": nobody, "state": _state(None, None, None, False),
+        "undefined": dict.fromkeys(reports.LOOK, ""), "outliers": nobody, "state": _state(None, None, None, False),
         "colours": ready["colours"], "words": _words(text, say(ready["readout"])),
     }  # fmt: skip
 

@@ -26,14 +26,13 @@ TARGETS = {
     "head": shared_selection.HEAD,
     "mask": outlier_masking.STATE_KEY,
 }
-PAGES = ("patches", "filters", "positions", "distance", "rollout")
 OPEN = "_open_page"
 
 
 @st.fragment
 def show_look(model: str, text: texts.Prose) -> None:
     """The pictures; runs on its own when something is chosen, and holds nothing in between."""
-    if (page := st.session_state.pop(OPEN, None)) in PAGES:
+    if (page := st.session_state.pop(OPEN, None)) in reports.LOOK:
         switch_page(page)
     vit = loaded_models.loaded_model(model)
     photo = current_photo.load_photo(vit.bands)
@@ -61,8 +60,9 @@ def show_look(model: str, text: texts.Prose) -> None:
         masked = outlier_masking.is_masking_applied(visit)
         look(look_message(visit, layer, masked), key="look", targets=TARGETS, open_page=_open_page)
         photo_ids_and_titles.show_imagenet_name([label for label, _ in visit.recording.top_classes(2, translated=True)])
-    with files:
-        _download_button(visit)
+    if vit.is_global:
+        with files:
+            _download_button(visit)
     copy_link.offer_handout(
         patch=patch, ask=patch is not None, layer=layer, one_head=None if layer is None else head, **copy_link.USUAL_ROLLOUT
     )

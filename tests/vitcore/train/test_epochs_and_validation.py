@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pyarrow as pa
@@ -122,10 +123,18 @@ def test_validation_photos_are_none_of_the_training_s(home):
             pa.table({"image": [{"bytes": (home / "others" / "a" / "0.png").read_bytes()}] * 4, "label": [0, 1, 0, 1]}),
             f"{name}.parquet",
         )
-    for source, same in (("one.parquet", "./one.parquet"), ("one.parquet,other.parquet", "other.parquet")):
+    (home / "both").mkdir()
+    for name in ("train", "test"):
+        shutil.copy("one.parquet", home / "both" / f"{name}.parquet")
+    for source, same in (
+        ("one.parquet", "./one.parquet"), ("one.parquet,other.parquet", "other.parquet"), ("both/test.parquet", "both"),
+    ):  # fmt: skip
         with pytest.raises(DataError, match="photos that are trained on"):
             open_training_photos(source, same)
-    assert [len(part) for part in open_training_photos("one.parquet", "other.parquet")] == [4, 4]
+    for source, other in (("one.parquet", "other.parquet"), ("both", "both/test.parquet"), ("both", "both")):
+        assert [len(part) for part in open_training_photos(source, other)] == [4, 4]
+    drawn = "drawn:classes=2,px=16,photos=24,validation=4"
+    assert [len(part) for part in open_training_photos(drawn, drawn.replace("validation=4", "validation=3"))] == [24, 3]
 
 
 def test_a_run_that_goes_on_keeps_its_validation_photos(home, monkeypatch):

@@ -37,7 +37,8 @@ def head_maps(rec: "Recording", block: int, token: int | None = None) -> NDArray
     if block not in rec.maps:
         raise KeyError(f"the heads of block {block} were not kept: record(vit, image, maps=[{block}]) keeps them")
     start = start_distribution(rec.pooling_weights if token is None else token, rec.grid.tokens).astype(np.float32)
-    return rec.grid.to_map(np.einsum("t,htk->hk", start, rec.maps[block].astype(np.float32)))
+    rows = np.flatnonzero(start)  # mostly one
+    return rec.grid.to_map(np.einsum("t,htk->hk", start[rows], rec.maps[block][:, rows].astype(np.float32)))
 
 
 def attention_per_layer(rec: "Recording", fusion: str = "mean") -> NDArray[np.float32]:

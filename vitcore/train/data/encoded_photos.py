@@ -27,11 +27,14 @@ SCHEMA = pa.schema([("photo", pa.large_binary()), ("path", pa.large_string())])
 class EncodedPhotos(Sequence[bytes]):
     """Rows `which` of a table with the columns `photo` and `path`; of `files` that are mapped, or of one in memory.
 
-    Another process opens the files again rather than being sent what is in them.
+    Another process opens the files again rather than being sent what is in them. `parquet`: the files that the table's rows are
+    from, with as many rows of each, in order; another process does without.
     """
 
-    def __init__(self, table: pa.Table, which: NDArray[np.int64], files: tuple[Path, ...] = ()) -> None:
-        self._table, self._which, self._files = table, which, files
+    def __init__(
+        self, table: pa.Table, which: NDArray[np.int64], files: tuple[Path, ...] = (), parquet: tuple[tuple[Path, int], ...] = ()
+    ) -> None:
+        self._table, self._which, self._files, self._parquet = table, which, files, parquet
 
     def __len__(self) -> int:
         return len(self._which)
@@ -41,7 +44,19 @@ class EncodedPhotos(Sequence[bytes]):
 
     def select(self, which: NDArray[np.int64]) -> "EncodedPhotos":
         """The photos at `which`, in that order; none is read."""
-        return EncodedPhotos(self._table, self._which[which], self._files)
+        return EncodedPhotos(self._table, self._which[which], self._files, self._parquet)
+
+    def shares_photos(self, other: "EncodedPhotos") -> bool:
+        """Whether a row of a Parquet file is in both."""
+        rows, theirs = self._rows_by_file(), other._rows_by_file()
+        return any(np.intersect1d(rows[file], theirs[file]).size for file in rows.keys() & theirs.keys())
+
+    def _rows_by_file(self) -> dict[Path, NDArray[np.int64]]:
+        found, start = {}, 0
+        for file, count in self._parquet:
+            found[file] = self._which[(self._which >= start) & (self._which < start + count)] - start
+            start += count
+        return found
 
     def keys(self) -> Iterator[bytes]:
         """What each photo is known by: its path, else its bytes."""
@@ -59,15 +74,22 @@ def open_encoded_photos(files: Sequence[tuple[Path, str]], home: Path) -> Encode
     They are mapped if together they are larger than `MAX_MEMORY_SHARE`; the Arrow files are kept in `home`, one a Parquet file.
     Raises: DataError, if the column holds no bytes, or there is no room on the disk.
     """
+    mapped: tuple[Path, ...] = ()
     if sum(file.stat().st_size for file, _ in files) > MAX_MEMORY_SHARE * machine_memory_bytes():
-        return _again(tuple(_mapped(file, column, home) for file, column in files))
-    table = pa.concat_tables([_plain(pq.read_table(file, columns=[column]), column, file) for file, column in files])
-    return EncodedPhotos(table, np.arange(len(table)))
+        mapped = tuple(_mapped(file, column, home) for file, column in files)
+        tables = _map_tables(mapped)
+    else:
+        tables = [_plain(pq.read_table(file, columns=[column]), column, file) for file, column in files]
+    parquet = tuple((file.resolve(), len(table)) for (file, _), table in zip(files, tables, strict=True))
+    return EncodedPhotos(pa.concat_tables(tables), np.arange(sum(map(len, tables))), mapped, parquet)
 
 
-def _again(files: tuple[Path, ...], which: NDArray[np.int64] | None = None) -> EncodedPhotos:
-    table = pa.concat_tables([pa.ipc.open_file(pa.memory_map(str(file))).read_all() for file in files])
-    return EncodedPhotos(table, np.arange(len(table)) if which is None else which, files)
+def _map_tables(files: tuple[Path, ...]) -> list[pa.Table]:
+    return [pa.ipc.open_file(pa.memory_map(str(file))).read_all() for file in files]
+
+
+def _again(files: tuple[Path, ...], which: NDArray[np.int64]) -> EncodedPhotos:
+    return EncodedPhotos(pa.concat_tables(_map_tables(files)), which, files)
 
 
 def _mapped(file: Path, column: str, home: Path) -> Path:

@@ -11,6 +11,7 @@ from vitcore.assets import SAMPLES, sample_photo_rows
 from vitcore.errors import refusal_reason
 from vitcore.images import SUFFIXES
 from vitcore.train.data import parquet
+from vitcore.train.data.encoded_photos import EncodedPhotos
 from vitcore.train.data.photos import DataError, Photos, check_has_classes, data_folder, split_photos
 from vitcore.train.data.synthetic_dataset import SOURCE_NAME, open_synthetic_dataset
 
@@ -65,18 +66,18 @@ def open_training_photos(source: str, validation: str = "", seed: int = 0) -> tu
     train = open_photo_source(source, holdout=0, seed=seed)[0]
     whole, own = open_photo_source(validation, holdout=0, seed=seed)
     judged = own if len(own) else whole
-    tables, judged_tables = ({file.resolve() for file in _tables(one).values()} for one in (source, validation))
-    same = source == validation or tables & judged_tables
-    if (same and judged is whole) or _overlap(train.root, judged.root):
+    if (source == validation and judged is whole) or _overlap(train, judged):
         raise DataError("{name} holds photos that are trained on: name other photos to validate on.", name=validation)
     return train, _numbered_by(train.classes, judged)
 
 
-def _overlap(one: Path | None, two: Path | None) -> bool:
-    """Whether one of two folders lies in the other."""
-    if one is None or two is None:
+def _overlap(train: Photos, judged: Photos) -> bool:
+    """Whether one of two folders lies in the other, or a row of a Parquet file is in both."""
+    if isinstance(train.items, EncodedPhotos) and isinstance(judged.items, EncodedPhotos):
+        return train.items.shares_photos(judged.items)
+    if train.root is None or judged.root is None:
         return False
-    one, two = one.resolve(), two.resolve()
+    one, two = train.root.resolve(), judged.root.resolve()
     return one.is_relative_to(two) or two.is_relative_to(one)
 
 
