@@ -26,13 +26,14 @@ export function extentOf({ from, to }, { cols }) {
 
 /** A region as an address has it: its two corners and the grid that they are of.
  * @param {Region} region @param {Grid} grid */
-export const regionText = ({ from, to }, { rows, cols }) => `${from}-${to}-${rows}x${cols}`
+const regionText = ({ from, to }, { rows, cols }) => `${from}-${to}-${rows}x${cols}`
 
 /** The region of an address; null where there is none, or one of another grid.
  * @param {string} search @param {Grid} grid @returns {Region | null} */
 export function regionOfAddress(search, grid) {
-  const [, from, to] = (/^(\d+)-(\d+)-/.exec(new URLSearchParams(search).get(KEY) ?? "") ?? []).map(Number), region = { from, to }
-  const fits = regionText(region, grid) === new URLSearchParams(search).get(KEY) && Math.max(from, to) < grid.rows * grid.cols
+  const text = new URLSearchParams(search).get(KEY) ?? ""
+  const [, from, to] = (/^(\d+)-(\d+)-/.exec(text) ?? []).map(Number), region = { from, to }
+  const fits = regionText(region, grid) === text && Math.max(from, to) < grid.rows * grid.cols
   return fits && from !== to ? region : null
 }
 
@@ -125,7 +126,7 @@ export function listenRegion(canvas, s, { grid, at, start, changed, flipped = ()
     if (s.region && (blocked() || drawnOn !== shape())) become(null)
     else if (!begun && !blocked()) fromAddress()
     begun ||= !blocked()
-    if (written !== undefined) timer = setTimeout(write, RESTS_MS)
+    if (written !== undefined) setTimeout(write, RESTS_MS)
   }
   figure.removeAttribute("data-region")
   listen("pointerdown", event => {

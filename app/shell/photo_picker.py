@@ -159,10 +159,8 @@ def second_photo_menu(visit: Visit, label: str) -> SecondPhoto:
     ids = [*([usual] if usual else []), *(one for one in ids if one != usual), *own]
     if st.session_state.get(SECOND_PHOTO) not in (None, *ids):
         st.session_state[SECOND_PHOTO] = ids[0]
-    names = photo_ids_and_titles.photo_titles_by_id(texts.language(), ids)
-    there = [photo_ids_and_titles.photo_titles_by_id(lang, ids) for lang in texts.LANGUAGES]
-    chosen = query_controls.select_menu(label, names, SECOND_PHOTO, there, width=200)
+    chosen = photo_menu(label, ids, SECOND_PHOTO, width=200)
     with st.popover(texts.prose("common")["own second photo"], icon=":material/upload:"):
         photo_uploader(SECOND_FILE)
         st.caption(texts.prose("common")["second photo kept"])
-    return SecondPhoto(chosen, names[chosen])
+    return SecondPhoto(chosen, photo_ids_and_titles.photo_titles_by_id(texts.language(), ids)[chosen])

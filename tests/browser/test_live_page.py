@@ -144,10 +144,7 @@ def image_cache_mb(page) -> float:
     session.send("Tracing.start", {"traceConfig": only | {"memoryDumpConfig": {"triggers": []}}, "transferMode": "ReportEvents"})
     session.send("Tracing.requestMemoryDump", {"levelOfDetail": "detailed"})
     session.send("Tracing.end")
-    for _ in range(LONG_MS // 50):
-        if ended:
-            break
-        page.wait_for_timeout(50)
+    settled(page, lambda: ended, bool)
     sizes = [one["args"]["dumps"].get("allocators", {}).get("cc/image_memory") for one in found if one["ph"] == "v"]
     assert any(sizes), "the browser has said nothing"
     return sum(int(size["attrs"]["size"]["value"], 16) for size in sizes if size) / 1e6

@@ -116,11 +116,10 @@ def draw_steering(args: argparse.Namespace, vit: Vit) -> None:
     from vitcore.forward.layer_indices import layer_index
     from vitcore.forward.recording import to_model_input
     from vitcore.interventions.steering import steering_direction, steering_sweep
-    from vitcore.models.vit import no_classes_error
+    from vitcore.models.vit import check_classes
     from vitcore.probabilities import probabilities, top_classes
 
-    if not vit.labels:
-        raise no_classes_error(vit)
+    check_classes(vit)
     try:
         scales = [float(one) for one in args.scales.split(",")]
     except ValueError:

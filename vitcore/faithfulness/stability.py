@@ -18,7 +18,7 @@ from vitcore.faithfulness.covered_patches import Progress, no_progress
 from vitcore.faithfulness.method_maps import MAPS, method_maps
 from vitcore.forward.recording import Recording, record_batch
 from vitcore.grid import Grid
-from vitcore.models.vit import Vit, check_bands, no_classes_error
+from vitcore.models.vit import Vit, check_bands, class_index
 from vitcore.probabilities import probabilities
 
 JPEG_QUALITY = 75
@@ -77,11 +77,10 @@ def stability_test(
     photo's map for the second likeliest class: 1 for methods that ask no class; NaN where a map is flat. `target` is a class by
     its index (default: the likeliest). Raises: ModelError, for a model without classes or of other bands.
     """
-    if not vit.labels:
-        raise no_classes_error(vit)
+    asked = class_index(vit, target)
     check_bands(vit, 3)
     names, order = tuple(names), np.argsort(-rec.logits, kind="stable")
-    chosen = int(order[0]) if target is None else target
+    chosen = int(order[0]) if asked is None else asked
     other = int(next(one for one in order if one != chosen))
     first = method_maps(vit, rec, names, chosen)
     found: dict[str, dict[str, float]] = {name: {} for name in first}

@@ -29,7 +29,7 @@ from vitcore.forward.recordings.model_inputs import pixels_to_model_inputs
 from vitcore.grid import Grid
 from vitcore.images import InputKind, PhotoSource
 from vitcore.models.model_cards import ModelError
-from vitcore.models.vit import Vit, check_observed_calls, check_observed_heads, check_vit, class_index
+from vitcore.models.vit import Vit, check_classes, check_observed_calls, check_observed_heads, check_vit, class_index
 from vitcore.module_swaps import with_swapped_modules
 from vitcore.translation import say
 
@@ -120,7 +120,7 @@ def relevance(
 
 def _targets(vit: Vit, inputs: list[Tensor], target: int | str | Sequence[int | str] | None) -> tuple[int, ...]:
     """The class of each image."""
-    class_index(vit, None)  # has it classes?
+    check_classes(vit)
     if target is None:
         with torch.no_grad():
             return tuple(int(vit.module(x)[0].argmax()) for x in inputs)

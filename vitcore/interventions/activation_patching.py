@@ -77,9 +77,7 @@ def activation_patching(
     photo; PhotoError; ModelError, for a model without classes or one attention over its patches, and two photos of one answer.
     """
     check_activations_defined(vit)
-    asked = (None, None) if classes is None else tuple(class_index(vit, one) for one in classes)
-    if not vit.labels:
-        class_index(vit, None)
+    asked = tuple(class_index(vit, one) for one in ((None, None) if classes is None else classes))
     both = [to_model_inputs(vit, one, inputs) for one in (photo, other)]
     if any(len(one) != 1 for one in both):
         raise ValueError("activations go from one photo to one other")

@@ -192,13 +192,18 @@ def no_classes_error(vit: Vit) -> ModelError:
     return ModelError("{name} has no classification head, so it has no class to explain.", name=vit.display_name)
 
 
+def check_classes(vit: Vit) -> None:
+    """Raises: ModelError, for a model without classes."""
+    if not vit.labels:
+        raise no_classes_error(vit)
+
+
 def class_index(vit: Vit, target: int | str | None) -> int | None:
     """The index of a class by index or name; None stays.
 
     Raises: ValueError; ModelError, for a model without classes and for a name that none or several have.
     """
-    if not vit.labels:
-        raise no_classes_error(vit)
+    check_classes(vit)
     if isinstance(target, str):
         return class_index_by_name(vit.labels, target)
     if target is None:

@@ -1,6 +1,7 @@
 // The explorer's parts, made once for a model, and what they do when touched: by mouse, by keys, by a finger.
 
 import { decodeTable, palettes, smallMap } from "./explorer_attention_bytes.js"
+import { make } from "../elements.js"
 import { choose, commit } from "../pending_choices.js"
 import { clamp, fillIn } from "../text_formatting.js"
 import { ARROWS, neighbour } from "../keys.js"
@@ -8,12 +9,6 @@ import { label, say } from "./explorer_sentences.js"
 import { mapFor, prefetch, schedule } from "./explorer_draw.js"
 import { holding, placeOf } from "../heat_overlay.js"
 import { listenRegion } from "../region_selection.js"
-
-function make(tag, into, facts = {}) {
-  const element = Object.assign(document.createElement(tag), facts)
-  into.append(element)
-  return element
-}
 
 // Cards, tiles and the strip for this many heads, blocks and prefix tokens.
 export function build(s) {

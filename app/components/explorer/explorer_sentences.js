@@ -153,7 +153,6 @@ export function label(s) {
     card.word.textContent = facts ? fillIn(words["over all"], { word: facts.word }) : "…"
     card.facts.textContent = facts ? facts.facts : ""
     card.button.title = facts ? `${facts.word}\n${facts.rule}` : ""
-    card.button.classList.toggle("two", st.second !== null)
   })
   s.tiles.forEach(({ button }, token) => {
     button.setAttribute("aria-pressed", String(st.token === token || st.second === token))

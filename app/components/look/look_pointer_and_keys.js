@@ -1,5 +1,6 @@
 // The Look page's parts, made once for a model and a photo, and what they do when touched: by mouse, by keys, by a finger.
 
+import { make } from "../elements.js"
 import { choose } from "../pending_choices.js"
 import { fetched } from "../explorer/explorer_attention_bytes.js"
 import { ARROWS, neighbour } from "../keys.js"
@@ -10,12 +11,6 @@ import { fly, schedule } from "./look_draw.js"
 import { nearestDot } from "./look_numbers.js"
 
 const PLAY_MS = 4000, NEAR_PX = 14
-
-function make(tag, into, facts = {}) {
-  const element = Object.assign(document.createElement(tag), facts)
-  into.append(element)
-  return element
-}
 
 export function build(s) {
   s.fitRegion()

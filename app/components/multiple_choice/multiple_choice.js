@@ -1,5 +1,6 @@
 // The choices of a question as buttons; A to D and 1 to 4 pick one unless a person writes, and nothing is picked twice.
 
+import { element } from "../elements.js"
 import { taken } from "../keys.js"
 
 const LETTERS = "ABCD"
@@ -63,9 +64,3 @@ function picture(one) {
   return image
 }
 
-function element(tag, name = "", text = "") {
-  const made = document.createElement(tag)
-  if (name) made.className = name
-  if (text) made.textContent = text
-  return made
-}

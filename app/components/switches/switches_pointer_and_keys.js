@@ -1,6 +1,7 @@
 // What the switches do when touched, by mouse, finger or keys, and what they say.
 
 import { showChange } from "../answer_change/answer_change.js"
+import { make } from "../elements.js"
 import { choose } from "../pending_choices.js"
 import { holding } from "../heat_overlay.js"
 import { fillIn } from "../text_formatting.js"
@@ -15,7 +16,7 @@ export function listenSwitches(s) {
   for (const canvas of s.root.querySelectorAll("canvas[data-when]")) holding(canvas, bare => { s.bare = bare; scheduleSwitches(s) })
 }
 
-const added = (parent, tag, className, words) => parent.appendChild(Object.assign(document.createElement(tag), { className, textContent: words }))
+const added = (parent, tag, className, words) => make(tag, parent, { className, textContent: words })
 
 /** The grid and the chips, of what this model has. */
 export function buildBoard(s) {

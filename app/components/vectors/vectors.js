@@ -1,5 +1,6 @@
 // Vectors as rows of little bars: what enters, what each part makes of it, what is added to the stream.
 
+import { element } from "../elements.js"
 import { minus } from "../text_formatting.js"
 
 const NS = "http://www.w3.org/2000/svg"
@@ -23,13 +24,6 @@ function row(r) {
   size.append(r.unit || "")
   li.append(rail, what, r.looks ? looks(r.looks) : bars(r), size)
   return li
-}
-
-function element(tag, name, words) {
-  const made = document.createElement(tag)
-  if (name) made.className = name
-  if (words !== undefined) made.textContent = words
-  return made
 }
 
 // "q_{h}" and "z′^{p}" become a subscript and a superscript; "\rm{LN}" stands upright.

@@ -13,12 +13,14 @@ from vitcore.assets import SAMPLES as SAMPLES
 from vitcore.assets import sample_photo_rows as sample_photo_rows
 from vitcore.images import Photo, open_photo
 
+THUMBNAIL_PX = 112
+
 
 @lru_cache(maxsize=64)
-def sample_thumbnail(sample: str, side_px: int = 112) -> bytes:
+def sample_thumbnail(sample: str) -> bytes:
     """A small square of a sample photo, WebP."""
     file = io.BytesIO()
-    ImageOps.fit(Image.open(SAMPLES / f"{sample}.jpg"), (side_px, side_px)).save(file, "WEBP", quality=72)
+    ImageOps.fit(Image.open(SAMPLES / f"{sample}.jpg"), (THUMBNAIL_PX, THUMBNAIL_PX)).save(file, "WEBP", quality=72)
     return file.getvalue()
 
 

@@ -100,8 +100,7 @@ def _photo_problem(model: uploaded_model.UploadedModel) -> str | None:
 
 
 def _request_overview(text: Prose) -> None:
-    st.session_state["model"] = uploaded_model.MODEL_ID
-    request_page("overview", {"model": text["yours"]})
+    request_page("overview", {"model": text["yours"]}, model=uploaded_model.MODEL_ID)
 
 
 def _discard_model() -> None:

@@ -79,9 +79,9 @@ def show_clicked_run(text: Prose) -> None:
         if run_status.run_model_folder(f"runs/{run}") is None:
             st.caption(text["run not here"])
             return
+        model = {"model": f"runs/{run}"}
         with st.container(horizontal=True):
             for slug, icon in PAGE_ICONS.items():
-                model = {"model": f"runs/{run}"}
                 st.button(
                     text[f"open {slug}"], key=f"open_{slug}", icon=icon, on_click=request_page, args=(slug, model), kwargs=model
                 )

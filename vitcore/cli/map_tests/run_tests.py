@@ -99,10 +99,9 @@ def _run_on_one(vit: Vit, rec: Recording, name: str, args: argparse.Namespace, f
     from vitcore.faithfulness.method_ranking import photo_deletion
     from vitcore.faithfulness.stability import stability_test
     from vitcore.faithfulness.weight_randomisation import randomisation_tests
-    from vitcore.models.vit import no_classes_error
+    from vitcore.models.vit import check_classes
 
-    if not vit.labels:
-        raise no_classes_error(vit)
+    check_classes(vit)
     target = int(rec.logits.argmax())
     with tqdm(desc=name, leave=False, file=sys.stderr) as bar:
 
