@@ -108,7 +108,7 @@ def test_swapped_tokens_and_the_layer_of_the_turn(shipped):
 
 def test_the_steered_answer_is_the_librarys_and_goes_along_as_a_film(shipped, monkeypatch):
     taken = {}
-    monkeypatch.setattr("app.views.switch.patching_view.show_downloads", lambda make, key, **rest: taken.update(rest))
+    monkeypatch.setattr("app.views.switch.steering_view.show_downloads", lambda make, key, **rest: taken.update(rest))
     app = App("switch", second_photo="espresso", steer="100", steer_layer="6").fine()
     direction = vitcore.steering_direction(shipped, towards=photo("espresso"), away=photo(), layer=6)
     steered = vitcore.record(vitcore.steer(shipped, direction, 6), photo())

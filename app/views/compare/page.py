@@ -7,7 +7,7 @@ import streamlit as st
 from app import texts
 from app.shell import load_page_visit, query_controls
 from app.state.recordings import model_comparisons
-from app.views.compare import chart_pairs, map_pair_settings, model_pickers, summary_and_handout
+from app.views.compare import chart_pairs, map_pair_settings, model_pickers, preset_cards, summary_and_handout
 from app.views.compare.model_pair import ControlPlaces
 
 text = texts.prose("compare")
@@ -48,6 +48,6 @@ with picture_place:
     summary_and_handout.show_answers_and_grid(pair, picture)
     pictures[picture](pair, pair.comparison, ControlPlaces(picture_row, settings, rest))
 with cards:
-    model_pickers.show_preset_cards(text, visit.vit)
+    preset_cards.show_preset_cards(text, visit.vit)
 summary_and_handout.show_teacher_note(pair)
 summary_and_handout.comparison_handout_button(pair)

@@ -9,7 +9,7 @@ from app.components.copyable_text.copyable_text import copyable_text
 from app.shell import copy_link, load_page_visit
 from app.state.jobs import report_zip
 from app.state.recordings import cached_recordings
-from app.views.report import cause_controls, changed_settings, handout_section
+from app.views.report import cause_controls, changed_settings, handout_section, zip_section
 
 text = texts.prose("report")
 visit = load_page_visit.load_visit(text, needs_attention=True)
@@ -30,7 +30,7 @@ with right:
 
 with st.expander(text["many title"], icon=":material/folder_zip:", expanded=report_zip.was_zip_begun()):
     st.markdown(text["many about"])
-    handout_section.show_zip_section(text, visit.vit, settings)
+    zip_section.show_zip_section(text, visit.vit, settings)
     st.caption(text["shell"])
     copyable_text(handout_section.shell_command(visit.vit, settings), key="shell")
 if advice := copy_link.link_limits_advice(text, "report"):

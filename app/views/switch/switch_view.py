@@ -15,7 +15,7 @@ from app.state import step_animations
 from app.state.recordings import interventions
 from app.state.visit.visit import Visit
 from app.texts import Prose, escape_markdown
-from app.views.switch import every_head, patching_view, switch_message
+from app.views.switch import every_head, steering_view, switch_message
 from app.views.switch.switch_message import SwitchVisit
 from app.widgets import outlier_masking
 from vitcore import figures
@@ -50,7 +50,7 @@ def show_switches(model: str, text: texts.Prose) -> None:
         every_head.show_depth_question(asked)
     by = asked.by if asked.off and asked.by != "zero" else None
     copy_link.offer_handout(off=asked.off or None, switch_by=by, **copy_link.USUAL_ROLLOUT)
-    copy_link.add_to_handout(**patching_view.steering_query_params())
+    copy_link.add_to_handout(**steering_view.steering_query_params())
     mark_controls_drawn()
 
 

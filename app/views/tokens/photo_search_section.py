@@ -1,4 +1,4 @@
-"""Below the page's pictures: photos that are nearest to this one, and typed words beside it and its patches."""
+"""Below the page's pictures: photos that are nearest to this one."""
 
 from __future__ import annotations
 
@@ -7,28 +7,21 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import permissions, texts
-from app.components.figure import show_drawing, show_explanation_fold
+from app.components.figure import show_explanation_fold
 from app.components.page_style.page_style import scale_to_page_px
 from app.shell import photo_ids_and_titles, photo_picker, query_controls
 from app.state.jobs import photo_search
 from app.state.jobs.photo_search import Own
-from app.state.memory import memory_cache
-from app.state.recordings import patch_tokens_for_browser
-from app.texts import escape_markdown, prose
+from app.texts import escape_markdown
 from app.widgets.button_until_done import button_holding_press
-from vitcore import figures
-from vitcore.models.model_cards import ModelError
 from vitcore.translation import decimal
 
 if TYPE_CHECKING:
     from app.views.tokens.tokens_message import TokensVisit
     from vitcore.tokens.photo_search import PhotoIndex
-    from vitcore.tokens.words_and_photos import WordMatch
 
 WHERE, BY, FOLDER = "search_in", "search_by", "search_folder"  # controls
 PICTURE_PX = 150
-WORDS, WORD = "words", "word"  # controls: all words, with commas between them, and which of them the map is of
-MOST_WORDS, MOST_LETTERS = 10, 200
 
 
 def show_photo_search(visit: TokensVisit) -> None:
@@ -109,41 +102,3 @@ def _show_wall(visit: TokensVisit, index: PhotoIndex, patch: int | None, is_gall
             caption = text["search found"].format(name=name, cosine=decimal(one.cosine, 2))
             st.image(one.picture, caption, width=scale_to_page_px(PICTURE_PX), alt=caption)
     show_explanation_fold(text["search how"].format(layer=index.layer), text["search limits"])
-
-
-def show_word_match(visit: TokensVisit) -> None:
-    """The words, zero-shot answers among them, and where in the photo the chosen one is; nothing for other models."""
-    text, vit = visit.texts, visit.vit
-    if not patch_tokens_for_browser.learned_from_texts(vit):
-        return
-    st.markdown(f"## {text['words title']}")
-    if not permissions.is_allowed("downloads"):
-        st.info(permissions.why_not_allowed("downloads"), icon=":material/info:")
-        return
-    given = st.text_input(text[WORDS], key=WORDS, bind="query-params", max_chars=MOST_LETTERS, help=text["words help"])
-    words = tuple(dict.fromkeys(one.strip() for one in (given or "").split(",") if one.strip()))[:MOST_WORDS]
-    if not words:
-        return
-    try:
-        with st.spinner(text["words loading"], show_time=True):
-            found = patch_tokens_for_browser.word_match(visit.recording, words, vit)
-    except (ModelError, memory_cache.MemoryBudgetError) as error:
-        st.info(escape_markdown(str(error) or prose("common")["no room now"]), icon=":material/info:")
-        return
-    _show_found(visit, found)
-
-
-def _show_found(visit: TokensVisit, found: WordMatch) -> None:
-    text, grid = visit.texts, visit.grid
-    left, right = st.columns(2, gap="large")
-    with left:
-        answers = sorted(zip(found.words, found.probabilities.tolist(), strict=True), key=lambda one: -one[1])
-        show_drawing(figures.predictions(answers, visit.mode, text["words answers"]), "words_answers", text["words answers"])
-    if found.patches is not None:
-        with right:
-            place = query_controls.slider(text["word"], WORD, 0, len(found.words) - 1, 0)
-            values = patch_tokens_for_browser.word_match_above_mean(found.patches[place])
-            title = text["words map"].format(word=found.words[place])
-            drawn = figures.relevance(values, visit.input_picture, grid, title, text["words unit"], signed=True, mode=visit.mode)
-            show_drawing(drawn, "words_map", title)
-    show_explanation_fold(text["words how"], text["words limits"], text["words source"])

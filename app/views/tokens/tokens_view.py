@@ -14,8 +14,9 @@ from app.state import step_animations
 from app.state.recordings import cached_recordings, patch_tokens_for_browser
 from app.state.visit.visit import Visit
 from app.texts import escape_markdown
-from app.views.tokens.search_and_words import show_photo_search, show_word_match
+from app.views.tokens.photo_search_section import show_photo_search
 from app.views.tokens.tokens_message import TokensVisit, tokens_message
+from app.views.tokens.word_match_section import show_word_match
 from app.widgets import outlier_masking
 from vitcore import figures
 from vitcore.translation import percent
