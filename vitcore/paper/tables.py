@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from vitcore.assets import asset_path
 
-SOURCE = "arXiv 2010.11929v2"
 TABLE_NAMES = ("1", "2", "2-compute", "3", "4", "5", "6", "7", "8", "9")
 FIVE_DATASETS = ("ImageNet", "CIFAR-10", "CIFAR-100", "Pets", "Flowers")  # of Table 6; Table 7 prints the mean of these
 MODEL_FAMILIES = ("ViT", "ResNet", "hybrid")

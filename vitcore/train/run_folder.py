@@ -95,17 +95,22 @@ def read_recipe(folder: RunFolder) -> Recipe:
 
 def read_source(folder: RunFolder) -> str:
     """Where the run's photos are."""
-    return str(json.loads((folder.path / "source.json").read_text(encoding="utf-8"))["data"])
+    return str(_sources(folder)["data"])
 
 
 def read_validation_source(folder: RunFolder) -> str:
     """Where the photos are that the run is validated on; "": some of `read_source`."""
-    return str(json.loads((folder.path / "source.json").read_text(encoding="utf-8")).get("validation", ""))
+    return str(_sources(folder).get("validation", ""))
 
 
 def validates_on_training_photos(folder: RunFolder) -> bool:
     """Whether a run is measured on the photos that it learns from, as with the sample photos."""
-    return read_source(folder) == "samples" and not read_validation_source(folder)
+    sources = _sources(folder)
+    return sources["data"] == "samples" and not sources.get("validation")
+
+
+def _sources(folder: RunFolder) -> dict[str, Any]:
+    return dict(json.loads((folder.path / "source.json").read_text(encoding="utf-8")))
 
 
 def read_status(folder: RunFolder) -> dict[str, Any]:

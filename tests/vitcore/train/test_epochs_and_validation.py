@@ -139,19 +139,7 @@ def test_validation_photos_are_none_of_the_training_s(home):
 
 def test_a_run_that_goes_on_keeps_its_validation_photos(home, monkeypatch):
     """Stopped after a step and resumed: the same evaluations and weights as unbroken."""
-    start = [
-        *TRAIN,
-        "--data",
-        "photos",
-        "--val-data",
-        "others",
-        "--epochs",
-        "0.8",
-        "--evaluate-every-steps",
-        "2",
-        "--quiet",
-        "--id",
-    ]
+    start = [*TRAIN, *"--data photos --val-data others --epochs 0.8 --evaluate-every-steps 2 --quiet --id".split()]
     assert main([*start, "whole"]) == 0
     save = run_training.evaluate_and_save
 

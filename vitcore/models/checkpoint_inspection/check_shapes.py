@@ -73,8 +73,8 @@ def check_shapes(state: Mapping[str, Tensor], file: str) -> None:
                          name=file, block=max(numbers), count=len(numbers))  # fmt: skip
     widths = {w.shape[0] for name, w in state.items() if name.endswith(".norm1.weight")}
     width = max(widths, default=MIN_WIDTH)
-    inner, outer = ({w.shape[0 if part == "qkv" else -1] // (3 if part == "qkv" else 1) for name, w in state.items()
-                     if re.fullmatch(rf"blocks\.\d+\.attn\.{part}\.weight", name)} for part in ("qkv", "proj"))  # fmt: skip
+    inner = {w.shape[0] // 3 for name, w in state.items() if re.fullmatch(r"blocks\.\d+\.attn\.qkv\.weight", name)}
+    outer = {w.shape[-1] for name, w in state.items() if re.fullmatch(r"blocks\.\d+\.attn\.proj\.weight", name)}
     if len(inner) > 1 and inner == outer:
         raise ModelError("{name} has blocks whose attention is {widths} wide, as after some of its heads were pruned, which is not "
                          "opened here.", name=file, widths=", ".join(map(str, sorted(inner)[:4])))  # fmt: skip

@@ -52,7 +52,7 @@ from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.state_dict import CheckpointFormat, StateDict, tensor_shapes
 from vitcore.models.model_cards import ModelError
 
-PRE_TRAINING = re.compile(r"(^|\.)(predictor|momentum_encoder|encoder_k)\.")  # beside a model: BYOL's, MoCo's
+VIEW_PREDICTORS = re.compile(r"(^|\.)(predictor|momentum_encoder|encoder_k)\.")  # beside a model: BYOL's, MoCo's
 OF_TRANSFORMERS = re.compile(r"\.attention\.(attention|self|output)\.|\.layernorm_(before|after)\.|\.self_attn\.[qkv]_proj\.")
 PLAIN_FAMILIES = ("vision_transformer", "eva", "vision_transformer_hybrid", "deit", "beit")  # whose tensors are read one by one
 THROUGH_TRANSFORMERS = CheckpointFormat("transformers", ("",), lambda state: state)  # its own class reads the names
@@ -290,7 +290,7 @@ def _told_by_names(part: checkpoint_layout.CheckpointModel, raw: StateDict) -> d
     """What names of tensors tell beyond their shapes, by `OpenQuestion.key`."""
     told: dict[str, Any] = {"heads": google_npz.head_count_from_query(raw)} if part.format is google_npz.FORMAT else {}
     told |= {} if part.format.title == timm_names.TIMM.title else {"norm_place": "before"}  # as all other libraries have it
-    if any(PRE_TRAINING.search(name) for name in part.left_out):  # its head compares views of a photo
+    if any(VIEW_PREDICTORS.search(name) for name in part.left_out):  # its head compares views of a photo
         told["output"] = "features"
     if part.format.projection and any(re.search(part.format.projection, name) for name in raw):
         told["output"] = "features"

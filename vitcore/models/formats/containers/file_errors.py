@@ -1,9 +1,8 @@
 """Sentences about files that can't be decoded, or would have to be run."""
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
@@ -36,9 +35,9 @@ def shared_out_error(file: str) -> ModelError:
                       "make one file of all of them.", name=file)  # fmt: skip
 
 
-def no_model_error(file: str, tree: Mapping[str, Any]) -> ModelError | None:
+def no_model_error(file: str, held: Iterable[str]) -> ModelError | None:
     """The sentence about what a training saves beside its model, by the names in it; None where it may be something else."""
-    names = set(tree)
+    names = set(held)
     if {"state", "param_groups"} <= names:
         what = say("the state of an optimiser")
     elif {"last_epoch", "_step_count"} <= names:

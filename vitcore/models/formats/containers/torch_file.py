@@ -112,7 +112,7 @@ def read_legacy_torch_file(file: Path) -> Mapping[str, Any]:
 
 def _error(file: Path, error: Exception) -> ModelError:
     if isinstance(error, NeedsCodeError):
-        return no_model_error(file.name, {str(error): ()}) or needs_code_error(file, str(error))
+        return no_model_error(file.name, [str(error)]) or needs_code_error(file, str(error))
     named = isinstance(error, (OSError, zipfile.BadZipFile, zlib.error))
     return damaged_file_error(file, error if named else say("its pickle can't be decoded"))
 
