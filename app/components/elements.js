@@ -2,7 +2,7 @@
 
 /** @param {string} tag @param {string} name its class @param {string} words @returns {any} */
 export function element(tag, name = "", words = "") {
-  return Object.assign(document.createElement(tag), { className: name, textContent: words })
+  return Object.assign(document.createElement(tag), name && { className: name }, { textContent: words })
 }
 
 /** An element with these properties, put last into another.
