@@ -1,11 +1,20 @@
 """The pages of the app, as rows of data; their titles, and those of the rooms, are in `text/<lang>/menu.md`."""
 
+from __future__ import annotations
+
+import functools
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from streamlit.navigation.page import StreamlitPage
 
 LECTURE = (  # page after page
     "story", "attention", "patches", "filters", "positions", "distance", "rollout", "cover", "switch",
     "maptests", "learn", "quiz",
 )  # fmt: skip
+VIEWS = Path(__file__).parent / "views"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +54,11 @@ PAGES = (
     PageRow("report", ":material/download:"),
 )
 ROOMS = {room: [row for row in PAGES if row.room == room] for room in dict.fromkeys(row.room for row in PAGES if row.room)}
+
+
+@functools.lru_cache(maxsize=2 * len(PAGES))  # Streamlit resolves a page's path at every link
+def page_target(slug: str) -> StreamlitPage:
+    """A page of the menu, for `st.page_link`."""
+    import streamlit as st
+
+    return st.Page(VIEWS / slug / "page.py", url_path=slug, default=slug == PAGES[0].slug)

@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
 from app.components.page_style.page_style import page_size
+from app.menu import page_target
 from vitcore.csv_and_npz import to_csv, to_npz
 from vitcore.figures import print_figure
 from vitcore.figures.drawing import Drawing, fit_figure_to_width, limit_figure_height, remove_title
@@ -20,7 +21,6 @@ from vitcore.translation import using_translation
 PAGE_MARGIN_PX = 12  # at both sides of a phone
 SCREEN_SHARE = 0.6  # of a screen's height, below a page's title, words and controls
 ABOVE_PX = 84  # that a page's title and a figure's take in a lecture, where type is as large as usual
-TESTS_OF_MAPS = "views/maptests/page.py"
 PICTURES = ("png", "svg", "html")  # that a figure is given as
 MIMES = {
     "png": "image/png", "svg": "image/svg+xml", "html": "text/html", "gif": "image/gif", "webp": "image/webp",
@@ -125,7 +125,7 @@ def show_explanation_fold(note: str, limits: str = "", source: str = "", is_map:
         if limits:
             st.caption(f"**{text['cannot tell']}** {limits}")
         if is_map:
-            st.page_link(TESTS_OF_MAPS, label=text["maps tested"], icon=":material/fact_check:")
+            st.page_link(page_target("maptests"), label=text["maps tested"], icon=":material/fact_check:")
         if source:
             st.markdown(source)
 

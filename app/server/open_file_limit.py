@@ -11,7 +11,6 @@ import logging
 import os
 import socket
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 from starlette.responses import PlainTextResponse
@@ -83,7 +82,7 @@ class RefuseVisitors:
 def _open_file_count() -> int:
     """How many files this process has open."""
     try:
-        return sum(1 for _ in Path("/dev/fd").iterdir())
+        return len(os.listdir("/dev/fd"))  # noqa: PTH208 - asked at every request, and a list of paths takes ten times as long
     except FileNotFoundError:
         return 0
     except OSError:  # not even this one

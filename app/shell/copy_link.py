@@ -13,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app import texts
 from app.components.copy_link_button.copy_link_button import copy_link_button
+from app.menu import page_target
 from app.shell import photo_ids_and_titles
 from app.state.models import uploaded_model
 from app.state.photos import sample_photos, uploaded_photo
@@ -49,7 +50,7 @@ def add_to_handout(**shown: Any) -> None:
 
 def _handout_button(shown: Mapping[str, Any]) -> None:
     label, params = texts.prose("report")["to handout"], _page_params(_in_address(shown))
-    st.page_link("views/report/page.py", label=label, icon=":material/print:", query_params=params)
+    st.page_link(page_target("report"), label=label, icon=":material/print:", query_params=params)
 
 
 def _in_address(shown: Mapping[str, Any]) -> dict[str, str]:

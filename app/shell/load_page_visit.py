@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -69,7 +69,7 @@ def load_fragment_visit(model: str, text: Prose) -> Visit:
 def load_model() -> Vit:
     """The model that the page shows, loaded; problems and progress are said on the page."""
     status_place = st.container()
-    with status_place, download_progress(status_place.empty()) as progress:
+    with status_place, download_progress(status_place.empty(), quietly=current_model.is_loaded()) as progress:
         vit = current_model.load_model(progress)
     if current_model.FIRST.needs_rerun:
         st.rerun()
@@ -79,14 +79,14 @@ def load_model() -> Vit:
 
 
 @contextmanager
-def download_progress(bar: DeltaGenerator) -> Iterator[Callable[[int, int], None]]:
-    """A spinner, seen when loading takes a while, and what draws in `bar` how much of a model is downloaded."""
+def download_progress(bar: DeltaGenerator, quietly: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """What draws in `bar` how much of a model is downloaded; unless `quietly` also a spinner, seen when loading takes a while."""
     text = texts.prose("common")
 
     def progress(done: int, total: int) -> None:
         bar.progress(done / max(total, 1), text["downloading"].format(done=done / 1e6, total=total / 1e6))
 
-    with st.spinner(text["loading"]):
+    with nullcontext() if quietly else st.spinner(text["loading"]):
         yield progress
     bar.empty()
 

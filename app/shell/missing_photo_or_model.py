@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection
 import streamlit as st
 
 from app import texts
+from app.menu import page_target
 from app.state.models import model_menu, uploaded_model
 from app.state.photos import sample_photos, uploaded_photo
 from vitcore.models.model_cards import DEFAULT_MODEL, MODEL_CARDS
@@ -67,5 +68,5 @@ def show_missing_model() -> None:
     text = texts.prose("common")
     with st.container(border=True, key="missing_model"):
         st.markdown(f":material/deployed_code_alert: {text['missing model'].format(model=MODEL_CARDS[0].title)}")
-        st.page_link("views/bring/page.py", label=text["bring it"], icon=":material/upload_file:")
+        st.page_link(page_target("bring"), label=text["bring it"], icon=":material/upload_file:")
         st.button(text["go without"], key="go_without_model", on_click=st.session_state.update, kwargs={"_model_missing": False})

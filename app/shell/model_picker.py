@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from app import permissions, texts
+from app.menu import page_target
 from app.shell import missing_photo_or_model
 from app.shell.query_controls import rewrite_query_param
 from app.state.models import model_device, model_menu
@@ -39,7 +40,7 @@ def show_model_picker() -> None:
         model_card.show_short_cautions(card)
         with st.popover(text["about model"], icon=":material/info:", width="stretch"):
             model_card.show_model_card(card)
-            st.page_link("views/card/page.py", label=text["whole card"], icon=":material/id_card:")
+            st.page_link(page_target("card"), label=text["whole card"], icon=":material/id_card:")
             _show_device_choice(text)
 
 

@@ -3,7 +3,9 @@
 Nothing heavy is imported here: torch and plotly wait until the page needs them.
 """
 
-from pathlib import Path
+import base64
+import copy
+import functools
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
@@ -12,7 +14,7 @@ from app import permissions, texts
 from app.components import light_or_dark
 from app.components.light_or_dark import watch_theme
 from app.components.pending_choices import drawing_page_frame, mark_controls_drawn, restore_pending_choices
-from app.menu import PAGES, ROOMS, PageRow
+from app.menu import PAGES, ROOMS, VIEWS, PageRow
 from app.server import check_browser_values, render_slots
 from app.shell import (
     copy_link,
@@ -29,12 +31,13 @@ from app.state.visit import current_model, second_model
 from app.widgets import model_card, outlier_masking
 from vitcore.errors import RefusalError
 
-ICON = Path(__file__).parents[1] / "static" / "icon.svg"  # a material icon here would be fetched from outside
+# A material icon would be fetched from outside; of a file Streamlit makes this address at every run.
+ICON = "data:image/svg+xml;base64," + base64.b64encode((VIEWS.parent / "static/icon.svg").read_bytes()).decode()
 
 
 def run_page() -> None:
     """Draw the page that the visitor is on; Streamlit calls it at every run."""
-    st.set_page_config(page_title="Inside ViT", page_icon=str(ICON), layout="wide")
+    st.set_page_config(page_title="Inside ViT", page_icon=ICON, layout="wide")
     visitor_storage.visitor_id()
     garbage_collection.start_collecting_garbage()
     media_files.delay_file_deletion()
@@ -99,10 +102,14 @@ def _page(row: PageRow, text: texts.Prose) -> StreamlitPage:
     Those of other rooms are in the menu, too, but not seen (`static/head.html`).
     """
     first = row in [rows[0] for rows in ROOMS.values()]
+    return copy.copy(_page_template(row, text[f"room {row.room}" if first else row.slug], first, text[f"{row.slug} help"]))
+
+
+@functools.lru_cache(maxsize=4 * len(PAGES))  # Streamlit resolves the file's path for each: for all pages a sixth of a run
+def _page_template(row: PageRow, title: str, first: bool, help_text: str) -> StreamlitPage:
     return st.Page(
-        f"views/{row.slug}/page.py", title=text[f"room {row.room}" if first else row.slug],
-        icon=row.icon if first or not row.room else None, help=text[f"{row.slug} help"], url_path=row.slug,
-        default=row is PAGES[0], visibility="visible" if row.room else "hidden",
+        VIEWS / row.slug / "page.py", title=title, icon=row.icon if first or not row.room else None, help=help_text,
+        url_path=row.slug, default=row is PAGES[0], visibility="visible" if row.room else "hidden",
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import vitcore
 from app import texts
+from app.menu import page_target
 from app.state.recordings import cached_outliers
 from app.state.visit.visit import Visit
 from vitcore.grid import Grid
@@ -144,7 +145,7 @@ def show_note_and_switch(outliers: MapOutliers, place: str, maskable: bool = Tru
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"outliers_{place}"):
         if outliers.sentence:
             st.markdown(outliers.sentence)
-            st.page_link("views/outliers/page.py", label=text["what they are"], icon=":material/flare:")
+            st.page_link(page_target("outliers"), label=text["what they are"], icon=":material/flare:")
         if maskable:
             _toggle(place, outliers.total)
         elif is_masking_on():

@@ -28,6 +28,8 @@ def find_local_weights(name: str | Path) -> Path | None:
             if not path.exists():
                 raise missing_file_error(path)
             return path
+        if not path.exists():
+            return _find_shipped(path, name)
         if path.is_dir() and (path / "model.json").is_file():
             return path / "model.safetensors"
         if (path / "recipe.json").is_file():
@@ -36,12 +38,16 @@ def find_local_weights(name: str | Path) -> Path | None:
             return path
         if path.is_dir():
             _check_folder(path, str(name))
-        shipped = SHIPPED_MODELS / f"{path.name}.safetensors"
-        return shipped if path.name == str(name) and shipped.is_file() else None
+        return _find_shipped(path, name)
     except OSError as error:  # too long for a file's name, a folder that may not be read
         raise ModelError(
             "{name!r} is neither a model's name nor a file: {reason}.", name=str(name)[:60], reason=error.strerror
         ) from None
+
+
+def _find_shipped(path: Path, name: str | Path) -> Path | None:
+    file = SHIPPED_MODELS / f"{path.name}.safetensors"
+    return file if path.name == str(name) and file.is_file() else None
 
 
 def _check_folder(folder: Path, name: str) -> None:

@@ -35,6 +35,14 @@ def load_model(progress: Callable[[int, int], None]) -> Vit:
     return model
 
 
+def is_loaded() -> bool:
+    """Whether the model that is wanted is in memory."""
+    try:
+        return loaded_models.is_model_loaded(model_menu.model_cache_key(FIRST.wanted))
+    except ModelError:
+        return False
+
+
 def model_bands() -> int:
     """How many bands the model that is shown reads: three, while it is not here."""
     try:

@@ -8,6 +8,7 @@ from app import texts
 from app.components.explorer.explorer import explorer
 from app.components.figure import picture_container, show_explanation_fold
 from app.components.pending_choices import mark_controls_drawn, restore_pending_choices
+from app.menu import page_target
 from app.shell import copy_link, load_page_visit, query_controls, shared_selection
 from app.state.recordings import attention_for_browser, cached_outliers, cached_recordings
 from app.state.visit.visit import Visit
@@ -39,9 +40,9 @@ def show_explorer(model: str, text: texts.Prose) -> None:
         show_explanation_fold(text.joined(how), text["limits"], is_map=True)
         explorer_download.explorer_download_button(explorer_visit)
         if outliers:
-            st.page_link("views/outliers/page.py", label=text["to outliers"], icon=":material/flare:",
+            st.page_link(page_target("outliers"), label=text["to outliers"], icon=":material/flare:",
                          query_params={shared_selection.LAYER: str(explorer_visit.layer)})  # fmt: skip
-        st.page_link("views/compare/page.py", label=text["to compare"], icon=":material/compare:",
+        st.page_link(page_target("compare"), label=text["to compare"], icon=":material/compare:",
                      query_params={"picture": "attention", shared_selection.LAYER: str(explorer_visit.layer)})  # fmt: skip
     _offer_handout(explorer_visit)
     mark_controls_drawn()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from app import texts
+from app.menu import page_target
 from app.shell import load_page_visit, query_controls
 from app.state.recordings import model_comparisons
 from app.views.compare import chart_pairs, map_pair_settings, model_pickers, preset_cards, summary_and_handout
@@ -16,7 +17,7 @@ problem_place, picture_place = st.container(), st.container()
 model_row = st.container(horizontal=True, vertical_alignment="bottom")
 with st.container(horizontal=True):
     for page in ("tokens", "switch"):
-        st.page_link(f"views/{page}/page.py", label=text[f"photos {page}"], icon=":material/photo_library:")
+        st.page_link(page_target(page), label=text[f"photos {page}"], icon=":material/photo_library:")
 number_place, kind_row = st.container(), st.container()
 picture_row = st.container(horizontal=True, vertical_alignment="bottom")
 rest, cards = st.container(), st.container(key="ready")

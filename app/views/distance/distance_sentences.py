@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app.menu import page_target
 from app.shell import shared_selection
 from app.shell.page_switch import request_page
 from app.state.recordings.distance_table import DistanceTable, LayerAndHead
@@ -107,7 +108,7 @@ def show_head_links(places: list[LayerAndHead], text: Prose) -> None:
     """To these heads in the explorer."""
     with st.container(horizontal=True):
         for block, head in dict.fromkeys(places):
-            st.page_link("views/attention/page.py", label=text["to head"].format(block=block, head=head),
+            st.page_link(page_target("attention"), label=text["to head"].format(block=block, head=head),
                          query_params=explorer_address_of_head(block, head), icon=":material/arrow_forward:")  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import streamlit as st
 
 from app.components import light_or_dark
 from app.components.figure import remember, show_drawing
+from app.menu import page_target
 from app.shell.page_switch import request_page
 from app.state.training import run_status, training_preview
 from app.texts import Prose
@@ -60,7 +61,7 @@ def show_paper_numbers(experiment: Experiment, text: Prose) -> None:
     fig = drawn[experiment.table](mode=light_or_dark.current_theme())
     show_drawing(replace(fig, title=text["theirs"].format(title=fig.title), height_px=HEIGHT_PX), f"paper_{experiment.table}",
          text["paper alt"].format(where=paper_section_reference(experiment)))  # fmt: skip
-    st.page_link("views/paper/page.py", label=text["more of the paper"], icon=":material/menu_book:",
+    st.page_link(page_target("paper"), label=text["more of the paper"], icon=":material/menu_book:",
                  query_params={"part": experiment.table})  # fmt: skip
 
 

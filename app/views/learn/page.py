@@ -5,6 +5,7 @@ import streamlit as st
 from app import texts
 from app.components.chart.chart import undimmed_container
 from app.components.figure import picture_container
+from app.menu import page_target
 from app.shell import photo_picker, query_controls
 from app.state.training import films, run_status
 from app.views.learn import film_player, film_sentences
@@ -13,7 +14,7 @@ text = texts.prose("learn")
 titles = films.film_titles()
 if not titles:
     st.info(text["none"], icon=":material/movie:")
-    st.page_link("views/train/page.py", label=text["train link"], icon=":material/model_training:")
+    st.page_link(page_target("train"), label=text["train link"], icon=":material/model_training:")
     st.stop()
 
 problem_place = st.container()

@@ -8,6 +8,7 @@ from app import texts
 from app.components.figure import figure, show_downloads, show_explanation_fold
 from app.components.picture.picture import colour_strip
 from app.components.player.player import player
+from app.menu import page_target
 from app.shell import query_controls, shared_selection
 from app.state.recordings import cached_outliers
 from app.state.visit.visit import Visit
@@ -83,10 +84,10 @@ def show_masking_effect(visit: Visit) -> None:
         links = st.popover(text["to pages"], icon=":material/arrow_forward:")
     with links:
         for patch in outliers.patches[:4]:
-            st.page_link("views/attention/page.py", label=text["to patch"].format(patch=patch), icon=":material/arrow_forward:",
+            st.page_link(page_target("attention"), label=text["to patch"].format(patch=patch), icon=":material/arrow_forward:",
                          query_params={shared_selection.LAYER: str(block), shared_selection.PATCH: str(patch),
                                        "direction": texts.prose("attention")["direction.gets"]})  # fmt: skip
-        st.page_link("views/attention/page.py", label=text["to explorer"], query_params={QUERY_KEY: "true"},
+        st.page_link(page_target("attention"), label=text["to explorer"], query_params={QUERY_KEY: "true"},
                      icon=":material/arrow_forward:")  # fmt: skip
-        st.page_link("views/rollout/page.py", label=text["to lab"], icon=":material/arrow_forward:",
+        st.page_link(page_target("rollout"), label=text["to lab"], icon=":material/arrow_forward:",
                      query_params={QUERY_KEY: "true"})  # fmt: skip

@@ -13,6 +13,7 @@ from app.components.multiple_choice.multiple_choice import ChoicePicture, Option
 from app.components.page_style.page_style import scale_to_page_px
 from app.components.pending_choices import set_control
 from app.components.stepper.stepper import stepper
+from app.menu import page_target
 from app.shell import lecture_mode, query_controls
 from vitcore.figures.theme_colours import encode_png_or_jpeg
 from vitcore.quiz.question import LETTERS, Question, QuestionPicture
@@ -137,7 +138,7 @@ def _show_verdict(text: texts.Prose, question: Question, answered: int | None) -
     else:
         st.warning(text["it is wrong"].format(**facts, chosen=LETTERS[answered]), icon=":material/cancel:")
     there = texts.prose("menu")[question.page]
-    st.page_link(f"views/{question.page}/page.py", label=text["see"].format(page=there), icon=":material/arrow_forward:",
+    st.page_link(page_target(question.page), label=text["see"].format(page=there), icon=":material/arrow_forward:",
                  query_params=dict(question.address))  # fmt: skip
 
 

@@ -3,7 +3,8 @@
 import streamlit as st
 
 from app import texts
-from app.components.figure import TESTS_OF_MAPS, picture_container, text_before_picture
+from app.components.figure import picture_container, text_before_picture
+from app.menu import page_target
 from app.shell import load_page_visit
 from app.views.rollout import method_difference, method_panel, rollout_through_layers, rollout_visit
 
@@ -37,6 +38,6 @@ if "rollout" in [side.method.name for side in (left, right) if side] and (
         st.markdown(localisation)
 with st.expander(text["tested title"], icon=":material/help:", key="tested"):
     st.markdown(rollout_visit.best_map_sentence(asked))
-    st.page_link(TESTS_OF_MAPS, label=texts.prose("common")["maps tested"], icon=":material/fact_check:")
+    st.page_link(page_target("maptests"), label=texts.prose("common")["maps tested"], icon=":material/fact_check:")
 with st.expander(text["identity title"], icon=":material/help:", key="identity_added"):
     rollout_through_layers.show_residual_effect(asked)

@@ -6,6 +6,7 @@ import streamlit as st
 
 from app.components.figure import show_explanation_fold
 from app.components.stepper.stepper import stepper
+from app.menu import page_target
 from app.shell import query_controls, shared_selection
 from app.state.visit.visit import Visit
 from app.texts import Prose
@@ -87,7 +88,7 @@ def _next_pages(story: StoryVisit) -> None:
             ("attention", "to explorer", {shared_selection.PATCH: str(story.patch)}),
             ("rollout", "to lab", {}),
         ):
-            st.page_link(f"views/{page}/page.py", label=story.fill_text(key), icon=":material/arrow_forward:", query_params=given)
+            st.page_link(page_target(page), label=story.fill_text(key), icon=":material/arrow_forward:", query_params=given)
 
 
 def _question(story: StoryVisit, step: StoryStep) -> None:

@@ -12,6 +12,7 @@ from app.components.chart.chart import chart, chart_spec, undimmed_container
 from app.components.copyable_text.copyable_text import copyable_text
 from app.components.figure import show_explanation_fold
 from app.components.page_style.page_style import scale_to_page_px
+from app.menu import page_target
 from app.state.training import run_status, training_processes
 from app.widgets.button_until_done import button_holding_press
 
@@ -161,10 +162,10 @@ def _curves(run: run_status.RunStatus, text: texts.Prose) -> None:
 def _run_links(run: run_status.RunStatus, text: texts.Prose) -> None:
     with st.container(horizontal=True):
         if run.has_film:
-            st.page_link("views/learn/page.py", label=text["watch link"], icon=":material/movie:",
+            st.page_link(page_target("learn"), label=text["watch link"], icon=":material/movie:",
                          query_params={"film": f"runs/{run.id}"})  # fmt: skip
         if run.has_model:
-            st.page_link("views/overview/page.py", label=text["model link"], icon=":material/visibility:",
+            st.page_link(page_target("overview"), label=text["model link"], icon=":material/visibility:",
                          query_params={"model": f"runs/{run.id}"})  # fmt: skip
 
 
