@@ -2,10 +2,12 @@
 
 import tempfile
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import app_test, local_script_runner
 
@@ -28,11 +30,12 @@ def one_server():
     """AppTest starts a server at every run: it compiles every page, and reads what every installed package says of itself.
 
     Here all runs share the compiled pages, as a server does, and no package is asked for components that it doesn't have.
+    It pretends one server for each run, attribute by attribute, a tenth of the run's time; here that is one for all.
     And AppTest asks a thousand times a second whether the script has ended; here it sleeps until then. Nor does the app's sweeper
     walk every 20 seconds through all that tests have loaded. A class of the few-shot page has half of its photos, which are
     drawn five times, not twenty, and of the same figure a page or a report gets the same bytes.
     """
-    compiled, ended = ScriptCache(), local_script_runner.require_widgets_deltas
+    compiled, ended, pretended = ScriptCache(), local_script_runner.require_widgets_deltas, MagicMock(spec=Runtime)
 
     def wait(runner, timeout=3):
         runner._script_thread.join(timeout)
@@ -43,6 +46,7 @@ def one_server():
         for module in (app_test, local_script_runner):
             patch.setattr(module, "ScriptCache", lambda: compiled)
         patch.setattr(local_script_runner, "require_widgets_deltas", wait)
+        patch.setattr(app_test, "MagicMock", lambda spec: pretended.reset_mock() or pretended)  # else it remembers every call
         patch.setattr(garbage_collection, "INTERVAL_S", 3600.0)
         patch.setattr(photo_collections, "PHOTOS_PER_CLASS", 6)
         patch.setattr(few_shot.few_shot_over_draws, "__defaults__", (5, few_shot.RIDGE_PENALTY))
