@@ -26,28 +26,26 @@ def test_every_page_shows_the_model_that_ships():
 
 
 @pytest.mark.parametrize("kind", [*KINDS, *IN_PART])
-def test_every_page_shows_every_kind_of_model(kind, kinds, offer):
-    offer({kind: kinds[kind]})
+def test_every_page_shows_every_kind_of_model_and_every_setting(kind, kinds, offer):
+    vit = kinds[kind]
+    offer({kind: vit})
+    last = vit.grid.patches - 1
+    settings = {} if kind in IN_PART else {
+        "patches": [{"shuffle": True, "gutter": 8}, {"seed": 99, "patch": last}],
+        "rollout": [{"ask": True, "style": "paper", "fusion": "min", "discard": 95, "residual": 0},
+                    {"patch": 0, "first": vit.blocks - 1, "fusion": "max"}],
+        "distance": [{"cls": "renormalise"}],
+        "filters": [{"scale": "minmax", "components": 1} | ({} if vit.hybrid else {"k": 1})],
+        "positions": [{"side": 4, "patch": last}] if kind != "no-positions" else [],
+    }  # fmt: skip
     app = App("overview", model=kind)
     for slug in SLUGS:
         app.go(slug).fine()
         assert app.values()["model"] == kind
         assert not app.at.warning and not app.at.error, app.sentences("warning")
         assert app.pictures() or app.at.info, f"{slug} has neither a picture nor a word about why there is none"
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_page_shows_every_setting_of_every_kind_of_model(kind, kinds, offer):
-    vit = kinds[kind]
-    offer({kind: vit})
-    app = App("patches", model=kind).set(shuffle=True, gutter=8).set(seed=99, patch=vit.grid.patches - 1).fine()
-    app.go("rollout").set(ask=True, style="paper", fusion="min", discard=95, residual=0).fine()
-    app.set(patch=0, first=vit.blocks - 1, fusion="max").fine()
-    app.go("distance").set(cls="renormalise").fine()
-    app.go("filters").set(scale="minmax", components=1, **({} if vit.hybrid else {"k": 1})).fine()
-    app.go("positions").fine()
-    if kind != "no-positions":
-        app.set(side=4, patch=vit.grid.patches - 1).fine()
+        for given in settings.get(slug, ()):
+            app.set(**given).fine()
 
 
 # What isn't defined is said
