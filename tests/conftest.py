@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,10 +57,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if collection_path == ROOT / "tests" / "browser" and "not browser" in config.option.markexpr else None
 
 
-def pytest_collection_finish() -> None:
-    """What is loaded now stays: the collector need not walk through torch, timm and three thousand tests again and again."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is loaded now stays: the collector need not walk through torch, timm and the tests again and again, nor as they come."""
+    gc.disable()
+    found = yield
     gc.collect()
     gc.freeze()
+    gc.enable()
+    return found
 
 
 def lively(module: torch.nn.Module, seed: int = 0) -> torch.nn.Module:
