@@ -84,7 +84,7 @@ def test_a_curtain_is_drawn_by_mouse_finger_and_keys(visit):
     wire.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     expect(curtain).to_have_attribute("aria-valuenow", re.compile("^3[6-9]$|^40$"))
     picture.hover(position={"x": 20, "y": 60})
-    expect(page.locator(".st-key-both_maps figcaption")).to_have_text(re.compile(r"^patch \d+ .*A [\d.]+ % .*B [\d.]+ %"))
+    expect(page.locator(".st-key-both_maps figcaption")).to_have_text(re.compile(r"^patch \d+ .*A [\d.]+\s% .*B [\d.]+\s%"))
     assert serious(page) == []
     resize(page, 390, 844)
     assert too_wide(page) <= 1
