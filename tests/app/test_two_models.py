@@ -194,8 +194,9 @@ def test_ones_own_second_photo_is_in_files_and_in_no_link(monkeypatch):
     theirs = App("compare", b="itself", b_photo="Your second photo").fine()
     told = texts.prose("common", "en")["missing second photo"]
     assert [one.value for one in theirs.at.toast] == [told] and theirs.values()["b_photo"] == "same"
-    for photo in ("cat", "Espresso", PHOTO.stem):  # the last is the first photo
-        assert list(App("compare", b_photo=photo).fine().at.toast) == []
+    for photo, shown in (("cat", "cat"), ("Espresso", "espresso"), (PHOTO.stem, "same")):  # the last is the first photo
+        theirs = App("compare", b_photo=photo).fine()
+        assert list(theirs.at.toast) == [] and theirs.values()["b_photo"] == shown
 
 
 def test_a_ready_pair_is_one_touch():
