@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from app import texts
 from app.components.copy_link_button.copy_link_button import copy_link_button
 from app.menu import page_target
-from app.shell import photo_ids_and_titles
+from app.shell import photo_ids_and_titles, photo_picker
 from app.state.models import uploaded_model
 from app.state.photos import sample_photos, uploaded_photo
 from app.widgets import glossary, outlier_masking
@@ -88,6 +88,8 @@ def link_limits_sentence(text: texts.Prose, slug: str) -> str:
     uses_model = slug not in ("train", "learn")
     if uses_model and state.get("photo") == uploaded_photo.PHOTO_ID and uploaded_photo.current_uploaded_photo():
         sentences.append(text["lacks photo quiz" if slug == "quiz" else "lacks photo"])
+    if state.get(photo_picker.SECOND_PHOTO_MENUS.get(slug)) in uploaded_photo.KINDS:
+        sentences.append(text["lacks second photo"])
     model = state.get("model") if uses_model else state.get("film") if slug == "learn" else f"runs/{state.get('run') or ''}"
     if slug == "compare" and str(state.get("b") or "").startswith("runs/"):
         model = state["b"]

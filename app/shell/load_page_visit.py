@@ -18,6 +18,7 @@ from app.state.recordings import cached_recordings
 from app.state.visit import current_model, current_photo
 from app.state.visit.visit import Visit
 from app.texts import Prose, escape_markdown
+from vitcore.images import Photo
 from vitcore.models.vit import Vit, check_bands
 
 LAST_BLOCK = 10**6  # the block that is asked for, to be given the last one there is
@@ -41,8 +42,7 @@ def load_visit(
     if needs_colours:
         check_bands(vit, 3)
     photo = current_photo.load_photo(vit.bands)
-    for note in photo.notes:
-        st.caption(f":material/info: {escape_markdown(note)}")
+    show_photo_notes(photo)
     if photo.bands is not None:
         photo_picker.bands_menu(vit.bands)
     try:
@@ -51,6 +51,12 @@ def load_visit(
         st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
         st.stop()
     return Visit(vit=vit, photo=photo, recording=rec, mode=light_or_dark.current_theme(), texts=text)
+
+
+def show_photo_notes(photo: Photo) -> None:
+    """What was decided on opening a photo."""
+    for note in photo.notes:
+        st.caption(f":material/info: {escape_markdown(note)}")
 
 
 def load_fragment_visit(model: str, text: Prose) -> Visit:

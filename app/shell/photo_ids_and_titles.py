@@ -20,6 +20,7 @@ def photo_titles_by_id(lang: str, ids: list[str]) -> dict[str, str]:
     """What a person reads of these photos in a language."""
     common = texts.prose("common", lang)
     own = {uploaded_photo.PHOTO_ID: common["your photo"], uploaded_photo.SECOND_ID: common["your second photo"]}
+    own |= {uploaded_photo.SAME_PHOTO: common["same photo"]}
     titles = own | {row["id"]: row["title"] for row in translated_samples(lang)}
     return {one: titles.get(one, one) for one in ids}
 

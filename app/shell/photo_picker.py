@@ -19,7 +19,9 @@ from vitcore.images import MAX_BYTES, MAX_JPEG_PIXELS, MAX_PIXELS
 FILE_TYPES = ["image", "heic", "heif", "avif", "npy", "npz"]
 SECOND_PHOTO = "second_photo"
 LIKELY_SECOND = ("cat", "red-panda")  # the first of them that isn't the first photo is shown at first
-SECOND_FILE = "second_file"  # the uploader of the second photo
+B_PHOTO = "b_photo"  # the second photo of *Compare*, where a photo that was chosen on another page is not asked for
+SECOND_PHOTO_MENUS = {"compare": B_PHOTO, "tokens": SECOND_PHOTO, "switch": SECOND_PHOTO}  # by the page's address
+SECOND_FILES = {"second_file": SECOND_PHOTO, "b_file": B_PHOTO}  # the uploaders of second photos, by their menus
 FRAME_UPLOADERS = ("file", "bar_file", "camera")  # around the page; what is dropped on the page itself goes to the first
 
 
@@ -128,8 +130,8 @@ def _show_bands(colours: tuple[str, ...]) -> None:
 
 def _target(key: str) -> tuple[str, str, str]:
     """Of an uploader: the menu that its photo is chosen in, the photo's id there, and what it is kept as."""
-    if key == SECOND_FILE:
-        return SECOND_PHOTO, uploaded_photo.SECOND_ID, uploaded_photo.SECOND
+    if key in SECOND_FILES:
+        return SECOND_FILES[key], uploaded_photo.SECOND_ID, uploaded_photo.SECOND
     return "photo", uploaded_photo.PHOTO_ID, uploaded_photo.FIRST
 
 
@@ -146,8 +148,8 @@ class SecondPhoto(NamedTuple):
     title: str
 
 
-def second_photo_menu(visit: Visit, label: str) -> SecondPhoto:
-    """A menu of the gallery's photos and the visitor's own without the first one; beside it, where a second is dropped in.
+def second_photo_ids(visit: Visit, control: str) -> list[str]:
+    """The gallery's photos and the visitor's own without the first one; what the menu `control` has is kept among them.
 
     For a model of other than three bands there are only the visitor's own; without a second one it is the first again.
     """
@@ -156,11 +158,28 @@ def second_photo_menu(visit: Visit, label: str) -> SecondPhoto:
     if visit.photo.whose and uploaded_photo.PHOTO_ID in own and (ids or len(own) > 1):
         own.remove(uploaded_photo.PHOTO_ID)
     usual = next((one for one in LIKELY_SECOND if one in ids), None)
-    ids = [*([usual] if usual else []), *(one for one in ids if one != usual), *own]
-    if st.session_state.get(SECOND_PHOTO) not in (None, *ids):
-        st.session_state[SECOND_PHOTO] = ids[0]
-    chosen = photo_menu(label, ids, SECOND_PHOTO, width=200)
+    same = [uploaded_photo.SAME_PHOTO] if control == B_PHOTO else []
+    ids = [*same, *([usual] if usual else []), *(one for one in ids if one != usual), *own]
+    if st.session_state.get(control) not in (None, *ids):
+        st.session_state[control] = ids[0]
+    return ids
+
+
+def _tell_missing_second_photo(ids: list[str], control: str) -> None:
+    """Say it where a link names a second photo that is not here: somebody's own."""
+    given, known = st.query_params.get(control), [*ids, *(row["id"] for row in sample_photos.sample_photo_rows())]
+    if given and given not in known:
+        titles = [photo_ids_and_titles.photo_titles_by_id(lang, known).values() for lang in texts.LANGUAGES]
+        if not any(given in there for there in titles):
+            st.toast(texts.prose("common")["missing second photo"], icon=":material/hide_image:", duration="infinite")
+
+
+def second_photo_menu(visit: Visit, label: str, control: str = SECOND_PHOTO) -> SecondPhoto:
+    """A menu of `second_photo_ids`; beside it, where a second photo is dropped in."""
+    ids = second_photo_ids(visit, control)
+    _tell_missing_second_photo(ids, control)
+    chosen = photo_menu(label, ids, control, width=200)
     with st.popover(texts.prose("common")["own second photo"], icon=":material/upload:"):
-        photo_uploader(SECOND_FILE)
+        photo_uploader(next(key for key, menu in SECOND_FILES.items() if menu == control))
         st.caption(texts.prose("common")["second photo kept"])
     return SecondPhoto(chosen, photo_ids_and_titles.photo_titles_by_id(texts.language(), ids)[chosen])

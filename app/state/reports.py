@@ -86,16 +86,20 @@ def photo_handout(
 
 
 def comparison_handout(
-    first: str, second: str, key: str, names: tuple[str, str], origin: ReportOrigin, sample: str, mask_outliers: bool
+    key: model_comparisons.PairKey, names: tuple[str, str], origin: ReportOrigin, samples: tuple[str, str], mask_outliers: bool
 ) -> bytes:
-    """The handout of two models; `sample` is the photo's name in the gallery, empty for one that a visitor brought."""
+    """The handout of two models; `samples` are the photos' names in the gallery, empty for one that a visitor brought."""
     from vitcore.report import comparison_handout as of_two
 
-    comparison, vits = model_comparisons.comparison_from_keys(first, second, key, mask_outliers)
-    file = f"assets/samples/{sample}.jpg" if sample else comparison.recordings[0].rec.photo.name
-    refs = ModelRef.parse(first), ModelRef.parse(second)  # the shell knows models, not variants of them
-    command = "" if refs[1].variant else of_two.comparison_command(refs[0].name, refs[1].name, file, mask_outliers)
-    return of_two.comparison_handout(comparison, vits, names, replace(origin, credit=sample_photos.photo_credit(sample)), command)
+    comparison, vits = model_comparisons.comparison_from_keys(key, mask_outliers)
+    named = zip(samples, comparison.recordings, strict=True)
+    files = [f"assets/samples/{sample}.jpg" if sample else side.rec.photo.name for sample, side in named]
+    refs = [ModelRef.parse(model) for model in key[:2]]  # the shell knows models, not variants of them
+    files = files[: 2 - comparison.of_one_photo]
+    command = of_two.comparison_command(refs[0].name, refs[1].name, *files, mask_outliers=mask_outliers)
+    credit, second_credit = (sample_photos.photo_credit(sample) for sample in samples)
+    known = replace(origin, credit=credit, second_credit=second_credit)
+    return of_two.comparison_handout(comparison, vits, names, known, "" if refs[1].variant else command)
 
 
 @memory_cache.cached

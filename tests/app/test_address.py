@@ -69,7 +69,8 @@ SETTINGS = {
     },
     "maptests": {"test_curve": ("insertion", "insertion"), "test_fill": ("mean", "mean")},
     "compare": {
-        "b": ("The same, with another input", "itself"), "b_px": ("64 px", "64x64"), "picture": ("rollout", "rollout"),
+        "b": ("The same, with another input", "itself"), "b_px": ("64 px", "64x64"), "b_photo": ("the same photo", "same"),
+        "picture": ("rollout", "rollout"),
         "ask": ("true", True), "query": ("9", 9), "fusion": ("max", "max"), "discard": ("30", 30), "residual": ("10", 10),
         "view": ("curtain", "curtain"),
     },

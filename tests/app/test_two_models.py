@@ -13,9 +13,11 @@ from app.state import preset_pairs, reports
 from app.state.models import loaded_models
 from app.state.photos import sample_photos
 from app.state.recordings import cached_recordings
+from app.state.recordings.model_comparisons import answer_agreement
 from app.state.visit import second_model
 from tests.shipping.preset_pair_pictures import draw_pair, example_pair
 from vitcore.figures.heat_overlay import scale_top
+from vitcore.file_names import result_file_name
 from vitcore.forward.compare_models import compare, record_tokens
 from vitcore.forward.mask_outliers import outliers_in_recording
 from vitcore.images import open_photo
@@ -25,6 +27,7 @@ from vitcore.models.random_weights import with_random_weights
 from vitcore.translation import using_translation
 
 TEXT = texts.prose("compare", "en")
+TITLES = "Red panda", "Chelsea the cat"
 PHOTO = sample_photos.SAMPLES / f"{sample_photos.sample_photo_rows()[0]['id']}.jpg"
 
 
@@ -136,17 +139,64 @@ def test_in_public_only_models_of_the_menu(monkeypatch):
     assert TEXT["ready dino"] in labels and TEXT["ready tuned"] not in labels, "one of them is not in the menu"
 
 
-def test_two_photos_are_compared_where_a_link_leads():
-    text, menu = texts.prose("compare", "en"), texts.prose("menu", "en")
-    compare = App("compare").fine()
-    led = {one.proto.label: one.proto.page for one in compare.at.get("page_link")}
-    for page, key in (("tokens", "photos tokens"), ("switch", "photos switch")):
-        assert led[text[key]] == page
-        there = App(page).fine()
-        (title,) = there.at.title
-        assert title.value == menu[page]
-        (second,) = (one for one in there.at.selectbox if one.label == texts.prose(page, "en")["second photo"])
-        assert second.value and second.value != compare.values()["photo"]
+def test_two_photos_are_compared_side_by_side(shipped):
+    cat = sample_photos.SAMPLES / "cat.jpg"
+    alone = [App("rollout", photo=name).fine().component("gathered") for name in (PHOTO.stem, "cat")]
+    app = App("compare", b="itself", b_photo="cat", view="curtain").fine()
+    for key, one in zip(("a_map", "b_map"), alone, strict=True):
+        found = app.component(key)
+        np.testing.assert_allclose(values(app, key) / found["even"], np.array(one["values"]) / one["even"], rtol=1e-3, atol=1e-4)
+    assert app.component("a_map")["detail"] != app.component("b_map")["detail"], "each on its own"
+    recs = [cached_recordings.cached_recording(load_model.load(), open_photo(file)) for file in (PHOTO, cat)]
+    agreed = answer_agreement(*recs)
+    far = [100 * rec.distance_renormalised_px.mean() / 128 for rec in recs]
+    shown = [metric.value for metric in app.at.metric]
+    assert shown == [f"{far[0]:.1f} · {far[1]:.1f} %", f"{agreed.divergence_bits:.2f}", f"{agreed.shared_top5} / 5"]
+    assert TEXT["two photos"] in app.text("caption") and "A minus B" not in app.text("markdown")
+    drawn = "".join(one.proto.id for one in app.at.get("bidi_component"))
+    assert "a_map" in drawn and "differ" not in drawn and "both_maps" not in drawn and "view" not in app.controls
+    called = [said for said in app.sentences("markdown") if re.match("### [AB] · ", said)]
+    assert called == [f"### {letter} · {title} · Inside ViT Ti/8 · 128 px" for letter, title in zip("AB", TITLES, strict=True)]
+    app.set(ask=True).set(patch=40).fine()
+    assert app.component("a_map")["selected"] == app.component("b_map")["selected"] == 40, "the same place of both"
+    for picture, count in {"attention": 0, "distance": 2, "filters": 2, "positions": 0, "answers": 2}.items():
+        app.set(picture=picture).fine()
+        assert len(app.charts()) == count, picture
+        assert (TEXT["same model"] in app.text("caption")) == (picture in ("filters", "positions"))
+    app.set(picture="tokens").fine()
+    assert app.charts() == [] and TEXT["no tokens of two"] in app.sentences("info")
+    led = {one.proto.label: one.proto.page for one in app.at.get("page_link")}
+    assert [led[TEXT[f"photos {page}"]] for page in ("tokens", "switch")] == ["tokens", "switch"]
+
+
+def test_with_another_photo_comes_the_same_model():
+    app = App("compare").fine().set(b_photo="espresso").fine()
+    assert app.values()["b"] == "itself", "random weights on another photo would tell nothing"
+    app.set(b="random").fine()
+    assert app.values()["b"] == "random" and app.values()["b_photo"] == "espresso", "unless that is what is asked"
+    app.set(b="itself").set(photo="espresso").fine()
+    assert app.values() | {"b": "random", "b_photo": "same"} == app.values(), "the first photo is no second one"
+    assert app.component("differ") and app.at.metric[1].label == TEXT["alike tokens"]
+    app.set(b_photo="cat").press(TEXT["ready size"])
+    assert app.values() | {"b": "itself", "b_px": "64x64", "b_photo": "same"} == app.values(), "a ready pair is of one photo"
+
+
+def test_ones_own_second_photo_is_in_files_and_in_no_link(monkeypatch):
+    asked = []
+    monkeypatch.setattr("app.views.compare.summary_and_handout.download_button", lambda *given, **more: asked.append(given))
+    app = App("compare").fine().upload("my dog.png", (sample_photos.SAMPLES / "cat.jpg").read_bytes(), "b_file").fine()
+    assert app.values() | {"b": "itself", "b_photo": "your-second-photo"} == app.values()
+    _, make, kind, names = asked[-1]
+    page = make().decode()
+    assert result_file_name(kind, *names).startswith(f"compare-{PHOTO.stem}-my-dog-")
+    assert f"<h1>{TITLES[0]} · my dog.png</h1>" in page and f"assets/samples/{PHOTO.stem}.jpg &#39;my dog.png&#39;" in page
+    assert texts.prose("report", "en")["lacks second photo"] in app.component("copy_link")["note"]
+    theirs = App("compare", b="itself", b_photo="Your second photo").fine()
+    told = texts.prose("common", "en")["missing second photo"]
+    assert [one.value for one in theirs.at.toast] == [told] and theirs.values()["b_photo"] == "same"
+    for photo, shown in (("cat", "cat"), ("Espresso", "espresso"), (PHOTO.stem, "same")):  # the last is the first photo
+        theirs = App("compare", b_photo=photo).fine()
+        assert list(theirs.at.toast) == [] and theirs.values()["b_photo"] == shown
 
 
 def test_a_ready_pair_is_one_touch():
@@ -203,7 +253,8 @@ def test_the_handout_is_made_of_names_alone(shipped):
     key, words = open_photo(PHOTO).key, texts.translation_table("zh-CN")
     origin = ReportOrigin(lang="zh-CN")
     with using_translation(words):
-        made = reports.comparison_handout(DEFAULT_MODEL, f"{DEFAULT_MODEL}~random", key, ("one", "two"), origin, PHOTO.stem, False)
+        names = DEFAULT_MODEL, f"{DEFAULT_MODEL}~random", key, key
+        made = reports.comparison_handout(names, ("one", "two"), origin, (PHOTO.stem, PHOTO.stem), False)
         made = made.decode()
         assert (
             'lang="zh-CN"' in made and "秩相关" in made and "one" in made and sample_photos.sample_photo_rows()[0]["author"] in made

@@ -45,7 +45,7 @@ def both(runs: int, first: str, second: str) -> None:
         time.sleep(0.3)  # what is thrown away is given back by a thread of its own
 
     def together(photo) -> None:  # type: ignore[no-untyped-def]
-        model_comparisons.compare_models(vits[0].name, vits[1].name, photo.key, vits, photo)
+        model_comparisons.compare_models(vits, (photo, photo), mask_outliers=False)
 
     rows = []
     for photo in photos:

@@ -84,7 +84,7 @@ def test_a_curtain_is_drawn_by_mouse_finger_and_keys(visit):
     wire.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     expect(curtain).to_have_attribute("aria-valuenow", re.compile("^3[6-9]$|^40$"))
     picture.hover(position={"x": 20, "y": 60})
-    expect(page.locator(".st-key-both_maps figcaption")).to_have_text(re.compile(r"^patch \d+ .*A [\d.]+ % .*B [\d.]+ %"))
+    expect(page.locator(".st-key-both_maps figcaption")).to_have_text(re.compile(r"^patch \d+ .*A [\d.]+\s% .*B [\d.]+\s%"))
     assert serious(page) == []
     resize(page, 390, 844)
     assert too_wide(page) <= 1
@@ -94,3 +94,20 @@ def both_maps(page: Page) -> np.ndarray:
     """What is drawn on the picture with the curtain, when nothing is pointed at."""
     page.mouse.move(5, 5)
     return pixels(at_rest(page).locator(".st-key-both_maps canvas"))
+
+
+def test_a_second_photo_is_chosen_and_shared(visit):
+    page = at_rest(visit("compare?photo=cat", width=1440, height=900))
+    pick(page, page.get_by_role("combobox", name="Photo of B"), "Espresso")
+    expect(
+        page.get_by_role("heading", name="B · Espresso · Inside ViT Ti/8 · 128 px", exact=True)
+    ).to_be_visible()  # no random weights
+    for part in ("photo=Chelsea", "b_photo=Espresso", "b=The"):
+        expect(page).to_have_url(re.compile(rf"[?&]{part}"))
+    at_rest(page).locator(".st-key-b_map canvas").hover(position={"x": 100, "y": 60})
+    places = [said(page, key).split(" px")[0] for key in ("a_map", "b_map")]
+    assert places[0].startswith("patch") and len(set(places)) == 1, "the same place of both inputs"
+    theirs = at_rest(visit(page.url, width=390, height=844))
+    expect(theirs.get_by_role("heading", name="A · Chelsea the cat", exact=False)).to_be_visible()
+    maps = [pixels(theirs.locator(f".st-key-{key} canvas")) for key in ("a_map", "b_map")]
+    assert maps[0].shape == maps[1].shape and not np.array_equal(*maps) and serious(theirs) == [] and too_wide(theirs) <= 1

@@ -134,7 +134,7 @@ HIDDEN = """() => { // titles whose words lie below the bar
 }"""
 
 
-@pytest.mark.parametrize("slug", ["attention", "cover", "filters", "outliers", "paper", "quiz", "tokens", ""])
+@pytest.mark.parametrize("slug", ["attention", "cover", "filters", "learn", "outliers", "paper", "quiz", "story", "tokens", ""])
 def test_the_bar_hides_no_title(visit, slug):
     page = at_rest(visit(f"{slug}?lecture=true", width=1920, height=1080))
     page.mouse.move(300, 900)

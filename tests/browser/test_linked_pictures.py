@@ -51,7 +51,7 @@ def what_the_class_token_used(page: Page, rec: vitcore.Recording) -> None:
     row, col = rec.grid.row_col(int(mask.argmax()))
     said = page.locator(".pointed")
     expect(said).to_contain_text(f"patch {mask.argmax()} (row {row}, column {col})")
-    share = float(re.search(r"([\d.]+) %", said.inner_text()).group(1))
+    share = float(re.search(r"([\d.]+)\s%", said.inner_text()).group(1))
     assert share == pytest.approx(100 * mask.max(), rel=0.05)
 
 
@@ -61,7 +61,7 @@ def a_patch_that_is_pointed_at_lights_up_everywhere(page: Page, rec: vitcore.Rec
     point(page)
     expect(page.locator(".painted")).to_have_text("Rollout: what could reach patch 37 (row 2, column 5) from each patch")
     assert [name for name in names if pixels(page, name) == before[name]] == []
-    share = float(re.search(r"column 5\) gives the class token ([\d.]+) %", page.locator(".pointed").inner_text())[1])
+    share = float(re.search(r"column 5\) gives the class token ([\d.]+)\s%", page.locator(".pointed").inner_text())[1])
     assert share == pytest.approx(100 * rec.rollout()[2, 5], rel=0.05)
     for section in ("patches", "filters", "positions"):
         expect(page.locator(f"section.{section} .caption")).to_contain_text(re.compile("patch 37", re.IGNORECASE))

@@ -122,7 +122,7 @@ def test_the_button_makes_a_handout_of_what_is_on_the_screen(visit, address):
     """To the digit, and under an address that another tab opens with the same."""
     page = at_rest(visit(address))
     told = page.locator(".most" if "attention" in address else ".pointed").first.inner_text()
-    patch, share = re.search(r"patch (\d+) .*?([\d.]+) %", told).groups()
+    patch, share = re.search(r"patch (\d+) .*?([\d.]+)\s%", told).groups()
     button = page.get_by_role("link", name=TEXT["to handout"])
     there = button.get_attribute("href")
     button.click()

@@ -75,7 +75,7 @@ def the_eye_and_its_two_arrows(page: Page, vit: vitcore.Vit, rec: vitcore.Record
         expect(title(page)).to_contain_text(asked)
         best = int(given[rec.grid.prefix :].argmax())
         expect(most(page)).to_contain_text(f"patch {best} (row {best // 16}, column {best % 16})")
-        said = re.search(r"([\d.]+) %", most(page).inner_text())
+        said = re.search(r"([\d.]+)\s%", most(page).inner_text())
         assert said and abs(float(said[1]) / 100 / given[rec.grid.prefix + best] - 1) < attention_as_bytes.WORST + 0.01, (
             "two digits"
         )

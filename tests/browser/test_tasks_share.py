@@ -42,7 +42,7 @@ def test_where_two_methods_differ_most(visit, shipped, rec):
     points = difference_points(rec.rollout(), asked.reshape(rec.grid.rows, rec.grid.cols))
     row, col = np.unravel_index(np.abs(points).argmax(), points.shape)
     page = lab.at_rest(visit("rollout?compare=true"))
-    page.get_by_role("button", name=re.compile(rf"^{second} (< )?[\d.]+ %$")).click()
+    page.get_by_role("button", name=re.compile(rf"^{second} (< )?[\d.]+\s%$")).click()
     expect(page.get_by_role("heading", name=f"Chefer relevance for {second}")).to_be_visible()
     who = "Rollout" if points[row, col] > 0 else "Chefer relevance"
     expect(page).to_have_url(re.compile("class="))

@@ -151,11 +151,11 @@ for (const [st, title] of TITLES) test(`the photo's title: ${title}`, () => asse
 
 const POINTED = [
   { what: "nothing", st: {}, more: {}, said: "" },
-  { what: "mean of the heads", st: {}, more: { hover: 2 }, said: "patch 0 (row 0, column 0) (pinned) → patch 1 (row 0, column 1): 0.094 = 9.4 %, 0.66 even shares, mean of 2 heads, layer 4" },
-  { what: "one head", st: { head: 1 }, more: { hover: 0 }, said: "patch 0 (row 0, column 0) (pinned) → the class token: 0.25 = 25 %, 1.8 even shares, head 1, layer 4" },
-  { what: "a column", st: { head: 0, column: true }, more: { hover: 0 }, said: "the class token → patch 0 (row 0, column 0) (pinned): 0.5 = 50 %, 3.5 even shares, head 0, layer 4" },
+  { what: "mean of the heads", st: {}, more: { hover: 2 }, said: "patch 0 (row 0, column 0) (pinned) → patch 1 (row 0, column 1): 0.094 = 9.4\u00a0%, 0.66 even shares, mean of 2 heads, layer 4" },
+  { what: "one head", st: { head: 1 }, more: { hover: 0 }, said: "patch 0 (row 0, column 0) (pinned) → the class token: 0.25 = 25\u00a0%, 1.8 even shares, head 1, layer 4" },
+  { what: "a column", st: { head: 0, column: true }, more: { hover: 0 }, said: "the class token → patch 0 (row 0, column 0) (pinned): 0.5 = 50\u00a0%, 3.5 even shares, head 0, layer 4" },
   { what: "a head's small map", st: {}, more: { peek: { which: 0, head: 1, token: 0 }, shown: [3], values: [[null, [0.125]]] },
-    said: "patch 2 (row 0, column 2) → the class token: 0.13 = 13 %, 0.88 even shares, head 1, layer 4" },
+    said: "patch 2 (row 0, column 2) → the class token: 0.13 = 13\u00a0%, 0.88 even shares, head 1, layer 4" },
   { what: "a small map not drawn yet", st: {}, more: { peek: { which: 1, head: 1, token: 0 }, shown: [3], values: [] }, said: "" },
 ]
 for (const { what, st, more, said } of POINTED)
@@ -164,16 +164,16 @@ for (const { what, st, more, said } of POINTED)
 test("the value under the pointer is rollout's while rollout is shown", () => {
   const rollout = reading.reader(maps(1), { queries: null }, GRID)
   const s = state({ st: { rolled: true, head: 1 }, rolled: rollout, hover: 0 })
-  assert.match(wording.pointed(s), /: 0\.5 = 50 %, .*, all layers$/)
+  assert.match(wording.pointed(s), /: 0\.5 = 50\u00a0%, .*, all layers$/)
 })
 
 test("a head in words: its names, its numbers, the rules", () => {
   const data = { names: ["class"], rules: { local: ["near", "within 2"], sink: ["sink", "over half"] }, share_names: ["class"], most_bits: 8 }
   const head = { words: ["local", "sink"], sink: 0, spread: 12, px: 40, shares: [0.4], outlying: 3, bits: 2, reach: 7, offset: 1 }
   assert.deepEqual(wording.headline(state({ data }), head), {
-    word: "near, to class", facts: "12 of 7\n40 px\nclass: < 1 %\noutliers: 3 %", rule: "near: within 2\nsink: over half\n2.0/8.0 bits, 25 %, 7 %, 1 %",
+    word: "near, to class", facts: "12 of 7\n40 px\nclass: < 1\u00a0%\noutliers: 3\u00a0%", rule: "near: within 2\nsink: over half\n2.0/8.0 bits, 25\u00a0%, 7\u00a0%, 1\u00a0%",
   })
-  assert.equal(wording.headline(state({ data }), { ...head, outlying: null, shares: [0] }).facts, "12 of 7\n40 px\nclass: 0 %")
+  assert.equal(wording.headline(state({ data }), { ...head, outlying: null, shares: [0] }).facts, "12 of 7\n40 px\nclass: 0\u00a0%")
 })
 
 test("what is pinned is exact: its rows are as Python sent them, others as bytes say", () => {

@@ -28,7 +28,7 @@ test("words are filled in, numbers written short and kept in range", () => {
   assert.equal(fillIn("{a} and {b}{c}", { a: 1, b: 0 }), "1 and 0")
   assert.equal(fillIn("带给{a}多少", { a: "分类 token" }), "带给分类 token 多少")
   assert.deepEqual([-1, 0, 2, 3].map(value => clamp(value, 3)), [0, 0, 2, 2])
-  assert.deepEqual([digits(0.0012345), percent(0.1234), percent(0)], ["0.0012", "12 %", "0 %"])
+  assert.deepEqual([digits(0.0012345), percent(0.1234), percent(0)], ["0.0012", "12\u00a0%", "0\u00a0%"])
   assert.deepEqual([digits(-1.234), minus(-0.5), minus("1e-7"), minus("x-y")], ["−1.2", "−0.5", "1e−7", "x-y"])
 })
 
@@ -156,9 +156,10 @@ const PLACES = [
   { what: "no patch", slot: null, data: {}, said: "\u00a0" },
   { what: "no patch, with heat", slot: undefined, data: { overlay: "x" }, said: "hold P" },
   { what: "where it is", slot: 4, data: {}, said: "patch 4 (row 1, column 1) · x 8–15, y 16–31 px" },
-  { what: "its value", slot: 0, data: { values: [0.12345] }, said: "patch 0 (row 0, column 0) · x 0–7, y 0–15 px · 0.123 %" },
+  { what: "its value", slot: 0, data: { values: [0.12345] }, said: "patch 0 (row 0, column 0) · x 0–7, y 0–15 px · 0.123\u00a0%" },
   { what: "no value of its own", slot: 0, data: { values: [null] }, said: "patch 0 (row 0, column 0) · x 0–7, y 0–15 px" },
-  { what: "in even shares", slot: 0, data: { values: [0.3], even: 0.08 }, said: "patch 0 (row 0, column 0) · x 0–7, y 0–15 px · 0.3 % · 3.8 even shares" },
+  { what: "in even shares", slot: 0, data: { values: [0.3], even: 0.08 }, said: "patch 0 (row 0, column 0) · x 0–7, y 0–15 px · 0.3\u00a0% · 3.8 even shares" },
+  { what: "of two maps", slot: 0, data: { values: [0.3], even: 0.1, other: { names: ["A", "B"], values: [1.234], even: 0.1 } }, said: "patch 0 (row 0, column 0) · x 0–7, y 0–15 px · A 0.30\u00a0% · 3 even shares · B 1.23\u00a0% · 12 even shares" },
   { what: "an outlier", slot: 5, data: { marks: [5] }, said: "patch 5 (row 1, column 2) · x 16–23, y 16–31 px · outlier" },
   { what: "moved", slot: 0, data: { order: [5, 1, 2, 3, 4, 0] }, said: "slot 0: patch 5 (row 1, column 2) · x 16–23, y 16–31 px" },
   { what: "left in its place", slot: 1, data: { order: [5, 1, 2, 3, 4, 0] }, said: "patch 1 (row 0, column 1) · x 8–15, y 0–15 px" },

@@ -28,14 +28,14 @@ test("a region gets the sum of its patches, the tokens before them left out", ()
   const { sum, count } = regionSum(values, 1, { from: 0, to: 5 }, GRID)
   assert.deepEqual([Math.round(1000 * sum), count], [1 + 2 + 5 + 6, 4])
   const how = { even: 0.007, words: WORDS }
-  assert.equal(regionSentence(values, 1, { from: 0, to: 5 }, GRID, how), "4: 1.4 %, 0.5 times")
-  assert.equal(regionSentence(values, 1, { from: 0, to: 5 }, GRID, { ...how, mean: true }), "4: each 0.35 %, 0.5 times")
+  assert.equal(regionSentence(values, 1, { from: 0, to: 5 }, GRID, how), "4: 1.4\u00a0%, 0.5 times")
+  assert.equal(regionSentence(values, 1, { from: 0, to: 5 }, GRID, { ...how, mean: true }), "4: each 0.35\u00a0%, 0.5 times")
 })
 
 test("a picture says what a region gets of one map, of two maps, or of a map that is no share", () => {
   const map = { ...GRID, values: Array(12).fill(2), even: 4, unit: "% of the total", words: WORDS }, region = { from: 0, to: 1 }
-  assert.equal(describeRegion(region, map), "2: 4 %, 0.5 times")
-  assert.equal(describeRegion(region, { ...map, other: { names: ["A", "B"], values: Array(12).fill(4), even: 4 } }), "A: 2: 4 %, 0.5 times · B: 2: 8 %, 1 times")
+  assert.equal(describeRegion(region, map), "2: 4\u00a0%, 0.5 times")
+  assert.equal(describeRegion(region, { ...map, other: { names: ["A", "B"], values: Array(12).fill(4), even: 4 } }), "A: 2: 4\u00a0%, 0.5 times · B: 2: 8\u00a0%, 1 times")
   assert.equal(describeRegion(region, { ...map, even: null, unit: "logits", values: Array(12).fill(-0.25) }), "2: −0.5 logits")
 })
 

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from scipy.stats import spearmanr
 
 import vitcore
@@ -23,7 +24,7 @@ from vitcore.forward.compare_models import (
 )
 from vitcore.forward.recording import record, to_model_input
 from vitcore.models import load_model
-from vitcore.report.comparison_handout import attention_distance_sentence, distance_figures
+from vitcore.report.comparison_handout import attention_distance_sentence, distance_figures, two_photos_sentence
 
 
 @pytest.fixture(scope="module")
@@ -145,9 +146,21 @@ def test_outlier_tokens_are_found_in_the_cells_of_a_coarser_grid(outlying, tiny,
     assert outliers_in_common_map(comparison, 1, values) == ([], []), "the other model has none"
 
 
-def test_two_photos_are_not_compared(tiny, noise):
-    with pytest.raises(ValueError, match="different photos"):
-        compare(record_tokens(tiny, noise(0)), record_tokens(tiny, noise(1)))
+def test_on_two_photos_nothing_is_compared_place_by_place(tiny, other, noise):
+    wide, tall = noise(0, (64, 32)), noise(1, (32, 64))
+    a, b = record_tokens(tiny, wide), record_tokens(other, tall)
+    found = compare(a, b)
+    assert not found.of_one_photo and (found.grid.rows, found.grid.cols) == (4, 4) and found.grid.resampled
+    np.testing.assert_allclose(found.both[0], a.rec.rollout())
+    np.testing.assert_allclose(found.both[1], b.rec.rollout().reshape(4, 2, 4, 2).mean((1, 3)))
+    assert np.isnan([found.rank_correlation, found.mean_cka]).all() and np.isnan(found.difference).all()
+    assert found.cka.shape == (3, 5) and np.isnan(found.cka).all()
+    assert found.answers == compare(record_tokens(tiny, wide), record_tokens(other, tall)).answers
+    for which, (photo, rec) in enumerate(((wide, a.rec), (tall, b.rec))):
+        seen = photo.resize((32, 32), Image.Resampling.BICUBIC, box=rec.model_input.box)
+        np.testing.assert_array_equal(common_photo(found, 32, which), np.asarray(seen))
+    same = compare(a, record_tokens(tiny, tall))
+    assert not same.grid.resampled and compare(a, a).of_one_photo
 
 
 # The shell
@@ -171,6 +184,26 @@ def test_the_table(two, capsys):
     said = capsys.readouterr().out
     assert "rank correlation 1.000" in said and "the grids agree" in said and "farthest" not in said
     assert "likeliest class is the same; 5 of" in said
+
+
+def test_two_photos(two, capsys, tmp_path, noise):
+    noise(7, (40, 40)).save(tmp_path / "other.png")
+    both = ["compare", "one", "two", two, str(tmp_path / "other.png")]
+    assert main(both) == 0
+    said = capsys.readouterr().out
+    assert "photo.png" in said and "other.png" in said and two_photos_sentence() in said
+    assert "rank correlation " not in said.replace(two_photos_sentence(), "") and "of the likeliest 5 are shared" in said
+    with printed_blank():
+        assert main([*both, "--json", "--out", str(tmp_path / "out")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [model["photo"] for model in found["models"]] == ["photo.png", "other.png"]
+    assert found["rank_correlation"] is None and found["difference_points"] is None and {*np.ravel(found["cka"])} == {None}
+    pictures = {"rollout-a", "rollout-b", "distance-a", "distance-b"}
+    assert {file.stem for file in (tmp_path / "out").glob("*.png")} == pictures
+    assert not {"cka", "difference"} & {*np.load(tmp_path / "out" / "compare.npz")}
+    page = (tmp_path / "out" / "compare.html").read_text(encoding="utf-8")
+    assert page.count(two_photos_sentence()) == 1 and "compare tiny tiny photo.png other.png" in page
+    assert len(re.findall("The photo (?:photo|other).png; what", page)) == 2 and "<h3>linear CKA</h3>" not in page
 
 
 def test_json_and_figures(two, capsys, tmp_path):

@@ -1,4 +1,4 @@
-"""The shell's verb `compare`: two models on one photo, as a table, as JSON, or as figures with shared scales."""
+"""The shell's verb `compare`: two models on one photo, or on one each, as a table, as JSON, or as figures with shared scales."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ TOP_CLASSES = 5
 
 def add_compare_verb(verbs: Any) -> None:
     """Add the verb to the shell's."""
-    about = "two models on one photo: rollouts, tokens and answers beside each other"
+    about = "two models on one photo, or on one each: rollouts, tokens and answers beside each other"
     verb = verbs.add_parser("compare", help=about, description=about)
     verb.add_argument("first", metavar="A", help="a name of `models`, any ViT of timm's, a file, or a run's folder")
     verb.add_argument("second", metavar="B", help="another")
     verb.add_argument("photo", type=Path)
+    verb.add_argument("second_photo", metavar="photo-of-B", type=Path, nargs="?", help="B's photo; default: the same")
     verb.add_argument("--out", type=Path, help="a folder for figures with shared scales, a handout, and the numbers as NPZ")
     add_device_flags(rolling.add_mask_flag(verb))
     verb.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
@@ -36,11 +37,10 @@ def print_comparison(args: argparse.Namespace) -> None:
     from vitcore.images import open_photo
     from vitcore.report.comparison_handout import comparison_as_json
 
-    photo = open_photo(args.photo)
+    photos = open_photo(args.photo), open_photo(args.second_photo or args.photo)
     vits = load_named(args.first, args), load_named(args.second, args)
-    comparison = beside.compare(
-        beside.record_tokens(vits[0], photo), beside.record_tokens(vits[1], photo), mask_outliers=args.mask_outliers
-    )
+    looks = [beside.record_tokens(vit, photo) for vit, photo in zip(vits, photos, strict=True)]
+    comparison = beside.compare(*looks, mask_outliers=args.mask_outliers)
     if args.json:
         print(json.dumps(comparison_as_json(comparison), ensure_ascii=False, allow_nan=False))
     else:
@@ -51,7 +51,7 @@ def print_comparison(args: argparse.Namespace) -> None:
 
 def comparison_table(comparison: Comparison) -> list[str]:
     """The comparison as lines for a terminal."""
-    from vitcore.report.comparison_handout import outlier_sentences
+    from vitcore.report.comparison_handout import outlier_sentences, two_photos_sentence
 
     a, b = (side.rec for side in comparison.recordings)
     wide = max(len(a.model), 34)
@@ -59,10 +59,12 @@ def comparison_table(comparison: Comparison) -> list[str]:
     sizes = [
         f"{r.grid.rows}×{r.grid.cols} patches, {len(s.tokens)} blocks" for r, s in zip((a, b), comparison.recordings, strict=True)
     ]
-    lines = [row("model", a.model, b.model), row("shape", *sizes)]
+    lines = [row("model", a.model, b.model), row("photo", a.photo.name, b.photo.name), row("shape", *sizes)]
     tops = [[f"{p:6.1%}  {label}"[:34] for label, p in r.top_classes(TOP_CLASSES)] for r in (a, b)]
     for i in range(max(map(len, tops))):
         lines.append(row("" if i else "answer", *(top[i] if i < len(top) else "" for top in tops)))
+    if not comparison.of_one_photo:
+        return [*lines, *filter(None, outlier_sentences(comparison)), "", two_photos_sentence(), "", *_answers(comparison)]
     lines += ["", f"rollouts       {_on(comparison.grid)}", f"               rank correlation {comparison.rank_correlation:.3f}"]
     lines += [f"               {one}" for one in outlier_sentences(comparison) if one]
     if apart := _farthest(comparison):
@@ -109,14 +111,14 @@ def write_comparison(comparison: Comparison, vits: tuple[Vit, Vit], out: Path, q
         (out / f"{name}.png").write_bytes(print_figure(fig, "png"))
         if not quiet:
             print(out / f"{name}.png")
+    recs = [side.rec for side in comparison.recordings]
+    place_by_place = {"difference": comparison.difference, "cka": comparison.cka} if comparison.of_one_photo else {}
     np.savez_compressed(
-        out / "compare.npz", rollout_a=comparison.rollouts[0], rollout_b=comparison.rollouts[1], difference=comparison.difference,
-        cka=comparison.cka, distance_px_a=comparison.recordings[0].rec.distance_px,
-        distance_px_b=comparison.recordings[1].rec.distance_px,
+        out / "compare.npz", rollout_a=comparison.rollouts[0], rollout_b=comparison.rollouts[1],
+        distance_px_a=recs[0].distance_px, distance_px_b=recs[1].distance_px, **place_by_place,
     )  # fmt: skip
-    photo = comparison.recordings[0].rec.photo.name
-    (out / "compare.html").write_bytes(
-        comparison_handout(comparison, vits, command=comparison_command(vits[0].name, vits[1].name, photo, comparison.masked))
-    )
+    photos = [rec.photo.name for rec in recs][: 2 - comparison.of_one_photo]
+    command = comparison_command(vits[0].name, vits[1].name, *photos, mask_outliers=comparison.masked)
+    (out / "compare.html").write_bytes(comparison_handout(comparison, vits, command=command))
     if not quiet:
         print(out / "compare.npz", out / "compare.html", sep="\n")

@@ -1,4 +1,4 @@
-"""Two models beside each other on one photo: each runs once, and what they are asked about is asked on one grid.
+"""Two models beside each other, on one photo or on one photo each: each runs once, and both are asked on one grid.
 
     a, b = record_tokens(vit_a, photo), record_tokens(vit_b, photo)
     comparison = compare(a, b)
@@ -72,8 +72,9 @@ class MapPair:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Comparison(MapPair):
-    """Two models on one photo, and the pair of their rollouts, on `grid`: `both`, `even_shares`, `difference` and
-    `rank_correlation` are of the rollouts; `recordings` are what was compared."""
+    """Two models, and the pair of their rollouts, on `grid`: `both`, `even_shares`, `difference` and `rank_correlation` are
+    of the rollouts; `recordings` are what was compared. On two photos a place shows two things: what compares place by place
+    (`difference`, `rank_correlation`, `cka`) is NaN."""
 
     recordings: tuple[TokenRecording, TokenRecording]
     grid: CommonGrid  #: of rollouts
@@ -85,6 +86,12 @@ class Comparison(MapPair):
     def __repr__(self) -> str:
         first, second = (one.rec.model for one in self.recordings)
         return f"<Comparison of {first} and {second}: rank correlation of rollouts {self.rank_correlation:.2f}>"
+
+    @property
+    def of_one_photo(self) -> bool:
+        """Whether both models looked at the same photo."""
+        one, two = self.recordings
+        return one.rec.photo.digest == two.rec.photo.digest
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -116,12 +123,13 @@ def layer_at_same_depth(block: int, blocks: int, others: int) -> int:
     return (2 * block + 1) * others // (2 * blocks)
 
 
-def maps_on_common_grid(grid: CommonGrid, one: NDArray, two: NDArray, even_shares: tuple[float, float]) -> MapPair:
+def maps_on_common_grid(
+    grid: CommonGrid, one: NDArray, two: NDArray, even_shares: tuple[float, float], of_one_photo: bool = True
+) -> MapPair:
     """A map of each model, each on the grid of its patches, on one grid; `even_shares` are 1 / T of each."""
     a, b = (grid.cells(i, values) for i, values in enumerate((one, two)))
-    return MapPair(
-        both=(a, b), even_shares=even_shares, difference=difference_points(a, b), rank_correlation=rank_correlation(a, b)
-    )
+    apart, alike = (difference_points(a, b), rank_correlation(a, b)) if of_one_photo else (np.full_like(a, np.nan), float("nan"))
+    return MapPair(both=(a, b), even_shares=even_shares, difference=apart, rank_correlation=alike)
 
 
 def attention_map(rec: Recording, block: int, head: int | None = None, token: int | None = None) -> NDArray:
@@ -184,31 +192,30 @@ def _stack_patches(states: list[Tensor], prefix: int) -> NDArray[np.float32]:
 def compare(
     a: TokenRecording, b: TokenRecording, fusion: str = "mean", mask_outliers: bool = False, **settings: float
 ) -> Comparison:
-    """Compare two models on one photo; `fusion` and settings are those of `Recording.rollout`, of masked attention where asked.
+    """Compare two models; `fusion` and settings are those of `Recording.rollout`, of masked attention where asked.
 
     Where their grids, or the parts of the photo that they see, differ, both are averaged over the cells of a common grid,
-    and `Comparison.grid.resampled` says so; tokens are compared at no more than MOST_POSITIONS positions.
-    Raises: TypeError, for what `record_tokens` did not give; ValueError, for two photos, or where no part is seen by both;
-    KeyError, for a fusion that was not recorded.
+    and `Comparison.grid.resampled` says so; tokens are compared at no more than MAX_POSITIONS positions. On two photos, a cell
+    is the same place of both inputs.
+    Raises: TypeError, for what `record_tokens` did not give; ValueError, where no part of one photo is seen by both; KeyError,
+    for a fusion that was not recorded.
     """
     for given in (a, b):
         if not isinstance(given, TokenRecording):
             raise TypeError(f"compare takes two of what record_tokens(vit, photo) gives, not {type(given).__name__}")
     recs = a.rec, b.rec
-    if recs[0].photo.digest != recs[1].photo.digest:
-        raise ValueError("the two models looked at different photos")
-    grids, boxes = (recs[0].grid, recs[1].grid), (recs[0].model_input.box, recs[1].model_input.box)
+    of_one_photo = recs[0].photo.digest == recs[1].photo.digest
+    grids, boxes = (recs[0].grid, recs[1].grid), (recs[0].model_input.box, recs[1 if of_one_photo else 0].model_input.box)
     grid, coarse = common_grid(grids, boxes), common_grid(grids, boxes, MAX_POSITIONS)
     read = [mask_outlier_tokens(rec) if mask_outliers else rec for rec in recs]
     one, two = (rec.rollout(None, fusion, **settings) for rec in read)
-    maps = maps_on_common_grid(grid, one, two, (recs[0].grid.even_share, recs[1].grid.even_share))
-    tokens = [coarse.tokens(i, side.tokens) for i, side in enumerate((a, b))]
+    maps = maps_on_common_grid(grid, one, two, (recs[0].grid.even_share, recs[1].grid.even_share), of_one_photo)
+    cka = np.full((len(a.tokens), len(b.tokens)), np.nan)
+    if of_one_photo:
+        cka = linear_cka_matrix(coarse.tokens(0, a.tokens), coarse.tokens(1, b.tokens), _product)
     labels, outputs = (recs[0].labels, recs[1].labels), (recs[0].output, recs[1].output)
     answers = prediction_agreement(recs[0].logits, recs[1].logits, labels, outputs)
-    return Comparison(
-        **vars(maps), recordings=(a, b), grid=grid, answers=answers, masked=mask_outliers,
-        cka=linear_cka_matrix(tokens[0], tokens[1], _product), cka_grid=coarse,
-    )  # fmt: skip
+    return Comparison(**vars(maps), recordings=(a, b), grid=grid, answers=answers, masked=mask_outliers, cka=cka, cka_grid=coarse)
 
 
 def _product(a: NDArray, b: NDArray) -> NDArray:
@@ -216,12 +223,13 @@ def _product(a: NDArray, b: NDArray) -> NDArray:
     return (torch.from_numpy(a) @ torch.from_numpy(b)).numpy()
 
 
-def common_photo(comparison: Comparison, side_px: int = 768) -> NDArray[np.uint8]:
-    """The part of the photo that both models see, (height, width, 3), its longer side at `side_px`."""
+def common_photo(comparison: Comparison, side_px: int = 768, which: int = 0) -> NDArray[np.uint8]:
+    """What model 0 or 1 sees of its photo, or both of one photo: (height, width, 3), its longer side at `side_px`."""
     from PIL import Image
 
-    photo: Photo = comparison.recordings[0].rec.photo
-    left, top, right, bottom = comparison.grid.box
+    rec = comparison.recordings[which].rec
+    photo: Photo = rec.photo
+    left, top, right, bottom = box = comparison.grid.box if comparison.of_one_photo else rec.model_input.box
     scale = side_px / max(right - left, bottom - top)
     size = max(1, round((right - left) * scale)), max(1, round((bottom - top) * scale))
-    return np.asarray(photo.image.resize(size, Image.Resampling.BICUBIC, box=comparison.grid.box))
+    return np.asarray(photo.image.resize(size, Image.Resampling.BICUBIC, box=box))

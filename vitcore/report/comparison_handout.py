@@ -1,10 +1,11 @@
-"""Two models on one photo, to take along: figures with shared scales, what they say in sentences, and a handout of both.
+"""Two models on one photo, or on one each, to take along: figures with shared scales, sentences, a handout of both.
 
 The handout is one HTML file as `quiz_handout.py` makes them: pictures embedded, words as text, no network, no script.
 """
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,28 +43,39 @@ TOP_CLASSES = 5
 def comparison_figures(
     comparison: Comparison, vits: tuple[Vit, Vit], names: ModelNames | None = None, mode: Mode = "light"
 ) -> dict[str, Drawing]:
-    """Both rollouts on one scale, their difference, both models' distances on axes of one length, and CKA."""
-    photo, grid = common_photo(comparison), Grid(comparison.grid.rows, comparison.grid.cols, 1)
-    names = names or (comparison.recordings[0].rec.model, comparison.recordings[1].rec.model)
+    """Both rollouts on one scale and both models' distances on axes of one length; of one photo also the difference, and CKA."""
+    grid = Grid(comparison.grid.rows, comparison.grid.cols, 1)
+    recs = [side.rec for side in comparison.recordings]
+    names = names or names_with_photos(comparison, (recs[0].model, recs[1].model), [rec.photo.name for rec in recs])
     most = scale_top(comparison.stacked, 1)
     drawn: dict[str, Drawing] = {}
     for which, (letter, mask, name) in enumerate(zip("ab", comparison.times_even, names, strict=True)):
         even = comparison.even_shares[which]
         cells, patches = outliers_in_common_map(comparison, which, mask)
-        said = outlier_sentence(patches, comparison.recordings[which].rec.grid)
+        said = outlier_sentence(patches, recs[which].grid)
         fig = figures.attention_on_photo(
-            mask * even, photo, grid, say("Attention rollout"), most * even, mode, subtitle=name, even_share=even
-        )
+            mask * even, common_photo(comparison, which=which), grid, say("Attention rollout"), most * even, mode, subtitle=name,
+            even_share=even,
+        )  # fmt: skip
         drawn[f"rollout-{letter}"] = figures.frame_outliers(fig, cells, grid, sentence=said)
-    recs = [side.rec for side in comparison.recordings]
     px, shares = [rec.distance_px for rec in recs], [rec.prefix_attention_share for rec in recs]
     drawn |= zip(("distance-a", "distance-b"), distance_figures(px, vits, mode, prefix_attention_shares=shares), strict=True)
+    if not comparison.of_one_photo:
+        return drawn
     drawn["difference"] = figures.relevance(
-        comparison.difference, photo, grid, say("Rollout: {first} minus {second}", first=names[0], second=names[1]),
-        say("percentage points"), signed=True, mode=mode, min_top=100 / comparison.difference.size,
+        comparison.difference, common_photo(comparison), grid,
+        say("Rollout: {first} minus {second}", first=names[0], second=names[1]), say("percentage points"),
+        signed=True, mode=mode, min_top=100 / comparison.difference.size,
     )  # fmt: skip
     drawn["cka"] = figures.cka_heatmap(comparison.cka, names, mode)
     return drawn
+
+
+def names_with_photos(comparison: Comparison, names: ModelNames, titles: Sequence[str]) -> ModelNames:
+    """What both pictures are called: by their models, and of two photos by these `titles`, too."""
+    if comparison.of_one_photo:
+        return names
+    return f"{titles[0]} · {names[0]}", f"{titles[-1]} · {names[1]}"
 
 
 def distance_figures(
@@ -87,18 +99,25 @@ def distance_figures(
 # What it says, in sentences
 
 
-def common_grid_sentence(grid: Any) -> str:
-    """On which positions two models were compared."""
+def two_photos_sentence() -> str:
+    """Why two photos are not compared place by place."""
+    return say("The two photos show different things at the same place. So A minus B, rank correlation and CKA are not given.")
+
+
+def common_grid_sentence(grid: Any, of_one_photo: bool = True) -> str:
+    """On which positions two models were compared; nothing where each read its own patches of its own photo."""
     facts = {"rows": grid.rows, "cols": grid.cols}
     if grid.resampled:
         return say(
             "Resampled: the models' patches differ, so both are averaged over the cells of one grid of {rows}×{cols}.", **facts
         )
-    return say("Patch by patch: both models cut the photo into the same {rows}×{cols} patches.", **facts)
+    return of_one_photo * say("Patch by patch: both models cut the photo into the same {rows}×{cols} patches.", **facts)
 
 
 def map_difference_sentence(difference: NDArray, rank_correlation: float) -> str:
     """Where two maps (rows, cols) differ most, in percentage points, and how alike they rank the places."""
+    if np.isnan(difference).all():
+        return two_photos_sentence()
     place = int(np.abs(difference).argmax())
     most = float(difference.flat[place])
     if not most:
@@ -131,6 +150,8 @@ def outlier_sentences(comparison: Comparison) -> list[str]:
 
 def token_similarity_sentence(comparison: Comparison) -> str:
     """How alike the tokens are, layer beside layer at the same depth."""
+    if not comparison.of_one_photo:
+        return two_photos_sentence()
     pairs = [pair for pair in comparison.cka_per_layer if pair[2] == pair[2]]
     if not pairs:
         return say("In one model, all tokens of a layer are the same, so there is nothing to compare.")
@@ -172,6 +193,11 @@ def answer_agreement_sentence(agreement: Any, tops: list[list[tuple[str, float]]
         "bits (0: the same, 1: nothing in common).",
         of=agreement.of, shared=agreement.shared_top5, bits=f"{agreement.divergence_bits:.2f}",
     )  # fmt: skip
+
+
+def mean_distance_shares(px: Sequence[NDArray], vits: tuple[Vit, Vit]) -> list[float]:
+    """The mean of (L, H) distances over all heads and layers, in percent of the width that each model sees."""
+    return [float(100 * one.mean() / vit.grid.image_px[1]) for one, vit in zip(px, vits, strict=True)]
 
 
 def attention_distance_sentence(px: list[NDArray], vits: tuple[Vit, Vit]) -> str:
@@ -238,27 +264,36 @@ def comparison_handout(
     maps = map_difference_sentence(comparison.difference, comparison.rank_correlation)
     maps = " ".join([maps, *filter(None, outlier_sentences(comparison))])
     px = [rec.distance_renormalised_px for rec in recs]
-    dimmed = say("The photo {name}; what the model does not see is dimmed", name=recording_title(recs[0], origin))
+    photos = list(zip(recs, (origin.credit, origin.second_credit), strict=True))[: 2 - comparison.of_one_photo]
+    titles = [recording_title(rec, replace(origin, credit=credit)) for rec, credit in photos]
+    called = names_with_photos(comparison, names, titles)
+    dimmed = [say("The photo {name}; what the model does not see is dimmed", name=title) for title in titles]
     return html_page.render_html(
         "compare.html",
         lang=origin.lang,
-        title=recording_title(recs[0], origin),
-        names=[f"{letter} · {name}" for letter, name in zip(MODEL_LETTERS, names, strict=True)],
+        title=" · ".join(titles),
+        names=[f"{letter} · {name}" for letter, name in zip(MODEL_LETTERS, called, strict=True)],
         lead=say("seen by A: {first}, and by B: {second}", first=names[0], second=names[1]),
-        photo=html_page.embed_image(photo_with_crop_outlined(recs[0].photo, recs[0].model_input), dimmed, True, 800, "fitted"),
-        drawn={name: html_page.embed_figure(fig) for name, fig in comparison_figures(comparison, vits, names).items()},
+        photos=[
+            html_page.embed_image(photo_with_crop_outlined(rec.photo, rec.model_input), alt, True, 800, "fitted")
+            for (rec, _), alt in zip(photos, dimmed, strict=True)
+        ],
+        drawn={name: html_page.embed_figure(fig) for name, fig in comparison_figures(comparison, vits, called).items()},
         tops=[rec.top_classes(translated=True) for rec in recs],
-        on=common_grid_sentence(comparison.grid),
+        on=common_grid_sentence(comparison.grid, comparison.of_one_photo),
         tokens_on=common_grid_sentence(comparison.cka_grid),
         said={"maps": maps, "tokens": token_similarity_sentence(comparison), "answers": comparison_agreement_sentence(comparison)}
         | {"distances": attention_distance_sentence(px, vits)},
         models=[_facts(vit) for vit in vits],
         versions=[*package_versions().items(), (say("Made"), origin.made or current_time_text())],
         credits=[
-            (say("File"), recs[0].photo.name),
-            (say("Author"), origin.credit.get("author", "")),
-            (say("Licence"), origin.credit.get("licence", "")),
-            (say("Source"), origin.credit.get("source", "")),
+            [
+                (say("File"), rec.photo.name),
+                (say("Author"), credit.get("author", "")),
+                (say("Licence"), credit.get("licence", "")),
+                (say("Source"), credit.get("source", "")),
+            ]
+            for rec, credit in photos
         ],
         origin=origin,
         sources=COMPARISON_SOURCES,
@@ -267,10 +302,10 @@ def comparison_handout(
     )
 
 
-def comparison_command(first: str, second: str, photo: str, mask_outliers: bool = False) -> str:
-    """The shell command that compares the same models."""
+def comparison_command(first: str, second: str, *photos: str, mask_outliers: bool = False) -> str:
+    """The shell command that compares the same models on a photo, or on one each."""
     masks = ["--mask-outliers"] if mask_outliers else []
-    return shlex.join(["python", "-m", "vitcore", "compare", first, second, photo, *masks, "--out", "compared"])
+    return shlex.join(["python", "-m", "vitcore", "compare", first, second, *photos, *masks, "--out", "compared"])
 
 
 def _facts(vit: Vit) -> list[tuple[str, str]]:
@@ -292,15 +327,18 @@ def comparison_as_json(comparison: Comparison) -> Mapping[str, Any]:
     """All numbers of a comparison, as JSON has them; null where there is none."""
     both, answers = comparison.recordings, comparison.answers
     models = [{
-        "model": side.rec.model, "grid": [side.rec.grid.rows, side.rec.grid.cols], "patch_px": side.rec.grid.patch_px,
+        "model": side.rec.model, "photo": side.rec.photo.name, "grid": [side.rec.grid.rows, side.rec.grid.cols],
+        "patch_px": side.rec.grid.patch_px,
         "sees_px": list(side.rec.model_input.box), "blocks": len(side.tokens), "width": side.tokens.shape[-1],
         "distance_px": side.rec.distance_px.tolist(), "top5": [list(pair) for pair in side.rec.top_classes(TOP_CLASSES)],
     } for side in both]  # fmt: skip
     return {
         "models": models, "grid": [comparison.grid.rows, comparison.grid.cols], "resampled": comparison.grid.resampled,
         "mask_outliers": comparison.masked,
-        "box_px": list(comparison.grid.box), "rank_correlation": _number(comparison.rank_correlation),
-        "rollouts": [mask.tolist() for mask in comparison.rollouts], "difference_points": comparison.difference.tolist(),
+        "box_px": list(comparison.grid.box) if comparison.of_one_photo else None,
+        "rank_correlation": _number(comparison.rank_correlation),
+        "rollouts": [mask.tolist() for mask in comparison.rollouts],
+        "difference_points": comparison.difference.tolist() if comparison.of_one_photo else None,
         "cka": [[_number(value) for value in row] for row in comparison.cka],
         "cka_grid": [comparison.cka_grid.rows, comparison.cka_grid.cols], "cka_resampled": comparison.cka_grid.resampled,
         "same_top1": answers and answers.same_top1, "shared_top5": answers and answers.shared_top5,

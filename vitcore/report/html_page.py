@@ -1,6 +1,7 @@
 """HTML of reports: Jinja2 fills the templates beside this file and escapes every word; pictures as data addresses."""
 
 import io
+import re
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from vitcore.figures.painters.png_and_svg import print_figure, svg_in_dark_mode
 from vitcore.figures.theme_colours import file_to_data_uri
 from vitcore.translation import percent, say
 
+SPACE_BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%)")  # where no line may break
 REPORT_FOLDER = Path(__file__).parent
 
 
@@ -40,7 +42,8 @@ class ThemedSvg:
 
 def render_html(template: str, **facts: Any) -> bytes:
     """A whole HTML file: a template filled with facts; words are escaped there, `say` is known there."""
-    return (jinja_environment().get_template(template).render(facts) + "\n").encode()
+    page = jinja_environment().get_template(template).render(facts)
+    return (SPACE_BEFORE_PERCENT.sub("\N{NO-BREAK SPACE}", page) + "\n").encode()
 
 
 @cache

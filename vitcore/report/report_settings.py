@@ -127,6 +127,7 @@ class ReportOrigin:
     address: str = ""  # that shows the same in the app; empty where there is none
     lacking: str = ""  # what this address can't carry, in a sentence
     credit: Mapping[str, str] = field(default_factory=dict)  # of a gallery photo: title, author, licence, source, changes
+    second_credit: Mapping[str, str] = field(default_factory=dict)  # the same of the second photo of a comparison
     file: str = ""  # of the photo, as a command would name it; empty: its own name
     lang: str = "en"  # of the words, as HTML names languages
     made: str = ""  # when, as a person writes it; empty: now

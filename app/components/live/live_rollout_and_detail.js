@@ -49,7 +49,7 @@ export function topClasses(logits, count, output) {
  * @param {number} share */
 export function shownShare(share) {
   const written = (100 * share).toFixed(1)
-  return share > 0 && !Number(written) ? "< 0.1 %" : `${written} %`
+  return share > 0 && !Number(written) ? "< 0.1\u00a0%" : `${written}\u00a0%`
 }
 
 /** The largest difference of two arrays.

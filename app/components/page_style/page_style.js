@@ -4,6 +4,7 @@
 import { taken, typed } from "../keys.js"
 import { fullScreen, leave, numberedPicture, watchPointer } from "./full_screen.js"
 import { pageSize } from "./page_size.js"
+import { keepPercentSigns } from "./percent_signs.js"
 import { takeDrops } from "./photo_drop.js"
 import { makeRoom } from "./popover_scroll.js"
 
@@ -30,7 +31,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
     s = { end: new AbortController() }
     states.set(parentElement, s)
     window.addEventListener("resize", () => s.measure(), { signal: s.end.signal })
-    s.menu = new MutationObserver(mend)
+    keepPercentSigns([{ type: "childList", addedNodes: [document.body] }])
+    s.menu = new MutationObserver(records => {
+      keepPercentSigns(records)
+      mend()
+    })
     s.menu.observe(document.body, { childList: true, characterData: true, subtree: true, attributeFilter: ["data-collapsed"] })
     document.addEventListener("click", putAway, { signal: s.end.signal })
     document.addEventListener("click", outOfTheWay, { signal: s.end.signal })

@@ -4,7 +4,7 @@ import { ARROWS, neighbour } from "../keys.js"
 import { framed } from "../outlier_frames.js"
 import { heatOnPhoto, holding, placeOf, there } from "../heat_overlay.js"
 import { listenRegion, outlineRegion, regionSentence, regionSum } from "../region_selection.js"
-import { digits, fillIn, minus } from "../text_formatting.js"
+import { clamp, fillIn, keepPercent, minus } from "../text_formatting.js"
 import { drawable, inParts } from "./compare_curtain.js"
 
 const states = new WeakMap()
@@ -178,17 +178,26 @@ export function describe(slot, data) {
   const col = patch % data.cols
   const [h, w] = data.cell
   const place = fillIn(data.words.patch, { patch, row, col }) + ` · x ${col * w}–${(col + 1) * w - 1}, y ${row * h}–${(row + 1) * h - 1} px`
-  const value = data.other
-    ? ` · ${data.other.names.map((name, i) => `${name} ${read((i ? data.other : data).values[patch], data, (i ? data.other : data).even)}`).join(" · ")}`
-    : data.values && data.values[patch] !== null ? ` · ${read(data.values[patch], data, data.even)}` : ""
+  const maps = [data, ...(data.other ? [data.other] : [])].filter(map => map.values && map.values[patch] !== null)
+  const said = read(maps.map(map => map.values[patch]), maps.map(map => map.even), data)
+  const value = said.map((one, i) => ` · ${data.other ? `${data.other.names[i]} ` : ""}${one}`).join("")
   const marked = data.marks?.includes(patch) ? ` · ${data.words.outlier}` : ""
   return data.order && patch !== slot ? fillIn(data.words.slot, { slot, place: place + value + marked }) : place + value + marked
 }
 
-// A value with its unit, and how many even shares of all tokens it is.
-function read(value, data, even) {
-  const times = even ? ` · ${fillIn(data.words.times, { times: digits(value / even) })}` : ""
-  return `${minus(Number(value.toPrecision(3)))} ${data.unit}${times}`
+// Values with their unit, and how many even shares of all tokens each is; of two values with as many digits after the point.
+function read(values, even, data) {
+  const times = alike(values.map((value, i) => value / even[i]), 2)
+  return alike(values, 3).map((value, i) => `${keepPercent(`${value} ${data.unit}`)}${even[i] ? ` · ${fillIn(data.words.times, { times: times[i] })}` : ""}`)
+}
+
+// As many of the largest one's digits as count.
+function alike(values, count) {
+  const most = Math.max(...values.map(Math.abs))
+  const written = values.length > 1 && most > 0 && most < Infinity
+    ? values.map(value => value.toFixed(clamp(count - 1 - Math.floor(Math.log10(most)), 20)))
+    : values.map(value => Number(value.toPrecision(count)))
+  return written.map(minus)
 }
 
 

@@ -97,7 +97,7 @@ def _own_key(vit: Vit, own: Own) -> tuple[str, str, tuple[str, ...]]:
 
 
 def nearest_photos(rec: Recording, index: PhotoIndex, patch: int | None, is_gallery: bool, vit: Vit) -> list[FoundPhoto]:
-    """The photos most like this one, or with a patch most like its `patch`, the likest first."""
+    """The other photos most like this one, or with a patch most like its `patch`, the likest first."""
     return _nearest(rec, index, patch, "" if is_gallery else visitor_storage.visitor_id(), vit)
 
 
@@ -105,11 +105,11 @@ def nearest_photos(rec: Recording, index: PhotoIndex, patch: int | None, is_gall
 def _nearest(rec: Recording, index: PhotoIndex, patch: int | None, owner: str, _vit: Vit) -> list[FoundPhoto]:
     """The same; what `owner` has brought is thrown away when they leave."""
     found = []
-    for one in index.nearest(_vectors(rec, _vit), patch, SHOWN):
-        picture = _picture(index.sources[one.photo], index.names[one.photo], one.patch, _vit)
+    for one in index.nearest(_vectors(rec, _vit), patch, SHOWN + 1):  # the photo itself may be among them
+        picture = _picture(index.sources[one.photo], index.names[one.photo], one.patch, rec.photo.digest, _vit)
         if picture:
             found.append(FoundPhoto(index.names[one.photo], one.cosine, picture))
-    return found
+    return found[:SHOWN]
 
 
 @memory_cache.cached
@@ -120,11 +120,13 @@ def _vectors(rec: Recording, _vit: Vit) -> NDArray[np.float32]:
     return photo_vectors(_vit, [rec.photo])[0]
 
 
-def _picture(source: str | Path | bytes, name: str, patch: int | None, vit: Vit) -> bytes:
-    """What the model sees of a photo, small, with a patch framed; b"" where its file has gone."""
+def _picture(source: str | Path | bytes, name: str, patch: int | None, asked: str, vit: Vit) -> bytes:
+    """What the model sees of a photo, small, with a patch framed; b"" where its file has gone, or it is the photo `asked` about."""
     try:
         photo = open_photo(source, name, bands=vit.bands)
     except PhotoError:
+        return b""
+    if photo.digest == asked:
         return b""
     picture = Image.fromarray(sharp_crop(photo, crop_for_model(photo.image, vit.transform, photo.bands), PICTURE_PX))
     if patch is not None:

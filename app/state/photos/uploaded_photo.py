@@ -6,6 +6,7 @@ from app.state.photos import sample_photos
 from vitcore.images import Photo, PhotoError, printable_name
 
 PHOTO_ID, SECOND_ID = "your-photo", "your-second-photo"
+SAME_PHOTO = "same"  # in the menu of a second photo: the first one again
 FIRST, SECOND = "upload", "second upload"  # what they are kept as
 BANDS = "shown bands"
 KINDS = {PHOTO_ID: FIRST, SECOND_ID: SECOND}
@@ -32,6 +33,14 @@ def current_uploaded_photo(kind: str = FIRST) -> tuple[bytes, str] | None:
 def open_uploaded_photo(kind: str = FIRST, bands: int = 3) -> Photo | None:
     """The photo this visitor brought, opened for so many bands; None without one. Raises: PhotoError, where it has others."""
     return _open(kind, visitor_storage.visitor_id(), texts.language(), bands)
+
+
+def open_photo_by_id(chosen: str | None, bands: int = 3) -> Photo:
+    """An upload of this visitor's by its id, or a sample by its name; else the first sample. Raises: PhotoError."""
+    if chosen in KINDS and (own := open_uploaded_photo(KINDS[chosen], bands)):
+        return own
+    known = [row["id"] for row in sample_photos.sample_photo_rows()]
+    return sample_photos.open_sample(chosen if chosen in known else known[0], texts.language(), bands)
 
 
 def has_photo_for_bands(bands: int, kind: str) -> bool:

@@ -129,8 +129,7 @@ def sample_recording(model: Vit, name: str) -> vitcore.Recording:
 
 def second_recording(model: Vit, chosen: str) -> vitcore.Recording:
     """What one pass on a page's second photo left: one of the gallery by its name, or an upload of this visitor's by its id."""
-    own = uploaded_photo.open_uploaded_photo(uploaded_photo.KINDS[chosen], model.bands) if chosen in uploaded_photo.KINDS else None
-    return sample_recording(model, chosen) if own is None else cached_recording(model, own)
+    return cached_recording(model, uploaded_photo.open_photo_by_id(chosen, model.bands))
 
 
 def is_recording_cached(model: str, sample: str) -> bool:

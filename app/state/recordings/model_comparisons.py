@@ -1,4 +1,4 @@
-"""What two models make of one photo, computed once and kept: their tokens, the comparison, maps on one grid."""
+"""What two models make of one photo, or of one each, computed once and kept: their tokens, the comparison, maps on one grid."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from vitcore.models.load_model import Vit
 
 Settings = tuple[tuple[str, float | str], ...]
+PairKey = tuple[str, str, str, str]  # both models and their photos, by what they are kept under
 
 
 def recording_with_tokens(vit: Vit, photo: Photo, block: int | None = None) -> Recording:
@@ -47,18 +48,20 @@ def _tokens(model: str, key: str, _vit: Vit, _photo: Photo) -> NDArray[np.float3
     return recorded[0] if recorded else tokens_of_recording(_vit, rec).tokens
 
 
-def compare_models(first: str, second: str, key: str, vits: tuple[Vit, Vit], photo: Photo, mask_outliers: bool) -> Comparison:
+def compare_models(vits: tuple[Vit, Vit], photos: tuple[Photo, Photo], mask_outliers: bool) -> Comparison:
     """The comparison of two models that attend over one grid each; with `mask_outliers`, of attention to other tokens."""
     from vitcore.forward.compare_models import TokenRecording
 
-    one, two = (TokenRecording(recording_with_tokens(vit, photo), _tokens(vit.name, key, vit, photo)) for vit in vits)
-    return replace(_compare(first, second, key, mask_outliers, (one, two)), recordings=(one, two))
+    one, two = (
+        TokenRecording(recording_with_tokens(vit, photo), _tokens(vit.name, photo.key, vit, photo))
+        for vit, photo in zip(vits, photos, strict=True)
+    )
+    key = (vits[0].name, vits[1].name, photos[0].key, photos[1].key)
+    return replace(_compare(key, mask_outliers, (one, two)), recordings=(one, two))
 
 
 @memory_cache.cached
-def _compare(
-    first: str, second: str, key: str, mask_outliers: bool, _recordings: tuple[TokenRecording, TokenRecording]
-) -> Comparison:
+def _compare(key: PairKey, mask_outliers: bool, _recordings: tuple[TokenRecording, TokenRecording]) -> Comparison:
     """The same without what both looks hold, which is kept already: to weigh all of that again took longer than to compare."""
     from vitcore.forward.compare_models import compare
 
@@ -75,7 +78,7 @@ def rollout_maps(comparison: Comparison, cell: int | None, settings: Settings, _
         relevance_maps.rollout_map(rec, None if cell is None else comparison.grid.patch(i, cell), settings, vit)
         for i, (vit, rec) in enumerate(zip(_vits, recs, strict=True))
     ]
-    return maps_on_common_grid(comparison.grid, maps[0], maps[1], comparison.even_shares)
+    return maps_on_common_grid(comparison.grid, maps[0], maps[1], comparison.even_shares, comparison.of_one_photo)
 
 
 @memory_cache.cached
@@ -90,23 +93,23 @@ def attention_maps(
         rec = cached_recordings.cached_recording(vit, comparison.recordings[i].rec.photo, None if head is None else block)
         token = None if cell is None else rec.grid.prefix + comparison.grid.patch(i, cell)
         maps.append(attention_map(cached_outliers.mask_outliers(rec) if comparison.masked else rec, block, head, token))
-    return maps_on_common_grid(comparison.grid, maps[0], maps[1], comparison.even_shares)
+    return maps_on_common_grid(comparison.grid, maps[0], maps[1], comparison.even_shares, comparison.of_one_photo)
 
 
 @memory_cache.cached
-def common_photo_jpegs(comparison: Comparison) -> tuple[bytes, bytes]:
-    """The part of the photo that both models see, and its fine detail on the grid of both, as JPEG files."""
+def common_photo_jpegs(comparison: Comparison, which: int) -> tuple[bytes, bytes]:
+    """The part that both models see of the photo of model 0 or 1, and its fine detail on the grid of both, as JPEG files."""
     from vitcore.forward.compare_models import common_photo
 
-    pixels, grid = common_photo(comparison), comparison.grid
+    pixels, grid = common_photo(comparison, which=which), comparison.grid
     detail = fine_detail(Image.fromarray(pixels), (grid.rows, grid.cols))
     return encode_png_or_jpeg(pixels, photo=True)[0], encode_png_or_jpeg(detail, photo=True)[0]
 
 
-def comparison_from_keys(first: str, second: str, key: str, mask_outliers: bool = False) -> tuple[Comparison, tuple[Vit, Vit]]:
+def comparison_from_keys(key: PairKey, mask_outliers: bool = False) -> tuple[Comparison, tuple[Vit, Vit]]:
     """A comparison by what it is kept under, for a download, which no visitor's page waits for."""
-    (one, rec), (two, _) = (cached_recordings.recording_from_key(name, key, "mean") for name in (first, second))
-    return compare_models(first, second, key, (one, two), rec.photo, mask_outliers), (one, two)
+    (one, rec), (two, other) = (cached_recordings.recording_from_key(key[i], key[i + 2], "mean") for i in range(2))
+    return compare_models((one, two), (rec.photo, other.photo), mask_outliers), (one, two)
 
 
 def answer_agreement(one: Recording, other: Recording) -> PredictionAgreement | None:

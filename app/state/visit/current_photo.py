@@ -2,16 +2,10 @@
 
 import streamlit as st
 
-from app import texts
-from app.state.photos import sample_photos, uploaded_photo
-from vitcore.assets import sample_photo_rows
+from app.state.photos import uploaded_photo
 from vitcore.images import Photo
 
 
 def load_photo(bands: int = 3) -> Photo:
     """The chosen photo, a sample or the visitor's own, for a model of so many bands. Raises: PhotoError, where it has others."""
-    chosen = st.session_state.get("photo")
-    if chosen == uploaded_photo.PHOTO_ID and (own := uploaded_photo.open_uploaded_photo(bands=bands)):
-        return own
-    known = [row["id"] for row in sample_photo_rows()]
-    return sample_photos.open_sample(chosen if chosen in known else known[0], texts.language(), bands)
+    return uploaded_photo.open_photo_by_id(st.session_state.get("photo"), bands)

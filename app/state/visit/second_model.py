@@ -9,17 +9,29 @@ from app.state.memory.memory_cache import MemoryBudgetError
 from app.state.model_ref import CHECKPOINTS, ModelRef
 from app.state.model_ref import RANDOM as RANDOM
 from app.state.models import loaded_models
+from app.state.photos import uploaded_photo
 from app.state.training import run_status
 from app.state.visit.model_choice import ModelChoice
 from vitcore.models.model_cards import DEFAULT_MODEL, ModelError
 from vitcore.models.vit import Vit
 
 SECOND = ModelChoice("b", RANDOM)
+OTHER_PHOTO_STATE = "_b_other_photo"  # whether B had a photo of its own in the last run
 VARIANT_PROBLEM_STATE = "_b_variant_problem"
 ITSELF = "itself"
 OWN_SIZE = "own"  # the input size that a model was made for
 SIZE_FACTORS = (0.5, 0.75, 1.5, 2)  # of its rows and columns
 LEAST, MOST = 4, 1600  # rows or columns, and patches
+
+
+def follow_second_photo(chosen: str) -> None:
+    """With another photo comes the same model, and with the same photo another, unless somebody has chosen B."""
+    state, other = st.session_state, chosen != uploaded_photo.SAME_PHOTO
+    if other != state.get(OTHER_PHOTO_STATE, other):
+        usual, instead = (RANDOM, ITSELF) if other else (ITSELF, RANDOM)
+        if (state.get("b") or RANDOM, state.get("b_px") or OWN_SIZE) == (usual, OWN_SIZE):
+            state["b"] = instead
+    state[OTHER_PHOTO_STATE] = other
 
 
 def run_checkpoints(name: str) -> list[str]:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from app import texts
 from app.components.figure import figure, show_explanation_fold
+from app.menu import page_target
 from app.shell import photo_ids_and_titles, query_controls
 from app.state.models import model_weights
 from app.state.recordings import cached_outliers, model_comparisons
@@ -60,10 +61,15 @@ def _side_figure(
 
 
 def show_token_similarity(pair: ModelPair, comparison: Comparison, places: ControlPlaces) -> None:
-    """Linear CKA of every layer of one beside every layer of the other."""
+    """Linear CKA of every layer of one beside every layer of the other; two photos are compared on other pages."""
     from vitcore.report import comparison_handout
 
     text = pair.texts
+    if not pair.of_one_photo:
+        st.info(text["no tokens of two"], icon=":material/info:")
+        for page in ("tokens", "switch"):
+            st.page_link(page_target(page), label=text[f"photos {page}"], icon=":material/photo_library:")
+        return
     fig = figures.cka_heatmap(comparison.cka, pair.names, pair.mode)
     grid_sentence = texts.escape_markdown(comparison_handout.common_grid_sentence(comparison.cka_grid))
     figure(fig, "cka", text["picture.tokens"], text.joined((text["how tokens"], grid_sentence)), text["limits tokens"],
@@ -97,7 +103,7 @@ def show_filters(pair: ModelPair, comparison: Comparison | None, places: Control
             places.below.markdown(text.fill("overlap", count=count, shared=shared, chance=chance))
         else:
             places.below.markdown(text["no overlap"])
-    for (place, key, name), part in zip(side_columns(pair), parts, strict=True):
+    for (place, key, name), part in zip(side_columns(pair, of_photo=False), parts, strict=True):
         with place:
             if part is None:
                 st.info(text["no filters"])
@@ -125,7 +131,7 @@ def show_positions(pair: ModelPair, comparison: Comparison | None, places: Contr
     if same and all(cosine is not None for cosine in cosines):
         with places.row:
             chosen = query_controls.patch_input(text["position"], pair.vit.grid, width=130)
-    for (place, key, name), vit, cosine in zip(side_columns(pair), pair.vits, cosines, strict=True):
+    for (place, key, name), vit, cosine in zip(side_columns(pair, of_photo=False), pair.vits, cosines, strict=True):
         with place:
             if cosine is None:
                 st.info(text["no positions"])

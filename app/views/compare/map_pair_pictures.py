@@ -14,6 +14,7 @@ from app.components.figure import picture_container, show_downloads, show_explan
 from app.components.picture.picture import map_scale_bar, picture
 from app.shell import lecture_mode, query_controls, shared_selection
 from app.state.recordings import cached_outliers, model_comparisons, relevance_maps
+from app.state.recordings.model_comparisons import PairKey
 from app.views.compare.model_pair import ControlPlaces, ModelPair, side_columns
 from app.widgets import outlier_masking
 from vitcore import figures
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from vitcore.forward.compare_models import Comparison, MapPair
 
 VIEWS = ("pair", "curtain")  # side by side, or one picture with a curtain between both, which a lecture begins with
-PairKey = tuple[str, str, str]  # both models and the photo, by what they are kept under
 
 
 def selection_control_key(of_two: str, of_all: str, shared: bool) -> str:
@@ -46,9 +46,7 @@ def selected_place_key(comparison: Comparison) -> str:
 def show_maps(
     pair: ModelPair, comparison: Comparison, maps: MapPair, kind: str, map_key: Hashable, cell: int | None, places: ControlPlaces
 ) -> None:
-    """Both maps on one scale, side by side or behind a curtain, and their difference; `map_key` tells maps of a kind apart."""
-    from vitcore.report import comparison_handout
-
+    """Both maps on one scale, side by side or of one photo behind a curtain; `map_key` tells maps of a kind apart."""
     text = pair.texts
     unit, most = text[f"unit {kind}"], scale_top(maps.stacked, 1)
     tops = [most * even for even in maps.even_shares]
@@ -63,12 +61,14 @@ def show_maps(
     def take(which: int, key: str, name: str) -> None:
         mask, found = maps.both[which], outliers_of_both[which]
         of_model = tops[which], text[f"picture.{kind}"], name, pair.mode, found.patches, maps.even_shares[which]
-        make = partial(map_figure, pair.key, mask, *of_model)
+        make = partial(map_figure, pair.key, which, mask, *of_model)
         note = text.joined((text[f"how {kind}"], found.sentence))
         show_downloads(make, f"{key}_{kind}", note, subjects=pair.file_subjects(key), file_stem=kind, **{f"{kind}_{key}": mask})
 
-    with places.row:
-        view = query_controls.button_row(text, "view", list(VIEWS), VIEWS[lecture_mode.is_lecture()])
+    view = VIEWS[0]
+    if pair.of_one_photo:
+        with places.row:
+            view = query_controls.button_row(text, "view", list(VIEWS), VIEWS[lecture_mode.is_lecture()])
     if view == "curtain":
         one, two = picture_container().container(key="curtain").columns(2, gap="large")
         with one:
@@ -89,28 +89,36 @@ def show_maps(
                     take(which, key, name)
         below = places.below
     else:
+        two, below = places.below.columns(2, gap="large") if pair.of_one_photo else (places.below, places.below)
         for which, ((place, key, name), mask) in enumerate(zip(side_columns(pair), maps.both, strict=True)):
             with place:
                 label = f"{text[f'picture.{kind}']}: {name}"
                 _draw_map(comparison, f"{key}_map", label, overlays[which], 100 * mask, map_outliers=outliers_of_both[which],
-                          even=100 * maps.even_shares[which], **shown)  # fmt: skip
+                          even=100 * maps.even_shares[which], which=which, **shown)  # fmt: skip
                 with st.container(horizontal=True, vertical_alignment="center"):
                     map_scale_bar(scales[which], f"{key}_scale")
                     take(which, key, name)
-        one, below = places.below.columns(2, gap="large")
     outlier_masking.show_note_and_switch(_joint_outliers(pair, outliers_of_both), "maps", always_switch=True)
-    with two if view == "curtain" else one:
-        _show_difference(pair, comparison, maps, (kind, map_key), cell, outliers_of_both)
+    if pair.of_one_photo:
+        with two:
+            _show_difference(pair, comparison, maps, (kind, map_key), cell, outliers_of_both)
     with below:
+        _show_sentences(pair, comparison, maps, kind)
+
+
+def _show_sentences(pair: ModelPair, comparison: Comparison, maps: MapPair, kind: str) -> None:
+    """Of one photo, where the maps differ most; how to read them; and of one photo the difference's downloads."""
+    from vitcore.report import comparison_handout
+
+    text = pair.texts
+    if pair.of_one_photo:
         st.markdown(texts.escape_markdown(comparison_handout.map_difference_sentence(maps.difference, maps.rank_correlation)))
-        grid_sentence = texts.escape_markdown(comparison_handout.common_grid_sentence(comparison.grid))
-        row = st.container(horizontal=True)
-        with row:
-            show_explanation_fold(
-                text.joined([text[f"how {kind}"], text["how difference"], grid_sentence]), text[f"limits {kind}"], is_map=True
-            )
-        make = partial(difference_figure, pair.key, maps.difference, text["difference"], text["points"], pair.mode)
-        with row:
+    grid_sentence = texts.escape_markdown(comparison_handout.common_grid_sentence(comparison.grid, pair.of_one_photo))
+    how = [text[f"how {kind}"], *([text["how difference"]] if pair.of_one_photo else []), grid_sentence]
+    with st.container(horizontal=True):
+        show_explanation_fold(text.joined(how), text[f"limits {kind}"], is_map=True)
+        if pair.of_one_photo:
+            make = partial(difference_figure, pair.key, maps.difference, text["difference"], text["points"], pair.mode)
             show_downloads(make, f"{kind}_difference", text["difference"], subjects=pair.file_subjects("a", "b"),
                       difference=maps.difference)  # fmt: skip
 
@@ -153,6 +161,7 @@ def _show_difference(
 def _draw_map(
     comparison: Comparison, key: str, label: str, overlay: str, values: NDArray, unit: str, cell: int | None,
     even: float | None = None, map_outliers: outlier_masking.MapOutliers | None = None, other: dict[str, Any] | None = None,
+    which: int = 0,
 ) -> None:  # fmt: skip
     """One of the pictures: pointed at together, and a touch asks the place in both models."""
     grid, grids = comparison.grid, comparison.recordings[0].rec.grid
@@ -160,8 +169,8 @@ def _draw_map(
     if grid.resampled:  # then in pixels of the photo
         step = round((bottom - top) / grid.rows), round((right - left) / grid.cols)
     photo, detail = (
-        media_url(file, "image/jpeg", f"compared{part}")
-        for part, file in enumerate(model_comparisons.common_photo_jpegs(comparison))
+        media_url(file, "image/jpeg", f"compared{which}{part}")
+        for part, file in enumerate(model_comparisons.common_photo_jpegs(comparison, which))
     )
     picture(
         photo, grid.rows, grid.cols, step, key=key, label=label, target=selected_place_key(comparison), also_choose=("ask", True),
@@ -172,12 +181,12 @@ def _draw_map(
 
 
 def map_figure(
-    pair_key: PairKey, mask: NDArray, most: float, title: str, name: str, mode: Any, marks: list[int], even: float
+    pair_key: PairKey, which: int, mask: NDArray, most: float, title: str, name: str, mode: Any, marks: list[int], even: float
 ) -> Drawing:
     """A map as a figure, made when it is asked for: what waits for that holds no photo and no model."""
     from vitcore.forward.compare_models import common_photo
 
-    photo = common_photo(model_comparisons.comparison_from_keys(*pair_key)[0])
+    photo = common_photo(model_comparisons.comparison_from_keys(pair_key)[0], which=which)
     grid = Grid.from_map(mask)
     return figures.frame_outliers(figures.attention_on_photo(mask, photo, grid, title, most, mode, name, even), marks, grid)
 
@@ -186,5 +195,5 @@ def difference_figure(pair_key: PairKey, values: NDArray, title: str, unit: str,
     """A difference as a figure, as `gathered` makes them."""
     from vitcore.forward.compare_models import common_photo
 
-    photo = common_photo(model_comparisons.comparison_from_keys(*pair_key)[0])
+    photo = common_photo(model_comparisons.comparison_from_keys(pair_key)[0])
     return figures.relevance(values, photo, Grid.from_map(values), title, unit, signed=True, mode=mode, min_top=100 / values.size)

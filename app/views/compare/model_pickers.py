@@ -1,4 +1,4 @@
-"""The row of pickers above a comparison."""
+"""The row of pickers below a comparison."""
 
 from dataclasses import replace
 
@@ -7,10 +7,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app import permissions, texts
 from app.components.page_style.page_style import scale_to_page_px
-from app.shell import load_page_visit, model_picker, query_controls
+from app.shell import load_page_visit, model_picker, photo_picker, query_controls
 from app.state.memory import memory_cache
 from app.state.model_ref import CHECKPOINTS, ModelRef
 from app.state.models import loaded_models, model_menu
+from app.state.photos import uploaded_photo
 from app.state.recordings import model_comparisons
 from app.state.visit import second_model
 from app.state.visit.visit import Visit
@@ -22,16 +23,19 @@ from vitcore.models.vit import Vit
 def choose_pair(visit: Visit, row: DeltaGenerator, problem_place: DeltaGenerator) -> tuple[ModelPair, DeltaGenerator]:
     """The pair that the pickers in `row` name, and the settings' popover; `problem_place` says what could not be had."""
     text, first = visit.texts, visit.vit
+    photo_picker.second_photo_ids(visit, photo_picker.B_PHOTO)  # that of B may be the first one now
+    second_model.follow_second_photo(st.session_state.get(photo_picker.B_PHOTO) or uploaded_photo.SAME_PHOTO)
     with row:
-        model_picker.repeated_model_menu(text["first"], "a_model", width=scale_to_page_px(280))
+        model_picker.repeated_model_menu(text["first"], "a_model", width=scale_to_page_px(250))
         requested = _second_menu(text, first)
+        photo = photo_picker.second_photo_menu(visit, text["b_photo"], photo_picker.B_PHOTO).photo
         settings = st.popover(text["settings"], icon=":material/tune:", key="compare_settings")
     with problem_place:
-        return _load_pair(visit, requested, settings), settings
+        return _load_pair(visit, requested, photo, settings), settings
 
 
-def _load_pair(visit: Visit, requested: str, settings: DeltaGenerator) -> ModelPair:
-    """Both models on the photo; the second one's input is among the settings."""
+def _load_pair(visit: Visit, requested: str, chosen: str, settings: DeltaGenerator) -> ModelPair:
+    """Both models on their photos, the second one's by its id; its input is among the settings."""
     text, first, photo = visit.texts, visit.vit, visit.photo
     with load_page_visit.download_progress(st.empty()) as progress:
         base = second_model.try_load_second(first, requested, progress)
@@ -47,16 +51,19 @@ def _load_pair(visit: Visit, requested: str, settings: DeltaGenerator) -> ModelP
             sentence = f"{texts.escape_markdown(second_model.variant_problem())} {text['instead']}"
             load_page_visit.show_model_problem(sentence, second_model.forget_variant_problem, "variant_again")
             requested, other = second_model.RANDOM, loaded_models.load_model_variant(first, second_model.RANDOM)
-        second = replace(visit, vit=other, recording=model_comparisons.recording_with_tokens(other, photo))
+        if chosen != uploaded_photo.SAME_PHOTO:
+            photo = uploaded_photo.open_photo_by_id(chosen, other.bands)
+            load_page_visit.show_photo_notes(photo)
+        second = replace(visit, vit=other, photo=photo, recording=model_comparisons.recording_with_tokens(other, photo))
         comparison = None
         if first.is_global and other.is_global:
-            both, masked = (first, other), outlier_masking.is_masking_on()
-            comparison = model_comparisons.compare_models(first.name, other.name, photo.key, both, photo, masked)
+            masked = outlier_masking.is_masking_on()
+            comparison = model_comparisons.compare_models((first, other), (visit.photo, photo), masked)
     except memory_cache.MemoryBudgetError:
         st.warning(texts.prose("common")["no room now"], icon=":material/memory:")
         st.stop()
     names = first.card.title, _second_title(text, first, other, requested)
-    return visit.extend(ModelPair, second=second, names=names, comparison=comparison)
+    return visit.extend(ModelPair, second=second, model_names=names, comparison=comparison)
 
 
 def _show_failure(text: texts.Prose, shown: str) -> None:
@@ -113,7 +120,7 @@ def _second_menu(text: texts.Prose, first: Vit) -> str:
         if given and given not in names and not any(given in there.values() for there in others):
             names |= {given: given}  # typed in: it is got, or what is wrong with it is said
     allowed = permissions.is_allowed("downloads")
-    return query_controls.select_menu(text["b"], names, "b", others, width=320, accept_new_options=allowed, help=_second_help(text))
+    return query_controls.select_menu(text["b"], names, "b", others, width=270, accept_new_options=allowed, help=_second_help(text))
 
 
 def _second_help(text: texts.Prose) -> str:

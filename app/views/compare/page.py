@@ -1,11 +1,10 @@
-"""Compare: two models on one photo, any picture of both on one scale, how they differ, and a number for each (REFERENCE §5)."""
+"""Compare: two models on one photo, or on one each: any picture of both on one scale, and how they differ (REFERENCE §5)."""
 
 from collections.abc import Callable
 
 import streamlit as st
 
 from app import texts
-from app.menu import page_target
 from app.shell import load_page_visit, query_controls
 from app.state.recordings import model_comparisons
 from app.views.compare import chart_pairs, map_pair_settings, model_pickers, preset_cards, summary_and_handout
@@ -15,9 +14,6 @@ text = texts.prose("compare")
 visit = load_page_visit.load_visit(text, record=model_comparisons.recording_with_tokens)
 problem_place, picture_place = st.container(), st.container()
 model_row = st.container(horizontal=True, vertical_alignment="bottom")
-with st.container(horizontal=True):
-    for page in ("tokens", "switch"):
-        st.page_link(page_target(page), label=text[f"photos {page}"], icon=":material/photo_library:")
 number_place, kind_row = st.container(), st.container()
 picture_row = st.container(horizontal=True, vertical_alignment="bottom")
 rest, cards = st.container(), st.container(key="ready")

@@ -6,8 +6,8 @@ import streamlit as st
 
 from app import permissions, texts
 from app.components.component_files import media_url
-from app.shell import photo_ids_and_titles
-from app.state.photos import sample_photos
+from app.shell import photo_ids_and_titles, photo_picker
+from app.state.photos import sample_photos, uploaded_photo
 from app.state.preset_pairs import PRESET_PAIRS, UNLISTED_MB, PresetPair, preset_pair_picture
 from app.state.training import run_status
 from app.state.visit import current_model, second_model
@@ -73,4 +73,5 @@ def choose_preset(preset: PresetPair) -> None:
     state, usual = st.session_state, PRESET_PAIRS[0].picture
     if state.get("picture", usual) == state.get(PICTURE_OF_PRESET, usual):
         state["picture"] = state[PICTURE_OF_PRESET] = preset.picture
-    state.update({"b": preset.second, "b_px": preset.size} | ({"model": preset.first} if preset.first else {}))
+    photo = {photo_picker.B_PHOTO: uploaded_photo.SAME_PHOTO}
+    state.update({"b": preset.second, "b_px": preset.size} | photo | ({"model": preset.first} if preset.first else {}))

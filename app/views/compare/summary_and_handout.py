@@ -14,21 +14,33 @@ from app.state.model_ref import ModelRef
 from app.views.compare.model_pair import ModelPair
 from app.widgets import outlier_masking
 from vitcore.report.report_settings import ReportOrigin
-from vitcore.translation import decimal_or_dash, percents
+from vitcore.translation import decimal, decimal_or_dash, percents
 
 # What a link to the page carries beside the picture's own settings:
-ADDRESS_KEYS = ("photo", "model", "b", "b_px", "picture")
+ADDRESS_KEYS = ("photo", "model", "b", "b_photo", "b_px", "picture")
 
 
 def show_similarity_numbers(pair: ModelPair) -> None:
-    """Rank correlation of rollouts, CKA of tokens at the same depth, and how many of the likeliest five are shared."""
+    """Rank correlation of rollouts, CKA of tokens at the same depth, and how many of the likeliest five are shared.
+
+    Of two photos the first two are not defined, and why is said: how far heads attend, and how far the answers are apart instead.
+    """
+    from vitcore.report.comparison_handout import mean_distance_shares
+
     text, comparison = pair.texts, pair.comparison
     if comparison is None:
         return
     answers = comparison.answers
+    if pair.of_one_photo:
+        numbers = {"rollouts": decimal_or_dash(comparison.rank_correlation, 2), "tokens": decimal_or_dash(comparison.mean_cka, 2)}
+    else:
+        st.caption(text["two photos"])
+        px = [outlier_masking.distances_masked_if_on(one)[0].distance_renormalised_px for one in pair.visits]
+        far = [decimal(share, 1) for share in mean_distance_shares(px, pair.vits)]
+        numbers = {"distances": f"{far[0]} · {far[1]} %", "divergence": decimal(answers.divergence_bits, 2) if answers else "–"}
     with st.container(horizontal=True, key="alike"):
-        st.metric(text["alike rollouts"], decimal_or_dash(comparison.rank_correlation, 2), help=text["alike rollouts help"])
-        st.metric(text["alike tokens"], decimal_or_dash(comparison.mean_cka, 2), help=text["alike tokens help"])
+        for name, value in numbers.items():
+            st.metric(text[f"alike {name}"], value, help=text[f"alike {name} help"])
         shared = f"{answers.shared_top5} / {answers.of}" if answers else "–"
         st.metric(text["alike answers"], shared, help=text["alike answers help"])
 
@@ -39,10 +51,12 @@ def show_answers_and_grid(pair: ModelPair, picture: str) -> None:
     shares = percents(*(share for _, share in tops))
     named = zip("AB", tops, shares, strict=True)
     said = [f"{letter}: {texts.escape_markdown(label)} **{share}**" for letter, (label, _), share in named if label]
+    if picture in ("filters", "positions") and not pair.of_one_photo and pair.vit.name == pair.second.vit.name:
+        said = [pair.texts["same model"]]
     if picture in ("rollout", "attention") and pair.comparison and (grid := pair.comparison.grid).resampled:
         sizes = [(vit.grid.rows, vit.grid.cols) for vit in pair.vits]
         own = [letter for letter, size in zip("AB", sizes, strict=True) if size == (grid.rows, grid.cols)]
-        same_part = pair.recs[0].model_input.box == pair.recs[1].model_input.box
+        same_part = not pair.of_one_photo or pair.recs[0].model_input.box == pair.recs[1].model_input.box
         key, whose = ("one grid", own[0]) if len(own) == 1 and same_part else ("common grid", "")
         facts = {"whose": whose, "other": "AB".replace(whose, ""), "rows": grid.rows, "cols": grid.cols}
         said.append(pair.texts[key].format(**facts))
@@ -66,26 +80,29 @@ def comparison_handout_button(pair: ModelPair) -> None:
     if pair.comparison is None:
         return
     origin = ReportOrigin(
-        address=_comparison_link(bool(pair.photo.whose)),
+        address=_comparison_link({key for key, visit in zip(("photo", "b_photo"), pair.visits, strict=True) if visit.photo.whose}),
         lacking=copy_link.link_limits_sentence(texts.prose("report"), "compare"),
         lang=texts.language(),
     )
     refs = [ModelRef.parse(vit.name) for vit in pair.vits]
     with st.expander(text["take title"], icon=":material/print:"):
         st.markdown(text["take about"])
-        made = partial(reports.comparison_handout, *pair.key, pair.names, origin, pair.sample, outlier_masking.is_masking_on())
+        samples = pair.sample, pair.second.sample
+        made = partial(reports.comparison_handout, pair.key, pair.model_names, origin, samples, outlier_masking.is_masking_on())
         names = "compare", *pair.file_subjects("a", "b")
         download_button(
             text["take get"], in_visitors_language(made), "html", names, key="compare_html", icon=":material/print:", type="primary"
         )
         if not refs[1].variant:
             st.caption(text["take shell"])
-            copyable_text(comparison_command(refs[0].name, refs[1].name, "photo.jpg", outlier_masking.is_masking_on()), key="shell")
+            photos = ["photo.jpg"] if pair.of_one_photo else ["photo-a.jpg", "photo-b.jpg"]
+            masked = outlier_masking.is_masking_on()
+            copyable_text(comparison_command(refs[0].name, refs[1].name, *photos, mask_outliers=masked), key="shell")
 
 
-def _comparison_link(own: bool) -> str:
+def _comparison_link(own: set[str]) -> str:
     """Where this comparison is in this app; empty when nobody knows."""
     here, state = st.context.url, st.session_state
-    given = {key: str(state[key]) for key in ADDRESS_KEYS if state.get(key) and not (own and key == "photo")}
+    given = {key: str(state[key]) for key in ADDRESS_KEYS if state.get(key) and key not in own}
     given |= {outlier_masking.QUERY_KEY: "true"} if outlier_masking.is_masking_on() else {}
     return here.partition("?")[0] + f"?{urlencode(given)}" if here else ""

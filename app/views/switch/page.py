@@ -8,7 +8,7 @@ from app.views.switch.switch_view import show_switches
 
 text = texts.prose("switch")
 vit = load_page_visit.load_visit(text, needs_attention=True).vit
-show_switches(vit.name, text)
 text_before_picture(text["intro"])
+show_switches(vit.name, text)
 if vit.labels:
     show_patching(vit.name, text)

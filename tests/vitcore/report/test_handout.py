@@ -136,7 +136,7 @@ def test_the_tables_print_the_same_numbers(page, rec):
     for share in rec.rollout().ravel():
         assert f"{100 * share:.3f}" in page.words
     for label, share in rec.top_classes():
-        assert label in page.words and f"{100 * share:.1f} %" in page.words
+        assert label in page.words and f"{100 * share:.1f}\u00a0%" in page.words
 
 
 def test_it_says_how_to_make_it_again(page, side, rec):

@@ -9,6 +9,7 @@ from vitcore.figures.drawing import (
     Axis,
     Drawing,
     HoverGrid,
+    Label,
     Margin,
     Points,
     RasterLayer,
@@ -52,7 +53,7 @@ def patching_by_depth(
     """(L, G) how far the answer has gone over to the other photo's when each group of tokens is taken from it after a layer.
 
     `names` are the groups'; `turning` is the layer of the turn, drawn as an upright line; at the share `even` both answers' logits
-    are equal, drawn as a dashed one.
+    are equal, drawn as a dashed one that says so.
     """
     told = say("after layer {layer}: {share} of the way", layer="%{x}", share="%{y:.2f}")
     layers = len(share)
@@ -70,5 +71,6 @@ def patching_by_depth(
         marks=marks, shapes=rules, legend="below", margin=Margin(left=66, below=104, above=8),
         x=Axis(title=say("tokens taken from the other photo after layer"), ticks=list(range(0, layers, -(-layers // TICKS))),
                range=(-0.4, layers - 0.6)),
-        y=Axis(title=say("share of the logit difference"), range=(low, high)),
+        y=Axis(title=say("part of the way to the other photo's answer"), range=(low, high)),
+        labels=[Label(say("both answers equally likely"), 0.008, even, y_anchor="bottom", x_of_plot=True)],
     )  # fmt: skip
