@@ -168,6 +168,21 @@ def test_photos_are_cut_as_record_cuts_them(tiny, photo_file, noise):
         _ = vitcore.record(tiny, photo_file, maps=[0, 2]).attentions
 
 
+def test_parts_of_a_block_whose_output_is_edited():
+    """They add up to what leaves it before the edit."""
+    vit, vector = make_kind("plain"), torch.randn(24, generator=torch.Generator().manual_seed(0))
+    edits = vitcore.edit(vit)
+    edits.attn(0).scale(2)
+    edits.resid(1).scale(0.5)
+    edits.resid(1).add(vector)
+    kept = vitcore.cache(edits.vit, inputs_for(vit))
+    made = [kept["resid_pre", layer] + kept["attn_out", layer] + kept["mlp_out", layer] for layer in range(vit.blocks)]
+    made[1] = 0.5 * made[1] + vector
+    for layer, whole in enumerate(made):
+        torch.testing.assert_close(kept["resid_post", layer], whole, **CLOSE)
+    assert ("attn_out", 2) in vitcore.cache(vitcore.steer(vit, vector, 2), inputs_for(vit))
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_every_name_in_half_precision(dtype):
     vit, x = make_kind("plain"), inputs_for(make_kind("plain"))
