@@ -183,6 +183,30 @@ def test_parts_of_a_block_whose_output_is_edited():
     assert ("attn_out", 2) in vitcore.cache(vitcore.steer(vit, vector, 2), inputs_for(vit))
 
 
+def test_numbers_are_the_same_under_another_default_dtype():
+    vit = make_kind("plain")
+    x = inputs_for(vit)
+    difference = vit.module(x[:1]) - vit.module(x[1:2])
+    classes = (int(difference.argmax()), int(difference.argmin()))
+
+    def numbers():
+        rec, many = vitcore.record(vit, x[0], maps="all"), next(vitcore.record_many(vit, x, progress=False))
+        patched = vitcore.activation_patching(vit, x[0], x[1], "class", classes=classes).logit_difference
+        maps = [vitcore.relevance(vit, x[0], method).maps for method in ("rollout", "chefer", "integrated_gradients")]
+        ablated, lens = vitcore.head_ablation(vit, x), vitcore.logit_lens(vit, x[0])
+        return rec.logits, rec.distance_px, rec.attentions, rec.pooling_weights, many.rollout, patched, *maps, ablated, lens
+
+    usual = numbers()
+    torch.set_default_dtype(torch.float64)
+    try:
+        other = numbers()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    for one, two in zip(usual, other, strict=True):
+        assert one.dtype == two.dtype
+        np.testing.assert_array_equal(one, two)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_every_name_in_half_precision(dtype):
     vit, x = make_kind("plain"), inputs_for(make_kind("plain"))
