@@ -94,7 +94,7 @@ def test_figures_see_arrays_and_a_grid(subtests):
 
 
 NOTHING = (
-    "assets.py attention_capture.py csv_and_npz.py distributed.py file_names.py grid.py probabilities.py translation.py "
+    "assets.py attention_capture.py csv_and_npz.py file_names.py grid.py lazy_names.py probabilities.py translation.py "
     "architectures/axial_resnet.py architectures/axial_vit.py architectures/classifier_head.py architectures/grey_input.py "
     "architectures/head_layers.py architectures/meta_device.py architectures/paper_models.py "
     "architectures/position_ablations.py forward/layer_indices.py module_swaps.py models/torchvision_ops.py"
@@ -102,7 +102,7 @@ NOTHING = (
 ROOMS = dict.fromkeys(NOTHING, "") | {  # what each may import of vitcore, and no more
     "__main__.py": "cli.commands errors",
     "errors.py": "translation",
-    "images": "errors grid images translation",
+    "images": "errors grid images lazy_names translation",
     "outlier_sentences.py": "grid translation",
     "architectures/build_model.py": "architectures",
     "architectures/model_summary.py": "architectures.grey_input",

@@ -26,12 +26,13 @@ def with_swapped_modules(module: nn.Module, /, **parts: nn.Module) -> Any:
     return clone
 
 
-def with_hooks(module: nn.Module, side: Side, /, **hooks: Callable[..., Any]) -> Any:
-    """A copy whose parts of these names (dotted) have hooks on what goes "in" or comes "out", called after the original's."""
+def with_hooks(module: nn.Module, side: Side, first: bool = False, /, **hooks: Callable[..., Any]) -> Any:
+    """A copy whose parts of these names (dotted) have hooks on what goes "in" or comes "out", called after the original's,
+    or, as the `first`, before."""
     parts = {name: copy.copy(module.get_submodule(name)) for name in hooks}
     for name, part in parts.items():
         part._forward_hooks, part._forward_pre_hooks = part._forward_hooks.copy(), part._forward_pre_hooks.copy()
-        (part.register_forward_pre_hook if side == "in" else part.register_forward_hook)(hooks[name])
+        (part.register_forward_pre_hook if side == "in" else part.register_forward_hook)(hooks[name], prepend=first)
     return with_swapped_modules(module, **parts)
 
 

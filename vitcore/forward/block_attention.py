@@ -104,7 +104,7 @@ def attention_weights_buffer(vit: Vit) -> Tensor:
     of_a_head = 4 * tokens**2
     most = max(1, AT_ONCE_BYTES // of_a_head, min(4, 2 * AT_ONCE_BYTES // of_a_head))
     at_once = math.ceil(heads / max(1, math.ceil(heads / most)))  # the same number each time if it can be
-    return torch.empty(at_once, tokens, tokens, device=vit.device)
+    return torch.empty(at_once, tokens, tokens, device=vit.device, dtype=torch.float32)
 
 
 class DistanceReducer:
@@ -112,7 +112,7 @@ class DistanceReducer:
 
     def __init__(self, vit: Vit) -> None:
         self.grid, shape = vit.grid, (vit.structure.blocks, vit.grid.patches, vit.structure.heads, 2)
-        self.sums = torch.zeros(shape, device=vit.device)  # over patches: distances weighed, and weights
+        self.sums = torch.zeros(shape, device=vit.device, dtype=torch.float32)  # over patches: distances weighed, and weights
 
     def add(self, block: int, heads: slice, weights: Tensor) -> None:
         patches = weights[:, self.grid.prefix :, self.grid.prefix :]
@@ -138,8 +138,9 @@ class FusedHeadsReducer:
 
     def __init__(self, fusion: HeadFusion, blocks: int, heads: int, tokens: int, device: torch.device | None = None) -> None:
         self.fusion = fusion
-        self.matrices = torch.full((blocks, tokens, tokens), float(fusion == "min"), device=device)  # all weights are from 0 to 1
-        self.shares = torch.full((1, heads), 1 / max(1, heads), device=device)
+        start = float(fusion == "min")  # all weights are from 0 to 1
+        self.matrices = torch.full((blocks, tokens, tokens), start, device=device, dtype=torch.float32)
+        self.shares = torch.full((1, heads), 1 / max(1, heads), device=device, dtype=torch.float32)
 
     def add(self, block: int, heads: slice, weights: Tensor) -> None:
         into = self.matrices[block]
@@ -162,13 +163,13 @@ class PoolingReducer:
 
     def weights(self) -> Tensor:
         """A distribution over tokens (T,); zeros for a model that does not attend over its grid."""
-        row, grid = torch.zeros(self.vit.grid.tokens), self.vit.grid
+        row, grid = torch.zeros(self.vit.grid.tokens, dtype=torch.float32), self.vit.grid
         if self.row is not None and self.vit.is_global:
             row[-len(self.row) :] = self.row  # some pools leave prefix tokens out
         elif self.vit.is_global:
             first, patches = POOLING_WEIGHTS.get(self.vit.pooling, ((), 1))
             row[grid.prefix :] = patches / max(1, grid.patches)  # none may be left
-            row[: len(first)] = torch.tensor(first)
+            row[: len(first)] = torch.tensor(first, dtype=torch.float32)
         return row
 
 

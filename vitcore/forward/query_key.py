@@ -26,7 +26,7 @@ class QueryKey:
 
     def weights(self) -> Iterator[tuple[slice, Tensor]]:
         """The weights (1, T, T) of one head after another, in one buffer, computed as they were when they were read."""
-        out = torch.empty(1, *2 * self.queries.shape[1:2])
+        out = torch.empty(1, *2 * self.queries.shape[1:2], dtype=torch.float32)
         for head in range(len(self.queries)):
             one = slice(head, head + 1)
             yield one, softmax_weights_into(out, self.queries[one], self.keys[one], self.factor)

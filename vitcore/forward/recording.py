@@ -133,8 +133,9 @@ def record(
     bit-identical to a run that nobody watches; otherwise weights are computed once for both, linear layers are those that are
     faster on this CPU (`forward.onednn_linear`), and logits are within float32's rounding. `store="query_key"` holds fused
     heads in half precision and, where they tell all, each block's queries and keys: L·T·2D numbers instead of L·H·T², from
-    which `query_key.recompute_heads` and `recompute_fused_heads` make the rest. `inputs`: whether floats of the model's own
-    input size are "photos" or "normalised". None: bytes over 255 are photos (see `recordings.model_inputs`).
+    which `query_key.recompute_heads` and `recompute_fused_heads` make the rest. An array (H, W, 3) of exactly the
+    model's input size is the pixels that it sees, not cropped again unless `inputs` is "photos". `inputs`: whether floats of
+    that size are "photos" or "normalised". None: bytes over 255 are photos (see `recordings.model_inputs`).
     Raises: TypeError, for what is no Vit or no photo; ValueError, for what there is not; PhotoError; ModelError.
     """
     check_vit(vit)
@@ -174,7 +175,7 @@ def record_batch(
         logits = module(torch.cat([to_model_input(vit, crop.numbers) for _, crop in photos]))
     for one in watchers if watched else ():
         check_observed_calls(vit, one.calls)
-    each_norms = torch.stack(norms, 1) if norms else torch.zeros(len(photos), 0, 0)
+    each_norms = torch.stack(norms, 1) if norms else torch.zeros(len(photos), 0, 0, dtype=torch.float32)
     return [
         Recording(
             model=vit.name, grid=vit.grid, photo=photo, model_input=crop, logits=read_only_array(answer.float()), output=vit.output,
@@ -191,5 +192,5 @@ def to_model_input(vit: Vit, pixels: NDArray[np.uint8] | NDArray[np.float32]) ->
         tell(vit)
     check_bands(vit, pixels.shape[-1])
     x = torch.from_numpy(np.array(pixels)).permute(2, 0, 1).float().div_(255 if pixels.dtype == np.uint8 else 1)
-    mean, std = torch.tensor([vit.mean, vit.std]).view(2, -1, 1, 1)
+    mean, std = torch.tensor([vit.mean, vit.std], dtype=torch.float32).view(2, -1, 1, 1)
     return ((x - mean) / std).unsqueeze(0).to(vit.weight)

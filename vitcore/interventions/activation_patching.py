@@ -90,7 +90,7 @@ def activation_patching(
         )
         own, others = (float(logits[column] - logits[other_column]) for _, logits in passes)
         _check_answers(vit, column, other_column, own, others)
-        difference = torch.empty(vit.blocks, len(groups))
+        difference = torch.empty(vit.blocks, len(groups), dtype=torch.float32)
         at_once, done = max(1, MOST_NUMBERS // vit.structure.numbers), 0
         for layer in range(vit.blocks):
             streams = [streams[layer] for streams, _ in passes]

@@ -40,6 +40,7 @@ HOOKS = {  # by our name: what follows `blocks.3.` in theirs
     "resid_post": "hook_resid_post",  # (B, T, D): what leaves the block
 }
 NAMES = tuple(HOOKS)
+UNEDITED = "resid_unedited"  # (B, T, D): resid_post before edits of it, what the parts of a block add up to
 OF_MODEL = {  # by our name: theirs of what is no layer's
     "embed": "hook_embed",  # (B, N, D): the embedded patches, before positions
     "pos_embed": "hook_pos_embed",  # (B, T, D): the positions added to them; 0 for tokens that get none
@@ -164,7 +165,7 @@ def check_indices(what: str, given: Collection[Any], count: int) -> tuple[int, .
 def find_site(vit: Vit, name: str, layer: int) -> ActivationSite:
     """Where an activation is in the model. Raises: ModelError, for blocks that have it not, or not apart from others."""
     path, block = f"blocks.{layer}", vit.module.blocks[layer]
-    if name in ("resid_pre", "resid_post"):
+    if name in ("resid_pre", "resid_post", UNEDITED):
         return ActivationSite((path,), "in" if name == "resid_pre" else "out")
     parts, side = _parts_of_block(block).get(MADE_OF.get(name, name), ((), "in"))
     side = "in" if name in MADE_OF else side

@@ -20,6 +20,7 @@ from vitcore.interventions.activation_sites import (
     HOOKS,
     MADE_OF,
     OF_MODEL,
+    UNEDITED,
     ActivationSite,
     check_activations_defined,
     find_site,
@@ -43,7 +44,7 @@ from vitcore.module_swaps import ForwardHook, with_hooks
 
 DEFAULT_NAMES = ("resid_pre", "q", "k", "v", "pattern", "z", "attn_out", "mlp_out", "resid_post")
 OF_CALLS = ("q", "k", "v", "scores", "pattern")
-SUM = ("resid_pre", "attn_out", "mlp_out", "resid_post")  # the first three make the last
+SUM = ("resid_pre", "attn_out", "mlp_out", UNEDITED)  # the first three make the last
 
 Key = tuple[str, int | None]  # name and layer; None of the whole model
 Seen = dict[Key, list[Tensor]]
@@ -159,10 +160,10 @@ def _sites(vit: Vit, asked: Collection[Key]) -> dict[Key, ActivationSite]:
 
 def _watched(vit: Vit, sites: Mapping[Key, ActivationSite], seen: Seen) -> Any:
     """A copy of the model whose parts put what is asked for into `seen`."""
-    places: dict[str, list[tuple[str, Key]]] = {}
+    places: tuple[dict[str, list[tuple[str, Key]]], ...] = ({}, {})  # after edits, and before them
     for key, site in sites.items():
         for part in site.parts:
-            places.setdefault(part, []).append((site.side, key))
+            places[key[0] == UNEDITED].setdefault(part, []).append((site.side, key))
 
     def note(kept: list[tuple[str, Key]]) -> ForwardHook:
         def hook(part: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
@@ -171,7 +172,10 @@ def _watched(vit: Vit, sites: Mapping[Key, ActivationSite], seen: Seen) -> Any:
 
         return hook
 
-    return with_hooks(vit.module, "out", **{part: note(kept) for part, kept in places.items()})
+    module = vit.module
+    for first, of_parts in enumerate(places):
+        module = with_hooks(module, "out", bool(first), **{part: note(kept) for part, kept in of_parts.items()})
+    return module
 
 
 def _computed(vit: Vit, name: str, layer: int, seen: Seen, calls: list[AttentionEvent]) -> Callable[[], Tensor]:

@@ -54,7 +54,7 @@ def head_ablation(
             raise ValueError(f"the mean holds no z of layer {layer}")
     with torch.inference_mode():
         (count, each_input), each = iterate_model_inputs(vit, photos, inputs), vit.blocks * vit.heads
-        total = torch.zeros(vit.blocks, vit.heads)
+        total = torch.zeros(vit.blocks, vit.heads, dtype=torch.float32)
         for place, x in enumerate(each_input):
             tell = None if progress is None else partial(_tell, progress, place * each, count * each)
             total += _changes(vit, x, column, by, mean if by == "mean" else None, tell)
@@ -81,7 +81,7 @@ def _changes(
     whole = with_block_hooks(model, lambda block, inputs, output: given.append(inputs[0]))(x)[0].float()
     column = int(whole.argmax()) if target is None else target
     at_once = max(1, MOST_NUMBERS // vit.structure.numbers)
-    changes, done = torch.empty(vit.blocks, vit.heads), 0
+    changes, done = torch.empty(vit.blocks, vit.heads, dtype=torch.float32), 0
     model = with_fused_attention(model) if by == "uniform" else model
     for layer in range(vit.blocks):
         later = with_swapped_modules(model, **{f"blocks.{before}": SkippedBlock() for before in range(layer)})

@@ -168,6 +168,45 @@ def test_photos_are_cut_as_record_cuts_them(tiny, photo_file, noise):
         _ = vitcore.record(tiny, photo_file, maps=[0, 2]).attentions
 
 
+def test_parts_of_a_block_whose_output_is_edited():
+    """They add up to what leaves it before the edit."""
+    vit, vector = make_kind("plain"), torch.randn(24, generator=torch.Generator().manual_seed(0))
+    edits = vitcore.edit(vit)
+    edits.attn(0).scale(2)
+    edits.resid(1).scale(0.5)
+    edits.resid(1).add(vector)
+    kept = vitcore.cache(edits.vit, inputs_for(vit))
+    made = [kept["resid_pre", layer] + kept["attn_out", layer] + kept["mlp_out", layer] for layer in range(vit.blocks)]
+    made[1] = 0.5 * made[1] + vector
+    for layer, whole in enumerate(made):
+        torch.testing.assert_close(kept["resid_post", layer], whole, **CLOSE)
+    assert ("attn_out", 2) in vitcore.cache(vitcore.steer(vit, vector, 2), inputs_for(vit))
+
+
+def test_numbers_are_the_same_under_another_default_dtype():
+    vit = make_kind("plain")
+    x = inputs_for(vit)
+    difference = vit.module(x[:1]) - vit.module(x[1:2])
+    classes = (int(difference.argmax()), int(difference.argmin()))
+
+    def numbers():
+        rec, many = vitcore.record(vit, x[0], maps="all"), next(vitcore.record_many(vit, x, progress=False))
+        patched = vitcore.activation_patching(vit, x[0], x[1], "class", classes=classes).logit_difference
+        maps = [vitcore.relevance(vit, x[0], method).maps for method in ("rollout", "chefer", "integrated_gradients")]
+        ablated, lens = vitcore.head_ablation(vit, x), vitcore.logit_lens(vit, x[0])
+        return rec.logits, rec.distance_px, rec.attentions, rec.pooling_weights, many.rollout, patched, *maps, ablated, lens
+
+    usual = numbers()
+    torch.set_default_dtype(torch.float64)
+    try:
+        other = numbers()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    for one, two in zip(usual, other, strict=True):
+        assert one.dtype == two.dtype
+        np.testing.assert_array_equal(one, two)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_every_name_in_half_precision(dtype):
     vit, x = make_kind("plain"), inputs_for(make_kind("plain"))
