@@ -64,8 +64,7 @@ REASONS = {
     "Its patch embedding takes {count} numbers of a patch, which are no square patch of three colours.": "red, green, blue",
     "{name} has bands from 0 to {last}: three of them are shown, or one in grey.": "red, green, blue",
     "mean and std are three numbers each, of red, green and blue, and std is above 0.": "red, green, blue",
-    "{name} holds {tensor} without plain values, as quantised, sparse, distributed or empty models do: save the weights as 16- or "
-    "32-bit floats.": "formats",
+    "{name} holds {tensor} without plain values: save the weights as 16- or 32-bit floats.": "formats",
     "{name} holds {tensor} as {kind}, as quantised models do: save the weights as 16- or 32-bit floats.": "formats",
     "{name} is an array of shape {shape}: a photo is (height, width, 3) or (3, height, width), both sides at least {least} px.":
         "red, green, blue",

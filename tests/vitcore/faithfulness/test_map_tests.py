@@ -244,6 +244,10 @@ def test_the_verb_goes_on_where_it_was_stopped(named, masked_photos, monkeypatch
     assert len(found["deletion"]) == len(found["weights"]) == len(found["stability"]) == 2
     assert found["stability"]["1.png"]["class"] in named.labels
     assert main([*argv, "--resume", "--seed", "1"]) == 2 and "another command" in capsys.readouterr().err
+    for old in (whole["stability.csv"].replace("probability_", "p_"), whole["stability.csv"].rpartition(",")[0]):
+        (out / "stability.csv").write_text(old)  # of an older version, and cut off
+        assert main([*argv, "--resume"]) == 2 and "stability.csv has other columns" in capsys.readouterr().err
+    (out / "stability.csv").write_text(whole["stability.csv"])
     assert main([*argv[:-2], "--resume"]) == 2 and "--csv FOLDER" in capsys.readouterr().err
     assert main(["test", str(photos), str(photos / "0.png"), "--methods", "middle", "--tests", "weights", "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)["weights"]) == ["0.png", "1.png", "0.png-2"], "photos named alike"

@@ -106,7 +106,7 @@ def wider_norms(state):
 
 BAD = {
     "empty": (".pth", lambda s: b"", "is empty"),
-    "text": (".pth", lambda s: b"weights\n" * 99, "is not a model file"),
+    "text": (".pth", lambda s: b"weights\n" * 99, "in no format that can be opened here"),
     "text named safetensors": (".safetensors", lambda s: b"hello, I am a text\n" * 99, "damaged or incomplete"),
     "a picture": (".bin", lambda s: b"\x89PNG\r\n\x1a\n" + bytes(99), "is a photo (PNG)"),
     "an archive": (".pth", lambda s: b"\x1f\x8b" + bytes(99), "is an archive (gzip): unpack it"),
@@ -134,7 +134,7 @@ BAD = {
         ".pt", lambda s: save({f"v.{k}": w for k, w in s.items()} | {"v.dist_token": torch.ones(1, 1, 64)}), "a model of sound",
     ),
     "videos": (
-        ".pt", lambda s: changed(s, patch_embed__proj__weight=torch.ones(64, 3, 2, 8, 8)), "its patches are 2×8×8, of several",
+        ".pt", lambda s: changed(s, patch_embed__proj__weight=torch.ones(64, 3, 2, 8, 8)), "its patches are 2×8×8, frames or",
     ),
     "shared out": (".pt", lambda s: bytes_of({"module": {k: torch.empty(0) for k in s}}), "in pieces, which are shared out"),
     "shared out and flat": (

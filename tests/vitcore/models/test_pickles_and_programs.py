@@ -139,8 +139,8 @@ def test_int8_sparse_and_plain_pickles_are_named(module, tmp_path):
     for held, said in (
         ({**state, name: state[name].to(torch.int8)}, "as int8, as quantised"),
         ({**state, name: state[name].to(torch.float8_e4m3fn), f"{name}_scale": torch.ones(())}, "as float8_e4m3fn, as quantised"),
-        ({**state, name: state[name].to_sparse()}, "without plain values"),
-        ({**state, name: torch.empty(256, 64, device="meta")}, "without plain values"),
+        ({**state, name: state[name].to_sparse()}, "as a sparse tensor: save what to_dense"),
+        ({**state, name: torch.empty(256, 64, device="meta")}, "without values, on torch's meta device"),
     ):  # fmt: skip
         torch.save(held, tmp_path / "a.pth")
         with pytest.raises(load_model.ModelError, match=said):

@@ -84,7 +84,12 @@ def _found_before(args: argparse.Namespace, names: list[str]) -> MapTestResults:
         text = file.read_text(encoding="utf-8") if file.is_file() else ""
         if text and map_test_tables.command_of_table(text) != _command(args):
             raise UsageError(f"{file} was made by another command: {map_test_tables.command_of_table(text)}")
-        tables[test] = read[test](text)
+        try:
+            tables[test] = read[test](text)
+        except (KeyError, TypeError, ValueError) as error:  # of an older version, or cut off
+            raise UsageError(
+                f"{file} has other columns than this version writes ({error}): take it away, or leave out --resume."
+            ) from None
     whole = set(names).intersection(*(MapTestResults(**{test: table}).photos for test, table in tables.items()))
     curves = [one for one in tables.pop("deletion", []) if one.photo in whole]
     return MapTestResults(

@@ -45,11 +45,11 @@ def check_weights_have_values(weights: Mapping[str, LazyTensor], file: str) -> N
     for name, weight in weights.items():
         eight_bits = weight.dtype is not None and weight.dtype.is_floating_point and weight.dtype.itemsize == 1
         if eight_bits and name.rpartition(".")[0] in scaled:  # its values are those times a scale
-            raise _form_error(file, name, weight.dtype)
+            raise _form_error(file, name, weight)
         if name.endswith(ZERO_POINT):
-            raise _form_error(file, name.removesuffix(ZERO_POINT), None)
+            raise _quantised_error(file, name.removesuffix(ZERO_POINT), "torch")
         if weight.dtype is None or weight.dtype.is_complex or (not weight.dtype.is_floating_point and _is_weight(name, weight)):
-            raise _form_error(file, name, weight.dtype)
+            raise _form_error(file, name, weight)
         least = 0 if NO_TOKENS.fullmatch(name) else 1
         if not all(least <= side < 2**31 for side in weight.shape) or len(weight.shape) > MAX_DIMENSIONS:
             raise _shape_error(file, name, weight.shape)
@@ -59,7 +59,7 @@ def check_shapes(state: Mapping[str, Tensor], file: str) -> None:
     """That shapes by timm's names are a ViT's, as far as they are read. Raises: ModelError, naming the first that is not."""
     for name, w in state.items():
         if name == "patch_embed.proj.weight" and w.ndim == 5:
-            raise ModelError("{name} is a model of videos or volumes: its patches are {shape}, of several frames or slices.",
+            raise ModelError("{name} is a model of videos or volumes: its patches are {shape}, frames or slices first.",
                              name=file, shape=shape_text(tuple(w.shape[2:])))  # fmt: skip
         if name == "pos_embed" and w.ndim == 4:
             raise ModelError("{name} has positions by rows and columns, as image encoders of SAM and ViTDet have, whose blocks "
@@ -91,12 +91,28 @@ def check_shapes(state: Mapping[str, Tensor], file: str) -> None:
         raise _shape_error(file, "pos_embed", tuple(table.shape))
 
 
-def _form_error(file: str, name: str, dtype: torch.dtype | None) -> ModelError:
+def _form_error(file: str, name: str, weight: LazyTensor) -> ModelError:
+    tensor, dtype = shorten_name(name), weight.dtype
+    if weight.kind in ("quantised", "torchao"):
+        return _quantised_error(file, name, weight.kind.replace("quantised", "torch"))
+    if weight.kind == "distributed":
+        return ModelError("{name} holds one process's part of {tensor} (DTensor): gather it on all processes with full_tensor(), "
+                          "and save that.", name=file, tensor=tensor)  # fmt: skip
+    if weight.kind == "sparse":
+        return ModelError("{name} holds {tensor} as a sparse tensor: save what to_dense() makes of it.", name=file, tensor=tensor)
+    if weight.kind == "meta":
+        return ModelError("{name} holds {tensor} without values, on torch's meta device: load the weights before you save them.",
+                          name=file, tensor=tensor)  # fmt: skip
     if dtype is None:
-        return ModelError("{name} holds {tensor} without plain values, as quantised, sparse, distributed or empty models do: save "
-                          "the weights as 16- or 32-bit floats.", name=file, tensor=shorten_name(name))  # fmt: skip
+        return ModelError("{name} holds {tensor} without plain values: save the weights as 16- or 32-bit floats.",
+                          name=file, tensor=tensor)  # fmt: skip
     return ModelError("{name} holds {tensor} as {kind}, as quantised models do: save the weights as 16- or 32-bit floats.",
-                      name=file, tensor=shorten_name(name), kind=str(dtype).removeprefix("torch."))  # fmt: skip
+                      name=file, tensor=tensor, kind=str(dtype).removeprefix("torch."))  # fmt: skip
+
+
+def _quantised_error(file: str, name: str, library: str) -> ModelError:
+    return ModelError("{name} holds {tensor} as {library} quantised it: save the weights from before that, or those that "
+                      "dequantize() makes of them.", name=file, tensor=shorten_name(name), library=library)  # fmt: skip
 
 
 def _is_weight(name: str, weight: LazyTensor) -> bool:

@@ -34,6 +34,7 @@ from vitcore.models.model_cards import ModelError
 HEADS_BY_WIDTH = {1280: 16, 1408: 16, 1664: 16, 1152: 16}  # H/14, g/14, G/14 (arXiv 2106.04560 Table 2), SO400M (arXiv 2305.13035)
 MAX_CLASSES = 100_000
 MAX_ASPECT = 8
+MAX_HEAD_WIDTH = 128  # of ViT-22B (arXiv 2302.05442) and InternViT-6B, the widest heads of any
 CLEARLY = 0.8  # of what neighbours differ by: a true shape has half to three quarters of a wrong one's, chance 0.9
 BLOCK_NAMES = re.compile(r"blocks\.(\d+)\.(.+)")
 HYBRID_PREFIX = "patch_embed.backbone."
@@ -246,12 +247,12 @@ def _grid(
     if told and told[0] * told[1] in counts:
         return told, [], True
     ways = [way for n in counts for way in _grid_shapes(n)]
-    if not ways:
-        raise ModelError("Its positions are those of {count} patches, which form no grid of rows and columns.", count=counts[0])
     side = math.isqrt(counts[0] - 1)
-    if not prefix and side * side == counts[0] - 1:  # ViTPose adds the first to all others
+    if not prefix and side > 0 and side * side == counts[0] - 1:  # ViTPose adds the first to all others, ViTDet leaves it out
         raise ModelError("It has no class token, and {count} positions, one more than {side}×{side} patches have. What that one is "
                          "for is not known.", count=counts[0], side=side)  # fmt: skip
+    if not ways:
+        raise ModelError("Its positions are those of {count} patches, which form no grid of rows and columns.", count=counts[0])
     squares = [way for way in ways if way[0] == way[1]]
     if table.is_meta:
         first = sorted(ways, key=lambda way: (way[0] * way[1] != counts[0], abs(math.log(way[0] / way[1])), way))
@@ -285,7 +286,10 @@ def _questions(
     """Heads, activation, ε and pooling, as far as nothing says them; what is known goes into `inferred`."""
     width = inferred["embed_dim"]
     if "attn.q_norm.weight" in block:
-        inferred["num_heads"] = max(1, inferred.get("attn_width", width) // block["attn.q_norm.weight"][0])
+        if (normed := block["attn.q_norm.weight"][0]) > MAX_HEAD_WIDTH:
+            raise ModelError("It normalises queries over {width} numbers, those of all heads together, which is not opened here.",
+                             width=normed)  # fmt: skip
+        inferred["num_heads"] = max(1, inferred.get("attn_width", width) // normed)
     elif "heads" in known:
         inferred["num_heads"] = known["heads"]
     asked = []

@@ -43,7 +43,7 @@ from vitcore.models.checkpoint_inspection.timm_architectures import (
     named_architecture,
     rotary_architectures,
 )
-from vitcore.models.formats import checkpoint_layout, config_json, dinov3, google_npz, timm_names
+from vitcore.models.formats import checkpoint_layout, config_json, dinov3, google_npz, openclip, timm_names
 from vitcore.models.formats.adapters.add_adapter import add_adapter
 from vitcore.models.formats.adapters.merge_adapter import holds_adapter
 from vitcore.models.formats.config_json import CheckpointConfiguration
@@ -53,6 +53,7 @@ from vitcore.models.formats.state_dict import CheckpointFormat, StateDict, tenso
 from vitcore.models.model_cards import ModelError
 
 VIEW_PREDICTORS = re.compile(r"(^|\.)(predictor|momentum_encoder|encoder_k)\.")  # beside a model: BYOL's, MoCo's
+OF_ADAPTERHUB = re.compile(r"\.(adapters\.\w+\.adapter_(down|up)\.|loras\.\w+\.lora_[AB]$)")
 OF_TRANSFORMERS = re.compile(r"\.attention\.(attention|self|output)\.|\.layernorm_(before|after)\.|\.self_attn\.[qkv]_proj\.")
 PLAIN_FAMILIES = ("vision_transformer", "eva", "vision_transformer_hybrid", "deit", "beit")  # whose tensors are read one by one
 THROUGH_TRANSFORMERS = CheckpointFormat("transformers", ("",), lambda state: state)  # its own class reads the names
@@ -73,6 +74,10 @@ def inspect(
     file = weight_files.require_weights_file(path)
     configured = config_json.read_configuration(file.parent)
     tree = weight_files.read_weights_tree(file)
+    names = (name for _, weights in checkpoint_layout.weight_mappings(tree) for name in weights)
+    if hub := next((name for name in names if OF_ADAPTERHUB.search(name)), None):
+        raise ModelError("{name} holds {tensor}, of AdapterHub's library adapters, whose layers are not opened here. Of LoRA, "
+                         "merge_adapter there makes plain weights.", name=file.name, tensor=shorten_name(hub))  # fmt: skip
     if holds_adapter(tree) or file.name in weight_files.ADAPTER_FILES:
         tree, configured = add_adapter(tree, configured, file, base, anywhere)
     found = with_saved_settings(_inspect_tree(path, file, tree, configured, part, like), tree, configured)
@@ -195,8 +200,10 @@ def _rotary(
     part: checkpoint_layout.CheckpointModel, raw: StateDict, configured: CheckpointConfiguration, file: Path
 ) -> dict[str, dict[str, Any]]:
     """timm's architectures with rotary positions that a file may be of. Raises: ModelError, where it must be and none fits."""
-    if configured.timm or part.format is not timm_names.TIMM or not may_be_rotary(raw):
+    encoder = part.format is openclip.TOWER and openclip.is_perception_encoder(raw)
+    if configured.timm or not (encoder or (part.format is timm_names.TIMM and may_be_rotary(raw))):
         return {}
+    raw = part.with_timm_names(dict(raw)) if encoder else raw
     head = read_classifier_head(raw)
     if head and not head.is_linear:  # timm's own is linear: the others take its place
         raw = {name: w for name, w in raw.items() if not name.startswith("head.")}
@@ -206,7 +213,11 @@ def _rotary(
     found = rotary_architectures(raw)
     if head and not head.is_linear:
         found = {name: shape | {"head_layers": head.layers} for name, shape in found.items()}
-    if not found and "pos_embed" not in raw:
+    if not found and encoder:
+        raise ModelError("{name} has the tensors of OpenCLIP's tower without its last norm, or with another pool, as Meta's "
+                         "Perception Encoders do, whose positions rotate. None that timm has is of these shapes.",
+                         name=file.name)  # fmt: skip
+    if not found and "pos_embed" not in raw and not any("relative_position_bias" in name for name in raw):
         raise ModelError(
             "{name} holds no position embeddings, so it may use rotary positions. None of timm's architectures with rotary "
             "positions has exactly these tensors. A config.json beside it can name the architecture.",
@@ -233,11 +244,13 @@ def _inspection(
     if part.format is timm_names.TIMM and not part.is_whole:
         raw = with_timm_head(raw)
     rotary = dict(named or _rotary(part, raw, configured, file))
-    if rotary and has_other_names(raw):
+    if rotary and part.format is timm_names.TIMM and has_other_names(raw):
         configured = replace(configured, timm=next(iter(rotary.values())))
     state = raw if configured.timm else part.with_timm_names(dict(raw))
     if not configured.timm:
         check_shapes(state, file.name)
+    if rotary and part.format is openclip.TOWER:
+        configured = replace(configured, timm=next(iter(rotary.values())))
     if like is not None:
         prepared = likely_answers.preprocessing_like(like, state, file.name)
         shown = {**crop_answer_terms(prepared["crop"]), "interpolation": prepared["interpolation"]}
@@ -274,8 +287,7 @@ def _inspection(
         questions=(*inferred.questions, *also),
         optional_questions=(*inferred.optional_questions, *_preprocessing_questions(configured)),
     )
-    count = sum(p.numel() for p in module.parameters())
-    name = path.name if path.is_dir() else file.stem
+    count, name = sum(p.numel() for p in module.parameters()), path.name if path.is_dir() else file.stem
     flat = "timm" not in shape and all(len(weight.shape) < 4 for weight in part.weights.values())
     output = known.get("output", "softmax")
     built = [] if "timm" in shape else [(shape, module)]

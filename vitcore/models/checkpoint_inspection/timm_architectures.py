@@ -20,7 +20,7 @@ from vitcore.architectures.meta_device import building_on_meta_device
 from vitcore.assets import asset_path
 from vitcore.models.checkpoint_inspection.infer_architecture import BLOCK_NAMES, InferredArchitecture, block_count
 from vitcore.models.checkpoint_inspection.open_questions import NORMALISATIONS, OpenQuestion, head_questions, output_question
-from vitcore.models.formats import dinov3
+from vitcore.models.formats import dinov3, openclip
 from vitcore.models.formats.checkpoint_layout import CheckpointModel
 from vitcore.models.formats.config_json import is_text_projection
 from vitcore.models.formats.state_dict import StateDict
@@ -110,7 +110,7 @@ def named_architecture(
         config = timm.get_pretrained_cfg(str(shape["timm"]))
         colours = (tuple(config.mean), tuple(config.std)) if config else NORMALISATIONS["imagenet"]
         asked.append(OpenQuestion("normalise", colours, tuple(NORMALISATIONS.values())))
-    if len(rotary) > 1:
+    if len(rotary) > 1 or (rotary and part.format is openclip.TOWER):  # a tower may lack its last norm for another reason
         asked.append(OpenQuestion("architecture", rotary[0], rotary))
     classes = int(shape.get("num_classes") or 0)
     if "output" not in known and (classes == 1 or (classes and by_tensors)):

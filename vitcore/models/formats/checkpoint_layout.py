@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vitcore.architectures.classifier_head import find_head_beside_backbone, is_not_classifier, with_timm_head
+from vitcore.architectures.classifier_head import HARMLESS, find_head_beside_backbone, is_not_classifier, with_timm_head
 from vitcore.errors import log_traceback, shorten_name
 from vitcore.models.formats import dinov3, google_npz, openclip, timm_names, torchvision_vit, transformers_clip, transformers_vit
-from vitcore.models.formats.containers.file_errors import no_model_error, no_weights_error, shared_out_error
+from vitcore.models.formats.containers.file_errors import NO_MODELS, no_model_error, no_weights_error, shared_out_error
 from vitcore.models.formats.containers.lazy_tensor import LazyTensor
 from vitcore.models.formats.containers.reparametrised import join_weight_parametrisations
 from vitcore.models.formats.libraries import jeonsworld, lukemelas, monai, openmmlab, vit_pytorch
@@ -31,7 +31,6 @@ HEAD_OF_FORMATS = re.compile(r"(heads?|(cls_|distillation_)?classifier|visual_pr
 ROOT_HEAD = re.compile(r"(fc|linear|linear_head|cls_head|classification_head|mlp_head|last_linear|clf|logits)\d*\.")
 FIRST = re.compile(r"(?<![a-z])(ema|swa|best)(?![a-z])|teacher|averag|target|shadow")
 LAST = re.compile(r"student|momentum|collected|(?<![a-z])(last|latest)(?![a-z])")
-NO_MODELS = re.compile(r"optim\w*|(max_)?exp_(avg|inf)\w*|momentum_buffer|grad(ient)?s?")  # what a training keeps of each weight
 ROOFS = {"module", "model", "net", "network", "student", "teacher"}
 WRAPPERS = re.compile(r"(?<![^.])(_orig_mod|_checkpoint_wrapped_module|_fsdp_wrapped_module|_forward_module)\.")
 RUNNING = re.compile(r"running_(mean|var)$")  # no parameters
@@ -77,10 +76,11 @@ class CheckpointModel:
         if self.format.projection or self.format is openclip.TRUNK:  # what lies beside a tower is of texts
             return ()
         left = [name for name in self.left_out if name not in self.unread_head]
-        none = {name for name in left if is_not_classifier(name) or COUNTERS.fullmatch(name)}
+        # A predictor may drop tokens on a classifier's way.
+        none = {name for name in left if (HARMLESS.match(name) if classes else is_not_classifier(name)) or COUNTERS.fullmatch(name)}
         left = [name for name in left if name not in none or (classes and LOGIT_SCALE.fullmatch(name))]
         sizes = Counter(_group(name) for name in self.left_out)
-        return tuple(name for name in left if sizes[_group(name)] <= MOST_HEAD_TENSORS and not OF_BLOCKS.search(name))
+        return tuple(n for n in left if (classes or sizes[_group(n)] <= MOST_HEAD_TENSORS) and not OF_BLOCKS.search(n))
 
     def with_computed_positions(self, state: StateDict, module: Any) -> StateDict:
         """The state with the positions of a `module`'s grid, where the library computes them and keeps none in its files."""
@@ -209,6 +209,8 @@ def _models(path: tuple[str, ...], weights: dict[str, LazyTensor]) -> Iterator[C
         for name in [name for name in weights if name.endswith(first)]:
             prefix = name[: -len(first)]
             if prefix in taken or (prefix and prefix[-1] not in "./") or not all(prefix + a in weights for a in format.anchors):
+                continue
+            if any(NO_MODELS.fullmatch(step) for step in prefix.split(".")):
                 continue
             taken |= {prefix, prefix + "visual.trunk." if format is openclip.TRUNK else prefix}
             inside = {name[len(prefix) :]: w for name, w in weights.items() if name.startswith(prefix)}

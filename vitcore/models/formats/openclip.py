@@ -9,8 +9,11 @@ from vitcore.models.formats.state_dict import NO_MODULE, CheckpointFormat, State
 def convert(state: StateDict) -> StateDict:
     """OpenCLIP's tensors under timm's names; the projection to the text's space becomes the head."""
     import timm  # noqa: F401
+    from timm.models.eva import _convert_pe
     from timm.models.vision_transformer import _convert_openai_clip
 
+    if is_perception_encoder(state):
+        return dict(_convert_pe(state, NO_MODULE, prefix=""))
     scales = rename_tensors({name: state.pop(name) for name in list(state) if ".ls_" in name},
                     ((r"transformer\.resblocks\.", "blocks."), (r"\.ls_(\d)\.", r".ls\1.")))  # fmt: skip
     converted: StateDict = _convert_openai_clip(state, NO_MODULE, prefix="")
@@ -19,6 +22,11 @@ def convert(state: StateDict) -> StateDict:
         add_zero_bias(converted, "patch_embed.proj")
     add_zero_bias(converted)
     return converted | scales
+
+
+def is_perception_encoder(state: StateDict) -> bool:
+    """Whether a tower of these names has no last norm, or a pool of its own, as Meta's (arXiv 2504.13181): its positions rotate."""
+    return "ln_post.weight" not in state or "attn_pool.probe" in state
 
 
 def convert_trunk(state: StateDict) -> StateDict:

@@ -1,11 +1,16 @@
 """Sentences about files that can't be decoded, or would have to be run."""
 
+import re
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
 from vitcore.models.model_cards import ModelError
 from vitcore.translation import say
+
+NO_MODELS = re.compile(  # what a training keeps of each weight; optimum is a library, and an optimised model is one
+    r"(optim(?!um|i[sz]ed)\w*|(max_)?exp_(avg|inf)\w*|momentum_buffer|grad(ient)?s?)(?![^.])"
+)
 
 
 def check_is_downloaded(file: Path, start: bytes) -> None:
@@ -38,7 +43,7 @@ def shared_out_error(file: str) -> ModelError:
 def no_model_error(file: str, held: Iterable[str]) -> ModelError | None:
     """The sentence about what a training saves beside its model, by the names in it; None where it may be something else."""
     names = set(held)
-    if {"state", "param_groups"} <= names:
+    if {"state", "param_groups"} <= names or (names and all(NO_MODELS.match(name) for name in names)):
         what = say("the state of an optimiser")
     elif {"last_epoch", "_step_count"} <= names:
         what = say("the state of a schedule of learning rates")

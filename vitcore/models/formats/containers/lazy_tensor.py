@@ -22,6 +22,7 @@ class LazyTensor:
     read: Callable[[], Tensor]
     file: Path
     dtype: torch.dtype | None = torch.float32  # None: no numbers that torch has
+    kind: str = ""  # what those without plain values are, see `TensorPlace.kind`
 
     def values(self) -> Tensor:
         """The values. Raises: ModelError, where the file is damaged there."""

@@ -29,6 +29,10 @@ OTHER_FILES = {
     b"\x89HDF": "Keras (HDF5)", b"GGUF": "GGUF", b"\x08\x07\x12": "ONNX", b"\x08\x08\x12": "ONNX", b"\x93NUMPY": "NumPy (.npy)",
     b"%PDF": "PDF",
 }  # fmt: skip
+OTHER_SUFFIXES = {  # of formats whose first bytes are those of others, too: of files that nothing else tells
+    ".msgpack": "Flax (msgpack)", ".mlmodel": "Core ML", ".pb": "TensorFlow", ".distcp": "torch.distributed.checkpoint",
+    ".xml": "OpenVINO", ".pte": "ExecuTorch", ".engine": "TensorRT",
+}  # fmt: skip
 PACKED_FILES = {"model.weights.h5": "Keras (.keras)", "archive_format": "torch.export"}  # entries of ZIP archives that tell
 ARCHIVES = {b"\x1f\x8b": "gzip", b"7z\xbc\xaf": "7-Zip", b"Rar!": "RAR", b"\xfd7zXZ": "xz", b"BZh": "bzip2",
             b"\x28\xb5\x2f\xfd": "Zstandard"}  # fmt: skip
@@ -53,7 +57,7 @@ def read_weights(file: Path) -> Mapping[str, Any]:
         raise ModelError("{name} can't be read: {reason}.", name=file.name, reason=error.strerror) from None
     if not size:
         raise ModelError("{name} is empty.", name=file.name)
-    if start.startswith(b"PK\x03\x04"):
+    if start.startswith(b"PK\x03\x04") and file.suffix != ".distcp":  # that is many archives in a row
         return _zip(file, size)
     check_is_downloaded(file, start)
     if re.match(rb"\s*(\{\s*[\"}]|\[[\s\"\d{\]])", start):
@@ -70,14 +74,16 @@ def read_weights(file: Path) -> Mapping[str, Any]:
         raise ModelError(
             "{name} is a photo ({kind}), and not a model: choose it where photos are chosen.", name=file.name, kind=photo
         )
-    other = "Flax (msgpack)" if file.suffix == ".msgpack" else _kind(start, OTHER_FILES)
+    other = _kind(start, OTHER_FILES) or ("TensorFlow Lite" if start[4:8] == b"TFL3" else None)
     other = "ONNX" if start[:1] == b"\x08" and start[2:3] in (b"\x12", b"\x3a") else other
-    other = "TensorFlow Lite" if start[4:8] == b"TFL3" else other
+    other = "OpenVINO" if not other and file.suffix == ".bin" and file.with_suffix(".xml").is_file() else other
+    other = OTHER_SUFFIXES.get(file.suffix, other)
     if file.suffix == ".safetensors" and not other:
         return _safetensors(file, start, size)
     if other:
         raise _other_format_error(file, other)
-    raise ModelError("{name} is not a model file: those end in .safetensors, .pth, .pt, .bin or .npz.", name=file.name)
+    raise ModelError("{name} is in no format that can be opened here, whatever its name. Those are safetensors, torch.save's "
+                     "(.pth, .pt, .bin, .ckpt) and NumPy's .npz.", name=file.name)  # fmt: skip
 
 
 def check_weights_are_finite(module: Any, name: str) -> None:
@@ -121,7 +127,8 @@ def _safetensors(file: Path, start: bytes, size: int) -> dict[str, Any]:
             told = {name: text for name, text in (opened.metadata() or {}).items() if name != "format"}
             tensors = {n: LazyTensor(tuple(s.get_shape()), values(n), file, SAFETENSORS_TYPES.get(str(s.get_dtype())))
                        for n, s in slices.items()}  # fmt: skip
-            return tensors | ({HEADER: told} if told else {})
+            shared = {name: tensors[kept] for name, kept in told.items() if kept in tensors and name not in tensors}  # save_model's
+            return tensors | shared | ({HEADER: told} if told else {})
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         raise damaged_file_error(file, error) from None
 

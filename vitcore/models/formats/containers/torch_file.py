@@ -232,7 +232,7 @@ def _numbered(held: Any) -> Any:
 def _lazy(name: str, place: TensorPlace, file: Path, sizes: Callable[[str], int], read: ReadBytes) -> LazyTensor:
     """Raises: ModelError, for one that is larger than what the file holds of it."""
     if place.storage is None or place.dtype is None:
-        return LazyTensor(place.shape, lambda: torch.empty(0), file, None)
+        return LazyTensor(place.shape, lambda: torch.empty(0), file, None, place.kind)
     dtype, width = place.dtype, place.dtype.itemsize
     count = 1
     for side in place.shape:

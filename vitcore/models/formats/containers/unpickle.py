@@ -36,6 +36,7 @@ HARMLESS_CALLS = re.compile(  # of these nothing is called, either: what they wo
 )
 ORDERED_DICT = "collections.OrderedDict"
 REBUILD = re.compile(r"torch\._utils\._rebuild_(tensor|tensor_v2|tensor_v3|parameter|parameter_with_state|qtensor)")
+WRAPPER = "torch._utils._rebuild_wrapper_subclass"
 OTHER_TENSORS = re.compile(r"torch\.(_utils\._rebuild_\w+|_tensor\._rebuild_from_type_v2)")
 PLAIN_KEYS = (str, int, float, bool, bytes, type(None))
 MAX_KEY_BITS = 64
@@ -160,9 +161,13 @@ class _Unpickler(pickle._Unpickler):
         if match := REBUILD.fullmatch(name):
             return _tensor(match[1], args)
         if name == "torch._tensor._rebuild_from_type_v2" and len(args) > 2:
-            return self.make(args[0], args[2])
+            return (
+                _of_subclass(*args[1:4])
+                if len(args) > 3 and WRAPPER == getattr(args[0], "name", "")
+                else self.make(args[0], args[2])
+            )
         if OTHER_TENSORS.fullmatch(name):
-            return TensorPlace(None, None, 0, (), ())
+            return TensorPlace(None, None, 0, (), (), next((kind for kind in ("sparse", "meta") if f"_{kind}_" in name), ""))
         if name in (ORDERED_DICT, "collections.defaultdict") and args and isinstance(args[0], list):
             self.spend(len(args[0]))
             made: dict[Any, Any] = {}
@@ -232,13 +237,23 @@ def _tensor(kind: str, args: tuple[Any, ...]) -> TensorPlace:
         return args[0]
     storage, offset, shape, strides = args[:4]
     if kind == "qtensor" or not isinstance(storage, TensorStorage):
-        return TensorPlace(None, None, 0, shape if are_tensor_sizes(shape) else (), ())
+        return TensorPlace(None, None, 0, shape if are_tensor_sizes(shape) else (), (), "quantised" if kind == "qtensor" else "")
     dtype = storage.dtype
     if kind == "tensor_v3":
         dtype = _dtype(args[6])
     if not (are_tensor_sizes(shape) and are_tensor_sizes(strides) and len(shape) == len(strides) and are_tensor_sizes((offset,))):
         raise ValueError("a tensor of no shape")
     return TensorPlace(storage, dtype, offset, shape, strides)
+
+
+def _of_subclass(kind: Any, args: Any, state: Any) -> TensorPlace:
+    """A tensor of a class that wraps others: torch's of many processes (DTensor) is whole where this one's part has its shape."""
+    parts = state if isinstance(state, tuple) else (state,)  # attributes, and those in slots
+    local = next((part["_local_tensor"] for part in parts if isinstance(part, dict) and "_local_tensor" in part), None)
+    if isinstance(local, TensorPlace) and isinstance(args, tuple) and len(args) > 2 and local.shape == args[2]:
+        return local
+    name = str(getattr(kind, "name", ""))
+    return TensorPlace(None, None, 0, (), (), "distributed" if local is not None else name.partition(".")[0])
 
 
 def _dtype(named: Any) -> torch.dtype | None:

@@ -15,10 +15,12 @@ from vitcore.translation import say
 ADAPTER_FILES = ("adapter_model.safetensors", "adapter_model.bin")  # PEFT's, beside which a base may lie
 PREFERRED_FILES = (  # as timm
     "model.safetensors", "pytorch_model.bin", "open_clip_model.safetensors", "open_clip_pytorch_model.bin", "model.pth",
+    "pytorch_adapter.bin",
 )  # fmt: skip
 OTHER_FOLDERS = {  # by a file that such a folder holds
     "*.msgpack": "Flax", "tf_model.h5": "Keras (HDF5)", "*.keras": "Keras (.keras)", "saved_model.pb": "TensorFlow",
     "_METADATA": "Orbax", "_CHECKPOINT_METADATA": "Orbax", "*.onnx": "ONNX", "*.gguf": "GGUF",
+    "*.data-?????-of-?????": "TensorFlow", "Data/com.apple.CoreML/*.mlmodel": "Core ML",
 }  # fmt: skip
 MOST_NAMED = 8  # files or folders that a sentence names
 MOST_SHARDS = 1000  # of one model: a name alone may promise any number
@@ -53,7 +55,7 @@ def require_weights_file(path: Path, adapters: bool = True) -> Path:
 
 def unread_folder_sentence(folder: Path, name: str) -> str:
     """What is in a folder without weights that can be read, and what to do, in the reader's language; "" for any other folder."""
-    if any(folder.glob("*.distcp")):
+    if any(folder.glob("*.distcp")) or any(folder.glob("*/*.distcp")):
         return say("{name} is a checkpoint in parts, of torch.distributed.checkpoint: make one file of it with "
                    "format_utils.dcp_to_torch_save.", name=name)  # fmt: skip
     if any(folder.glob("*mp_rank_*_model_states.pt")) or any(folder.glob("global_step*/*mp_rank_*_model_states.pt")):

@@ -1,0 +1,204 @@
+"""What tools beside the training loop write: shared tensors, MLX's kernels, Meta's Perception Encoders, DTensors, other formats.
+
+Each opens equal to the module that was saved, or is refused for what it is.
+"""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+import timm
+import torch
+from safetensors.torch import save_file, save_model
+from torch import nn
+
+import vitcore
+from tests.checkpoints import load_quietly, same_answers
+from tests.conftest import lively, timm_vit
+from vitcore.models.load_model import ModelError
+
+SHAPE = {"embed_dim": 192, "num_heads": 3, "depth": 2, "img_size": 64, "patch_size": 16}
+KERNEL = "patch_embed.proj.weight"
+PERCEPTION = (  # timm's names and Meta's (github.com/facebookresearch/perception_models)
+    ("attn_pool.latent", "attn_pool.probe"), ("attn_pool.norm", "attn_pool.layernorm"),
+    ("attn_pool.proj", "attn_pool.attn.out_proj"),
+    ("patch_embed.proj", "conv1"), ("pos_embed", "positional_embedding"), ("norm_pre", "ln_pre"), ("norm1", "ln_1"),
+    ("norm2", "ln_2"), ("blocks.", "transformer.resblocks."), ("gamma_1", "ls_1.gamma"), ("gamma_2", "ls_2.gamma"),
+    ("qkv.", "in_proj_"), ("attn.proj", "attn.out_proj"), ("mlp.fc1", "mlp.c_fc"), ("mlp.fc2", "mlp.c_proj"),
+)  # fmt: skip
+
+
+@pytest.fixture
+def module():
+    return timm_vit(**SHAPE)
+
+
+def mlx(module):
+    return {n: (w.permute(0, 2, 3, 1) if n == KERNEL else w).contiguous() for n, w in module.state_dict().items()}
+
+
+def as_meta(module):
+    """The state of one of timm's Perception Encoders under the names of Meta's own files, which hold no rotation."""
+    state = {}
+    for name, w in module.state_dict().items():
+        for ours, theirs in PERCEPTION:
+            name = name.replace(ours, theirs)
+        name = name.replace("norm.", "ln_post.") if name.startswith("norm.") else name
+        if name == "cls_token":
+            name, w = "class_embedding", w[0, 0]
+        if name == "positional_embedding":
+            w = w[0]
+        if name == "head.weight":
+            name, w = "proj", w.T
+        state[name] = w
+    state.pop("head.bias", None)
+    for kind in ("weight", "bias"):
+        if f"attn_pool.q.{kind}" in state:
+            parts = [state.pop(f"attn_pool.{part}.{kind}") for part in ("q", "kv")]
+            state[f"attn_pool.attn.in_proj_{kind}"] = torch.cat(parts)
+    return {f"visual.{name}": w for name, w in state.items()}
+
+
+def test_tensors_that_are_shared_are_found_under_each_name(module, tmp_path):
+    """safetensors keeps one of them, and names the others in its header."""
+    module.blocks[1] = module.blocks[0]
+    save_model(module, str(tmp_path / "a.safetensors"))
+    vit = load_quietly(tmp_path / "a.safetensors")
+    assert len(vit.module.blocks) == 2
+    same_answers(vit, module)
+
+
+def test_kernels_of_mlx_have_colours_last(module, tmp_path):
+    save_file(mlx(module), tmp_path / "a.safetensors", {"format": "mlx"})
+    np.savez(tmp_path / "b.npz", **{n: w.numpy() for n, w in mlx(module).items()})
+    for name in ("a.safetensors", "b.npz"):
+        vit = load_quietly(tmp_path / name)
+        assert "channels" not in vit.assumed
+        same_answers(vit, module)
+
+
+@pytest.mark.parametrize("name", ["spatial_base_patch16_512", "lang_large_patch14_448", "core_base_patch16_224"])
+def test_perception_encoders_rotate_though_their_files_are_named_as_openclip_s(name, tmp_path):
+    torch.manual_seed(0)
+    module = lively(timm.create_model(f"vit_pe_{name}", depth=1, img_size=56 if "14" in name else 64))
+    if "core" in name:
+        nn.init.zeros_(module.head.bias)
+    torch.save(as_meta(module), tmp_path / "pe.pt")
+    vit = load_quietly(tmp_path / "pe.pt")
+    assert vit.assumed["architecture"] == f"vit_pe_{name}" and vit.output == "features"
+    same_answers(vit, module)
+    plain = timm_vit(**SHAPE | {"embed_dim": 96}, pre_norm=True, num_classes=0)
+    narrow = {n: w for n, w in as_meta(plain).items() if "ln_post" not in n}
+    torch.save(narrow, tmp_path / "narrow.pt")
+    with pytest.raises(ModelError, match="without its last norm"):
+        load_quietly(tmp_path / "narrow.pt")
+
+
+def test_distributed_tensors_open_where_one_process_holds_all(module, tmp_path):
+    from torch import distributed
+    from torch.distributed.tensor import DeviceMesh, DTensor, Replicate, Shard
+
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    try:
+        mesh, state = DeviceMesh("cpu", [0]), {n: w.detach() for n, w in module.state_dict().items()}
+        torch.save({n: DTensor.from_local(w, mesh, [Replicate()]) for n, w in state.items()}, tmp_path / "a.pth")
+        part = DTensor.from_local(state[KERNEL][:9], mesh, [Shard(0)], shape=state[KERNEL].shape, stride=state[KERNEL].stride())
+        torch.save({**state, KERNEL: part}, tmp_path / "b.pth")
+    finally:
+        distributed.destroy_process_group()
+    same_answers(load_quietly(tmp_path / "a.pth"), module)
+    with pytest.raises(ModelError, match="one process's part"):
+        load_quietly(tmp_path / "b.pth")
+
+
+def test_parts_beside_a_classifier_are_told_whatever_their_size(module, tmp_path):
+    """DynamicViT's predictors drop tokens between blocks (arXiv 2106.02034)."""
+    beside = {f"net.score_predictor.{i}.{part}.weight": torch.ones(192, 192) for i in range(3) for part in "abcdefg"}
+    torch.save({f"net.vit.{n}": w for n, w in module.state_dict().items()} | beside, tmp_path / "a.pth")
+    with pytest.warns(match="not used here .net.score_predictor"):
+        vitcore.load(tmp_path / "a.pth")
+
+
+class OfTorchao:
+    """A tensor of a class of torchao's, as its pickle has it."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def __reduce__(self):
+        args = self.kind, torch.float32, (2, 2), (2, 1), 0, torch.strided, torch.device("cpu"), False
+        return torch._tensor._rebuild_from_type_v2, (
+            torch._utils._rebuild_wrapper_subclass,
+            self.kind,
+            args,
+            {"qdata": torch.ones(4)},
+        )
+
+
+@pytest.fixture
+def torchao(monkeypatch):
+    kind = type("Int8Tensor", (), {"__module__": "torchao"})
+    found = types.ModuleType("torchao")
+    found.Int8Tensor = kind
+    monkeypatch.setitem(sys.modules, "torchao", found)
+    return OfTorchao(kind)
+
+
+def test_torchao_is_named(module, torchao, tmp_path):
+    torch.save({**module.state_dict(), "blocks.0.mlp.fc1.weight": torchao}, tmp_path / "a.pth")
+    with pytest.raises(ModelError, match="as torchao quantised it"):
+        load_quietly(tmp_path / "a.pth")
+
+
+def altered(**tensors):
+    return lambda state: {**state, **{name.replace("__", "."): w for name, w in tensors.items()}}
+
+
+STATES = {  # what is in the file, of a plain state, and the sentence
+    "wide norms": (altered(**{f"blocks.{i}.attn.{n}_norm.weight": torch.ones(192) for i in (0, 1) for n in "qk"}), "192 numbers"),
+    "one frame": (lambda s: s | {KERNEL: s[KERNEL][:, :, None]}, "its patches are 1×16×16, frames or slices first"),
+    "197 positions": (
+        lambda s: {n: w for n, w in s.items() if n != "cls_token"} | {"pos_embed": torch.randn(1, 197, 192)},
+        "197 positions, one more than 14×14",
+    ),
+    "BEiT": (
+        lambda s: {n: w for n, w in s.items() if n != "pos_embed"}
+        | {f"blocks.{i}.attn.relative_position_bias_table": torch.ones(52, 3) for i in (0, 1)},
+        "unexpected: blocks.0.attn.relative_position_bias_table",
+    ),
+    "moments": (lambda s: {f"exp_avg.{n}": w for n, w in s.items()}, "the state of an optimiser"),
+    "optimiser": (lambda s: {"optimizer": {"state": {"cls_token": {"exp_avg": s["cls_token"]}}}}, "the state of an optimiser"),
+    "AdapterHub": (altered(**{"blocks.0.adapters.x.adapter_down.0.weight": torch.ones(6, 192)}), "of AdapterHub's library"),
+    "AdapterHub's LoRA": (altered(**{"blocks.0.attn.loras.x.lora_A": torch.ones(6, 192)}), "of AdapterHub's library"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", STATES)
+def test_states_that_no_plain_model_has_are_named(kind, module, tmp_path):
+    change, said = STATES[kind]
+    torch.save(change(module.state_dict()), tmp_path / "a.pth")
+    with pytest.raises(ModelError, match=said):
+        load_quietly(tmp_path / "a.pth")
+
+
+@pytest.mark.parametrize(("name", "start", "said"), [
+    ("a.mlmodel", b"\x08\x04\x12\xb2\x01\n", "in Core ML format"), ("saved_model.pb", b"\x08\x01\x12\xff", "in TensorFlow format"),
+    ("a.xml", b"<?xml version", "in OpenVINO format"), ("__0_0.distcp", b"PK\x03\x04", "in torch.distributed.checkpoint format"),
+    ("a.ckpt", b"\n\xb4\x01\n\x0ecls_token", "in no format that can be opened here"),
+    ("dir/x-1.data-00000-of-00001", b"", "in TensorFlow format"), ("dir/Data/com.apple.CoreML/m.mlmodel", b"", "in Core ML format"),
+    ("dir/pytorch_model_fsdp_0/__0_0.distcp", b"", "dcp_to_torch_save"),
+])  # fmt: skip
+def test_files_of_other_formats_are_named(name, start, said, tmp_path):
+    file = tmp_path / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(start + bytes(99))
+    with pytest.raises(ModelError, match=said):
+        load_quietly(tmp_path / "dir" if name.startswith("dir/") else file)
+
+
+def test_openvino_s_weights_are_named_by_the_file_beside_them(tmp_path):
+    (tmp_path / "a.bin").write_bytes(bytes(99))
+    (tmp_path / "a.xml").write_bytes(b"<net/>")
+    with pytest.raises(ModelError, match="in OpenVINO format"):
+        load_quietly(tmp_path / "a.bin")
