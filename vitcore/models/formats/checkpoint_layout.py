@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from vitcore.architectures.classifier_head import HARMLESS, find_head_beside_backbone, is_not_classifier, with_timm_head
+from vitcore.architectures.classifier_head import find_head_beside_backbone, is_not_classifier, with_timm_head
 from vitcore.errors import log_traceback, shorten_name
 from vitcore.models.formats import dinov3, google_npz, openclip, timm_names, torchvision_vit, transformers_clip, transformers_vit
 from vitcore.models.formats.containers.file_errors import NO_MODELS, no_model_error, no_weights_error, shared_out_error
@@ -37,6 +37,7 @@ RUNNING = re.compile(r"running_(mean|var)$")  # no parameters
 FLAT = re.compile(r"(^|[._])flat_param")
 COUNTERS = re.compile(r"(.*\.)?(initted|\w*steps?|n_averaged|num_updates|epoch)")
 LOGIT_SCALE = re.compile(r"(.*\.)?\w*logit_(scale|bias)\w*")
+TOKEN_CHOICE = re.compile(r"(score|token|policy)_predictor\.")  # drops tokens on a classifier's way (DynamicViT, arXiv 2106.02034)
 MOST_HEAD_TENSORS, OF_BLOCKS = 16, re.compile(r"(block|layer)s?\.\d+\.\w+\.")  # what has more, or blocks, is another part
 
 
@@ -76,8 +77,8 @@ class CheckpointModel:
         if self.format.projection or self.format is openclip.TRUNK:  # what lies beside a tower is of texts
             return ()
         left = [name for name in self.left_out if name not in self.unread_head]
-        # A predictor may drop tokens on a classifier's way.
-        none = {name for name in left if (HARMLESS.match(name) if classes else is_not_classifier(name)) or COUNTERS.fullmatch(name)}
+        none = {name for name in left if is_not_classifier(name) or COUNTERS.fullmatch(name)}
+        none -= {name for name in left if classes and TOKEN_CHOICE.search(name)}
         left = [name for name in left if name not in none or (classes and LOGIT_SCALE.fullmatch(name))]
         sizes = Counter(_group(name) for name in self.left_out)
         return tuple(n for n in left if (classes or sizes[_group(n)] <= MOST_HEAD_TENSORS) and not OF_BLOCKS.search(n))
