@@ -1,7 +1,6 @@
 """Arrays and tensors of the model's own input size: every function reads them as photos, or as normalised, by one rule."""
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -80,25 +79,11 @@ def test_an_array_is_read_as_a_whole(noise):
     vit = wrapped(**HALF)
     grey, noisy = np.full((32, 32, 3), 51, np.uint8), np.asarray(noise(1, (32, 32)))
     x = np.stack([grey, noisy]).transpose(0, 3, 1, 2).astype(np.float32) / 255
-    photos = [vitcore.record(vit, Image.fromarray(one)).logits for one in (grey, noisy)]
+    photos = [vitcore.record(vit, one).logits for one in (grey, noisy)]
     np.testing.assert_allclose(many(vit, x), photos, atol=1e-5)
     np.testing.assert_allclose(vitcore.cache(vit, x, ["resid_post"]).logits, photos, atol=1e-5)
     mixed = np.stack([x[1], x[1] - 2])
     np.testing.assert_allclose(many(vit, mixed), vit.module(torch.from_numpy(mixed)), atol=1e-5)
-
-
-def test_pixels_of_the_model_s_own_size_are_not_cropped_again(reader, noise):
-    """As `rec.model_input.pixels`, where a photo of this size would be enlarged and cropped; a word decides."""
-    vit = wrapped(**IMAGENET)
-    vit = replace(vit, transform=timm.data.create_transform((3, 32, 32), crop_pct=0.8, **IMAGENET))
-    pixels = np.stack([np.asarray(noise(i, (32, 32))) for i in range(2)])
-    mean, std = (torch.tensor(one).view(3, 1, 1) for one in IMAGENET.values())
-    seen = vit.module((torch.from_numpy(pixels).permute(0, 3, 1, 2) / 255 - mean) / std)
-    photos = np.stack([vitcore.record(vit, Image.fromarray(one)).logits for one in pixels])
-    assert np.abs(photos - seen.numpy()).max() > 0.01
-    for given in (pixels, torch.from_numpy(pixels), pixels / np.float32(255)):
-        np.testing.assert_allclose(reader(vit, given), seen, atol=1e-5)
-        np.testing.assert_allclose(reader(vit, given, inputs="photos"), photos, atol=1e-5)
 
 
 def test_bytes_over_255_are_told_where_the_normalisation_is_assumed(reader, noise):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from vitcore.forward.onednn_linear import with_faster_modules
-from vitcore.forward.recordings.model_inputs import to_model_inputs
+from vitcore.forward.recordings.model_inputs import pixels_to_model_inputs
 from vitcore.images import InputKind, PhotoSource
 from vitcore.models.model_cards import ModelError
 from vitcore.models.vit import Vit, check_vit
@@ -37,7 +37,7 @@ def logit_lens(vit: Vit, photo: PhotoSource, *, inputs: InputKind | None = None)
     if not vit.labels:
         raise ModelError("{name} has no classification head: it gives features, so it predicts no class at any depth.",
                          name=vit.display_name)  # fmt: skip
-    x = to_model_inputs(vit, photo, inputs)
+    x = pixels_to_model_inputs(vit, photo, inputs)
     if len(x) != 1:
         raise ValueError(f"the logit lens is of one photo, not of {len(x)}")
     states: list[Tensor] = []

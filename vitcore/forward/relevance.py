@@ -25,7 +25,7 @@ from vitcore.attention_capture import AttentionCapture, AttentionEvent
 from vitcore.errors import check_choice
 from vitcore.forward.block_attention import PoolingReducer
 from vitcore.forward.layer_indices import layer_index
-from vitcore.forward.recordings.model_inputs import to_model_inputs
+from vitcore.forward.recordings.model_inputs import pixels_to_model_inputs
 from vitcore.grid import Grid
 from vitcore.images import InputKind, PhotoSource
 from vitcore.models.model_cards import ModelError
@@ -102,7 +102,7 @@ def relevance(
     targets: tuple[int, ...]
     results: list[MapAndGap]
     with torch.inference_mode(False), torch.enable_grad():
-        batch = list(to_model_inputs(vit, image, inputs).clone().split(1))
+        batch = list(pixels_to_model_inputs(vit, image, inputs).clone().split(1))
         if METHODS[method].asks_class:
             targets = _targets(vit, batch, target)
             results = [_RUN[method](vit, x, c, **settings) for x, c in zip(batch, targets, strict=True)]
@@ -233,7 +233,7 @@ def _plain(vit: Vit, x: Tensor, level: float | None) -> Tensor:
     """A picture of one colour as the model's input: `level` in each channel, or the colour that inputs are centred on."""
     if level is None:
         return torch.zeros_like(x)
-    mean, std = (torch.tensor(v, dtype=torch.float32).view(1, -1, 1, 1) for v in (vit.mean, vit.std))
+    mean, std = (torch.tensor(v).view(1, -1, 1, 1) for v in (vit.mean, vit.std))
     return ((level - mean) / std).to(x.device, x.dtype).expand_as(x).clone()
 
 

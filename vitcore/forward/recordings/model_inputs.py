@@ -1,14 +1,11 @@
 """Which arrays and tensors are photos, and which are inputs of the model, normalised already: one rule for every function.
 
 Floats with the bands first, of exactly the size that the model reads, (C, H, W) or a batch (B, C, H, W), are model inputs and
-taken as they are, as what the model's own transform makes, or a DataLoader of it. Arrays (H, W, C) of exactly that size are the
-pixels that the model sees, as `rec.model_input.pixels`: they are normalised, not cropped again. All else is a photo, which is
-resized and cropped: files, pictures, other sizes, bytes with the bands first, and arrays of pixels with `inputs="photos"`.
-
-Values prove one case of floats to be the other: a photo's bytes over 255, as torchvision's `ToTensor` makes them, which are no
-bytes once the model's mean and deviation are taken away. What lies within 0 to 1 and proves nothing is taken as model inputs, with
-a warning; such bytes are warned of where the model's mean and deviation are assumed. `inputs="photos"` and `inputs="normalised"`
-say which they are.
+taken as they are, as what the model's own transform makes, or a DataLoader of it. All else is a photo, which is resized and
+cropped: files, pictures, bytes, arrays (H, W, C), other sizes. Values prove one case to be the other: a photo's bytes over 255, as
+torchvision's `ToTensor` makes them, which are no bytes once the model's mean and deviation are taken away. What lies within 0 to 1
+and proves nothing is taken as model inputs, with a warning; such bytes are warned of where the model's mean and deviation are
+assumed. `inputs="photos"` and `inputs="normalised"` say which they are.
 
 The first such array or tensor that a call is given decides for all of them, so that a batch is never read in two ways.
 Shapes: B images, C bands, H height, W width.
@@ -32,7 +29,8 @@ from vitcore.architectures.grey_input import input_channels
 from vitcore.errors import check_choice
 from vitcore.forward.recording import to_model_input, told_of_passes
 from vitcore.images import Crop, InputKind, Photo, PhotoError, crop_for_model, open_photo, photo_from_image, photos_in_folder
-from vitcore.images.photo_arrays import as_numpy, is_array, not_finite_error, several_photos_error
+from vitcore.images.bands import bands_as_floats, to_bands_last
+from vitcore.images.photo_arrays import as_numpy, image_from_array, is_array, not_finite_error, several_photos_error
 from vitcore.models.vit import Vit, check_bands
 from vitcore.translation import say
 
@@ -102,8 +100,6 @@ def open_for_model(vit: Vit, source: Any, inputs: InputKind | None, name: str | 
         return photo_from_model_input(vit, source, name or "picture")
     _check_range(vit, source, name or say("The photo"))
     photo = open_photo(source, name, vit.bands)
-    if inputs is None and is_array(source) and tuple(source.shape) == (*vit.grid.image_px, vit.bands):
-        return photo, _whole_crop(photo)
     return photo, crop_for_model(photo.image, vit.transform, photo.bands)
 
 
@@ -128,21 +124,18 @@ def photo_from_model_input(vit: Vit, source: Any, name: str) -> tuple[Photo, Cro
     if not np.isfinite(values).all():
         raise not_finite_error(name)
     values = np.ascontiguousarray(np.broadcast_to(values, (vit.bands, *values.shape[1:])).transpose(1, 2, 0))
+    high, wide = values.shape[:2]
+    box = (0.0, 0.0, float(wide), float(high))
     if vit.bands != 3:
         photo = open_photo(values, name, vit.bands)
-    elif (pixels := _whole_bytes(255 * values)) is not None:
-        photo = photo_from_image(Image.fromarray(pixels), name)
-    else:
-        values.flags.writeable = False
-        pixels = np.round(255 * values.clip(0, 1)).astype(np.uint8)
-        digest = hashlib.sha256(values.tobytes()).hexdigest()[:16]
-        photo = replace(photo_from_image(Image.fromarray(pixels), name), digest=digest, bands=values)
-    return photo, _whole_crop(photo)
-
-
-def _whole_crop(photo: Photo) -> Crop:
-    """All of a photo, as the model sees it."""
-    return Crop(np.asarray(photo.image), (0.0, 0.0, *map(float, photo.image.size)), photo.bands)
+        return photo, Crop(np.asarray(photo.image), box, photo.bands)
+    pixels = _whole_bytes(255 * values)
+    if pixels is not None:
+        return photo_from_image(Image.fromarray(pixels), name), Crop(pixels, box)
+    values.flags.writeable = False
+    pixels = np.round(255 * values.clip(0, 1)).astype(np.uint8)
+    digest = hashlib.sha256(values.tobytes()).hexdigest()[:16]
+    return replace(photo_from_image(Image.fromarray(pixels), name), digest=digest, bands=values), Crop(pixels, box, values)
 
 
 def _without_colours(vit: Vit, values: NDArray) -> NDArray:
@@ -189,7 +182,7 @@ def split_batches(vit: Vit, photos: Any, inputs: InputKind | None) -> Iterator[t
         if said is not None or (kind is None and has_model_input_shape(vit, first)):
             kind = input_kind(vit, first, said)
         for one in first if is_array(first) and first.ndim == 4 else (first,):
-            yield one, kind if has_model_input_shape(vit, one) else said
+            yield one, kind if has_model_input_shape(vit, one) else None
 
 
 def _pictures_of_item(item: Any, inputs: InputKind | None) -> tuple[Any, InputKind | None]:
@@ -222,14 +215,31 @@ def to_model_inputs(vit: Vit, photos: Any, inputs: InputKind | None = None) -> T
 
 
 def pixels_for_model(vit: Vit, photo: Any) -> NDArray[np.uint8]:
-    """The pixels (H, W, 3) of a photo that the model sees. Raises: PhotoError."""
+    """The pixels (H, W, 3) of a photo that the model sees; an array of uint8 of exactly that shape as it is. Raises: PhotoError."""
     check_bands(vit, 3)
+    if isinstance(photo, np.ndarray) and photo.dtype == np.uint8 and photo.shape == (*vit.grid.image_px, 3):
+        return photo
     return open_for_model(vit, photo, None)[1].pixels
+
+
+def pixels_to_model_inputs(vit: Vit, photos: Any, inputs: InputKind | None = None) -> Tensor:
+    """`to_model_inputs`, but that arrays (H, W, C) or (B, H, W, C) of exactly the model's input size are the pixels that it sees,
+    as `rec.model_input.pixels`: bytes, or floats from 0 to 1, not cropped again unless `inputs` is "photos"."""
+    own = is_array(photos) and photos.ndim in (3, 4) and tuple(photos.shape[-3:]) == (*vit.grid.image_px, vit.bands)
+    if inputs is not None or not own or not len(photos):
+        return to_model_inputs(vit, photos, inputs)
+    each = as_numpy(photos)
+    name = say("The photo")
+
+    def read(one: NDArray) -> NDArray:
+        return np.asarray(image_from_array(one, name)) if vit.bands == 3 else bands_as_floats(to_bands_last(one, vit.bands, name))
+
+    return torch.cat([to_model_input(vit, read(one)) for one in (each if each.ndim == 4 else each[None])])
 
 
 def _model_input(vit: Vit, source: Any, kind: InputKind | None) -> Tensor:
     if kind != "normalised":
-        _, crop = open_for_model(vit, source, kind)
+        _, crop = open_for_model(vit, source, "photos")
         return to_model_input(vit, crop.numbers)
     for tell in told_of_passes.get():
         tell(vit)
