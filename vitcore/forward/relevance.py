@@ -233,7 +233,7 @@ def _plain(vit: Vit, x: Tensor, level: float | None) -> Tensor:
     """A picture of one colour as the model's input: `level` in each channel, or the colour that inputs are centred on."""
     if level is None:
         return torch.zeros_like(x)
-    mean, std = (torch.tensor(v).view(1, -1, 1, 1) for v in (vit.mean, vit.std))
+    mean, std = (torch.tensor(v, dtype=torch.float32).view(1, -1, 1, 1) for v in (vit.mean, vit.std))
     return ((level - mean) / std).to(x.device, x.dtype).expand_as(x).clone()
 
 
