@@ -83,12 +83,22 @@ def in_sight_without_scrolling(page: Page, *pickers: str) -> None:
     expect(page.locator(".st-key-lang")).to_be_in_viewport(ratio=1)
 
 
-def test_pickers_are_in_sight_and_uploaders_say_what_they_take(visit):
+def test_pickers_are_in_sight_uploaders_say_what_they_take_and_a_pointer_opens_the_menu_at_the_upper_right(visit):
     page = at_rest(visit("patches", width=1440, height=900))
+    a_pointer_opens_the_menu(page)
     page.get_by_role("tab").nth(1).click()
     uploads_at_most(page, "At most 25 MB a file")
     page.get_by_role("tab").nth(0).click()
     in_sight_without_scrolling(at_rest(page), "photo", "model")
+    page.get_by_test_id("stSidebarCollapseButton").locator("button").click()
+    a_pointer_opens_the_menu(at_rest(page))  # on a phone, too
+
+
+def a_pointer_opens_the_menu(page: Page) -> None:
+    page.get_by_test_id("stMainMenuButton").click()
+    expect(page.get_by_test_id("stMainMenuPopover")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("stMainMenuPopover")).to_have_count(0)
 
 
 def uploads_at_most(page: Page, said: str) -> None:
@@ -175,14 +185,6 @@ def test_the_head_is_one_row_with_a_photo_of_ones_own_and_what_copy_link_says(vi
             }"""), "it is seen whole"  # fmt: skip
 
 
-def test_a_pointer_opens_the_menu_at_the_upper_right(visit, subtests):
-    for width in (1440, 390):
-        with subtests.test(width):
-            page = at_rest(visit("patches", width=width))
-            page.get_by_test_id("stMainMenuButton").click()
-            expect(page.get_by_test_id("stMainMenuPopover")).to_be_visible()
-
-
 def test_a_link_shows_its_theme_in_this_tab_and_keeps_what_its_reader_chose(visit, server):
     page = at_rest(visit("distance?layer=3"))
     shown, copy = page.locator("html"), page.get_by_role("button", name="Copy link")
@@ -248,11 +250,12 @@ CUT = """() => [...document.querySelectorAll("[data-testid=stMain] [data-testid=
   .map(e => e.innerText)"""
 
 
-def test_labels_beside_each_other_and_links_to_pages_stand_in_line(visit, subtests):
+def test_labels_beside_each_other_and_links_to_pages_stand_in_line(visit, server, subtests):
+    page = visit("about:blank", width=1440, height=900)
     for slug in ("compare", "cover", "fewshot"):
         with subtests.test(slug):
-            page = at_rest(visit(slug, width=1440, height=900))
-            page.wait_for_function(f"({IN_LINE})().length > 0")
+            page.goto(f"{server}/{slug}")
+            at_rest(page).wait_for_function(f"({IN_LINE})().length > 0")
             assert page.evaluate(IN_LINE) == pytest.approx([0] * len(page.evaluate(IN_LINE)), abs=1)
             assert page.evaluate(CUT) == []
             links = page.evaluate(LINK)
