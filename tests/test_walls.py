@@ -77,7 +77,7 @@ def test_analysis_sees_arrays_and_a_grid(subtests):
     """No model, no file, no picture."""
     for path, case in each(subtests, ANALYSIS):
         with case:
-            own = ("vitcore.grid", "vitcore.probabilities", "vitcore.analysis")
+            own = ("vitcore.grid", "vitcore.lazy_names", "vitcore.probabilities", "vitcore.analysis")
             assert outside(imports(path) - {"__future__"}, *PURE, "numpy", "scipy", "sklearn", *own) == set()
             calls = {n.func.id for n in nodes(path) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
             assert calls & {"open", "__import__", "exec", "eval"} == set()
@@ -90,11 +90,12 @@ def test_figures_see_arrays_and_a_grid(subtests):
         with case:
             names = imports(path)
             assert inside(names, *HEAVY - {"plotly", "matplotlib"}, "streamlit", "huggingface_hub", "safetensors") == set()
-            assert outside(inside(names, "vitcore"), "vitcore.grid", "vitcore.figures", "vitcore.translation") == set()
+            own = ("vitcore.grid", "vitcore.figures", "vitcore.lazy_names", "vitcore.translation")
+            assert outside(inside(names, "vitcore"), *own) == set()
 
 
 NOTHING = (
-    "assets.py attention_capture.py csv_and_npz.py distributed.py file_names.py grid.py probabilities.py translation.py "
+    "assets.py attention_capture.py csv_and_npz.py file_names.py grid.py lazy_names.py probabilities.py translation.py "
     "architectures/axial_resnet.py architectures/axial_vit.py architectures/classifier_head.py architectures/grey_input.py "
     "architectures/head_layers.py architectures/meta_device.py architectures/paper_models.py "
     "architectures/position_ablations.py forward/layer_indices.py module_swaps.py models/torchvision_ops.py"
@@ -102,7 +103,7 @@ NOTHING = (
 ROOMS = dict.fromkeys(NOTHING, "") | {  # what each may import of vitcore, and no more
     "__main__.py": "cli.commands errors",
     "errors.py": "translation",
-    "images": "errors grid images translation",
+    "images": "errors grid images lazy_names translation",
     "outlier_sentences.py": "grid translation",
     "architectures/build_model.py": "architectures",
     "architectures/model_summary.py": "architectures.grey_input",

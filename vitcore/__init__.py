@@ -7,12 +7,12 @@
 Nothing heavy is imported until it is used.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from vitcore.lazy_names import offer_names
 from vitcore.models.torchvision_ops import declare_before_timm
 
-if TYPE_CHECKING:  # what mypy and editors see; at run time `__getattr__` imports a name when it is asked for
+if TYPE_CHECKING:  # what mypy and editors see; at run time a name is imported when it is asked for
     from vitcore import analysis as analysis
     from vitcore import figures as figures
     from vitcore.faithfulness.deletion import DeletionCurve as DeletionCurve
@@ -63,7 +63,7 @@ declare_before_timm()
 
 __version__ = "0.1.0"
 
-_NAMES = {  # by the module that they are in; the first are modules themselves
+__getattr__, __dir__, __all__ = offer_names(__name__, {  # by the module that they are in; the first are modules themselves
     "": "analysis figures", "faithfulness.deletion": "DeletionCurve deletion_curves",
     "forward.compare_models": "compare record_tokens", "forward.logit_lens": "logit_lens", "forward.recording": "Recording record",
     "forward.recordings.mean_distance": "MeanDistance mean_distance", "forward.recordings.record_many": "record_many",
@@ -76,22 +76,4 @@ _NAMES = {  # by the module that they are in; the first are modules themselves
     "tokens.patch_tokens": "PatchTokens patch_tokens", "tokens.pca": "TokenPca pca", "tokens.segments": "segments",
     "tokens.similarity": "Correspondences correspondences cosine_similarity", "tokens.words_and_photos": "match_words text_tower",
     "train.film.film_writer": "film",
-}  # fmt: skip
-_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
-__all__ = sorted(_HOME)
-
-
-def __dir__() -> list[str]:
-    """What is meant for others, and modules of vitcore that were imported."""
-    modules = {name for name, value in globals().items() if getattr(value, "__name__", "") == f"vitcore.{name}"}
-    return sorted({*__all__, *modules, *(name for name in globals() if name.startswith("__"))})
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'vitcore' has no attribute {name!r}")
-    home = _HOME[name] or name
-    module = importlib.import_module(f"vitcore.{home}")
-    value = getattr(module, name) if _HOME[name] else module
-    globals()[name] = value
-    return value
+})  # fmt: skip

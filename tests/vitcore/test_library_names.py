@@ -5,17 +5,24 @@ import pytest
 import torch
 
 import vitcore
+import vitcore.images
 from vitcore.errors import ALSO_CALLED
 from vitcore.interventions.activation_sites import HOOKS, NAMES
 
 X = torch.randn(1, 3, 32, 32, generator=torch.Generator().manual_seed(0))
 
 
-def test_completion_shows_what_is_meant_for_others():
-    shown = {name for name in dir(vitcore) if not name.startswith("__")}
-    assert {*vitcore.__all__} <= shown
-    assert not shown & {"Any", "TYPE_CHECKING", "importlib", "declare_before_timm"}
-    assert all(getattr(vitcore, name).__name__.startswith("vitcore") for name in shown - {*vitcore.__all__})
+PACKAGES = (vitcore, vitcore.analysis, vitcore.analysis.rollout, vitcore.figures, vitcore.images)
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda one: one.__name__)
+def test_completion_shows_what_is_meant_for_others_alone(package):
+    from vitcore.models import load_model  # noqa: F401  a module that is imported, and not shown
+
+    assert [name for name in dir(package) if not name.startswith("__")] == sorted(package.__all__)
+    assert all(getattr(package, name) is not None for name in package.__all__)
+    with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'nothing'"):
+        _ = package.nothing
 
 
 @pytest.mark.parametrize("name", NAMES)

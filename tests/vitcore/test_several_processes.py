@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import ROOT, SAMPLES
 from tests.forked_python import shell, two_processes
 from tests.model_files import model_file
-from vitcore import distributed
+from vitcore.forward.recordings import distributed
 
 PHOTOS = ["cat.jpg", "crab.jpg", "dahlia.jpg", "macaw.jpg", "rocket.jpg"]
 

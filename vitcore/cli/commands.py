@@ -210,8 +210,9 @@ def draw_position_similarity(args: argparse.Namespace) -> None:
 
 def draw_attention_distance(args: argparse.Namespace) -> None:
     """Mean attention distance over one photo or many; damaged photos are named and left out."""
-    from vitcore import distributed, figures
+    from vitcore import figures
     from vitcore.analysis.attention_distance import mean_interval, uniform_distance_px
+    from vitcore.forward.recordings import distributed
 
     files = list_photo_files(args.photo, args.images)
     vit = require_attention_over_grid(load_from_flags(args), "mean attention distance")

@@ -25,6 +25,7 @@ from vitcore.figures.painters.png_and_svg import print_figure
 from vitcore.figures.patches import patch_and_embedding, patches, photos_in_patches, token_colours
 from vitcore.figures.positions import cosine_map, position_similarity, position_similarity_tile
 from vitcore.figures.relevance import relevance, rollout_per_layer
+from vitcore.lazy_names import show_names
 
 __all__ = [
     "Drawing",
@@ -71,3 +72,5 @@ __all__ = [
     "token_colours",
     "training_curves",
 ]
+
+__dir__ = show_names(__name__)

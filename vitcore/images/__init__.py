@@ -6,6 +6,7 @@ from vitcore.images.photo import Photo, PhotoSource, open_photo, printable_name
 from vitcore.images.photo_arrays import InputKind, photo_from_image
 from vitcore.images.photo_folder import photos_in_folder
 from vitcore.images.photo_formats_and_limits import MAX_BYTES, MAX_JPEG_PIXELS, MAX_PIXELS, SUFFIXES, PhotoError
+from vitcore.lazy_names import show_names
 
 __all__ = [
     "MAX_BYTES",
@@ -28,3 +29,5 @@ __all__ = [
     "resize_and_crop",
     "sharp_crop",
 ]
+
+__dir__ = show_names(__name__)

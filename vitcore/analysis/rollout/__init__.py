@@ -5,6 +5,7 @@ from vitcore.analysis.rollout.rollout_matrix import fuse_heads, map_overlap, rol
 from vitcore.analysis.rollout.token_rollout import rollout, rollout_step, start_distribution
 from vitcore.analysis.rollout.vit_explain import is_vit_explain, vit_explain_rollout
 from vitcore.analysis.rollout_options import CONVENTIONS, HEAD_FUSIONS, Convention, HeadFusion
+from vitcore.lazy_names import show_names
 
 __all__ = [
     "CONVENTIONS",
@@ -23,3 +24,5 @@ __all__ = [
     "transition_matrix",
     "vit_explain_rollout",
 ]
+
+__dir__ = show_names(__name__)
