@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 UNNAMED = ("i", "j", "k", "l")  # the axes of an array that has no others
 VARIANT = re.compile(r"(_(a|b|before|after|own|other))+$")  # of two models, two passes, two photos: the same axes
+FROM_ONE = {"component"}  # counted from 1, as the field and the pages number principal components; all else counts from 0
 UNITS = {"px": "px", "percent": "%", "mb": "MB", "per_s": "1/s"}  # by the end of an array's name
 UNITS_OF_ARRAYS = {
     **dict.fromkeys(("rollout", "build_up", "attention", "class_attention"), "share of the total"),
@@ -44,9 +45,10 @@ def value_unit(array: str, ndim: int) -> str:
 
 
 def to_csv(arrays: Mapping[str, ArrayLike]) -> bytes:
-    """Every number of every array as a row: the array's name, a column for each index (from 0), the value, its unit if any has one.
+    """Every number of every array as a row: the array's name, a column for each index, the value, its unit if any has one.
 
-    An index is named for what it counts, such as layer and head. It is empty in rows of arrays without it.
+    An index is named for what it counts, such as layer and head, and counts from 0, a component (`FROM_ONE`) from 1. It is
+    empty in rows of arrays without it.
     """
     given = {name: np.asarray(values) for name, values in arrays.items()}
     axes = {name: axis_names(name, values.ndim) for name, values in given.items()}
@@ -59,7 +61,8 @@ def to_csv(arrays: Mapping[str, ArrayLike]) -> bytes:
     for name, values in given.items():
         places = [axes[name].index(column) if column in axes[name] else None for column in columns]
         for index, value in np.ndenumerate(values):
-            indices = ["" if place is None else index[place] for place in places]
+            numbers = [number + (axis in FROM_ONE) for number, axis in zip(index, axes[name], strict=True)]
+            indices = ["" if place is None else numbers[place] for place in places]
             written = f"{value:.7g}" if values.dtype.kind == "f" else value
             out.writerow([name, *indices, written, *[units[name]] * has_units])
     return file.getvalue().encode()

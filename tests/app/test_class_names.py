@@ -9,6 +9,7 @@ from app.state.training import film_figures
 from app.views.rollout.rollout_visit import shown_class_names
 from tests.conftest import NORMALISE
 from vitcore.assets import SAMPLES, asset_path
+from vitcore.figures.heat_overlay import scale_top
 from vitcore.report.handout import handout
 from vitcore.report.model_facts import collect_model_facts
 from vitcore.report.report_numbers import report_numbers
@@ -93,6 +94,10 @@ def test_a_film_that_ships_shows_the_names(shipped):
     known = [(label, number) for label, number in zip(film.classes, film.imagenet, strict=True) if number >= 0]
     assert len(known) == len(film.classes) - 1 and all(shipped.labels[number] == label for label, number in known)
     last = len(film.steps) - 1
+    drawn = film_figures.photo_figures(film, last, 0, "light")
+    for name in ("rollout", "last_block"):
+        even, ends = film.grid.even_share, drawn[name].colour_scale
+        assert ends and ends.high == pytest.approx(scale_top(film.arrays[name][last, 0], even) / even), "as elsewhere"
     with using_translation(texts.translation_table("zh-TW")):
         assert film.top(last, 0, translated=True)[0][0] == "小貓熊" and film.top(last, 0)[0][0] == "lesser panda"
         (label,) = film_figures.photo_figures(film, last, 0, "light")["answer"].labels[:1]

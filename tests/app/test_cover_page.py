@@ -44,7 +44,7 @@ def test_the_page_shows_vitcores_pass_without_the_patches(fill, shipped):
     gone = [*range(100, 140), 7]
     app = App("cover", covered=code_of(*gone), fill=fill).fine()
     data, covered, whole = app.component("cover"), record_covered(shipped, photo(), gone, fill), vitcore.record(shipped, photo())
-    assert all(one["scale"].endswith(" % of the total") for one in data["maps"].values())
+    assert all(one["scale"].endswith(" times an even share of all tokens") for one in data["maps"].values())
     for name, before, after in (
         ("rollout", whole.rollout(), covered.rollout()),
         ("class_attention", whole.pooled_attention(11), covered.class_attention()),

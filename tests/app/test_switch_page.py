@@ -28,7 +28,7 @@ def test_the_page_shows_vitcores_pass_without_the_parts(shipped):
     data, off = app.component("switches"), vitcore.record(vitcore.switch_off(shipped, gone), photo())
     assert data["state"]["off"] == "L2H0-L5.mlp-positions" == app.values()["off"]
     assert len(data["components"]) == 12 * 5 + 2 and data["scan"] is None
-    assert data["map"]["scale"] == f"{percent(data['map']['top'])} of the total"
+    assert data["map"]["scale"] == f"{257 * data['map']['top']:.3g} times an even share of all tokens"
     np.testing.assert_allclose(numbers(data["map"]["before"]), whole.rollout(), atol=1e-6)
     np.testing.assert_allclose(numbers(data["map"]["after"]), off.rollout(), atol=1e-6)
     two = [probabilities(one.logits, "softmax") for one in (whole, off)]

@@ -18,10 +18,11 @@ def rows_of(data):
     ({"distance_px_a": [[18.5]], "logits_before": [2]},
      ["array,layer,head,class,value,unit", "distance_px_a,0,0,,18.5,px", "logits_before,,,0,2,logits"]),
     ({"rollout": [[0.25]]}, ["array,row,column,value,unit", "rollout,0,0,0.25,share of the total"]),
+    ({"variance": [0.75, 0.25]}, ["array,component,value", "variance,1,0.75", "variance,2,0.25"]),  # as the page numbers them
     ({"rollout": [0.25]}, ["array,i,value", "rollout,0,0.25"]),  # a curve is no map
     ({"labels": np.array(["a, b", 'c "d"'])}, ["array,i,value", 'labels,0,"a, b"', 'labels,1,"c ""d"""']),
     ({"x": np.array([255], np.uint8)}, ["array,i,value", "x,0,255"]), ({}, ["array,value"]),
-], ids=["numbers", "axes and units", "a map", "a curve", "words", "bytes", "nothing"])  # fmt: skip
+], ids=["numbers", "axes and units", "a map", "components", "a curve", "words", "bytes", "nothing"])  # fmt: skip
 def test_every_number_with_its_place(data, table):
     assert to_csv(data).decode() == "\n".join([*table, ""])
 

@@ -14,7 +14,10 @@ MAX_COMPONENTS = 0.9  # of the variance: how many components hold it is said
 
 @dataclass(frozen=True, eq=False)
 class PrincipalComponents:
-    """`vectors` (K, P, P, C) are orthonormal, in order of the share of `variance` (K,) they explain."""
+    """`vectors` (K, P, P, C) are orthonormal, in order of the share of `variance` (K,) they explain.
+
+    Component 1 is `vectors[0]`.
+    """
 
     vectors: NDArray[np.float64]
     variance: NDArray[np.float64]

@@ -83,11 +83,6 @@ def first_emergence_frames(arrays: Mapping[str, NDArray], grid: Grid) -> dict[st
     return {name: next((i for i, one in enumerate(frames) if getattr(one, name)), None) for name in names}
 
 
-def shares_scale_top(shares: NDArray) -> float:
-    """The top of a colour scale for all these shares: few patches exceed it, and one that does can't darken the others."""
-    return float(np.quantile(shares.astype(np.float64), 0.998))
-
-
 def paint_corruption(pixels: NDArray[np.uint8], fate: NDArray, source: NDArray, grid: Grid) -> NDArray[np.uint8]:
     """What the model was given: replaced patches show the patch that stands there; masked ones are left for drawing."""
     patches = split_patches(pixels, grid)

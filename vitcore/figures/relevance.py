@@ -63,7 +63,7 @@ def rollout_per_layer(
 
 
 def rollout_per_layer_top(maps: NDArray, grid: Grid) -> float:
-    """The top of the one scale of a build-up: that of its last frame, the whole rollout; earlier ones may tower above it."""
+    """The top of the one scale of a build-up or a film: that of its last frame alone; earlier ones may tower above it."""
     return scale_top(maps[-1], grid.even_share)
 
 

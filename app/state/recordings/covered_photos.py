@@ -15,7 +15,7 @@ from app.state.models import loaded_models
 from app.state.recordings import cached_outliers, relevance_maps
 from app.texts import Prose
 from vitcore.analysis.outlier_tokens import outliers_in_map
-from vitcore.figures.heat_overlay import scale_top
+from vitcore.figures.heat_overlay import heat_colour_scale, scale_top
 from vitcore.figures.theme_colours import encode_png_or_jpeg
 from vitcore.grid import Grid
 from vitcore.models.vit import Vit
@@ -149,10 +149,12 @@ def answer_change_sentence(rec: vitcore.Recording, logits: NDArray[np.float32], 
     return text["still" if was is now else "other"].format(**facts)
 
 
-def common_scale_top(before: NDArray, after: NDArray | None, grid: Grid) -> float:
-    """The top of one colour scale for a map before and after."""
+def common_scale(before: NDArray, after: NDArray | None, grid: Grid) -> tuple[float, str]:
+    """The top of one colour scale for a map before and after, and its words: in times an even share, as of other maps."""
     both = np.stack([before, before if after is None else after])
-    return scale_top(both, grid.even_share)
+    top = scale_top(both, grid.even_share)
+    bar = heat_colour_scale(both, top, grid.even_share, tell_largest=False)
+    return top, f"{bar.high:.3g} {bar.unit}"
 
 
 def outliers_to_frame(values: NDArray, outliers: list[int]) -> list[int]:

@@ -14,7 +14,8 @@ from vitcore.analysis.attention_distance import uniform_distance_px
 from vitcore.analysis.position_embeddings import correlation_with_distance, position_similarity
 from vitcore.figures.charts.training_figures import TrainingCurve
 from vitcore.figures.drawing import Drawing
-from vitcore.figures.heat_overlay import MIN_TOP_IN_EVEN_SHARES
+from vitcore.figures.heat_overlay import heat_colour_scale
+from vitcore.figures.relevance import rollout_per_layer_top
 from vitcore.train.film_files import Film
 from vitcore.translation import decimal, percent
 
@@ -63,10 +64,10 @@ def photo_figures(film: Film, frame: int, photo: int, mode: Any) -> Figures:
         drawn |= _masked_figures(film, frame, photo, mode)
     for name in ("rollout", "last_block"):
         if name in film.arrays:
-            even = grid.even_share
-            most = max(training_curves_and_masks.shares_scale_top(film.arrays[name][:, photo]), MIN_TOP_IN_EVEN_SHARES * even)
-            mask = film.array_at(name, frame)[photo]
-            drawn[name] = figures.attention_on_photo(mask, pixels, grid, text[f"{name} title"], most, mode, even_share=even)
+            mask, maps, title = film.array_at(name, frame)[photo], film.arrays[name][:, photo], text[f"{name} title"]
+            top, even = rollout_per_layer_top(maps, grid), grid.even_share
+            shown = figures.attention_on_photo(mask, pixels, grid, title, top, mode, even_share=even)
+            drawn[name] = replace(shown, colour_scale=heat_colour_scale(maps, top, even, tell_largest=False))  # of all frames
     if answers := film.top(frame, photo, translated=True):
         drawn["answer"] = figures.predictions(answers, mode, text["answer title"])
     return drawn

@@ -11,7 +11,6 @@ from app.state.recordings import covered_photos
 from app.state.recordings.covered_photos import ChangedPass
 from app.widgets import outlier_masking
 from vitcore.models.model_cards import ModelError
-from vitcore.translation import percent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,10 +66,10 @@ def covered_pass_or_problem(visit: CoverVisit) -> ChangedPass | str:
 
 def _map(visit: CoverVisit, before: NDArray, after: NDArray | None, marks: list[int], left: list[int]) -> dict[str, Any]:
     """A map before and after on one colour scale, and the outlier tokens that hold much of each, where they are not masked."""
-    top = covered_photos.common_scale_top(before, after, visit.grid)
+    top, scale = covered_photos.common_scale(before, after, visit.grid)
     return {
         "before": encode_map_values(before), "after": None if after is None else encode_map_values(after), "top": top,
-        "scale": percent(top).replace("%", visit.texts["percent of all"]),
+        "scale": scale,
         "outliers": {"before": marks, "after": [] if outlier_masking.is_masking_on() else left},
     }  # fmt: skip
 

@@ -45,7 +45,7 @@ def show_more_findings(table: DistanceTable, cls: str, text: Prose) -> list[Laye
     named, sinks, renormalised = _near_heads_sentence(table, text), table.sink_heads(), table.renormalised
     if sinks:
         named.append(most := sinks[0])
-        st.markdown(text["sinks"].format(
+        st.markdown(text.fill("sinks",
             count=len(sinks), all=table.share.size, block=most[0], head=most[1], share=percent(table.share[most], 0),
             drop=f"{table.dropped[most]:.1f}", left=f"{renormalised[most]:.1f}"))  # fmt: skip
     if table.spread is not None and (changing := table.most_changing_head()):

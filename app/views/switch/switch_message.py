@@ -15,7 +15,6 @@ from app.state.visit.visit import Visit
 from app.views.switch import every_head
 from app.widgets import outlier_masking
 from vitcore.models.model_cards import ModelError
-from vitcore.translation import percent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,11 +61,11 @@ def _options(visit: SwitchVisit, control: str, values: Iterable[str]) -> list[tu
 def _map(visit: SwitchVisit, found: outlier_masking.MapOutliers, marks: list[int]) -> dict[str, Any]:
     """The map before and after on one colour scale, and the outlier tokens that hold much of each, where they are not masked."""
     before, left = visit.map_before, visit.map_after
-    top = covered_photos.common_scale_top(before, left, visit.grid)
+    top, scale = covered_photos.common_scale(before, left, visit.grid)
     return {
-        "title": visit.texts[f"switch_map.{visit.map_name}"], "before": encode_map_values(before), "top": top,
-        "scale": percent(top).replace("%", visit.texts["percent of all"]),
-        "after": None if left is None else encode_map_values(left), "outliers": {"before": found.patches, "after": marks},
+        "title": visit.texts[f"switch_map.{visit.map_name}"], "before": encode_map_values(before),
+        "top": top, "scale": scale, "after": None if left is None else encode_map_values(left),
+        "outliers": {"before": found.patches, "after": marks},
     }  # fmt: skip
 
 

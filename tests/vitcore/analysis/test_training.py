@@ -42,12 +42,6 @@ def test_bins_keep_the_mean_and_those_of_the_logarithm_are_narrow_at_first():
     assert training_curves_and_masks.average_curve_in_bins(np.array([5, 5, 5]), np.ones(3), 2, True)[1].tolist() == [1.0]
 
 
-def test_one_patch_does_not_darken_the_others():
-    shares = np.full((10, 10, 10), 0.01)
-    shares[0, 0, 0] = 0.9
-    assert training_curves_and_masks.shares_scale_top(shares) == 0.01
-
-
 def test_only_replaced_patches_show_another_and_only_corrupted_ones_are_painted_and_count():
     given = training_curves_and_masks.paint_corruption(photo(), FATE, np.array([0, 1, 0, 3]), GRID)
     assert given[::2, ::2, 0].tolist() == [[10, 20], [10, 40]]
