@@ -2,6 +2,7 @@
 
 import functools
 import importlib.util
+import inspect
 import math
 import os
 from typing import Any
@@ -118,7 +119,9 @@ def has_fast_bf16() -> bool:
 @functools.cache
 def _fast_bf16() -> bool:
     if torch.cuda.is_available():
-        return torch.cuda.is_bf16_supported()
+        supported = torch.cuda.is_bf16_supported  # emulated bf16 is slower than fp32; torch before 2.5 has no such argument
+        native = {"including_emulation": False} if "including_emulation" in inspect.signature(supported).parameters else {}
+        return supported(**native)
     checks = (getattr(torch.cpu, name, None) for name in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"))
     return any(check() for check in checks if check)
 

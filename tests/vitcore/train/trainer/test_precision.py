@@ -6,7 +6,7 @@ import torch
 from tests.vitcore.train.conftest import TINY
 from vitcore.train import run_folder
 from vitcore.train.learning import training_loop
-from vitcore.train.learning.optimiser_and_weight_average import has_fast_bf16
+from vitcore.train.learning.optimiser_and_weight_average import _fast_bf16, has_fast_bf16
 from vitcore.train.recipe import with_changes
 from vitcore.train.run_folder import RunError
 from vitcore.train.trainer.run_training import run_training
@@ -52,6 +52,22 @@ def test_another_answer_is_refused(monkeypatch):
     monkeypatch.setenv("VITCORE_PRECISION", "half")
     with pytest.raises(RunError, match="fp32 or bf16, not 'half'"):
         has_fast_bf16()
+
+
+@pytest.mark.parametrize(
+    ("supported", "fast"),
+    [
+        (lambda including_emulation=True: including_emulation, False),
+        (lambda including_emulation=True: True, True),
+        (lambda: True, True),
+    ],
+    ids=["emulated", "native", "older torch"],
+)
+def test_bf16_that_a_gpu_emulates_is_not_fast(monkeypatch, supported, fast):
+    """As on a V100, whose emulated bf16 is slower than fp32."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", supported)
+    assert _fast_bf16.__wrapped__() is fast
 
 
 class Code:
