@@ -4,16 +4,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vitcore.errors import check_choice
-from vitcore.tokens.foreground import foreground_side
 from vitcore.tokens.one_blas_thread import one_blas_thread
 from vitcore.tokens.patch_tokens import PatchTokens, check_tokens
 from vitcore.tokens.pca import pca
 from vitcore.tokens.similarity import normalise_tokens
+from vitcore.tokens.token_cut import token_cut
 
 METHODS = ("kmeans", "normalised_cut")
 LEFT_OUT = -1  # in place of a segment
-LEAST_EDGE = 1e-5  # of the graph, where two patches are not alike (arXiv 2202.11539 §3.2)
-TAU = 0.2  # the cosine above which TokenCut calls two patches alike (arXiv 2202.11539 §4.1)
 STARTS = 4  # of k-means, of which the best is kept
 
 
@@ -40,7 +38,7 @@ def segments(
         for photo, kept in enumerate(keep):
             if kept.sum() < 2:
                 raise ValueError("fewer than two patches are left to cut apart")
-            labels[photo, kept] = _cut(unit[photo, kept], tokens.grid.rim()[kept], tau)
+            labels[photo, kept] = token_cut(unit[photo, kept], tokens.grid.rim()[kept], tau)
         return labels
     if not 1 <= count <= keep.sum():
         raise ValueError(f"{keep.sum()} patches make from 1 to {keep.sum()} segments, not {count}")
@@ -52,21 +50,3 @@ def segments(
     order = np.argsort([first[found == one].mean() if (found == one).any() else np.inf for one in range(count)], kind="stable")
     labels[keep] = np.argsort(order)[found]
     return labels
-
-
-def _cut(unit: NDArray[np.float32], rim: NDArray[np.bool_], tau: float | None) -> NDArray[np.int64]:
-    """0 or 1 for each of some tokens (N, D) of length 1, by which of them lie at the rim; all 0 where they are all alike."""
-    from scipy.linalg import eigh
-
-    alike = (unit @ unit.T).astype(np.float64)
-    limit = max(TAU, float(np.median(alike))) if tau is None else tau
-    edges = np.where(alike > limit, 1.0, LEAST_EDGE)
-    if edges.min() == edges.max():
-        return np.zeros(len(unit), np.int64)
-    root = np.sqrt(edges.sum(1))
-    place = len(unit) - 2  # the second largest eigenvalue of D^-1/2 W D^-1/2 is the second smallest of (D - W) y = λ D y
-    with one_blas_thread():
-        _, vectors = eigh(edges / np.outer(root, root), subset_by_index=[place, place])
-    second = vectors[:, 0] / root
-    side = second > second.mean()
-    return foreground_side(side, rim).astype(np.int64)

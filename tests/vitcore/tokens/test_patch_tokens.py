@@ -14,7 +14,8 @@ from vitcore.forward.mask_outliers import outliers_in_recording
 from vitcore.grid import Grid
 from vitcore.models.model_cards import ModelError
 from vitcore.tokens.patch_tokens import KINDS, PatchTokens
-from vitcore.tokens.segments import LEFT_OUT, TAU
+from vitcore.tokens.segments import LEFT_OUT
+from vitcore.tokens.token_cut import TAU
 
 SIDE = 6
 
