@@ -1,31 +1,16 @@
 """One frame: a model of a moment, run on a few photos, as the arrays that `train/film_files.py` describes."""
 
 from collections.abc import Sequence
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from vitcore.assets import SAMPLES
 from vitcore.forward.recording import Recording, record
-from vitcore.images import Photo, open_photo
+from vitcore.images import Photo
 from vitcore.models import load_model
 from vitcore.train.film_files import TOP_CLASSES
-
-FILMED_SAMPLES = ("red-panda", "cat", "german-shepherd", "macaw", "espresso", "castle", "biplane", "citrus")
-
-
-def default_film_photos() -> list[Photo]:
-    """The photos a film shows unless it is told others, of those that ship."""
-    return list(_opened(tuple(file for name in FILMED_SAMPLES if (file := SAMPLES / f"{name}.jpg").exists())))
-
-
-@lru_cache(maxsize=1)  # every frame of a training asks for them
-def _opened(files: tuple[Path, ...]) -> tuple[Photo, ...]:
-    return tuple(map(open_photo, files))
 
 
 def compute_film_frame(vit: load_model.Vit, photos: Sequence[Photo]) -> dict[str, NDArray]:

@@ -28,7 +28,8 @@ from vitcore.forward.recording import record
 from vitcore.images import Photo, open_photo
 from vitcore.models.model_cards import ModelError
 from vitcore.train import run_folder
-from vitcore.train.film.compute_frame import default_film_photos, film_frame_from_recordings
+from vitcore.train.film.compute_frame import film_frame_from_recordings
+from vitcore.train.film.default_film_photos import default_film_photos
 from vitcore.train.film.find_vit import isolated_random_state, vit_to_film
 from vitcore.train.film.frame_spacing import TIME_SHARE, FrameSpacing
 from vitcore.train.film_files import save_frame, save_shared_arrays

@@ -10,7 +10,8 @@ from vitcore.forward.recording import record, to_model_input
 from vitcore.images import Photo
 from vitcore.models.assembly.wrap import wrap_quietly
 from vitcore.models.vit import Vit
-from vitcore.train.film.compute_frame import compute_film_frame, default_film_photos
+from vitcore.train.film.compute_frame import compute_film_frame
+from vitcore.train.film.default_film_photos import default_film_photos
 from vitcore.train.film_files import save_frame, save_shared_arrays
 from vitcore.train.learning.masked_patches import MaskedPatches, corrupt_patches, mean_cell_colours
 from vitcore.train.learning.training_loop import TrainingState

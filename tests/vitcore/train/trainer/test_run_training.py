@@ -82,7 +82,7 @@ def test_a_run_opens_at_its_checkpoint(new_run, average):
 
 
 def frames_photo():
-    from vitcore.train.film.compute_frame import default_film_photos
+    from vitcore.train.film.default_film_photos import default_film_photos
 
     return default_film_photos()[0]
 
