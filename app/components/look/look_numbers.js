@@ -14,6 +14,17 @@ export function painted({ st, hover, over, step }) {
   return layer === null ? { kind: "rollout", patch } : { kind: "attention", layer, head, patch }
 }
 
+// Attention of every layer is fetched beforehand, one block of bytes after the other, while the browser has nothing else to do.
+export function fetchWhileIdle(s) {
+  const idle = window.requestIdleCallback ?? (task => setTimeout(task, 300))
+  const maps = [...s.data.maps, ...(s.data.readouts || [])].filter(Boolean)
+  const next = () => {
+    const spec = maps.find(one => s.bytes.get(one.url) === undefined)
+    if (spec) fetched(s, spec, () => idle(next))
+  }
+  idle(next)
+}
+
 // Whether the mean distance of the head that is shown is drawn around a patch.
 export const ringed = (what, data) => what.kind === "attention" && what.head !== null && Boolean(data.distance)
 

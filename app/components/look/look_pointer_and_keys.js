@@ -2,13 +2,12 @@
 
 import { make } from "../elements.js"
 import { choose } from "../pending_choices.js"
-import { fetched } from "../explorer/explorer_attention_bytes.js"
 import { ARROWS, neighbour } from "../keys.js"
 import { holding, placeOf } from "../heat_overlay.js"
 import { listenRegion } from "../region_selection.js"
 import { clamp, fillIn } from "../text_formatting.js"
 import { fly, schedule } from "./look_draw.js"
-import { nearestDot } from "./look_numbers.js"
+import { fetchWhileIdle, nearestDot } from "./look_numbers.js"
 
 const PLAY_MS = 4000, NEAR_PX = 14
 
@@ -46,17 +45,11 @@ export function build(s) {
   watch(s)
 }
 
-// The patches fly once the first section is seen with its picture; all attention is fetched while nothing else is going on.
+// The patches fly once the first section is seen with its picture.
 function watch(s) {
   if (s.data.early) return
   if (!s.flown) fly(s)
-  const idle = window.requestIdleCallback ?? (task => setTimeout(task, 300))
-  const maps = [...s.data.maps, ...(s.data.readouts || [])].filter(Boolean)
-  const next = () => {
-    const spec = maps.find(one => s.bytes.get(one.url) === undefined)
-    if (spec) fetched(s, spec, () => idle(next))
-  }
-  idle(next)
+  fetchWhileIdle(s)
 }
 
 function change(s, what, delay = 0) {
