@@ -5,10 +5,10 @@ from numpy.typing import NDArray
 
 from vitcore.analysis.rollout.discarded_weights import discard_weakest_of_all
 from vitcore.analysis.rollout.token_rollout import check_rollout, start_distribution
-from vitcore.analysis.rollout_options import CONVENTIONS
+from vitcore.analysis.rollout_options import CONVENTIONS, Convention
 
 
-def is_vit_explain(convention: str) -> bool:
+def is_vit_explain(convention: Convention) -> bool:
     """Whether this convention is vit-explain's. Raises: ValueError, for what is none."""
     if convention not in CONVENTIONS:
         raise ValueError(f"convention is one of {', '.join(CONVENTIONS)}, not {convention!r}")
