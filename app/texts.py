@@ -63,10 +63,10 @@ def forget_language() -> None:
 
 
 def _requested_language() -> str:
-    for given in (st.session_state.get("lang"), st.query_params.get("lang")):
-        if given in LANGUAGES:
-            return str(given)
-    return language_of_locale(st.context.locale)
+    for given in (st.session_state.get("lang"), st.query_params.get("lang"), st.context.locale):
+        if known := match_language(given):
+            return known
+    return DEFAULT
 
 
 def language_menu() -> None:
@@ -76,7 +76,7 @@ def language_menu() -> None:
         "Language · 语言 · 語言", list(LANGUAGES), list(LANGUAGES).index(now), key="lang",
         format_func=LANGUAGES.__getitem__, persist_state="session",
     )  # fmt: skip
-    if chosen != st.query_params.get("lang", language_of_locale(st.context.locale)):
+    if chosen != st.query_params.get("lang", match_language(st.context.locale) or DEFAULT):
         st.query_params["lang"] = chosen
 
 
@@ -87,11 +87,11 @@ def language_buttons() -> None:
             st.button(name, key=f"lang_{lang}", type="tertiary", on_click=st.session_state.update, kwargs={"lang": lang})
 
 
-def language_of_locale(locale: str | None) -> str:
-    """The language for a browser's locale: "zh-HK" and "zh-Hant" read traditional characters."""
-    parts = re.split(r"[-_]", (locale or "").lower())
+def match_language(tag: str | None) -> str | None:
+    """The language here for a language tag, in any case, or None: "zh-HK" and "zh-Hant" read traditional characters."""
+    parts = re.split(r"[-_]", (tag or "").lower())
     if parts[0] != "zh":
-        return parts[0] if parts[0] in LANGUAGES else DEFAULT
+        return parts[0] if parts[0] in LANGUAGES else None
     return "zh-TW" if set(parts) & set(TRADITIONAL_REGIONS) and "hans" not in parts else "zh-CN"
 
 

@@ -27,7 +27,7 @@ from app.shell import (
     shared_selection,
 )
 from app.state.memory import garbage_collection, media_files, upload_memory_limit, visitor_storage
-from app.state.visit import current_model, second_model
+from app.state.visit import current_model, second_model, visitor_poll
 from app.widgets import model_card, outlier_masking
 from vitcore.errors import RefusalError
 
@@ -50,6 +50,8 @@ def run_page() -> None:
     page = st.navigation(list(pages.values()), expanded=True)
     row = next(row for row in PAGES if pages[row.slug].url_path == page.url_path)
     page_switch.leave_page(row.slug)
+    if row.slug != "live":
+        st.session_state.pop(visitor_poll.ASKED_STATE, None)
     query_controls.drop_invalid_query_params()
     if row.uses_model:
         shared_selection.rename_old_query_params(row.slug)
@@ -113,6 +115,13 @@ def _page_template(row: PageRow, title: str, first: bool, help_text: str) -> Str
     )  # fmt: skip
 
 
+def _ask_for_poll() -> None:
+    """Live with a poll at its top, from any page."""
+    visitor_poll.ask_for_poll()
+    if st.session_state[page_switch.DRAWN_PAGE_STATE] != "live":
+        page_switch.request_page("live")
+
+
 def _pages_of_room(row: PageRow, text: texts.Prose, pages: dict[str, StreamlitPage]) -> None:
     """Links to the pages of the room in one row, if it has several; seen where the menu, which has them too, is not."""
     if len(rows := ROOMS.get(row.room, [])) > 1:
@@ -138,5 +147,6 @@ def _sidebar(row: PageRow, text: texts.Prose, pages: dict[str, StreamlitPage]) -
             with st.popover(text["class"], key="for_class"):
                 for one in (one for one in PAGES if not one.room):
                     st.page_link(pages[one.slug], label=text[one.slug], icon=one.icon)
-                st.page_link(pages["live"], label=texts.prose("poll")["poll"], icon=":material/how_to_vote:")
+                st.button(texts.prose("poll")["poll"], key="desk_poll", icon=":material/how_to_vote:", type="tertiary",
+                          on_click=_ask_for_poll)  # fmt: skip
                 lecture_mode.keyboard_help_button(texts.prose("lecture"), "desk_keys", type="tertiary")

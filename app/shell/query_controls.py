@@ -98,6 +98,10 @@ def select_menu(
         matching = [name for there in in_all for name in names if there.get(name) == given]
         if matching:
             rewrite_query_param(key, matching[0], names[matching[0]])
+    named, lang = f"_{key}_lang", texts.language()
+    if key in st.session_state and st.session_state.get(named, lang) != lang:
+        st.session_state[key] = st.session_state[key]  # told again: Streamlit 1.67 keeps in the browser the name it has shown
+    st.session_state[named] = lang
     shown = _scaled_width(more) | {"format_func": lambda name: names.get(name, name)}
     return st.selectbox(label, list(names), key=key, bind="query-params", **shown)
 

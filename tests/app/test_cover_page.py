@@ -110,6 +110,9 @@ def test_predict_first_keeps_the_answer_until_it_is_guessed_and_names_chance(shi
     app.set(**{guess: 0 if still else 1}).fine()
     assert app.answer.startswith("**You are right") or "right" in app.answer.lower()
     assert f"{100 * after[likeliest]:.1f} %" in app.answer and "by chance, it is" in app.answer
+    assert guess in app.press("cover_them").controls
+    app.set(cover_count=20).press("cover_them")
+    assert not [key for key in app.controls if key.startswith("guess_cover")], "its answer is in sight"
 
 
 def test_what_can_t_be_done_is_said(kinds, offer):

@@ -215,7 +215,7 @@ def test_a_training_of_ones_own_is_followed_and_left_alone(make_module, noise, m
         film.frame(make_module(seed=1), 70, last=True, loss=1.0)
         assert app.run().fine().values()["frame"] == 70
         panel = App("train", run="mine").fine()
-        around = {"to_lecture", "light_dark", "more", "desk_keys"}
+        around = {"to_lecture", "light_dark", "more", "desk_keys", "desk_poll"}
         assert [button.label for button in panel.at.button if button.key not in around] == []
         assert run_status.run_status("mine").seconds_left is None
         training_processes.stop_run("mine")

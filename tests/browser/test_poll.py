@@ -22,11 +22,12 @@ def tap(phone, patch: int, cols: int = 16) -> None:
 def test_phones_vote_by_link_and_the_lecturer_sees_their_patches(visit, server, home, rec, monkeypatch):
     monkeypatch.setenv("INSIDE_VIT_POLLS", str(home))  # where the server keeps them
     lecturer = visit("live")
-    lecturer.get_by_role("button", name="Poll", exact=True).click()
+    lecturer.locator(".st-key-to_poll button").click()
     lecturer.get_by_role("button", name="Open a poll").click()
     own = lecturer.locator(".st-key-own_poll")
     code = own.get_by_role("heading", level=2).inner_text()
-    lecturer.keyboard.press("Escape")
+    expect(own.get_by_role("heading", level=2)).to_be_in_viewport()
+    expect(lecturer.locator(".st-key-live")).to_have_count(0)  # it shows rollout, the answer
     expect(own).to_contain_text("0 votes")
     expect(own).to_contain_text(f"/live?poll={code}")
     expect(own).to_contain_text("Phones can't open")  # the address is this computer's own
@@ -36,7 +37,11 @@ def test_phones_vote_by_link_and_the_lecturer_sees_their_patches(visit, server, 
         expect(phone.locator(".st-key-vote")).to_contain_text("Which patch mattered most?")
         at_rest(phone)
         tap(phone, patch)
+        ballot = phone.locator(".st-key-vote canvas")
+        before = ballot.bounding_box()
         expect(phone.locator(".st-key-vote")).to_contain_text(f"Your vote: patch {patch} ")
+        assert ballot.bounding_box() == before, "the same place is the same patch"
+        expect(phone.locator(".st-key-live")).to_have_count(0)
         assert too_wide(phone) <= 1
     tap(phones[1], 137)
     expect(phones[1].locator(".st-key-vote")).to_contain_text("Your vote: patch 137 ")

@@ -11,6 +11,7 @@ import { makeRoom } from "./popover_scroll.js"
 const root = document.documentElement
 const OWN_ESCAPE = "[data-escape], [data-region]" // a component that has something to undo first
 const DRAWER_PX = 768 // below it Streamlit lays the menu over the page
+const ELSEWHERE = ":st(popover-body) a:st(page-link), .st-key-desk_poll button" // what leads from a popover to another page
 const TOUCH_PX = 44 // a finger's target
 const ANSWERED_MS = 10000 // the server's, on a slow line
 const IDLE_MS = 3000 // so long after the pointer has moved the bar of a lecture is seen
@@ -135,7 +136,7 @@ function awake(event) {
 
 // On a narrow screen the open menu covers the page that was chosen from it, and the photo.
 function putAway({ target }) {
-  if (target.closest?.(":st(sidebar-nav-link), :st(popover-body) a:st(page-link)")) closeDrawer()
+  if (target.closest?.(`:st(sidebar-nav-link), ${ELSEWHERE}`)) closeDrawer()
 }
 
 function closeDrawer() {
@@ -144,11 +145,10 @@ function closeDrawer() {
   find(":st(sidebar)[data-collapsed=false] :st(sidebar-collapse-button) button")?.click()
 }
 
-// A ready pair is shown above its card, and a page below the menu that led to it.
+// A ready pair is shown above its card, a poll at the top, and a page below the menu that led to it.
 function outOfTheWay({ target }) {
-  if (target.closest?.("[class*=st-key-ready_] button")) find(":st(main)")?.scrollTo({ top: 0, behavior: "instant" })
-  if (!target.closest?.(":st(popover-body) a:st(page-link)")) return
-  escape()
+  if (target.closest?.(":is([class*=st-key-ready_], .st-key-to_poll, .st-key-desk_poll) button")) find(":st(main)")?.scrollTo({ top: 0, behavior: "instant" })
+  if (target.closest?.(ELSEWHERE)) escape()
 }
 
 // What Streamlit has opened over the page closes.

@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import streamlit as st
+
 from app.server import poll_store
 from app.state.memory import visitor_storage
 from app.state.model_ref import ModelRef
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from vitcore.figures.theme_colours import Mode
 
 OWN = "poll"  # what the code is kept as
+ASKED_STATE = "_poll_asked"  # whether this visitor has asked for a poll on Live
 SHOWN_PATCHES = 5
 
 
@@ -28,6 +31,16 @@ class VoteMap(NamedTuple):
 
     overlay: str
     most: int
+
+
+def ask_for_poll() -> None:
+    """From a button: Live has what opens a poll at its top, until the page is left."""
+    st.session_state[ASKED_STATE] = True
+
+
+def is_poll_asked() -> bool:
+    """Whether this visitor has asked for a poll and is on Live since."""
+    return bool(st.session_state.get(ASKED_STATE))
 
 
 def own_poll_code() -> str:
@@ -44,6 +57,7 @@ def poll_subject(visit: Visit) -> tuple[str, str, int] | None:
 def open_own_poll(asked: tuple[str, str, int]) -> None:
     """Open this visitor's poll. Raises: PollError, MemoryBudgetError."""
     visitor_storage.keep_for_visitor(OWN, poll_store.open_poll(*asked))
+    st.session_state.pop(ASKED_STATE, None)
 
 
 def end_own_poll() -> None:

@@ -58,7 +58,7 @@ def show_cover(model: str, text: texts.Prose) -> None:
         cover_download_button(asked)
         outlier_masking.show_switch_if_outliers(visit, "cover")
     if asked.recording.labels:
-        show_covering_question(asked, asked.map_name, asked.count, asked.fill)
+        show_covering_question(asked)
     fill = asked.fill if asked.covered and asked.fill != FILLS[0] else None
     copy_link.offer_handout(covered=asked.covered or None, fill=fill, **copy_link.USUAL_ROLLOUT)
     mark_controls_drawn()
@@ -100,17 +100,22 @@ def map_titles(names: list[str], lang: str | None = None) -> dict[str, str]:
     return {name: own["class attention"] if name == covered_photos.CLASS_ATTENTION else methods[f"method.{name}"] for name in names}
 
 
-def show_covering_question(visit: Visit, map_name: str, count: int, fill: str) -> None:
-    """A question to guess first; its answer says what becomes of the likeliest class, and without as many patches by chance."""
-    text, rec, vit = visit.texts, visit.recording, visit.vit
+def show_covering_question(visit: CoverVisit) -> None:
+    """A question to guess first; its answer says what becomes of the likeliest class, and without as many patches by chance.
+
+    Nothing where these patches are covered already, and nobody has guessed: the answer is in sight.
+    """
+    text, rec, vit, map_name, count, fill = visit.texts, visit.recording, visit.vit, visit.map_name, visit.count, visit.fill
     values = covered_photos.map_by_name(rec, map_name, outlier_masking.is_masking_applied(visit), vit)
     code = covered_photos.encode_ranked_patches(values, count, "strongest", 0, visit.grid)
+    key = f"cover {vit.name} {visit.photo.key} {map_name} {count} {fill}"
+    if code == visit.covered and not guess_question.has_guessed(key):
+        return
     try:
         effect = covered_photos.covering_effect(rec, code, fill, vit)
     except ModelError:
         return  # the last patch must stay: nothing to ask
     still = effect.now == effect.label
-    key = f"cover {vit.name} {visit.photo.key} {map_name} {count} {fill}"
     by_chance = [covered_photos.random_covering_probability(rec, count, fill, vit)] if guess_question.has_guessed(key) else []
     before, after, *chance = percents(effect.before, effect.after, *by_chance)
     label, now = texts.escape_markdown(effect.label), texts.escape_markdown(effect.now)

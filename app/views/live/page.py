@@ -15,12 +15,14 @@ poll_place = st.container(key="poll_place")
 picture = picture_container()  # what loading says comes below it: a picture that moves would begin again
 visit = load_page_visit.load_visit(text, needs_attention=True)
 with poll_place:
-    poll_lecturer.show_own_poll(visit)
-    poll_voter.show_voting_page(visit)
-message = live_message(visit)
-with picture:
-    live(message, key="live", receive_frame=upload_frame_as_photo)
-text_before_picture(text["intro"])
-with st.container(horizontal=True):
-    show_explanation_fold(text["how"], text["limits"], text["source"])
-    poll_lecturer.show_poll_menu(visit)
+    # Rollout is the answer to a poll's question: while the vote is open Live, which shows it, is not here.
+    is_kept_back = [poll_lecturer.show_own_poll(visit), poll_voter.show_voting_page(visit)]
+    poll_lecturer.show_poll_start(visit, bool(poll_voter.asked_code()))
+if not any(is_kept_back):
+    message = live_message(visit)
+    with picture:
+        live(message, key="live", receive_frame=upload_frame_as_photo)
+    text_before_picture(text["intro"])
+    with st.container(horizontal=True):
+        show_explanation_fold(text["how"], text["limits"], text["source"])
+        poll_lecturer.poll_button()

@@ -42,24 +42,29 @@ class PolledPhoto(NamedTuple):
     subjects: tuple[str, str]
 
 
-def show_poll_menu(visit: Visit) -> None:
-    """The way into a poll: open one, or type the code of one."""
+def poll_button() -> None:
+    """The way into a poll, below Live: what it asks stands at the page's top, which comes into sight (`page_style.js`)."""
+    if not visitor_poll.own_poll_code() and not visitor_poll.is_poll_asked():
+        text = texts.prose("poll")
+        st.button(text["poll"], icon=":material/how_to_vote:", key="to_poll", on_click=visitor_poll.ask_for_poll)
+
+
+def show_poll_start(visit: Visit, is_voting: bool) -> None:
+    """What opens a poll, and the code of one; while this visitor `is_voting` in one, the code alone."""
     text = texts.prose("poll")
-    with st.popover(text["poll"], icon=":material/how_to_vote:", key="poll_menu"):
-        st.markdown(text["intro"])
-        if (asked := visitor_poll.poll_subject(visit)) is None:
-            st.caption(text["own"])
-        elif not visitor_poll.own_poll_code():
-            st.button(text["open"], icon=":material/add:", key="poll_open", type="primary", on_click=_open, args=(asked,))
+    if visitor_poll.own_poll_code() or not (is_voting or visitor_poll.is_poll_asked()):
+        return
+    with st.container(border=True, key="poll_start"):
+        if not is_voting:
+            st.markdown(text["intro"])
+            if (asked := visitor_poll.poll_subject(visit)) is None:
+                st.caption(text["own"])
+            else:
+                st.button(text["open"], icon=":material/add:", key="poll_open", type="primary", on_click=_try,
+                          args=(visitor_poll.open_own_poll, asked))  # fmt: skip
         st.text_input(text["code"], key="poll", bind="query-params", max_chars=poll_store.CODE_LETTERS)
         st.caption(text.fill("how", hours=poll_store.LIFETIME_S // 3600))
         st.caption(text["limits"])
-
-
-def _open(asked: tuple[str, str, int]) -> None:
-    _try(visitor_poll.open_own_poll, asked)
-    if visitor_poll.own_poll_code():  # at the top, which may be out of sight
-        st.toast(texts.prose("poll")["above"], icon=":material/arrow_upward:")
 
 
 def show_poll_problem(sentence: str) -> None:
@@ -67,25 +72,25 @@ def show_poll_problem(sentence: str) -> None:
     st.warning(escape_markdown(sentence), icon=":material/how_to_vote:")
 
 
-def show_own_poll(visit: Visit) -> None:
-    """The poll that this visitor has opened, if any."""
+def show_own_poll(visit: Visit) -> bool:
+    """The poll that this visitor has opened, if any; True while it asks about this photo and its votes aren't shown."""
     text = texts.prose("poll")
     if problem := st.session_state.pop(PROBLEM, ""):
         show_poll_problem(problem)
     if not (code := visitor_poll.own_poll_code()):
-        return
+        return False
     try:
         found = poll_store.find_poll(code)
     except poll_store.PollError as error:
         show_poll_problem(str(error))
         st.button(text["end"], key="poll_end", on_click=_try, args=(visitor_poll.end_own_poll,))
-        return
+        return False
     with st.container(border=True, key="own_poll"):
-        link_part, votes_part = st.columns([1, 3], gap="medium")
+        link_part, votes_part = st.columns([2, 3], gap="medium")
         with link_part:
             _show_link(code, text)
         with votes_part:
-            _show_votes(found, visit, text)
+            return _show_votes(found, visit, text)
 
 
 def _show_link(code: str, text: texts.Prose) -> None:
@@ -97,8 +102,8 @@ def _show_link(code: str, text: texts.Prose) -> None:
         st.warning(text.fill("only here", host=urlsplit(link).hostname), icon=":material/phonelink_off:")
 
 
-def _show_votes(found: poll_store.Poll, visit: Visit, text: texts.Prose) -> None:
-    """The question, the buttons, and what changes while phones vote."""
+def _show_votes(found: poll_store.Poll, visit: Visit, text: texts.Prose) -> bool:
+    """The question, the buttons, and what changes while phones vote; whether the answer is still to be kept back."""
     st.markdown(f"### {poll_question(visit, text)}")
     asked, code = visitor_poll.poll_subject(visit), found.code
     same = asked == (found.photo, found.model, found.patches)
@@ -111,11 +116,12 @@ def _show_votes(found: poll_store.Poll, visit: Visit, text: texts.Prose) -> None
         st.info(text["elsewhere"] if asked else text["own"], icon=":material/photo_library:")
         if asked:
             st.button(text["ask here"], key="poll_ask", type="primary", on_click=_ask_again, args=(code, asked))
-        return
+        return False
     rec, grid = visit.recording, visit.grid
     photo = PolledPhoto(visit.photo_url, visit.detail_url, grid.rows, grid.cols, grid.step_px, rec.rollout(), grid.even_share,
                         visit.mode, visit.subjects)  # fmt: skip
     st.fragment(_count, run_every=REFRESH_S if found.is_open else None)(found, photo, shown, text)
+    return found.is_open and not shown
 
 
 def poll_question(visit: Visit, text: texts.Prose) -> str:

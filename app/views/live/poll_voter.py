@@ -13,25 +13,31 @@ from app.views.live.poll_lecturer import poll_question, show_poll_problem
 TAPPED = "_vote"  # the patch that was tapped and is not in the poll yet
 
 
-def show_voting_page(visit: Visit) -> None:
-    """The poll whose code this visit's address has, or a person has typed."""
+def asked_code() -> str:
+    """The code of another's poll that this visit's address has, or a person has typed; empty without one."""
     code = str(st.session_state.get("poll") or st.query_params.get("poll") or "").strip().upper()
-    if not code or code == visitor_poll.own_poll_code():
-        return
+    return "" if code == visitor_poll.own_poll_code() else code
+
+
+def show_voting_page(visit: Visit) -> bool:
+    """The poll that is asked for, if any; True while it takes votes on this photo."""
+    if not (code := asked_code()):
+        return False
     text = texts.prose("poll")
     try:
         found = poll_store.find_poll(code)
     except poll_store.PollError as error:
         show_poll_problem(str(error))
-        return
+        return False
     with st.container(border=True, key="vote"):
         if visitor_poll.poll_subject(visit) != (found.photo, found.model, found.patches):
             st.info(text["other photo"], icon=":material/photo_library:")
             st.button(text["to photo"], key="poll_photo", type="primary", on_click=_show_subject, args=(found.photo, found.model))
-            return
+            return False
         st.markdown(f"#### {poll_question(visit, text)}")
         grid = visit.grid
         st.fragment(_ballot)(found, visit.photo_url, grid.rows, grid.cols, grid.step_px, text)
+    return found.is_open
 
 
 def _show_subject(photo: str, model: str) -> None:
@@ -40,7 +46,7 @@ def _show_subject(photo: str, model: str) -> None:
 
 
 def _ballot(found: poll_store.Poll, image: str, rows: int, cols: int, step_px: tuple[int, int], text: texts.Prose) -> None:
-    """The photo to tap on; what was tapped is a vote."""
+    """The photo to tap on; what was tapped is a vote. All that comes and goes stands below it: it must not move under a finger."""
     try:
         tapped, refused = st.session_state.pop(TAPPED, None), ""
         if tapped is not None:
@@ -53,6 +59,7 @@ def _ballot(found: poll_store.Poll, image: str, rows: int, cols: int, step_px: t
         voted = poll_store.find_vote(found.code, visitor_poll.voter_name())
     except poll_store.PollError as error:
         refused, voted = str(error), None
+    picture(image, rows, cols, step_px, key="ballot", label=text["ballot"], target=TAPPED, selected=voted)
     if refused:
         show_poll_problem(refused)
     if voted is not None:
@@ -60,4 +67,3 @@ def _ballot(found: poll_store.Poll, image: str, rows: int, cols: int, step_px: t
         st.success(place if refused else text.joined((place, text["change"])), icon=":material/how_to_vote:")
     elif not refused:
         st.markdown(text["not yet"])
-    picture(image, rows, cols, step_px, key="ballot", label=text["ballot"], target=TAPPED, selected=voted)
